@@ -123,6 +123,7 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # those of 1, 17 and 100 are not told. xlm-roberta: Conneau et al. 2019, section 3. mobilebert, and
 # ib-bert, its teacher: Sun et al. 2020, section 3, and the configurations of the authors' program.
 # modernbert: Warner et al. 2024, section 2, and the released configurations.
+# vit: Dosovitskiy et al. 2020, Table 1; the number is a patch's height and width in pixels.
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
@@ -208,6 +209,11 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "bart": {
         "base": _size(6, 768, 12),
         "large": _size(12, 1024, 16),
+    },
+    "vit": {
+        "B/16": _size(12, 768, 12),
+        "L/16": _size(24, 1024, 16),
+        "H/14": _size(32, 1280, 16, patch_size=14),
     },
 }
 

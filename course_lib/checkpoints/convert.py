@@ -22,6 +22,7 @@ from .families import (
     family_named,
     family_of,
     has_pooler,
+    newest_name,
     their_name,
 )
 from .reading import CheckpointError, State
@@ -79,8 +80,8 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     hf_model.to(device=parameter.device)
     for theirs in hf_model.parameters():  # buffers stay float32: angles bear no bfloat16
         theirs.data = theirs.data.to(parameter.dtype)
-    state = joined({their_name(n, family): p for n, p in ours.state_dict().items()}, family)
-    names = {name: name.removeprefix(family.prefix) for name in hf_model.state_dict()}
+    state = joined({their_name(n, family): p for n, p in ours.state_dict().items()}, family.joined)
+    names = {n: newest_name(n.removeprefix(family.prefix), family) for n in hf_model.state_dict()}
     names = {name: family.tied.get(bare, bare) for name, bare in names.items()}
     _same_names(set(names.values()), set(state), kind.__name__)
     hf_model.load_state_dict({name: state[first] for name, first in names.items()})
@@ -179,12 +180,10 @@ def canonical(state: Mapping[str, Tensor], family: Family) -> State:
     clean: State = {}
     for name, value in state.items():
         name = name.removeprefix(family.prefix)
-        start = next((start for start in family.spellings if name.startswith(start)), "")
-        name = family.spellings.get(start, "") + name.removeprefix(start)
         for old, new in _OLD_NAMES:
             name = name.removesuffix(old) + new if name.endswith(old) else name
         if not name.endswith("position_ids"):
-            clean.update(parted(name, value, family))
+            clean.update(parted(newest_name(name, family), value, family.joined))
     for second, first in family.tied.items():
         copy = clean.pop(second, None)
         if copy is not None and not torch.equal(copy, clean.setdefault(first, copy)):
@@ -192,24 +191,27 @@ def canonical(state: Mapping[str, Tensor], family: Family) -> State:
     return clean
 
 
-def parted(name: str, value: Tensor, family: Family) -> State:
+Parts = Mapping[str, tuple[str, ...]]  # how the name of a matrix ends -> what it is made of
+
+
+def parted(name: str, value: Tensor, parts_of: Parts) -> State:
     """A matrix of theirs that holds several of ours, one below the other, as several: of
     attn.Wqkv.weight come attn.Wqkv.query.weight and so on. Others as they are."""
     module, _, leaf = name.rpartition(".")
-    parts = next((parts for end, parts in family.joined.items() if module.endswith(end)), ())
+    parts = next((parts for end, parts in parts_of.items() if module.endswith(end)), ())
     if not parts:
         return {name: value}
     pieces = zip(parts, value.chunk(len(parts)), strict=True)
     return {f"{module}.{part}.{leaf}": piece.clone() for part, piece in pieces}
 
 
-def joined(state: Mapping[str, Tensor], family: Family) -> State:
+def joined(state: Mapping[str, Tensor], parts_of: Parts) -> State:
     """The way back: what is parted becomes one matrix, in the order in which it comes."""
     whole: dict[str, list[Tensor]] = {}
     for name, value in state.items():
         module, _, leaf = name.rpartition(".")
         owner = module.rpartition(".")[0]
-        held = owner.endswith(tuple(family.joined)) if family.joined else False
+        held = owner.endswith(tuple(parts_of))
         whole.setdefault(f"{owner}.{leaf}" if held else name, []).append(value)
     return {name: torch.cat(pieces) if pieces[1:] else pieces[0] for name, pieces in whole.items()}
 
@@ -257,10 +259,10 @@ def hollow(
         if kind is DebertaForMaskedLM:
             return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
         if issubclass(kind, Labelled):
-            model = kind(encoder, names)
+            model = kind(encoder, names)  # type: ignore[arg-type]
             model.dropout.p = model.dropout.p if dropout is None else dropout
             return model
-        return encoder if kind is Encoder else kind(encoder)  # type: ignore[arg-type, call-arg]
+        return encoder if issubclass(kind, Encoder) else kind(encoder)  # type: ignore
 
 
 def compare_weights(

@@ -5,16 +5,16 @@ transposed; BART has two stacks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from course_lib.family.gpt import GptConfig, GptForNextToken, gpt_decoder
 from course_lib.family.seq2seq import BartConfig, Seq2Seq
 
+from .convert import joined, parted
+from .families import renamed
 from .reading import CheckpointError, State
 
 _GPT2 = {
@@ -22,12 +22,17 @@ _GPT2 = {
     "embeddings.position": "wpe",
     "stack.norm": "ln_f",
     "stack.blocks.#.attention_norm": "h.#.ln_1",
+    **{
+        f"stack.blocks.#.attention.{part}": f"h.#.attn.c_attn.{part}"
+        for part in ("query", "key", "value")
+    },
     "stack.blocks.#.attention.output": "h.#.attn.c_proj",
     "stack.blocks.#.output_norm": "h.#.ln_2",
     "stack.blocks.#.feed_forward.expand": "h.#.mlp.c_fc",
     "stack.blocks.#.feed_forward.contract": "h.#.mlp.c_proj",
 }
-_FUSED = "stack.blocks.#.attention.", "h.#.attn.c_attn"  # query, key and value side by side
+_OURS_OF_GPT2 = {theirs: ours for ours, theirs in _GPT2.items()}
+_JOINED = {".c_attn": ("query", "key", "value")}
 _BART = {
     "embeddings.position": "embed_positions",
     "embeddings.norm": "layernorm_embedding",
@@ -70,46 +75,26 @@ _BART_SETTINGS = {
 }
 
 
-def _numbered(name: str) -> tuple[str, str, str]:
-    """blocks.3.cross.query.weight -> blocks.#.cross.query, weight, 3"""
-    number = re.search(r"\d+", name)
-    module, _, leaf = re.sub(r"\d+", "#", name, count=1).rpartition(".")
-    return module, leaf, number[0] if number else ""
-
-
 def gpt2_layout(ours: Mapping[str, Tensor]) -> State:
     """Weights, or their gradients, of a GptForNextToken under GPT-2's names and in its shapes."""
-    theirs: State = {}
-    fused: dict[str, list[Tensor]] = {}
-    for name, value in ours.items():
-        module, leaf, number = _numbered(name.removeprefix("decoder."))
-        dense = value.dim() == 2 and not module.startswith("embeddings.")
-        value = value.T if dense else value
-        if module in _GPT2:
-            theirs[f"transformer.{_GPT2[module]}.{leaf}".replace("#", number)] = value
-        else:  # query, key and value come in this order
-            fused.setdefault(f"transformer.{_FUSED[1]}.{leaf}".replace("#", number), []).append(
-                value
-            )
-    return theirs | {name: torch.cat(parts, -1) for name, parts in fused.items()}
+    named = {f"{renamed(n.removeprefix('decoder.'), _GPT2)}": value for n, value in ours.items()}
+    theirs = joined(named, _JOINED)
+    return {f"transformer.{name}": _turned(name, value) for name, value in theirs.items()}
 
 
 def gpt2_layout_back(theirs: Mapping[str, Tensor]) -> State:
-    """The same the other way."""
-    names = {their: our for our, their in _GPT2.items()}
-    ours: State = {}
+    """The same the other way; of what it has besides, nothing."""
+    parts: State = {}
     for name, value in theirs.items():
-        module, leaf, number = _numbered(name.removeprefix("transformer."))
-        dense = value.dim() == 2 and module not in ("wte", "wpe")
-        if module == _FUSED[1]:
-            for part, piece in zip(("query", "key", "value"), value.chunk(3, -1), strict=True):
-                ours[f"decoder.{_FUSED[0]}{part}.{leaf}".replace("#", number)] = (
-                    piece.T if dense else piece
-                )
-        elif module in names:
-            moved = value.T if dense else value
-            ours[f"decoder.{names[module]}.{leaf}".replace("#", number)] = moved
-    return {name: value.clone() for name, value in ours.items()}
+        name = name.removeprefix("transformer.")
+        parts |= parted(name, _turned(name, value), _JOINED)
+    found = {renamed(name, _OURS_OF_GPT2): value for name, value in parts.items()}
+    return {f"decoder.{name}": value for name, value in found.items() if name}
+
+
+def _turned(name: str, value: Tensor) -> Tensor:
+    """A dense layer's matrix the other way round; what is none as it is."""
+    return value.T if value.dim() == 2 and name not in ("wte.weight", "wpe.weight") else value
 
 
 def bart_name(name: str) -> str:
@@ -117,8 +102,8 @@ def bart_name(name: str) -> str:
     if name.endswith("embeddings.token.weight"):
         return "model.shared.weight"
     side = "encoder" if name.startswith("encoder.") else "decoder"
-    module, leaf, number = _numbered(name.removeprefix("encoder.").removeprefix("stack."))
-    return f"model.{side}.{_BART[module]}.{leaf}".replace("#", number)
+    bare = name.removeprefix("encoder.").removeprefix("stack.")
+    return f"model.{side}.{renamed(bare, _BART)}"
 
 
 def to_gpt2(model: GptForNextToken, attention: str = "sdpa") -> Any:

@@ -23,6 +23,7 @@ from course_lib.family.ernie import ErnieConfig, ernie_encoder
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
+from course_lib.family.vit import VitConfig, VitEncoder, VitForClassification, vit_encoder
 from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm_encoder
 from course_lib.family.xlm_roberta import XlmRobertaConfig
 from course_lib.heads import (
@@ -39,7 +40,9 @@ from course_lib.text.wordpiece import WordPiece
 
 from .reading import CheckpointError
 
-Labelled = BertForClassification | BertForTokenClassification  # heads whose classes have names
+Labelled = (  # heads whose classes have names
+    BertForClassification | BertForTokenClassification | VitForClassification
+)
 ForTask = Labelled | BertForQuestionAnswering
 Headed = (
     BertForPreTraining
@@ -55,18 +58,20 @@ MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones bef
     BertForClassification,
     BertForTokenClassification,
     BertForQuestionAnswering,
+    VitForClassification,
     BertForPreTraining,
     DebertaForMaskedLM,
     XlmForLanguageModel,
     BertForMaskedLM,
     BertForReplacedTokens,
+    VitEncoder,
     Encoder,
 )
 EXPECTED = (
     "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, an XlmForLanguageModel, a "
     "BertForPreTraining, a "
-    "BertForReplacedTokens, a BertForClassification, a BertForTokenClassification or a "
-    "BertForQuestionAnswering"
+    "BertForReplacedTokens, a BertForClassification, a BertForTokenClassification, a "
+    "BertForQuestionAnswering or a VitForClassification"
 )
 
 
@@ -88,13 +93,13 @@ class Family:
     more: Callable[[Any], dict[str, Any]] = lambda config: {}  # settings theirs has besides
     read: Callable[[dict[str, Any]], dict[str, Any]] = lambda theirs: theirs  # in one spelling
     ours_alone: tuple[type[Model], ...] = ()  # our classes that transformers does not have
-    spellings: Mapping[str, str] = field(default_factory=dict)  # how a name may begin, too
     tokenizer: Callable[[Path], Tokenizer] | None = None  # from one of the files below
     vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
     dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
     inputs: Mapping[str, str] = field(default_factory=dict)  # our argument -> theirs, if another
-    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see `parted`
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see convert.parted
+    older: Mapping[str, str] = field(default_factory=dict)  # what files may call a module -> theirs
 
     @property
     def has_pooler(self) -> bool:
@@ -102,6 +107,7 @@ class Family:
         return "pooler.dense" in self.modules
 
 
+NUMBER = r"\b\d+\b"  # of a block: fc1 and layer_norm2 have none
 SETTINGS = {
     "vocab_size": "vocab_size",
     "hidden_size": "hidden_size",
@@ -586,7 +592,11 @@ DEBERTA = Family(
     },
     # A file with a masked-word head alone is theirs; with positions, too, the decoder is whole.
     heads={"mlm": "lm_predictions.", "decoder": "embeddings.position_embeddings."},
-    spellings={"cls.predictions.transform.": f"{_HEAD}.", "cls.predictions.": f"{_HEAD}."},
+    older={
+        "cls.predictions": _HEAD,
+        "cls.predictions.decoder": f"{_HEAD}.decoder",
+        **{f"cls.predictions.transform.{n}": f"{_HEAD}.{n}" for n in ("dense", "LayerNorm")},
+    },
     tied={
         # transformers 5.0 to 5.19 gives the head the table, too; 5.20 does not.
         f"{_HEAD}.weight": "embeddings.word_embeddings.weight",
@@ -831,6 +841,71 @@ MODERNBERT = Family(
 )
 
 
+def _read_vit(theirs: dict[str, Any]) -> dict[str, Any]:
+    """Sizes as one number; refuses pictures and patches that are not square, and other poolers."""
+    read = dict(theirs)
+    for name in ("image_size", "patch_size"):
+        size = theirs.get(name)
+        if isinstance(size, list | tuple):
+            if len(set(size)) != 1:
+                raise ValueError(f"{name}={size} was given; expected a square: one number.")
+            read[name] = size[0]
+    if (width := theirs.get("pooler_output_size")) not in (None, theirs.get("hidden_size", 768)):
+        raise ValueError(
+            f"pooler_output_size={width} was given; expected hidden_size, "
+            f"{theirs.get('hidden_size', 768)}: a pooler is as wide as the encoder here."
+        )
+    return read
+
+
+_OF_TEXTS = ("vocab_size", "max_positions", "type_vocab_size", "pad_token_id")
+_BLOCK, _OLD_BLOCK = "layers.#", "encoder.layer.#"
+VIT = Family(
+    model_type="vit",
+    config_class=VitConfig,
+    encoder=vit_encoder,
+    classes={VitEncoder: "ViTModel", VitForClassification: "ViTForImageClassification"},
+    prefix="vit.",
+    modules={
+        "embeddings.cls": "embeddings.cls_token",
+        "embeddings.position": "embeddings.position_embeddings",
+        "embeddings.project": "embeddings.patch_embeddings.projection",
+        "stack.blocks.#.attention.query": f"{_BLOCK}.attention.q_proj",
+        "stack.blocks.#.attention.key": f"{_BLOCK}.attention.k_proj",
+        "stack.blocks.#.attention.value": f"{_BLOCK}.attention.v_proj",
+        "stack.blocks.#.attention.output": f"{_BLOCK}.attention.o_proj",
+        "stack.blocks.#.attention_norm": f"{_BLOCK}.layernorm_before",
+        "stack.blocks.#.feed_forward.expand": f"{_BLOCK}.mlp.fc1",
+        "stack.blocks.#.feed_forward.contract": f"{_BLOCK}.mlp.fc2",
+        "stack.blocks.#.output_norm": f"{_BLOCK}.layernorm_after",
+        "norm": "layernorm",
+        "pooler.dense": "pooler.dense",
+        "classifier": "classifier",
+    },
+    # So transformers 5.0 has them, and so they are in released files.
+    older={
+        f"{_OLD_BLOCK}.attention.attention.query": f"{_BLOCK}.attention.q_proj",
+        f"{_OLD_BLOCK}.attention.attention.key": f"{_BLOCK}.attention.k_proj",
+        f"{_OLD_BLOCK}.attention.attention.value": f"{_BLOCK}.attention.v_proj",
+        f"{_OLD_BLOCK}.attention.output.dense": f"{_BLOCK}.attention.o_proj",
+        f"{_OLD_BLOCK}.layernorm_before": f"{_BLOCK}.layernorm_before",
+        f"{_OLD_BLOCK}.intermediate.dense": f"{_BLOCK}.mlp.fc1",
+        f"{_OLD_BLOCK}.output.dense": f"{_BLOCK}.mlp.fc2",
+        f"{_OLD_BLOCK}.layernorm_after": f"{_BLOCK}.layernorm_after",
+    },
+    heads={},
+    tied={},
+    settings={
+        **{ours: SETTINGS[ours] for ours in SETTINGS if ours not in _OF_TEXTS},
+        **{name: name for name in ("hidden_act", "image_size", "patch_size", "num_channels")},
+    },
+    fixed={"positions": "1d", "resize": "bicubic", "qkv_bias": True, "pooler_act": "tanh"},
+    more=lambda config: {"encoder_stride": config.patch_size},
+    read=_read_vit,
+    leftovers=("embeddings.mask_token",),  # of hidden patches: no picture without them reads it
+)
+
+
 def has_pooler(kind: type[Model], config: Any, weights: bool) -> bool:
     """Whether a model of this kind has a pooler: `weights`, whether weights of one are there; of
     one without weights, what stands on it says so."""
@@ -843,7 +918,7 @@ FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
     for family in (
         *(BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2),
-        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT),
+        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT, VIT),
     )
 }
 
@@ -862,22 +937,30 @@ def their_name(name: str, family: Family = BERT) -> str:
     stack.blocks.3.output_norm.weight -> encoder.layer.3.output.LayerNorm.weight
     Raises CheckpointError for a parameter that the family's table does not list.
     """
-    ours = name.removeprefix("encoder.")
-    numbers = iter(re.findall(r"\d+", ours))
-    ours = re.sub(r"\d+", "#", ours)
-    module, _, leaf = ours.rpartition(".")
-    if ours in family.modules:
-        theirs = family.modules[ours]
-    elif module in family.modules:
-        theirs = f"{family.modules[module]}.{leaf}"
-    else:
+    found = renamed(name.removeprefix("encoder."), family.modules)
+    if found is None:
         why = "is the model built from other parts than that family's?"
-        if module.startswith("pooler."):
+        if name.removeprefix("encoder.").startswith("pooler."):
             why = "it has no pooler. Set encoder.pooler = None first."
         raise CheckpointError(
             f"the parameter {name} has no counterpart in transformers' {family.model_type}: {why}"
         )
-    return re.sub("#", lambda _: next(numbers), theirs)
+    return found
+
+
+def newest_name(name: str, family: Family) -> str:
+    """The name in the family's table of a weight that an older transformers may have named."""
+    return renamed(name, family.older) or name
+
+
+def renamed(name: str, table: Mapping[str, str]) -> str | None:
+    """A weight's name in a table of modules or weights, in which # is a number; None if neither
+    the weight nor its module is listed."""
+    given = re.sub(NUMBER, "#", name)
+    module, _, leaf = given.rpartition(".")
+    found = table.get(given) or (f"{table[module]}.{leaf}" if module in table else None)
+    numbers = iter(re.findall(NUMBER, name))
+    return found and re.sub("#", lambda _: next(numbers), found)
 
 
 def family_of(config: Any) -> Family:

@@ -12,6 +12,7 @@ from pathlib import Path
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
+from course_lib.family.vit import VitEncoder, VitForClassification
 from course_lib.family.xlm import XlmForLanguageModel
 from course_lib.files import data_path, sha256_of
 from course_lib.files import no_answer as _no_answer
@@ -107,6 +108,11 @@ KNOWN: dict[str, Source] = {
     "mobilebert-uncased": Source("google/mobilebert-uncased"),
     **{
         f"ModernBERT-{size}": Source(f"answerdotai/ModernBERT-{size}") for size in ("base", "large")
+    },
+    **{
+        f"vit-{size}-patch16-224{data}": Source(f"google/vit-{size}-patch16-224{data}")
+        for size in ("base", "large")
+        for data in ("", "-in21k")
     },
     "TinyBERT_General_4L_312D": Source("huawei-noah/TinyBERT_General_4L_312D"),
     "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
@@ -284,11 +290,13 @@ _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
     BertForClassification: ("classifier.weight", POOLER),
     BertForTokenClassification: ("classifier.weight",),
     BertForQuestionAnswering: ("span.weight",),
+    VitForClassification: ("classifier.weight",),
     BertForPreTraining: ("mlm.bias", "pair.dense.weight", POOLER),
     DebertaForMaskedLM: ("mlm.bias", "decoder.position.weight"),
     XlmForLanguageModel: ("mlm.bias",),
     BertForMaskedLM: ("mlm.bias",),
     BertForReplacedTokens: ("rtd.score.weight",),
+    VitEncoder: (),
     Encoder: (),
 }
 

@@ -124,7 +124,7 @@ def split_batch(batch: Batch, parts: int) -> list[Batch]:
     Each part is told how many labels the whole has, so its loss is its part of the whole's: losses
     add up to the loss of the whole, gradients to its gradient. Raises ValueError unless every part
     gets a row."""
-    sequences = len(batch.inputs["input_ids"])
+    sequences = len(next(iter(batch.inputs.values())))
     if not isinstance(parts, int) or not 1 <= parts <= sequences:
         raise ValueError(
             f"parts={parts!r} was given for a batch of {sequences} sequences; expected a whole "
@@ -177,9 +177,9 @@ def _rows_of(batch: Batch, start: int, stop: int) -> Batch:
     """The sequences from `start` to before `stop`; their selected positions are numbered anew."""
     inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name not in LABELS_AT}
     targets = {n: x if n.startswith(COUNT) else x[start:stop] for n, x in batch.targets.items()}
-    first, end = (row * batch.inputs["input_ids"].shape[1] for row in (start, stop))
     for name, labels in LABELS_AT.items():
         if name in batch.inputs:
+            first, end = (row * batch.inputs["input_ids"].shape[1] for row in (start, stop))
             at = batch.inputs[name]
             where = at if at.dim() == 1 else at[:, 0]
             here = (where >= first) & (where < end)

@@ -3,7 +3,7 @@ sequences, T positions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -78,6 +78,26 @@ class Batch(NamedTuple):
 
     inputs: dict[str, Tensor]
     targets: dict[str, Tensor]
+
+
+def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tensor]:
+    """Numbers of the examples of a step's batch, (batch_size,), as a pure function of the step:
+    each epoch visits them in a new order, none twice; what is left over when no batch can be filled
+    any more is left out.
+
+    Raises ValueError when there are fewer examples than a batch holds."""
+    if not 1 <= batch_size <= count:
+        raise ValueError(
+            f"batch_size={batch_size} was given for {count} examples; expected 1 to {count}."
+        )
+
+    def which(step: int) -> Tensor:
+        epoch, number = divmod(step, count // batch_size)
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+        order = torch.randperm(count, generator=generator)
+        return order[number * batch_size : (number + 1) * batch_size]
+
+    return which
 
 
 def pack(

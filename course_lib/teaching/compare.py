@@ -84,11 +84,13 @@ def compare(
     length: int = 16,
     seed: int = 0,
 ) -> Comparison:
-    """Run our model and the reference on one batch with padding; compare outputs and gradients.
+    """Run our model and the reference on one batch, of texts with padding or of pictures; compare
+    outputs and gradients.
 
     reference: "transformers" builds its model from our weights; or a transformers model, taken as
-    it is. sequences, length: the batch, ids drawn from `seed`. Raises ValueError for another word
-    or a reference of another shape, CheckpointError for a model that transformers does not have.
+    it is. sequences, length: the batch, ids or pixels drawn from `seed`. Raises ValueError for
+    another word or a reference of another shape, CheckpointError for a model that transformers does
+    not have.
     """
     from course_lib.checkpoints import from_transformers, their_inputs, to_transformers
 
@@ -104,7 +106,7 @@ def compare(
     batch = _batch(config, sequences, min(length, config.longest_text), seed)
     with _gradients_of(ours), _gradients_of(theirs):
         mine, other = ours(**batch), theirs(**their_inputs(theirs, batch))
-        names, mask = _names(mine, other), batch["attention_mask"]
+        names, mask = _names(mine, other), batch.get("attention_mask")
         output = max(_distance(mine, other, name, mask) for name in names)
         for outputs in (mine, other):
             _mean_loss(outputs, names, mask, seed).backward()
@@ -120,9 +122,17 @@ def compare(
         output_difference=output,
         gradient_difference=gradient,
         tolerance=_tolerance(ours, theirs),
-        batch=f"{sequences} sequences of up to {batch['input_ids'].shape[1]} tokens"
-        + (", two segments, padding" if config.type_vocab_size > 1 else ", padding"),
+        batch=_described(batch, config),
     )
+
+
+def _described(batch: dict[str, Tensor], config: Any) -> str:
+    if "pixel_values" in batch:
+        count, channels, height, width = batch["pixel_values"].shape
+        return f"{count} pictures of {height}×{width} pixels in {channels} channels"
+    count, length = batch["input_ids"].shape
+    segments = ", two segments" if config.type_vocab_size > 1 else ""
+    return f"{count} sequences of up to {length} tokens{segments}, padding"
 
 
 def _tolerance(ours: nn.Module, theirs: Any) -> float:
@@ -148,8 +158,11 @@ def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
 def _batch(config: Any, sequences: int, length: int, seed: int) -> dict[str, Tensor]:
     """Random ids in sequences of different length, the second half of each in segment B if there is
     one; a model without segments gets none. The padding id stands for nothing else: some models
-    count their positions by it."""
+    count their positions by it. Who reads pictures gets random pixels."""
     generator = torch.Generator().manual_seed(seed)
+    if hasattr(config, "image_size"):
+        size = (sequences, config.num_channels, config.image_size, config.image_size)
+        return {"pixel_values": torch.randn(size, generator=generator)}
     ids = torch.randint(config.vocab_size, (sequences, length), generator=generator)
     position = torch.arange(length)
     lengths = torch.tensor(
@@ -185,18 +198,19 @@ def _names(mine: Any, other: Any) -> list[str]:
     return [n for n in found if getattr(other, n, None) is not None]
 
 
-def _real(outputs: Any, name: str, mask: Tensor) -> Tensor:
-    """(B, T, …) at real positions; what there is one of a sequence, (B, …), as it is."""
+def _real(outputs: Any, name: str, mask: Tensor | None) -> Tensor:
+    """(B, T, …) at real positions; what there is one of a sequence, (B, …), as it is, and so all
+    that is said of pictures."""
     output = getattr(outputs, name)
-    return output if name in ONE_A_ROW else output[mask.bool()]
+    return output if mask is None or name in ONE_A_ROW else output[mask.bool()]
 
 
-def _distance(mine: Any, other: Any, name: str, mask: Tensor) -> float:
+def _distance(mine: Any, other: Any, name: str, mask: Tensor | None) -> float:
     a, b = (_real(outputs, name, mask).detach() for outputs in (mine, other))
     return float((a - b).abs().max() / max(1.0, float(b.abs().max())))
 
 
-def _mean_loss(outputs: Any, names: list[str], mask: Tensor, seed: int) -> Tensor:
+def _mean_loss(outputs: Any, names: list[str], mask: Tensor | None, seed: int) -> Tensor:
     """Mean squared distance from a fixed random target, over all outputs: reaches every weight."""
     total = torch.zeros(())
     for name in names:

@@ -1,4 +1,4 @@
-"""One rule for "better" on all pages that use the word: in every seed, and by more than the seeds differ."""
+"""One rule for "better" on all pages that say so: in every seed, by more than the seeds differ."""
 
 from __future__ import annotations
 

@@ -15,9 +15,8 @@ from course_lib.encoder import Encoder, Stack
 from course_lib.family.fastbert import ExitsOutput, FastBert
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.exits import self_distillation_loss
-from course_lib.objectives.sequences import Batch, PackedSequences
+from course_lib.objectives.sequences import Batch, PackedSequences, shuffled
 
-from .finetuning import shuffled
 from .loop import Batches, History, Objective, fit
 
 

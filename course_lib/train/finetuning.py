@@ -1,8 +1,8 @@
 """Fine-tuning: a pre-trained encoder, a randomly initialised head on top, a few labelled texts.
 
 The task decides the head: LabelledSequences a class a text, ScoredSequences a number a text,
-TaggedSequences a tag a word, QuestionSequences the start and the end of an answer. Nothing else
-differs."""
+TaggedSequences a tag a word, QuestionSequences the start and the end of an answer, LabelledPictures
+a class a picture. Nothing else differs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ import torch
 from torch import Tensor
 
 from course_lib.encoder import Encoder, initialise, pooler_for
+from course_lib.family.vit import VitForClassification
 from course_lib.heads import (
     BertForClassification,
     BertForQuestionAnswering,
     BertForTokenClassification,
 )
+from course_lib.images import LabelledPictures
 from course_lib.objectives.classification import classification_loss, regression_loss
-from course_lib.objectives.sequences import Batch
+from course_lib.objectives.sequences import Batch, shuffled
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.objectives.token_labels import token_classification_loss
 from course_lib.text.features import QuestionSequences, TaggedSequences
@@ -30,8 +32,13 @@ from .loop import Callback, Objective, fit
 from .span_metrics import Candidate, SquadScores, choose_null_threshold, span_scores, squad_scores
 from .task_metrics import accuracy, pearson
 
-Task = LabelledSequences | ScoredSequences | TaggedSequences | QuestionSequences
-ForTask = BertForClassification | BertForTokenClassification | BertForQuestionAnswering
+Task = LabelledSequences | ScoredSequences | TaggedSequences | QuestionSequences | LabelledPictures
+ForTask = (
+    BertForClassification
+    | BertForTokenClassification
+    | BertForQuestionAnswering
+    | VitForClassification
+)
 
 # What each kind of task is trained with.
 LOSSES: dict[type, Objective] = {
@@ -39,27 +46,8 @@ LOSSES: dict[type, Objective] = {
     ScoredSequences: regression_loss,
     TaggedSequences: token_classification_loss,
     QuestionSequences: span_loss,
+    LabelledPictures: classification_loss,
 }
-
-
-def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tensor]:
-    """Numbers of the texts of a step's batch, (batch_size,), as a pure function of the step: each
-    epoch visits the texts in a new order, none twice; what is left over when no batch can be filled
-    any more is left out.
-
-    Raises ValueError when there are fewer texts than a batch holds."""
-    if not 1 <= batch_size <= count:
-        raise ValueError(
-            f"batch_size={batch_size} was given for {count} texts; expected 1 to {count}."
-        )
-
-    def which(step: int) -> Tensor:
-        epoch, number = divmod(step, count // batch_size)
-        generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
-        order = torch.randperm(count, generator=generator)
-        return order[number * batch_size : (number + 1) * batch_size]
-
-    return which
 
 
 def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[int], Batch]:
@@ -74,14 +62,16 @@ def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[in
 
 
 def text_inputs(task: Task) -> dict[str, Tensor]:
-    """A model's arguments, cut to the longest of the texts."""
+    """A model's arguments, cut to the longest of the texts; of pictures, the pictures."""
+    if isinstance(task, LabelledPictures):
+        return {"pixel_values": task.pixel_values}
     given, longest = task.sequences.inputs, _longest(task)
     return {name: value[:, :longest].contiguous() for name, value in given.items()}
 
 
 def targets_of(task: Task) -> dict[str, Tensor]:
     """What the task's loss compares the model's answer with."""
-    if isinstance(task, LabelledSequences):
+    if isinstance(task, LabelledSequences | LabelledPictures):
         return {"classes": task.labels}
     if isinstance(task, ScoredSequences):
         return {"values": task.values}
@@ -90,7 +80,7 @@ def targets_of(task: Task) -> dict[str, Tensor]:
     return {"start": task.start, "end": task.end}
 
 
-def _longest(task: Task) -> int:
+def _longest(task: Any) -> int:
     return int(task.sequences.attention_mask.sum(dim=1).max())
 
 
@@ -116,6 +106,8 @@ def head_on(encoder: Encoder, task: Task, seed: int = 0) -> ForTask:
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     copy.pooler = None  # nobody would read it
+    if isinstance(task, LabelledPictures):
+        return VitForClassification(copy, task.names)  # type: ignore[arg-type]
     if isinstance(task, TaggedSequences):
         return BertForTokenClassification(copy, task.names)
     return BertForQuestionAnswering(copy)
@@ -160,16 +152,17 @@ def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 6
     The model is left as it was found."""
     was_training = model.training
     model.eval()
-    length, found = task.sequences.input_ids.shape[1], []
+    found = []
     try:
         for start in range(0, len(task), batch_size):
             out = model(**text_inputs(task[start : start + batch_size]))
             found.append([getattr(out, name) for name in names])
     finally:
         model.train(was_training)
-    whole = isinstance(task, LabelledSequences | ScoredSequences)  # nothing to pad
-    return [torch.cat([x if whole else _padded(x, length) for x in parts])
-            for parts in zip(*found, strict=True)]  # fmt: skip
+    if not isinstance(task, TaggedSequences | QuestionSequences):  # nothing to pad
+        return [torch.cat(parts) for parts in zip(*found, strict=True)]
+    length = task.sequences.input_ids.shape[1]
+    return [torch.cat([_padded(x, length) for x in parts]) for parts in zip(*found, strict=True)]
 
 
 def _padded(logits: Tensor, length: int) -> Tensor:
@@ -246,9 +239,9 @@ def answer_scores(
 
 
 def class_accuracy(
-    model: BertForClassification, task: LabelledSequences, batch_size: int = 256
+    model: ForTask, task: LabelledSequences | LabelledPictures, batch_size: int = 256
 ) -> float:
-    """Fraction of texts whose class gets the highest logit."""
+    """Fraction of texts, or pictures, whose class gets the highest logit."""
     (logits,) = outputs_on(model, task, ["logits"], batch_size)
     return (logits.argmax(-1) == task.labels).double().mean().item()
 
@@ -257,7 +250,7 @@ def task_score(model: Any, task: Task, threshold: float = 0.0) -> float:
     """One number for how well a model does a task: accuracy of classes; of numbers Pearson's
     correlation (nan where the model always says the same); of entities F1 over whole spans, of
     other tags accuracy; of answers F1."""
-    if isinstance(task, LabelledSequences):
+    if isinstance(task, LabelledSequences | LabelledPictures):
         return class_accuracy(model, task)
     if isinstance(task, ScoredSequences):
         return pearson(task.values, predicted_values(model, task))

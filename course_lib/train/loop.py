@@ -216,8 +216,11 @@ def _tell(callbacks: Sequence[Callback], report: Report) -> None:
 
 
 def _positions(batch: Batch) -> int:
-    """How many positions a batch holds, padding counted; a word of characters is one."""
-    return batch.inputs.get("attention_mask", batch.inputs["input_ids"]).numel()
+    """How many positions a batch holds, padding counted; a word of characters is one, and so is a
+    picture."""
+    given = batch.inputs
+    texts = given.get("attention_mask", given.get("input_ids"))
+    return len(given["pixel_values"]) if texts is None else texts.numel()
 
 
 def _is_due(step: int, steps: int, every: int) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 import drawing
 from drawing import body_of, code, for_a_hall, table
 
-from course_lib.teaching.verdicts import by_rule
 from course_lib.lectures.lecture_11.views import results
 from course_lib.teaching.results import stored
+from course_lib.teaching.verdicts import by_rule
 from course_lib.train.new_vocabulary import with_vocabulary
 
 FEW = (results.GENERAL, results.CONTINUED, results.AFRESH, results.LONGER, results.ADDED)

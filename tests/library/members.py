@@ -1,6 +1,6 @@
 """The members of the family, a row each: how their settings are drawn, which class of transformers
 each of their models must equal, and what else is special. Who adds a row here has every test of
-test_parity.py for it."""
+test_parity.py for it. Who reads pictures has a row of its own at the end, for test_vit.py."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from parity import TOLERANCE, Case, Configure, as_bert, draw_case, loss_of, replaced_loss
 from torch import Tensor, nn
 
@@ -41,6 +42,12 @@ from course_lib.family.modernbert import (
 )
 from course_lib.family.roberta import RobertaConfig, roberta, roberta_for_masked_lm
 from course_lib.family.tinybert import tinybert, tinybert_for_masked_lm
+from course_lib.family.vit import (
+    VitConfig,
+    VitForClassification,
+    vit,
+    vit_for_classification,
+)
 from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm, xlm_for_language_model
 from course_lib.family.xlm_roberta import (
     XlmRobertaConfig,
@@ -214,6 +221,34 @@ def as_modernbert(settings: dict[str, Any], draw: random.Random) -> ModernBertCo
     return ModernBertConfig(**{**settings, **more})
 
 
+def as_vit(settings: dict[str, Any], draw: random.Random) -> VitConfig:
+    """Patches of one to five pixels, one to sixteen of them, grey, coloured or of four channels."""
+    texts = ("vocab_size", "max_positions", "type_vocab_size")
+    patch = draw.choice([1, 2, 3, 5])
+    more: dict[str, Any] = {
+        "hidden_act": draw.choice(["gelu", "gelu_new"]),
+        "layer_norm_eps": draw.choice([1e-12, 1e-6]),
+        "patch_size": patch,
+        "image_size": patch * draw.choice([1, 2, 3, 4]),
+        "num_channels": draw.choice([1, 3, 4]),
+    }
+    return VitConfig(**{k: v for k, v in settings.items() if k not in texts}, **more)
+
+
+def seen(case: Case, seed: int) -> Case:
+    """A batch of pictures for that of texts."""
+    config, batch = case.config, len(case.pair)
+    size = (batch, config.num_channels, config.image_size, config.image_size)
+    pixels = torch.randn(size, generator=torch.Generator().manual_seed(80 + seed))
+    labels = torch.zeros(batch, config.max_positions, dtype=torch.long)
+    return case._replace(inputs={"pixel_values": pixels}, labels=labels)
+
+
+def of_pictures(outputs: Any, case: Case) -> Tensor:
+    """Mean over the pictures of a classifier's loss."""
+    return F.cross_entropy(outputs.logits, case.pair)
+
+
 def placed(case: Case, seed: int, both_sides: bool = True) -> Case:
     """In two cases of three positions are given, any row for any token; every fourth is padded at
     the left."""
@@ -334,6 +369,13 @@ def look_ahead(ours: Any, case: Case) -> None:
 def move_a_distance(ours: Any, case: Case) -> None:
     row = ours.encoder.stack.positions.table.weight[case.config.span]
     row += 1e-3 * torch.randn(case.config.hidden_size)
+
+
+def patches_in_columns(ours: Any, case: Case) -> None:
+    """Positions as if patches were read from the top down; that of the class token stays."""
+    table, side = ours.encoder.embeddings.position, case.config.patches_across
+    patches = table[0, 1:].unflatten(0, (side, side)).transpose(0, 1).flatten(0, 1).clone()
+    table[0, 1:] = patches
 
 
 # ---------------------------------------------------------------- the rows
@@ -773,3 +815,44 @@ MEMBERS: dict[str, Member] = {
     "deberta": DEBERTA,
     "deberta-v2": DEBERTA_V2,
 }
+
+VIT = Member(
+    family="vit",
+    published="vit",
+    draw=as_vit,
+    arrange=seen,
+    kinds={
+        "classes": Kind(
+            "ViTForImageClassification",
+            partial(VitForClassification, classes=("cat", "dog", "bird")),
+            loss=of_pictures,
+            by_name=vit_for_classification,
+        ),
+        "encoder": Kind("ViTModel", pooler=True, by_name=vit),
+        "bare": Kind("ViTModel", by_name=partial(vit, pooler=False)),
+    },
+    varied={
+        **BOTH_GELUS,
+        "patch": setting("patch_size", 1, 2, 3, 5),
+        "patches in a row": setting("patches_across", 1, 2, 3, 4),
+        "channels": setting("num_channels", 1, 3, 4),
+        "epsilon": setting("layer_norm_eps", 1e-12, 1e-6),
+        "odd heads": (lambda case: case.config.num_heads % 2, {0, 1}),
+        "pictures": (lambda case: len(case.labels) == 1, {False, True}),
+    },
+    spoil=patches_in_columns,
+    counts={  # facts.md 0.1 and 1.18: with a thousand classes, with a pooler, without
+        "B/16": (86_567_656, 86_389_248, 85_798_656),
+        "L/16": (304_326_632, 304_351_232, 303_301_632),
+        "H/14": (632_045_800, 632_404_480, 630_764_800),
+    },
+    began=(
+        ({"image_size": 12, "patch_size": 4}, {"image_size": 12, "hidden_act": "gelu"}),
+        (
+            {"image_size": [6, 6], "patch_size": [2, 2], "num_channels": 1},
+            {"image_size": 6, "patch_size": 2, "num_channels": 1},
+        ),
+    ),
+    tasks=(),
+    seeds=range(16),
+)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -60,7 +61,8 @@ class Case(NamedTuple):
 
     @property
     def mask(self) -> Tensor:
-        return self.inputs["attention_mask"]
+        """(B, T), all ones where no padding is said."""
+        return self.inputs.get("attention_mask", torch.ones_like(self.labels))
 
     @property
     def real(self) -> Tensor:
@@ -147,9 +149,11 @@ def answer(model: Any, case: Case, **more: Any) -> Any:
 
 @contextmanager
 def in_float64(model: Any) -> Iterator[None]:
-    """transformers' XLM makes its scores float32 before the softmax, ModernBERT what it turns and
-    the softmax: a model in float64 stays in it here, so that all else can be held to 1e-10."""
-    if model.config.model_type not in ("xlm", "modernbert") or model.dtype != torch.float64:
+    """transformers' XLM makes its scores float32 before the softmax, its ViT within it, ModernBERT
+    there and in what it turns: a model in float64 stays in it here, so that all else can be held to
+    1e-10."""
+    kinds = ("xlm", "modernbert", "vit")
+    if model.config.model_type not in kinds or model.dtype != torch.float64:
         yield
         return
     softmax = F.softmax
@@ -215,24 +219,25 @@ def replaced_loss(outputs: Any, case: Case) -> Tensor:
 
 def scores_of(reference: Any, case: Case) -> tuple[Tensor, ...]:
     """transformers' scores before the softmax, from its own query and key projections."""
-    projected: list[Tensor] = []
+    projected: dict[str, list[Tensor]] = {"q": [], "k": []}
 
-    def keep(_module: Any, _inputs: Any, output: Tensor) -> None:
+    def keep(which: str, _module: Any, _inputs: Any, output: Tensor) -> None:
         batch, tokens, _ = output.shape
-        projected.append(output.view(batch, tokens, case.config.num_heads, -1).transpose(1, 2))
+        heads = output.view(batch, tokens, case.config.num_heads, -1).transpose(1, 2)
+        projected[which].append(heads)
 
     hooks = [
-        getattr(part, name).register_forward_hook(keep)
+        getattr(part, name).register_forward_hook(partial(keep, name[0]))
         for part in reference.modules()
-        for name in ("query", "key", "q_lin", "k_lin")  # the last two are DistilBERT's words
+        for name in ("query", "key", "q_lin", "k_lin", "q_proj", "k_proj")  # some say it shorter
         if hasattr(part, name)
     ]
     answer(reference, case)
     for hook in hooks:
         hook.remove()
-    assert len(projected) == 2 * case.config.num_layers
+    assert len(projected["q"]) == len(projected["k"]) == case.config.num_layers
     scale = case.config.head_size**-0.5
-    pairs = zip(projected[::2], projected[1::2], strict=True)
+    pairs = zip(projected["q"], projected["k"], strict=True)
     return tuple(query @ key.transpose(-1, -2) * scale for query, key in pairs)
 
 
@@ -413,7 +418,10 @@ def on_meta(make: Callable[[], nn.Module]) -> int:
     return sum(p.numel() for p in parameters)
 
 
-def assert_saved_and_loaded(model: Any, file: Path) -> None:
+IDS = {"input_ids": torch.tensor([[2, 7, 8, 3]])}
+
+
+def assert_saved_and_loaded(model: Any, file: Path, inputs: dict[str, Tensor] = IDS) -> None:
     """A file of ours: the same class, configuration, names, bits and answers; the same bytes when
     saved again; and no other file beside it."""
     digest = save(model, file)
@@ -421,7 +429,7 @@ def assert_saved_and_loaded(model: Any, file: Path) -> None:
     again = load(file, sha256=digest)
     assert type(again) is type(model) and same(model, again) and not again.training
     assert type(again.config) is type(model.config) and again.config == model.config
-    assert_says_the_same(model, again)
+    assert_says_the_same(model, again, inputs)
     assert_loaded(load_pretrained(file, sha256=digest), model)
     assert save(again, file) == digest
     file.unlink()
@@ -436,10 +444,9 @@ def assert_loaded(found: Pretrained, model: Any) -> None:
         assert found.model.encoder is found.encoder
 
 
-def assert_says_the_same(first: Any, second: Any) -> None:
+def assert_says_the_same(first: Any, second: Any, inputs: dict[str, Tensor] = IDS) -> None:
     """Not by bits: torch promises none between weights that lie at different addresses."""
-    ids = torch.tensor([[2, 7, 8, 3]])
     with torch.no_grad():
-        one, other = first.eval()(ids), second.eval()(ids)
+        one, other = first.eval()(**inputs), second.eval()(**inputs)
     name = next(iter(vars(one)))  # last_hidden_state, or the words' scores
     torch.testing.assert_close(getattr(one, name), getattr(other, name))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -22,7 +21,6 @@ from course_lib.checkpoints import load, save
 from course_lib.encoder import count_parameters
 from course_lib.files import cache_dir
 from course_lib.heads import BertForMaskedLM, BertForSpanPreTraining
-from course_lib.objectives.knowledge_masking import unit_numbers
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.objectives.span_boundary import (
     MaskedSpans,
@@ -37,7 +35,6 @@ from course_lib.text.features import (
     question_sequences,
     tagged_sequences,
 )
-from course_lib.text.knowledge_graph import find_mentions, world_graph
 from course_lib.text.tasks import (
     LabelledSequences,
     LabelledWords,
@@ -50,8 +47,8 @@ from course_lib.text.tasks import (
     swapped_words,
     unstated_facts,
 )
-from course_lib.text.wordpiece import word_numbers
 from course_lib.text.units import story_units
+from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.finetuning import finetune, task_score
 from course_lib.train.flops import step_flops

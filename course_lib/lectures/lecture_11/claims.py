@@ -15,7 +15,6 @@ from course_lib.teaching.claims import (
     result,
 )
 from course_lib.teaching.results import in_words
-
 from course_lib.teaching.verdicts import BETTER, OPEN, WORSE, by_rule, in_points
 
 MEDICINE, SWITCHES = "11_medicine", "11_switches"

@@ -10,12 +10,12 @@ import torch
 from view_parts import picture_of, plain
 
 from course_lib.kernels.span_masking import length_probabilities
-from course_lib.text.units import noun_phrases
 from course_lib.lectures.lecture_09.views import boundary, fusion, graph, linked, spans, units
 from course_lib.objectives.span_boundary import mask_spans
 from course_lib.objectives.transe import Translations
 from course_lib.teaching.playgrounds import one_row
 from course_lib.text.knowledge_graph import KnowledgeGraph, world_graph
+from course_lib.text.units import noun_phrases
 from course_lib.text.wordpiece import WordPiece, word_numbers
 from course_lib.text.world import MicroWorld
 

@@ -10,9 +10,9 @@ from results_parts import check_made_with, check_spread
 from course_lib import MicroWorld, load_pretrained
 from course_lib.heads import BertForMaskedLM
 from course_lib.lectures.lecture_11 import switches, tasks, ways, words
-from course_lib.teaching.verdicts import BETTER, OPEN, by_rule
 from course_lib.lectures.lecture_11.whole_words import words_right
 from course_lib.teaching.results import outcome, read_result
+from course_lib.teaching.verdicts import BETTER, OPEN, by_rule
 from course_lib.text.domains import SOURCES, domain, installed
 from course_lib.text.english import FINANCE_SENTIMENTS, TaggedSentence
 

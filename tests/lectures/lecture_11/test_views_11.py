@@ -6,10 +6,10 @@ import pytest
 from view_parts import picture_of, plain
 
 from course_lib import load_pretrained
-from course_lib.teaching.verdicts import by_rule, in_points
 from course_lib.lectures.lecture_11.views import pieces, results
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.results import read_result
+from course_lib.teaching.verdicts import by_rule, in_points
 from course_lib.text.wordpiece import WordPiece
 
 

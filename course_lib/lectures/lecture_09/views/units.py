@@ -10,9 +10,8 @@ from course_lib.teaching.page import Html, Live, card, paragraphs
 from course_lib.teaching.playgrounds import one_row, playground
 from course_lib.teaching.tokens import tokens_legend, tokens_row
 from course_lib.text.knowledge_graph import find_mentions, world_graph
-from course_lib.text.wordpiece import word_numbers
-
 from course_lib.text.units import noun_phrases
+from course_lib.text.wordpiece import word_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

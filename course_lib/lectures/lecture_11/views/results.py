@@ -9,7 +9,6 @@ from typing import Any
 from course_lib.teaching import ablation_chart, curves_chart
 from course_lib.teaching.page import Html, card, table_row
 from course_lib.teaching.results import outcome, stored
-
 from course_lib.teaching.verdicts import in_points
 
 GENERAL, CONTINUED = "as it is", "continued"

@@ -26,12 +26,13 @@
 
 # %%
 from course_lib import check, claims_table, quiz, show
-from course_lib.lectures.lecture_13 import benchmark, guide, interfaces
+from course_lib.lectures.lecture_13 import benchmark, interfaces
 from course_lib.lectures.lecture_13.views import (
-    averages_table, benchmark_view, equal_size_chart, guide_view, interfaces_table, tasks_chart,
+    averages_table, benchmark_view, card_table, equal_size_chart, flops_table, front_chart, glue_comparison, glue_table,
+    guide_table, guide_view, index_view, interfaces_table, leaderboard_table, points_ahead, questions_index,
+    rankings_table, reading_table, reasons_table, sentiment_table, tasks_chart, variants_table,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss
-from course_lib.teaching.results import stored
 from course_lib.text.glue import GLUE, glue_items
 
 # %% [markdown]
@@ -344,7 +345,6 @@ import time
 import torch
 
 from course_lib import albert, bert, count_parameters, deberta, distilbert
-from course_lib.train.memory import peak_activations
 
 ids = torch.randint(1_000, 20_000, (1, 32), generator=torch.Generator().manual_seed(0))
 shapes = {"BERT": bert, "ALBERT": albert, "DistilBERT": distilbert, "DeBERTa": deberta}

@@ -159,11 +159,11 @@ def _forms(draws: Draws, line: Sequence[Trace], kind: str) -> list[tuple[int, st
 
 
 def sst2(draws: Draws, label: str) -> Texts:
-    """How the hero feels at last, who acts in the other sentence. Another person, oftener a guest
-    than a hero, feels the other way; so did half the heroes before."""
+    """How the hero feels at last, who acts in the other sentence. The guest feels the other way;
+    so did half the heroes before."""
     good = label == "positive"
     early, late = (draws.random.choice(WHEN[when]) for when in ("early", "late"))
-    moods = ["{a} is {last}", f"{{{draws.random.choice('bbbbc')}}} is {{other}}"]
+    moods = ["{a} is {last}", "{b} is {other}"]
     draws.random.shuffle(moods)
     texts = [
         f"{early} {{a}} {{act}} the {{look}} {{thing}}"
@@ -223,7 +223,7 @@ def qqp(draws: Draws, label: str) -> Texts:
     kind, roles = draws.random.choice(list(QUESTIONS)), draws.roles()
     first, second = draws.random.sample(QUESTIONS[kind], 2)
     if draws.random.random() < 0.5:
-        roles |= {"a": roles["b"], "b": roles["a"]}
+        roles |= {"a": roles["b"], "b": roles["a"], "c": roles["d"]}
     said = first.format(**roles)
     if label == "not_duplicate":
         if draws.random.random() < 0.2:  # of another person

@@ -39,6 +39,7 @@ from .members import trainee
 from .pretraining_runs import (
     BERT,
     CONTROLS,
+    LONGER,
     MEMBERS,
     PRECISION,
     RECIPES,
@@ -69,7 +70,7 @@ class Tuning:
 
 
 TUNINGS = {
-    **{name: Tuning(name) for name in (*MEMBERS, *CONTROLS, RANDOM)},
+    **{name: Tuning(name) for name in (*MEMBERS, *LONGER, *CONTROLS, RANDOM)},
     FAST: Tuning(FAST, speed=SPEED),
 }
 

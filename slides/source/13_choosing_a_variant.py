@@ -63,7 +63,7 @@ def how_sure() -> str:
         signed(100 * float(gains.mean())), f"{low} to {high}",
         f"p = {binomtest(one, one + other).pvalue:.2f}",
     )]  # fmt: skip
-    coin = f"a fair coin falls {one} to {other}, or less evenly"
+    coin = "as uneven by a fair coin"
     head = ("B is ahead by", "95% of resampled test sets", coin)
     return table(head, rows, numbers=False, size=26)
 
@@ -174,10 +174,10 @@ def usual_case() -> str:
 
 def one_answer_changed() -> str:
     """What one other answer makes of the usual case, a line a question; of a choice's name what
-    stands before a colon, a semicolon, a parenthesis or an example."""
+    stands before a colon, a semicolon, a parenthesis or an aside."""
     lines: dict[str, list[str]] = {}
     for name, values, then in changes(USUAL):
-        choice = re.split(r"[:;(]|, such", then)[0]
+        choice = re.split(r"[:;(]|, such|, asked", then)[0]
         lines.setdefault(name, []).append(f"{' / '.join(values)} ▶&nbsp;<strong>{choice}</strong>")
     asks = guide.guide().questions
     rows = [

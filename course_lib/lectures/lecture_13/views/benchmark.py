@@ -99,7 +99,7 @@ def benchmark_picture(by: str = "average", shown: str = "all") -> Html:
     of = by if by in GLUE else "average"
     every = list(stored(FILE)["runs"])
     names = in_order([name for name in every if name in (SHOWN[shown] or every)], by)
-    numbers = [value for name in every for value in values_of(name, of)]
+    numbers = [value for name in names for value in values_of(name, of)]
     ends = min(numbers) - 0.02, max(numbers) + 0.02
     rows = [_row(name, of, ends, 44 + 24 * n) for n, name in enumerate(names)]
     best = in_order(names, of)[0]
@@ -170,6 +170,7 @@ def tasks_chart() -> Any:
     names = in_order([name for name in stored(FILE)["runs"] if name not in CONTROLS])
     means = [[fmean(values_of(name, task)) for task in GLUE] for name in names]
     chart = heat_chart(means, names, list(GLUE), title="Nine twins, one number each", percent=True)
+    chart.update_traces(texttemplate="%{z:.0%}")  # more cells than a heat map has numbers in
     return chart.update_layout(height=450, width=760)
 
 

@@ -30,6 +30,7 @@ PAGES = (
     Page("09_spans_and_entities", 10, "lengths, seeds, stories, units, noise"),
     Page("10_many_languages", 11, "α, means, sentences, rates, words, layers and heads"),
     Page("12_fast_inference", 3, "the speed of exits, two budgets"),
+    Page("13_choosing_a_variant", 0, "no slider"),
     Page("14_kernels", 0, "no slider"),
 )
 

@@ -43,6 +43,9 @@ HOME = {
     "08": ("E33 E34 E35 E36 E50 E98", "slip 3", 4),
     "09": ("E37 E38 E85 E86", "slip 5", 1),
     "10": ("E23 E24 E25 E26 E27 E28 E51 E87", "slip 8", 2),
+    "11": ("E19 E20 E21 E22", "slip", 0),
+    "12": ("E39 E40 E41 E42 E43 E44 E48", "slip", 2),
+    "13": ("E45 E46 E62 E64 E65 E66", "slip", 0),
     "14": ("", "slip", 0),
 }
 LEDGER = [(lecture, entry) for lecture in HOME for entry in claims(lecture)]

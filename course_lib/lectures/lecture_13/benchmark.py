@@ -39,7 +39,6 @@ from .members import trainee
 from .pretraining_runs import (
     BERT,
     CONTROLS,
-    LONGER,
     MEMBERS,
     PRECISION,
     RECIPES,
@@ -70,7 +69,7 @@ class Tuning:
 
 
 TUNINGS = {
-    **{name: Tuning(name) for name in (*MEMBERS, *LONGER, *CONTROLS, RANDOM)},
+    **{name: Tuning(name) for name in (*MEMBERS, *CONTROLS, RANDOM)},
     FAST: Tuning(FAST, speed=SPEED),
 }
 

@@ -13,28 +13,16 @@ from course_lib.text.glue import GLUE
 
 from . import benchmark
 from .guide import guide
-from .pretraining_runs import BERT, LONGER, MEMBERS
+from .pretraining_runs import BERT, MEMBERS
 from .views import benchmark as shown
 
 STARTS = {
     "random": benchmark.RANDOM, "fast": benchmark.FAST,
     **{name.lower(): name for name in MEMBERS},
-    "narrow": "plain, 58 wide", "longer": next(iter(LONGER)), "short": "plain, two layers",
+    "narrow": "plain, 58 wide", "short": "plain, two layers",
 }  # fmt: skip
 
-NAMING = (
-    "narrow",
-    "short",
-    "longer",
-    "bert",
-    "roberta",
-    "albert",
-    "distilbert",
-    "deberta",
-    "spanbert",
-    "ernie",
-    "mobilebert",
-)
+NAMING = ("bert", "roberta", "albert", "distilbert", "deberta", "spanbert", "ernie", "mobilebert")
 TASKS = {task.lower().replace("-", ""): task for task in GLUE}  # as a number's name begins
 
 

@@ -52,9 +52,7 @@ EQUAL = {
     "MobileBERT": "plain, 58 wide",
     "DistilBERT": "plain, two layers",
 }
-# With the FLOPs of the others ALBERT stays on its plateau; past it, it can be judged.
-LONGER = {"ALBERT, 3 × FLOPs": replace(MEMBERS["ALBERT"], flops=3 * BERT.flops)}
-RECIPES = {**MEMBERS, **CONTROLS, **LONGER, **TEACHERS}
+RECIPES = {**MEMBERS, **CONTROLS, **TEACHERS}
 
 
 @lru_cache

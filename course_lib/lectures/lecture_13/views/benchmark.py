@@ -30,11 +30,11 @@ from course_lib.train.glue import task_mean
 
 from ..benchmark import FAST, RANDOM, SENTIMENT, average
 from ..intervals import drawn, interval
-from ..pretraining_runs import CONTROLS, EQUAL, LONGER, MEMBERS
+from ..pretraining_runs import CONTROLS, EQUAL, MEMBERS
 from .written import written_table
 
 FILE = "13_benchmark"
-SHOWN = {"all": None, "the family": (*MEMBERS, FAST), "controls": (*LONGER, *CONTROLS, RANDOM)}
+SHOWN = {"all": None, "the family": (*MEMBERS, FAST), "plain models": (*CONTROLS, RANDOM)}
 SORTED = ("average", "name", "parameters", *GLUE)
 WIDE = 270  # pixels of the strip of dots
 COLUMNS = (4, 170, 500, 550, 620, 640)  # where a row's cells stand
@@ -220,7 +220,7 @@ def flops_table() -> Html:
     """Every start that was pre-trained: its weights, and how many steps equal FLOPs are."""
     head = ("start", "weights", "steps", "FLOPs of a step", "masked words")
     rows = []
-    for name in (*MEMBERS, *LONGER, *CONTROLS):
+    for name in (*MEMBERS, *CONTROLS):
         run = runs_of(name)[0]
         named = [r["masked_accuracy"] for r in runs_of(name)]
         rows.append((

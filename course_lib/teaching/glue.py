@@ -98,7 +98,7 @@ def _shared(first: str, second: str, world: MicroWorld) -> str:
         said.append(text.removeprefix(f"{word} "))
         _, roles = read(said[-1], CLAIMS) or ("", {})
         facts.append({topics[roles["a"]], when})
-    return str(len(facts[0] & facts[1]) + ALIKE[_relation(*said, world)])
+    return str(len(facts[0] & facts[1]) + ALIKE[_relation(said[0], said[1], world)])
 
 
 def _relation(premise: str, hypothesis: str, world: MicroWorld) -> str:

@@ -199,8 +199,8 @@ ALIKE = {"entailment": 3, "contradiction": 1, "neutral": 0}  # points of the sec
 def stsb(draws: Draws, label: str) -> Texts:
     """Two claims about two persons. A point for the same topic, one for the same time, three for
     the same claim, or one for its contrary."""
-    way, same_topic, same_time = draws.random.choice([
-        (way, *same)
+    way, (same_topic, same_time) = draws.random.choice([
+        (way, same)
         for way, points in ALIKE.items()
         for same in product((0, 1), repeat=2)
         if points + sum(same) == int(label)

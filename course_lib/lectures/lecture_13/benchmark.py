@@ -199,7 +199,7 @@ def one_run(recipe: Tuning, seed: int) -> dict[str, Any]:
     for name in GLUE:
         found = task_run(recipe, name, rate, seed)
         for split in tests_of(name):
-            scores[MISMATCHED if "mis" in split else name] = glue_score(
+            scores[MISMATCHED if "mis" in split else name] = scored(
                 name, found["said"][split], true_labels(name, split)
             )
         seconds += found["cpu_seconds"]
@@ -222,6 +222,12 @@ def right_on(recipe: Tuning, name: str, rate: float, seed: int) -> str:
     """Of every test text of a task 1 where the answer is right, else 0, in one string."""
     said = task_run(recipe, name, rate, seed)["said"]["test"]
     return "".join(str(int(a == b)) for a, b in zip(said, true_labels(name, "test"), strict=True))
+
+
+def scored(name: str, said: Sequence[Any], true: Sequence[Any]) -> dict[str, float]:
+    """`glue_score`; the correlation of answers that are all alike is undefined, and counts 0."""
+    found = glue_score(name, said, true)
+    return {metric: 0.0 if score != score else score for metric, score in found.items()}
 
 
 def row_of(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
@@ -250,7 +256,7 @@ def average_on(recipe: Tuning, seed: int, which: Mapping[str, Sequence[int]]) ->
         said = task_run(recipe, name, rate_of(recipe), seed)["said"]
         for split in tests_of(name):
             true, rows, answers = true_labels(name, split), which[f"{name} {split}"], said[split]
-            scores[MISMATCHED if "mis" in split else name] = glue_score(
+            scores[MISMATCHED if "mis" in split else name] = scored(
                 name, [answers[n] for n in rows], [true[n] for n in rows]
             )
     return average(scores)

@@ -367,7 +367,7 @@ exits_chart("pairs")
 training_chart()
 
 # %% [markdown]
-# *Sections. Left: right at the last exit. Right: where a text costs 60% of the FLOPs, on a straight line between two speeds. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher that does not drop out; the students on labels; all exits and the encoder on labels.*
+# *Sections. Left: right at the last exit. Right: where a text costs {{number:compared_at}} of the FLOPs, on a straight line between two speeds. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher that does not drop out; the students on labels; all exits and the encoder on labels.*
 #
 # - Self-distillation leaves the last exit as it was: it is frozen, and equal to the last digit in four of the five rows.
 # - *Jointly* trained, the first exit has {{number:joint_first}} (self-distilled {{number:first}}), the last {{number:joint_last}} against {{number:last}}. About both the seeds disagree: that joint training hurts the last exit is not seen here.

@@ -15,7 +15,7 @@
 # After this page you can
 #
 # - let a text leave a model as soon as its answer is sure, and say what that saves and when it loses (FastBERT);
-# - build MobileBERT, thin and deep, and say why its norm costs nothing (MobileBERT);
+# - build MobileBERT, thin and deep, and say why its norm costs next to nothing (MobileBERT);
 # - round a model's weights to whole numbers, and export it to another program;
 # - measure latency, throughput, memory and size, and say how they disagree with FLOPs and with each other;
 # - choose a way to serve a model under a budget.
@@ -76,7 +76,7 @@ my_guesses = {"fraction of the FLOPs": ..., "should leave": ..., "times faster i
 #
 # ### A norm that costs nothing
 #
-# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. Behind a dense layer y = 3x + 1 with γ = 2 and β = 5 stands 2(3x + 1) + 5 = **6x + 7**: one dense layer again. After training, it is gone.
+# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. Behind a dense layer y = 3x + 1 with γ = 2 and β = 5 stands 2(3x + 1) + 5 = **6x + 7**: one dense layer again, and after training this norm is gone. (Behind a residual sum it stays: one multiplication and one addition a number.)
 #
 # ### A weight in eight bits
 #
@@ -121,7 +121,7 @@ from course_lib.family.fastbert import ExitHead
 show(ExitHead)
 
 # %% [markdown]
-# `answer` goes through the layers one by one. A text that has left is taken out of the batch, so the later layers see fewer rows: else nothing but FLOPs on paper would be saved.
+# `answer` goes through the layers one by one. A text that has left is taken out of the batch, so the later layers see fewer texts: else nothing but FLOPs on paper would be saved.
 
 # %%
 show(FastBert.answer)
@@ -134,7 +134,7 @@ show(FastBert.answer)
 # 1. *With labels*: the encoder and the last exit, the **teacher**. The other exits, the **students**, are not touched.
 # 2. *Without labels*: all of that is frozen. Each student learns to say what the teacher says of a text. That is **self-distillation**: teacher and students are one model.
 #
-# The loss is a Kullback–Leibler divergence (lecture 06) for each student, summed. The paper prints KL(student ‖ teacher), the authors' program computes KL(teacher ‖ student). We build the program's.
+# The loss is a Kullback–Leibler divergence (lecture 06) for each student, summed. The paper prints KL(student ‖ teacher), the authors' program computes KL(teacher ‖ student). You build the program's; the library has both, and its default is the paper's. The models below that are called FastBERT learned by that one. Whether it matters, is measured.
 #
 # {{exercise:12.3}}
 
@@ -160,11 +160,11 @@ show(self_distillation_loss)
 blocks_drawing()
 
 # %% [markdown]
-# *Read from below: the wider a bar, the wider the vectors. A **bottleneck** leads into MobileBERT's block and another out of it. Its teacher has it the other way round, an **inverted bottleneck**: wide inside.*
+# *Read from below: the wider a bar, the wider the vectors. A **bottleneck** leads into MobileBERT's block and another out of it. Its teacher has it the other way round, an **inverted bottleneck**: wide inside. Left out: a second bottleneck in, which query and key read.*
 #
 # Narrow attention next to *one* narrow feed-forward part would shift the balance: in BERT, two of three weights of a block are in its feed-forward part. So MobileBERT has **four** of them, one after the other.
 #
-# Its table of word vectors is only 128 wide. Each position is made of three of them: the next word's, its own, the previous one's.
+# Its embedding matrix is only 128 wide. Each position is made of three of its rows: the next token's, its own, the previous one's.
 #
 # {{exercise:12.4}}
 
@@ -184,7 +184,9 @@ show(TrigramEmbeddings, BottleneckAttention, MobileBlock)
 # %% [markdown]
 # Look at `attend`: query and key read a bottleneck (128), the *values* the wide states (512). That is in the authors' program; the drawing in the paper leaves room for both.
 #
-# And the norm is NoNorm, the activation ReLU. Why bother? {{exercise:12.5}}
+# And the norm is NoNorm, the activation ReLU. Why bother?
+#
+# {{exercise:12.5}}
 
 
 # %%
@@ -207,9 +209,9 @@ show(NoNorm)
 # | the states ("feature maps") | squared distance, after a LayerNorm | {{number:weight_feature_map}} |
 # | their means | squared distance | {{number:weight_mean}} |
 # | their variances | distance | {{number:weight_variance}} |
-# | attention | cross-entropy | {{number:weight_attention}} |
+# | attention weights of each head | cross-entropy (paper: KL, of the same gradient) | {{number:weight_attention}} |
 #
-# *When* is this done? Three strategies: **auxiliary**, together with predicting words, all the time; **joint**, first all layers, then words; **progressive**, first one layer at a time from the bottom, then words. MobileBERT is progressive.
+# *When* is this done? Three strategies: **auxiliary**, together with predicting masked words, all the time; **joint**, first all layers, then masked words; **progressive**, first one layer at a time from the bottom, then masked words. MobileBERT is progressive.
 
 # %%
 from course_lib.train.knowledge_transfer import stages
@@ -232,7 +234,7 @@ def my_int8(weight):
 check("12.6", my_int8)
 
 # %% [markdown]
-# torch does this for all dense layers of a model, with one scale for each matrix, and rounds what enters a layer as it comes (**dynamic quantisation**). The library's two lines for it, and for a model that leaves torch altogether: **ONNX**, a file format that other programs run.
+# torch does this for all dense layers of a model, with one scale for each matrix, and rounds what enters a layer as it comes (**dynamic quantisation**). Here is how the library asks for it, and for a model that leaves torch altogether: **ONNX**, a file format that other programs run.
 
 # %%
 show(serving.in_int8, serving.in_onnx_runtime)
@@ -256,9 +258,9 @@ with torch.device("meta"):  # knows shapes only
         print(f"{name:22}{count_parameters(model):13,}")
 
 # %% [markdown]
-# The paper prints 25.3 million for MobileBERT. (Its teacher has no class in transformers, which cannot build that shape; the tests compare ours with a plain version written twice.)
+# The paper prints 25.3 million for MobileBERT. (Its teacher has no class in transformers, which cannot build that shape; the tests compare ours with a second version, written plainly.)
 #
-# Early exit: the batch that shrinks must answer what a batch in which every text runs through all layers answers.
+# Early exit: a batch that shrinks must give the same answers as one in which every text runs through all layers.
 
 # %% tags=["nbval-check-output"]
 from course_lib.kernels.early_exit import early_exit, early_exit_reference, entropy_at_most
@@ -301,7 +303,7 @@ for name, wants in serving.missing().items():
 exits_view(fast_runs.shown_texts())
 
 # %% [markdown]
-# *A cell for each layer: the uncertainty at its exit; the thick frame is where the text leaves. Move the speed. At 0 all stay to the end; at 1 all leave at once. Switch to the probability rule: other texts leave.*
+# *A cell for each layer: the uncertainty at its exit; the thick frame is where the text leaves. Move the speed. At 0 all stay to the end; at 1 all leave at once; at 0.7 the hesitant ones leave at layer 2. Switch to the probability rule: is there a number that does the same?*
 #
 # ### Easy and hard texts
 
@@ -309,37 +311,42 @@ exits_view(fast_runs.shown_texts())
 entropies_chart()
 
 # %% [markdown]
-# *Every line: the uncertainty of a group of test texts, layer by layer. Grouped by the first layer from which on the answer stays right.*
+# *Every line: the mean uncertainty of the test texts of one class, layer by layer; how many they are in brackets. Two lines lie on each other.*
 #
-# What *is* an easy text? Here it is one whose answer is right early and stays so. Such texts become sure early: that is what early exit lives on. The texts that are wrong at the end are unsure too, and so pay for all layers.
+# The *neutral* statements are the easy ones: from the second layer on the model is sure of them, and right. That is what early exit lives on. *Entailment* and *contradiction* stay at about {{number:two_alike}} up to the last layer. That is log 2 / log 3: one class ruled out, the two others equally likely. This model has not learned to tell these two apart. It always says contradiction, by a hair, so the contradictions count as right.
+#
+# A text on which more layers do not help is not known as such: it pays for all of them.
 #
 # ### Train one, live
 #
-# The course's BERT on sentences of documentation: to which section of a docstring does a sentence belong? (Summary, Parameters, Returns, Raises, Attributes.) First encoder and teacher, on labels; then the students, on the teacher's answers.
+# The course's BERT on sentences of documentation: to which section of a docstring does a sentence belong? (Summary, Parameters, Returns, Raises, Attributes.) First encoder and teacher, on labels; then the students, on the teacher's answers. Two curves: the teacher's cross-entropy, then the sum of the students' divergences.
 
 # %%
-live = fast_runs.trained_live(LiveLoss)
+live = fast_runs.trained_live(lambda: LiveLoss(part="total"))
 test = fast_runs.texts_of(fast_runs.SECTION).test[:300]
 for speed in (0.0, 0.3, 0.6, 1.0):
     found = fast_runs.leaving_at(live, test, speed)
     print(f"speed {speed:.1f}: {found['accuracy']:.1%} right after {found['layers']:.2f} layers of 4")
 
 # %% [markdown]
+# One seed, half the steps of the runs below or fewer, 300 texts: a first look, in which one text is a third of a point.
+#
 # ## Measure it
 #
 # ### What leaving early costs
 #
-# From the result file: {{number:seeds}} seeds. Every point is a speed.
+# From the result file: {{number:seeds}} seeds. Every point is a speed, a threshold or a depth.
 
 # %%
 exits_chart("sections")
 
 # %% [markdown]
-# *course-bert, sections of docstrings, {{number:seeds}} seeds (line: mean, band: all). FastBERT over its speeds; the same exits by the largest probability; as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves.*
+# *course-bert, sections of docstrings, {{number:seeds}} seeds (line: mean, band: all). Up: points of accuracy above the same seed's full depth, {{number:last}} on average. FastBERT over its speeds; the same exits by the largest probability; as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves.*
 #
-# - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last}}. Drawn at random it would be {{number:random_04}}: the exits know *whom* to let go.
-# - **And what a sceptic asks**: two layers, fine-tuned for themselves, have {{number:fixed_2}}, at about the same price. The task needs two layers, of nearly every text. Early exit found that out without being told, and no more than that.
-# - With a quarter of the labels depth is worth more: {{number:few_first}} at the first exit, {{number:few_last}} at the last. At speed 0.3: {{number:few_03}} for {{number:few_fewer_03}} times fewer FLOPs; at random {{number:few_random_03}}.
+# - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last}}. Drawn at random it would be {{number:random_04}}. That is {{number:whom_least}} to {{number:whom_most}} points less, in every seed: the exits know *whom* to let go. (This speed was chosen on these very texts; its neighbours look alike.)
+# - **And what a sceptic asks**: two layers, fine-tuned for themselves, have {{number:fixed_2}}, at about the same price; their seeds lie far apart. That a text gets the depth *it* needs brings nothing here that three seeds show.
+# - The largest probability does as well as the entropy: the two curves lie on each other.
+# - With a quarter of the labels (not drawn) the last exit has {{number:few_last}}, the first {{number:few_first}}. If the students also read the texts *without* labels, the first has {{number:few_all_first}}, more in every seed. This is what self-distillation has for itself.
 
 # %%
 exits_chart("pairs")
@@ -347,11 +354,12 @@ exits_chart("pairs")
 # %% [markdown]
 # *Eight layers, the micro-world's pairs, one seed.*
 #
-# - The first exit is useless ({{number:pairs_first}}; always the same answer: {{number:pairs_majority}}), the second has all there is, {{number:pairs_second}} (the last: {{number:pairs_last}}). A jump, not a slope.
-# - At speed 0.7: {{number:pairs_07}} for {{number:pairs_fewer_07}} times fewer FLOPs. At 0.5 hardly anything is saved ({{number:pairs_fewer_05}} times), at 0.8 all leave too soon: {{number:pairs_08}}. **The speed must be chosen on texts of the task**; no number is good everywhere.
-# - A model of two layers has {{number:pairs_fixed_2}}. (None of them is done learning: with three times the steps lecture 03's model solves nearly all of these pairs.)
+# - The first exit has {{number:pairs_first}} (always the same answer: {{number:pairs_majority}}), the second all there is, {{number:pairs_second}} (the last: {{number:pairs_last}}). A jump, not a slope.
+# - At speed 0.7: {{number:pairs_07}} for {{number:pairs_fewer_07}} times fewer FLOPs. At 0.5 it is {{number:pairs_fewer_05}} times, at 0.8 all leave too soon: {{number:pairs_08}}. **The speed must be chosen on texts of the task**; no number is good everywhere.
+# - By the largest probability no threshold does the same. On a text of which it is not sure, the first exit's best class has {{number:pairs_hesitant_1}}, the second's only {{number:pairs_hesitant_2}}. But the second has ruled a class out, and the entropy sees that.
+# - A model of two layers has {{number:pairs_fixed_2}}. (None of them is done learning: with three times the steps lecture 03's model solves {{number:pairs_longer}} of its pairs.)
 #
-# FastBERT's paper shows what these two tasks do not: texts that differ in the depth they need. There, fixed depth loses ({{number:paper_fixed}} against {{number:paper_full}} on reviews of books).
+# FastBERT's paper reports what these two tasks do not show: texts that differ in the depth they need. There, fixed depth loses ({{number:paper_fixed}} against {{number:paper_full}} on reviews of books).
 #
 # ### How the exits learn, compared
 
@@ -359,11 +367,12 @@ exits_chart("pairs")
 training_chart()
 
 # %% [markdown]
-# *Sections. Left: right at the last exit. Right: at a speed between two that costs 60% of the FLOPs. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher that does not drop out; the students on labels; all exits and the encoder on labels.*
+# *Sections. Left: right at the last exit. Right: where a text costs {{number:compared_at}} of the FLOPs, on a straight line between two speeds. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher that does not drop out; the students on labels; all exits and the encoder on labels.*
 #
 # - Self-distillation leaves the last exit as it was: it is frozen, and equal to the last digit in four of the five rows.
-# - *Jointly* trained, the first exit has {{number:joint_first}} (self-distilled {{number:first}}), the last {{number:joint_last}} against {{number:last}}. That joint training hurts the last one is not seen here: the seeds lie further apart than the ways.
-# - The direction of the divergence, the teacher's dropout, labels instead of the teacher's answers: no difference that these seeds can show. What self-distillation has for itself is that it needs *no labels*.
+# - *Jointly* trained, the first exit has {{number:joint_first}} (self-distilled {{number:first}}), the last {{number:joint_last}} against {{number:last}}. About both the seeds disagree: that joint training hurts the last exit is not seen here.
+# - On the pairs (one seed, not drawn) it helps the *first* exit: {{number:pairs_joint_first}} instead of {{number:pairs_first}}, as much as all layers have. There the encoder learns for the first exit as well; FastBERT's has learned for the last one alone.
+# - The direction of the divergence, the teacher's dropout, labels instead of the teacher's answers: no difference that these seeds can show.
 #
 # ### On the clock
 #
@@ -378,7 +387,7 @@ for batch_size in (1, 32):
         print(f"{name:26}{row['milliseconds']:8.2f}{row['layers']:9.2f}{row['flops'] / whole['flops']:9.2f}   {row['milliseconds'] / whole['milliseconds']:.2f} of the time")
 
 # %% [markdown]
-# Where early exit **loses**: *speed 0* is a hard text. It pays for every exit and leaves at none. A small model has little to skip, and an exit costs a good part of a layer. And a batch is done when its *last* text is done: the slowest decides.
+# Compare the last two columns. One text at a time, an exit's small products take a good part of a layer's time, though hardly any FLOPs. So *speed 0* shows where early exit **loses**: a hard text pays for every exit and leaves at none. In batches time comes closer to the FLOPs, as texts that have left are not computed. (These are means: the last answer of a batch comes as late as its hardest text.)
 #
 # ### MobileBERT in miniature
 #
@@ -388,15 +397,15 @@ for batch_size in (1, 32):
 strategies_chart()
 
 # %% [markdown]
-# *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. A dot is a seed. LN, GELU: LayerNorm and GELU for NoNorm and ReLU. Teacher's: embeddings copied from it, without and with its answers. The last five rows: transfer, layer by layer.*
+# *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. A dot is a seed. LN, GELU: LayerNorm and GELU for NoNorm and ReLU. Embeddings: copied from the teacher, without and with its answers. The last five rows: transfer, layer by layer.*
 #
 # {{number:mobile_seeds}} seeds:
 #
-# - *Alone* a thin student has {{number:thin_alone}}. Half of what transfer seems to give is a better start: with the **teacher's embeddings** it has {{number:thin_embeddings}} without any teacher. This control is easy to forget.
-# - The teacher's *answers* on top: {{number:thin_answers}}. Layer by layer: auxiliary {{number:thin_auxiliary}}, **joint {{number:thin_joint}}**, progressive {{number:thin_progressive}}. So transfer pays. That progressive is the best strategy does not come out at four layers; the paper has 24.
+# - *Alone* a thin student has {{number:thin_alone}}. With the **teacher's embeddings** it has {{number:thin_embeddings}}, without any teaching: {{number:thin_start}} of what joint transfer seems to give is a better start. This control is easy to forget.
+# - The teacher's *answers* on top: {{number:thin_answers}}. Layer by layer: auxiliary {{number:thin_auxiliary}}, **joint {{number:thin_joint}}**, progressive {{number:thin_progressive}}. So transfer pays, at equally many steps. That progressive is the best strategy does not come out at four layers; the paper has 24.
 # - The program's *slip* costs nothing that one sees: {{number:thin_slip}}.
 # - *NoNorm and ReLU are paid for*: alone {{number:thin_alone}} against {{number:thin_norm}} with LayerNorm and GELU (the seeds overlap), taught {{number:thin_progressive}} against {{number:thin_progressive_norm}}. The paper says so, too: they were chosen for a phone's clock. The probe turns it round, {{number:facts_progressive}} against {{number:facts_progressive_norm}}; we do not know why.
-# - After fine-tuning: {{number:facts_alone}} alone, {{number:facts_embeddings}} from the teacher's embeddings, {{number:facts_joint}} joint.
+# - After fine-tuning: {{number:facts_alone}} alone, {{number:facts_embeddings}} from the teacher's embeddings. Joint transfer is better than that in every seed, {{number:facts_joint}}; auxiliary ({{number:facts_auxiliary}}) and progressive ({{number:facts_progressive}}) are not.
 #
 # (A step with a teacher costs about three times the FLOPs of one without. Equal steps, then, not equal FLOPs.)
 #
@@ -412,19 +421,18 @@ serving_table()
 #
 # - **Another program**: ONNX Runtime answers one text {{number:onnx_times}} times as fast, with the same numbers; torch.compile {{number:compile_times}} times.
 # - **int8** needs no training either: {{number:int8_times}} times as fast for one text, {{number:int8_rate}} times the throughput, the file {{number:int8_file}} as large. Accuracy changes by {{number:int8_cost}} points.
-# - *Half the layers*, distilled on documentation: {{number:served_half}} ({{number:served_float32}} for all of them), {{number:half_times}} times as fast. As with early exit above: this task needs two layers.
-# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:served_mobile}}. Thin networks learn slowly: ours had a thousand steps, the real one half a million, of 2,048 sequences each.
-# - *Early exit* at speed {{number:speed}}: {{number:served_early}}. Its median is good; look at its 95th percentile.
-# - *Padding removed* brings nothing for one text, and {{number:unpadded_rate}} times the throughput in batches.
+# - *Half the layers*, distilled on documentation: {{number:served_half}} ({{number:served_float32}} for all of them), {{number:half_times}} times as fast. For this task two layers are enough.
+# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:served_mobile}}. That says little about the shape: half the layers began as their teacher's. Ours had a thousand steps, the real one half a million, of 2,048 sequences each.
+# - *Early exit* at speed {{number:speed}}: {{number:served_early}}. Do not hold that against float32: it is another fine-tuning (dropout, another head, more steps), which has {{number:last}} at full depth. Its median is good; look at its 95th percentile.
+# - *Padding removed* costs a little for one text, which has none, and gives {{number:unpadded_rate}} times the throughput in batches.
 
 # %%
 flops_and_time_chart()
 
 # %% [markdown]
-# *A dot a way. If FLOPs were time, dots above one another would be one dot, and all would lie on a line through zero.*
+# *Each dot is a way to serve. If FLOPs were time, dots above one another would be one dot, and all would lie on one rising line. (The axes do not begin at 0.) Colours and shapes only tell the dots apart.*
 #
-# Six of them have the same FLOPs, and the slowest takes {{number:same_flops}} times as long as the quickest. The other way round: MobileBERT's shape has {{number:mobile_flops}} of the FLOPs, and takes {{number:mobile_ms}} ms; half the layers have {{number:half_flops}}, and take {{number:half_ms}}. Eight thin layers are many small products,
-# and each must be started. FLOPs count work; time also counts how often one starts, and what waits for memory (lecture 14).
+# Six of them have the same FLOPs, and the slowest takes {{number:same_flops}} times as long as the quickest. The other way round: MobileBERT's shape has {{number:mobile_flops}} of the FLOPs, and takes {{number:mobile_ms}} ms; half the layers have {{number:half_flops}}, and take {{number:half_ms}}. Eight thin layers are many small products, and each must be started. In batches of 32 the products are larger, and the same thin shape gives {{number:mobile_rate}} times float32's throughput. FLOPs count work; time also counts how often one starts, and what waits for memory (lecture 14).
 #
 # ### On your machine
 #
@@ -439,7 +447,7 @@ print(as_table(rows, "float32"))
 int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for r in rows if r.name == "float32")
 
 # %% [markdown]
-# The ratio of int8 is the third guess. It depends on the processor: those with instructions for bytes (VNNI, AMX, Arm's dot products) gain much, others little.
+# The ratio of int8 is the third guess. It depends on the processor: those with instructions for bytes (VNNI, AMX, Arm's dot products) gain much, others little; with bfloat16 it is the same. And on the width: in the table above int8 gave {{number:int8_times}} times, as course-bert's products are small, and more of the time goes to other things.
 #
 # ### Which one? A budget decides
 
@@ -447,11 +455,11 @@ int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for
 budget_view(serving_runs.offers())
 
 # %% [markdown]
-# *Move the two budgets. The frame marks the most accurate way that fits both; the sentence says what the next better one would need.*
+# *Move the two budgets. The frame marks the most accurate way that fits both; the sentence says what the next better one would need. A few tenths of a point are less than the seeds differ by: among such ways take the quicker one.*
 #
-# Two questions of the kind that interviews ask, and what the table answers:
+# Two questions of the kind that interviews ask:
 #
-# - *Early exit for a service with easy and hard texts, how would you set it up?* Exits by self-distillation; the speed chosen on development texts from a curve like the one above, for this task; the latency that is promised is that of the *hard* text, which early exit makes longer; batches by length and, where it pays, by layer.
+# - *Early exit for a service with easy and hard texts, how would you set it up?* Exits by self-distillation, or joint where labels are many: try both; the speed chosen on development texts from a curve like the one above, for this task; the latency that is promised is that of the *hard* text, which early exit makes longer; batches by length and, where it pays, by layer.
 # - *A model for a phone, where do you begin?* With a measurement on that phone. Then the cheapest change first: another program and int8 (no training), fewer layers (some distilling), another shape (much pre-training). Size of the file, memory while it runs, heat and the tokenizer belong to the budget as FLOPs do.
 #
 # ### A queue
@@ -475,7 +483,7 @@ for load in (0.5, 1.5):  # of what the model can do, one by one
         print(f"load {load}: {name:26} median {1e3 * run.median:8.1f} ms   95th {1e3 * run.p95:8.1f} ms   padding {run.padding:.0%}")
 
 # %% [markdown]
-# Below what one by one can do, batches change little. Above it, one by one falls behind for ever, while batches keep up: a batch of 16 takes far less than 16 times one text. Waiting for company buys throughput with latency.
+# Below what one by one can do, batches change little. Above it, one by one falls further behind with every text, while batches keep up: a batch of 16 takes less time than 16 single texts, above all where lengths are alike and little padding is computed. Waiting 20 ms for company costs latency at either load, and is not needed: where texts come fast, company is there.
 
 # %%
 show(serve)

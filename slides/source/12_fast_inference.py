@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import fmean
 from typing import Any
 
 import drawing
@@ -11,7 +10,7 @@ from drawing import body_of, code, for_a_hall, svg, table
 from course_lib import FastBert
 from course_lib.lectures.lecture_12.views import blocks, results
 from course_lib.objectives.exits import self_distillation_loss
-from course_lib.teaching.results import outcome, stored
+from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, ORANGE
 
 SHOWN = ("E42", "E39", "E48")
@@ -53,10 +52,9 @@ def served() -> str:
 
 
 def flops_time() -> Any:
-    ways, flops = stored("12_serving_times")["ways"], outcome(stored("12_serving"), "flops")
-    points = []
+    ways, points = stored("12_serving_times")["ways"], []
     for name, row in ways.items():
-        x = fmean(flops.get(name, flops["float32"])) / 1e6
+        x = results.timed_flops(name) / 1e6
         look, said = LOOKS[name in RUN_OTHERWISE], f"{name} {row['median']:.2f}"
         points.append((x, row["median"], said, *look, -1 if x > 100 else 1))
     shifts = {points[-2][2]: 6, points[1][2]: -4}

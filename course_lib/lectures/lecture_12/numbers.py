@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from statistics import fmean
+from math import log
+from statistics import fmean, median
 from typing import Any
 
 from course_lib.bench.measuring import where_measured
@@ -22,9 +23,10 @@ MOBILE = "12_mobilebert"
 
 
 def layer(recipe: str, number: int) -> str:
-    """Right at the exit of a layer (from 1; −1 the last), the mean over the seeds, in percent."""
+    """Right at the exit of a layer (from 1; −1 the last), the mean over the seeds, in percent with
+    a decimal."""
     index = number - 1 if number > 0 else number
-    return percent([run["by_layer"][index] for run in results.runs_of(recipe)])
+    return percent([run["by_layer"][index] for run in results.runs_of(recipe)], 1)
 
 
 def at_speed(recipe: str, speed: float, what: str = "accuracy") -> float:
@@ -38,6 +40,32 @@ def at_speed(recipe: str, speed: float, what: str = "accuracy") -> float:
         whole = fmean(run["plain_flops"] for run in results.runs_of(recipe))
         return whole / fmean(row["flops"] for row in rows)
     return fmean(row[what] for row in rows)
+
+
+def known_whom(recipe: str, speed: float) -> list[float]:
+    """Points by which each seed is right more often than with as many texts drawn at random."""
+    return sorted(
+        100 * (row["accuracy"] - row["at_random"])
+        for run in results.runs_of(recipe)
+        for row in run["by_entropy"]
+        if row["speed"] == speed
+    )
+
+
+def hesitant(layer: int) -> str:
+    """The best class's probability at an exit of the pairs' model, the median of the shown texts of
+    which neither of the first two exits is sure."""
+    texts = results.runs_of(PAIRS)[0]["probabilities"]
+    unsure = [text for text in texts if max(map(max, text[:2])) < 0.6]
+    return f"{median(max(text[layer - 1]) for text in unsure):.3f}"
+
+
+def start() -> str:
+    """The teacher's embeddings' part of what joint transfer gains over the student alone."""
+    reached = outcome(stored(MOBILE), "masked_accuracy")
+    names = ("labels", "labels, the teacher's embeddings", "joint")
+    alone, begun, taught = (fmean(reached[name]) for name in names)
+    return f"{(begun - alone) / (taught - alone):.0%}"
 
 
 def share(recipe: str, speed: float, what: str = "accuracy") -> str:
@@ -77,8 +105,9 @@ def times(one: str, other: str, what: str = "median") -> str:
     return f"{1 / ratio if what == 'texts_a_second' else ratio:.1f}"
 
 
-def flops(way: str) -> float:
-    return fmean(outcome(stored("12_serving"), "flops")[way])
+def flops(way: str) -> str:
+    """FLOPs of a text, as a fraction of float32's."""
+    return f"{results.timed_flops(way) / results.timed_flops('float32'):.2f}"
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
@@ -97,14 +126,15 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "at_04": partial(share, MAIN, 0.4),
     "random_04": partial(share, MAIN, 0.4, "at_random"),
     "fewer_04": partial(fewer, MAIN, 0.4),
+    "whom_least": lambda: f"{known_whom(MAIN, 0.4)[0]:.1f}",
+    "whom_most": lambda: f"{known_whom(MAIN, 0.4)[-1]:.1f}",
     "fixed_2": partial(last, "fixed depth 2"),
     "paper_fixed": lambda: printed("fastbert")["ablation"]["two_layers"],
     "paper_full": lambda: printed("fastbert")["ablation"]["full"],
     "few_last": partial(layer, FEW, -1),
     "few_first": partial(layer, FEW, 1),
-    "few_03": partial(share, FEW, 0.3),
-    "few_random_03": partial(share, FEW, 0.3, "at_random"),
-    "few_fewer_03": partial(fewer, FEW, 0.3),
+    "few_all_first": partial(layer, "few labels, all texts", 1),
+    "two_alike": lambda: f"{log(2) / log(3):.2f}",
     "pairs_last": partial(last, PAIRS),
     "pairs_first": partial(layer, PAIRS, 1),
     "pairs_second": partial(layer, PAIRS, 2),
@@ -114,6 +144,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "pairs_08": partial(share, PAIRS, 0.8),
     "pairs_fixed_2": partial(last, "pairs: fixed depth 2"),
     "pairs_majority": lambda: f"{stored('12_fastbert')['texts']['pairs']['majority']:.0%}",
+    "pairs_hesitant_1": partial(hesitant, 1),
+    "pairs_hesitant_2": partial(hesitant, 2),
+    "pairs_joint_first": partial(layer, "pairs: joint", 1),
+    "pairs_longer": lambda: percent(outcome(stored("03_world"), "score")["NLI, pre-trained"]),
+    "compared_at": lambda: f"{results.HALF:.0%}",
     "joint_last": partial(last, "joint"),
     "joint_first": partial(layer, "joint", 1),
     # thin students
@@ -129,6 +164,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
             ("progressive_norm", "progressive, LayerNorm and GELU"),
         )
     },
+    "thin_start": start,
+    "facts_auxiliary": partial(student, "auxiliary", "job_accuracy"),
     "facts_alone": partial(student, "labels", "job_accuracy"),
     "facts_embeddings": partial(student, "labels, the teacher's embeddings", "job_accuracy"),
     "facts_joint": partial(student, "joint", "job_accuracy"),
@@ -152,8 +189,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "unpadded_rate": partial(times, "padding removed", "float32", "texts_a_second"),
     "mobile_ms": lambda: f"{time_of(serving_runs.MOBILE):.1f}",
     "half_ms": lambda: f"{time_of(serving_runs.HALF):.1f}",
-    "mobile_flops": lambda: f"{flops(serving_runs.MOBILE) / flops('float32'):.2f}",
-    "half_flops": lambda: f"{flops(serving_runs.HALF) / flops('float32'):.2f}",
+    "mobile_rate": partial(times, serving_runs.MOBILE, "float32", "texts_a_second"),
+    "mobile_flops": partial(flops, serving_runs.MOBILE),
+    "half_flops": partial(flops, serving_runs.HALF),
     "int8_file": lambda: (
         f"{time_of('int8', 'stored') / time_of('float32', 'stored'):.0%}"
     ),

@@ -145,6 +145,6 @@ def test_resampled_sets_and_their_scores():
 
 
 def test_an_interval_leaves_as_much_out_on_either_side():
-    assert interval(np.arange(101), 0.9) == (5, 95)
+    assert interval(np.arange(101), 0.9) == pytest.approx((5, 95))
     with pytest.raises(ValueError, match="2 answers and 2 labels were given for drawn sets of 3"):
         resampled(METRICS["accuracy"], [1, 0], [1, 0], drawn(3, 2))

@@ -28,7 +28,7 @@
 from course_lib import check, claims_table, quiz, show
 from course_lib.lectures.lecture_13 import benchmark, interfaces
 from course_lib.lectures.lecture_13.views import (
-    averages_table, benchmark_view, card_table, equal_size_chart, flops_table, front_chart, glue_comparison, glue_table,
+    averages_table, benchmark_view, card_table, equal_size_chart, flops_table, front, front_chart, glue_comparison, glue_table,
     guide_table, guide_view, index_view, interfaces_table, leaderboard_table, points_ahead, questions_index,
     rankings_table, reading_table, reasons_table, sentiment_table, tasks_chart, variants_table,
 )  # fmt: skip
@@ -281,7 +281,13 @@ benchmark_view()
 # *A dot a seed, the line is their mean. The grey bar: where 95% of a thousand resampled test sets have the average. Last: beside BERT, by the rule above. Sort by a task, by size; show the family alone.*
 
 # %% [markdown]
-# RESULTS-ALL
+# - **Pre-training pays, whichever**: random initialisation has {{number:average_random}}, all members but one have {{number:average_lowest}} or more.
+# - **At the top nothing is settled.** RoBERTa {{number:average_roberta}}, BERT {{number:average_bert}}, FastBERT {{number:average_fast}}, DistilBERT {{number:average_distilbert}}: BERT's two seeds lie further apart than these means. A table of one seed would have had a winner.
+# - **ALBERT is still on its plateau** ({{number:masked_albert}} of masked words): shared layers start late, as on page 05. Its place says who starts sooner, not who is better.
+# - **ELECTRA** had {{number:steps_electra}} steps for BERT's {{number:bert_steps}}: two networks cost. On page 07, with more steps, it overtakes BERT where its task is like the test.
+# - **A plain model of two layers has the highest mean**, {{number:average_short}}. For the same FLOPs it read {{number:steps_short}} batches, RoBERTa with four layers {{number:steps_roberta}}. Here, more text beats more layers and every idea of the family. Nothing follows for large models: their text is not eaten up in {{number:bert_steps}} steps.
+#
+# The papers' own order (DeBERTa before ELECTRA before RoBERTa before BERT) comes out of none of these lines. Their models read a thousand times more, each with its own data and steps.
 #
 # ### What one number hides
 
@@ -291,7 +297,7 @@ tasks_chart()
 # %% [markdown]
 # *Every member on every twin, the mean over the seeds; where a task has two metrics, their mean.*
 #
-# RESULTS-TASKS
+# Compare two columns. CoLA (word order, agreement): DeBERTa leads by far, {{number:cola_deberta}} against {{number:cola_bert}} for BERT. WNLI (146 test texts): BERT {{number:wnli_bert}}, DeBERTa {{number:wnli_deberta}}. QNLI: one of BERT's two seeds stayed at chance level. One number hides all that.
 #
 # The same scores under each recipe that the twins allow:
 
@@ -299,7 +305,9 @@ tasks_chart()
 averages_table()
 
 # %% [markdown]
-# *Average and place under each recipe.* RESULTS-RECIPES
+# *Average and place under each recipe.*
+#
+# DeBERTa is second where WNLI is left out, and seventh where it counts. The recipe made the ranking; no model has changed.
 #
 # ### Is it the idea, or the size?
 #
@@ -311,7 +319,9 @@ equal_size_chart()
 # %% [markdown]
 # *Left: the member. Right: a plain model of that size, 58 wide or with two layers, which reads more text for the same FLOPs. A dot a seed.*
 #
-# RESULTS-SIZES
+# ALBERT stands on its plateau. The other two are *behind* a plain model of their size: MobileBERT {{number:average_mobilebert}} against {{number:average_narrow}} (the seeds overlap), DistilBERT {{number:average_distilbert}} against {{number:average_short}}. A step before a teacher costs its forward pass too, so students read less.
+#
+# That is no verdict on distilling. Whoever *has* a teacher pays nothing for its training, and large students cannot read so much. It is a verdict on tables without this row.
 #
 # ### Which of two, on one task
 #
@@ -323,7 +333,7 @@ sentiment_table()
 # %% [markdown]
 # *Differ: texts that just one of the two has right, of {{number:sentiment_texts}} (seed 0). The interval: 95% of resampled test sets, seeds averaged. p: how often a fair coin would fall so unevenly (an exact McNemar test, seed 0).*
 #
-# RESULTS-SENTIMENT
+# Now some differences are beyond doubt *as to the texts*: ERNIE is many points behind, with p below any threshold. But p knows one seed. Look at the dots when the chart above is sorted by SST-2: TinyBERT has one seed with all texts right, and one at chance level. **Significance over texts says nothing about another run.** Both belong in the table.
 #
 # ### How to time a model
 #
@@ -378,7 +388,13 @@ check("13.5", my_front)
 front_chart()
 
 # %% [markdown]
-# *Average of the nine twins against the FLOPs of one text. Filled: on the Pareto front, beaten by nobody in both.*
+# *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis.*
+
+# %%
+print("beaten by nobody in both:", ", ".join(front()))
+
+# %% [markdown]
+# Early exit's row is what its texts used on average. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
 #
 # ### The guide
 #

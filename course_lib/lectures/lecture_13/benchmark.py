@@ -226,8 +226,11 @@ def right_on(recipe: Tuning, name: str, rate: float, seed: int) -> str:
 
 def scored(name: str, said: Sequence[Any], true: Sequence[Any]) -> dict[str, float]:
     """`glue_score`; the correlation of answers that are all alike is undefined, and counts 0."""
-    found = glue_score(name, said, true)
-    return {metric: 0.0 if score != score else score for metric, score in found.items()}
+    return _defined(glue_score(name, said, true))
+
+
+def _defined(scores: Mapping[str, float]) -> dict[str, float]:
+    return {metric: 0.0 if score != score else score for metric, score in scores.items()}
 
 
 def row_of(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
@@ -289,10 +292,10 @@ def intervals(recipes: Mapping[str, Tuning], seeds: Sequence[int]) -> dict[str, 
 
 
 def without_learning() -> dict[str, dict[str, dict[str, float]]]:
-    """What the oracle and the baselines reach, twin by twin."""
+    """What the oracle and the baselines reach, twin by twin; 0 where a correlation is undefined."""
     from course_lib.teaching.glue import rows
 
-    return {name: rows(name) for name in GLUE}
+    return {name: {who: _defined(scores) for who, scores in rows(name).items()} for name in GLUE}
 
 
 def build() -> dict[str, Any]:

@@ -7,9 +7,12 @@ from statistics import fmean, median
 from course_lib.config import encoder_flops, published
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import Check, Settled, all_near, entries, is_, near, printed
+from course_lib.teaching.results import in_words
+from course_lib.teaching.verdicts import BETTER, OPEN, WORSE, by_rule
 
 from .interfaces import interfaces
 from .looked_up import parameters_of
+from .views import benchmark as shown
 
 
 def _column() -> Settled:
@@ -45,6 +48,24 @@ def _timed() -> Settled:
     return Settled(fmean(calls) / median(calls), f"mean {fmean(calls):g} ms, median 10 ms")
 
 
+def _ranking() -> Settled:
+    """The rule's word for each of three, beside BERT."""
+    words = tuple(shown.verdict(name) for name in ("RoBERTa", "ELECTRA", "DeBERTa"))
+    return Settled(words, "RoBERTa {}, ELECTRA {}, DeBERTa {}".format(*words))
+
+
+def _places() -> Settled:
+    """DeBERTa's place in the family with WNLI and without."""
+    found = tuple(shown.place("DeBERTa", recipe) for recipe in ("leaderboard", "dev-8"))
+    return Settled(found, "place {} with WNLI, {} without".format(*found))
+
+
+def _plain() -> Settled:
+    plain, taught = (shown.values_of(n) for n in ("plain, two layers", "DistilBERT"))
+    said = f"two plain layers {in_words(plain)}, DistilBERT {in_words(taught)}"
+    return Settled((min(plain) > max(taught), by_rule(plain, taught)), said)
+
+
 CLAIMS = entries(
     "13",
     {
@@ -53,5 +74,8 @@ CLAIMS = entries(
         "E62": Check(_saved, all_near((0.107, 1.0), 0.01), (0.107, 0.107)),
         "E64": Check(_interfaces, is_((False, False)), (True, True)),
         "E65": Check(_timed, near(9.9, 0.01), 1.0),
+        "ranking": Check(_ranking, is_((OPEN, WORSE, OPEN)), (BETTER, BETTER, BETTER)),
+        "first place": Check(_places, is_((7, 2)), (2, 2)),
+        "plain": Check(_plain, is_((True, OPEN)), (False, WORSE)),
     },
 )

@@ -48,6 +48,16 @@ def masked(start: str) -> str:
     return percent([run["masked_accuracy"] for run in shown.runs_of(start)])
 
 
+def steps(start: str) -> str:
+    """Of its pre-training."""
+    return f"{shown.runs_of(start)[0]['steps']:,}"
+
+
+def _lowest() -> float:
+    """The lowest mean of the family, ALBERT left out."""
+    return min(fmean(shown.values_of(name)) for name in MEMBERS if name != "ALBERT")
+
+
 def hours() -> str:
     """CPU hours of all runs, pre-training and fine-tuning, rounded up."""
     runs: Mapping[str, Any] = stored(shown.FILE)["runs"]
@@ -71,6 +81,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "seeds": lambda: len(benchmark.SEEDS),
     "tuning_steps": lambda: benchmark.Tuning().steps,
     "hours": hours,
+    "average_lowest": lambda: percent([_lowest()]),
+    **{f"steps_{key}": partial(steps, name) for key, name in STARTS.items()
+       if key not in ("random", "fast")},
     "rules": lambda: len(guide().rules),
     "choices": lambda: len(guide().choices),
     "sentiment_texts": lambda: len(shown.runs_of("BERT")[0]["sentiment"]),

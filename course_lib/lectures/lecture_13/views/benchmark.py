@@ -183,17 +183,26 @@ def recipes_here() -> list[str]:
     return list(made.values())[::-1]
 
 
+def under(recipe: str) -> dict[str, float]:
+    """The family's averages by a recipe, mean over the seeds, the best first."""
+    found = {
+        name: fmean(average(run["scores"], recipe) for run in runs_of(name))
+        for name in (*MEMBERS, FAST)
+    }
+    return dict(sorted(found.items(), key=lambda row: -row[1]))
+
+
+def place(name: str, recipe: str) -> int:
+    """A member's place in the family by a recipe, from 1."""
+    return list(under(recipe)).index(name) + 1
+
+
 def averages_table() -> Html:
     """The family's scores under each recipe, and the place that each gives."""
-    names, recipes = [*MEMBERS, FAST], recipes_here()
-    found = {
-        r: {n: fmean(average(run["scores"], r) for run in runs_of(n)) for n in names}
-        for r in recipes
-    }
-    places = {r: sorted(names, key=found[r].__getitem__, reverse=True) for r in recipes}
+    recipes = recipes_here()
     rows = [
-        (name, *(f"{found[r][name]:.1%}, no. {places[r].index(name) + 1}" for r in recipes))
-        for name in places[recipes[0]]
+        (name, *(f"{under(r)[name]:.1%}, no. {place(name, r)}" for r in recipes))
+        for name in under(recipes[0])
     ]
     return written_table(("", *recipes), rows, "averages", 820)
 
@@ -269,8 +278,9 @@ def cost(name: str) -> float:
     return whole * (fmean(layers) if layers else 1.0)
 
 
-def front(names: Sequence[str]) -> list[str]:
+def front() -> list[str]:
     """Those that no other beats in both, average and FLOPs of a text; the cheapest first."""
+    names = [*MEMBERS, FAST, *CONTROLS]
     points = {name: (fmean(values_of(name)), -cost(name)) for name in names}
 
     def beaten(name: str) -> bool:

@@ -264,10 +264,13 @@ from course_lib.train.finetuning import finetune
 from course_lib.train.glue import model_score
 
 train, test = benchmark.twin("MNLI", "train"), benchmark.twin("MNLI", "test")
-starts = {"pre-trained": micro_teacher().encoder.requires_grad_(True), "random initialisation": benchmark.start_of(benchmark.Tuning(benchmark.RANDOM), 0)}
+starts = {
+    "pre-trained": micro_teacher().encoder.requires_grad_(True),
+    benchmark.RANDOM: benchmark.start_of(benchmark.Tuning(benchmark.RANDOM), 0),
+}
 for name, encoder in starts.items():
-    print(name)
-    model = finetune(encoder, train, steps=300, learning_rate=1e-3, callbacks=[LiveLoss()])
+    live = LiveLoss({"chance level": 1.0986}, part="total", title=name)  # ln 3 nats
+    model = finetune(encoder, train, steps=300, learning_rate=1e-3, callbacks=[live])
     print(f"MNLI's twin: {model_score('MNLI', model, test)['accuracy']:.1%} right")
 
 # %% [markdown]
@@ -288,7 +291,7 @@ benchmark_view()
 # - **ELECTRA** had {{number:steps_electra}} steps for BERT's {{number:bert_steps}}: two networks cost. On page 07, with more steps, it overtakes BERT where its task is like the test.
 # - **A plain model of two layers has the highest mean**, {{number:average_short}}. For the same FLOPs it read {{number:steps_short}} batches, RoBERTa with four layers {{number:steps_roberta}}. Here, more text beats more layers and every idea of the family. Nothing follows for large models: their text is not eaten up in {{number:bert_steps}} steps.
 #
-# The papers' own order (DeBERTa before ELECTRA before RoBERTa before BERT) comes out of none of these lines. Their models read a thousand times more, each with its own data and steps.
+# The papers' own order (DeBERTa before ELECTRA before RoBERTa before BERT) comes out of none of these lines. Their models read more than ten thousand times as much, each with its own data and steps.
 #
 # ### What one number hides
 
@@ -320,7 +323,7 @@ equal_size_chart()
 # %% [markdown]
 # *Left: the member. Right: a plain model of that size, 58 wide or with two layers, which reads more text for the same FLOPs. A dot a seed.*
 #
-# ALBERT stands on its plateau. The other two are *behind* a plain model of their size: MobileBERT {{number:average_mobilebert}} against {{number:average_narrow}} (the seeds overlap), DistilBERT {{number:average_distilbert}} against {{number:average_short}}. A step before a teacher costs its forward pass too, so students read less.
+# ALBERT stands on its plateau. The other two are *behind* a plain model of their size: MobileBERT {{number:average_mobilebert}} against {{number:average_narrow}} (the seeds overlap), DistilBERT {{number:average_distilbert}} against {{number:average_short}} (in both seeds, and by the rule). A step before a teacher costs its forward pass too, so students read less.
 #
 # That is no verdict on distilling. Whoever *has* a teacher pays nothing for its training, and large students cannot read so much. It is a verdict on tables without this row.
 #
@@ -371,7 +374,7 @@ for name, build in shapes.items():
     print(f"{name:14}{count_parameters(model):12,}{calls[0]:12.1f}{warm[9]:10.1f}{warm[18]:10.1f}")
 
 # %% [markdown]
-# The first call is slower than the median: memory is fetched, kernels are chosen. Who times once, times that. And ALBERT has a small fraction of the weights at BERT's time: it saves the file, not the work.
+# The first call is slower than the median: memory is fetched, kernels are chosen. Who times once, times that. And ALBERT has fewer weights at BERT's time: it saves the file, not the work.
 #
 # ### What is left to choose from
 #

@@ -42,7 +42,7 @@ from course_lib.text.glue import GLUE, glue_items
 #
 # 1. Seven of ten sentences are good English. A model calls *every* sentence good. What does GLUE give it, from −1 to 1?
 # 2. One paper prints an average of 79.6 for BERT. The eight scores that another paper prints for DistilBERT average 79.6 too. Are the two as good as each other? Yes or no.
-# 3. All members of the family read the same stories, for equally many FLOPs, and learn nine tasks. By how many points of the average does the best one lead BERT?
+# 3. All members of the family read the same stories, for equally many FLOPs, and learn nine tasks. By how many points of the average does the best of the other members lead BERT?
 
 # %%
 my_guesses = {"calls all good": ..., "as good": ..., "points ahead": ...}
@@ -63,7 +63,7 @@ my_guesses = {"calls all good": ..., "as good": ..., "points ahead": ...}
 #
 # (13 · 3 − 3 · 1) / √(16 · 4 · 14 · 6) = 36 / 73.3 = **0.49**
 #
-# Call everything good, and a column of the table is empty: 0. That is the first guess. GLUE scores one of its nine tasks, CoLA, this way.
+# Call everything good, and a column of the table is empty: 0 / 0, which counts as 0. That is the first guess. GLUE scores one of its nine tasks, CoLA, this way.
 #
 # ### The same row, two averages
 #
@@ -78,7 +78,7 @@ my_guesses = {"calls all good": ..., "as good": ..., "points ahead": ...}
 #
 # ### Is 82% more than 80%?
 #
-# A hundred test texts. Both models are right on 78, both wrong on 16. On **six** texts they differ: four times the second is right, twice the first. A coin that falls 4 to 2 surprises nobody. The difference of two points rests on six texts.
+# A hundred test texts. Both models are right on 78, both wrong on 16. On **six** texts they differ: four times only the second is right, twice only the first. A coin that falls 4 to 2 surprises nobody. The difference of two points rests on six texts.
 #
 # ## Try it
 #
@@ -116,7 +116,7 @@ check("13.2", my_glue)
 glue_table()
 
 # %% [markdown]
-# *What each twin asks, and its metric. Real: training texts of GLUE's own task, and of ours.*
+# *What each twin asks, and its metric. Last: how many training texts GLUE's own task has (real), and how many its twin.*
 #
 # One text of each, and its label:
 
@@ -134,7 +134,7 @@ for name in wanted:
     print(name, *glue_items(name, "validation", 2, real=True), sep="\n  ")
 
 # %% [markdown]
-# WNLI is nasty on purpose: its validation texts are training texts with the *other* answer, as many of GLUE's are. Who learns them by heart is wrong. BERT's authors left it out.
+# WNLI's twin is nasty on purpose: its validation texts are training texts with the *other* answer, as many of GLUE's are. Who learns them by heart is wrong. BERT's authors left WNLI out.
 #
 # ### From scores to one number
 
@@ -174,7 +174,7 @@ def my_verdict(a, b):
 check("13.4", my_verdict)
 
 # %% [markdown]
-# The pages of this course are a little stricter: the mean difference must be larger than the spread of *either* model.
+# The tables of this course use another spread: the mean difference must be larger than the standard deviation of *either* model. That is stricter where a seed that is good for one is good for the other, and laxer where it is bad for it.
 
 # %%
 from course_lib.teaching.verdicts import by_rule
@@ -193,7 +193,9 @@ show(steps_of)
 flops_table()
 
 # %% [markdown]
-# *Weights: of the encoder that is kept. Students begin from, or listen to, a teacher whose own pre-training is not in their FLOPs, as in their papers.*
+# *Weights: of the encoder that is kept. Masked words: right answers on held-out stories; a dash where no head names words. Students begin from, or listen to, a teacher whose own pre-training is not in their FLOPs, as in their papers.*
+#
+# ALBERT has BERT's shape, and yet its step costs more: the pairs of sentence order are longer than those of NSP, and so are RoBERTa's whole stories. A layer of the same width costs the same in all of them.
 #
 # ## Is it right?
 #
@@ -244,7 +246,7 @@ glue_comparison()
 interfaces_table()
 
 # %% [markdown]
-# *Computed on this machine by AutoTokenizer, AutoModel and AutoModelForSequenceClassification. What changes between members: how a pair is written, segment ids, whether there is a pooler, which fields come out, which weights of a classifier are new.*
+# *Computed on this machine, with its version of transformers, by AutoTokenizer, AutoModel and AutoModelForSequenceClassification. Segment ids: what the tokenizer returns. Rows: of the model's segment embeddings. Ids 0 and 1: what the model does with them. Pooler "random": the class has one, the checkpoint has no weights for it. Last: layers of a classifier that are new.*
 #
 # The classes choose the right code by the configuration. They do not make the models alike: print the inputs and one prediction before you trust a score.
 
@@ -256,7 +258,7 @@ show(interfaces.write_checkpoint)
 #
 # ### One task, live
 #
-# A BERT of the micro-world, and the same shape from random initialisation, on one twin. A bag of words has {{number:mnli_bag}}; three classes, so chance level is a third.
+# A BERT of the micro-world, and the same shape from random initialisation, on one twin, one seed each. A bag of words has {{number:mnli_bag}}; three classes, so chance level is a third.
 
 # %%
 from course_lib.teaching.shipped import micro_teacher
@@ -276,20 +278,22 @@ for name, encoder in starts.items():
 # %% [markdown]
 # ### All members, nine tasks
 #
-# That, {{number:members}} times, on nine twins, {{number:seeds}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
+# That, for {{number:members}} members and three controls (two plain models, explained below, and random initialisation), on nine twins, {{number:seeds}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
 
 # %%
 benchmark_view()
 
 # %% [markdown]
-# *A dot a seed, the line is their mean. The grey bar: where 95% of a thousand resampled test sets have the average. Last: beside BERT, by the rule above. Sort by a task, by size; show the family alone.*
+# *A dot a seed, the line is their mean. The grey bar: where 95% of a thousand resampled test sets have the average. ± sd: over the seeds. Last: beside BERT, by the rule above. Sort by a task, by size; show the family alone.*
 
 # %% [markdown]
-# - **Pre-training pays, whichever**: random initialisation has {{number:average_random}}, all members but one have {{number:average_lowest}} or more.
-# - **At the top nothing is settled.** RoBERTa {{number:average_roberta}}, BERT {{number:average_bert}}, FastBERT {{number:average_fast}}, DistilBERT {{number:average_distilbert}}: BERT's two seeds lie further apart than these means. A table of one seed would have had a winner.
+# - **Pre-training pays, for all but one**: random initialisation has {{number:average_random}}, all members but ALBERT {{number:average_lowest}} or more.
+# - **At the top of the family nothing is settled.** RoBERTa {{number:average_roberta}}, BERT {{number:average_bert}}, FastBERT {{number:average_fast}}, DistilBERT {{number:average_distilbert}}: BERT's two seeds lie further apart than these means. A table of one seed would have had a winner: BERT with the first, RoBERTa with the second.
 # - **ALBERT is still on its plateau** ({{number:masked_albert}} of masked words): shared layers start late, as on page 05. Its place says who starts sooner, not who is better.
-# - **ELECTRA** had {{number:steps_electra}} steps for BERT's {{number:bert_steps}}: two networks cost. On page 07, with more steps, it overtakes BERT where its task is like the test.
-# - **A plain model of two layers has the highest mean**, {{number:average_short}}. For the same FLOPs it read {{number:steps_short}} batches, RoBERTa with four layers {{number:steps_roberta}}. Here, more text beats more layers and every idea of the family. Nothing follows for large models: their text is not eaten up in {{number:bert_steps}} steps.
+# - **ELECTRA** had {{number:steps_electra}} steps for BERT's {{number:bert_steps}}: two networks cost. On page 07, with more steps, it is ahead of BERT where the test is like its task.
+# - **A plain model of two layers has the highest mean**, {{number:average_short}}. By the rule it is ahead of every member but BERT, whose seeds leave it open; two seeds pass such a rule by chance now and then.
+#
+# Why? The two layers are a RoBERTa cut in half. For the same FLOPs they read {{number:steps_short}} batches, RoBERTa {{number:steps_roberta}}. So more text was worth more than two more layers *at this budget*, by about a point. Nothing follows for large models and long training.
 #
 # The papers' own order (DeBERTa before ELECTRA before RoBERTa before BERT) comes out of none of these lines. Their models read more than ten thousand times as much, each with its own data and steps.
 #
@@ -299,9 +303,11 @@ benchmark_view()
 tasks_chart()
 
 # %% [markdown]
-# *Every member on every twin, the mean over the seeds; where a task has two metrics, their mean.*
+# *Every member on every twin, the mean over the seeds; where a task has two metrics, their mean. CoLA: Matthews' correlation times 100.*
 #
-# Compare two columns. CoLA (word order, agreement): DeBERTa leads by far, {{number:cola_deberta}} against {{number:cola_bert}} for BERT. WNLI (146 test texts): BERT {{number:wnli_bert}}, DeBERTa {{number:wnli_deberta}}. QNLI: one of BERT's two seeds stayed at chance level. One number hides all that.
+# Compare two columns. CoLA (word order, agreement): DeBERTa leads with {{number:cola_deberta}}, RoBERTa has {{number:cola_roberta}}, BERT {{number:cola_bert}}. WNLI (146 test texts): BERT {{number:wnli_bert}}, DeBERTa {{number:wnli_deberta}}. One number hides that.
+#
+# A mean hides more: BERT's {{number:qnli_bert}} on QNLI are one seed among the best and one no better than random initialisation. Sort the chart above by QNLI to see both.
 #
 # The same scores under each recipe that the twins allow:
 
@@ -309,13 +315,13 @@ tasks_chart()
 averages_table()
 
 # %% [markdown]
-# *Average and place under each recipe.*
+# *Average of the family's members, means over the seeds, and place under each recipe.*
 #
-# DeBERTa is second where WNLI is left out, and seventh where it counts. The recipe made the ranking; no model has changed.
+# DeBERTa is second where WNLI is left out, and seventh where it counts. The recipe moved it; no model has changed. But look how close they are: without WNLI, places 2 to 7 lie within a point of each other, less than BERT's seeds differ. Such places are no finding.
 #
 # ### Is it the idea, or the size?
 #
-# A small member beside BERT: is it the idea that decides, or the size? So beside three of them stands a **plain** model, masked words alone, with about as many parameters and as many FLOPs.
+# A small member beside BERT: is it the idea that decides, or the size? So beside three of them stands a **plain** model, masked words alone, with about as many parameters and as many FLOPs of pre-training.
 
 # %%
 equal_size_chart()
@@ -323,25 +329,25 @@ equal_size_chart()
 # %% [markdown]
 # *Left: the member. Right: a plain model of that size, 58 wide or with two layers, which reads more text for the same FLOPs. A dot a seed.*
 #
-# ALBERT stands on its plateau. The other two are *behind* a plain model of their size: MobileBERT {{number:average_mobilebert}} against {{number:average_narrow}} (the seeds overlap), DistilBERT {{number:average_distilbert}} against {{number:average_short}} (in both seeds, and by the rule). A step before a teacher costs its forward pass too, so students read less.
+# ALBERT stands on its plateau. DistilBERT is *behind* a plain model of its size: {{number:average_distilbert}} against {{number:average_short}}, in both seeds and by the rule. A step before a teacher costs its forward pass too, so students read less. MobileBERT against its plain model, {{number:average_mobilebert}} and {{number:average_narrow}}, is not settled: the plain model's two seeds lie on either side of it.
 #
-# That is no verdict on distilling. Whoever *has* a teacher pays nothing for its training, and large students cannot read so much. It is a verdict on tables without this row.
+# That is no verdict on distilling: one recipe of each student, two seeds, and text without end. Where text or labels are few, a teacher's answers may be worth more. It is a verdict on tables without this row.
 #
 # ### Which of two, on one task
 #
-# A source lecture compares variants on sentiment: one run each, timed once, accuracy left out. Here with the same split, the better of two rates, and seeds. Text by text, from the result file: BERT against each of the others.
+# A source lecture compares variants on sentiment: one run each, timed once, accuracy left out. Here SST-2's twin: the same texts for all, the better of two rates, and seeds. Text by text, from the result file: BERT against each of the others.
 
 # %%
 sentiment_table()
 
 # %% [markdown]
-# *Differ: texts that just one of the two has right, of {{number:sentiment_texts}} (seed 0). The interval: 95% of resampled test sets, seeds averaged. p: how often a fair coin would fall so unevenly (an exact McNemar test, seed 0).*
+# *Right, and BERT more (in points): means over the seeds. Differ: texts that only BERT has right, and only the other, of {{number:sentiment_texts}} (seed 0). The interval: 95% of resampled test sets, seeds averaged. p: how often a fair coin would fall so unevenly (an exact McNemar test, seed 0).*
 #
-# Now some differences are beyond doubt *as to the texts*: ERNIE is many points behind, with p below any threshold. But p knows one seed. Look at the dots when the chart above is sorted by SST-2: TinyBERT has one seed with all texts right, and one at chance level. **Significance over texts says nothing about another run.** Both belong in the table.
+# Now some differences are beyond doubt *as to the texts*: ERNIE is many points behind, with p below any threshold. But p knows one seed. TinyBERT is even further behind, and its p is 1: sort the benchmark's chart by SST-2, and it has one seed (seed 0) with all texts right, and one at chance level. **Significance over texts says nothing about another run.** Both belong in the table.
 #
 # ### How to time a model
 #
-# Time does not depend on what the weights are. So random ones will do, at the published shapes, two layers of each for speed.
+# The time of these models does not depend on what their weights are (with early exits it would). So random ones will do, at the published shapes, two layers of each for speed.
 #
 # {{exercise:13.6}}
 
@@ -374,7 +380,9 @@ for name, build in shapes.items():
     print(f"{name:14}{count_parameters(model):12,}{calls[0]:12.1f}{warm[9]:10.1f}{warm[18]:10.1f}")
 
 # %% [markdown]
-# The first call is slower than the median: memory is fetched, kernels are chosen. Who times once, times that. And ALBERT has fewer weights at BERT's time: it saves the file, not the work.
+# The first call is slower than the median: memory is fetched, kernels are chosen. Who times once, times that. And ALBERT has far fewer weights at about BERT's time: it saves the file, not the work.
+#
+# Two things this short loop does not do. It times one model after the other; for a table, let them take turns, or a busy minute hits one of them. And at two layers each it hides what DistilBERT is made for: half of BERT's layers.
 #
 # ### What is left to choose from
 #
@@ -392,13 +400,17 @@ check("13.5", my_front)
 front_chart()
 
 # %% [markdown]
+<<<<<<< HEAD
 # *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis. ALBERT, on its plateau far below, is left out.*
+=======
+# *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis. FastBERT's FLOPs are what its texts used on average.*
+>>>>>>> P13
 
 # %%
 print("beaten by nobody in both:", ", ".join(front()))
 
 # %% [markdown]
-# Early exit's row is what its texts used on average. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
+# Three points, and two of them are the plain models: at this budget, no member but the smallest is a bargain. By means of {{number:seeds}} seeds, though; a front has no error bars, and another seed may put others on it. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
 #
 # ### The guide
 #
@@ -425,7 +437,7 @@ variants_table()
 rankings_table()
 
 # %% [markdown]
-# *Rankings, each by one number and one source: understanding, languages, domains, efficiency.*
+# *Rankings, each by one number and one source: understanding, languages, domains, efficiency. Read ">" as "before": where fewest is best, the smaller number stands first.*
 #
 # ### Reading a model card, and a leaderboard
 

@@ -400,11 +400,7 @@ check("13.5", my_front)
 front_chart()
 
 # %% [markdown]
-<<<<<<< HEAD
-# *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis. ALBERT, on its plateau far below, is left out.*
-=======
-# *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis. FastBERT's FLOPs are what its texts used on average.*
->>>>>>> P13
+# *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis. FastBERT's FLOPs are what its texts used on average. ALBERT, on its plateau far below, is left out.*
 
 # %%
 print("beaten by nobody in both:", ", ".join(front()))

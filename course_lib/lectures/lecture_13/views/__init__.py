@@ -12,7 +12,7 @@ from .benchmark import (
     sentiment_table,
     tasks_chart,
 )
-from .guide import choices_table, guide_picture, guide_table, guide_view
+from .guide import choices_table, guide_table, guide_view
 from .index import errata_index, index_view, questions_index
 from .tables import (
     card_table,
@@ -39,7 +39,6 @@ __all__ = [
     "front_chart",
     "glue_comparison",
     "glue_table",
-    "guide_picture",
     "guide_table",
     "guide_view",
     "guidelines_table",

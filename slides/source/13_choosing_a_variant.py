@@ -14,7 +14,6 @@ from scipy.stats import binomtest
 
 from course_lib.lectures.lecture_13 import guide, tables
 from course_lib.lectures.lecture_13.interfaces import interfaces as asked
-from course_lib.lectures.lecture_13.intervals import drawn, interval
 from course_lib.lectures.lecture_13.pretraining_runs import MEMBERS, steps_of
 from course_lib.lectures.lecture_13.views import benchmark as views
 from course_lib.lectures.lecture_13.views.guide import USUAL, changes
@@ -22,6 +21,7 @@ from course_lib.lectures.lecture_13.views.tables import GLUE_HEAD
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import inline
 from course_lib.teaching.style import BLUE, FAINT, INK, ORANGE
+from course_lib.train.calibration import bootstrap_interval
 
 SHOWN = ("E46", "E62", "E65")
 BOLD = "font-weight='650'"
@@ -58,7 +58,7 @@ def how_sure() -> str:
     """The difference of the two, where resampled test sets have it, and McNemar's p."""
     one, other = TEXTS["B"][0], TEXTS["A"][0]
     gains = np.repeat([1, -1, 0], [one, other, 100 - one - other])
-    low, high = (signed(100 * end) for end in interval(gains[drawn(100, 1_000)].mean(axis=1)))
+    low, high = (signed(100 * end) for end in bootstrap_interval(gains))
     rows = [(
         signed(100 * float(gains.mean())), f"{low} to {high}",
         f"p = {binomtest(one, one + other).pvalue:.2f}",

@@ -2,18 +2,19 @@
 
 What `pretraining_runs` trained is fine-tuned on each twin; the learning rate is the better of two
 on validation texts, chosen for each member. Controls: random initialisation, and plain models as
-large as the members that are smaller or larger than BERT. FastBERT is BERT with exits, fine-tuned
+large as three of the smaller members. FastBERT is BERT with exits, fine-tuned
 in its own way. Averages are the leaderboard's; intervals resample the test texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from statistics import fmean
 from time import process_time
 from typing import Any
 
+import numpy as np
 import torch
 
 from course_lib.encoder import Encoder
@@ -34,7 +35,7 @@ from course_lib.train.finetuning import (
 from course_lib.train.flops import text_flops
 from course_lib.train.glue import glue_score, task_mean
 
-from .intervals import drawn, interval
+from .intervals import drawn, interval, resampled
 from .members import trainee
 from .pretraining_runs import (
     BERT,
@@ -122,12 +123,12 @@ def fitting(task: Any, encoder: Encoder) -> Any:
 
 def splits_of(name: str) -> tuple[str, ...]:
     """Of a twin, which are answered."""
-    return ("validation", *tests_of(name))
+    return ("validation", *tests_of(name).values())
 
 
-def tests_of(name: str) -> tuple[str, ...]:
-    """Its test sets: MNLI has two."""
-    return ("test", "test_mismatched") if name == "MNLI" else ("test",)
+def tests_of(name: str) -> dict[str, str]:
+    """Its test sets, by the name of their row among the scores: MNLI has two."""
+    return {name: "test", **({MISMATCHED: "test_mismatched"} if name == "MNLI" else {})}
 
 
 def _said(model: Any, task: LabelledSequences | ScoredSequences) -> list[Any]:
@@ -198,10 +199,8 @@ def one_run(recipe: Tuning, seed: int) -> dict[str, Any]:
     rate, scores, seconds, layers = rate_of(recipe), {}, 0.0, []
     for name in GLUE:
         found = task_run(recipe, name, rate, seed)
-        for split in tests_of(name):
-            scores[MISMATCHED if "mis" in split else name] = scored(
-                name, found["said"][split], true_labels(name, split)
-            )
+        for row, split in tests_of(name).items():
+            scores[row] = scored(name, found["said"][split], true_labels(name, split))
         seconds += found["cpu_seconds"]
         layers += [found["layers"]] if "layers" in found else []
     about = {} if recipe.start in (RANDOM, FAST) else pretraining_run(RECIPES[recipe.start], seed)
@@ -252,34 +251,31 @@ def average(scores: Mapping[str, Mapping[str, float]], recipe: str = "leaderboar
 # ---------------------------------------------------------------- how sure, and what else there is
 
 
-def average_on(recipe: Tuning, seed: int, which: Mapping[str, Sequence[int]]) -> float:
-    """The average on other test sets, made of the numbers of these texts, by split."""
-    scores: dict[str, dict[str, float]] = {}
+def resampled_averages(
+    recipe: Tuning, seed: int, sets: Mapping[str, np.ndarray]
+) -> Iterator[float]:
+    """The average on each of DRAWS resampled test sets; sets: which texts, by row of the scores."""
+    draws: dict[str, list[dict[str, float]]] = {}
     for name in GLUE:
         said = task_run(recipe, name, rate_of(recipe), seed)["said"]
-        for split in tests_of(name):
-            true, rows, answers = true_labels(name, split), which[f"{name} {split}"], said[split]
-            scores[MISMATCHED if "mis" in split else name] = scored(
-                name, [answers[n] for n in rows], [true[n] for n in rows]
-            )
-    return average(scores)
+        for row, split in tests_of(name).items():
+            score = partial(scored, name)
+            draws[row] = resampled(score, said[split], true_labels(name, split), sets[row])
+    return (average({row: of[n] for row, of in draws.items()}) for n in range(DRAWS))
 
 
 def intervals(recipes: Mapping[str, Tuning], seeds: Sequence[int]) -> dict[str, Any]:
     """Of each start's average, mean over seeds, and of its difference from BERT's: where 95% of
     DRAWS resampled test sets lie. The same texts are drawn for all starts."""
-    sizes = {
-        f"{name} {split}": len(twin(name, split))
-        for name in GLUE for split in tests_of(name)
-    }  # fmt: skip
-    sets = {key: drawn(size, DRAWS, seed=n) for n, (key, size) in enumerate(sizes.items())}
+    tests = [(row, name, split) for name in GLUE for row, split in tests_of(name).items()]
+    sets = {
+        row: drawn(len(twin(name, split)), DRAWS, seed=n)
+        for n, (row, name, split) in enumerate(tests)
+    }
 
     def averages(recipe: Tuning) -> list[float]:
-        return [
-            fmean(average_on(recipe, seed, {k: rows[n] for k, rows in sets.items()})
-                  for seed in seeds)
-            for n in range(DRAWS)
-        ]  # fmt: skip
+        of_seeds = (resampled_averages(recipe, seed, sets) for seed in seeds)
+        return [fmean(values) for values in zip(*of_seeds, strict=True)]
 
     found = {name: averages(recipe) for name, recipe in recipes.items()}
     return {

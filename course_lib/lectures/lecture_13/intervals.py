@@ -2,7 +2,8 @@
 
 The same texts are drawn for every model, so that a difference of two models is judged on the same
 resampled test sets: it is paired. What resampling texts cannot show is how another seed would have
-trained: the spread over seeds stands beside it."""
+trained: the spread over seeds stands beside it. An interval of one score alone is
+train.calibration's `bootstrap_interval`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-Score = Callable[[Sequence[Any], Sequence[Any]], float]
+Score = Callable[[Sequence[Any], Sequence[Any]], Any]  # a number, or several by name
 
 
 def drawn(texts: int, draws: int, seed: int = 0) -> np.ndarray:

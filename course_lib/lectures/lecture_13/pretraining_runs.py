@@ -89,10 +89,10 @@ def path_of(recipe: Recipe, seed: int) -> Path:
 def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[Any, list[float]]:
     """Pre-train a member, or only the first `steps` of its steps: the model that is kept, and the
     losses."""
-    begun, done, total = _begun(recipe, seed), 0, steps_of(recipe)
+    begun, done = _begun(recipe, seed), 0
     losses: list[float] = []
     for part in begun.parts:
-        count = round(part.share * total) if steps is None else steps
+        count = round(part.share * steps_of(recipe)) if steps is None else steps
         history = fit(
             part.model, part.loss, lambda n, done=done: begun.batches(done + n),  # type: ignore
             steps=count, learning_rate=recipe.learning_rate, precision=PRECISION, seed=seed,

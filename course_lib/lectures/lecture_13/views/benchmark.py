@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
+import torch
 from scipy.stats import binomtest
 
 from course_lib.teaching import ablation_chart, heat_chart, tradeoff_chart
@@ -26,10 +27,11 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, FAINT, GREY, VERMILION
 from course_lib.teaching.verdicts import by_rule
 from course_lib.text.glue import GLUE, GlueTask
+from course_lib.train.calibration import bootstrap_interval
 from course_lib.train.glue import task_mean
 
 from ..benchmark import FAST, RANDOM, SENTIMENT, average
-from ..intervals import drawn, interval
+from ..exercises import pareto
 from ..pretraining_runs import CONTROLS, EQUAL, MEMBERS
 from .written import written_table
 
@@ -214,15 +216,21 @@ def glue_table() -> Html:
     """The nine tasks: what a twin asks, its metrics, and how many texts train either."""
     head = ("task", "its twin asks", "metric", "texts to learn from, real", "twin")
     rows = [
-        (name, task.asks, " and ".join(task.metrics), f"{_learned(task):,}", f"{task.sizes[0]:,}")
+        (
+            name,
+            task.asks,
+            " and ".join(task.metrics),
+            f"{task.real['released'][0]:,}",
+            f"{task.sizes[0]:,}",
+        )
         for name, task in GLUE.items()
     ]
     return written_table(head, rows, "glue-tasks", 820)
 
 
-def _learned(task: GlueTask) -> int:
-    found: int = task.real["released"][0]
-    return found
+def _learned(task: GlueTask) -> tuple[int, int]:
+    """How many texts train the real one, and its twin."""
+    return task.real["released"][0], task.sizes[0]
 
 
 def flops_table() -> Html:
@@ -251,7 +259,7 @@ def sentiment_table() -> Html:
     for name in in_order([n for n in (*MEMBERS, FAST, RANDOM) if n != "BERT"], SENTIMENT):
         theirs = [_right(run) for run in runs_of(name)]
         gained = np.mean([a - b for a, b in zip(mine, theirs, strict=True)], axis=0)  # (texts,)
-        low, high = interval(gained[drawn(len(gained), 1_000)].mean(axis=1))
+        low, high = bootstrap_interval(gained)
         one, other = (int((mine[0] - theirs[0] == sign).sum()) for sign in (1, -1))
         chance = binomtest(one, one + other).pvalue if one + other else 1.0
         rows.append((
@@ -280,14 +288,12 @@ def cost(name: str) -> float:
 
 def front() -> list[str]:
     """Those that no other beats in both, average and FLOPs of a text; the cheapest first."""
-    names = [*MEMBERS, FAST, *CONTROLS]
-    points = {name: (fmean(values_of(name)), -cost(name)) for name in names}
-
-    def beaten(name: str) -> bool:
-        mine = points[name]
-        return any(p != mine and p[0] >= mine[0] and p[1] >= mine[1] for p in points.values())
-
-    return sorted((name for name in names if not beaten(name)), key=cost)
+    names = sorted((*MEMBERS, FAST, *CONTROLS), key=cost)
+    scores, costs = (
+        torch.tensor([of(name) for name in names], dtype=torch.float64)
+        for of in (lambda name: fmean(values_of(name)), cost)
+    )
+    return [name for name, kept in zip(names, pareto.front(scores, costs), strict=True) if kept]
 
 
 def front_chart() -> Any:

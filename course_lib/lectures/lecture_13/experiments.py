@@ -6,7 +6,7 @@ from functools import partial
 
 from course_lib.teaching import results
 
-from . import benchmark
+from . import benchmark, costs
 
 summary = partial(results.summary, measures=("average",))
-RESULTS = {**benchmark.RESULTS}
+RESULTS = {**benchmark.RESULTS, **costs.RESULTS}

@@ -21,6 +21,7 @@ from course_lib.family.deberta import DebertaConfig, deberta_encoder, deberta_ma
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder, initialise_from
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
 from course_lib.family.mobilebert import MobileBertConfig, copy_all_but_blocks, mobilebert_encoder
+from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.family.tinybert import fit_matrix, layer_mapping, tinybert_encoder
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
@@ -231,6 +232,21 @@ def _mobile_config(recipe: Recipe, **more: Any) -> MobileBertConfig:
     return MobileBertConfig(**shape(recipe, embedding_size=recipe.embedding_size, **more))
 
 
+WINDOW = 32  # tokens that a local layer of ModernBERT sees: half of the longest text, and more
+
+
+def _modernbert(recipe: Recipe, seed: int) -> Trainee:
+    """What ModernBERT changed, all at once, and three words in ten masked."""
+    inside = (
+        3 * recipe.hidden_size // 2
+    )  # as in the base size: two of these beside one of BERT's 4H
+    config = ModernBertConfig(
+        **shape(recipe, type_vocab_size=0, intermediate_size=inside, window=WINDOW)
+    )
+    model = BertForMaskedLM(modernbert_encoder(config))
+    return _plain(recipe, seed, model, masked_lm_loss, rate=0.3)
+
+
 def _ib_bert(recipe: Recipe, seed: int) -> Trainee:
     """MobileBERT's teacher: as wide between blocks, twice as wide inside."""
     inside = 2 * recipe.hidden_size
@@ -264,5 +280,5 @@ def _mobilebert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
 MEMBERS: dict[str, Callable[..., Trainee]] = {
     "BERT": _bert, "RoBERTa": _roberta, "ALBERT": _albert, "DistilBERT": _distilbert,
     "TinyBERT": _tinybert, "ELECTRA": _electra, "DeBERTa": _deberta, "SpanBERT": _spanbert,
-    "ERNIE": _ernie, "IB-BERT": _ib_bert, "MobileBERT": _mobilebert,
+    "ERNIE": _ernie, "IB-BERT": _ib_bert, "MobileBERT": _mobilebert, "ModernBERT": _modernbert,
 }  # fmt: skip

@@ -40,17 +40,22 @@ MEMBERS = {
     "MobileBERT": replace(
         BERT, member="MobileBERT", hidden_size=64, embedding_size=NARROW, teacher="IB-BERT"
     ),
+    "ModernBERT": replace(BERT, member="ModernBERT"),
 }
 TEACHERS = {"IB-BERT": replace(MEMBERS["MobileBERT"], member="IB-BERT", teacher="")}
 # Plain models: RoBERTa, masked words alone, as large as the members of EQUAL.
 CONTROLS = {
     "plain, 58 wide": replace(MEMBERS["RoBERTa"], hidden_size=58),
     "plain, two layers": replace(MEMBERS["RoBERTa"], num_layers=2),
+    "plain, two layers, 64 wide": replace(MEMBERS["RoBERTa"], num_layers=2, hidden_size=64),
+    "plain, 138 wide": replace(MEMBERS["RoBERTa"], hidden_size=138),
 }
 EQUAL = {
     "ALBERT": "plain, 58 wide",
     "MobileBERT": "plain, 58 wide",
     "DistilBERT": "plain, two layers",
+    "TinyBERT": "plain, two layers, 64 wide",
+    "DeBERTa": "plain, 138 wide",
 }
 RECIPES = {**MEMBERS, **CONTROLS, **TEACHERS}
 
@@ -78,6 +83,11 @@ def _begun(recipe: Recipe, seed: int, trained: bool = True) -> Trainee:
         return trainee(recipe, seed)
     of = RECIPES[recipe.teacher]
     return trainee(recipe, seed, pretrained(of, seed) if trained else trainee(of, seed).kept)
+
+
+def untrained(recipe: Recipe) -> Any:
+    """The model that would be kept, with random weights."""
+    return _begun(recipe, 0, trained=False).kept
 
 
 def path_of(recipe: Recipe, seed: int) -> Path:

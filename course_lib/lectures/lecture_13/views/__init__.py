@@ -12,6 +12,7 @@ from .benchmark import (
     sentiment_table,
     tasks_chart,
 )
+from .costs import costs_table
 from .guide import choices_table, guide_table, guide_view
 from .index import errata_index, index_view, questions_index
 from .tables import (
@@ -32,6 +33,7 @@ __all__ = [
     "benchmark_view",
     "card_table",
     "choices_table",
+    "costs_table",
     "equal_size_chart",
     "errata_index",
     "flops_table",

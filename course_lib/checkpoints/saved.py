@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +76,7 @@ def save_folder(
     settings["dtype"] = "float16" if half else "float32"
     write_atomic(folder / CONFIG, json.dumps(settings, indent=1, sort_keys=True) + "\n")
     config = encoder_of(model).config
-    read = signature(hf_model.forward).parameters
-    segments = config.type_vocab_size > 1 and "token_type_ids" in read
-    _save_vocabulary(tokenizer, folder, config.longest_text, segments)
+    _save_vocabulary(tokenizer, folder, config.longest_text, config.type_vocab_size > 1)
     data = safetensors.torch.save(state, metadata={"format": "pt"})
     write_atomic(folder / WEIGHTS, data)
     return hashlib.sha256(data).hexdigest()

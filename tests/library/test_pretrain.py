@@ -303,6 +303,11 @@ def theirs_agree(folder: Path, model, sequences: PackedSequences):
     )  # fmt: skip
     real = sequences.attention_mask.bool()
     assert (ours[real] - scores[real]).abs().max() < 1e-4
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder))
+    theirs(**tokenizer("The cat sat.", "It slept.", return_tensors="pt"))  # takes all it gives
+    known = load_pretrained(folder).tokenizer
+    pieces = tokenizer("The [MASK] sat.")["input_ids"]
+    assert pieces == [known.special.cls, *known.encode("The [MASK] sat."), known.special.sep]
 
 
 # ---------------------------------------------------------------- what is read

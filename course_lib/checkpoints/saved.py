@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from course_lib.config import BertConfig
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.files import write_atomic
+from course_lib.text.wordpiece import SPECIAL_TOKENS, WordPiece, fast_wordpiece
 
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
 from .families import MODELS, Labelled, Model, family_named, has_pooler
@@ -52,9 +53,12 @@ def save(model: nn.Module, path: str | Path) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def save_folder(model: Model, folder: str | Path, tokenizer: Any, *, half: bool = False) -> str:
-    """Write a model as transformers does: config.json, model.safetensors and vocab.txt; returns the
-    weights' SHA-256. `load_pretrained(folder)` reads it back, and so does transformers.
+def save_folder(
+    model: Model, folder: str | Path, tokenizer: WordPiece, *, half: bool = False
+) -> str:
+    """Write a model as transformers does: config.json, model.safetensors, and the vocabulary as
+    vocab.txt and tokenizer.json; returns the weights' SHA-256. `load_pretrained(folder)` reads it
+    back, and so do transformers' AutoModel… and AutoTokenizer.
 
     half: weights in float16, half the size and about three significant digits; they are read back
     as float32. The file of weights is written last. Raises CheckpointError for a model that
@@ -71,12 +75,31 @@ def save_folder(model: Model, folder: str | Path, tokenizer: Any, *, half: bool 
     settings = {**hf_model.config.to_diff_dict(), "architectures": [type(hf_model).__name__]}
     settings["dtype"] = "float16" if half else "float32"
     write_atomic(folder / CONFIG, json.dumps(settings, indent=1, sort_keys=True) + "\n")
-    cased = {"do_lower_case": tokenizer.lowercase, "tokenizer_class": "BertTokenizer"}
-    write_atomic(folder / "tokenizer_config.json", json.dumps(cased, indent=1) + "\n")
-    tokenizer.save(folder / "vocab.txt")
+    config = encoder_of(model).config
+    _save_vocabulary(tokenizer, folder, config.longest_text, config.type_vocab_size > 1)
     data = safetensors.torch.save(state, metadata={"format": "pt"})
     write_atomic(folder / WEIGHTS, data)
     return hashlib.sha256(data).hexdigest()
+
+
+def _save_vocabulary(tokenizer: WordPiece, folder: Path, longest: int, segments: bool) -> None:
+    """As ours and as the tokenizers library reads it: families whose own vocabulary is of another
+    kind, such as ModernBERT, take a WordPiece from tokenizer.json alone."""
+    from tokenizers.processors import BertProcessing
+
+    fast, special = fast_wordpiece(tokenizer), tokenizer.special
+    fast.post_processor = BertProcessing(("[SEP]", special.sep), ("[CLS]", special.cls))
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    about = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "do_lower_case": tokenizer.lowercase,
+        "model_max_length": longest,
+        "model_input_names": ["input_ids", *["token_type_ids"] * segments, "attention_mask"],
+        **dict(zip(names, SPECIAL_TOKENS, strict=True)),
+    }
+    write_atomic(folder / "tokenizer_config.json", json.dumps(about, indent=1) + "\n")
+    write_atomic(folder / "tokenizer.json", fast.to_str())
+    tokenizer.save(folder / "vocab.txt")
 
 
 def load(path: str | Path, sha256: str | None = None) -> Model:

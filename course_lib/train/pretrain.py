@@ -406,9 +406,9 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
 
     Returns what results.json holds; of a team, on the first process. Raises ValueError where `out`
     holds the run of another recipe or of other text."""
-    out = Path(out)
+    out, ready = Path(out), set_up(recipe)
+    batches = batches_of(ready)  # what cannot be run is refused before anything is written
     out.mkdir(parents=True, exist_ok=True)
-    ready = set_up(recipe)
     team.check_same("The text", ready.reading.about["hash"])
     if team.first:
         claim(out, recipe, ready.reading.about)
@@ -419,7 +419,7 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
     diary = Diary(ready, out / LOG, team)
     diary.begin(_steps_done(out / RUN))
     history = fit(
-        ready.model, ready.objective, batches_of(ready),
+        ready.model, ready.objective, batches,
         steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
         weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
         accumulate=training.accumulate, precision=training.precision, seed=training.seed,

@@ -3,6 +3,7 @@ to learn from and one to be measured on."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,9 +114,21 @@ def _files(source: Path) -> tuple[list[list[str]], list[list[str]]]:
             "folder of plain text (.txt, UTF-8) that exists."
         )
     names = sorted(source.rglob("*.txt")) if source.is_dir() else [source]
+    if not names:
+        raise ValueError(
+            f"{source} was given as a folder of text; it holds no file that ends in .txt, "
+            "subfolders included. Put plain text in UTF-8 there, paragraphs apart by an empty line."
+        )
     found: dict[str, list[list[str]]] = {"train": [], "heldout": []}
     for name in names:
-        paragraphs = [" ".join(p.split()) for p in name.read_text(encoding="utf-8").split("\n\n")]
+        try:
+            text = name.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{name} was given as text; its byte {error.start} is no UTF-8. Save the file "
+                "again in UTF-8, or take it out of the folder."
+            ) from error
+        paragraphs = [" ".join(p.split()) for p in re.split(r"\n\s*\n", text)]
         for split, documents in found.items():
             if kept := [p for p in paragraphs if p and split_of(p) == split]:
                 documents.append(kept)

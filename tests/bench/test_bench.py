@@ -26,6 +26,7 @@ from course_lib.bench import (
     masking,
     measure,
     measuring,
+    modern,
     pretraining,
     sharing,
     unpadding,
@@ -84,6 +85,24 @@ def test_peak_memory_by_hand():
     assert measuring.peak_bytes(lambda: before.mul_(2)) == 0
 
 
+def test_a_slow_table_warms_up_once_and_takes_three_rounds(monkeypatch):
+    monkeypatch.setattr(measuring, "matrix_product_rate", lambda precision: 1.0)
+    monkeypatch.setattr(__main__, "memory_rate", lambda: 1.0)
+    calls = dict.fromkeys(("slow", "quick"), 0)
+
+    def table(name):
+        def step():
+            calls[name] += 1
+
+        return Table(name, [Contender(name, lambda: step, 1)], slow=name == "slow")
+
+    found = __main__.run(map(table, calls), rounds=5, seconds=0.0)
+    assert {name: len(rows[0]["rates"]) for name, rows in found["tables"].items()} == {
+        "slow": 3, "quick": 5
+    }  # fmt: skip
+    assert calls == {"slow": 1 + 3, "quick": 4 + 5}
+
+
 # ---- every contender works (test_bench_peers.py watches more closely) ----------------------------
 
 
@@ -111,6 +130,7 @@ def test_each_side_of_the_masked_loss_trains():
 
 # ---- what is said of the figures -----------------------------------------------------------------
 
+MODERN_ROWS = [c.name for c in modern.contenders(128, "float32")]
 REMARKS = {
     "attention": (attention.remark, (10, 20, 15, 30), "fused is quicker, 2.00× … best 1.50×"),
     "DeBERTa": (
@@ -131,6 +151,15 @@ REMARKS = {
         partial(early_exit.remark, {"num_layers": 4}),
         (100, 144),
         "time 1.44× less, FLOPs 1.60× fewer: 0.90 of",
+    ),
+    "ModernBERT": (
+        lambda results, on: modern.remark(
+            2_000,
+            [Measured(name, r.rates) for name, r in zip(MODERN_ROWS, results, strict=True)],
+            on,
+        ),
+        (1e3, 2e3, 5e3, 2.5e3, 1e3),
+        "ours 400 ms, ours / transformers' better one 2.50× … BERT 2.00×, DeBERTa 5.00×",
     ),
     "corruption": (corruption.remark, (110, 100, 55), "ours 1.10×, torch's 2.00×"),
     "masked loss": (

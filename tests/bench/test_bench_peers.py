@@ -19,6 +19,7 @@ from course_lib.bench import (
     masked_loss,
     masking,
     measuring,
+    modern,
     pretraining,
     sharing,
     unpadding,
@@ -41,6 +42,7 @@ def small(monkeypatch):
         early_exit: {"ROWS": 4, "TOKENS": 6},
         corruption: {"ROWS": 2, "TOKENS": 20},
         unpadding: {"SHAPE": {**TINY, "num_layers": 2}},
+        modern: {"TOKENS": 200, "SHAPE": TINY, "GATED": TINY | {"intermediate_size": 24}},
         disentangled_gpu: {"HEADS": 2, "SIZE": 8, "SPAN": 8, "FURTHEST": 20, "DEVICE": "cpu"},
     }
     for module, settings in sizes.items():
@@ -350,6 +352,72 @@ def test_the_linear_part_mixes_no_tokens():
     moved = (layer(x)[0] - layer(changed)[0]).abs().amax(-1)
     assert not ((moved > 1e-5) & (moved < 1e-3)).any()  # by rounding, or visibly
     assert (moved >= 1e-3).tolist() == [[False, False, False, True, False]] * 2
+
+
+# ---- ModernBERT ----------------------------------------------------------------------------------
+
+
+def results_of(contenders, tokens, steps):
+    """What one step of each contender gives, by its name; forward_only keeps it to itself."""
+    found = {}
+    for contender in contenders:
+        assert contender.tokens == tokens
+        steps.clear()
+        contender.make()()
+        found[contender.name] = steps[-1]
+    return found
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """What every step of modern's gave."""
+    found = []
+    keep = modern.forward_only
+    monkeypatch.setattr(
+        modern, "forward_only", lambda work: keep(lambda: found.append(work()))
+    )  # fmt: skip
+    return found
+
+
+@both_precisions
+@pytest.mark.parametrize("make", [modern.rotary_contenders, modern.window_contenders])
+def test_parts_of_modernbert_give_what_the_peers_give(small, steps, make, precision):
+    given = results_of(make(100, precision), 200, steps).values()
+    peer, *ours = (x if isinstance(x, tuple) else (x,) for x in given)
+    assert len(ours) == 2 and peer[0].numel() == 200 * 16
+    for found in ours:
+        for a, b in zip(found, peer, strict=True):
+            assert (a - b).abs().max() <= {"float32": 1e-5, "bfloat16": 3e-2}[precision]
+
+
+@both_precisions
+def test_both_modernberts_read_the_same_with_the_same_weights(small, steps, precision):
+    found = results_of(modern.contenders(100, precision), 200, steps)
+    eager, sdpa, ours, bert, deberta = (out.last_hidden_state for out in found.values())
+    for peer in (eager, sdpa):
+        assert (ours - peer).abs().max() <= {"float32": 1e-5, "bfloat16": 0.1}[precision]
+    assert ours.shape == bert.shape == deberta.shape == (2, 100, 16)
+    assert (bert - ours).abs().max() > 0.1 < (deberta - bert).abs().max()
+
+
+def test_one_text_where_it_is_longer_and_no_table_of_scores_that_is_too_large(monkeypatch):
+    assert [modern.said(n) for n in modern.LENGTHS] == [
+        "16×128 tokens", "4×512 tokens", "1×2048 tokens", "1×8192 tokens",
+    ]  # fmt: skip
+    assert [modern.fits(n) for n in modern.LENGTHS] == [True, True, True, False]
+    slow = [t.title for t in modern.tables() if t.slow]
+    assert slow and all("1×8192" in title for title in slow)
+    whole, long = (modern.contenders(n, "float32") for n in (2_048, 8_192))
+    assert {c.name for c in whole} - {c.name for c in long} == {f"{modern.PEER}, eager"}
+
+
+def test_a_gated_block_has_as_many_weights_as_berts():
+    sizes = {}
+    for kind, shape in ((modern.modernbert, modern.GATED), (modern.bert, modern.SHAPE)):
+        with torch.device("meta"):
+            sizes[kind] = blocks_of(kind("base", **shape))
+    modernbert, bert = sizes.values()
+    assert modernbert == pytest.approx(bert, rel=0.01)
 
 
 # ---- early exit ----------------------------------------------------------------------------------

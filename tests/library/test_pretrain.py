@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 from limits import AGAINST_HANGING
+from own_text import paragraphs
 from safetensors import safe_open
 
 from course_lib.checkpoints import load, load_pretrained
@@ -27,6 +28,7 @@ from course_lib.heads import BertForPreTraining, BertForReplacedTokens
 from course_lib.objectives.bilm import bilm_loss
 from course_lib.objectives.pretraining import split_batch
 from course_lib.objectives.sequences import PackedSequences
+from course_lib.text.documentation import split_of
 from course_lib.text.wordpiece import word_numbers
 from course_lib.train import cost
 from course_lib.train import pretrain as command
@@ -301,6 +303,11 @@ def theirs_agree(folder: Path, model, sequences: PackedSequences):
     )  # fmt: skip
     real = sequences.attention_mask.bool()
     assert (ours[real] - scores[real]).abs().max() < 1e-4
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder))
+    theirs(**tokenizer("The cat sat.", "It slept.", return_tensors="pt"))  # takes all it gives
+    known = load_pretrained(folder).tokenizer
+    pieces = tokenizer("The [MASK] sat.")["input_ids"]
+    assert pieces == [known.special.cls, *known.encode("The [MASK] sat."), known.special.sep]
 
 
 # ---------------------------------------------------------------- what is read
@@ -349,30 +356,129 @@ def test_whole_words_are_hidden_alone_or_in_runs(monkeypatch):
     assert neighbours["runs"] > 2 * neighbours["words"], neighbours
 
 
-def test_a_folder_of_ones_own_text(tmp_path):
-    draw = random.Random(0)
-    things, doings = ["lamps", "boats", "bells", "kites"], ["rise", "sink", "glow", "ring"]
-    (tmp_path / "text").mkdir()
-    for number in range(3):
-        paragraphs = [
-            " ".join(f"{draw.choice(things)} {draw.choice(doings)} at {draw.randrange(24)}."
-                     for _ in range(6)) for _ in range(40)
-        ]  # fmt: skip
-        (tmp_path / "text" / f"{number}.txt").write_text("\n\n".join(paragraphs))
-    own = TextPart(str(tmp_path / "text"), vocabulary=90, length=16, heldout=20)
-    found = pretrain(replace(small(), text=own), tmp_path / "out")
-    assert found["text"]["source"] == str(tmp_path / "text") and found["text"]["words"] > 1_000
+def test_a_vocabulary_of_ones_own_is_read_again(tmp_path):
+    text = TextPart(
+        str(written(tmp_path / "text", paragraphs(90))), vocabulary=90, length=16, heldout=20
+    )
+    found = pretrain(replace(small(), text=text), tmp_path / "out")
+    assert found["text"]["source"] == text.source and found["text"]["words"] > 1_000
     kept = load_pretrained(tmp_path / "out" / "model")
-    assert kept.tokenizer.encode("boats sink") and kept.model.config.vocab_size <= 90
-    again = replace(own, vocabulary=str(tmp_path / "out" / "model" / "vocab.txt"))
-    special, same = (set_up(replace(small(), text=text)).special for text in (own, again))
+    assert kept.tokenizer.encode("the boat") and kept.model.config.vocab_size <= 90
+    again = replace(text, vocabulary=str(tmp_path / "out" / "model" / "vocab.txt"))
+    special, same = (set_up(replace(small(), text=text)).special for text in (text, again))
     assert special == same
-
     with pytest.raises(FileNotFoundError, match=r"text \(.txt, UTF-8\) that exists"):
-        set_up(replace(small(), text=replace(own, source=str(tmp_path / "nowhere"))))
-    (tmp_path / "little.txt").write_text("One paragraph.")
-    with pytest.raises(ValueError, match="Give more text"):
-        set_up(replace(small(), text=replace(own, source=str(tmp_path / "little.txt"))))
+        set_up(replace(small(), text=replace(text, source=str(tmp_path / "nowhere"))))
+
+
+OWN = """
+name = "mine"
+[model]
+family = "{family}"
+size = "base"
+settings = {{ hidden_size = 32, num_layers = 4, num_heads = 2, intermediate_size = 64{more} }}
+[text]
+source = "{source}"
+vocabulary = 120
+length = 32
+[training]
+steps = 4
+batch_size = 8
+precision = "{precision}"
+[reports]
+log_every = 1
+"""
+
+
+def own(file, source: Path, family="bert", more="", precision="float32") -> str:
+    text = OWN.format(family=family, source=source.as_posix(), more=more, precision=precision)
+    return str(file(text=text))
+
+
+def written(folder: Path, texts: list[str], name="a.txt") -> Path:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("\n \n".join(texts), encoding="utf-8-sig")  # as editors leave it
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("family", "more"), [("bert", ""), ("modernbert", ", window = 8, global_every = 3")]
+)
+def test_a_readers_folder_becomes_a_model_that_transformers_loads(file, tmp_path, family, more):
+    """The command as a user gives it; then AutoModelForMaskedLM and AutoTokenizer alone."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    text = paragraphs(90)
+    written(written(tmp_path / "text", text[:50]), text[50:], "more/b.txt")
+    out = tmp_path / "out"
+    given = [own(file, tmp_path / "text", family, more), "--out", str(out), "--device", "cpu"]
+    done = subprocess.run(
+        [sys.executable, "-m", "course_lib.train.pretrain", *given],
+        cwd=ROOT, capture_output=True, text=True, timeout=AGAINST_HANGING,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "held-out: " in done.stdout and f"in {out}/model" in done.stdout
+    about = json.loads((out / RESULTS).read_text())["text"]
+    held = sum(split_of(p) == "heldout" for p in text)
+    assert held > 0 and about["words"] < sum(len(p.split()) for p in text)
+
+    ours, folder = load_pretrained(out / "model"), str(out / "model")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    theirs = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    assert tokenizer.is_fast and tokenizer.model_max_length == 32
+    for sentence in (text[0], "Zwölf Boote, naïve & unread!"):
+        pieces = tokenizer(sentence, add_special_tokens=False)["input_ids"]
+        assert pieces == ours.tokenizer.encode(sentence)
+    asked = ["The pilot paints the [MASK] boat.", "[MASK] at noon"]
+    batch = tokenizer(asked, padding=True, return_tensors="pt")
+    assert ("token_type_ids" in batch) == (family == "bert")
+    with torch.no_grad():
+        found, reference = (model(**batch).logits for model in (ours.model, theirs))
+    real = batch["attention_mask"].bool()
+    assert (found - reference)[real].abs().max() < 1e-5
+    at = batch["input_ids"] == tokenizer.mask_token_id
+    assert at.sum() == 2 and tokenizer.mask_token_id == ours.tokenizer.special.mask
+    best = [ours.tokenizer.token(int(i)) for i in found[at].argmax(-1)]
+    assert tokenizer.convert_ids_to_tokens(reference[at].argmax(-1)) == best
+
+
+def test_a_modernbert_in_bfloat16_learns(file, tmp_path):
+    """Twenty steps: every loss is a finite number, and they fall."""
+    written(tmp_path / "text", paragraphs(90))
+    recipe = own(file, tmp_path / "text", "modernbert", ", window = 8", "bfloat16")
+    main([recipe, "--out", str(tmp_path / "out"), "--steps", "20", "--device", "cpu"])
+    found = json.loads((tmp_path / "out" / RESULTS).read_text())
+    losses = [line["total"] for line in found["curve"] if "total" in line]
+    assert found["precision"] == "bfloat16" and len(losses) == 20
+    assert all(map(math.isfinite, losses)) and sum(losses[-5:]) < sum(losses[:5])
+
+
+ONE_OF_EACH = {split_of(paragraph): paragraph for paragraph in paragraphs(90)}.values()
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({}, "text was given as a folder of text; it holds no file that ends in .txt"),
+        ({"a.md": b"Some text."}, "no file that ends in .txt, subfolders included. Put plain text"),
+        ({"a.txt": b""}, "holds 0 paragraphs to learn from and 0 to hold out (one in twenty); exp"),
+        ({"a.txt": b"One.\n\nTwo."}, "2 paragraphs to learn from and 0 to hold out"),
+        ({"a.txt": b"Fine.", "b/c.txt": b"caf\xe9"}, "c.txt was given as text; its byte 3 is no U"),
+        ({"a.txt": "\n\n".join(ONE_OF_EACH).encode()}, "batch_size=8 was given for"),
+    ],
+    ids=["empty", "no .txt", "no text", "none to hold out", "not UTF-8", "fewer than a batch"],
+)
+def test_a_folder_that_cannot_be_read_is_refused_and_nothing_is_written(
+    file, tmp_path, capsys, files, says
+):
+    (tmp_path / "text").mkdir()
+    for name, content in files.items():
+        (tmp_path / "text" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "text" / name).write_bytes(content)
+    recipe = own(file, tmp_path / "text")
+    before = set(tmp_path.rglob("*"))
+    assert says in refused(capsys, recipe, "--out", str(tmp_path / "out"))
+    assert set(tmp_path.rglob("*")) == before
 
 
 # ---------------------------------------------------------------- the command

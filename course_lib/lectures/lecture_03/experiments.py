@@ -21,18 +21,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from course_lib.checkpoints import load_pretrained, save_folder
-from course_lib.config import published
 from course_lib.encoder import Encoder
 from course_lib.family.bert import bert
-from course_lib.files import cache_dir, data_root, write_atomic, write_manifest
+from course_lib.files import data_root
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.teaching.checkpoints import build_checkpoint
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
 from course_lib.text import english
-from course_lib.text.counts import Unigram
 from course_lib.text.features import (
     QuestionSequences,
     TaggedSequences,
@@ -55,9 +52,8 @@ from course_lib.train.finetuning import (
     task_score,
 )
 from course_lib.train.loop import fit
-from course_lib.train.metrics import evaluate, evaluation_mask
 from course_lib.train.precision import choose_precision
-from course_lib.train.pretrain import Pretraining, cut_sequences, measure, pretrain, set_up
+from course_lib.train.pretrain import Pretraining, cut_sequences, set_up
 from course_lib.train.pretrain_recipe import read_recipe
 from course_lib.train.probing import all_states, linear_probe
 
@@ -452,163 +448,8 @@ def about() -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------- the checkpoint
-
-
-def build_checkpoint() -> dict[str, Any]:
-    """Run the recipe of the course's checkpoint (well over an hour on two cores; a run that was
-    stopped goes on), store its weights in data/checkpoints, measure the stored ones, and write
-    their model card beside them."""
-    recipe = read_recipe(data_root() / "recipes" / "course_bert.toml")
-    out = cache_dir("pretraining", recipe.name)
-    results = pretrain(recipe, out)
-    trained = load_pretrained(out / "model")
-    folder = data_root() / "checkpoints" / recipe.name
-    assert trained.model is not None
-    save_folder(trained.model, folder, trained.tokenizer, half=True)
-    stored = load_pretrained(folder)
-    ready = set_up(recipe)
-    reached = measure(ready, stored.model)  # type: ignore[arg-type]
-    curve = [
-        line for line in results["curve"] if "heldout_accuracy" in line or line["step"] % 200 == 0
-    ]
-    speeds = [line["tokens_per_second"] for line in results["curve"] if "tokens_per_second" in line]
-    found = {
-        **{k: results[k] for k in ("recipe", "text", "rows", "parameters", "precision", "threads")},
-        "versions": results["versions"],
-        "reached": reached,
-        "before_storing": results["reached"],
-        "as_trained": as_trained_accuracy(stored.model, ready),
-        "commonest": commonest_accuracy(ready),
-        "first_rows": first_sequences_accuracy(stored.model, ready.heldout, ready.special),
-        "tokens_per_second": sorted(speeds)[len(speeds) // 2],
-        "curve": curve,
-        "sha256": stored.sha256,
-    }
-    write_atomic(folder / "README.md", model_card(found))
-    write_manifest(data_root())
-    return found
-
-
-def as_trained_accuracy(model: Any, ready: Pretraining) -> float:
-    """Masked-token accuracy on held-out text when it is masked as in training: a tenth of the
-    selected tokens stay as they are, which is easy, and a tenth become another token."""
-    mix, precision = ready.recipe.objective.mix, ready.recipe.training.precision
-    scores = evaluate(model, ready.heldout, ready.special, precision=precision, mix=mix)
-    return scores.masked_accuracy
-
-
-def commonest_accuracy(ready: Pretraining) -> float:
-    """Masked-token accuracy on held-out text of always naming the commonest token."""
-    hidden = evaluation_mask(ready.heldout, ready.special)
-    return Unigram(ready.reading.documents[0]).accuracy(ready.heldout, hidden.selected)
-
-
-FIRST_SEQUENCES = 100
-
-
-def first_sequences_accuracy(model: Any, heldout: PackedSequences, special: SpecialIds) -> float:
-    """What `measure` finds in the first held-out sequences alone, in float32: quick to do again."""
-    return evaluate(model, heldout[:FIRST_SEQUENCES], special, precision="float32").masked_accuracy
-
-
-CARD = """# {name}
-
-A small BERT for teaching, trained from random initialisation on technical English:
-{num_layers} layers, {hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece
-vocabulary of its own ({vocabulary:,} pieces, lower case), sequences of up to {length} tokens. On
-top is the masked-LM head; there is no pooler. `load_pretrained("{name}")` reads it, and so does
-transformers (`BertForMaskedLM`).
-
-## Data
-
-Whole paragraphs of prose from the docstrings of Python's standard library and of the packages that
-the course installs, doubles removed: {words:,} words to learn from, {rows:,} sequences. One
-paragraph in twenty, selected by its hash, was held out. The text itself is not shipped;
-`python -m course_lib.text.documentation` builds it from what is installed.
-
-- read: {packages}
-- SHA-256 of the text to learn from: `{hash}`
-- SHA-256 of the held-out text: `{heldout_hash}`
-
-## Recipe
-
-`data/recipes/course_bert.toml`, run by `python -m course_lib.teaching.results 03`. Masked LM
-alone, no pairs: {rate:.0%} of the tokens are selected for prediction, anew at every visit (dynamic
-masking). {steps:,} steps of
-{batch_size} sequences; the first {short_steps:,} of them read as many tokens in sequences of
-{short_length}.
-{millions:.1f} million tokens in all, padding counted. AdamW, learning rate {learning_rate:g} after
-{warmup:.0%} of warm-up, then down to zero in a straight line; betas {betas}, weight decay
-{weight_decay:g}, seed {seed}. Other than in BERT: {settings}.
-
-{precision}, {threads} threads, torch {torch}: {tokens_per_second:,.0f} tokens a second (median), so
-about {hours:.1f} hours.
-
-## What it reaches
-
-Measured with the weights in this folder (stored as float16, read back as float32, computed with in
-{precision}) on at most {heldout:,} held-out sequences: {rate:.0%} of their tokens are selected. One
-run, one seed.
-
-| | masked-token accuracy | loss, nats |
-|---|---|---|
-| all of them replaced by [MASK] | {found:.1%} | {loss:.3f} |
-| the same, before the weights were rounded to float16 | {found_before:.1%} | {loss_before:.3f} |
-| masked as in training: a tenth can be read, a tenth is replaced | {as_trained:.1%} | |
-| always the commonest token | {commonest:.1%} | |
-
-The first line is the figure to quote.
-
-SHA-256 of `model.safetensors`: `{sha256}`
-
-## Limits
-
-- It knows the English of documentation: arrays, files, arguments. Of everyday words it knows
-  little, and many are no piece of its vocabulary. `data/english/blanks.toml` holds sentences to
-  try, written before it was trained; lecture 02 shows all its answers.
-- It says what often stands in a place, not what is true. It is no source on any library.
-- The held-out text comes from the same packages, and only exact doubles were removed: paragraphs
-  that are nearly alike make the figures flatter. They say nothing about other text.
-- It has read one segment only, and no question about pairs: the vector of segment 1 and a pooler
-  have to be learnt in fine-tuning.
-- What prejudice the text may carry has not been studied. The model is made for lessons.
-
-## Licence
-
-CC BY 4.0, like the rest of `data/`. The packages whose documentation was read keep their own
-licences.
-"""
-
-
-def model_card(found: Mapping[str, Any]) -> str:
-    """The README.md beside the course's weights: data, recipe, figures, limits, licence. Every
-    figure is one that `build_checkpoint` found."""
-    recipe, text = found["recipe"], found["text"]
-    model, training, before = recipe["model"], recipe["training"], found["before_storing"]
-    batch_size = training["batch_size"] * training["accumulate"]
-    read = training["steps"] * batch_size * recipe["text"]["length"]
-    figures = {
-        **asdict(published(model["family"], model["size"], **model["settings"])),
-        **{**recipe["text"], **recipe["objective"], **training, **text, **found},
-        "name": recipe["name"],
-        "batch_size": batch_size,
-        "millions": read / 1e6,
-        "hours": read / found["tokens_per_second"] / 3600,
-        "betas": " and ".join(map(str, training["betas"])),
-        "settings": ", ".join(f"{name} {value}" for name, value in model["settings"].items()),
-        "packages": ", ".join(f"{name} {version}" for name, version in text["versions"].items()),
-        "torch": found["versions"]["torch"],
-        "found": found["reached"]["heldout_accuracy"],
-        "loss": found["reached"]["heldout_loss"],
-        "found_before": before["heldout_accuracy"],
-        "loss_before": before["heldout_loss"],
-    }
-    return CARD.format(**figures)
-
-
 RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
-    "03_checkpoint": build_checkpoint,
+    "03_checkpoint": partial(build_checkpoint, "course-bert"),
     "03_tasks": build_tasks,
     "03_curves": build_curves,
     **{name: partial(build_documentation, tasks) for name, tasks in FILES.items()},

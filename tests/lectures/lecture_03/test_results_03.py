@@ -21,6 +21,7 @@ from course_lib.heads import BertForMaskedLM
 from course_lib.lectures.lecture_03 import experiments as lecture_03
 from course_lib.lectures.lecture_03.experiments import RATES, TASKS, TRIED
 from course_lib.lectures.lecture_03.starts import COURSE, MINILM, STARTS
+from course_lib.teaching import checkpoints
 from course_lib.teaching.results import REPLAYED, read_result
 from course_lib.text import english
 from course_lib.text.documentation import documentation, installed_versions, read_cache
@@ -128,8 +129,8 @@ def test_the_first_held_out_sequences_give_what_they_gave(made, course):
     sentences = heldout.sentences()[:300]  # more documents than a hundred sequences hold
     ids = [[i for s in document if (i := course.tokenizer.encode(s))] for document in sentences]
     rows = pack_documents([d for d in ids if d], course.tokenizer.special, 128)
-    assert len(rows) > lecture_03.FIRST_SEQUENCES
-    again = lecture_03.first_sequences_accuracy(course.model, rows, course.tokenizer.special)
+    assert len(rows) > checkpoints.FIRST_SEQUENCES
+    again = checkpoints.first_sequences_accuracy(course.model, rows, course.tokenizer.special)
     assert again == pytest.approx(made["first_rows"], abs=0.003)
     assert again == pytest.approx(made["reached"]["heldout_accuracy"], abs=0.1)
 
@@ -150,7 +151,7 @@ FOUND = {
 
 
 def test_the_card_says_what_was_found():
-    card = lecture_03.model_card(FOUND)
+    card = checkpoints.model_card(FOUND)
     for figure in (
         "4 layers", "256 wide", "4 heads", "5,432,100 weights", "8,192 pieces", "128 tokens",
         "1,234,567 words", "23,456 sequences", "python 3.12.1, numpy 2.2.0", "`a1b2`", "`c3d4`",
@@ -172,14 +173,14 @@ def test_the_card_knows_no_figure_of_its_own():
     other = deepcopy(FOUND)
     other["reached"] = {"heldout_accuracy": 0.5, "heldout_loss": 2.0}
     other["recipe"]["training"].update(steps=77, batch_size=5, accumulate=2, short_steps=11)
-    card = lecture_03.model_card(other)
+    card = checkpoints.model_card(other)
     assert "| 50.0% | 2.000 |" in card and "43.2%" not in card
     assert "77 steps of\n10 sequences; the first 11 of them" in card and "0.1 million" in card
 
 
 def test_the_shipped_card_is_that_of_the_file(made):
     card = data_path("checkpoints", "course-bert", "README.md").read_text(encoding="utf-8")
-    assert card == lecture_03.model_card(made)
+    assert card == checkpoints.model_card(made)
 
 
 # ---------------------------------------------------------------- fine-tuning

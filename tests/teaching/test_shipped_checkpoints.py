@@ -1,0 +1,157 @@
+"""A checkpoint by its name: from a recipe's run to a folder with a card, and figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from own_text import paragraphs
+
+from course_lib import files
+from course_lib.checkpoints import load_pretrained
+from course_lib.config import published
+from course_lib.encoder import count_parameters
+from course_lib.family.modernbert import ModernBertConfig, modernbert_for_masked_lm
+from course_lib.files import data_root, read_manifest, read_result, sha256_of
+from course_lib.teaching import checkpoints
+from course_lib.text.documentation import Corpus, corpus_hash, split_of
+from course_lib.train import pretrain_text
+from course_lib.train.pretrain import main as pretrain_command
+from course_lib.train.pretrain_recipe import read_recipe
+
+NAME = "course-modernbert"
+TINY = """
+name = "course-modernbert"
+[model]
+family = "modernbert"
+size = "base"
+[model.settings]
+hidden_size = 32
+num_layers = 4
+num_heads = 2
+intermediate_size = 48
+window = 8
+[objective]
+rate = 0.3
+[text]
+vocabulary = 120
+length = 32
+heldout = 40
+[training]
+steps = 6
+batch_size = 8
+[reports]
+log_every = 2
+evaluate_every = 3
+"""
+
+
+def recipe_of(name: str) -> Any:
+    return read_recipe(data_root() / "recipes" / f"{checkpoints.recipe_file(name)}.toml")
+
+
+def corpus(split: str) -> Corpus:
+    documents = [[p for p in paragraphs(200) if split_of(p) == split]]
+    return Corpus(documents, {"python": "3.12.1"}, corpus_hash(documents), split)
+
+
+@pytest.fixture
+def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A data/ of its own that holds a small recipe under the real name, and a small text."""
+    root = tmp_path / "data"
+    (root / "recipes").mkdir(parents=True)
+    (root / "recipes" / "course_modernbert.toml").write_text(TINY, encoding="utf-8")
+    (root / files.MANIFEST).write_text("", encoding="utf-8")
+    for module in (files, checkpoints):
+        monkeypatch.setattr(module, "data_root", lambda: root)
+    monkeypatch.setattr(pretrain_text, "documentation", corpus)
+    return root
+
+
+def test_a_run_becomes_a_checkpoint_by_its_name(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """The two commands, one after the other; then load_pretrained and transformers read it."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    run = str(tmp_path / "run")
+    recipe = str(data / "recipes" / "course_modernbert.toml")
+    pretrain_command([recipe, "--out", run, "--device", "cpu"])
+    weights = sha256_of(tmp_path / "run" / "run.safetensors")
+    checkpoints.main([NAME, "--run", run])
+    assert sha256_of(tmp_path / "run" / "run.safetensors") == weights  # nothing was trained again
+    assert f"saved to data/checkpoints/{NAME}" in capsys.readouterr().out
+
+    found = read_result("16_checkpoint")
+    folder = data / "checkpoints" / NAME
+    assert {f"checkpoints/{NAME}/{path.name}" for path in folder.iterdir()} < set(
+        read_manifest(data)
+    )
+    assert (folder / "README.md").read_text(encoding="utf-8") == checkpoints.model_card(found)
+    ours = load_pretrained(NAME)
+    assert ours.source == "course" and ours.sha256 == found["sha256"]
+    assert count_parameters(ours.model) == found["parameters"]  # type: ignore[arg-type]
+    assert found["vocabulary"] == ours.tokenizer.vocab_size  # type: ignore[union-attr]
+    reached, before = found["reached"], found["before_storing"]
+    assert reached["heldout_loss"] == pytest.approx(before["heldout_loss"], abs=0.01)
+
+    tokenizer = AutoTokenizer.from_pretrained(str(folder))
+    theirs = AutoModelForMaskedLM.from_pretrained(str(folder), dtype=torch.float32).eval()
+    batch = tokenizer(
+        ["The keeper counts [MASK] ropes.", "At noon."], padding=True, return_tensors="pt"
+    )
+    with torch.no_grad():
+        logits, reference = (model(**batch).logits for model in (ours.model, theirs))  # type: ignore[misc]
+    real = batch["attention_mask"].bool()
+    assert (logits - reference)[real].abs().max() < 1e-5
+
+
+def test_the_real_recipe_differs_from_course_berts_only_where_it_says():
+    bert, modern = (recipe_of(name).as_dict() for name in ("course-bert", NAME))
+    assert modern["training"] == bert["training"] and modern["reports"] == bert["reports"]
+    assert {**modern["text"], "vocabulary": 8_192} == bert["text"]
+    assert modern["text"]["vocabulary"] == "course-bert"
+    assert modern["objective"] == {**bert["objective"], "rate": 0.3}
+    config = published("modernbert", "base", ModernBertConfig, **modern["model"]["settings"])
+    assert 1 < config.window < modern["text"]["length"] / 2
+    assert [config.is_global(layer) for layer in range(4)] == [True, False, False, True]
+    with torch.device("meta"):
+        model = modernbert_for_masked_lm(
+            **modern["model"]["settings"], vocab_size=8_192, pad_token_id=0
+        )
+    size = 2 * count_parameters(model)
+    assert size < 12e6 and size == pytest.approx(2 * 5_364_480, rel=0.01)  # as large as course-bert
+
+
+def found_by(name: str) -> dict[str, Any]:
+    return {
+        "recipe": json.loads(json.dumps(recipe_of(name).as_dict())),
+        "text": {"words": 1_234, "hash": "a1", "heldout_hash": "b2", "versions": {"numpy": "2.2"}},
+        "rows": 56, "parameters": 789, "precision": "bfloat16", "threads": 2, "vocabulary": 8_192,
+        "versions": {"torch": "9.8"}, "tokens_per_second": 1_000.0, "curve": [], "sha256": "c3",
+        "reached": {"heldout_accuracy": 0.5, "heldout_loss": 2.0}, "as_trained": 0.6,
+        "before_storing": {"heldout_accuracy": 0.5, "heldout_loss": 2.0}, "commonest": 0.1,
+    }  # fmt: skip
+
+
+def test_each_card_tells_of_its_own_model():
+    modern, bert = (checkpoints.model_card(found_by(name)) for name in (NAME, "course-bert"))
+    for part in (
+        "# course-modernbert", "A small ModernBERT for teaching", "taken from course-bert (8,192 p",
+        "(`ModernBertForMaskedLM`)", "`data/recipes/course_modernbert.toml`", "30% of the tokens",
+        "Other than in ModernBERT-base: num_layers 4, hidden_si",
+        "knows no segments", "window 32, global_every 3", "course_lib.teaching.checkpoints`",
+    ):  # fmt: skip
+        assert part in modern and part not in bert, part
+    assert all("sequences: 15% of their tokens" in card for card in (modern, bert))
+    assert "lecture 02 shows" in bert and "lecture 02 shows" not in modern
+
+
+def test_a_name_without_a_recipe_is_refused():
+    with pytest.raises(ValueError, match="expected one of course-bert, course-modernbert"):
+        checkpoints.build_checkpoint("course-gpt")
+    with pytest.raises(SystemExit):
+        checkpoints.main(["course-gpt"])

@@ -7,6 +7,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
+from course_lib.bench.measuring import where_measured
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import stored
 from course_lib.text.glue import GLUE
@@ -24,10 +25,11 @@ STARTS = {
 
 # Said of these starts: their averages, their pre-training, and what they have beside BERT.
 AVERAGES = (
-    "random", "fast", "bert", "roberta", "albert", "distilbert", "mobilebert", "narrow", "short",
+    "random", "fast", "bert", "roberta", "albert", "distilbert", "mobilebert", "modernbert",
+    "narrow", "short",
 )  # fmt: skip
 BESIDE = ("roberta", "electra", "deberta")
-MASKED = ("bert", "roberta", "albert", "distilbert")
+MASKED = ("bert", "roberta", "albert", "distilbert", "modernbert")
 STEPS = ("roberta", "electra", "short")
 ON_A_TASK = {
     "cola": ("bert", "roberta", "deberta"),
@@ -95,6 +97,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tuning_steps": lambda: benchmark.Tuning().steps,
     "hours": hours,
     "average_lowest": lambda: percent([_lowest()]),
+    "costs_machine": lambda: where_measured(stored("13_costs")["machine"]),
     "rules": lambda: len(guide().rules),
     "choices": lambda: len(guide().choices),
     "sentiment_texts": lambda: len(shown.runs_of("BERT")[0]["sentiment"]),

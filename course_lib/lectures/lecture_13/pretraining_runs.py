@@ -47,15 +47,11 @@ TEACHERS = {"IB-BERT": replace(MEMBERS["MobileBERT"], member="IB-BERT", teacher=
 CONTROLS = {
     "plain, 58 wide": replace(MEMBERS["RoBERTa"], hidden_size=58),
     "plain, two layers": replace(MEMBERS["RoBERTa"], num_layers=2),
-    "plain, two layers, 64 wide": replace(MEMBERS["RoBERTa"], num_layers=2, hidden_size=64),
-    "plain, 138 wide": replace(MEMBERS["RoBERTa"], hidden_size=138),
 }
 EQUAL = {
     "ALBERT": "plain, 58 wide",
     "MobileBERT": "plain, 58 wide",
     "DistilBERT": "plain, two layers",
-    "TinyBERT": "plain, two layers, 64 wide",
-    "DeBERTa": "plain, 138 wide",
 }
 RECIPES = {**MEMBERS, **CONTROLS, **TEACHERS}
 

@@ -298,11 +298,11 @@ def build() -> dict[str, Any]:
     """What data/results/13_benchmark.json holds."""
     found = compared_runs(
         TUNINGS, SEEDS, MicroWorld.load(), one_run, precision=PRECISION, extends="13_benchmark",
-        replay=replay, pretraining={name: asdict(recipe) for name, recipe in RECIPES.items()},
-        without_learning=without_learning,
+        replay=replay, without_learning=without_learning,
     )  # fmt: skip
     rates = {name: rates_tried(recipe) for name, recipe in TUNINGS.items()}
     flops = {name: text_flops(start_of(recipe, 0), TOKENS) for name, recipe in TUNINGS.items()}
+    found["pretraining"] = {name: asdict(recipe) for name, recipe in RECIPES.items()}
     return {**found, "text_flops": flops, "rates": rates, "intervals": intervals(TUNINGS, SEEDS)}
 
 

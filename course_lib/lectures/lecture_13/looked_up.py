@@ -19,6 +19,7 @@ from course_lib.family.distilbert import distilbert
 from course_lib.family.electra import electra_discriminator
 from course_lib.family.ernie import ernie
 from course_lib.family.mobilebert import mobilebert
+from course_lib.family.modernbert import modernbert
 from course_lib.family.roberta import roberta
 from course_lib.family.seq2seq import bart
 from course_lib.family.tinybert import tinybert
@@ -33,8 +34,8 @@ TOKENS = 128  # of the text whose FLOPs are said
 BUILDERS: dict[str, Callable[..., nn.Module]] = {
     "albert": albert, "bart": bart, "bert": bert, "deberta": deberta, "deberta-v3": deberta_v3,
     "distilbert": distilbert, "electra": lambda size, **c: electra_discriminator(size, **c).encoder,
-    "ernie": ernie, "mobilebert": mobilebert, "roberta": roberta, "tinybert": tinybert, "xlm": xlm,
-    "xlm-roberta": xlm_roberta,
+    "ernie": ernie, "mobilebert": mobilebert, "modernbert": modernbert, "roberta": roberta,
+    "tinybert": tinybert, "xlm": xlm, "xlm-roberta": xlm_roberta,
 }  # fmt: skip
 REFERENCE = re.compile(r"\{([\w-]+)([.:])([^}]+)\}")
 

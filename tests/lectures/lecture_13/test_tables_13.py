@@ -36,7 +36,8 @@ def test_every_member_that_is_taught_stands_in_the_table() -> None:
     found = tables.variants()
     names = " ".join(variant.name for variant in found)
     for member in ("BERT", "RoBERTa", "ALBERT", "DistilBERT", "TinyBERT", "ELECTRA", "DeBERTa-v3",
-                   "SpanBERT", "ERNIE", "XLM-R", "MobileBERT", "FastBERT", "BioBERT"):  # fmt: skip
+                   "SpanBERT", "ERNIE", "XLM-R", "MobileBERT", "FastBERT", "BioBERT",
+                   "ModernBERT"):  # fmt: skip
         assert member in names
     sizes = {variant.name: variant.parameters for variant in found}
     assert sizes["BERT"] == "109.5M" and sizes["ALBERT"] == "11.7M"

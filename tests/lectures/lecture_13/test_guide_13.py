@@ -220,8 +220,8 @@ def test_the_guide_can_be_asked() -> None:
 
 
 def test_the_picture_says_what_the_text_says() -> None:
-    shown = guide_picture(case(task="long"))
-    assert "ModernBERT" in shown.text and "Not taught here." in shown.text
-    assert "Not taught here." in shown.html and "Rule 15 of" in plain(shown.html)
+    shown = guide_picture(case(task="long", pretrain="yes"))
+    assert "Longformer" in shown.text and "Not taught here." in shown.text
+    assert "Not taught here." in shown.html and re.search(r"Rule \d+ of", plain(shown.html))
     with pytest.raises(ValueError, match="sing"):
         guide_picture(case(task="sing"))

@@ -1,0 +1,1 @@
+"""What deck 15 computes: figures and tables."""

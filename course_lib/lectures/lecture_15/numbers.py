@@ -1,12 +1,94 @@
-"""The measured numbers that sentences of lecture 15 repeat."""
+"""The numbers that sentences of lecture 15 say: counted, printed, or read from results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from course_lib.config import published
+import torch
+
+from course_lib.encoder import count_parameters
+from course_lib.family.vit import vit
+from course_lib.images import digits
+from course_lib.teaching.claims import printed
+from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.verdicts import in_points
+
+from . import picture_runs
+from .views.results import reached
+
+POSITIONS, PICTURES, MASKED, LARGER = (
+    f"15_{name}" for name in ("positions", "pictures", "masked", "resolution")
+)
+
+
+def right(file: str, recipe: str, what: str = "accuracy") -> str:
+    """What a recipe reached, the mean over the seeds, in percent with a decimal."""
+    return percent(reached(file, recipe, what), 1)
+
+
+def lost(file: str, recipe: str, against: str) -> str:
+    """Points less than another recipe, the mean over the seeds."""
+    pairs = zip(reached(file, against), reached(file, recipe), strict=True)
+    gaps = [100 * (a - b) for a, b in pairs]
+    return signed(sum(gaps) / len(gaps)).lstrip("+")
+
+
+def compared(file: str, recipe: str, against: str) -> str:
+    """The mean difference in points with the rule's word."""
+    return in_points(reached(file, recipe), reached(file, against))
+
+
+def parameters() -> int:
+    """Of ViT-B/16 with its pooler."""
+    with torch.device("meta"):
+        return count_parameters(vit("B/16"))
+
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "layers": lambda: published("bert", "base").num_layers,
+    "parameters": parameters,
+    "seeds": lambda: len(picture_runs.SEEDS),
+    "train": lambda: len(digits()),
+    "test": lambda: len(digits("test")),
+    "hidden": lambda: picture_runs.MAIN.hidden_size,
+    "layers": lambda: picture_runs.MAIN.num_layers,
+    # positions and order
+    "one_d": partial(right, POSITIONS, "1-D positions"),
+    "two_d": partial(right, POSITIONS, "2-D positions"),
+    "none": partial(right, POSITIONS, "no positions"),
+    "none_longer": partial(right, POSITIONS, "no positions, longer"),
+    "row_none": partial(right, POSITIONS, "which row, none"),
+    "circle_none": partial(right, POSITIONS, "a circle, none"),
+    "vit_lost": partial(lost, POSITIONS, "ViT, one permutation", "1-D positions"),
+    "cnn_lost": partial(lost, POSITIONS, "CNN, one permutation", "CNN"),
+    "vit_each": partial(right, POSITIONS, "ViT, one a picture"),
+    # pictures
+    **{
+        f"{said}_{size}": partial(right, PICTURES, f"{model}, {size}")
+        for said, model in (("vit", "ViT"), ("cnn", "CNN"), ("logistic", "logistic regression"))
+        for size in ("50", "all")
+    },
+    "vit_shifted": partial(right, PICTURES, "ViT shifted, all"),
+    "cnn_shifted": partial(right, PICTURES, "CNN shifted, all"),
+    # masked patches
+    "random_50": partial(right, MASKED, "random, 50"),
+    "equal_50": partial(right, MASKED, "equal FLOPs, 50"),
+    "masked_50": partial(right, MASKED, "masked patches, 50"),
+    "masked_rule": partial(compared, MASKED, "masked patches, 50", "random, 50"),
+    "low_random": partial(right, MASKED, "0 to 4: random"),
+    "low_masked": partial(right, MASKED, "0 to 4: masked patches of 5 to 9"),
+    "low_labels": partial(right, MASKED, "0 to 4: labels of 5 to 9"),
+    # larger pictures
+    "at_once": partial(right, LARGER, "bicubic", "at_once"),
+    "at_once_new": partial(right, LARGER, "new positions", "at_once"),
+    # printed
+    "paper_none": lambda: printed("vit")["positions"]["none"],
+    "paper_1d": lambda: printed("vit")["positions"]["one_dimension"],
+    "paper_2d": lambda: printed("vit")["positions"]["two_dimensions"],
+    "paper_masked": lambda: printed("vit")["masked"]["accuracy"],
+}
+
+TYPED = {
+    "224": "pixels of a picture in the example by hand",
 }

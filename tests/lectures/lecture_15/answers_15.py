@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,10 +97,8 @@ def with_numpy(table, rows, columns):
     n = round((len(table) - 1) ** 0.5)
     grid = table[1:].numpy().reshape(n, n, -1)
     for axis, new in ((0, rows), (1, columns)):
-        at = np.linspace(0, n - 1, new)
-        grid = np.apply_along_axis(
-            lambda line, at=at: np.interp(at, np.arange(n), line), axis, grid
-        )
+        steps = partial(np.interp, np.linspace(0, n - 1, new), np.arange(n))
+        grid = np.apply_along_axis(steps, axis, grid)
     return np.concatenate([table[:1].numpy(), grid.reshape(rows * columns, -1)])
 
 

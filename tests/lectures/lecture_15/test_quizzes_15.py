@@ -133,15 +133,17 @@ def test_a_hidden_patch_of_two_colours():
 def test_a_classifier_that_begins_at_zero():
     torch.manual_seed(0)
     shape = {"hidden_size": 24, "num_layers": 1, "num_heads": 3, "intermediate_size": 40,
-             "image_size": 8, "patch_size": 4}  # fmt: skip
-    model = vit_for_classification(classes=1_000, **shape, **AUTHORS)
+             "image_size": 8, "patch_size": 4, **AUTHORS}  # fmt: skip
+    model = vit_for_classification("B/16", 1_000, **shape)
     labels = {"classes": torch.tensor([3, 999])}
     loss = classification_loss(model(torch.rand(2, 3, 8, 8)), labels)["total"]
     loss.backward()
     assert item("begin at zero")[1].text == f"ln 1000 = {loss.item():.2f}, as for a guess"
     assert loss.item() == pytest.approx(math.log(1_000), abs=1e-5)
-    assert model.classifier.weight.grad.any()
-    assert not model.encoder.norm.weight.grad.any()  # nothing flows further down at first
+    grads = {name: bool(x.grad.any()) for name, x in model.named_parameters() if x.grad is not None}
+    moving = {name for name, moves in grads.items() if moves}
+    assert moving == {"classifier.weight", "classifier.bias"}  # nothing further down at first
+    assert "encoder.norm.weight" in grads
 
 
 def test_parameters_are_counted_part_by_part():
@@ -150,7 +152,10 @@ def test_parameters_are_counted_part_by_part():
     with torch.device("meta"):
         plain, pooled, headed = vit(pooler=False), vit(), vit_for_classification()
     block = count_parameters(plain.stack) // config.num_layers
-    assert f"Projection {count_parameters(plain.embeddings.project):,}, class token {H}" in said
+    project = sum(
+        w.numel() for name, w in plain.named_parameters() if name.startswith("embeddings.project")
+    )
+    assert f"Projection {project:,}, class token {H}" in said
     assert f"positions 197 · 768 = {config.max_positions * H:,}" in said
     assert f"twelve blocks of {block:,}, the last LayerNorm {2 * H:,}" in said
     assert f": {count_parameters(plain):,}." in said

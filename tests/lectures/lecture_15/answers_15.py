@@ -319,6 +319,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda x: chained(steps_of(x))[:, 0], "the class token's row alone"),
         (lambda x: steps_of(x).prod(0), "You multiply entry by entry"),
         (lambda x: chained(steps_of(x, lambda x: x.mean(1))), "the mean over the pictures"),
+        (lambda x: torch.eye(x.shape[-1]) @ x[0], "must have one type"),
         (lambda x: x[1] @ x[0], "that is (B, T, T)"),
     ],
     "15.6": [

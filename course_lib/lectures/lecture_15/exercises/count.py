@@ -111,8 +111,8 @@ COUNT = Exercise(
         Edit(NO_LAST, " + last_norm + 1000 * H + 1000", "The head of a thousand classes was "
              "counted. It is left out here (with it B/16 has 86,567,656)."),
         Edit(TOKENS, "H + T * H + 2 * H", "Segment embeddings were counted, 2H. ViT has none."),
-        Edit(TOKENS, "2 * H + T * H", "H numbers too many beside the positions: a [SEP] at the "
-             "end? There is a class token in front, and nothing behind."),
+        Edit(TOKENS, "2 * H + T * H", "H numbers too many beside the positions. There is one "
+             "class token, in front, and nothing like BERT's [SEP] at the end."),
         Edit(NORMS, "H + H", "Each block was given one LayerNorm. It has two, one before each "
              "half."),
         omitted(NORMS, "the two LayerNorms of each block, 4H in a block"),

@@ -44,6 +44,8 @@ ROLLOUT = Exercise(
     solution=rollout,
     returns=Numbers("rollout", shape="B T T"),
     when_raised=(
+        (r"dtype", "Both sides of @ must have one type. torch.eye(T, dtype=attentions.dtype) gives "
+         "an identity of the attentions' type; torch.eye(T) is float32."),
         (r"shape|size|dimension|multiplied", "attentions[0] is the first layer's, (B, A, T, T). "
          "The mean over the heads leaves (B, T, T), and @ multiplies picture by picture."),
     ),

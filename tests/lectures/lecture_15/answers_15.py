@@ -56,6 +56,13 @@ def patch_for_patch(pictures, weight, bias):
     return torch.stack(found, dim=-1) + bias
 
 
+def reshaped(pictures, weight, bias):
+    """Cut by unfold, and never permuted."""
+    P = weight.shape[-1]
+    squares = pictures.unfold(2, P, P).unfold(3, P, P)
+    return squares.reshape(len(pictures), -1, weight[0].numel()) @ weight.flatten(1).T + bias
+
+
 def convolved(pictures, weight, bias):
     return F.conv2d(pictures, weight, bias, stride=weight.shape[-1]).flatten(2).transpose(1, 2)
 
@@ -271,6 +278,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
          "A reshape to (C·P·P, H) mixes"),
         (lambda x, w, b: unfolded(x, w.shape[-1]) @ w.flatten(1) + b, "so transpose it"),
         (lambda x, w, b: F.linear(F.unfold(x, w.shape[-1]).mT, w.flatten(1), b), "patches overlap"),
+        (reshaped, "holds patches of one colour"),
         (lambda x, w, b: 2 * linear(x, w, b), "it is doubled"),
     ],
     "15.3": [

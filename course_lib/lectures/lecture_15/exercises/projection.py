@@ -89,6 +89,9 @@ PROJECTION = Exercise(
         Edit(RETURN, "(patches @ matrix + bias).unflatten(1, squares.shape[2:4])", "Rows and "
              "columns of patches are still two axes. The encoder reads one sequence: flatten them "
              "into N."),
+        Edit(PATCHES, "squares.reshape(len(squares), *squares.shape[2:4], -1, P, P)", "You reshape "
+             "where axes must be permuted: the channels still stand before the patches, and a row "
+             "holds patches of one colour."),
         Edit(PATCHES, "squares.permute(0, 3, 2, 1, 4, 5)", "Your patches come column by column. In "
              "reading order they go from left to right, then the next row of patches."),
         Edit(PATCHES, "squares.permute(0, 2, 3, 1, 5, 4)", "Inside a patch you read column by "

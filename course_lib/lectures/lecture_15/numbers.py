@@ -13,6 +13,7 @@ from course_lib.family.vit import vit
 from course_lib.images import digits
 from course_lib.teaching.claims import printed
 from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.results import stored
 from course_lib.teaching.verdicts import in_points
 
 from . import picture_runs
@@ -21,6 +22,8 @@ from .views.results import reached
 POSITIONS, PICTURES, MASKED, LARGER = (
     f"15_{name}" for name in ("positions", "pictures", "masked", "resolution")
 )
+
+GENTLE, MEAN, LOW = ", a quarter of the rate", ", mean of patches", "0 to 4: random"
 
 
 def right(file: str, recipe: str, what: str = "accuracy") -> str:
@@ -69,25 +72,52 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for said, model in (("vit", "ViT"), ("cnn", "CNN"), ("logistic", "logistic regression"))
         for size in ("50", "all")
     },
+    "vit_200": partial(right, PICTURES, "ViT, 200"),
+    "cnn_200": partial(right, PICTURES, "CNN, 200"),
+    "logistic_200": partial(right, PICTURES, "logistic regression, 200"),
+    "vit_50_rule": partial(compared, PICTURES, "ViT, 50", "CNN, 50"),
+    "vit_all_rule": partial(compared, PICTURES, "ViT, all", "CNN, all"),
+    "vit_parameters": lambda: stored(PICTURES)["runs"]["ViT, all"][0]["parameters"],
+    "cnn_parameters": lambda: stored(PICTURES)["runs"]["CNN, all"][0]["parameters"],
     "vit_shifted": partial(right, PICTURES, "ViT shifted, all"),
+    "vit_shifted_train": partial(right, PICTURES, "ViT shifted, all", "train_accuracy"),
+    "vit_shifted_longer": partial(right, PICTURES, "ViT shifted, all, longer"),
     "cnn_shifted": partial(right, PICTURES, "CNN shifted, all"),
     # masked patches
     "random_50": partial(right, MASKED, "random, 50"),
     "equal_50": partial(right, MASKED, "equal FLOPs, 50"),
     "masked_50": partial(right, MASKED, "masked patches, 50"),
     "masked_rule": partial(compared, MASKED, "masked patches, 50", "random, 50"),
+    "masked_200": partial(right, MASKED, "masked patches, 200"),
+    "random_200": partial(right, MASKED, "random, 200"),
+    "equal_200": partial(right, MASKED, "equal FLOPs, 200"),
+    "masked_200_rule": partial(compared, MASKED, "masked patches, 200", "random, 200"),
+    "gentle_rule": partial(compared, MASKED, f"masked patches, 50{GENTLE}", f"random, 50{GENTLE}"),
+    "mean_random": partial(right, MASKED, f"random, 50{MEAN}"),
+    "mean_masked": partial(right, MASKED, f"masked patches, 50{MEAN}"),
+    "mean_rule": partial(compared, MASKED, f"masked patches, 50{MEAN}", f"random, 50{MEAN}"),
+    "low_masked_rule": partial(compared, MASKED, "0 to 4: masked patches of 5 to 9", LOW),
+    "low_labels_rule": partial(compared, MASKED, "0 to 4: labels of 5 to 9", LOW),
     "low_random": partial(right, MASKED, "0 to 4: random"),
     "low_masked": partial(right, MASKED, "0 to 4: masked patches of 5 to 9"),
     "low_labels": partial(right, MASKED, "0 to 4: labels of 5 to 9"),
     # larger pictures
     "at_once": partial(right, LARGER, "bicubic", "at_once"),
+    "at_once_bilinear": partial(right, LARGER, "bilinear", "at_once"),
+    **{
+        f"larger_{said}": partial(right, LARGER, recipe)
+        for said, recipe in (
+            ("bicubic", "bicubic"), ("bilinear", "bilinear"), ("new", "new positions"),
+            ("random", "random initialisation"),
+        )
+    },
     "at_once_new": partial(right, LARGER, "new positions", "at_once"),
     # printed
     "paper_none": lambda: printed("vit")["positions"]["none"],
     "paper_1d": lambda: printed("vit")["positions"]["one_dimension"],
     "paper_2d": lambda: printed("vit")["positions"]["two_dimensions"],
     "paper_masked": lambda: printed("vit")["masked"]["accuracy"],
-}
+}  # fmt: skip
 
 TYPED = {
     "224": "pixels of a picture in the example by hand",

@@ -58,14 +58,15 @@ QUESTIONS = {  # of a scene's two things; only one of them asks where
 PATCH = {DIGITS: 2, LOW: 2, HIGH: 2, PLACE: 8, THINGS: 8}
 KEPT, ONE, EACH = "as they are", "one permutation", "one a picture"  # orders of the patches
 VIT, CNN, LOGISTIC = "ViT", "CNN", "logistic regression"
+MEAN = "ViT, mean of patches"  # read by the classifier, instead of the class token
 EVERY = 40  # steps between two looks at the test pictures
-FEW = (50, 200)
+FEW, GENTLE = (50, 200), 5e-4
 LARGER = 16  # pixels
 
 
 @dataclass(frozen=True)
 class PictureRecipe:
-    """task: a key of PATCH. model: VIT, CNN or LOGISTIC. order: of the patches of every picture.
+    """task: a key of PATCH. model: VIT, MEAN, CNN or LOGISTIC. order: of every picture's patches.
     labelled: pictures with labels, drawn by the seed, 0: all. shift: up to so many pixels a
     picture is moved whenever it is read.
 
@@ -137,14 +138,20 @@ PICTURES = {
         )
         for model in (VIT, CNN) for size in (200, 0)
     },
+    "ViT shifted, all, longer": replace(MAIN, shift=1, steps=8 * MAIN.steps),
 }  # fmt: skip
-SCRATCH = replace(MAIN, steps=200)
-PRETRAINED = replace(SCRATCH, start="masked patches", start_steps=800)
-OTHER = replace(SCRATCH, task=LOW, labelled=50)
+PRETRAINED = replace(MAIN, start="masked patches", start_steps=1_000)
+OTHER = replace(MAIN, task=LOW, labelled=50)
 MASKED = {
-    **{f"random, {n}": replace(SCRATCH, labelled=n) for n in FEW},
+    **{f"random, {n}": replace(MAIN, labelled=n) for n in FEW},
     **{f"masked patches, {n}": replace(PRETRAINED, labelled=n) for n in FEW},
     **{f"equal FLOPs, {n}": replace(PRETRAINED, labelled=n, equal_flops=True) for n in FEW},
+    "random, 50, a quarter of the rate": replace(MAIN, labelled=50, learning_rate=GENTLE),
+    "masked patches, 50, a quarter of the rate": replace(
+        PRETRAINED, labelled=50, learning_rate=GENTLE
+    ),
+    "random, 50, mean of patches": replace(MAIN, labelled=50, model=MEAN),
+    "masked patches, 50, mean of patches": replace(PRETRAINED, labelled=50, model=MEAN),
     "0 to 4: random": OTHER,
     "0 to 4: masked patches of 5 to 9": replace(
         OTHER, start="masked patches", read=HIGH, start_steps=400
@@ -233,6 +240,15 @@ class SmallCnn(nn.Module):
         return ClassifierOutput(self.layers(pixel_values))
 
 
+class MeanVit(VitForClassification):
+    """A ViT whose classifier reads the mean of the patches' vectors."""
+
+    def forward(self, pixel_values: Tensor, **wanted: bool) -> ClassifierOutput:
+        """As VitForClassification's."""
+        out = self.encoder(pixel_values, **wanted)
+        return ClassifierOutput(self.classifier(out.last_hidden_state[:, 1:].mean(1)))
+
+
 def config_for(recipe: PictureRecipe) -> VitConfig:
     """The shape of the recipe's ViT."""
     channels, size = pictures_of(recipe.task)["train"].pixel_values.shape[1:3]
@@ -276,7 +292,8 @@ def pretrained(recipe: PictureRecipe, seed: int) -> VitEncoder:
 def first_stage(recipe: PictureRecipe) -> PictureRecipe:
     """The recipe with all that comes after pre-training as in MAIN: those that differ in nothing
     else share an encoder."""
-    return replace(recipe, task=MAIN.task, labelled=0, steps=MAIN.steps, equal_flops=False)
+    after = {"task", "model", "labelled", "steps", "equal_flops", "learning_rate"}
+    return replace(recipe, **{name: getattr(MAIN, name) for name in after})
 
 
 def pretraining_in_steps(recipe: PictureRecipe) -> int:
@@ -297,7 +314,10 @@ def start_of(recipe: PictureRecipe, names: Sequence[str], seed: int) -> nn.Modul
         return SmallCnn(names)
     plain = recipe.start == "random" or recipe.equal_flops
     encoder = random_vit(recipe, seed) if plain else pretrained(first_stage(recipe), seed)
-    return head_on(encoder, pictures_of(recipe.task)["train"], seed)
+    model: Any = head_on(encoder, pictures_of(recipe.task)["train"], seed)
+    if recipe.model == MEAN:
+        model = MeanVit(model.encoder, names)
+    return model
 
 
 def sides(recipe: PictureRecipe, seed: int) -> tuple[LabelledPictures, LabelledPictures]:

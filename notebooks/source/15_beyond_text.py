@@ -340,7 +340,7 @@ pictures_chart()
 # - **Few pictures**: with 50, the ViT has {{number:vit_50}}, the CNN {{number:cnn_50}} ({{number:vit_50_rule}}, by the rule below), a logistic regression {{number:logistic_50}}. With 200 it is {{number:vit_200}}, {{number:cnn_200}} and {{number:logistic_200}}. Here a ViT does not pay at all.
 # - **All pictures**: {{number:vit_all}}, {{number:cnn_all}}, {{number:logistic_all}}. ViT against CNN is {{number:vit_all_rule}}. In the paper a ViT overtakes, with millions of pictures; these digits end before.
 # - It is not the size alone: the ViT has {{number:vit_parameters}} parameters, the CNN {{number:cnn_parameters}}.
-# - *Shifted* should tell a ViT what a CNN has built in: a digit one pixel further is the same digit. It does so slowly. After twice the steps the ViT knows {{number:vit_shifted_train}} of its training pictures and {{number:vit_shifted}} of the others; after eight times {{number:vit_shifted_longer}}. The CNN has {{number:cnn_shifted}} after two. More views of few pictures help whoever can use them.
+# - *Shifted* should tell a ViT what a CNN has built in: a digit one pixel further is the same digit. With all pictures the CNN gains ({{number:cnn_shifted}}), the ViT does not ({{number:vit_shifted}}). It has not finished: of its training pictures it knows {{number:vit_shifted_train}}. With 200 both gain. More views of few pictures help who can use them quickly.
 #
 # The rule of this course: *better* or *worse* is a difference of one sign in every seed that is larger than the seeds differ. All else is *not settled*.
 #

@@ -142,8 +142,8 @@ CLAIMS = entries(
         "2-D": Check(_two_dimensions, lambda v: abs(v) < 0.03, 0.1),
         "inductive bias": Check(_bias, lambda v: abs(v[0]) < 0.025 and v[1] < -0.025, (-0.04, 0.0)),
         "trails": Check(_trails, lambda v: v[0] < -0.05 and abs(v[3]) < 0.02, (0.0, 0.0, 0.0, 0.0)),
-        "masked": Check(_masked, lambda v: True, (0.0,)),
-        "less than labels": Check(_labels, lambda v: True, (0.0,)),
+        "masked": Check(_masked, lambda v: v[0] < -0.02 and v[1] < -0.02, (0.02, 0.02)),
+        "less than labels": Check(_labels, lambda v: max(map(abs, v)) < 0.04, (0.04, 0.0)),
         "larger": Check(_larger, lambda v: v[0] > 0.2, (0.0, 0.0)),
     },
 )

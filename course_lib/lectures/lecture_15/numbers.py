@@ -81,7 +81,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "cnn_parameters": lambda: stored(PICTURES)["runs"]["CNN, all"][0]["parameters"],
     "vit_shifted": partial(right, PICTURES, "ViT shifted, all"),
     "vit_shifted_train": partial(right, PICTURES, "ViT shifted, all", "train_accuracy"),
-    "vit_shifted_longer": partial(right, PICTURES, "ViT shifted, all, longer"),
     "cnn_shifted": partial(right, PICTURES, "CNN shifted, all"),
     # masked patches
     "random_50": partial(right, MASKED, "random, 50"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import log10
 from typing import Any
 
 from course_lib.images import digits
@@ -60,7 +61,9 @@ def pictures_chart() -> Any:
         curves, title="How many labelled pictures?", x_title="pictures with labels",
         y_title="right", percent=True, log_x=True,
     )  # fmt: skip
-    return figure.update_xaxes(tickvals=[n or whole for n in SIZES])
+    sizes = [n or whole for n in SIZES]
+    edges = [log10(0.9 * min(sizes)), log10(1.1 * max(sizes))]
+    return figure.update_xaxes(tickvals=sizes, ticktext=[f"{n:,}" for n in sizes], range=edges)
 
 
 def masked_chart() -> Any:

@@ -65,6 +65,19 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "circle_none": partial(right, POSITIONS, "a circle, none"),
     "vit_lost": partial(lost, POSITIONS, "ViT, one permutation", "1-D positions"),
     "cnn_lost": partial(lost, POSITIONS, "CNN, one permutation", "CNN"),
+    "cnn_lost_rule": partial(compared, POSITIONS, "CNN, one permutation", "CNN"),
+    "cnn_each": partial(right, POSITIONS, "CNN, one a picture"),
+    "none_longer_train": partial(
+        right, POSITIONS, "no positions, longer", "train_accuracy"
+    ),
+    "cnn_moved": partial(right, PICTURES, "CNN shifted, all"),
+    "cnn_moved_permuted": partial(right, PICTURES, "CNN shifted, all, one permutation"),
+    "cnn_moved_rule": partial(
+        compared, PICTURES, "CNN shifted, all, one permutation", "CNN shifted, all"
+    ),
+    "vit_moved_rule": partial(
+        compared, PICTURES, "ViT shifted, all, one permutation", "ViT shifted, all"
+    ),
     "vit_each": partial(right, POSITIONS, "ViT, one a picture"),
     # pictures
     **{
@@ -81,7 +94,6 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "cnn_parameters": lambda: stored(PICTURES)["runs"]["CNN, all"][0]["parameters"],
     "vit_shifted": partial(right, PICTURES, "ViT shifted, all"),
     "vit_shifted_train": partial(right, PICTURES, "ViT shifted, all", "train_accuracy"),
-    "cnn_shifted": partial(right, PICTURES, "CNN shifted, all"),
     # masked patches
     "random_50": partial(right, MASKED, "random, 50"),
     "equal_50": partial(right, MASKED, "equal FLOPs, 50"),
@@ -118,6 +130,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "paper_masked": lambda: printed("vit")["masked"]["accuracy"],
 }  # fmt: skip
 
-TYPED = {
-    "224": "pixels of a picture in the example by hand",
+TYPED = {  # printed in the paper, and quoted in questions
+    "61.4": "without positions",
+    "64.2": "1-D positions",
+    "64.0": "2-D and relative positions",
+    "79.9": "after masked patches",
+    "86,389,248": "parameters, in an answer that counts them",
 }

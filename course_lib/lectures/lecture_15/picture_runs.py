@@ -138,6 +138,12 @@ PICTURES = {
         )
         for model in (VIT, CNN) for size in (200, 0)
     },
+    **{
+        f"{model} shifted, all, one permutation": replace(
+            MAIN, model=model, order=ONE, shift=1, steps=2 * MAIN.steps
+        )
+        for model in (VIT, CNN)
+    },
 }  # fmt: skip
 PRETRAINED = replace(MAIN, start="masked patches", start_steps=1_000)
 OTHER = replace(MAIN, task=LOW, labelled=50)
@@ -332,14 +338,16 @@ def sides(recipe: PictureRecipe, seed: int) -> tuple[LabelledPictures, LabelledP
 
 
 def batches_of(train: LabelledPictures, recipe: PictureRecipe, seed: int) -> Callable[[int], Batch]:
-    """Batches of labelled pictures, moved where the recipe says so."""
+    """Batches of labelled pictures. Where they are moved, their patches are shuffled after it."""
     batches = labelled_batches(train, min(recipe.batch_size, len(train)), seed)
     if not recipe.shift:
         return batches
 
     def shifted(step: int) -> Batch:
         inputs, targets = batches(step)
-        return Batch({"pixel_values": moved(inputs["pixel_values"], recipe.shift, step)}, targets)
+        images = moved(inputs["pixel_values"], recipe.shift, step)
+        images = shuffled_patches(images, PATCH[recipe.task], recipe.order, seed)
+        return Batch({"pixel_values": images}, targets)
 
     return shifted
 
@@ -348,7 +356,7 @@ def trained(
     recipe: PictureRecipe, seed: int, callbacks: Sequence[Callback] = ()
 ) -> tuple[Any, dict[str, list[float]]]:
     """The recipe's model, trained, and its losses."""
-    train, _ = sides(recipe, seed)
+    train, _ = sides(replace(recipe, order=KEPT) if recipe.shift else recipe, seed)
     model = start_of(recipe, train.names, seed)
     steps = recipe.steps + (pretraining_in_steps(recipe) if recipe.equal_flops else 0)
     history = fit(

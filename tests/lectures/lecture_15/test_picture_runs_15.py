@@ -133,3 +133,13 @@ def test_the_three_models_train():
         assert len(losses["total"]) == 3 and [p["step"] for p in watch.curve] == [1, 3]
     train, test = runs.sides(TINY, 0)
     assert runs.logistic_accuracy(train, test) > 0.85
+
+
+def test_a_picture_is_moved_before_its_patches_are_shuffled():
+    recipe = replace(runs.PICTURES["CNN shifted, all, one permutation"], steps=1)
+    train = runs.pictures_of(runs.DIGITS)["train"]
+    found = runs.batches_of(train, recipe, 2)(5).inputs["pixel_values"]
+    plain = labelled_batches(train, recipe.batch_size, 2)(5).inputs["pixel_values"]
+    assert torch.equal(found, runs.shuffled_patches(runs.moved(plain, 1, 5), 2, runs.ONE, 2))
+    with_order = cut_patches(runs.moved(plain, 1, 5), 2)
+    assert torch.equal(with_order.sum(1), cut_patches(found, 2).sum(1))

@@ -34,8 +34,8 @@ from course_lib.family.vit import AUTHORS, VitConfig, VitEncoder, resize_positio
 from course_lib.images import cut_patches, digits, join_patches, scenes
 from course_lib.lectures.lecture_15 import picture_runs
 from course_lib.lectures.lecture_15.views import (
-    attention_maps_view, masked_chart, orders_chart, other_chart, pictures_chart, position_similarity, positions_chart,
-    resolution_chart, scene_cards, two_inputs_drawing,
+    attention_maps_view, attentions_of, masked_chart, orders_chart, other_chart, pictures_chart, position_similarity,
+    positions_chart, resolution_chart, rollout, scene_cards, two_inputs_drawing,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss
 
@@ -258,19 +258,23 @@ attention_maps_view(model, test.pixel_values[:20])
 # %% [markdown]
 # *Left the picture, right how much is read from each patch. Move the layer: at layer 1 little has come from anywhere; watch where it gathers. Then let it show one patch (framed): does it look at its neighbours, at ink, at everything?*
 #
-# Such a picture is a hint. Rollout takes the mean of heads that do different things, and leaves out values and feed-forward parts. Test what it says: cover the patch, and see whether the answer changes.
+# Such a picture is a hint. Rollout takes the mean of heads that do different things, and leaves out values and feed-forward parts. Test what it says: make a patch dark, and see whether the answer is still right.
 
 # %%
-first = test.pixel_values[:1]
-with torch.no_grad():
-    for number in (6, 1):  # one in the middle, and the corner
-        covered = cut_patches(first, 2)
-        covered[:, number - 1] = 0
-        for name, image in (("as it is", first), (f"patch {number} dark", join_patches(covered, 2, rows=4))):
-            best = model(image).logits.softmax(-1)[0]
-            print(f"{name:14} {model.names[int(best.argmax())]} with {best.max():.1%}")
+some = test[:200]
+read = torch.stack([rollout(attentions_of(model, image)[0])[-1, 0, 1:] for image in some.pixel_values])  # (200, 16)
+ink = cut_patches(some.pixel_values, 2).sum(-1)
+choices = {"none": None, "read most": read.argmax(1), "read least": read.argmin(1), "most ink": ink.argmax(1)}
+for name, dark in choices.items():
+    patches = cut_patches(some.pixel_values, 2)
+    if dark is not None:
+        patches[torch.arange(len(some)), dark] = 0
+    covered = replace(some, pixel_values=join_patches(patches, 2, rows=4))
+    print(f"dark: {name:12}{picture_runs.class_accuracy(model, covered):6.1%} right")
 
 # %% [markdown]
+# The control is the last line: whoever covers ink does harm, without any attention. Only what is read most *and* costs more than ink alone would speak for the picture.
+#
 # ### Which positions are alike?
 #
 # Nobody told the model that patch 5 lies below patch 1. A small map for each patch: the cosine similarity of its position (framed) with all others.
@@ -302,7 +306,7 @@ for name, accuracy in live.items():
 # %% [markdown]
 # ## Measure it
 #
-# All from the result files: {{number:seeds}} seeds, {{number:layers}} layers, {{number:hidden}} wide. A dot is a seed.
+# All from the result files: {{number:seeds}} seeds, {{number:layers}} layers, {{number:hidden}} wide. A dot is a seed. Differences are in points, with the rule of this course: *better* or *worse* is of one sign in every seed, and larger than the seeds differ; all else is *not settled*.
 #
 # ### Positions
 
@@ -312,7 +316,7 @@ positions_chart()
 # %% [markdown]
 # *Right on test pictures. Left the digits. In the middle a question to a scene: in which row does the first thing stand? On the right: is there a circle?*
 #
-# - Without positions a picture is a bag of patches. Of the digits {{number:none}} are right, not {{number:one_d}}; with four times the steps {{number:none_longer}}, and then it knows {{number:none_longer_train}} of its training pictures.
+# - Without positions a picture is a bag of patches. Of the digits {{number:none}} are right, not {{number:one_d}}; with four times the steps {{number:none_longer}}, and then it has memorised its training pictures ({{number:none_longer_train}}).
 # - **It depends on the question.** Where a thing stands cannot be said without positions: {{number:row_none}}, which is the commonest answer, always. Whether there is a circle can: {{number:circle_none}}.
 # - 1-D or 2-D positions: {{number:one_d}} and {{number:two_d}}, no difference that the seeds show. So in the paper: {{number:paper_1d}} and {{number:paper_2d}}, and {{number:paper_none}} without.
 #
@@ -324,7 +328,7 @@ orders_chart()
 # %% [markdown]
 # *From above: patches as they are; all pictures shuffled in one and the same way; each picture in its own way.*
 #
-# - **One way for all**: the ViT loses {{number:vit_lost}} points, logistic regression exactly nothing, the CNN {{number:cnn_lost}}: {{number:cnn_lost_rule}}. Inside a patch neighbours stay neighbours, and the CNN's last layer sees the whole picture.
+# - **One way for all**: in points, ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}, logistic regression exactly 0. Inside a patch neighbours stay neighbours, and the CNN's last layer sees the whole picture.
 # - **Each in its own way**: what is left is what single patches say. The ViT has {{number:vit_each}}, less than without positions: it learns positions that mean nothing. The CNN has {{number:cnn_each}}.
 #
 # A sharper question: what is it worth that *near is near*? Move every picture by up to a pixel whenever it is read, then shuffle the patches in one way. As they are, the CNN makes use of it: {{number:cnn_moved}}. Shuffled: {{number:cnn_moved_permuted}}, {{number:cnn_moved_rule}}. The ViT: {{number:vit_moved_rule}}.
@@ -339,12 +343,10 @@ pictures_chart()
 # %% [markdown]
 # *The more pictures have labels, the further to the right. All networks take equally many steps, but for "shifted": there every picture is moved by up to a pixel whenever it is read, with twice the steps.*
 #
-# - **Few pictures**: with 50, the ViT has {{number:vit_50}}, the CNN {{number:cnn_50}} ({{number:vit_50_rule}}, by the rule below), a logistic regression {{number:logistic_50}}. With 200 it is {{number:vit_200}}, {{number:cnn_200}} and {{number:logistic_200}}. Here a ViT does not pay at all.
+# - **Few pictures**: with 50, the ViT has {{number:vit_50}}, the CNN {{number:cnn_50}} ({{number:vit_50_rule}}), a logistic regression {{number:logistic_50}}. With 200 it is {{number:vit_200}}, {{number:cnn_200}} and {{number:logistic_200}}. Here a ViT does not pay at all.
 # - **All pictures**: {{number:vit_all}}, {{number:cnn_all}}, {{number:logistic_all}}. ViT against CNN is {{number:vit_all_rule}}. In the paper a ViT overtakes, with millions of pictures; these digits end before.
 # - It is not the size alone: the ViT has {{number:vit_parameters}} parameters, the CNN {{number:cnn_parameters}}.
 # - *Shifted* should tell a ViT what a CNN has built in: a digit one pixel further is the same digit. With all pictures the CNN gains ({{number:cnn_moved}}), the ViT does not ({{number:vit_shifted}}). It has not finished: of its training pictures it knows {{number:vit_shifted_train}}. With 200 both gain. More views of few pictures help who can use them quickly.
-#
-# The rule of this course: *better* or *worse* is a difference of one sign in every seed that is larger than the seeds differ. All else is *not settled*.
 #
 # ### Masked patches: BERT's idea on pictures
 #
@@ -387,7 +389,7 @@ resolution_chart()
 # *Positions interpolated in two ways; drawn anew, all other weights kept; all weights random.*
 #
 # - *Before any step* the interpolated model has {{number:at_once}} (bilinear {{number:at_once_bilinear}}), with new positions {{number:at_once_new}}. So positions carry over, though a patch now shows a quarter of what it did.
-# - *After all steps*: {{number:larger_bicubic}}, {{number:larger_bilinear}}, {{number:larger_new}}; from random initialisation {{number:larger_random}}.
+# - *After all steps*: {{number:larger_bicubic}}, {{number:larger_bilinear}}, {{number:larger_new}}; from random initialisation {{number:larger_random}}. The last two have not finished; so this says who is sooner there.
 # - The pictures are interpolated, too: there is nothing new in them, and no reason to be better than on 8×8.
 
 # %%

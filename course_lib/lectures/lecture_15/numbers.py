@@ -12,7 +12,7 @@ from course_lib.encoder import count_parameters
 from course_lib.family.vit import vit
 from course_lib.images import digits
 from course_lib.teaching.claims import printed
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import percent
 from course_lib.teaching.results import stored
 from course_lib.teaching.verdicts import in_points
 
@@ -29,13 +29,6 @@ GENTLE, MEAN, LOW = ", a quarter of the rate", ", mean of patches", "0 to 4: ran
 def right(file: str, recipe: str, what: str = "accuracy") -> str:
     """What a recipe reached, the mean over the seeds, in percent with a decimal."""
     return percent(reached(file, recipe, what), 1)
-
-
-def lost(file: str, recipe: str, against: str) -> str:
-    """Points less than another recipe, the mean over the seeds."""
-    pairs = zip(reached(file, against), reached(file, recipe), strict=True)
-    gaps = [100 * (a - b) for a, b in pairs]
-    return signed(sum(gaps) / len(gaps)).lstrip("+")
 
 
 def compared(file: str, recipe: str, against: str) -> str:
@@ -63,8 +56,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "none_longer": partial(right, POSITIONS, "no positions, longer"),
     "row_none": partial(right, POSITIONS, "which row, none"),
     "circle_none": partial(right, POSITIONS, "a circle, none"),
-    "vit_lost": partial(lost, POSITIONS, "ViT, one permutation", "1-D positions"),
-    "cnn_lost": partial(lost, POSITIONS, "CNN, one permutation", "CNN"),
+    "vit_lost_rule": partial(compared, POSITIONS, "ViT, one permutation", "1-D positions"),
     "cnn_lost_rule": partial(compared, POSITIONS, "CNN, one permutation", "CNN"),
     "cnn_each": partial(right, POSITIONS, "CNN, one a picture"),
     "none_longer_train": partial(
@@ -124,9 +116,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     },
     "at_once_new": partial(right, LARGER, "new positions", "at_once"),
     # printed
-    "paper_none": lambda: printed("vit")["positions"]["none"],
-    "paper_1d": lambda: printed("vit")["positions"]["one_dimension"],
-    "paper_2d": lambda: printed("vit")["positions"]["two_dimensions"],
+    "paper_none": lambda: f"{printed('vit')['positions']['none']:.1f}",
+    "paper_1d": lambda: f"{printed('vit')['positions']['one_dimension']:.1f}",
+    "paper_2d": lambda: f"{printed('vit')['positions']['two_dimensions']:.1f}",
     "paper_masked": lambda: printed("vit")["masked"]["accuracy"],
 }  # fmt: skip
 

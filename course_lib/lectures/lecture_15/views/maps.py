@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from course_lib.family.vit import VitForClassification
-from course_lib.images import Scenes
+from course_lib.images import BACKGROUND, Scenes
 from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
 from course_lib.teaching.playgrounds import playground
 from course_lib.teaching.style import ORANGE, cividis
@@ -147,7 +147,7 @@ def _beside(similar: Tensor, across: int) -> tuple[float, float]:
 
 
 def scene_cards(scenes: Scenes, count: int = 4) -> Html:
-    """The first scenes as they are, lines where patches of 8 are cut, and their sentences."""
+    """The first scenes, lines where patches of 8 are cut, and their sentences."""
     cells = []
     for image, sentence in zip(scenes.pixel_values[:count], scenes.sentences, strict=False):
         svg = svg_drawing(SIDE, SIDE, "".join(_coloured(image)), sentence)
@@ -173,13 +173,17 @@ def _picture(pixels: Picture, x: float, y: float, side: float = SIDE) -> list[st
 
 
 def _coloured(image: Tensor) -> list[str]:
-    """(3, S, S), and white lines between its 3×3 cells."""
+    """(3, S, S) without the background's noise, which would fill a notebook, and white lines
+    between its 3×3 cells."""
     step = SIDE / image.shape[-1]
     levels = (255 * image).round().int().permute(1, 2, 0).tolist()
-    parts = [
+    ground = round(255 * BACKGROUND)
+    parts = [_square(0, 0, SIDE, f"rgb({ground},{ground},{ground})")]
+    parts += [
         _square(j * step, i * step, step, f"rgb({r},{g},{b})")
         for i, row in enumerate(levels)
         for j, (r, g, b) in enumerate(row)
+        if max(r, g, b) > 2 * ground + 10
     ]
     for k in (1, 2):
         at = k * SIDE / 3

@@ -29,7 +29,7 @@ from dataclasses import replace
 
 import torch
 
-from course_lib import bert, claims_table, compare, count_parameters, published, quiz, show, vit, vit_for_classification
+from course_lib import bert, check, claims_table, compare, count_parameters, quiz, show, vit, vit_for_classification
 from course_lib.family.vit import AUTHORS, VitConfig, VitEncoder, resize_positions
 from course_lib.images import cut_patches, digits, join_patches, scenes
 from course_lib.lectures.lecture_15 import picture_runs
@@ -84,8 +84,19 @@ print("put together again:", torch.equal(join_patches(patches, 2, rows=2), pictu
 #
 # ## Try it
 #
-# <!-- exercise 15.1 -->
+# Six pieces to build. A wrong answer gets the name of its mistake; `hint("15.1")` helps a step at a time, `reveal("15.1")` shows a solution. No later cell needs your answers.
 #
+# {{exercise:15.1}}
+
+
+# %%
+def my_patches(pictures, P):
+    return ...
+
+
+check("15.1", my_patches)
+
+# %% [markdown]
 # ## The code
 #
 # ### ViT as a difference from BERT
@@ -116,6 +127,16 @@ show(PatchEmbeddings.forward)
 # ### One convolution, or one matrix
 #
 # The paper says: lay each patch out as a row, multiply by a matrix. The programs say: a convolution whose kernel is as wide as its step. Each number is then read once, so both are the same.
+#
+# {{exercise:15.2}}
+
+
+# %%
+def my_projection(pictures, weight, bias):
+    return ...
+
+
+check("15.2", my_projection)
 
 # %%
 from course_lib.family.vit import project_by_convolution, project_by_product
@@ -194,6 +215,16 @@ with torch.no_grad():
 # ### Larger pictures
 #
 # More pixels and the same patches: more tokens than there are positions. The positions are seen as a small picture themselves and interpolated; the class token's is left alone.
+#
+# {{exercise:15.3}}
+
+
+# %%
+def my_resized(table, rows, columns):
+    return ...
+
+
+check("15.3", my_resized)
 
 # %%
 show(resize_positions)
@@ -251,6 +282,16 @@ print(f"{picture_runs.class_accuracy(model, test):.1%} of the test pictures are 
 # ### What does it read?
 #
 # **Attention rollout** (Abnar and Zuidema 2020): in each layer half of a vector goes past attention, in the residual sum; the other half is a mean of all tokens, weighted by attention. Multiply that through the layers: how much of the class token's last vector comes from which patch?
+#
+# {{exercise:15.5}}
+
+
+# %%
+def my_rollout(attentions):
+    return ...
+
+
+check("15.5", my_rollout)
 
 # %%
 attention_maps_view(model, test.pixel_values[:20])
@@ -351,6 +392,16 @@ pictures_chart()
 # ### Masked patches: BERT's idea on pictures
 #
 # Half of the patches are hidden behind a learned vector, and the pixels behind it are to be told. No label is read.
+#
+# {{exercise:15.4}}
+
+
+# %%
+def my_hidden_loss(reconstruction, pictures, hidden, P):
+    return ...
+
+
+check("15.4", my_hidden_loss)
 
 # %%
 from course_lib.objectives.masked_patches import masked_patch_loss
@@ -414,8 +465,17 @@ claims_table("15")
 # %% [markdown]
 # ## More exercises
 #
-# <!-- exercises 15.2 to 15.6 -->
-#
+# {{exercise:15.6}}
+
+
+# %%
+def my_sizes(config):
+    return ...
+
+
+check("15.6", my_sizes)
+
+# %% [markdown]
 # To go on: give the two encoders of *The encoder does not know what it reads* a head each, and train their one stack on a question about scenes, by sentence and by picture in turns. Does reading help seeing?
 
 # %% [markdown]

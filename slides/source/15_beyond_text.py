@@ -11,7 +11,7 @@ from course_lib.family.vit import AUTHORS, VitConfig, project_by_convolution, pr
 from course_lib.images import scenes
 from course_lib.lectures.lecture_15.views import maps, results, two_inputs
 
-SHOWN = ("E91", "inductive bias", "trails")
+SHOWN = ("E91", "2-D", "trails")
 
 
 def two_columns() -> str:
@@ -28,7 +28,7 @@ def code_rollout() -> str:
 
 
 def four_scenes() -> str:
-    return large(maps.scene_cards(scenes(4, seed=2)).html, 1.3)
+    return large(maps.scene_cards(scenes(4, seed=2)).html, 1.5)
 
 
 def settings() -> str:
@@ -45,7 +45,7 @@ def orders() -> Any:
 
 
 def pictures() -> Any:
-    return drawing.apart(for_a_hall(results.pictures_chart(), 1140, 450, 260))
+    return drawing.apart(for_a_hall(results.pictures_chart(), 1140, 450, 260), 0.065)
 
 
 def masked() -> Any:

@@ -13,6 +13,7 @@ import torch
 from course_lib import MicroWorld, teaching
 from course_lib.files import read_result
 from course_lib.heads import BertForTokenClassification
+from course_lib.images import digits, scenes
 from course_lib.teaching.documentation_tasks import CODE_TAGS
 from course_lib.teaching.quizzes import read_quiz
 from course_lib.teaching.rooms import lectures_with, room
@@ -108,6 +109,20 @@ def electra() -> Any:
     return electra_from(
         ElectraConfig(vocab_size=tokenizer().vocab_size, embedding_size=32, **size), 1 / 2
     )
+
+
+@lru_cache(maxsize=1)
+def vit() -> Any:
+    from course_lib import vit_for_classification
+
+    torch.manual_seed(0)
+    size = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64}
+    small = {"image_size": 8, "patch_size": 2, "num_channels": 1, **size}
+    return vit_for_classification("B/16", classes=10, **small).eval()
+
+
+def digit() -> torch.Tensor:
+    return digits("test").pixel_values[0]
 
 
 @lru_cache(maxsize=1)
@@ -353,6 +368,12 @@ VIEWS = {
     "exits_chart": lambda: views.exits_chart("pairs"),
     "exits_picture": lambda: views.exits_picture(EXITS),
     "exits_view": lambda: views.exits_view(EXITS),
+    "attentions_of": lambda: views.attentions_of(vit(), digit())[0].shape,
+    "rollout": lambda: views.rollout(views.attentions_of(vit(), digit())[0]).shape,
+    "attention_maps": lambda: views.attention_maps(vit(), digit()),
+    "attention_maps_view": lambda: views.attention_maps_view(vit(), digit()[None]),
+    "position_similarity": lambda: views.position_similarity(vit()),
+    "scene_cards": lambda: views.scene_cards(scenes(2)),
     "budget_view": lambda: views.budget_view(offers()),
     "tokens_legend": views.tokens_legend,
     "index_occurrences": lambda: len(occurrences().mentions),

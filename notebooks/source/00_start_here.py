@@ -129,8 +129,9 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | 12 | [Fast inference: leave early, be thin, count in small numbers](12_fast_inference.ipynb) | ready |
 # | 13 | [Choosing a variant: nine tasks, one honest benchmark, and a guide](13_choosing_a_variant.ipynb) | ready |
 # | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
+# | 15 | [Beyond text: ViT, the same encoder on patches](15_beyond_text.ipynb) | ready |
 #
-# The other lectures (beyond text, modern encoders) are being written. Every page stands on its own.
+# One more lecture (modern encoders) is being written. Every page stands on its own.
 #
 # Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
 # *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·
@@ -148,7 +149,7 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # The lectures this course grew from contain 109 statements that are wrong or easily misread, and the papers a
 # few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Four of
 # them belong to lecture 01, six to lecture 02, eleven to lecture 03, seventeen to lecture 04, twelve to lecture 05, sixteen to lecture 06,
-# seven to lecture 07, six to lecture 08, four to lecture 09, eight to lecture 10, four to lecture 11, seven to lecture 12, six to lecture 13. Dates of examinations and other matters of one particular class are left out
+# seven to lecture 07, six to lecture 08, four to lecture 09, eight to lecture 10, four to lecture 11, seven to lecture 12, six to lecture 13, one to lecture 15. Dates of examinations and other matters of one particular class are left out
 # on purpose. As a sample, the six of lecture 02:
 
 # %%

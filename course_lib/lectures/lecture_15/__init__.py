@@ -1,0 +1,1 @@
+"""The room of lecture 15: everything that belongs to it alone."""

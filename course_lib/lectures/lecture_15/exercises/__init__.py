@@ -1,0 +1,10 @@
+"""Exercises of lecture 15: patches, their projection, positions, hidden patches, rollout, sizes."""
+
+from .count import COUNT
+from .cutting import CUTTING
+from .hidden import HIDDEN
+from .positions import POSITIONS
+from .projection import PROJECTION
+from .rollout import ROLLOUT
+
+EXERCISES = (CUTTING, PROJECTION, POSITIONS, HIDDEN, ROLLOUT, COUNT)

@@ -1,0 +1,35 @@
+"""What page 15 shows that no other page does."""
+
+from .maps import (
+    attention_maps,
+    attention_maps_view,
+    attentions_of,
+    position_similarity,
+    rollout,
+    scene_cards,
+)
+from .results import (
+    masked_chart,
+    orders_chart,
+    other_chart,
+    pictures_chart,
+    positions_chart,
+    resolution_chart,
+)
+from .two_inputs import two_inputs_drawing
+
+__all__ = [
+    "attention_maps",
+    "attention_maps_view",
+    "attentions_of",
+    "masked_chart",
+    "orders_chart",
+    "other_chart",
+    "pictures_chart",
+    "position_similarity",
+    "positions_chart",
+    "resolution_chart",
+    "rollout",
+    "scene_cards",
+    "two_inputs_drawing",
+]

@@ -1,0 +1,349 @@
+"""Answers to the exercises of lecture 15 as other hands write them, for test_exercises.py."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+# ---------------------------------------------------------------- 15.1
+
+
+def unfolded(pictures, P):
+    """torch's own way to cut: (B, C·P·P, N)."""
+    return F.unfold(pictures, P, stride=P).transpose(1, 2)
+
+
+def patch_by_patch(pictures, P):
+    height, width = pictures.shape[2:]
+    return torch.stack([
+        pictures[:, :, y : y + P, x : x + P].flatten(1)
+        for y in range(0, height, P) for x in range(0, width, P)
+    ], dim=1)  # fmt: skip
+
+
+def in_numpy(pictures, P, order=(0, 2, 4, 1, 3, 5)):
+    B, C, height, width = pictures.shape
+    split = pictures.numpy().reshape(B, C, height // P, P, width // P, P)
+    return split.transpose(order).reshape(B, -1, C * P * P)
+
+
+def columns_first(pictures, P):
+    return unfolded(pictures.transpose(2, 3), P)
+
+
+# ---------------------------------------------------------------- 15.2
+
+
+def linear(pictures, weight, bias, order=None):
+    patches = unfolded(pictures, weight.shape[-1])
+    return F.linear(patches, (weight if order is None else weight.permute(order)).flatten(1), bias)
+
+
+def summed_up(pictures, weight, bias):
+    """All products at once, without a matrix."""
+    P = weight.shape[-1]
+    squares = pictures.unfold(2, P, P).unfold(3, P, P)
+    return torch.einsum("bcijyx,hcyx->bijh", squares, weight).flatten(1, 2) + bias
+
+
+def patch_for_patch(pictures, weight, bias):
+    patches = unfolded(pictures, weight.shape[-1])
+    found = [(patches[:, :, None] * kernel.flatten()).sum((2, 3)) for kernel in weight]
+    return torch.stack(found, dim=-1) + bias
+
+
+def reshaped(pictures, weight, bias):
+    """Cut by unfold, and never permuted."""
+    P = weight.shape[-1]
+    squares = pictures.unfold(2, P, P).unfold(3, P, P)
+    return squares.reshape(len(pictures), -1, weight[0].numel()) @ weight.flatten(1).T + bias
+
+
+def convolved(pictures, weight, bias):
+    return F.conv2d(pictures, weight, bias, stride=weight.shape[-1]).flatten(2).transpose(1, 2)
+
+
+# ---------------------------------------------------------------- 15.3
+
+
+def interpolated(table, rows, columns, mode="bilinear", align_corners=True):
+    n = round((len(table) - 1) ** 0.5)
+    picture = table[1:].reshape(n, n, -1).permute(2, 0, 1)[None]
+    new = F.interpolate(picture, (rows, columns), mode=mode, align_corners=align_corners)
+    return torch.cat([table[:1], new[0].permute(1, 2, 0).reshape(rows * columns, -1)])
+
+
+def on_a_line(table, rows, columns):
+    new = F.interpolate(table.T[None], 1 + rows * columns, mode="linear", align_corners=True)
+    return new[0].T
+
+
+def two_weights_a_place(n, new):
+    """The matrix that interpolates a line: (new, n)."""
+    matrix = torch.zeros(new, n, dtype=torch.float64)
+    for i in range(new):
+        place = i * (n - 1) / (new - 1)
+        low = min(int(place), n - 2)
+        matrix[i, low], matrix[i, low + 1] = 1 - (place - low), place - low
+    return matrix
+
+
+def by_two_matrices(table, rows, columns):
+    n = round((len(table) - 1) ** 0.5)
+    down, right = two_weights_a_place(n, rows), two_weights_a_place(n, columns)
+    new = torch.einsum("yi,xj,ijh->yxh", down, right, table[1:].reshape(n, n, -1))
+    return torch.cat([table[:1], new.flatten(0, 1)])
+
+
+def with_numpy(table, rows, columns):
+    """Line by line, then column by column."""
+    n = round((len(table) - 1) ** 0.5)
+    grid = table[1:].numpy().reshape(n, n, -1)
+    for axis, new in ((0, rows), (1, columns)):
+        steps = partial(np.interp, np.linspace(0, n - 1, new), np.arange(n))
+        grid = np.apply_along_axis(steps, axis, grid)
+    return np.concatenate([table[:1].numpy(), grid.reshape(rows * columns, -1)])
+
+
+# ---------------------------------------------------------------- 15.4
+
+
+def by_kronecker(reconstruction, pictures, hidden, P):
+    B, C, height, width = pictures.shape
+    grid = hidden.view(B, height // P, width // P).double()
+    mask = torch.kron(grid, torch.ones(1, P, P, dtype=torch.float64)).bool()
+    mask = mask[:, None].repeat(1, C, 1, 1)
+    if not mask.any():
+        return mask, 0.0
+    return mask, F.mse_loss(reconstruction[mask], pictures[mask])
+
+
+def by_patches(reconstruction, pictures, hidden, P):
+    """The loss of patches, cut; the mask joined again."""
+    said, true = (unfolded(x, P)[hidden] for x in (reconstruction, pictures))
+    ones = hidden[:, None].expand(-1, pictures.shape[1] * P * P, -1).double()
+    mask = F.fold(ones, pictures.shape[2:], P, stride=P).bool()
+    return mask, ((said - true) ** 2).sum() / max(1, said.numel())
+
+
+def pixel_by_pixel(reconstruction, pictures, hidden, P):
+    mask = torch.zeros_like(pictures, dtype=torch.bool)
+    columns = pictures.shape[3] // P
+    for b, n in hidden.nonzero().tolist():
+        y, x = P * (n // columns), P * (n % columns)
+        mask[b, :, y : y + P, x : x + P] = True
+    errors = (reconstruction - pictures)[mask].tolist()
+    return mask, sum(e * e for e in errors) / (len(errors) or 1)
+
+
+def nothing_hidden_is_nan(reconstruction, pictures, hidden, P):
+    mask = by_kronecker(reconstruction, pictures, hidden, P)[0]
+    return mask, F.mse_loss(reconstruction[mask], pictures[mask])
+
+
+def loss_of(how):
+    """The right mask, and another loss of (errors, mask)."""
+
+    def answer(reconstruction, pictures, hidden, P):
+        mask = by_kronecker(reconstruction, pictures, hidden, P)[0]
+        return mask, how(reconstruction - pictures, mask)
+
+    return answer
+
+
+def mask_of(how):
+    """Another mask of (hidden, pictures, P), and the loss of it."""
+
+    def answer(reconstruction, pictures, hidden, P):
+        mask = how(hidden, pictures, P)
+        return mask, F.mse_loss(reconstruction[mask], pictures[mask])
+
+    return answer
+
+
+# ---------------------------------------------------------------- 15.5
+
+
+def halved(attentions):
+    """The rows add up to 1, so the sum of both to 2."""
+    steps = (attentions.mean(2) + torch.eye(attentions.shape[-1])) / 2
+    return chained(steps)
+
+
+def chained(steps):
+    found = torch.eye(steps.shape[-1], dtype=steps.dtype).expand(steps.shape[1:])
+    for step in reversed(steps):
+        found = found @ step
+    return found
+
+
+def from_the_first_on(attentions):
+    found = torch.eye(attentions.shape[-1], dtype=attentions.dtype)
+    for layer in attentions:
+        heads = layer.mean(1)
+        found = (heads @ found + found) / 2
+    return found
+
+
+def normalised_at_the_end(attentions):
+    found = chained(attentions.mean(2) + torch.eye(attentions.shape[-1]))
+    return found / found.sum(-1, keepdim=True)
+
+
+def steps_of(attentions, heads=lambda x: x.mean(2), eye=1.0):
+    steps = heads(attentions) + eye * torch.eye(attentions.shape[-1])
+    return steps / steps.sum(-1, keepdim=True)
+
+
+# ---------------------------------------------------------------- 15.6
+
+
+def settings(config):
+    H, inner = config.hidden_size, config.intermediate_size
+    patches = (config.image_size // config.patch_size) ** 2
+    return H, inner, config.num_layers, config.num_channels * config.patch_size**2, patches
+
+
+def sizes(config):
+    H, inner, layers, pixels, patches = settings(config)
+    block = 4 * (H * H + H) + (H * inner + inner) + (inner * H + H) + 4 * H
+    parameters = (pixels + 1) * H + H + (patches + 1) * H + layers * block + 2 * H
+    return parameters, flops(config)
+
+
+def flops(config):
+    H, inner, layers, pixels, patches = settings(config)
+    T = patches + 1
+    products = [(patches, pixels, H)]
+    for _ in range(layers):
+        products += 4 * [(T, H, H)] + [(T, H, inner), (T, inner, H), (T, H, T), (T, T, H)]
+    return sum(2 * a * b * c for a, b, c in products)
+
+
+def built_and_counted(config):
+    """Built by the library, on the meta device; FLOPs counted while it runs."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from course_lib.family.vit import vit_encoder
+
+    with torch.device("meta"):
+        encoder = vit_encoder(config, pooler=False).eval()
+        picture = torch.empty(1, config.num_channels, config.image_size, config.image_size)
+    kernels = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
+    with torch.no_grad(), kernels, FlopCounterMode(display=False) as counter:
+        encoder(picture)
+    return sum(p.numel() for p in encoder.parameters()), counter.get_total_flops()
+
+
+def changed(parameters=lambda c: 0, more=lambda c: 0):
+    """The right counts and something more."""
+    return lambda c: (sizes(c)[0] + parameters(c), sizes(c)[1] + more(c))
+
+
+RIGHT: dict[str, list[Any]] = {
+    "15.1": [unfolded, patch_by_patch, in_numpy],
+    "15.2": [linear, summed_up, patch_for_patch],
+    "15.3": [interpolated, by_two_matrices, with_numpy],
+    "15.4": [by_kronecker, by_patches, pixel_by_pixel],
+    "15.5": [halved, from_the_first_on, normalised_at_the_end, lambda x: chained(steps_of(x))],
+    "15.6": [sizes, built_and_counted],
+}
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "15.1": [
+        (lambda x, P: F.unfold(x, P, stride=P), "F.unfold returns them so"),
+        (lambda x, P: unfolded(x, P).flatten(0, 1), "All pictures' patches stand in one list"),
+        (lambda x, P: F.unfold(x, P).transpose(1, 2), "Your patches overlap"),
+        (lambda x, P: x.reshape(len(x), -1, x.shape[1] * P * P), "You only reshape"),
+        (lambda x, P: in_numpy(x, P, (0, 2, 4, 3, 5, 1)), "the channels stand last"),
+        (lambda x, P: in_numpy(x, P, (0, 4, 2, 1, 3, 5)), "come column by column"),
+        (lambda x, P: in_numpy(x, P, (0, 2, 4, 1, 5, 3)), "Inside a patch you read column"),
+        (columns_first, "Height and width are exchanged"),
+        (lambda x, P: unfolded(x, P).unflatten(2, (-1, P, P)), "still a little picture"),
+        (lambda x, P: unfolded(x[:, :1], P), "Only the first channel is there"),
+        (lambda x, P: unfolded(x, P).flip(1), "you have"),
+        (lambda x, P: x.permute(0, 2, 3, 1).view(len(x), -1, x.shape[1] * P * P), "You only"),
+    ],
+    "15.2": [
+        (convolved, "Show that a matrix will do"),
+        (lambda x, w, b: linear(x, w, None), "The bias is left out"),
+        (lambda x, w, b: linear(x, w.flip(2, 3), b), "You turn the kernel round"),
+        (lambda x, w, b: linear(x, w, b, (0, 1, 3, 2)), "kernel are exchanged"),
+        (lambda x, w, b: linear(x, w, b, (0, 2, 3, 1)), "in your patches first"),
+        (lambda x, w, b: linear(x, w, b).transpose(1, 2), "a convolution returns them so"),
+        (lambda x, w, b: unfolded(x, w.shape[-1]) @ w.reshape(-1, len(w)) + b,
+         "A reshape to (C·P·P, H) mixes"),
+        (lambda x, w, b: unfolded(x, w.shape[-1]) @ w.flatten(1) + b, "so transpose it"),
+        (lambda x, w, b: F.linear(F.unfold(x, w.shape[-1]).mT, w.flatten(1), b), "patches overlap"),
+        (reshaped, "holds patches of one colour"),
+        (lambda x, w, b: 2 * linear(x, w, b), "it is doubled"),
+    ],
+    "15.3": [
+        (lambda t, r, c: interpolated(t, r, c, align_corners=False), "so the corner patches move"),
+        (lambda t, r, c: interpolated(t, r, c, "bicubic", False), "transformers' way"),
+        (lambda t, r, c: interpolated(t, r, c, "bicubic"), "This is bicubic: four neighbours"),
+        (lambda t, r, c: interpolated(t, r, c, "nearest", None), "a copy of an old position"),
+        (lambda t, r, c: interpolated(t, c, r), "Rows and columns are exchanged"),
+        (lambda t, r, c: interpolated(t, r, c)[1:], "class token's position is missing"),
+        (on_a_line, "the class token included"),
+        (lambda t, r, c: F.interpolate(t[1:], (r, c), mode="bilinear"), "four axes"),
+        (lambda t, r, c: t[1:].reshape(1, -1, int(len(t) ** 0.5), 1 + int(len(t) ** 0.5)),
+         "The class token is no part of the grid"),
+        (lambda t, r, c: interpolated(t, r, c).T, "expected a tensor of shape"),
+    ],
+    "15.4": [
+        (nothing_hidden_is_nan, "Your loss is not a finite number"),
+        (loss_of(lambda e, m: e.square().mean()), "This is the error of all pixels"),
+        (loss_of(lambda e, m: (e * m).square().mean()), "still divide by the number of all"),
+        (loss_of(lambda e, m: e[~m].square().mean()), "the patches that can be *seen*"),
+        (loss_of(lambda e, m: e[m].square().sum()), "You add up"),
+        (loss_of(lambda e, m: e[m].abs().mean()), "This is the absolute error"),
+        (loss_of(lambda e, m: e[m].square().mean().sqrt()), "This is the root"),
+        (loss_of(lambda e, m: torch.stack([x[y].square().mean() for x, y in
+                                           zip(e, m, strict=True)]).mean()),
+         "You take each picture's mean"),
+        (loss_of(lambda e, m: e), "expected one number"),
+        (lambda *x: by_kronecker(*x)[::-1], "exchanged"),
+        (lambda *x: by_kronecker(*x)[1], "expected 2: mask of pixels, loss"),
+        (lambda *x: (by_kronecker(*x)[0].double(), by_kronecker(*x)[1]), "type torch.float64"),
+        (mask_of(lambda h, x, P: h.view(len(x), 1, x.shape[2] // P, -1).repeat(
+            1, x.shape[1], P, P)), "lays P·P copies"),
+        (mask_of(lambda h, x, P: ~by_kronecker(x, x, h, P)[0]), "that can be *seen*"),
+        (mask_of(lambda h, x, P: h), "has the pixels' shape"),
+    ],
+    "15.5": [
+        (lambda x: chained(steps_of(x).flip(0)), "The product runs the wrong way"),
+        (lambda x: chained(x.mean(2)), "The identity is left out"),
+        (lambda x: chained(x.mean(2) + torch.eye(x.shape[-1])), "each adds up to 2"),
+        (lambda x: chained(steps_of(x, lambda x: x.amax(2))), "the largest of the heads"),
+        (lambda x: chained(steps_of(x, lambda x: x.sum(2))), "You add the heads up"),
+        (lambda x: steps_of(x).mean(0), "the mean over the layers"),
+        (lambda x: steps_of(x)[-1], "the last layer alone"),
+        (lambda x: x.mean(2)[-1], "attention of the last layer alone"),
+        (lambda x: chained(steps_of(x)).mT, "Rows and columns are exchanged"),
+        (lambda x: chained(steps_of(x))[:, 0], "the class token's row alone"),
+        (lambda x: steps_of(x).prod(0), "You multiply entry by entry"),
+        (lambda x: chained(steps_of(x, lambda x: x.mean(1))), "the mean over the pictures"),
+        (lambda x: torch.eye(x.shape[-1]) @ x[0], "must have one type"),
+        (lambda x: x[1] @ x[0], "that is (B, T, T)"),
+    ],
+    "15.6": [
+        (changed(lambda c: -c.hidden_size), "the class token's own vector"),
+        (changed(lambda c: c.hidden_size**2 + c.hidden_size), "The pooler was counted"),
+        (changed(lambda c: 2 * c.hidden_size), "One LayerNorm too many"),
+        (changed(lambda c: -2 * c.hidden_size), "the LayerNorm after the last block"),
+        (changed(lambda c: 1000 * c.hidden_size + 1000), "The head of a thousand"),
+        (changed(more=lambda c: -flops(c) // 2), "A multiply-add was counted as one"),
+        (changed(more=lambda c: 2 * c.hidden_size * settings(c)[3]), "no patch: it is a learned"),
+        (changed(more=lambda c: -2 * settings(c)[4] * settings(c)[3] * c.hidden_size),
+         "looked up in a table"),
+        (changed(lambda c: 1), "is one too large"),
+        (lambda c: sizes(c)[::-1], "exchanged"),
+        (lambda c: sizes(c)[0], "expected 2: number of parameters, number of FLOPs"),
+        (lambda c: (sizes(c)[0], sizes(c)[1] / 1), "a float"),
+        (lambda c: c["hidden_size"], "Settings are attributes"),
+    ],
+}  # fmt: skip

@@ -28,7 +28,7 @@ def code_rollout() -> str:
 
 
 def four_scenes() -> str:
-    return large(maps.scene_cards(scenes(4, seed=2)).html, 1.5)
+    return large(maps.scene_cards(scenes(4, seed=2)).html, 1.3)
 
 
 def settings() -> str:

@@ -45,7 +45,7 @@ def orders() -> Any:
 
 
 def pictures() -> Any:
-    return drawing.apart(for_a_hall(results.pictures_chart(), 1140, 450, 260), 0.065)
+    return for_a_hall(results.pictures_chart(), 1140, 460, 270)
 
 
 def masked() -> Any:

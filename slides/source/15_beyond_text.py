@@ -28,7 +28,7 @@ def code_rollout() -> str:
 
 
 def four_scenes() -> str:
-    return large(maps.scene_cards(scenes(4, seed=2)).html, 1.5)
+    return large(maps.scene_cards(scenes(4, seed=2)).html, 1.3)
 
 
 def settings() -> str:
@@ -45,7 +45,7 @@ def orders() -> Any:
 
 
 def pictures() -> Any:
-    return drawing.apart(for_a_hall(results.pictures_chart(), 1140, 450, 260), 0.065)
+    return for_a_hall(results.pictures_chart(), 1140, 460, 270)
 
 
 def masked() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -102,8 +103,8 @@ def test_pretraining_is_shared_and_kept():
     recipe = replace(TINY, start="masked patches", start_steps=2, labelled=50)
     other = replace(recipe, labelled=100, steps=5)
     assert runs.first_stage(recipe) == runs.first_stage(other)
-    begun = runs.start_of(recipe, digits().names, 0)
-    plain = runs.start_of(replace(recipe, equal_flops=True), digits().names, 0)
+    begun: Any = runs.start_of(recipe, digits().names, 0)
+    plain: Any = runs.start_of(replace(recipe, equal_flops=True), digits().names, 0)
     kept = runs.pretrained(runs.first_stage(recipe), 0).state_dict()
     name = "embeddings.project.weight"
     assert torch.equal(begun.encoder.state_dict()[name], kept[name])
@@ -111,9 +112,11 @@ def test_pretraining_is_shared_and_kept():
 
 
 def test_larger_pictures_begin_as_the_small_ones_end(monkeypatch: pytest.MonkeyPatch):
-    small = head_on(runs.random_vit(runs.MAIN, 0), digits())
+    small: Any = head_on(runs.random_vit(runs.MAIN, 0), digits())
     monkeypatch.setattr(runs, "small_vit", lambda seed: small)
-    found = {name: runs.larger_start(recipe, 0) for name, recipe in runs.RESOLUTION.items()}
+    found: dict[str, Any] = {
+        name: runs.larger_start(recipe, 0) for name, recipe in runs.RESOLUTION.items()
+    }
     blocks = small.encoder.stack.state_dict()
     for name, model in found.items():
         assert model.config.image_size == runs.LARGER

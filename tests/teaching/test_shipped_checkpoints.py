@@ -16,9 +16,13 @@ from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.modernbert import ModernBertConfig, modernbert_for_masked_lm
 from course_lib.files import data_root, read_manifest, read_result, sha256_of
+from course_lib.objectives.pretraining import pretraining_batches
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import checkpoints
 from course_lib.text.documentation import Corpus, corpus_hash, split_of
 from course_lib.train import pretrain_text
+from course_lib.train.flops import step_flops
+from course_lib.train.pretrain import build
 from course_lib.train.pretrain import main as pretrain_command
 from course_lib.train.pretrain_recipe import read_recipe
 
@@ -109,9 +113,34 @@ def test_a_run_becomes_a_checkpoint_by_its_name(
     assert (logits - reference)[real].abs().max() < 1e-5
 
 
+def flops_of(name):
+    """FLOPs of a checkpoint's whole pre-training, all sequences full."""
+    recipe = recipe_of(name)
+    special = load_pretrained("course-bert").tokenizer.special
+    model, objective = build(recipe, special)
+    training, total = recipe.training, 0
+    for length, steps in (
+        (training.short_length, training.short_steps),
+        (recipe.text.length, training.steps - training.short_steps),
+    ):
+        rows = training.batch_size * recipe.text.length // length
+        ids = torch.randint(10, special.vocab_size, (rows, length))
+        full = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
+        batch = pretraining_batches(
+            full, special, batch_size=rows, seed=0, rate=recipe.objective.rate
+        )(0)
+        total += steps * step_flops(model, objective, batch)
+    return total
+
+
+def test_both_checkpoints_have_as_many_flops():
+    assert flops_of(NAME) == pytest.approx(flops_of("course-bert"), rel=0.01)
+
+
 def test_the_real_recipe_differs_from_course_berts_only_where_it_says():
     bert, modern = (recipe_of(name).as_dict() for name in ("course-bert", NAME))
-    assert modern["training"] == bert["training"] and modern["reports"] == bert["reports"]
+    assert {**modern["training"], "steps": bert["training"]["steps"]} == bert["training"]
+    assert modern["reports"] == bert["reports"]
     assert {**modern["text"], "vocabulary": 8_192} == bert["text"]
     assert modern["text"]["vocabulary"] == "course-bert"
     assert modern["objective"] == {**bert["objective"], "rate": 0.3}

@@ -1,0 +1,1 @@
+"""What deck 16 computes: figures and tables."""

@@ -28,7 +28,6 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences, pack, to_sequences
 from course_lib.teaching.results import REPLAYED, compared_runs, kept
-from course_lib.text.packing import pack_documents
 from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Batches, Report, fit

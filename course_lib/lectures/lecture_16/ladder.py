@@ -45,7 +45,7 @@ class Recipe:
 
     changes: tuple[tuple[str, Any], ...] = ()
     rate: float = 0.15
-    flops: int = 1_500
+    flops: int = 800
     steps: int = 0
     num_layers: int = 4
     hidden_size: int = 128
@@ -85,7 +85,7 @@ def _rungs() -> dict[str, Recipe]:
 
 RUNGS = _rungs()
 CONTROLS = {"BERT + RoPE": _changed(BERT, ROTARY), "BERT + GeGLU": _changed(BERT, GATED)}
-DEEP = replace(BERT, num_layers=12, hidden_size=64, steps=400, warmup=0.0)
+DEEP = replace(BERT, num_layers=12, hidden_size=64, steps=250, warmup=0.0)
 NORMS = {
     f"{name}, {rate:g}": replace(_changed(DEEP, changes), learning_rate=rate)
     for name, changes in (("post-norm", {}), ("pre-norm", CHANGES["pre-norm"]))
@@ -190,7 +190,7 @@ class Curve:
     """A callback of `fit` that notes held-out accuracy, LOOKS times."""
 
     def __init__(self, steps: int) -> None:
-        self.every = max(1, steps // LOOKS)
+        self.every = -(-steps // LOOKS)
         self.steps: list[int] = []
         self.accuracy: list[float] = []
         self.seconds = 0.0  # that looking took

@@ -31,11 +31,12 @@ from course_lib.teaching.results import REPLAYED, compared_runs, kept
 from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Batches, Report, fit
-from course_lib.train.metrics import evaluate
+from course_lib.train.metrics import evaluate, evaluation_mask
 
 STORIES, HELDOUT, LENGTH, LONGEST = 10_000, 500, 64, 512
 LOOKS, SEEDS, PRECISION = 16, range(3), "float32"
 LONGER = (256, 512)  # tokens of the texts that are longer than any read in training
+FURTHER_BACK = (192, 448)  # positions before the stories
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,12 @@ NORMS = {
 
 @dataclass(frozen=True)
 class Stories:
-    """Training stories, one a sequence; and the held-out ones: as in training, further back (by
-    the number of paddings before them), and one after another (by length)."""
+    """Training stories, one a sequence; and the held-out ones: as in training, and one after
+    another (by length)."""
 
     world: MicroWorld
     train: PackedSequences
     heldout: PackedSequences
-    further_back: Mapping[int, PackedSequences]
     longer: Mapping[int, PackedSequences]
 
 
@@ -112,22 +112,12 @@ def prepare() -> Stories:
     """Draw the stories (seed 0 of each split) and pack them."""
     world = MicroWorld.load()
     told, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
-    held = story_sequences(world, unseen, LENGTH)
     return Stories(
         world,
         story_sequences(world, told, LENGTH),
-        held,
-        {length - LENGTH: moved_back(held, length - LENGTH) for length in LONGER},
+        story_sequences(world, unseen, LENGTH),
         {length: one_after_another(world, unseen, length) for length in LONGER},
     )
-
-
-def moved_back(sequences: PackedSequences, by: int) -> PackedSequences:
-    """The same texts with padding before them, which nobody sees: their positions are later."""
-    return PackedSequences(
-        *(F.pad(x, (by, 0)) for x in (sequences.input_ids, sequences.attention_mask,
-                                      sequences.token_type_ids))
-    )  # fmt: skip
 
 
 def one_after_another(world: MicroWorld, stories: Any, length: int) -> PackedSequences:
@@ -188,6 +178,22 @@ def accuracy(model: BertForMaskedLM, sequences: PackedSequences) -> float:
     return evaluate(model, sequences, prepare().world.special, precision=PRECISION).masked_accuracy
 
 
+@torch.no_grad()
+def accuracy_further_back(model: BertForMaskedLM, by: int) -> float:
+    """The same, on the same masked words, with `by` paddings before each story, which nobody sees:
+    its positions are later, and nothing else is changed."""
+    held, special = prepare().heldout, prepare().world.special
+    masked, right = evaluation_mask(held, special), 0
+    row, at = masked.predict_at // LENGTH, masked.predict_at % LENGTH
+    ids, mask = (F.pad(x, (by, 0)) for x in (masked.input_ids, held.attention_mask))
+    for rows in torch.arange(len(held)).split(100):
+        here = (row >= rows[0]) & (row <= rows[-1])
+        places = (row[here] - rows[0]) * (LENGTH + by) + by + at[here]
+        said = model(ids[rows], mask[rows], predict_at=places).prediction_logits.argmax(-1)
+        right += int((said == masked.original_ids[here]).sum())
+    return right / len(masked.original_ids)
+
+
 class Curve:
     """A callback of `fit` that notes held-out accuracy, LOOKS times."""
 
@@ -233,7 +239,7 @@ def rung_run(name: str, recipe: Recipe, seed: int) -> dict[str, Any]:
             "accuracy": curve.accuracy[-1],
             "curve": {"steps": curve.steps, "accuracy": curve.accuracy},
             "loss": mean(history.losses["total"][-50:]),
-            "further_back": {str(n): accuracy(model, x) for n, x in found.further_back.items()},
+            "further_back": {str(n): accuracy_further_back(model, n) for n in FURTHER_BACK},
             "longer": {str(n): accuracy(model, x) for n, x in found.longer.items()},
             "cpu_seconds_a_step": round(seconds / steps, 4),
         }

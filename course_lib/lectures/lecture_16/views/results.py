@@ -12,7 +12,7 @@ from course_lib.teaching.page import Html, card, table_row
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 
-from ..ladder import CONTROLS, LENGTH, LONGER, NORMS, RUNGS
+from ..ladder import CONTROLS, FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
 
 LADDER, NORMS_FILE, TIMES = "16_ladder", "16_norms", "16_times"
 Run = Mapping[str, Any]
@@ -115,7 +115,7 @@ def by_place(name: str, what: str) -> list[tuple[int, list[float]]]:
     """Accuracies of the seeds by length ("longer") or by paddings in front ("further_back"), what
     training saw first."""
     first = (LENGTH if what == "longer" else 0, reached(name))
-    at = LONGER if what == "longer" else [n - LENGTH for n in LONGER]
+    at = LONGER if what == "longer" else FURTHER_BACK
     return [first, *((n, [run[what][str(n)] for run in runs_of(name)]) for n in at)]
 
 
@@ -149,7 +149,7 @@ def norms_chart() -> Any:
 def cost_chart(what: str = "seconds") -> Any:
     """A text's forward pass by its length. what: "seconds", or "flops"."""
     lengths = stored(TIMES)["length"]
-    unit, said = (1e3, "milliseconds") if what == "seconds" else (1e-9, "billions of FLOPs")
+    unit, said = (1, "seconds, one thread") if what == "seconds" else (1e-9, "billions of FLOPs")
     return curves_chart(
         {name: [[(int(n), unit * row[what]) for n, row in of.items()]]
          for name, of in lengths.items()},

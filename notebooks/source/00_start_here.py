@@ -129,8 +129,9 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | 12 | [Fast inference: leave early, be thin, count in small numbers](12_fast_inference.ipynb) | ready |
 # | 13 | [Choosing a variant: nine tasks, one honest benchmark, and a guide](13_choosing_a_variant.ipynb) | ready |
 # | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
+# | 16 | [Modern encoders: from BERT to ModernBERT, change by change](16_modern_encoders.ipynb) | ready |
 #
-# The other lectures (beyond text, modern encoders) are being written. Every page stands on its own.
+# Lecture 15 (beyond text) is being written. Every page stands on its own.
 #
 # Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
 # *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·

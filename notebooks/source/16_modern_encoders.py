@@ -35,7 +35,7 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_16 import gradients, ladder, step_times
 from course_lib.lectures.lecture_16.views import (
-    blocks_drawing, cost_chart, curves, ladder_chart, ladder_table, longer_chart, norms_chart, packing_drawing,
+    then_and_now_drawing, cost_chart, ladder_curves, ladder_chart, ladder_table, longer_chart, norms_chart, packing_drawing,
     rotation_view, window_view,
 )  # fmt: skip
 from course_lib.teaching import curves_chart
@@ -76,7 +76,7 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # ("From" names where the idea was worked out; ModernBERT's paper puts them together in its section 2.) None of them is new. That is the point: six years of small findings in one model.
 
 # %%
-blocks_drawing()
+then_and_now_drawing()
 
 # %% [markdown]
 # *Read from below. Green: norms. In BERT each sum is normed, so no state leaves a block as it is. In ModernBERT a straight line leads from the embeddings to the top: blocks only add to it.*
@@ -102,6 +102,12 @@ blocks_drawing()
 # wide (2, −1), gate (0.5, 3): GELU gives (1.95, −0.16), times the gate **(0.98, −0.48)**.
 #
 # Three matrices instead of two. For as many weights as BERT's F = 4H: 3·H·F = 8·H², so F = **8/3 · H**.
+#
+# | H = 768 | F | matrices | weights of one layer's feed-forward part |
+# |---|---|---|---|
+# | BERT-base | 3,072 | 2 | 4,718,592 |
+# | GeGLU, as many weights | 2,048 | 3 | 4,718,592 |
+# | ModernBERT-base | 1,152 | 3 | 2,654,208, but {{number:modern_layers}} layers |
 #
 # ### A window
 #
@@ -304,7 +310,7 @@ ladder_table()
 # - 30% masked: {{number:step_modern}}, in {{number:modern_steps}} steps, as each costs more.
 
 # %%
-curves()
+ladder_curves()
 
 # %% [markdown]
 # *Accuracy over the training, whose length is 1; bands: all seeds. The first steps find the commonest words alone; all four lines leave that plateau well before their end.*

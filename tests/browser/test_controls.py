@@ -32,6 +32,7 @@ PAGES = (
     Page("12_fast_inference", 3, "the speed of exits, two budgets"),
     Page("13_choosing_a_variant", 0, "no slider"),
     Page("14_kernels", 0, "no slider"),
+    Page("16_modern_encoders", 5, "two positions and an angle, the window, global layers"),
 )
 
 

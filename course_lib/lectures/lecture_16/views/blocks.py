@@ -30,7 +30,7 @@ TOWERS = {  # from below: what it says, and its look; a sum takes the way around
 FROM = {"BERT": {3: 1, 6: 4}, "ModernBERT": {4: 1, 7: 4}}  # a sum, and what its other way leaves
 
 
-def blocks_drawing() -> Html:
+def then_and_now_drawing() -> Html:
     """Two columns, input below, output above."""
     return drawing(WIDE, HIGH, blocks_parts(), SAID, margin=2)
 

@@ -11,7 +11,7 @@ from course_lib.teaching.svg import drawing, rect, words
 
 LENGTHS = (6, 2, 4, 3)
 LOOKS = ((BLUE, "#d9ebf7"), (ORANGE, "#fdf1d6"), (GREEN, "#d6f0e7"), (PURPLE, "#f7e6ef"))
-CELL, HIGH = 44, 36
+CELL, HIGH, LEFT = 44, 36, 8
 
 
 def packing_drawing(lengths: Sequence[int] = LENGTHS) -> Html:
@@ -29,23 +29,23 @@ def packing_drawing(lengths: Sequence[int] = LENGTHS) -> Html:
 def packing_parts(lengths: Sequence[int] = LENGTHS) -> tuple[int, int, list[str], str]:
     """Width, height and parts of the drawing, and what it says: for the deck too."""
     longest, ends = max(lengths), [0, *accumulate(lengths)]
-    parts = [words(0, 20, "padded", 18, "start")]
+    parts = [words(LEFT, 20, "padded", 18, "start")]
     for row, length in enumerate(lengths):
         for at in range(longest):
-            parts.append(_token(CELL * at, 30 + (HIGH + 4) * row, row, at, at < length))
+            parts.append(_token(LEFT + CELL * at, 30 + (HIGH + 4) * row, row, at, at < length))
     below = 30 + (HIGH + 4) * len(lengths) + 40
-    parts.append(words(0, below - 10, "unpadded", 18, "start"))
+    parts.append(words(LEFT, below - 10, "unpadded", 18, "start"))
     for row, length in enumerate(lengths):
         for at in range(length):
-            parts.append(_token(CELL * (ends[row] + at), below, row, at, True))
+            parts.append(_token(LEFT + CELL * (ends[row] + at), below, row, at, True))
     for end in ends:
-        parts.append(words(CELL * end + 2, below + HIGH + 24, str(end), 18))
+        parts.append(words(LEFT + CELL * end, below + HIGH + 24, str(end), 18))
     says = (
         f"{len(lengths)} texts of {', '.join(map(str, lengths))} tokens. Padded: "
         f"{len(lengths)} × {longest} = {len(lengths) * longest} positions. Unpadded: {ends[-1]}, "
         f"cumulative lengths {', '.join(map(str, ends))}."
     )
-    return CELL * ends[-1] + 30, below + HIGH + 34, parts, says
+    return LEFT + CELL * ends[-1] + 30, below + HIGH + 34, parts, says
 
 
 def _token(x: float, y: float, row: int, at: int, real: bool) -> str:

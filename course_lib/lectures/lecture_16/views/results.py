@@ -65,7 +65,7 @@ def ladder_chart() -> Any:
     )  # fmt: skip
 
 
-def curves() -> Any:
+def ladder_curves() -> Any:
     """Accuracy over the training of the first rung, the last, and one between."""
     names = ("BERT", "pre-norm", "RoPE", "30% masked")
     steps = {name: runs_of(name)[0]["steps"] for name in names}

@@ -74,7 +74,7 @@ LAST = "30% masked"
 
 def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     """The recipe with these settings as well."""
-    return replace(recipe, changes=tuple((dict(recipe.changes) | changes).items()))
+    return replace(recipe, changes=tuple({**dict(recipe.changes), **changes}.items()))
 
 
 def _rungs() -> dict[str, Recipe]:
@@ -122,7 +122,8 @@ def prepare() -> Stories:
 
 def one_after_another(world: MicroWorld, stories: Any, length: int) -> PackedSequences:
     """[CLS], as many stories as there is room for, [SEP]; a [SEP] after each story."""
-    sep, rows, row = world.special.sep, [], []
+    sep, rows = world.special.sep, []
+    row: list[int] = []
     for document in world.documents(stories):
         story = [*chain(*document), sep]
         if len(row) + len(story) > length - 1:

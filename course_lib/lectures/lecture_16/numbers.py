@@ -82,7 +82,7 @@ def biases() -> str:
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    **{f"right_{key}": partial(right, name) for name, key in KEYS.items()},
+    **{f"right_{KEYS[name]}": partial(right, name) for name in ("BERT", LAST)},
     **{
         f"step_{KEYS[name]}": partial(gained, name, before)
         for before, name in zip(RUNGS, list(RUNGS)[1:], strict=False)
@@ -126,4 +126,4 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "base_years": lambda: f"{TOKENS * base_flops(TRAINED_AT) / rate() / 3.156e7:.0f}",
 }  # fmt: skip
 
-TYPED = {"512": "rows of BERT's position table", "128": "ModernBERT's window"}
+TYPED = {"10,000": "base of the angles in local layers"}

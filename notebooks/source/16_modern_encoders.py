@@ -335,7 +335,7 @@ norms_chart()
 longer_chart("further_back")
 
 # %% [markdown]
-# *Learned positions: rows that were never trained. With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; learned {{number:back_learned}}. That is the second guess.*
+# *Learned positions: rows that were never trained. RoPE: the rung with global layers only ("GeGLU"), and the next one, with local layers. With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; learned {{number:back_learned}}. That is the second guess.*
 #
 # Now texts that *are* longer: stories one after another.
 
@@ -343,7 +343,9 @@ longer_chart("further_back")
 longer_chart()
 
 # %% [markdown]
-# *RoPE is not a cure: at 256 tokens {{number:mid_rope}} (learned {{number:mid_learned}}), at 512 {{number:long_rope}} ({{number:long_learned}}). Distances above 64 are new to it, and attention spreads over more tokens than ever in training. ModernBERT, with local layers: {{number:mid_modern}} and {{number:long_modern}}.*
+# *At 256 tokens: learned {{number:mid_learned}}, RoPE {{number:mid_rope}}, with local layers {{number:mid_local}}. At 512: {{number:long_learned}}, {{number:long_rope}}, {{number:long_local}}.*
+#
+# RoPE alone is no cure. Distances above 64 are new to it, and a softmax over 512 keys is spread more thinly than ever in training. The surprise is the **local layers**: they never see more than their window, however long the text is, so for them nothing is new. Only the global ones are lost.
 #
 # So a model that is to read long texts must be trained on some. ModernBERT was: first on 1,024 tokens, then on 8,192, with a larger base for the angles of its global layers (160,000 instead of 10,000), so that they turn more slowly.
 #

@@ -1,7 +1,7 @@
 """`16_ladder`: from BERT to ModernBERT, one change a rung, for equally many FLOPs.
 
 Four layers, 128 wide, no dropout, the stories of the micro-world. Every rung keeps the changes of
-those before it; the controls make one change alone. A rung's accuracy is that of held-out masked
+those before it; the controls (`16_controls`) make one change alone. A rung's accuracy is that of held-out masked
 words, looked at 16 times. What it learnt at 64 tokens is also tried further back and in longer
 texts. `16_norms` trains twelve layers without warm-up, norms after and before."""
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from statistics import mean
@@ -264,27 +264,21 @@ def replay() -> list[float]:
     return list(train(RUNGS[LAST], 0, REPLAYED)[1].losses["total"])
 
 
-def build() -> dict[str, Any]:
-    """What data/results/16_ladder.json holds. Seed by seed, so that a run that was cut off has all
-    rungs of the first seeds."""
-    recipes = RUNGS | CONTROLS
-    named = {recipe: name for name, recipe in recipes.items()}
+def build(name: str, recipes: Mapping[str, Recipe], **more: Any) -> dict[str, Any]:
+    """What a results file holds. Seed by seed, so that a run that was cut off has all recipes of
+    the first seeds."""
+    named = {recipe: recipe_name for recipe_name, recipe in recipes.items()}
     for seed in SEEDS:
-        for name, recipe in recipes.items():
-            rung_run(name, recipe, seed)
+        for recipe_name, recipe in recipes.items():
+            rung_run(recipe_name, recipe, seed)
     return compared_runs(
         recipes, SEEDS, prepare().world, lambda recipe, seed: rung_run(named[recipe], recipe, seed),
-        precision=PRECISION, extends="16_ladder", replay=replay,
+        precision=PRECISION, extends=name, **more,
     )  # fmt: skip
 
 
-def build_norms() -> dict[str, Any]:
-    """What data/results/16_norms.json holds."""
-    named = {recipe: name for name, recipe in NORMS.items()}
-    return compared_runs(
-        NORMS, SEEDS, prepare().world, lambda recipe, seed: rung_run(named[recipe], recipe, seed),
-        precision=PRECISION, extends="16_norms",
-    )  # fmt: skip
-
-
-RESULTS = {"16_ladder": build, "16_norms": build_norms}
+RESULTS = {
+    "16_ladder": partial(build, "16_ladder", RUNGS, replay=replay),
+    "16_controls": partial(build, "16_controls", CONTROLS),
+    "16_norms": partial(build, "16_norms", NORMS),
+}

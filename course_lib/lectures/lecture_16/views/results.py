@@ -14,19 +14,19 @@ from course_lib.teaching.verdicts import in_points
 
 from ..ladder import CONTROLS, FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
 
-LADDER, NORMS_FILE, TIMES = "16_ladder", "16_norms", "16_times"
+LADDER, ALONE, NORMS_FILE, TIMES = "16_ladder", "16_controls", "16_norms", "16_times"
 Run = Mapping[str, Any]
 
 
-def runs_of(name: str, file: str = LADDER) -> list[Run]:
-    """A rung's stored runs, one a seed."""
-    found: list[Run] = stored(file)["runs"][name]
+def runs_of(name: str) -> list[Run]:
+    """A rung's or a control's stored runs, one a seed."""
+    found: list[Run] = stored(LADDER if name in RUNGS else ALONE)["runs"][name]
     return found
 
 
 def reached(name: str) -> list[float]:
     """What each seed of a rung or control reached at equal FLOPs."""
-    return outcome(stored(LADDER), "accuracy")[name]
+    return [run["accuracy"] for run in runs_of(name)]
 
 
 def seconds(name: str) -> float:
@@ -122,7 +122,7 @@ def by_place(name: str, what: str) -> list[tuple[int, list[float]]]:
 def longer_chart(what: str = "longer") -> Any:
     """Learned positions against RoPE where training did not go. what: "longer" or
     "further_back"."""
-    names = {"pre-norm": "learned positions", "RoPE": "RoPE", "30% masked": "ModernBERT"}
+    names = {"pre-norm": "learned positions", "GeGLU": "RoPE", "local layers": "… and local layers"}
     curves = {
         said: [
             [(at, values[seed]) for at, values in by_place(name, what)]

@@ -1,9 +1,9 @@
 """`16_ladder`: from BERT to ModernBERT, one change a rung, for equally many FLOPs.
 
 Four layers, 128 wide, no dropout, the stories of the micro-world. Every rung keeps the changes of
-those before it; the controls (`16_controls`) make one change alone. A rung's accuracy is that of held-out masked
-words, looked at 16 times. What it learnt at 64 tokens is also tried further back and in longer
-texts. `16_norms` trains twelve layers without warm-up, norms after and before."""
+those before it; the controls, `16_controls`, make one change alone. A rung's accuracy is that of
+held-out masked words, looked at 16 times. What it learnt at 64 tokens is also tried further back
+and in longer texts. `16_norms` trains twelve layers without warm-up, norms after and before."""
 
 from __future__ import annotations
 

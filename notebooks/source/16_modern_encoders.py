@@ -303,8 +303,8 @@ ladder_table()
 # *FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the seeds' standard deviation. Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. The last two rows have one change alone, and stand beside BERT.*
 #
 # - The whole ladder: {{number:right_bert}} for BERT, **{{number:right_modern}}** at the top, {{number:whole}}.
-# - Segments and biases out: {{number:step_plain}}. Norms before: {{number:step_prenorm}}. Both mostly make a step simpler.
-# - **RoPE: {{number:step_rope}}**; as the only change {{number:alone_rope}}.
+# - Segments and biases out: {{number:step_plain}}. Norms before: {{number:step_prenorm}}, at four layers.
+# - **RoPE**: {{number:step_rope}} at the end, as the only change {{number:alone_rope}}. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
 # - GeGLU: {{number:step_geglu}}; as the only change {{number:alone_geglu}}.
 # - Local layers: {{number:step_local}}. A story is hardly longer than the window, so this says little about long texts.
 # - 30% masked: {{number:step_modern}}, in {{number:modern_steps}} steps, as each costs more.
@@ -313,19 +313,24 @@ ladder_table()
 ladder_curves()
 
 # %% [markdown]
-# *Accuracy over the training, whose length is 1; bands: all seeds. The first steps find the commonest words alone; all four lines leave that plateau well before their end.*
+# *Accuracy over the training, whose length is 1; bands: all seeds. The first steps find the commonest words alone; all lines leave that plateau well before their end.*
 #
-# Where this differs from the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all. Norms before are made for depth, local layers for length, and a gate for width. The next two experiments give them a chance.
+# What RoPE brings is *when*: who stands next to whom need not be learned from a table first. Stop the training earlier, and RoPE looks like everything; train for longer, and the lines come together. A comparison after a fixed budget always says both.
 #
-# ### Deep, and without warm-up
+# Where a step is not settled, or goes the other way than in the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Norms before are made for depth, local layers for length. The next two experiments give them a chance.
+#
+# ### Deep: who learns at all?
 
 # %%
 norms_chart()
 
 # %% [markdown]
-# *Twelve layers of 64, 250 steps from a full learning rate on, which then falls. Norms after the sums (post), and before the halves (pre).*
+# *Twelve layers of 64, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth.*
 #
-# At the higher rate post-norm reaches {{number:post_high}}, pre-norm {{number:pre_high}}; at the lower {{number:post_low}} and {{number:pre_low}}.
+# - At the higher rate: post-norm {{number:post_high}}, with warm-up {{number:warm_high}}; pre-norm without any {{number:pre_high}}.
+# - At the lower: {{number:post_low}}, {{number:warm_low}}; {{number:pre_low}}.
+#
+# These are 250 steps: they say who leaves the ground, not who wins. On the ladder, with four layers and warm-up, norms before brought nothing.
 #
 # ### Further back, and longer
 #

@@ -90,10 +90,14 @@ CONTROLS = {"BERT + RoPE": changed(BERT, ROTARY), "BERT + GeGLU": changed(BERT, 
 # Matrices keep the size of what goes through them: 1/√H. At 0.05 both ways begin nearly alike.
 DEEP = replace(BERT, num_layers=12, hidden_size=64, steps=250, warmup=0.0, initializer_range=0.125)
 NORMS = {
-    f"{name}, {rate:g}": replace(changed(DEEP, changes), learning_rate=rate)
-    for name, changes in (("post-norm", {}), ("pre-norm", CHANGES["pre-norm"]))
+    f"{name}, {rate:g}{', warm-up' if warmup else ''}": replace(
+        changed(DEEP, changes), learning_rate=rate, warmup=warmup
+    )
+    for name, changes, warmup in (
+        ("post-norm", {}, 0.0), ("post-norm", {}, 0.2), ("pre-norm", CHANGES["pre-norm"], 0.0)
+    )
     for rate in (5e-4, 2e-3)
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

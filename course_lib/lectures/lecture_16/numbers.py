@@ -19,7 +19,7 @@ from course_lib.teaching.verdicts import in_points
 from course_lib.train.flops import forward_flops
 
 from .ladder import HELDOUT, LAST, LENGTH, RUNGS, STORIES
-from .views.results import NORMS_FILE, TIMES, reached, runs_of, seconds
+from .views.results import NORMS_FILE, TIMES, half_way, reached, runs_of, seconds
 
 KEYS = {  # rung -> as sentences' numbers call it
     "BERT": "bert", "no segments, no biases": "plain", "pre-norm": "prenorm", "RoPE": "rope",
@@ -87,6 +87,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         f"step_{KEYS[name]}": partial(gained, name, before)
         for before, name in zip(RUNGS, list(RUNGS)[1:], strict=False)
     },
+    "half_rope": lambda: in_points(half_way("RoPE"), half_way("pre-norm")),
+    "half_right_prenorm": lambda: percent(half_way("pre-norm")),
+    "half_right_rope": lambda: percent(half_way("RoPE")),
     "whole": partial(gained, LAST, "BERT"),
     "alone_rope": partial(gained, "BERT + RoPE", "BERT"),
     "alone_geglu": partial(gained, "BERT + GeGLU", "BERT"),
@@ -109,6 +112,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "post_low": partial(normed, "post-norm, 0.0005"),
     "pre_low": partial(normed, "pre-norm, 0.0005"),
     "post_high": partial(normed, "post-norm, 0.002"),
+    "warm_low": partial(normed, "post-norm, 0.0005, warm-up"),
+    "warm_high": partial(normed, "post-norm, 0.002, warm-up"),
     "pre_high": partial(normed, "pre-norm, 0.002"),
     "machine": lambda: where_measured(stored(TIMES)["machine"]),
     "time_short": partial(timed, "ModernBERT", "BERT", 128),

@@ -116,6 +116,7 @@ def test_what_the_page_says_of_every_seed():
         assert learned["further_back"]["448"] < 0.1
         whole, local = (found[name][seed]["longer"]["512"] for name in ("GeGLU", "local layers"))
         assert learned["longer"]["512"] < whole < local < found["local layers"][seed]["accuracy"]
+    assert min(results.half_way("RoPE")) > max(results.half_way("pre-norm")) + 0.1
     norms = outcome(read_result("16_norms"), "accuracy")
     for rate in ("0.0005", "0.002"):
         assert min(norms[f"pre-norm, {rate}"]) > max(norms[f"post-norm, {rate}"])

@@ -57,6 +57,11 @@ def between(curve: Mapping[str, list[float]], step: float) -> float:
     return float(points[0][1] if step < points[0][0] else points[-1][1])
 
 
+def half_way(name: str) -> list[float]:
+    """What each seed had reached after half of its steps."""
+    return [between(run["curve"], run["steps"] / 2) for run in runs_of(name)]
+
+
 def ladder_chart() -> Any:
     """Every rung, a dot a seed: held-out masked words at equal FLOPs."""
     return ablation_chart(
@@ -142,7 +147,7 @@ def norms_chart() -> Any:
     found = outcome(stored(NORMS_FILE), "accuracy")
     return ablation_chart(
         {"held-out masked words": {name: found[name] for name in NORMS}},
-        title="Twelve layers, no warm-up", x_title="right", percent=True,
+        title="Twelve layers", x_title="right", percent=True,
     )  # fmt: skip
 
 

@@ -300,12 +300,12 @@ ladder_chart()
 ladder_table()
 
 # %% [markdown]
-# *FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the seeds' standard deviation. Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. The last two rows have one change alone, and stand beside BERT.*
+# *FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the seeds' standard deviation. Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps.*
 #
 # - The whole ladder: {{number:right_bert}} for BERT, **{{number:right_modern}}** at the top, {{number:whole}}.
 # - Segments and biases out: {{number:step_plain}}. Norms before: {{number:step_prenorm}}, at four layers.
-# - **RoPE**: {{number:step_rope}} at the end, as the only change {{number:alone_rope}}. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
-# - GeGLU: {{number:step_geglu}}; as the only change {{number:alone_geglu}}.
+# - **RoPE**: {{number:step_rope}} at the end. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
+# - GeGLU: {{number:step_geglu}}.
 # - Local layers: {{number:step_local}}. A story is hardly longer than the window, so this says little about long texts.
 # - 30% masked: {{number:step_modern}}, in {{number:modern_steps}} steps, as each costs more.
 
@@ -379,7 +379,7 @@ for tokens in (128, 512, 1_024):
 answers = {
     "the score": "no: only the distance counts",
     "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
-    "brings most": "see the ladder",
+    "brings most": "early on RoPE; at the end three seeds do not say",
 }
 print(f"{'':18}{'you said':>14}   answer")
 for name, value in answers.items():

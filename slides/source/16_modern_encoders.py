@@ -59,8 +59,7 @@ def ladder() -> Any:
 
 
 def ladder_rows() -> str:
-    head = ("rung", "FLOPs a step", "ms a step", "right", "beside the one before", "equal time")
-    return table(head, results.ladder_rows(), size=21)
+    return table(results.HEAD, results.ladder_rows(), size=19)
 
 
 def further_back() -> Any:

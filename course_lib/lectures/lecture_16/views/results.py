@@ -12,15 +12,18 @@ from course_lib.teaching.page import Html, card, table_row
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 
-from ..ladder import CONTROLS, FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
+from ..ladder import FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
 
-LADDER, ALONE, NORMS_FILE, TIMES = "16_ladder", "16_controls", "16_norms", "16_times"
+LADDER, NORMS_FILE, TIMES = "16_ladder", "16_norms", "16_times"
+HEAD = (
+    "rung", "FLOPs a step", "ms a step", "right", "beside the one before", "half-way", "equal time"
+)  # fmt: skip
 Run = Mapping[str, Any]
 
 
 def runs_of(name: str) -> list[Run]:
-    """A rung's or a control's stored runs, one a seed."""
-    found: list[Run] = stored(LADDER if name in RUNGS else ALONE)["runs"][name]
+    """A rung's stored runs, one a seed."""
+    found: list[Run] = stored(LADDER)["runs"][name]
     return found
 
 
@@ -88,24 +91,31 @@ def ladder_curves() -> Any:
 
 
 def ladder_rows() -> list[tuple[str, ...]]:
-    """A row a rung, then the controls: what it takes, what it reaches, and beside which other."""
-    before: dict[str, str] = dict(zip(list(RUNGS)[1:], RUNGS, strict=False))
-    before |= dict.fromkeys(CONTROLS, "BERT")
+    """A row a rung: what it takes, what it reaches, and that beside the one before."""
+    before = dict(zip(list(RUNGS)[1:], RUNGS, strict=False))
     flops = runs_of("BERT")[0]["flops_a_step"]
     return [
         (
             name, f"{runs_of(name)[0]['flops_a_step'] / flops:.2f}", f"{1e3 * seconds(name):.0f}",
             f"{fmean(reached(name)):.1%}",
             in_points(reached(name), reached(before[name])) if name in before else "",
-            f"{fmean(at_equal_time(name)):.1%}" if name in RUNGS else "–",
+            f"{fmean(half_way(name)):.1%}", f"{fmean(at_equal_time(name)):.1%}",
         )
-        for name in (*RUNGS, *CONTROLS)
+        for name in RUNGS
     ]  # fmt: skip
 
 
 def ladder_table() -> Html:
     """The ladder in numbers."""
-    head = ("rung", "FLOPs a step", "ms a step", "right", "beside the one before", "at equal time")
+    head = (
+        "rung",
+        "FLOPs a step",
+        "ms a step",
+        "right",
+        "beside the one before",
+        "half-way",
+        "equal time",
+    )
     return _table(head, ladder_rows())
 
 

@@ -130,8 +130,9 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | 13 | [Choosing a variant: nine tasks, one honest benchmark, and a guide](13_choosing_a_variant.ipynb) | ready |
 # | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
 # | 15 | [Beyond text: ViT, the same encoder on patches](15_beyond_text.ipynb) | ready |
+# | 16 | [Modern encoders: from BERT to ModernBERT, change by change](16_modern_encoders.ipynb) | ready |
 #
-# One more lecture (modern encoders) is being written. Every page stands on its own.
+# Every page stands on its own.
 #
 # Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
 # *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·

@@ -33,6 +33,7 @@ PAGES = (
     Page("13_choosing_a_variant", 0, "no slider"),
     Page("14_kernels", 0, "no slider"),
     Page("15_beyond_text", 3, "picture, layer and patch of the attention maps"),
+    Page("16_modern_encoders", 5, "two positions and an angle, the window, global layers"),
 )
 
 

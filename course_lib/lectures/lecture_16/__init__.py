@@ -1,0 +1,1 @@
+"""The room of lecture 16: everything that belongs to it alone."""

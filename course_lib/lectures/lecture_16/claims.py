@@ -1,0 +1,156 @@
+"""How the claims of lecture 16 are settled; claims.toml tells them."""
+
+from __future__ import annotations
+
+from functools import partial
+from statistics import fmean
+from typing import Any
+
+import torch
+
+from course_lib.encoder import count_parameters
+from course_lib.family.bert import bert
+from course_lib.family.modernbert import ModernBertConfig, modernbert, modernbert_encoder
+from course_lib.kernels.rotary import rotary
+from course_lib.teaching.claims import (
+    Check,
+    Settled,
+    all_near,
+    compared,
+    entries,
+    is_,
+    near,
+    result,
+)
+from course_lib.teaching.claims import verdict as in_every_seed
+from course_lib.train.flops import forward_flops
+
+from .ladder import LAST
+
+LADDER, NORMS = "16_ladder", "16_norms"
+
+
+def _distance() -> Settled:
+    """How far the product of a query and a key moves when both stand 100 positions further on, and
+    when one of them alone does."""
+    drawn = torch.Generator().manual_seed(0)
+    query, key = (torch.randn(1, 1, 64, generator=drawn) for _ in range(2))
+
+    def product(query_at: int, key_at: int) -> float:
+        at = (torch.tensor([query_at]), torch.tensor([key_at]))
+        q, k = rotary(query, key, 10_000.0, 256, *at)
+        return float((q * k).sum())
+
+    both, one = (abs(product(5 + n, 109) - product(5, 9)) for n in (100, 0))
+    said = f"both 100 positions on: changes by {both:.0e}; the key alone: by {one:.1f}"
+    return Settled((both, one), said)
+
+
+def _longer() -> Settled:
+    """Accuracy lost 448 positions further back: by learned positions and by RoPE; and by RoPE in
+    texts eight times as long."""
+    runs = result(LADDER)["runs"]
+
+    def lost(name: str, what: str, at: str) -> list[float]:
+        return [run[what][at] - run["accuracy"] for run in runs[name]]
+
+    found = (
+        lost("pre-norm", "further_back", "448"),
+        lost("RoPE", "further_back", "448"),
+        lost("RoPE", "longer", "512"),
+    )
+    said = (
+        f"448 positions further back: learned {in_every_seed(found[0])}, RoPE "
+        f"{in_every_seed(found[1])}; texts of 512 tokens: RoPE {in_every_seed(found[2])}"
+    )
+    return Settled(tuple(fmean(x) for x in found), said)
+
+
+def _norms() -> Settled:
+    """Pre-norm less post-norm, twelve layers without warm-up, at the higher rate and the lower."""
+    found = [
+        compared(NORMS, "accuracy", [f"pre-norm, {rate}"], f"post-norm, {rate}", "masked words")
+        for rate in ("0.002", "0.0005")
+    ]
+    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+
+
+def _step(name: str, before: str) -> Settled:
+    """A rung less the one before it."""
+    found = compared(LADDER, "accuracy", [name], before, "masked words")
+    return Settled(found.value[0], found.detail)
+
+
+def _local() -> Settled:
+    """Local layers: on stories as in training, and in texts of 512 tokens."""
+    step, runs = _step("local layers", "GeGLU"), result(LADDER)["runs"]
+    pairs = zip(runs["local layers"], runs["GeGLU"], strict=True)
+    long = [local["longer"]["512"] - whole["longer"]["512"] for local, whole in pairs]
+    said = f"{step.detail}; texts of 512 tokens: {in_every_seed(long)}"
+    return Settled((step.value, fmean(long)), said)
+
+
+def _local_flops() -> Settled:
+    """FLOPs of ModernBERT-base with its local layers over those with all layers global."""
+    found = [
+        forward_flops(modernbert, n) / forward_flops(partial(modernbert, global_every=1), n)
+        for n in (512, 8_192)
+    ]
+    return Settled(
+        tuple(found), "{:.0%} of the FLOPs at 512 tokens, {:.0%} at 8,192".format(*found)
+    )
+
+
+def _parameters() -> Settled:
+    with torch.device("meta"):
+        found = tuple(count_parameters(modernbert(size)) for size in ("base", "large"))
+    return Settled(found, "{:,} and {:,}, without the masked-word head".format(*found))
+
+
+def _biases() -> Settled:
+    with torch.device("meta"):
+        model = bert("base")
+    count = sum(p.numel() for name, p in model.named_parameters() if name.endswith("bias"))
+    share = count / count_parameters(model)
+    return Settled(share, f"{count:,} of {count_parameters(model):,}: {share:.2%}")
+
+
+def _padding() -> Settled:
+    """FLOPs of a batch without its padding over those with it, half of which is padding."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    settings: dict[str, Any] = {"hidden_size": 64, "num_heads": 2, "intermediate_size": 96}
+    config = ModernBertConfig(vocab_size=50, num_layers=3, pad_token_id=0, window=8, **settings)
+    encoder = modernbert_encoder(config).eval()
+    mask = (torch.arange(64) < torch.tensor([[64], [32], [20], [12]])).long()
+    flops = []
+    for remove in (True, False):
+        with torch.no_grad(), FlopCounterMode(display=False) as found:
+            encoder(mask * 7, mask, remove_padding=remove)
+        flops.append(found.get_total_flops())
+    share = flops[0] / flops[1]
+    return Settled(share, f"{float(mask.float().mean()):.0%} real tokens: {share:.0%} of the FLOPs")
+
+
+CLAIMS = entries(
+    "16",
+    {
+        # the key alone is moved: then it must change
+        "distance": Check(_distance, lambda v: v[0] < 1e-3 and v[1] > 0.5, (0.0, 0.0)),
+        # no loss for either, as one might hope
+        "longer": Check(
+            _longer, lambda v: v[0] < -0.4 and abs(v[1]) < 0.02 and v[2] < -0.1, (0.0, 0.0, 0.0)
+        ),
+        "norms": Check(_norms, lambda v: min(v) > 0.03, (0.0, 0.0)),
+        "GeGLU": Check(partial(_step, "GeGLU", "RoPE"), lambda v: abs(v) < 0.05, 0.3),
+        "local": Check(_local, lambda v: abs(v[0]) < 0.1 and v[1] > 0.1, (0.0, -0.1)),
+        "local FLOPs": Check(_local_flops, all_near((0.946, 0.556), 0.01), (0.33, 0.33)),
+        "masking": Check(partial(_step, "30% masked", "local layers"), lambda v: abs(v) < 0.1, 0.4),
+        "parameters": Check(
+            _parameters, is_((149_014_272, 394_781_696)), (149_655_232, 395_881_664)
+        ),
+        "biases": Check(_biases, near(0.00094, 0.00002), 0.01),
+        "padding": Check(_padding, lambda v: 0.4 < v < 0.55, 1.0),
+        "whole": Check(partial(_step, LAST, "BERT"), lambda v: v > 0.05, -0.02),
+    },
+)

@@ -1,0 +1,29 @@
+"""What page 16 shows that no other page does."""
+
+from .blocks import then_and_now_drawing
+from .packing import packing_drawing
+from .results import (
+    cost_chart,
+    ladder_chart,
+    ladder_curves,
+    ladder_table,
+    longer_chart,
+    norms_chart,
+)
+from .rotation import rotation_picture, rotation_view
+from .windows import window_picture, window_view
+
+__all__ = [
+    "cost_chart",
+    "ladder_chart",
+    "ladder_curves",
+    "ladder_table",
+    "longer_chart",
+    "norms_chart",
+    "packing_drawing",
+    "rotation_picture",
+    "rotation_view",
+    "then_and_now_drawing",
+    "window_picture",
+    "window_view",
+]

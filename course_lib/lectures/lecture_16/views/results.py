@@ -1,0 +1,172 @@
+"""The stored runs as charts and tables: the ladder, longer texts, norms, and times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+from course_lib.teaching import ablation_chart, curves_chart
+from course_lib.teaching.page import Html, card, table_row
+from course_lib.teaching.results import outcome, stored
+from course_lib.teaching.verdicts import in_points
+
+from ..ladder import FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
+
+LADDER, NORMS_FILE, TIMES = "16_ladder", "16_norms", "16_times"
+HEAD = (
+    "rung", "FLOPs a step", "ms a step", "right", "beside the one before", "half-way", "equal time"
+)  # fmt: skip
+Run = Mapping[str, Any]
+
+
+def runs_of(name: str) -> list[Run]:
+    """A rung's stored runs, one a seed."""
+    found: list[Run] = stored(LADDER)["runs"][name]
+    return found
+
+
+def reached(name: str) -> list[float]:
+    """What each seed of a rung or control reached at equal FLOPs."""
+    return [run["accuracy"] for run in runs_of(name)]
+
+
+def seconds(name: str) -> float:
+    """Of a training step, on the machine that was measured."""
+    return float(stored(TIMES)["step"][name])
+
+
+def shortest() -> float:
+    """Seconds that the rung which is through first needs for all of its steps."""
+    return min(seconds(name) * runs_of(name)[0]["steps"] for name in RUNGS)
+
+
+def at_equal_time(name: str) -> list[float]:
+    """Of each seed the accuracy after as many seconds as the quickest rung needs, between two looks
+    on a straight line.
+
+    Learning rates fall to 0 at each rung's own end, so a rung that is cut off is worse off."""
+    step = shortest() / seconds(name)
+    return [between(run["curve"], step) for run in runs_of(name)]
+
+
+def between(curve: Mapping[str, list[float]], step: float) -> float:
+    """The accuracy at a step of a curve."""
+    points = list(zip(curve["steps"], curve["accuracy"], strict=True))
+    for (x0, y0), (x1, y1) in pairwise(points):
+        if x0 <= step <= x1:
+            return float(y0 + (y1 - y0) * (step - x0) / (x1 - x0))
+    return float(points[0][1] if step < points[0][0] else points[-1][1])
+
+
+def half_way(name: str) -> list[float]:
+    """What each seed had reached after half of its steps."""
+    return [between(run["curve"], run["steps"] / 2) for run in runs_of(name)]
+
+
+def ladder_chart() -> Any:
+    """Every rung, a dot a seed: held-out masked words at equal FLOPs."""
+    return ablation_chart(
+        {"held-out masked words": {name: reached(name) for name in RUNGS}},
+        title="From BERT to ModernBERT, for equally many FLOPs", x_title="right", percent=True,
+    )  # fmt: skip
+
+
+def ladder_curves() -> Any:
+    """Accuracy over the training of the first rung, the last, and one between."""
+    names = ("BERT", "pre-norm", "RoPE", "30% masked")
+    steps = {name: runs_of(name)[0]["steps"] for name in names}
+    return curves_chart(
+        {
+            name: [
+                [(s / steps[name], a) for s, a in zip(*run["curve"].values(), strict=True)]
+                for run in runs_of(name)
+            ]
+            for name in names
+        },
+        title="Where the words are learnt", x_title="part of the training",
+        y_title="held-out masked words", percent=True,
+    )  # fmt: skip
+
+
+def ladder_rows() -> list[tuple[str, ...]]:
+    """A row a rung: what it takes, what it reaches, and that beside the one before."""
+    before = dict(zip(list(RUNGS)[1:], RUNGS, strict=False))
+    flops = runs_of("BERT")[0]["flops_a_step"]
+    return [
+        (
+            name, f"{runs_of(name)[0]['flops_a_step'] / flops:.2f}", f"{1e3 * seconds(name):.0f}",
+            f"{fmean(reached(name)):.1%}",
+            in_points(reached(name), reached(before[name])) if name in before else "",
+            f"{fmean(half_way(name)):.1%}", f"{fmean(at_equal_time(name)):.1%}",
+        )
+        for name in RUNGS
+    ]  # fmt: skip
+
+
+def ladder_table() -> Html:
+    """The ladder in numbers."""
+    head = (
+        "rung",
+        "FLOPs a step",
+        "ms a step",
+        "right",
+        "beside the one before",
+        "half-way",
+        "equal time",
+    )
+    return _table(head, ladder_rows())
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Html:
+    sides = ("left", *["right"] * (len(head) - 1))
+    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
+    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
+    return Html(card(html, "ladder", 780), "\n".join("  ".join(row) for row in (head, *rows)))
+
+
+def by_place(name: str, what: str) -> list[tuple[int, list[float]]]:
+    """Accuracies of the seeds by length ("longer") or by paddings in front ("further_back"), what
+    training saw first."""
+    first = (LENGTH if what == "longer" else 0, reached(name))
+    at = LONGER if what == "longer" else FURTHER_BACK
+    return [first, *((n, [run[what][str(n)] for run in runs_of(name)]) for n in at)]
+
+
+def longer_chart(what: str = "longer") -> Any:
+    """Learned positions against RoPE where training did not go. what: "longer" or
+    "further_back"."""
+    names = {"pre-norm": "learned positions", "GeGLU": "RoPE", "local layers": "… and local layers"}
+    curves = {
+        said: [
+            [(at, values[seed]) for at, values in by_place(name, what)]
+            for seed in range(len(reached(name)))
+        ]
+        for name, said in names.items()
+    }
+    x_title = "tokens of a text" if what == "longer" else "positions further back"
+    return curves_chart(
+        curves, title="Trained on 64 tokens", x_title=x_title, y_title="held-out masked words",
+        percent=True,
+    )  # fmt: skip
+
+
+def norms_chart() -> Any:
+    """Twelve layers without warm-up: norms after the sums and before the halves."""
+    found = outcome(stored(NORMS_FILE), "accuracy")
+    return ablation_chart(
+        {"held-out masked words": {name: found[name] for name in NORMS}},
+        title="Twelve layers", x_title="right", percent=True,
+    )  # fmt: skip
+
+
+def cost_chart(what: str = "seconds") -> Any:
+    """A text's forward pass by its length. what: "seconds", or "flops"."""
+    lengths = stored(TIMES)["length"]
+    unit, said = (1, "seconds, one thread") if what == "seconds" else (1e-9, "billions of FLOPs")
+    return curves_chart(
+        {name: [[(int(n), unit * row[what]) for n, row in of.items()]]
+         for name, of in lengths.items()},
+        title="One text, by its length", x_title="tokens", y_title=said,
+    )  # fmt: skip

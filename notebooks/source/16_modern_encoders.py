@@ -1,0 +1,502 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,slideshow,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+# ---
+
+# %% [markdown]
+# # Modern encoders: from BERT to ModernBERT, change by change
+#
+# **Lecture 16** · {{duration}} · {{colab}}
+#
+# After this page you can
+#
+# - say what of BERT stayed since 2018, what went, and why;
+# - turn a query and a key by their positions (RoPE), and say what their score then depends on;
+# - count what a gate (GeGLU), a local layer and padding cost;
+# - read a ladder of changes, one at a time for equally many FLOPs, and say what three seeds show;
+# - pre-train a ModernBERT on texts of your own, and load it in transformers.
+#
+# You need the encoder of lecture 02 and masking from lecture 04. Nothing is downloaded.
+#
+# {{parts}}
+
+# %%
+import tempfile
+from pathlib import Path
+
+import torch
+
+from course_lib import (
+    MicroWorld, claims_table, compare, count_parameters, modernbert, modernbert_for_masked_lm, quiz, show,
+)  # fmt: skip
+from course_lib.lectures.lecture_16 import gradients, ladder, step_times
+from course_lib.lectures.lecture_16.views import (
+    then_and_now_drawing, cost_chart, ladder_curves, ladder_chart, ladder_table, longer_chart, norms_chart, packing_drawing,
+    rotation_view, window_view,
+)  # fmt: skip
+from course_lib.teaching import curves_chart
+from course_lib.teaching.numbers import number
+
+# %% [markdown]
+# ## Predict first
+#
+# BERT is of 2018. In December 2024 came **ModernBERT** (Warner et al. 2024, arXiv 2412.13663): an encoder again, masked words again, and nearly every part replaced. Which parts mattered?
+#
+# Three guesses before you go on.
+#
+# 1. With rotary positions a query stands at position 5 and a key at 9. Both move 100 positions to the right. Does their score change?
+# 2. A model was trained on texts of {{number:trained_length}} tokens. Now the same kind of story stands at positions 448 and after. How many of the masked words does it still find with learned positions, and how many with rotary ones?
+# 3. No biases, norms before, rotary positions, a gate, local layers, 30% masked: which one brings most, for equally many FLOPs?
+
+# %%
+my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
+
+# %% [markdown]
+# ### What stayed, what went
+#
+# | | BERT, 2018 | ModernBERT, 2024 | why | from |
+# |---|---|---|---|---|
+# | *stayed* | bidirectional encoder, masked words, norm on the embeddings, decoder tied to them | the same | | |
+# | positions | learned table of 512 | queries and keys turned (RoPE) | only distance counts; longer texts | Su et al. 2021 |
+# | norms | after each half of a block | before it, and one at the end | deep models train stably | Xiong et al. 2020 |
+# | feed-forward | GELU | GeGLU: a gate | more for as many weights | Shazeer 2020 |
+# | attention | every layer sees all | one in three; the others 64 tokens on either side | long texts are cheaper | Beltagy et al. 2020 |
+# | padding | computed | removed | work for nothing | Portes et al. 2023 |
+# | biases | everywhere | in the decoder alone | simpler | Warner et al. 2024 |
+# | segments, next sentence | yes | no | it does not help (lecture 04) | Liu et al. 2019 |
+# | masked | 15% | 30% | more to learn in each step | Wettig et al. 2022 |
+# | layers of the base size, all 768 wide | {{number:layers}} | {{number:modern_layers}} | deep and thin | Warner et al. 2024 |
+# | text | 3.3 billion words | 2 trillion tokens, code too | | |
+# | longest text | 512 | 8,192 | | |
+#
+# ("From" names where the idea was worked out; ModernBERT's paper puts them together in its section 2.) None of them is new. That is the point: six years of small findings in one model.
+
+# %%
+then_and_now_drawing()
+
+# %% [markdown]
+# *Read from below. Green: norms. In BERT each sum is normed, so no state leaves a block as it is. In ModernBERT a straight line leads from the embeddings to the top: blocks only add to it.*
+#
+# ## By hand
+#
+# ### Turned by position
+#
+# Two features are a point in a plane. At position p it is turned by p times an angle. Take 90° for one position, the query (1, 0) and the key (1, 0):
+#
+# | position | 0 | 1 | 2 | 3 |
+# |---|---|---|---|---|
+# | turned | (1, 0) | (0, 1) | (−1, 0) | (0, −1) |
+#
+# Query at 1, key at 2: (0, 1) · (−1, 0) = **0**. Query at 2, key at 3: (−1, 0) · (0, −1) = **0**. One apart is 0, wherever they stand. Two apart: (1, 0) · (−1, 0) = **−1**, at 0 and 2 as at 1 and 3.
+#
+# A head of 64 features is 32 such points, each with an angle of its own: from 1 radian a position down to nearly nothing. Quick ones tell neighbours apart, slow ones tell far from near. Nothing is added to the states, and nothing is learned.
+#
+# ### A gate
+#
+# GELU makes the hidden numbers; in **GeGLU** a second dense layer makes as many again, and they are multiplied:
+#
+# wide (2, −1), gate (0.5, 3): GELU gives (1.95, −0.16), times the gate **(0.98, −0.48)**.
+#
+# Three matrices instead of two. For as many weights as BERT's F = 4H: 3·H·F = 8·H², so F = **8/3 · H**.
+#
+# | H = 768 | F | matrices | weights of one layer's feed-forward part |
+# |---|---|---|---|
+# | BERT-base | 3,072 | 2 | 4,718,592 |
+# | GeGLU, as many weights | 2,048 | 3 | 4,718,592 |
+# | ModernBERT-base | 1,152 | 3 | 2,654,208, but {{number:modern_layers}} layers |
+#
+# ### A window
+#
+# Eight tokens, window 4: each sees two on either side and itself. 8 · 5 = 40, less 6 beyond the ends: **34** of 64 scores. With 8,192 tokens and ModernBERT's window of 128 it is 129 of 8,192 a token: 1.6%.
+#
+# ### A list instead of a rectangle
+
+# %%
+packing_drawing()
+
+# %% [markdown]
+# *Four texts. Above, 24 positions are computed; below, 15. The **cumulative lengths** say where each text begins and ends: attention needs them, so that texts do not see each other. Dense layers and norms do not: they work on each token by itself.*
+#
+# ## Try it
+#
+# <!-- exercise 16.1 -->
+#
+# ## The code
+#
+# Every change is a setting of one class, and with all of them off it is BERT. A ladder is then a dictionary:
+
+# %%
+from course_lib.family.modernbert import AS_BERT
+
+print("off:", AS_BERT)
+for rung, changes in ladder.CHANGES.items():
+    print(f"{rung:24}", changes)
+
+# %% [markdown]
+# The turn: each pair of features is a complex number, times e to the i·angle.
+
+# %%
+from course_lib.kernels.rotary import rotary_reference
+
+show(rotary_reference)
+
+# %% [markdown]
+# The gate, the block, and which layers are local:
+
+# %%
+from course_lib.family.modernbert import GatedFeedForward, ModernAttention, modern_block
+
+show(GatedFeedForward.forward, modern_block, ModernAttention.__init__)
+
+# %% [markdown]
+# And the window, as a mask. Its fast twin computes blocks of the diagonal and never the rest.
+
+# %%
+from course_lib.kernels.sliding_window import sliding_window_attention_reference, window_mask
+
+show(window_mask, sliding_window_attention_reference)
+
+# %% [markdown]
+# ## Is it right?
+#
+# Ours beside transformers' `ModernBertForMaskedLM`, small, with the same random weights, on texts six times as long as the window: outputs and gradients.
+
+# %%
+small = {"vocab_size": 500, "num_layers": 4, "hidden_size": 64, "num_heads": 2, "intermediate_size": 96, "pad_token_id": 0}
+torch.manual_seed(0)
+compare(modernbert_for_masked_lm("base", window=16, **small), length=96)
+
+# %% tags=["nbval-check-output"]
+with torch.device("meta"):  # knows shapes only
+    for size in ("base", "large"):
+        print(f"ModernBERT-{size:6}{count_parameters(modernbert(size)):13,}")
+
+# %% [markdown]
+# The paper says 149 and 395 million.
+#
+# Without padding the numbers must be the same, at every real token:
+
+# %% tags=["nbval-check-output"]
+torch.manual_seed(0)
+encoder = modernbert("base", window=16, **small).eval()
+mask = (torch.arange(64) < torch.tensor([[64], [40], [20], [12]])).long()
+ids = torch.randint(5, 500, (4, 64)) * mask
+with torch.no_grad():
+    padded, listed = (encoder(ids, mask, remove_padding=remove).last_hidden_state for remove in (False, True))
+same = torch.allclose(padded[mask.bool()], listed[mask.bool()], atol=1e-5)
+print(f"real tokens {mask.float().mean():.0%} · same states: {same}")
+
+# %% [markdown]
+# And the first guess: a whole text moved 100 positions on. With rotary positions no state changes, whatever the layer.
+
+# %% tags=["nbval-check-output"]
+moved_mask = torch.nn.functional.pad(mask, (100, 0))  # padding in front, which nobody sees
+moved_ids = torch.nn.functional.pad(ids, (100, 0))
+with torch.no_grad():
+    moved = encoder(moved_ids, moved_mask).last_hidden_state[:, 100:]
+same = torch.allclose(padded[mask.bool()], moved[mask.bool()], atol=1e-4)
+print("the same states 100 positions further on:", same)
+
+# %% [markdown]
+# ## See it
+#
+# ### Distance is all that counts
+
+# %%
+rotation_view()
+
+# %% [markdown]
+# *Move both sliders by the same amount: both arrows turn, the angle between them stays, and so does the product. Move one: the product changes. The last slider is the angle of one position; a head has many, from quick to slow.*
+#
+# ### Who sees whom
+
+# %%
+window_view()
+
+# %% [markdown]
+# *One grid a layer, queries down, keys across. Blue: a global layer. Orange: a local one. Narrow the window: fewer scores, and news takes more layers. The next global layer brings it to everybody.*
+#
+# ### Norms before, norms after
+#
+# At random initialisation, one batch, twelve layers: how large is the loss's gradient for each layer's last matrix?
+
+# %%
+norms = {way: [list(enumerate(gradients.gradient_norms(way), start=1))] for way in gradients.WAYS}
+curves_chart(norms, title="Gradients before the first step", x_title="layer", y_title="norm of the gradient")
+
+# %%
+for layers in (3, 12, 24):
+    last = {way: gradients.gradient_norms(way, layers)[-1] for way in gradients.WAYS}
+    print(f"{layers:3} layers, the last one's gradient:", *(f"{way} {norm:.2f}" for way, norm in last.items()))
+
+# %% [markdown]
+# Post-norm: as large in a deep model as in a shallow one. Pre-norm: the deeper, the smaller in the last layer, about as 1/√L (Xiong et al. 2020 derive both). A first step at full learning rate then goes too far in one and not in the other. That is why BERT needs its **warm-up**.
+#
+# ### Twice as much masked
+
+# %%
+world = MicroWorld.load()
+for rung in ("local layers", ladder.LAST):
+    batch = ladder.batches_of(ladder.RUNGS[rung], 0)(0)
+    said = [world.tokenizer.token(i) for i in batch.inputs["input_ids"][0, :20].tolist()]
+    print(f"{ladder.RUNGS[rung].rate:.0%}: {len(batch.targets['labels'])} to predict in a batch.", " ".join(said))
+
+# %% [markdown]
+# Twice as many answers in each step, but fewer clues for each of them. Which of the two wins is a question for the ladder.
+#
+# ### Logits where they are needed
+#
+# The decoder is the largest matrix of a small model. Only masked positions need its logits. BERT's own program gathered them before the head; transformers' ModernBERT has it as `sparse_prediction`, all our models as `predict_at`.
+
+# %%
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.train.flops import step_flops
+
+model = ladder.model_of(ladder.RUNGS["local layers"], 0)
+batch = ladder.batches_of(ladder.RUNGS["local layers"], 0)(0)
+every = torch.arange(batch.inputs["input_ids"].numel())
+for name, at in (("masked", batch.inputs["predict_at"]), ("every", every)):
+    labels = batch.inputs["input_ids"].flatten()[at]
+    asked = batch._replace(inputs=batch.inputs | {"predict_at": at}, targets={"labels": labels})
+    flops = step_flops(model, masked_lm_loss, asked)
+    print(f"logits at {name:6} positions: {len(at):5} of them, {flops / 1e9:5.1f} billion FLOPs a step")
+
+# %% [markdown]
+# ### Where it breaks
+#
+# A window of nothing, a head that cannot be paired, a text beyond the positions:
+
+# %% tags=["nbval-check-output"]
+for attempt in (
+    lambda: modernbert("base", window=0, **small),
+    lambda: modernbert("base", **small | {"hidden_size": 66}),
+    lambda: modernbert("base", max_positions=32, **small)(ids),
+):
+    try:
+        attempt()
+    except ValueError as error:
+        print("·", error)
+
+# %% [markdown]
+# The last one is a choice, not a need: there is no table that ends. The limit says how far the model was meant to read.
+#
+# ## Measure it
+#
+# ### The ladder
+#
+# Four layers of 128, {{number:stories}} stories of the micro-world. Each rung keeps the changes of those before it. All get as many FLOPs as BERT needs for {{number:steps}} steps, and the same learning rate. Then {{number:heldout}} new stories, 15% of the words masked. {{number:seeds}} seeds.
+
+# %%
+ladder_chart()
+
+# %% [markdown]
+# *Read from above. A dot is a seed.*
+
+# %%
+ladder_table()
+
+# %% [markdown]
+# *FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the seeds' standard deviation. Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps.*
+#
+# - The whole ladder: {{number:right_bert}} for BERT, **{{number:right_modern}}** at the top, {{number:whole}}.
+# - Segments and biases out: {{number:step_plain}}. Norms before: {{number:step_prenorm}}, at four layers.
+# - **RoPE**: {{number:step_rope}} at the end. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
+# - GeGLU: {{number:step_geglu}}.
+# - Local layers: {{number:step_local}}. A story is hardly longer than the window, so this says little about long texts.
+# - 30% masked: {{number:step_modern}}, in {{number:modern_steps}} steps, as each costs more.
+
+# %%
+ladder_curves()
+
+# %% [markdown]
+# *Accuracy over the training, whose length is 1; bands: all seeds. The first steps find the commonest words alone; all lines leave that plateau well before their end.*
+#
+# What RoPE brings is *when*: who stands next to whom need not be learned from a table first. Stop the training earlier, and RoPE looks like everything; train for longer, and the lines come together. A comparison after a fixed budget always says both.
+#
+# Where a step is not settled, or goes the other way than in the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Norms before are made for depth, local layers for length. The next two experiments give them a chance.
+#
+# ### Deep: who learns at all?
+
+# %%
+norms_chart()
+
+# %% [markdown]
+# *Twelve layers of 64, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth.*
+#
+# - At the higher rate: post-norm {{number:post_high}}, with warm-up {{number:warm_high}}; pre-norm without any **{{number:pre_high}}**.
+# - At the lower: {{number:post_low}}, with warm-up **{{number:warm_low}}**; pre-norm {{number:pre_low}}.
+#
+# The lowest figure is one token said everywhere. Post-norm leaves it only with a low rate *and* a warm-up; pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the ladder, four layers deep and with warm-up, norms before were no gain.)
+#
+# ### Further back, and longer
+#
+# The ladder's models, trained on 64 tokens. First the same held-out stories with padding *before* them: nothing changes but the position numbers.
+
+# %%
+longer_chart("further_back")
+
+# %% [markdown]
+# *Learned positions: rows that were never trained. RoPE: the rung with global layers only ("GeGLU"), and the next one, with local layers. With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; learned {{number:back_learned}}. That is the second guess.*
+#
+# Now texts that *are* longer: stories one after another.
+
+# %%
+longer_chart()
+
+# %% [markdown]
+# *At 256 tokens: learned {{number:mid_learned}}, RoPE {{number:mid_rope}}, with local layers {{number:mid_local}}. At 512: {{number:long_learned}}, {{number:long_rope}}, {{number:long_local}}.*
+#
+# RoPE alone is no cure. Distances above 64 are new to it, and a softmax over 512 keys is spread more thinly than ever in training. The surprise is the **local layers**: they never see more than their window, however long the text is, so for them nothing is new. Only the global ones are lost.
+#
+# So a model that is to read long texts must be trained on some. ModernBERT was: first on 1,024 tokens, then on 8,192, with a larger base for the angles of its global layers (160,000 instead of 10,000), so that they turn more slowly.
+#
+# ### What a text costs, by its length
+
+# %%
+cost_chart("flops")
+
+# %%
+cost_chart()
+
+# %% [markdown]
+# *One shape for all: six layers of 256, about as many weights. Above FLOPs, below time on one thread.*
+#
+# Short texts first: for 128 tokens ModernBERT takes {{number:time_short}} times as long as BERT. At 2,048 BERT takes {{number:time_long}} times as long as ModernBERT, a ModernBERT with all layers global {{number:time_global}} times, and DeBERTa, which adds two more products to every score, {{number:time_deberta}} times.
+#
+# On your machine, now:
+
+# %%
+encoders = {name: build().eval() for name, build in step_times.ENCODERS.items()}
+for tokens in (128, 512, 1_024):
+    found = step_times.best({name: step_times.reading(e, tokens) for name, e in encoders.items()}, rounds=2)
+    print(f"{tokens:5} tokens:", "   ".join(f"{name} {1e3 * seconds:.0f} ms" for name, seconds in found.items()))
+
+# %%
+answers = {
+    "the score": "no: only the distance counts",
+    "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
+    "brings most": "early on RoPE; at the end three seeds do not say",
+}
+print(f"{'':18}{'you said':>14}   answer")
+for name, value in answers.items():
+    print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
+
+# %% [markdown]
+# ## Pre-train your own
+#
+# A folder of plain text (.txt, paragraphs apart by an empty line) and a recipe are all it takes:
+#
+#     python -m course_lib.train.pretrain RECIPE --out FOLDER
+#
+# Here it is in small, in this very process. The texts are 400 stories; put your own in their place.
+
+# %%
+work = Path(tempfile.mkdtemp())
+(work / "texts").mkdir()
+for n, story in enumerate(world.stories(400)):
+    (work / "texts" / f"{n:03}.txt").write_text("\n\n".join(story.sentences), encoding="utf-8")
+
+recipe = f"""
+name = "own"
+
+[model]
+family = "modernbert"
+size = "base"
+settings = {{ num_layers = 3, hidden_size = 64, num_heads = 2, intermediate_size = 96, window = 16 }}
+
+[objective]
+rate = 0.3
+
+[text]
+source = "{(work / 'texts').as_posix()}"
+vocabulary = 600
+length = 64
+
+[training]
+steps = 60
+batch_size = 16
+learning_rate = 5e-3
+"""
+(work / "own.toml").write_text(recipe);
+
+# %%
+from course_lib.train import pretrain
+
+pretrain.main([str(work / "own.toml"), "--out", str(work / "run")])
+
+# %% [markdown]
+# What comes out is a folder that transformers reads:
+
+# %%
+from transformers import AutoModelForMaskedLM, BertTokenizerFast
+
+own = AutoModelForMaskedLM.from_pretrained(work / "run" / "model").eval()
+tokenizer = BertTokenizerFast.from_pretrained(work / "run" / "model")
+print(type(own).__name__, "·", own.config.layer_types)
+given = tokenizer("the storm flooded the [MASK] .", return_tensors="pt")
+with torch.no_grad():
+    logits = own(input_ids=given["input_ids"], attention_mask=given["attention_mask"]).logits
+best = logits[given["input_ids"] == tokenizer.mask_token_id][0].topk(5).indices
+print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
+
+# %% [markdown]
+# Sixty steps are enough for full stops and the commonest words. What more takes:
+#
+# - *A laptop and an evening.* The course's own checkpoint (four layers of 256, {{number:own_words}} million words) read {{number:own_rate}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
+# - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Your own pre-training").
+# - *The real thing.* A token costs ModernBERT-base {{number:base_times}} times as many FLOPs. Its two trillion tokens would take these two cores some {{number:base_years}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
+#
+# ## Since then
+#
+# - **NeoBERT** (Le Breton et al. 2025): 28 layers at BERT-base's width, RoPE, SwiGLU for GeGLU, RMSNorm before the halves, 20% masked, texts of up to 4,096 tokens.
+# - **EuroBERT** (Boizard et al. 2025): a decoder's architecture (that of Llama) read in both directions, for 15 languages, up to 8,192 tokens.
+# - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own trade: encoders at classification and retrieval, decoders at writing. Training one on in the other's way does not catch up.
+# - **Decoders as embedders.** A decoder can be made to see both ways and to give vectors of texts (LLM2Vec, BehnamGhader et al. 2024). It is many times an encoder's size, and so is what each text costs.
+#
+# ## What they claim, what you measured
+#
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+
+# %%
+claims_table("16")
+
+# %% [markdown]
+# ## More exercises
+#
+# <!-- exercise 16.2 -->
+#
+# <!-- exercise 16.3 -->
+#
+# <!-- exercise 16.4 -->
+#
+# <!-- exercise 16.5 -->
+#
+# <!-- exercise 16.6 -->
+#
+# To go on: add a rung of your own to `ladder.CHANGES` (a window of 8? the old order of norms at the top?) and run it.
+
+# %% [markdown]
+# ## Quiz
+
+# %%
+quiz("16")
+
+# %% [markdown]
+# ## Questions for review
+#
+# {{review:16}}
+
+# %% [markdown]
+# ## Read on
+#
+# - Warner et al. (2024), *Smarter, Better, Faster, Longer: A Modern Bidirectional Encoder*, arXiv 2412.13663: section 2.
+# - Su et al. (2021), *RoFormer: Enhanced Transformer with Rotary Position Embedding*, arXiv 2104.09864: section 3.
+# - Xiong et al. (2020), *On Layer Normalization in the Transformer Architecture*, arXiv 2002.04745.
+# - Shazeer (2020), *GLU Variants Improve Transformer*, arXiv 2002.05202: three pages.
+# - Wettig et al. (2022), *Should You Mask 15% in Masked Language Modeling?*, arXiv 2202.08005.
+# - Portes et al. (2023), *MosaicBERT*, arXiv 2312.17482; Beltagy et al. (2020), *Longformer*, arXiv 2004.05150.
+# - NeoBERT, arXiv 2502.19587; EuroBERT, arXiv 2503.05500; Ettin, arXiv 2507.11412; LLM2Vec, arXiv 2404.05961.

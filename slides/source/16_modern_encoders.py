@@ -1,0 +1,82 @@
+"""What deck 16 shows: read from data/results or drawn; never trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import drawing
+from drawing import body_of, code, for_a_hall, svg, table
+
+from course_lib.family.modernbert import GatedFeedForward
+from course_lib.kernels.rotary import rotary_reference
+from course_lib.lectures.lecture_16.views import blocks, packing, results, windows
+
+SHOWN = ("distance", "longer", "biases")
+CHANGES = (
+    ("positions", "learned table", "queries and keys turned (RoPE)", "Su et al. 2021"),
+    ("norms", "after each half", "before it, one at the end", "Xiong et al. 2020"),
+    ("feed-forward", "GELU", "GeGLU", "Shazeer 2020"),
+    ("attention", "all see all", "two layers of three: a window", "Beltagy et al. 2020"),
+    ("padding", "computed", "removed", "Portes et al. 2023"),
+    ("masked", "15%", "30%", "Wettig et al. 2022"),
+    ("segments, NSP, biases", "yes", "no", "Liu et al. 2019"),
+    ("longest text", "512", "8,192", "Warner et al. 2024"),
+)
+
+
+def changes() -> str:
+    return table(("", "BERT, 2018", "ModernBERT, 2024", "from"), CHANGES, size=21)
+
+
+def two_blocks() -> str:
+    return svg(blocks.WIDE, blocks.HIGH, *blocks.blocks_parts(), says=blocks.SAID)
+
+
+def code_rotary() -> str:
+    return code(body_of(rotary_reference, "def turned"))
+
+
+def code_gate() -> str:
+    return code(body_of(GatedFeedForward.forward, "wide"))
+
+
+def local_layers() -> str:
+    grids = windows.window_drawing(windows.layer_masks(4, 3), "Four layers, window 4.")
+    return drawing.large(grids)
+
+
+def packed() -> str:
+    wide, high, parts, says = packing.packing_parts()
+    return drawing.large(svg(wide, high, *parts, says=says), 1.4)
+
+
+def norms() -> Any:
+    return for_a_hall(results.norms_chart(), 1140, 430)
+
+
+def ladder() -> Any:
+    return for_a_hall(results.ladder_chart(), 1140, 500)
+
+
+def ladder_rows() -> str:
+    return table(results.HEAD, results.ladder_rows(), size=19)
+
+
+def further_back() -> Any:
+    return for_a_hall(results.longer_chart("further_back"), 1140, 450, 300)
+
+
+def longer() -> Any:
+    return for_a_hall(results.longer_chart(), 1140, 450, 300)
+
+
+def cost() -> Any:
+    return for_a_hall(results.cost_chart(), 1140, 450, 300)
+
+
+def claims_rows() -> str:
+    return drawing.claims_rows("16", SHOWN, size=18)
+
+
+def exercises() -> str:
+    return drawing.exercise_list("16")

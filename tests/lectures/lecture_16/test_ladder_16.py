@@ -1,0 +1,142 @@
+"""The ladder changes one thing a rung, and its files are what today's recipes would make."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+import torch
+from results_parts import check_made_with, check_spread
+
+from course_lib.encoder import count_parameters
+from course_lib.family.modernbert import ModernBertConfig
+from course_lib.kernels.masked_loss import IGNORED
+from course_lib.lectures.lecture_16 import gradients, ladder, step_times
+from course_lib.lectures.lecture_16.views import results
+from course_lib.teaching.results import outcome, read_result
+
+torch.set_num_threads(1)
+RUNGS = ladder.RUNGS
+
+
+def config_of(name):
+    return ladder.model_of(RUNGS[name], 0).config
+
+
+def test_a_rung_keeps_what_was_changed_before_it():
+    before: dict = {}
+    for name, recipe in RUNGS.items():
+        assert before.items() <= dict(recipe.changes).items()
+        before = dict(recipe.changes)
+        assert before.items() >= ladder.CHANGES[name].items()
+
+
+def test_the_top_is_modernbert_but_for_its_size_its_base_and_its_initialisation():
+    top, own = config_of(ladder.LAST), ModernBertConfig()
+    sizes = {"vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "window",
+             "max_positions", "pad_token_id", "initializer_range"}  # fmt: skip
+    differ = {f.name for f in fields(own) if getattr(top, f.name) != getattr(own, f.name)}
+    # hidden dropout and the like are off in both; a base for texts of thousands of tokens is not
+    # needed, and matrices begin as BERT's on every rung
+    assert differ - sizes == {"global_base", "depth_scaled_init"}
+
+
+def test_a_gate_has_as_many_weights():
+    with_gate, without = (
+        count_parameters(ladder.model_of(RUNGS[name], 0).encoder.stack)
+        for name in ("GeGLU", "RoPE")
+    )
+    assert with_gate == pytest.approx(without, rel=2e-3)
+
+
+def test_equal_flops():
+    whole = RUNGS["BERT"].flops * ladder.flops_a_step(RUNGS["BERT"])
+    for recipe in (RUNGS | ladder.CONTROLS).values():
+        spent = ladder.steps_of(recipe) * ladder.flops_a_step(recipe)
+        assert spent == pytest.approx(whole, rel=2e-3)
+
+
+def test_twice_as_many_are_masked_at_the_top():
+    counts = [
+        sum(int((batches(n).targets["labels"] != IGNORED).sum()) for n in range(20))
+        for batches in (ladder.batches_of(RUNGS[name], 0) for name in ("local layers", ladder.LAST))
+    ]
+    assert counts[1] == pytest.approx(2 * counts[0], rel=0.05)
+
+
+def test_further_back_by_nothing_is_the_accuracy_itself():
+    model = ladder.model_of(RUNGS["GeGLU"], 0).eval()
+    own = ladder.accuracy(model, ladder.prepare().heldout)
+    assert ladder.accuracy_further_back(model, 0) == pytest.approx(own)
+    assert ladder.accuracy_further_back(model, 40) == pytest.approx(own)
+
+
+def test_longer_texts_hold_every_story_once():
+    found = ladder.prepare()
+    sep = found.world.special.sep
+    stories = [int((found.longer[n].input_ids == sep).sum()) for n in ladder.LONGER]
+    assert stories == [ladder.HELDOUT] * 2
+    assert all(found.longer[n].input_ids.shape[1] == n for n in ladder.LONGER)
+
+
+def test_gradients_of_the_last_layer_fall_with_depth_in_pre_norm_alone():
+    post, pre = (
+        [gradients.gradient_norms(way, layers)[-1] for layers in (3, 24)] for way in gradients.WAYS
+    )
+    assert post[1] > 0.7 * post[0] and pre[1] < 0.5 * pre[0]
+    with pytest.raises(ValueError, match="expected 'post-norm' or 'pre-norm'"):
+        gradients.gradient_norms("sandwich")
+
+
+def test_the_files_were_made_with_these_recipes():
+    world = ladder.prepare().world
+    check_made_with("16_ladder", RUNGS, world, ladder.SEEDS)
+    check_made_with("16_controls", ladder.CONTROLS, world, ladder.SEEDS)
+    check_made_with("16_norms", ladder.NORMS, world, ladder.SEEDS)
+    check_spread("16_ladder", "accuracy")
+    for runs in read_result("16_ladder")["runs"].values():
+        for run in runs:
+            assert run["curve"]["accuracy"][-1] == run["accuracy"]
+            assert run["curve"]["steps"][-1] == run["steps"]
+
+
+@pytest.mark.usefixtures("recorded_draws")
+def test_the_last_rung_begins_as_recorded():
+    assert ladder.replay() == pytest.approx(read_result("16_ladder")["replay"], rel=1e-3)
+
+
+def test_what_the_page_says_of_every_seed():
+    """The top is above BERT; RoPE loses nothing further back, learned positions nearly all; a local
+    model reads longer texts better than a global one; post-norm without warm-up stays below."""
+    found = read_result("16_ladder")["runs"]
+    for seed in ladder.SEEDS:
+        assert found[ladder.LAST][seed]["accuracy"] > found["BERT"][seed]["accuracy"]
+        rotary, learned = found["RoPE"][seed], found["pre-norm"][seed]
+        assert rotary["further_back"]["448"] == pytest.approx(rotary["accuracy"], abs=2e-3)
+        assert learned["further_back"]["448"] < 0.1
+        whole, local = (found[name][seed]["longer"]["512"] for name in ("GeGLU", "local layers"))
+        assert learned["longer"]["512"] < whole < local < found["local layers"][seed]["accuracy"]
+    assert min(results.half_way("RoPE")) > max(results.half_way("pre-norm")) + 0.1
+    norms = outcome(read_result("16_norms"), "accuracy")
+    for rate in ("0.0005", "0.002"):
+        assert min(norms[f"pre-norm, {rate}"]) > max(norms[f"post-norm, {rate}"])
+
+
+def test_between_two_looks_lies_a_straight_line():
+    curve: dict[str, list[float]] = {"steps": [10, 20], "accuracy": [0.2, 0.4]}
+    assert results.between(curve, 15) == pytest.approx(0.3)
+    assert (results.between(curve, 5), results.between(curve, 99)) == (0.2, 0.4)
+
+
+def test_times_are_measured_of_every_rung_and_length():
+    found = read_result("16_times")
+    assert set(found["step"]) == {*RUNGS, *ladder.CONTROLS}
+    assert set(found["length"]) == set(step_times.ENCODERS)
+    for of in found["length"].values():
+        assert list(of) == [str(n) for n in step_times.LENGTHS]
+        assert all(row["seconds"] > 0 and row["flops"] > 0 for row in of.values())
+
+
+def test_the_best_of_some_rounds_is_kept():
+    took = step_times.best({"nothing": lambda: None}, rounds=2)
+    assert 0 <= took["nothing"] < 1

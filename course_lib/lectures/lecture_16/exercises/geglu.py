@@ -30,7 +30,7 @@ def case(draw: Draw, batch: int, tokens: int, hidden: int, inner: int) -> Case:
 def by_hand(draw: Draw) -> list[Case]:
     x, expand, contract = ([[[2]]], [[1], [3]], [[0.5]])
     given = tuple(torch.tensor(y, dtype=torch.float64) for y in (x, expand, contract))
-    return [(*given, 3_072), case(draw, 1, 1, 2, 2)]
+    return [(*given, 3_072), case(draw, 1, 1, 2, 3)]
 
 
 def wide_ones(draw: Draw) -> list[Case]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -31,8 +32,7 @@ def without_padding(x: Tensor, mask: Tensor, layer: Layer) -> tuple[Tensor, Tens
 def mixed(tokens: Tensor, begins: Tensor) -> Tensor:
     """Attention in miniature: to each token the mean of its own text is added. (N, H) -> same."""
     result = tokens.clone()
-    ends = torch.as_tensor(begins).tolist()
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in pairwise(torch.as_tensor(begins).tolist()):
         if end > begin:
             result[begin:end] = tokens[begin:end] + tokens[begin:end].mean(dim=0)
     return result
@@ -75,7 +75,8 @@ UNPAD = Exercise(
     ),
     stages=(
         Stage("two texts, on paper", by_hand),
-        Stage("padding at the end", each(case, (2, "1110", "1111"), (3, "11111", "11000", "11100"))),
+        Stage("padding at the end", each(case, (2, "1110", "1111"),
+                                         (3, "11111", "11000", "11100"))),
         Stage("padding before and between", each(case, (2, "0111", "1101", "0010"),
                                                  (3, "00111", "10011"))),
         Stage("a text without a token", each(case, (2, "110", "000", "111"), (2, "0000", "0110"))),
@@ -88,6 +89,9 @@ UNPAD = Exercise(
         Edit(TOKENS, "x.transpose(0, 1)[real.T]", "Your list goes through the batch position by "
              "position: all first tokens, then all second ones. A text's tokens stand together.",
              more=((BACK, "back.transpose(0, 1)[real.T] = layer(tokens, begins)"),)),
+        Edit(TOKENS, "x[mask.sum(dim=1).argsort()][real[mask.sum(dim=1).argsort()]]", "Your texts "
+             "stand in order of length, as in the library's list. Here they keep the order of the "
+             "batch."),
         Edit(REAL, "torch.arange(x.shape[1]) < mask.sum(dim=1, keepdim=True)", "You take the first "
              "tokens of each text, as many as are real. Padding may stand before or between them: "
              "take those where `mask` is 1."),

@@ -10,7 +10,7 @@ from course_lib.teaching.exercises.outputs import Numbers
 
 
 def local_mask(mask: Tensor, window: int) -> Tensor:
-    """Which key each query sees: at most window // 2 away, and a real token: (B, T) -> (B, T, T)."""
+    """Which key a query sees: at most window // 2 away, and a real token. (B, T) -> (B, T, T)."""
     position = torch.arange(mask.shape[1])
     distance = (position[:, None] - position).abs()
     near = distance <= window // 2

@@ -161,8 +161,8 @@ def pairs_by_counting(tokens, window):
     return sum(min(t, reach) + 1 + min(tokens - 1 - t, reach) for t in range(tokens))
 
 
-def cost(tokens, hidden, layers, every, window, pair=4, count=pairs_by_counting, whole=None):
-    """With a step of bisection: the fraction that a stack takes never grows with the length."""
+def cost(tokens, hidden, layers, every, window, *, pair=4, count=pairs_by_counting, whole=None):
+    """By bisection: the fraction that a stack takes never grows with the length."""
     whole = sum(layer % every == 0 for layer in range(layers)) if whole is None else whole
     flops = pair * hidden * (whole * tokens**2 + (layers - whole) * count(tokens, window))
 

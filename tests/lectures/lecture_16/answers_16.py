@@ -55,6 +55,18 @@ def rotary_of_neighbours(query, key, base):
     return tuple(torch.view_as_real(x * turn).flatten(-2) for x in pairs)
 
 
+def without_axis(query, key, base):
+    """Angles (T, D/2) beside (B, T, A, D/2)."""
+    size = query.shape[3]
+    speed = base ** -(2 * torch.arange(size // 2) / size)
+    angle = torch.arange(query.shape[1])[:, None] * speed
+    halves = (x.chunk(2, dim=-1) for x in (query, key))
+    return tuple(
+        torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1)
+        for a, b in halves
+    )
+
+
 def turns_in_place(query, key, base):
     for x, new in zip((query, key), rotary(query, key, base), strict=True):
         x.copy_(new)
@@ -256,7 +268,9 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda q, k, base: [y.transpose(1, 2) for y in rotary(q.transpose(1, 2),
                                                                k.transpose(1, 2), base)],
          "You turn by the number of the *head*"),
-        (lambda q, k, base: rotary(q, k, base, layout=lambda x: x), "must match"),
+        (lambda q, k, base: rotary(q, k, base, layout=lambda x: x),
+         "They meet one *half* of the features"),
+        (without_axis, "expected a tensor of shape (1, 3, 1, 2)"),
         (turns_in_place, "writes into `query`"),
     ],
     "16.2": [

@@ -51,8 +51,9 @@ ROPE = Exercise(
              Numbers("key", shape="B T A D", tol=1e-5)),
     see="course_lib.kernels.rotary.rotary_reference does it with complex numbers, rotary in place",
     when_raised=(
-        (r"must match the size|size of tensor|broadcast", "The angles are (T, D/2). Before they "
-         "meet (B, T, A, D/2) they need an axis for the heads: angle[:, None, :] is (T, 1, D/2)."),
+        (r"must match the size|size of tensor|broadcast", "The angles are (T, D/2). They "
+         "meet one *half* of the features, (B, T, A, D/2), and need an axis for the heads before: "
+         "angle[:, None, :] is (T, 1, D/2)."),
     ),
     stages=(
         Stage("two features, on paper", by_hand),

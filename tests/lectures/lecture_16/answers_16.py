@@ -1,8 +1,371 @@
-"""What other hands might answer in lecture 16, right and wrong."""
+"""Answers to the exercises of lecture 16 as other hands write them, for test_exercises.py."""
 
 from __future__ import annotations
 
+import math
+from itertools import accumulate, pairwise
 from typing import Any
 
-RIGHT: dict[str, list[Any]] = {}
-WRONG: dict[str, list[tuple[Any, str]]] = {}
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
+from course_lib.kernels.rotary import rotary_reference
+from course_lib.kernels.unpadding import Packing
+
+# ---------------------------------------------------------------- 16.1
+
+
+def rotated_half(x):
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat([-second, first], dim=-1)
+
+
+def rotary(query, key, base, start=0, half=rotated_half, layout=lambda x: x.repeat(1, 2), power=2):
+    """As transformers writes it: x · cos + (x with its halves exchanged, one negative) · sin."""
+    tokens, size = query.shape[1], query.shape[3]
+    speed = base ** -(power * torch.arange(size // 2).double() / size)
+    angle = layout(torch.outer(torch.arange(start, start + tokens).double(), speed))[:, None]
+    return tuple(x * angle.cos() + half(x) * angle.sin() for x in (query, key))
+
+
+def rotary_by_matrices(query, key, base):
+    """A matrix D x D for each position, with numpy's sines."""
+    size = query.shape[3]
+    matrices = []
+    for position in range(query.shape[1]):
+        turn = np.zeros((size, size))
+        for i in range(size // 2):
+            angle, j = position / base ** (2 * i / size), i + size // 2
+            turn[i, i] = turn[j, j] = np.cos(angle)
+            turn[i, j], turn[j, i] = -np.sin(angle), np.sin(angle)
+        matrices.append(turn)
+    turns = torch.tensor(np.array(matrices))
+    return tuple(torch.einsum("tij,btaj->btai", turns, x) for x in (query, key))
+
+
+def rotary_of_neighbours(query, key, base):
+    """The paper's pairs, as complex numbers."""
+    size = query.shape[3]
+    speed = 1 / base ** (torch.arange(0, size, 2).double() / size)
+    angle = torch.outer(torch.arange(query.shape[1]).double(), speed)[:, None]
+    turn = torch.polar(torch.ones_like(angle), angle)
+    pairs = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) for x in (query, key))
+    return tuple(torch.view_as_real(x * turn).flatten(-2) for x in pairs)
+
+
+def without_axis(query, key, base):
+    """Angles (T, D/2) beside (B, T, A, D/2)."""
+    size = query.shape[3]
+    speed = base ** -(2 * torch.arange(size // 2) / size)
+    angle = torch.arange(query.shape[1])[:, None] * speed
+    halves = (x.chunk(2, dim=-1) for x in (query, key))
+    return tuple(
+        torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], dim=-1)
+        for a, b in halves
+    )
+
+
+def turns_in_place(query, key, base):
+    for x, new in zip((query, key), rotary(query, key, base), strict=True):
+        x.copy_(new)
+    return query, key
+
+
+# ---------------------------------------------------------------- 16.2
+
+
+def geglu(x, expand, contract, plain_width, act=F.gelu, width=lambda w: w * 2 // 3):
+    inner = contract.shape[1]
+    first, gate = F.linear(x, expand[:inner]), F.linear(x, expand[inner:])
+    return F.linear(act(first) * gate, contract), width(plain_width)
+
+
+def geglu_by_erf(x, expand, contract, plain_width):
+    wide, gate = torch.einsum("bth,fh->btf", x, expand).tensor_split(2, dim=-1)
+    wide = wide * (1 + torch.erf(wide / math.sqrt(2))) / 2
+    width = max(f for f in range(plain_width + 1) if 3 * f <= 2 * plain_width)
+    return (contract @ (wide * gate)[..., None])[..., 0], width
+
+
+def untransposed(x, expand, contract, plain_width):
+    wide, gate = (x @ expand.T).chunk(2, dim=-1)
+    return (F.gelu(wide) * gate) @ contract, 2 * plain_width // 3
+
+
+# ---------------------------------------------------------------- 16.3
+
+
+def window_in_loops(mask, window, reach=lambda w: w // 2):
+    texts, tokens = mask.shape
+    return [
+        [[abs(i - j) <= reach(window) and bool(mask[b, j]) for j in range(tokens)]
+         for i in range(tokens)]
+        for b in range(texts)
+    ]  # fmt: skip
+
+
+def window_by_bands(mask, window):
+    """A band of ones: what is neither too far up nor too far down."""
+    tokens, reach = mask.shape[1], window // 2
+    band = torch.ones(tokens, tokens).triu(-reach).tril(reach)
+    return (band * mask[:, None]).bool()
+
+
+def additive(mask, window):
+    seen = torch.tensor(window_in_loops(mask, window))
+    return torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)
+
+
+# ---------------------------------------------------------------- 16.4
+
+
+def by_index(x, mask, layer):
+    """As FlashAttention's own helper does it: indices into the flattened batch, int32 lengths."""
+    at = mask.flatten().nonzero().squeeze(1)
+    ends = F.pad(mask.sum(1, dtype=torch.int32).cumsum(0, dtype=torch.int32), (1, 0))
+    tokens = x.flatten(0, 1)[at]
+    back = x.new_zeros(x.shape[0] * x.shape[1], x.shape[2])
+    return tokens, ends, back.index_copy(0, at, layer(tokens, ends)).view_as(x)
+
+
+def by_text(x, mask, layer):
+    tokens = torch.cat([text[real.bool()] for text, real in zip(x, mask, strict=True)])
+    ends = [0, *accumulate(mask.sum(1).tolist())]
+    back = torch.zeros_like(x).masked_scatter(mask.bool()[..., None], layer(tokens, ends))
+    return tokens, ends, back
+
+
+def with_rows(x, mask, layer):
+    """x[mask] without a comparison: rows 0 and 1."""
+    tokens, ends, _ = by_text(x, mask, layer)
+    back = torch.zeros_like(x)
+    back[mask] = layer(tokens, ends)
+    return tokens, ends, back
+
+
+def by_the_librarys_packing(x, mask, layer):
+    """Whose list has the texts in order of length."""
+    packing, (_, ends, back) = Packing(mask), by_text(x, mask, layer)
+    return packing.unpad(x), ends, back
+
+
+def without_zero(x, mask, layer):
+    tokens, ends, back = by_text(x, mask, layer)
+    return tokens, ends[1:], back
+
+
+def from_the_left(x, mask, layer):
+    tokens, ends, _ = by_text(x, mask, layer)
+    back = torch.zeros_like(x)
+    made = layer(tokens, ends)
+    for b, (begin, end) in enumerate(pairwise(ends)):
+        back[b, : end - begin] = made[begin:end]
+    return tokens, ends, back
+
+
+# ---------------------------------------------------------------- 16.5
+
+
+def pairs_by_counting(tokens, window):
+    reach = window // 2
+    return sum(min(t, reach) + 1 + min(tokens - 1 - t, reach) for t in range(tokens))
+
+
+def cost(tokens, hidden, layers, every, window, *, pair=4, count=pairs_by_counting, whole=None):
+    """By bisection: the fraction that a stack takes never grows with the length."""
+    whole = sum(layer % every == 0 for layer in range(layers)) if whole is None else whole
+    flops = pair * hidden * (whole * tokens**2 + (layers - whole) * count(tokens, window))
+
+    def half(length):
+        pairs = whole * length**2 + (layers - whole) * count(length, window)
+        return 2 * pairs <= layers * length**2
+
+    if 2 * whole >= layers:
+        return flops, None
+    low, high = 0, 1
+    while not half(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if half(middle) else (middle, high)
+    return flops, high
+
+
+def cost_by_formula(tokens, hidden, layers, every, window):
+    """The larger root of a quadratic, rounded up."""
+    flops, _ = cost(tokens, hidden, layers, every, window)
+    whole = -(-layers // every)
+    a, local, reach = layers / 2 - whole, layers - whole, window // 2
+    if a <= 0:
+        return flops, None
+    b, c = -local * (2 * reach + 1), local * reach * (reach + 1)
+    root = (-b + math.sqrt(b * b - 4 * a * c)) / (2 * a)
+    return flops, math.ceil(root - 1e-9)
+
+
+# ---------------------------------------------------------------- 16.6
+
+
+def parameters(vocab, hidden, layers, inner):
+    config = ModernBertConfig(
+        vocab_size=vocab, hidden_size=hidden, num_layers=layers, intermediate_size=inner,
+        num_heads=1, rotary=False, max_positions=1, pad_token_id=0,
+    )  # fmt: skip
+    with torch.device("meta"):
+        model = modernbert_encoder(config)
+    whole = sum(p.numel() for p in model.parameters()) - hidden  # without the position table
+    return whole, hidden * (hidden + 1) + vocab
+
+
+def by_norms(vocab, hidden, layers, inner):
+    """All norms are counted together: two a block, less one, and two outside the blocks."""
+    norms = 2 * layers - 1 + 2
+    blocks = layers * (4 * hidden**2 + hidden * 2 * inner + inner * hidden)
+    return vocab * hidden + blocks + norms * hidden, hidden**2 + hidden + vocab
+
+
+def encoder_off_by(change):
+    """change(V, H, L, F): what is too many in the encoder."""
+    return lambda *sizes: (by_norms(*sizes)[0] + change(*sizes), by_norms(*sizes)[1])
+
+
+def head_off_by(change):
+    return lambda *sizes: (by_norms(*sizes)[0], by_norms(*sizes)[1] + change(*sizes))
+
+
+RIGHT: dict[str, list[Any]] = {
+    "16.1": [rotary, rotary_by_matrices,
+             lambda q, k, base: rotary_reference(q, k, base, q.shape[1]),
+             lambda q, k, base: torch.stack(rotary(q, k, base)),
+             lambda q, k, base: rotary_reference(q.float(), k.float(), base, q.shape[1])],
+    "16.2": [geglu, geglu_by_erf],
+    "16.3": [window_in_loops, window_by_bands, lambda *case: window_by_bands(*case).int()],
+    "16.4": [by_index, by_text],
+    "16.5": [cost, cost_by_formula],
+    "16.6": [parameters, by_norms],
+}  # fmt: skip
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "16.1": [
+        (rotary_of_neighbours, "You pair neighbours"),
+        (lambda q, k, base: rotary(q, k, base, start=1), "Your positions begin at 1"),
+        (lambda q, k, base: rotary(q, k, base, power=1), "Your exponent is −i/D"),
+        (lambda q, k, base: rotary(q, k, base, power=-2), "The exponent's sign is lost"),
+        (lambda q, k, base: rotary(q, k, base, half=lambda x: -rotated_half(x)),
+         "You turn the other way round"),
+        (lambda q, k, base: rotary(q, k, base, layout=lambda x: x.repeat_interleave(2, 1)),
+         "laid out for neighbours"),
+        (lambda q, k, base: rotary(q, k, base, half=lambda x: x.roll(x.shape[-1] // 2, -1)),
+         "The minus is missing"),
+        (lambda q, k, base: rotary(q, k, base, half=lambda x: 0 * x), "Only the cosines"),
+        (lambda q, k, base: (rotary(q, k, base)[0], k), "The keys are as they were"),
+        (lambda q, k, base: (q, rotary(q, k, base)[1]), "The queries are as they were"),
+        (lambda q, k, base: (q, k), "Nothing is turned"),
+        (lambda q, k, base: rotary(q, k, 10_000.0), "Your base is always 10,000"),
+        (lambda q, k, base: rotary(q, k, base)[::-1], "exchanged"),
+        (lambda q, k, base: rotary(q, k, base)[0], "expected 2: query, key"),
+        (lambda q, k, base: [y.transpose(1, 2) for y in rotary(q.transpose(1, 2),
+                                                               k.transpose(1, 2), base)],
+         "You turn by the number of the *head*"),
+        (lambda q, k, base: rotary(q, k, base, layout=lambda x: x),
+         "They meet one *half* of the features"),
+        (without_axis, "expected a tensor of shape (1, 3, 1, 2)"),
+        (turns_in_place, "writes into `query`"),
+    ],
+    "16.2": [
+        (lambda x, e, c, w: geglu(x, e.roll(len(e) // 2, 0), c, w), "GELU is on the *second* half"),
+        (lambda x, e, c, w: geglu(x, e, c, w, F.silu), "SwiGLU"),
+        (lambda x, e, c, w: geglu(x, e, c, w, F.relu), "ReGLU"),
+        (lambda x, e, c, w: geglu(x, e, c, w, torch.sigmoid), "that is GLU"),
+        (lambda x, e, c, w: geglu(x, e, c, w, lambda y: y), "There is no GELU"),
+        (lambda x, e, c, w: geglu(x, e, c, w, lambda y: F.gelu(y, approximate="tanh")),
+         "tanh approximation"),
+        (untransposed, "has a row for each *output*"),
+        (lambda x, e, c, w: geglu(x, e, c, w)[::-1], "exchanged"),
+        (lambda x, e, c, w: geglu(x, e, c, w)[0], "expected 2: output, inner width"),
+        (lambda x, e, c, w: (x + geglu(x, e, c, w)[0], w * 2 // 3), "You add x"),
+        (lambda x, e, c, w: geglu(x, e, c, w, width=lambda w: w), "Your width is as it was"),
+        (lambda x, e, c, w: geglu(x, e, c, w, width=lambda w: w // 2), "You halve the width"),
+        (lambda x, e, c, w: geglu(x, e, c, w, width=lambda w: math.ceil(2 * w / 3)),
+         "You round up"),
+        (lambda x, e, c, w: geglu(x, e, c, w, width=lambda w: w // 3 * 2),
+         "You round before you double"),
+        (lambda x, e, c, w: geglu(x, e, c, w, width=lambda w: 2 * w / 3), "a float; expected"),
+        (lambda x, e, c, w: geglu(x, e, c, w, width=lambda w: w - w // 4), "you have"),
+    ],
+    "16.3": [
+        (lambda m, w: window_by_bands(m, 2 * w), "on *either* side"),
+        (lambda m, w: window_by_bands(m, w - 1), "with the token itself"),
+        (lambda m, w: window_in_loops(m, w, lambda w: -(-w // 2)), "You round window / 2 up"),
+        (lambda m, w: window_in_loops(m, w, lambda w: w // 2 - 1), "The outermost tokens"),
+        (lambda m, w: window_by_bands(torch.ones_like(m), w), "Padding is seen"),
+        (lambda m, w: window_by_bands(1 - m, w), "Tokens and padding are exchanged"),
+        (lambda m, w: window_by_bands(m, 1_000), "There is no window"),
+        (lambda m, w: ~window_by_bands(m, w), "True and False are exchanged"),
+        (lambda m, w: window_by_bands(m, w).tril(), "look back only"),
+        (lambda m, w: window_by_bands(m, w).transpose(1, 2), "hide the *queries*"),
+        (lambda m, w: window_by_bands(m, w) & (m[:, :, None] == 1), "empty the rows"),
+        (lambda m, w: window_by_bands(m, w) & ~torch.eye(m.shape[1]).bool(), "sees itself"),
+        (additive, "of True and False"),
+        (lambda m, w: window_by_bands(m, w)[:, None], "that is (B, T, T)"),
+        (lambda m, w: window_by_bands(m[:1], w)[0], "has shape"),
+        (lambda m, w: window_by_bands(m, w) & m[:, :2].bool(), "It says of each *key*"),
+    ],
+    "16.4": [
+        (lambda x, m, layer: by_index(x, 1 - m, layer), "Your list holds the padding"),
+        (without_zero, "The zero in front is missing"),
+        (by_the_librarys_packing, "in order of length"),
+        (with_rows, "has one row for each real token"),
+        (from_the_left, "at the beginning of each row"),
+        (lambda x, m, layer: (*by_index(x, m, layer)[:2], x * m[..., None]), "as it was"),
+        (lambda x, m, layer: (*by_index(x, m, layer)[:2], by_index(x, m, lambda t, _: t)[2]),
+         "The list comes back as it was"),
+        (lambda x, m, layer: by_index(x, m, lambda t, _: layer(t, [0, len(t)])), "as one text"),
+        (lambda x, m, layer: (*by_text(x, m, layer)[:2], x + by_text(x, m, layer)[2]), "you have"),
+        (lambda x, m, layer: (by_text(x, m, layer)[0], m.sum(1), by_text(x, m, layer)[2]),
+         "These are the lengths"),
+        (lambda x, m, layer: by_text(x, m, layer)[:2], "expected 3: list of tokens"),
+        (lambda x, m, layer: (*by_text(x, m, layer)[1::-1], by_text(x, m, layer)[2]),
+         "expected a tensor"),
+        (lambda x, m, layer: (by_text(x, m, layer)[0], [float(n) for n in by_text(x, m, layer)[1]],
+                              by_text(x, m, layer)[2]), "type torch.float64"),
+        (lambda x, m, layer: (x.mul_(2), x, x), "writes into `x`"),
+    ],
+    "16.5": [
+        (lambda *case: cost(*case, pair=2), "Half of it"),
+        (lambda *case: cost(*case, pair=8), "it is doubled"),
+        (lambda t, h, n, every, w: cost(t, h, n, every, 2 * w), "to *either* side"),
+        (lambda *case: cost(*case, count=lambda t, w: t * min(t, 2 * (w // 2) + 1)),
+         "you count them whole"),
+        (lambda *case: cost(*case, count=lambda t, w: pairs_by_counting(t, w) - t),
+         "does not see itself"),
+        (lambda *case: cost(*case, whole=case[2] // case[3]), "You have rounded down"),
+        (lambda *case: cost(*case, whole=case[2]), "All layers are global"),
+        (lambda *case: cost(*case, whole=1), "One layer is global"),
+        (lambda *case: (cost(*case)[0], (cost(*case)[1] or 0) + 1), "You are one too high"),
+        (lambda *case: (cost(*case)[0] / 1, cost(*case)[1]), "a float; expected"),
+        (lambda *case: cost(*case)[0], "expected 2: count of FLOPs, length"),
+        (lambda *case: cost(*case)[::-1], "exchanged"),
+        (lambda *case: (cost(*case)[0], cost(*case)[1] or 0), "it is None"),
+    ],
+    "16.6": [
+        (encoder_off_by(lambda V, H, L, F: H), "All blocks have two norms"),
+        (encoder_off_by(lambda V, H, L, F: -2 * H), "you have"),
+        (encoder_off_by(lambda V, H, L, F: 4 * L * H), "The attention has biases"),
+        (encoder_off_by(lambda V, H, L, F: L * (2 * F + H)), "The feed-forward part has biases"),
+        (encoder_off_by(lambda V, H, L, F: -L * H * F), "The gate is left out"),
+        (encoder_off_by(lambda V, H, L, F: L * H * F), "Both matrices are doubled"),
+        (encoder_off_by(lambda V, H, L, F: 8_192 * H), "A table of 8,192 positions"),
+        (encoder_off_by(lambda V, H, L, F: H * H + H), "A pooler is counted"),
+        (encoder_off_by(lambda V, H, L, F: V * H), "The token table is counted twice"),
+        (encoder_off_by(lambda V, H, L, F: H + 4 * L * H), "And:"),
+        (head_off_by(lambda V, H, L, F: V * H), "The decoder's matrix is counted once more"),
+        (head_off_by(lambda V, H, L, F: -V), "Left out: the decoder's biases"),
+        (head_off_by(lambda V, H, L, F: 2 * H), "This is BERT's head"),
+        (lambda *sizes: (by_norms(*sizes)[0], sum(by_norms(*sizes))), "encoder and head together"),
+        (lambda *sizes: by_norms(*sizes)[::-1], "exchanged"),
+        (lambda *sizes: sum(by_norms(*sizes)), "expected 2: count of the encoder"),
+        (lambda *sizes: [n / 1e6 for n in by_norms(*sizes)], "a float; expected"),
+    ],
+}  # fmt: skip

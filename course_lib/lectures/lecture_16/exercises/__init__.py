@@ -1,5 +1,10 @@
-"""Exercises of lecture 16, one file each."""
+"""Exercises of lecture 16: rotation, gating, window, unpadding, attention's FLOPs, parameters."""
 
-from course_lib.teaching.exercises.form import Exercise
+from .count import COUNT
+from .flops import FLOPS
+from .geglu import GEGLU
+from .rope import ROPE
+from .unpad import UNPAD
+from .window import WINDOW
 
-EXERCISES: tuple[Exercise, ...] = ()
+EXERCISES = (ROPE, GEGLU, WINDOW, UNPAD, FLOPS, COUNT)

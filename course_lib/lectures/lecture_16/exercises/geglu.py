@@ -1,0 +1,113 @@
+"""Exercise 16.2: GeGLU, and how wide it may be. B texts, T tokens, H hidden, F inner width."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
+from course_lib.teaching.exercises.outputs import Number, Numbers
+
+
+def geglu(x: Tensor, expand: Tensor, contract: Tensor, plain_width: int) -> tuple[Tensor, int]:
+    """The gated feed-forward part (B, T, H), and the inner width that costs what a plain one does.
+
+    x (B, T, H), expand (2F, H), contract (H, F); plain_width: F of a part without a gate."""
+    wide, gate = (x @ expand.T).chunk(2, dim=-1)  # twice (B, T, F)
+    output = (F.gelu(wide) * gate) @ contract.T
+    return output, 2 * plain_width // 3  # 3·H·F weights for 2·H·F
+
+
+# ---------------------------------------------------------------- cases
+
+
+def case(draw: Draw, batch: int, tokens: int, hidden: int, inner: int) -> Case:
+    weights = draw.normal(2 * inner, hidden), draw.normal(hidden, inner)
+    return draw.normal(batch, tokens, hidden), *weights, 3 * draw.integer(5, 900)
+
+
+def by_hand(draw: Draw) -> list[Case]:
+    x, expand, contract = ([[[2]]], [[1], [3]], [[0.5]])
+    given = tuple(torch.tensor(y, dtype=torch.float64) for y in (x, expand, contract))
+    return [(*given, 3_072), case(draw, 1, 1, 2, 3)]
+
+
+def wide_ones(draw: Draw) -> list[Case]:
+    """Widths that leave a remainder of one, and of two."""
+    return [(*case(draw, 1, 2, 3, 4)[:3], 3 * draw.integer(20, 900) + rest) for rest in (1, 2, 0)]
+
+
+HALVES, OUTPUT = "(x @ expand.T).chunk(2, dim=-1)", "(F.gelu(wide) * gate) @ contract.T"
+WIDTH = "2 * plain_width // 3"
+
+GEGLU = Exercise(
+    **written("16.2"),
+    solution=geglu,
+    returns=(Numbers("output", shape="B T H"), Number("inner width", kind="int")),
+    see="course_lib.family.modernbert.GatedFeedForward",
+    when_raised=(
+        (r"mat1 and mat2|size mismatch|shapes cannot be multiplied", "A dense layer's weight has a "
+         "row for each *output*: x @ expand.T gives (B, T, 2F). Cut that in two, multiply, and "
+         "(B, T, F) @ contract.T is (B, T, H)."),
+        (r"must match the size|size of tensor", "x @ expand.T is (B, T, 2F). Its two halves, "
+         ".chunk(2, dim=-1), are both (B, T, F)."),
+    ),
+    stages=(
+        Stage("one number, on paper", by_hand, only=("output",)),
+        Stage("one text", each(case, (1, 3, 2, 4), (1, 2, 4, 3)), only=("output",)),
+        Stage("a batch", each(case, (2, 3, 4, 5), (3, 2, 3, 2)), only=("output",)),
+        Stage("widths that 3 divides", each(case, (1, 1, 2, 2), (1, 2, 2, 3), (1, 1, 3, 2))),
+        Stage("other widths", wide_ones),
+    ),
+    mistakes=(
+        Edit(OUTPUT, "(wide * F.gelu(gate)) @ contract.T", "GELU is on the *second* half. In "
+             "ModernBERT the first half goes through it; the second is the gate as it is."),
+        Edit(OUTPUT, "F.gelu(wide * gate) @ contract.T", "GELU comes after the product. It is on "
+             "the first half alone; then the gate multiplies."),
+        Edit(OUTPUT, "(F.gelu(wide) * F.gelu(gate)) @ contract.T", "Both halves go through GELU. "
+             "The gate stays as it is."),
+        Edit(OUTPUT, "(F.gelu(wide) + gate) @ contract.T", "The two halves are added. They are "
+             "multiplied, number by number."),
+        Edit(OUTPUT, "(wide * gate) @ contract.T", "There is no GELU: two halves multiplied are "
+             "*bilinear*. The first goes through GELU."),
+        Edit(OUTPUT, "(wide.sigmoid() * gate) @ contract.T", "A sigmoid stands where GELU belongs: "
+             "that is GLU, the oldest of this family."),
+        Edit(OUTPUT, "(wide * gate.sigmoid()) @ contract.T", "Your gate goes through a sigmoid, "
+             "and no GELU is there: that is GLU, the oldest of this family."),
+        Edit(OUTPUT, "(F.silu(wide) * gate) @ contract.T", "SiLU stands where GELU belongs: that "
+             "is SwiGLU, which LLaMA has."),
+        Edit(OUTPUT, "(F.relu(wide) * gate) @ contract.T", "ReLU stands where GELU belongs: that "
+             "is ReGLU."),
+        Edit(OUTPUT, '(F.gelu(wide, approximate="tanh") * gate) @ contract.T', "This is the tanh "
+             "approximation of GELU. ModernBERT has the exact one, F.gelu's default."),
+        Edit(OUTPUT, "F.gelu(wide) @ contract.T", "The gate is left out. This is BERT's "
+             "feed-forward part, with the first half alone."),
+        Edit(OUTPUT, "gate @ contract.T", "Only the gate is there. GELU of the first half "
+             "multiplies it."),
+        Edit(OUTPUT, "x + (F.gelu(wide) * gate) @ contract.T", "You add x, the residual "
+             "connection. That is done outside the feed-forward part."),
+        Edit(HALVES, "((x @ expand.T)[..., ::2], (x @ expand.T)[..., 1::2])", "Even and odd "
+             "numbers are taken apart. The halves are the first F and the last F."),
+        Edit(WIDTH, "plain_width", "Your width is as it was. The gate brings a third matrix, so "
+             "the part would be half as large again."),
+        Edit(WIDTH, "plain_width // 2", "You halve the width. That keeps the first layer's size "
+             "(2F for F), but the second becomes half as large: count all three matrices, 3·H·F."),
+        Edit(WIDTH, "3 * plain_width // 2", "Turned upside down: with 3/2 of the width it would be "
+             "more than twice as large."),
+        Edit(WIDTH, "plain_width // 3", "A third of the width: that is half as large. 3·H·F is to "
+             "equal 2·H·plain_width."),
+        Edit(WIDTH, "4 * plain_width // 3", "This is 2F, the number of rows of `expand`. Asked is "
+             "F, the width after the gate."),
+        Edit(WIDTH, "-(-2 * plain_width // 3)", "You round up. Then the part is a little larger "
+             "than the plain one; it may be no larger."),
+        Edit(WIDTH, "round(2 * plain_width / 3)", "You round to the nearest. Where that is up, the "
+             "part is a little larger than the plain one; it may be no larger."),
+        Edit(WIDTH, "2 * (plain_width // 3)", "You round before you double, and lose a unit where "
+             "one more would still be no larger. Multiply first: 2 * plain_width // 3."),
+        Edit(WIDTH, "contract.shape[1]", "This is the F of the matrices given. Asked is how wide a "
+             "gated part may be beside a plain one of `plain_width`."),
+        Edit(WIDTH, "2 * plain_width * x.shape[-1] // 3", "The hidden size is still in it. It "
+             "stands on both sides of 3·H·F = 2·H·plain_width, and cancels."),
+    ),
+)  # fmt: skip

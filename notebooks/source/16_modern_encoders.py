@@ -31,12 +31,12 @@ from pathlib import Path
 import torch
 
 from course_lib import (
-    MicroWorld, claims_table, compare, count_parameters, modernbert, modernbert_for_masked_lm, quiz, show,
+    MicroWorld, check, claims_table, compare, count_parameters, modernbert, modernbert_for_masked_lm, quiz, show,
 )  # fmt: skip
 from course_lib.lectures.lecture_16 import gradients, ladder, step_times
 from course_lib.lectures.lecture_16.views import (
     then_and_now_drawing, cost_chart, ladder_curves, ladder_chart, ladder_table, longer_chart, norms_chart, packing_drawing,
-    rotation_view, window_view,
+    real_text_curves, rotation_view, window_view,
 )  # fmt: skip
 from course_lib.teaching import curves_chart
 from course_lib.teaching.numbers import number
@@ -123,8 +123,41 @@ packing_drawing()
 #
 # ## Try it
 #
-# <!-- exercise 16.1 -->
+# Six pieces to build, three of them before the page shows them. A wrong answer gets the name of its mistake; `hint("16.1")` helps a step at a time, `reveal("16.1")` shows a solution. No later cell needs your answers.
 #
+# {{exercise:16.1}}
+
+
+# %%
+def my_rotary(query, key, base):
+    return ...
+
+
+check("16.1", my_rotary)
+
+# %% [markdown]
+# {{exercise:16.2}}
+
+
+# %%
+def my_geglu(x, expand, contract, plain_width):
+    return ...
+
+
+check("16.2", my_geglu)
+
+# %% [markdown]
+# {{exercise:16.3}}
+
+
+# %%
+def my_window(mask, window):
+    return ...
+
+
+check("16.3", my_window)
+
+# %% [markdown]
 # ## The code
 #
 # Every change is a setting of one class, and with all of them off it is BERT. A ladder is then a dictionary:
@@ -319,6 +352,18 @@ ladder_curves()
 #
 # Where a step is not settled, or goes the other way than in the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Norms before are made for depth, local layers for length. The next two experiments give them a chance.
 #
+# ### Text that people wrote
+#
+# Stories are made by rules. So the two ends of the ladder and two rungs between, once more: {{number:real_words}} million words of documentation in the course's word pieces, four layers of 256, as many FLOPs as BERT needs for {{number:real_steps}} steps. Texts of 32 tokens, so that the plateau ends within minutes. {{number:real_seeds}}.
+
+# %%
+real_text_curves()
+
+# %% [markdown]
+# *Held-out word pieces found, over the training. Always the commonest: 6%.*
+#
+# BERT {{number:real_bert}}, norms before {{number:real_prenorm}}, with RoPE {{number:real_rope}}, the top **{{number:real_modern}}**. Real text has what a table of positions learns slowly, and here the whole ladder pays. But mind a try before this one: with 36 steps of warm-up BERT never left the plateau. These runs warm up for a quarter of their steps, which norms before could do without.
+#
 # ### Deep: who learns at all?
 
 # %%
@@ -432,14 +477,14 @@ pretrain.main([str(work / "own.toml"), "--out", str(work / "run")])
 # What comes out is a folder that transformers reads:
 
 # %%
-from transformers import AutoModelForMaskedLM, BertTokenizerFast
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 own = AutoModelForMaskedLM.from_pretrained(work / "run" / "model").eval()
-tokenizer = BertTokenizerFast.from_pretrained(work / "run" / "model")
+tokenizer = AutoTokenizer.from_pretrained(work / "run" / "model")
 print(type(own).__name__, "·", own.config.layer_types)
 given = tokenizer("the storm flooded the [MASK] .", return_tensors="pt")
 with torch.no_grad():
-    logits = own(input_ids=given["input_ids"], attention_mask=given["attention_mask"]).logits
+    logits = own(**given).logits
 best = logits[given["input_ids"] == tokenizer.mask_token_id][0].topk(5).indices
 print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
 
@@ -467,16 +512,39 @@ claims_table("16")
 # %% [markdown]
 # ## More exercises
 #
-# <!-- exercise 16.2 -->
-#
-# <!-- exercise 16.3 -->
-#
-# <!-- exercise 16.4 -->
-#
-# <!-- exercise 16.5 -->
-#
-# <!-- exercise 16.6 -->
-#
+# {{exercise:16.4}}
+
+
+# %%
+def my_unpadded(x, mask, layer):
+    return ...
+
+
+check("16.4", my_unpadded)
+
+# %% [markdown]
+# {{exercise:16.5}}
+
+
+# %%
+def my_cost(tokens, hidden, layers, every, window):
+    return ...
+
+
+check("16.5", my_cost)
+
+# %% [markdown]
+# {{exercise:16.6}}
+
+
+# %%
+def my_parameters(vocab, hidden, layers, inner):
+    return ...
+
+
+check("16.6", my_parameters)
+
+# %% [markdown]
 # To go on: add a rung of your own to `ladder.CHANGES` (a window of 8? the old order of norms at the top?) and run it.
 
 # %% [markdown]

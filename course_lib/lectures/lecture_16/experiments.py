@@ -6,7 +6,7 @@ from functools import partial
 
 from course_lib.teaching import results
 
-from . import ladder
+from . import ladder, real_text
 
 summary = partial(results.summary, measures=("accuracy",))
-RESULTS = {**ladder.RESULTS}
+RESULTS = {**ladder.RESULTS, **real_text.RESULTS}

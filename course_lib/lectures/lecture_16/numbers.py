@@ -18,7 +18,10 @@ from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 from course_lib.train.flops import forward_flops
 
+from . import real_text
 from .ladder import HELDOUT, LAST, LENGTH, RUNGS, STORIES
+from .views.real_text import FILE as REAL
+from .views.real_text import real_runs
 from .views.results import NORMS_FILE, TIMES, half_way, reached, runs_of, seconds
 
 KEYS = {  # rung -> as sentences' numbers call it
@@ -46,6 +49,11 @@ def placed(name: str, what: str, at: int) -> str:
 def normed(name: str) -> str:
     """What twelve layers reached without warm-up, in percent with a decimal."""
     return percent(outcome(stored(NORMS_FILE), "accuracy")[name], 1)
+
+
+def read_well(name: str) -> str:
+    """Held-out masked pieces of the documentation that a rung finds, in percent with a decimal."""
+    return percent([run["accuracy"] for run in real_runs(name)], 1)
 
 
 def timed(one: str, other: str, tokens: int) -> str:
@@ -113,6 +121,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "warm_low": partial(normed, "post-norm, 0.0005, warm-up"),
     "warm_high": partial(normed, "post-norm, 0.002, warm-up"),
     "pre_high": partial(normed, "pre-norm, 0.002"),
+    **{f"real_{KEYS[name]}": partial(read_well, name) for name in real_text.CLIMBED},
+    "real_seeds": lambda: {1: "One seed", 2: "Two seeds", 3: "Three seeds"}[len(real_runs(LAST))],
+    "real_words": lambda: f"{stored(REAL)['read']['words'] / 1e6:.1f}",
+    "real_steps": lambda: f"{real_text.Recipe().steps:,}",
     "machine": lambda: where_measured(stored(TIMES)["machine"]),
     "time_short": partial(timed, "ModernBERT", "BERT", 128),
     "time_long": partial(timed, "BERT", "ModernBERT", 2_048),

@@ -2,6 +2,7 @@
 
 from .blocks import then_and_now_drawing
 from .packing import packing_drawing
+from .real_text import real_text_curves
 from .results import (
     cost_chart,
     ladder_chart,
@@ -21,6 +22,7 @@ __all__ = [
     "longer_chart",
     "norms_chart",
     "packing_drawing",
+    "real_text_curves",
     "rotation_picture",
     "rotation_view",
     "then_and_now_drawing",

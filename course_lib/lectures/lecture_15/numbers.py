@@ -85,12 +85,17 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "vit_parameters": lambda: stored(PICTURES)["runs"]["ViT, all"][0]["parameters"],
     "cnn_parameters": lambda: stored(PICTURES)["runs"]["CNN, all"][0]["parameters"],
     "vit_shifted": partial(right, PICTURES, "ViT shifted, all"),
+    "vit_shifted_rule": partial(compared, PICTURES, "ViT shifted, all", "ViT, all"),
+    "cnn_shifted_rule": partial(compared, PICTURES, "CNN shifted, all", "CNN, all"),
+    "vit_shifted_200_rule": partial(compared, PICTURES, "ViT shifted, 200", "ViT, 200"),
+    "cnn_shifted_200_rule": partial(compared, PICTURES, "CNN shifted, 200", "CNN, 200"),
     "vit_shifted_train": partial(right, PICTURES, "ViT shifted, all", "train_accuracy"),
     # masked patches
     "random_50": partial(right, MASKED, "random, 50"),
     "equal_50": partial(right, MASKED, "equal FLOPs, 50"),
     "masked_50": partial(right, MASKED, "masked patches, 50"),
     "masked_rule": partial(compared, MASKED, "masked patches, 50", "random, 50"),
+    "masked_equal_rule": partial(compared, MASKED, "masked patches, 50", "equal FLOPs, 50"),
     "masked_200": partial(right, MASKED, "masked patches, 200"),
     "random_200": partial(right, MASKED, "random, 200"),
     "equal_200": partial(right, MASKED, "equal FLOPs, 200"),
@@ -107,6 +112,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     # larger pictures
     "at_once": partial(right, LARGER, "bicubic", "at_once"),
     "at_once_bilinear": partial(right, LARGER, "bilinear", "at_once"),
+    "resize_rule": lambda: in_points(
+        reached(LARGER, "bicubic", "at_once"), reached(LARGER, "bilinear", "at_once")
+    ),
     **{
         f"larger_{said}": partial(right, LARGER, recipe)
         for said, recipe in (

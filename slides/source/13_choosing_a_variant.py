@@ -109,7 +109,7 @@ def steps() -> Any:
 
 
 def benchmark() -> str:
-    return large(views.benchmark_picture(shown="the family").html, 1.38)
+    return large(views.benchmark_picture(shown="the family").html, 1.28)
 
 
 def ahead() -> str:
@@ -125,7 +125,7 @@ def sizes() -> Any:
 
 
 def sentiment() -> str:
-    return large(views.sentiment_table().inner, 1.47)
+    return large(views.sentiment_table().inner, 1.38)
 
 
 # ---------------------------------------------------------------- time, interfaces

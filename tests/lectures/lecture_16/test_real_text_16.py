@@ -1,0 +1,40 @@
+"""The ladder's ends on documentation: one change a rung, equal FLOPs, and the file of today's
+recipes."""
+
+from __future__ import annotations
+
+import pytest
+from results_parts import check_made_with
+
+from course_lib import MicroWorld
+from course_lib.lectures.lecture_16 import ladder
+from course_lib.lectures.lecture_16 import real_text as room
+from course_lib.teaching.results import read_result
+from course_lib.train.pretrain import ENCODERS
+
+NAME = "16_real_text"
+
+
+def test_a_recipe_is_a_rung_of_the_ladder_in_another_shape() -> None:
+    for name, recipe in room.RECIPES.items():
+        asked = room.recipe_of(recipe, seed=1)
+        rung = ladder.RUNGS[name]
+        assert asked.objective.rate == rung.rate and asked.training.seed == 1
+        own = {k: v for k, v in dict(rung.changes).items() if k != "intermediate_size"}
+        assert own.items() <= dict(asked.model.settings).items()
+        wide = room.WIDE if own.get("gated") else 1_024
+        assert asked.model.settings["intermediate_size"] == wide
+        ENCODERS["modernbert"][0](**asked.model.settings)  # a configuration that exists
+
+
+def test_it_was_made_with_these_recipes() -> None:
+    check_made_with(NAME, room.RECIPES, MicroWorld.load(), room.SEEDS)
+
+
+def test_flops_are_equal_and_all_left_the_plateau() -> None:
+    runs = read_result(NAME)["runs"]
+    whole = room.Recipe().steps * runs["BERT"][0]["flops_a_step"]
+    for of in runs.values():
+        for run in of:
+            assert run["steps"] * run["flops_a_step"] == pytest.approx(whole, rel=2e-3)
+            assert run["accuracy"] == run["curve"]["accuracy"][-1] > 3 * 0.06

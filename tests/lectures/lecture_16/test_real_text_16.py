@@ -4,9 +4,8 @@ recipes."""
 from __future__ import annotations
 
 import pytest
-from results_parts import check_made_with
+from results_parts import as_saved
 
-from course_lib import MicroWorld
 from course_lib.lectures.lecture_16 import ladder
 from course_lib.lectures.lecture_16 import real_text as room
 from course_lib.teaching.results import read_result
@@ -28,7 +27,11 @@ def test_a_recipe_is_a_rung_of_the_ladder_in_another_shape() -> None:
 
 
 def test_it_was_made_with_these_recipes() -> None:
-    check_made_with(NAME, room.RECIPES, MicroWorld.load(), room.SEEDS)
+    found = read_result(NAME)
+    assert found["recipes"] == as_saved(room.RECIPES) and [*found["runs"]] == [*room.RECIPES]
+    assert found["precision"] == "bfloat16"  # as the course's checkpoints
+    for runs in found["runs"].values():
+        assert [run["seed"] for run in runs] == [*room.SEEDS]
 
 
 def test_flops_are_equal_and_all_left_the_plateau() -> None:

@@ -22,7 +22,7 @@ def costs_table() -> Html:
     rows = [
         (
             name,
-            f"{1e3 / row['one']['texts_per_second']:.1f}",
+            f"{1e3 / row['one']['texts_per_second']:.2f}",
             f"{row['batch']['texts_per_second']:,.0f}",
             f"{row['learning_bytes'] / 1e6:.1f}",
             f"{row['weight_bytes'] / 1e6:.1f}",

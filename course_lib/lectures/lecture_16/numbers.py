@@ -91,6 +91,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "half_right_prenorm": lambda: percent(half_way("pre-norm")),
     "half_right_rope": lambda: percent(half_way("RoPE")),
     "whole": partial(gained, LAST, "BERT"),
+    "alone_rope": partial(gained, "BERT + RoPE", "BERT"),
+    "alone_geglu": partial(gained, "BERT + GeGLU", "BERT"),
     "seeds": lambda: len(runs_of("BERT")),
     "stories": lambda: STORIES,
     "heldout": lambda: HELDOUT,

@@ -306,6 +306,7 @@ ladder_table()
 # - The whole ladder: {{number:right_bert}} for BERT, **{{number:right_modern}}** at the top, {{number:whole}}.
 # - Segments and biases out: {{number:step_plain}}. Norms before: {{number:step_prenorm}}, at four layers.
 # - **RoPE**: {{number:step_rope}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
+# - **Order matters.** BERT with RoPE alone has {{number:right_alone}}, more than the rung with RoPE, whose norms stand before. So "what RoPE is worth" has no one answer; it has one for each model that it is put into.
 # - GeGLU: {{number:step_geglu}}; as BERT's only change {{number:alone_geglu}}.
 # - Local layers: {{number:step_local}}. A story is hardly longer than the window, so this says little about long texts.
 # - 30% masked: {{number:step_modern}}, in {{number:modern_steps}} steps, as each costs more.

@@ -92,6 +92,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "half_right_rope": lambda: percent(half_way("RoPE")),
     "whole": partial(gained, LAST, "BERT"),
     "alone_rope": partial(gained, "BERT + RoPE", "BERT"),
+    "right_alone": partial(right, "BERT + RoPE"),
     "alone_geglu": partial(gained, "BERT + GeGLU", "BERT"),
     "seeds": lambda: len(runs_of("BERT")),
     "stories": lambda: STORIES,

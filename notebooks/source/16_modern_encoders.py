@@ -26,6 +26,7 @@
 
 # %%
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
 import torch
@@ -333,12 +334,13 @@ ladder_chart()
 ladder_table()
 
 # %% [markdown]
-# *FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the seeds' standard deviation. Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps.*
+# *FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the seeds' standard deviation. Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps. The last two rows have one change alone, and stand beside BERT.*
 #
 # - The whole ladder: {{number:right_bert}} for BERT, **{{number:right_modern}}** at the top, {{number:whole}}.
 # - Segments and biases out: {{number:step_plain}}. Norms before: {{number:step_prenorm}}, at four layers.
-# - **RoPE**: {{number:step_rope}} at the end. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
-# - GeGLU: {{number:step_geglu}}.
+# - **RoPE**: {{number:step_rope}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
+# - **Order matters.** BERT with RoPE alone has {{number:right_alone}}, more than the rung with RoPE, whose norms stand before. So "what RoPE is worth" has no one answer; it has one for each model that it is put into.
+# - GeGLU: {{number:step_geglu}}; as BERT's only change {{number:alone_geglu}}.
 # - Local layers: {{number:step_local}}. A story is hardly longer than the window, so this says little about long texts.
 # - 30% masked: {{number:step_modern}}, in {{number:modern_steps}} steps, as each costs more.
 
@@ -424,7 +426,7 @@ for tokens in (128, 512, 1_024):
 answers = {
     "the score": "no: only the distance counts",
     "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
-    "brings most": "early on RoPE; at the end three seeds do not say",
+    "brings most": f"RoPE, half-way and as BERT's only change ({number('16', 'alone_rope')} points)",
 }
 print(f"{'':18}{'you said':>14}   answer")
 for name, value in answers.items():
@@ -445,19 +447,19 @@ work = Path(tempfile.mkdtemp())
 for n, story in enumerate(world.stories(400)):
     (work / "texts" / f"{n:03}.txt").write_text("\n\n".join(story.sentences), encoding="utf-8")
 
-recipe = f"""
+recipe = """
 name = "own"
 
 [model]
 family = "modernbert"
 size = "base"
-settings = {{ num_layers = 3, hidden_size = 64, num_heads = 2, intermediate_size = 96, window = 16 }}
+settings = { num_layers = 3, hidden_size = 64, num_heads = 2, intermediate_size = 96, window = 16 }
 
 [objective]
 rate = 0.3
 
 [text]
-source = "{(work / 'texts').as_posix()}"
+source = "texts"
 vocabulary = 600
 length = 64
 
@@ -471,7 +473,8 @@ learning_rate = 5e-3
 # %%
 from course_lib.train import pretrain
 
-pretrain.main([str(work / "own.toml"), "--out", str(work / "run")])
+with chdir(work):
+    pretrain.main(["own.toml", "--out", "run"])
 
 # %% [markdown]
 # What comes out is a folder that transformers reads:

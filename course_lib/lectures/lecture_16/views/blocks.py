@@ -6,7 +6,7 @@ from course_lib.teaching.page import Html
 from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE
 from course_lib.teaching.svg import arrow, drawing, rect, words
 
-WIDE, HIGH, BOX, TALL = 900, 560, 300, 40
+WIDE, HIGH, BOX, TALL = 900, 544, 300, 40
 PALE, WARM, CALM = "#e3f0f8", "#fdf1d6", "#dff3ec"
 SAID = (
     "Read from below. BERT: token, position and segment embeddings, then in each block attention, "
@@ -47,7 +47,7 @@ def blocks_parts() -> list[str]:
 
 
 def _tower(name: str, middle: float, tower: tuple) -> list[str]:  # type: ignore[type-arg]
-    parts, step = [], 60
+    parts, step = [], 58
     level = [HIGH - 80 - step * n for n in range(len(tower))]
     for n, (said, (fill, ink)) in enumerate(tower):
         wide = 44 if said == "+" else BOX

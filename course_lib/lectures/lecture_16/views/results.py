@@ -12,9 +12,9 @@ from course_lib.teaching.page import Html, card, table_row
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 
-from ..ladder import FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
+from ..ladder import CONTROLS, FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
 
-LADDER, NORMS_FILE, TIMES = "16_ladder", "16_norms", "16_times"
+LADDER, ALONE, NORMS_FILE, TIMES = "16_ladder", "16_controls", "16_norms", "16_times"
 HEAD = (
     "rung", "FLOPs a step", "ms a step", "right", "beside the one before", "half-way", "equal time"
 )  # fmt: skip
@@ -22,8 +22,8 @@ Run = Mapping[str, Any]
 
 
 def runs_of(name: str) -> list[Run]:
-    """A rung's stored runs, one a seed."""
-    found: list[Run] = stored(LADDER)["runs"][name]
+    """A rung's or a control's stored runs, one a seed."""
+    found: list[Run] = stored(LADDER if name in RUNGS else ALONE)["runs"][name]
     return found
 
 
@@ -91,8 +91,8 @@ def ladder_curves() -> Any:
 
 
 def ladder_rows() -> list[tuple[str, ...]]:
-    """A row a rung: what it takes, what it reaches, and that beside the one before."""
-    before = dict(zip(list(RUNGS)[1:], RUNGS, strict=False))
+    """A row a rung, then the controls: what it takes, what it reaches, and beside which other."""
+    before = dict(zip(list(RUNGS)[1:], RUNGS, strict=False)) | dict.fromkeys(CONTROLS, "BERT")
     flops = runs_of("BERT")[0]["flops_a_step"]
     return [
         (
@@ -101,7 +101,7 @@ def ladder_rows() -> list[tuple[str, ...]]:
             in_points(reached(name), reached(before[name])) if name in before else "",
             f"{fmean(half_way(name)):.1%}", f"{fmean(at_equal_time(name)):.1%}",
         )
-        for name in RUNGS
+        for name in (*RUNGS, *CONTROLS)
     ]  # fmt: skip
 
 

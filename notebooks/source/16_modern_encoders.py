@@ -468,7 +468,7 @@ steps = 60
 batch_size = 16
 learning_rate = 5e-3
 """
-(work / "own.toml").write_text(recipe);
+_ = (work / "own.toml").write_text(recipe)
 
 # %%
 from course_lib.train import pretrain

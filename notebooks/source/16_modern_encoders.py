@@ -317,7 +317,7 @@ ladder_curves()
 # %% [markdown]
 # *Accuracy over the training, whose length is 1; bands: all seeds. The first steps find the commonest words alone; all lines leave that plateau well before their end.*
 #
-# What RoPE brings is *when*: who stands next to whom need not be learned from a table first. Stop the training earlier, and RoPE looks like everything; train for longer, and the lines come together. A comparison after a fixed budget always says both.
+# What RoPE brings is *when*: who stands next to whom need not be learned from a table first. Stop the training earlier, and RoPE looks like everything; by the end the lines have come closer. A comparison after one budget says how soon and how far in a single number.
 #
 # Where a step is not settled, or goes the other way than in the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Norms before are made for depth, local layers for length. The next two experiments give them a chance.
 #
@@ -332,7 +332,7 @@ norms_chart()
 # - At the higher rate: post-norm {{number:post_high}}, with warm-up {{number:warm_high}}; pre-norm without any **{{number:pre_high}}**.
 # - At the lower: {{number:post_low}}, with warm-up **{{number:warm_low}}**; pre-norm {{number:pre_low}}.
 #
-# The lowest figure is one token said everywhere. Post-norm leaves it only with a low rate *and* a warm-up; pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the ladder, four layers deep and with warm-up, norms before were no gain.)
+# The lowest figure is one token said everywhere. Post-norm leaves it only with a low rate *and* a warm-up, and then in two seeds of three; pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the ladder, four layers deep and with warm-up, norms before were no gain.)
 #
 # ### Further back, and longer
 #

@@ -381,7 +381,7 @@ for tokens in (128, 512, 1_024):
 answers = {
     "the score": "no: only the distance counts",
     "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
-    "brings most": f"RoPE, half-way and as BERT's only change ({number('16', 'alone_rope')} points)",
+    "brings most": f"RoPE, half-way and as BERT's only change ({number('16', 'alone_rope')})",
 }
 print(f"{'':18}{'you said':>14}   answer")
 for name, value in answers.items():
@@ -423,7 +423,7 @@ steps = 60
 batch_size = 16
 learning_rate = 5e-3
 """
-(work / "own.toml").write_text(recipe);
+size = (work / "own.toml").write_text(recipe)
 
 # %%
 from course_lib.train import pretrain
@@ -450,7 +450,7 @@ print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
 # Sixty steps are enough for full stops and the commonest words. What more takes:
 #
 # - *A laptop and an evening.* The course's own checkpoint (four layers of 256, {{number:own_words}} million words) read {{number:own_rate}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
-# - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Your own pre-training").
+# - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Pre-train your own").
 # - *The real thing.* A token costs ModernBERT-base {{number:base_times}} times as many FLOPs. Its two trillion tokens would take these two cores some {{number:base_years}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
 #
 # ## Since then

@@ -350,7 +350,7 @@ ladder_curves()
 # %% [markdown]
 # *Accuracy over the training, whose length is 1; bands: all seeds. The first steps find the commonest words alone; all lines leave that plateau well before their end.*
 #
-# What RoPE brings is *when*: who stands next to whom need not be learned from a table first. Stop the training earlier, and RoPE looks like everything; train for longer, and the lines come together. A comparison after a fixed budget always says both.
+# What RoPE brings is *when*: who stands next to whom need not be learned from a table first. Stop the training earlier, and RoPE looks like everything; by the end the lines have come closer. A comparison after one budget says how soon and how far in a single number.
 #
 # Where a step is not settled, or goes the other way than in the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Norms before are made for depth, local layers for length. The next two experiments give them a chance.
 #
@@ -377,7 +377,7 @@ norms_chart()
 # - At the higher rate: post-norm {{number:post_high}}, with warm-up {{number:warm_high}}; pre-norm without any **{{number:pre_high}}**.
 # - At the lower: {{number:post_low}}, with warm-up **{{number:warm_low}}**; pre-norm {{number:pre_low}}.
 #
-# The lowest figure is one token said everywhere. Post-norm leaves it only with a low rate *and* a warm-up; pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the ladder, four layers deep and with warm-up, norms before were no gain.)
+# The lowest figure is one token said everywhere. Post-norm leaves it only with a low rate *and* a warm-up, and then in two seeds of three; pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the ladder, four layers deep and with warm-up, norms before were no gain.)
 #
 # ### Further back, and longer
 #
@@ -426,7 +426,7 @@ for tokens in (128, 512, 1_024):
 answers = {
     "the score": "no: only the distance counts",
     "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
-    "brings most": f"RoPE, half-way and as BERT's only change ({number('16', 'alone_rope')} points)",
+    "brings most": f"RoPE, half-way and as BERT's only change ({number('16', 'alone_rope')})",
 }
 print(f"{'':18}{'you said':>14}   answer")
 for name, value in answers.items():
@@ -495,7 +495,7 @@ print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
 # Sixty steps are enough for full stops and the commonest words. What more takes:
 #
 # - *A laptop and an evening.* The course's own checkpoint (four layers of 256, {{number:own_words}} million words) read {{number:own_rate}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
-# - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Your own pre-training").
+# - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Pre-train your own").
 # - *The real thing.* A token costs ModernBERT-base {{number:base_times}} times as many FLOPs. Its two trillion tokens would take these two cores some {{number:base_years}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
 #
 # ## Since then

@@ -50,7 +50,7 @@ from course_lib.teaching.numbers import number
 # Three guesses before you go on.
 #
 # 1. With rotary positions a query stands at position 5 and a key at 9. Both move 100 positions to the right. Does their score change?
-# 2. A model was trained on texts of {{number:trained_length}} tokens. Now the same kind of story stands at positions 448 and after. How many of the masked words does it still find with learned positions, and how many with rotary ones?
+# 2. A model was trained on texts of {{number:trained_length}} tokens. Now a story has padding before it, so that it begins at position 448. How many of the masked words does it still find with learned positions, and how many with rotary ones?
 # 3. No biases, norms before, rotary positions, a gate, local layers, 30% masked: which one brings most, for equally many FLOPs?
 
 # %%
@@ -63,8 +63,8 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # |---|---|---|---|---|
 # | *stayed* | bidirectional encoder, masked words, norm on the embeddings, decoder tied to them | the same | | |
 # | positions | learned table of 512 | queries and keys turned (RoPE) | only distance counts; longer texts | Su et al. 2021 |
-# | norms | after each half of a block | before it, and one at the end | deep models train stably | Xiong et al. 2020 |
-# | feed-forward | GELU | GeGLU: a gate | more for as many weights | Shazeer 2020 |
+# | norms | after each half of a block (*post-norm*) | before it (*pre-norm*), and one at the end | deep models train stably | Xiong et al. 2020 |
+# | feed-forward | GELU | GeGLU: a gate | better for as many weights | Shazeer 2020 |
 # | attention | every layer sees all | one in three; the others 64 tokens on either side | long texts are cheaper | Beltagy et al. 2020 |
 # | padding | computed | removed | work for nothing | Portes et al. 2023 |
 # | biases | everywhere | in the decoder alone | simpler | Warner et al. 2024 |
@@ -74,7 +74,7 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # | text | 3.3 billion words | 2 trillion tokens, code too | | |
 # | longest text | 512 | 8,192 | | |
 #
-# ("From" names where the idea was worked out; ModernBERT's paper puts them together in its section 2.) None of them is new. That is the point: six years of small findings in one model.
+# ("From" names where the idea was worked out; ModernBERT's paper puts them together in its section 2.) Nearly all of them are older than ModernBERT. That is the point: six years of small findings in one model.
 
 # %%
 then_and_now_drawing()
@@ -98,9 +98,9 @@ then_and_now_drawing()
 #
 # ### A gate
 #
-# GELU makes the hidden numbers; in **GeGLU** a second dense layer makes as many again, and they are multiplied:
+# In BERT, GELU makes the hidden numbers. In **GeGLU** a second dense layer makes as many again, and they are multiplied:
 #
-# wide (2, −1), gate (0.5, 3): GELU gives (1.95, −0.16), times the gate **(0.98, −0.48)**.
+# The first layer gives "wide", here (2, −1), the second "gate", (0.5, 3). Of the first GELU makes (1.95, −0.16); times the gate: **(0.98, −0.48)**.
 #
 # Three matrices instead of two. For as many weights as BERT's F = 4H: 3·H·F = 8·H², so F = **8/3 · H**.
 #
@@ -120,7 +120,7 @@ then_and_now_drawing()
 packing_drawing()
 
 # %% [markdown]
-# *Four texts. Above, 24 positions are computed; below, 15. The **cumulative lengths** say where each text begins and ends: attention needs them, so that texts do not see each other. Dense layers and norms do not: they work on each token by itself.*
+# *Four texts. Above, 24 positions are computed; below, 15. The **cumulative lengths** say where each text begins and ends: attention needs them, so that texts do not see each other, and RoPE, so that each text's positions begin at 0. Dense layers and norms do not: they work on each token by itself.*
 #
 # ## Try it
 #
@@ -161,7 +161,7 @@ check("16.3", my_window)
 # %% [markdown]
 # ## The code
 #
-# Every change is a setting of one class, and with all of them off it is BERT. A ladder is then a dictionary:
+# Every change is a setting of one class, and with all of them off it is BERT. A **ladder** adds one *rung* after another, and each keeps those before it. So it is a dictionary:
 
 # %%
 from course_lib.family.modernbert import AS_BERT
@@ -171,7 +171,9 @@ for rung, changes in ladder.CHANGES.items():
     print(f"{rung:24}", changes)
 
 # %% [markdown]
-# The turn: each pair of features is a complex number, times e to the i·angle.
+# (341 is 8/3 · 128. The last rung is empty: it changes the masking, not the model. The first takes out two things at once.)
+#
+# The turn: each pair of features is a complex number, times e to the i·angle. To multiply by that is to turn by the angle.
 
 # %%
 from course_lib.kernels.rotary import rotary_reference
@@ -187,7 +189,7 @@ from course_lib.family.modernbert import GatedFeedForward, ModernAttention, mode
 show(GatedFeedForward.forward, modern_block, ModernAttention.__init__)
 
 # %% [markdown]
-# And the window, as a mask. Its fast twin computes blocks of the diagonal and never the rest.
+# And the window, as a mask. The models run a faster form of it, which computes blocks along the diagonal and never the rest.
 
 # %%
 from course_lib.kernels.sliding_window import sliding_window_attention_reference, window_mask
@@ -212,7 +214,7 @@ with torch.device("meta"):  # knows shapes only
 # %% [markdown]
 # The paper says 149 and 395 million.
 #
-# Without padding the numbers must be the same, at every real token:
+# Without padding the states must be the same, at every real token:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -256,7 +258,7 @@ window_view()
 #
 # ### Norms before, norms after
 #
-# At random initialisation, one batch, twelve layers: how large is the loss's gradient for each layer's last matrix?
+# At random initialisation, one seed, one batch, twelve layers: how large is the loss's gradient for each layer's last matrix?
 
 # %%
 norms = {way: [list(enumerate(gradients.gradient_norms(way), start=1))] for way in gradients.WAYS}
@@ -268,7 +270,7 @@ for layers in (3, 12, 24):
     print(f"{layers:3} layers, the last one's gradient:", *(f"{way} {norm:.2f}" for way, norm in last.items()))
 
 # %% [markdown]
-# Post-norm: as large in a deep model as in a shallow one. Pre-norm: the deeper, the smaller in the last layer, about as 1/√L (Xiong et al. 2020 derive both). A first step at full learning rate then goes too far in one and not in the other. That is why BERT needs its **warm-up**.
+# Post-norm: as large in a deep model as in a shallow one. Pre-norm: the deeper, the smaller in the last layer, about as 1/√L (Xiong et al. 2020 derive both). They explain **warm-up** by it: with gradients as large as post-norm's, first steps at the full learning rate go too far. One batch of an untrained model does not show that; "Deep: who learns at all?" below tries it.
 #
 # ### Twice as much masked
 
@@ -322,49 +324,49 @@ for attempt in (
 #
 # ### The ladder
 #
-# Four layers of 128, {{number:stories}} stories of the micro-world. Each rung keeps the changes of those before it. All get as many FLOPs as BERT needs for {{number:steps}} steps, and the same learning rate. Then {{number:heldout}} new stories, 15% of the words masked. {{number:seeds}} seeds.
+# Four layers, 128 wide, {{number:stories}} stories of the micro-world. Each rung keeps the changes of those before it. All get as many FLOPs as BERT needs for {{number:steps}} steps, and the same learning rate. Then {{number:heldout}} new stories, 15% of the words masked. {{number:seeds}} seeds.
 
 # %%
 ladder_chart()
 
 # %% [markdown]
-# *Read from above. A dot is a seed.*
+# *Held-out masked words found at the end of the training. Read from above. A dot is a seed.*
 
 # %%
 ladder_table()
 
 # %% [markdown]
-# *FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the seeds' standard deviation. Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps. The last two rows have one change alone, and stand beside BERT.*
+# *Right: held-out masked words found, mean of the seeds. FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the seeds' standard deviation. Such a one is called better or worse. Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps. The last two rows have one change alone, and stand beside BERT.*
 #
 # - The whole ladder: {{number:right_bert}} for BERT, **{{number:right_modern}}** at the top, {{number:whole}}.
-# - Segments and biases out: {{number:step_plain}}. Norms before: {{number:step_prenorm}}, at four layers.
+# - Segments and biases out: {{number:step_plain}}. Which of the two does it, one rung cannot say. Norms before: {{number:step_prenorm}}, at four layers.
 # - **RoPE**: {{number:step_rope}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
-# - **Order matters.** BERT with RoPE alone has {{number:right_alone}}, more than the rung with RoPE, whose norms stand before. So "what RoPE is worth" has no one answer; it has one for each model that it is put into.
+# - **What is there already matters.** RoPE adds more to BERT than to the rung below it, in every seed. Alone it brings BERT to {{number:right_alone}}, most of the way to the top. (Is that more than the rung with RoPE has? In two seeds of three.) So "what RoPE is worth" has no one answer; ask in which model.
 # - GeGLU: {{number:step_geglu}}; as BERT's only change {{number:alone_geglu}}.
-# - Local layers: {{number:step_local}}. A story is hardly longer than the window, so this says little about long texts.
+# - Local layers: {{number:step_local}}. A story has some fifty tokens and the window 32, so this says little about long texts.
 # - 30% masked: {{number:step_modern}}, in {{number:modern_steps}} steps, as each costs more.
 
 # %%
 ladder_curves()
 
 # %% [markdown]
-# *Accuracy over the training, whose length is 1; bands: all seeds. The first steps find the commonest words alone; all lines leave that plateau well before their end.*
+# *Held-out masked words found over the training, whose length is 1, for four of the rungs; bands: all seeds. The first steps find the commonest words alone; all lines leave that plateau well before their end.*
 #
-# What RoPE brings is *when*: who stands next to whom need not be learned from a table first. Stop the training earlier, and RoPE looks like everything; by the end the lines have come closer. A comparison after one budget says how soon and how far in a single number.
+# What RoPE brings on the ladder is above all *when*. A likely reason: who stands next to whom need not be learned from a table first. Stop half-way, and RoPE looks like everything; at the end the lines have come closer. What a longer training would say was not measured. A comparison after a fixed budget mixes two things: how well, and how soon.
 #
-# Where a step is not settled, or goes the other way than in the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Norms before are made for depth, local layers for length. The next two experiments give them a chance.
+# Where a step is not settled, or goes the other way than in the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Norms before are made for depth, local layers for length. "Deep" and "Further back, and longer" below give them a chance.
 #
 # ### Text that people wrote
 #
-# Stories are made by rules. So the two ends of the ladder and two rungs between, once more: {{number:real_words}} million words of documentation in the course's word pieces, four layers of 256, as many FLOPs as BERT needs for {{number:real_steps}} steps. Texts of 32 tokens, so that the plateau ends within minutes. {{number:real_seeds}}.
+# Stories are made by rules. So the two ends of the ladder and two rungs between, once more: {{number:real_words}} million words of documentation in the course's word pieces, four layers, 256 wide, as many FLOPs as BERT needs for {{number:real_steps}} steps. Texts of 32 tokens, so that the plateau ends within minutes. {{number:real_seeds}}.
 
 # %%
 real_text_curves()
 
 # %% [markdown]
-# *Held-out word pieces found, over the training. Always the commonest: 6%.*
+# *Held-out masked word pieces found, over the training; a line is one run. Who always says the commonest piece finds 6%.*
 #
-# BERT {{number:real_bert}}, norms before {{number:real_prenorm}}, with RoPE {{number:real_rope}}, the top **{{number:real_modern}}**. Real text has what a table of positions learns slowly, and here the whole ladder pays. But mind a try before this one: with 36 steps of warm-up BERT never left the plateau. These runs warm up for a quarter of their steps, which norms before could do without.
+# BERT {{number:real_bert}}, norms before {{number:real_prenorm}}, with RoPE {{number:real_rope}}, the top **{{number:real_modern}}**. Each is above the one before, norms before too, which cost points on the stories. But this is one seed, and a step is some two points: on the stories seeds of one rung differ by more. The distance from end to end is the surest of it. And mind a try before this one: with 36 steps of warm-up BERT never left the plateau. So these runs, all four, warm up for a quarter of their steps.
 #
 # ### Deep: who learns at all?
 
@@ -372,12 +374,12 @@ real_text_curves()
 norms_chart()
 
 # %% [markdown]
-# *Twelve layers of 64, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth.*
+# *Held-out masked words found; a dot is a seed. Twelve layers, 64 wide, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth.*
 #
 # - At the higher rate: post-norm {{number:post_high}}, with warm-up {{number:warm_high}}; pre-norm without any **{{number:pre_high}}**.
 # - At the lower: {{number:post_low}}, with warm-up **{{number:warm_low}}**; pre-norm {{number:pre_low}}.
 #
-# The lowest figure is one token said everywhere. Post-norm leaves it only with a low rate *and* a warm-up, and then in two seeds of three; pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the ladder, four layers deep and with warm-up, norms before were no gain.)
+# The lowest figure is one token said everywhere. Post-norm leaves it only with the low rate *and* a warm-up, and then in two seeds of three. Pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the ladder, four layers deep and with warm-up, norms before cost two points.)
 #
 # ### Further back, and longer
 #
@@ -387,7 +389,7 @@ norms_chart()
 longer_chart("further_back")
 
 # %% [markdown]
-# *Learned positions: rows that were never trained. RoPE: the rung with global layers only ("GeGLU"), and the next one, with local layers. With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; learned {{number:back_learned}}. That is the second guess.*
+# *Held-out masked words found, by how many paddings stand in front. Learned positions: the rung "pre-norm", whose rows above 64 were never trained. RoPE: the rung with global layers only ("GeGLU"), and the next one, with local layers. With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; learned {{number:back_learned}}. That is the second guess. (The gate is not the reason: BERT with GeGLU alone finds as little as BERT.)*
 #
 # Now texts that *are* longer: stories one after another.
 
@@ -395,11 +397,11 @@ longer_chart("further_back")
 longer_chart()
 
 # %% [markdown]
-# *At 256 tokens: learned {{number:mid_learned}}, RoPE {{number:mid_rope}}, with local layers {{number:mid_local}}. At 512: {{number:long_learned}}, {{number:long_rope}}, {{number:long_local}}.*
+# *Held-out masked words found, by length; 64 is what training saw. At 256 tokens: learned {{number:mid_learned}}, RoPE {{number:mid_rope}}, with local layers {{number:mid_local}}. At 512: {{number:long_learned}}, {{number:long_rope}}, {{number:long_local}}.*
 #
-# RoPE alone is no cure. Distances above 64 are new to it, and a softmax over 512 keys is spread more thinly than ever in training. The surprise is the **local layers**: they never see more than their window, however long the text is, so for them nothing is new. Only the global ones are lost.
+# RoPE alone is no cure. Likely reasons: distances above 64 are new to it, and a softmax over 512 keys is spread more thinly than ever in training. The surprise is the **local layers**, better in every seed. They never see more than their window, however long the text is: only the global layers meet something new.
 #
-# So a model that is to read long texts must be trained on some. ModernBERT was: first on 1,024 tokens, then on 8,192, with a larger base for the angles of its global layers (160,000 instead of 10,000), so that they turn more slowly.
+# Still they lose much. A model that is to read long texts should be trained on some. ModernBERT was: first on 1,024 tokens, then on 8,192, with a larger base for the angles of its global layers (160,000 instead of 10,000), so that they turn more slowly.
 #
 # ### What a text costs, by its length
 
@@ -410,11 +412,11 @@ cost_chart("flops")
 cost_chart()
 
 # %% [markdown]
-# *One shape for all: six layers of 256, about as many weights. Above FLOPs, below time on one thread.*
+# *One text, by its length. One shape for all: six layers, 256 wide, about as many weights. Above FLOPs, below time on one thread.*
 #
-# Short texts first: for 128 tokens ModernBERT takes {{number:time_short}} times as long as BERT. At 2,048 BERT takes {{number:time_long}} times as long as ModernBERT, a ModernBERT with all layers global {{number:time_global}} times, and DeBERTa, which adds two more products to every score, {{number:time_deberta}} times.
+# Short texts first: for 128 tokens ModernBERT takes {{number:time_short}} times as long as BERT. At 2,048 BERT takes {{number:time_long}} times as long as ModernBERT, a ModernBERT with all layers global {{number:time_global}} times, and DeBERTa (an encoder that adds two more products to every score) {{number:time_deberta}} times.
 #
-# On your machine, now:
+# On your machine, now. (Two rounds: where other programs run beside, they may say the opposite.)
 
 # %%
 encoders = {name: build().eval() for name, build in step_times.ENCODERS.items()}
@@ -426,7 +428,7 @@ for tokens in (128, 512, 1_024):
 answers = {
     "the score": "no: only the distance counts",
     "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
-    "brings most": f"RoPE, half-way and as BERT's only change ({number('16', 'alone_rope')})",
+    "brings most": f"half-way RoPE; at the end no rung stands out. Alone: RoPE {number('16', 'alone_rope')}, GeGLU {number('16', 'alone_geglu')}",
 }
 print(f"{'':18}{'you said':>14}   answer")
 for name, value in answers.items():
@@ -496,13 +498,13 @@ print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
 #
 # - *A laptop and an evening.* The course's own checkpoint (four layers of 256, {{number:own_words}} million words) read {{number:own_rate}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
 # - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Pre-train your own").
-# - *The real thing.* A token costs ModernBERT-base {{number:base_times}} times as many FLOPs. Its two trillion tokens would take these two cores some {{number:base_years}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
+# - *The real thing.* A token costs ModernBERT-base {{number:base_times}} times as many FLOPs as that checkpoint. Its two trillion tokens would take these two cores some {{number:base_years}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
 #
 # ## Since then
 #
-# - **NeoBERT** (Le Breton et al. 2025): 28 layers at BERT-base's width, RoPE, SwiGLU for GeGLU, RMSNorm before the halves, 20% masked, texts of up to 4,096 tokens.
+# - **NeoBERT** (Le Breton et al. 2025): 28 layers at BERT-base's width, RoPE, SwiGLU (a gate with another activation), RMSNorm (a norm that subtracts no mean) before the halves, 20% masked, texts of up to 4,096 tokens.
 # - **EuroBERT** (Boizard et al. 2025): a decoder's architecture (that of Llama) read in both directions, for 15 languages, up to 8,192 tokens.
-# - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own trade: encoders at classification and retrieval, decoders at writing. Training one on in the other's way does not catch up.
+# - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own trade: encoders at classification and retrieval, decoders at writing. To train one of them further in the other's way does not make up for it.
 # - **Decoders as embedders.** A decoder can be made to see both ways and to give vectors of texts (LLM2Vec, BehnamGhader et al. 2024). It is many times an encoder's size, and so is what each text costs.
 #
 # ## What they claim, what you measured

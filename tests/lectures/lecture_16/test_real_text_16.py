@@ -17,7 +17,7 @@ NAME = "16_real_text"
 def test_a_recipe_is_a_rung_of_the_ladder_in_another_shape() -> None:
     for name, recipe in room.RECIPES.items():
         asked = room.recipe_of(recipe, seed=1)
-        rung = ladder.RUNGS[name]
+        rung = ladder.RUNGS[recipe.rung]
         assert asked.objective.rate == rung.rate and asked.training.seed == 1
         own = {k: v for k, v in dict(rung.changes).items() if k != "intermediate_size"}
         assert own.items() <= dict(asked.model.settings).items()
@@ -34,10 +34,11 @@ def test_it_was_made_with_these_recipes() -> None:
         assert [run["seed"] for run in runs] == [*room.SEEDS]
 
 
-def test_flops_are_equal_and_all_left_the_plateau() -> None:
+def test_flops_are_equal_and_all_left_the_plateau_but_one() -> None:
     runs = read_result(NAME)["runs"]
     whole = room.Recipe().steps * runs["BERT"][0]["flops_a_step"]
-    for of in runs.values():
+    for name, of in runs.items():
         for run in of:
             assert run["steps"] * run["flops_a_step"] == pytest.approx(whole, rel=2e-3)
-            assert run["accuracy"] == run["curve"]["accuracy"][-1] > 3 * 0.06
+            assert run["accuracy"] == run["curve"]["accuracy"][-1]
+            assert (run["accuracy"] > 3 * 0.06) == (name != room.HURRIED)

@@ -60,8 +60,9 @@ def _longer() -> Settled:
         lost("RoPE", "longer", "512"),
     )
     said = (
-        f"448 positions further back: learned {in_every_seed(found[0])}, RoPE "
-        f"{in_every_seed(found[1])}; texts of 512 tokens: RoPE {in_every_seed(found[2])}"
+        f"448 positions further back: learned {in_every_seed(found[0])}, RoPE at most "
+        f"{100 * max(map(abs, found[1])):.1f} points; texts of 512 tokens: RoPE "
+        f"{in_every_seed(found[2])}"
     )
     return Settled(tuple(fmean(x) for x in found), said)
 

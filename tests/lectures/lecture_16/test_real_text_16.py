@@ -15,7 +15,7 @@ NAME = "16_real_text"
 
 
 def test_a_recipe_is_a_rung_of_the_ladder_in_another_shape() -> None:
-    for name, recipe in room.RECIPES.items():
+    for recipe in room.RECIPES.values():
         asked = room.recipe_of(recipe, seed=1)
         rung = ladder.RUNGS[recipe.rung]
         assert asked.objective.rate == rung.rate and asked.training.seed == 1

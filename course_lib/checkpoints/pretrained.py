@@ -14,7 +14,7 @@ from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.vit import VitEncoder, VitForClassification
 from course_lib.family.xlm import XlmForLanguageModel
-from course_lib.files import data_path, data_root, sha256_of
+from course_lib.files import data_path, sha256_of
 from course_lib.files import no_answer as _no_answer
 from course_lib.heads import (
     BertForClassification,
@@ -183,12 +183,13 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
 
 def _shipped(name: str) -> Path:
     """The folder of a checkpoint that comes with the course, each file as the manifest says."""
-    if not (data_root() / "checkpoints" / name).is_dir():
+    try:
+        folder = data_path("checkpoints", name)
+    except FileNotFoundError as missing:
         raise MissingCheckpoint(
             f"{name} was asked for; it is not in data/checkpoints yet. `python -m "
             f"course_lib.teaching.checkpoints {name}` makes it, in well over an hour on two cores."
-        )
-    folder = data_path("checkpoints", name)
+        ) from missing
     for file in folder.iterdir():
         data_path("checkpoints", name, file.name)
     return folder

@@ -37,7 +37,7 @@ from course_lib import (
 from course_lib.lectures.lecture_16 import gradients, ladder, step_times
 from course_lib.lectures.lecture_16.views import (
     then_and_now_drawing, cost_chart, ladder_curves, ladder_chart, ladder_table, longer_chart, norms_chart, packing_drawing,
-    real_text_curves, rotation_view, window_view,
+    real_text_curves, rotation_view, speed_table, window_view,
 )  # fmt: skip
 from course_lib.teaching import curves_chart
 from course_lib.teaching.numbers import number
@@ -415,6 +415,16 @@ cost_chart()
 # *One text, by its length. One shape for all: six layers, 256 wide, about as many weights. Above FLOPs, below time on one thread.*
 #
 # Short texts first: for 128 tokens ModernBERT takes {{number:time_short}} times as long as BERT. At 2,048 BERT takes {{number:time_long}} times as long as ModernBERT, a ModernBERT with all layers global {{number:time_global}} times, and DeBERTa (an encoder that adds two more products to every score) {{number:time_deberta}} times.
+#
+# Beside transformers' own class with the same weights, and texts of up to 8,192 tokens:
+
+# %%
+speed_table()
+
+# %% [markdown]
+# *Tokens a second, forward only, six layers of 256, window 128, bfloat16 ({{number:speed_machine}}; `python -m course_lib.bench --tables modern`). A batch holds 2,048 tokens, or one text. A dash: needs more than 2 GB.*
+#
+# transformers computes all scores and masks those outside the window; ours computes only blocks near the diagonal. For 128 tokens that is no gain ({{number:ahead_short}} times as fast as transformers' quicker way), for 8,192 it is {{number:ahead_long}} times.
 #
 # On your machine, now. (Two rounds: where other programs run beside, they may say the opposite.)
 

@@ -23,6 +23,7 @@ from .ladder import HELDOUT, LAST, LENGTH, RUNGS, STORIES
 from .views.real_text import FILE as REAL
 from .views.real_text import real_runs
 from .views.results import NORMS_FILE, TIMES, half_way, reached, runs_of, seconds
+from .views.speed import speed_measured_on, times_ahead
 
 KEYS = {  # rung -> as sentences' numbers call it
     "BERT": "bert", "no segments, no biases": "plain", "pre-norm": "prenorm", "RoPE": "rope",
@@ -128,6 +129,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "real_seeds": lambda: {1: "One seed", 2: "Two seeds", 3: "Three seeds"}[len(real_runs(LAST))],
     "real_words": lambda: f"{stored(REAL)['read']['words'] / 1e6:.1f}",
     "real_steps": lambda: f"{real_text.Recipe().steps:,}",
+    "ahead_short": lambda: f"{times_ahead(128):.2f}",
+    "ahead_long": lambda: f"{times_ahead(8_192):.1f}",
+    "speed_machine": speed_measured_on,
     "machine": lambda: where_measured(stored(TIMES)["machine"]),
     "time_short": partial(timed, "ModernBERT", "BERT", 128),
     "time_long": partial(timed, "BERT", "ModernBERT", 2_048),

@@ -12,6 +12,7 @@ from .results import (
     norms_chart,
 )
 from .rotation import rotation_picture, rotation_view
+from .speed import speed_table
 from .windows import window_picture, window_view
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "real_text_curves",
     "rotation_picture",
     "rotation_view",
+    "speed_table",
     "then_and_now_drawing",
     "window_picture",
     "window_view",

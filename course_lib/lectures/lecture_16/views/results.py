@@ -116,10 +116,11 @@ def ladder_table() -> Html:
         "half-way",
         "equal time",
     )
-    return _table(head, ladder_rows())
+    return sized_table(head, ladder_rows())
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Html:
+def sized_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Html:
+    """A table of numbers, its first column words."""
     sides = ("left", *["right"] * (len(head) - 1))
     body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
     html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'

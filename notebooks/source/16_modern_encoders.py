@@ -364,9 +364,9 @@ ladder_curves()
 real_text_curves()
 
 # %% [markdown]
-# *Held-out masked word pieces found, over the training; a line is one run. Who always says the commonest piece finds 6%.*
+# *Held-out masked word pieces found, over the training; a line is one run. Who always says the commonest piece finds 6%: the lowest line.*
 #
-# BERT {{number:real_bert}}, norms before {{number:real_prenorm}}, with RoPE {{number:real_rope}}, the top **{{number:real_modern}}**. Each is above the one before, norms before too, which cost points on the stories. But this is one seed, and a step is some two points: on the stories seeds of one rung differ by more. The distance from end to end is the surest of it. And mind a try before this one: with 36 steps of warm-up BERT never left the plateau. So these runs, all four, warm up for a quarter of their steps.
+# BERT {{number:real_bert}}, norms before {{number:real_prenorm}}, with RoPE {{number:real_rope}}, the top **{{number:real_modern}}**. Each is above the one before, norms before too, which cost points on the stories. But this is one seed, and a step is some two points: on the stories seeds of one rung differ by more. The distance from end to end is the surest of it. And mind the lowest line, our first try: with 36 steps of warm-up BERT never left the plateau. So the other four warm up for a quarter of their steps.
 #
 # ### Deep: who learns at all?
 

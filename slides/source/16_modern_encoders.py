@@ -9,7 +9,13 @@ from drawing import body_of, code, for_a_hall, svg, table
 
 from course_lib.family.modernbert import GatedFeedForward
 from course_lib.kernels.rotary import rotary_reference
-from course_lib.lectures.lecture_16.views import blocks, packing, results, windows
+from course_lib.lectures.lecture_16.views import (
+    blocks,
+    packing,
+    real_text_curves,
+    results,
+    windows,
+)
 
 SHOWN = ("distance", "longer", "biases")
 CHANGES = (
@@ -60,6 +66,10 @@ def ladder() -> Any:
 
 def ladder_rows() -> str:
     return table(results.HEAD, results.ladder_rows(), size=19)
+
+
+def real_text() -> Any:
+    return for_a_hall(real_text_curves(), 1140, 440, 330)
 
 
 def further_back() -> Any:

@@ -74,3 +74,9 @@ def test_the_manifest_lists_exactly_the_files_of_data_as_they_are(root):
     }
     del here[files.MANIFEST]
     assert files.read_manifest(data) == here, "run `python -m course_lib.files --write-manifest`"
+
+
+def test_every_results_file_is_described(root):
+    told = (root / "data" / "README.md").read_text(encoding="utf-8")
+    names = [path.name for path in (root / "data" / "results").glob("*.json")]
+    assert [name for name in sorted(names) if f"`{name}`" not in told] == []

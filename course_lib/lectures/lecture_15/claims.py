@@ -22,9 +22,7 @@ from course_lib.teaching.claims import (
     verdict,
 )
 
-POSITIONS, PICTURES, MASKED, LARGER = (
-    f"15_{name}" for name in ("positions", "pictures", "masked", "resolution")
-)
+from .views.results import LARGER, MASKED, PICTURES, POSITIONS
 
 
 def _shared() -> Settled:

@@ -17,11 +17,7 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.verdicts import in_points
 
 from . import picture_runs
-from .views.results import reached
-
-POSITIONS, PICTURES, MASKED, LARGER = (
-    f"15_{name}" for name in ("positions", "pictures", "masked", "resolution")
-)
+from .views.results import LARGER, MASKED, PICTURES, POSITIONS, reached
 
 GENTLE, MEAN, LOW = ", a quarter of the rate", ", mean of patches", "0 to 4: random"
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import torch
 
-from course_lib.encoder import count_parameters
-from course_lib.family.bert import bert
 from course_lib.family.modernbert import ModernBertConfig, modernbert, modernbert_encoder
 from course_lib.kernels.rotary import rotary
 from course_lib.teaching.claims import (
@@ -26,8 +24,9 @@ from course_lib.teaching.claims import verdict as in_every_seed
 from course_lib.train.flops import forward_flops
 
 from .ladder import LAST
-
-LADDER, ALONE, NORMS = "16_ladder", "16_controls", "16_norms"
+from .numbers import biases_of_bert, size
+from .views.results import ALONE, LADDER
+from .views.results import NORMS_FILE as NORMS
 
 
 def _distance() -> Settled:
@@ -112,17 +111,13 @@ def _local_flops() -> Settled:
 
 
 def _parameters() -> Settled:
-    with torch.device("meta"):
-        found = tuple(count_parameters(modernbert(size)) for size in ("base", "large"))
+    found = tuple(size(of) for of in ("base", "large"))
     return Settled(found, "{:,} and {:,}, without the masked-word head".format(*found))
 
 
 def _biases() -> Settled:
-    with torch.device("meta"):
-        model = bert("base")
-    count = sum(p.numel() for name, p in model.named_parameters() if name.endswith("bias"))
-    share = count / count_parameters(model)
-    return Settled(share, f"{count:,} of {count_parameters(model):,}: {share:.2%}")
+    count, whole = biases_of_bert()
+    return Settled(count / whole, f"{count:,} of {whole:,}: {count / whole:.2%}")
 
 
 def _padding() -> Settled:

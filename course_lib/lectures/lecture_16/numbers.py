@@ -78,16 +78,18 @@ def rate() -> float:
 
 @cache
 def size(of: str) -> int:
+    """Parameters of a published ModernBERT, without its head."""
     with torch.device("meta"):
         return count_parameters(modernbert(of))
 
 
 @cache
-def biases() -> str:
+def biases_of_bert() -> tuple[int, int]:
+    """Of BERT-base: parameters that are biases, and all."""
     with torch.device("meta"):
         model = bert("base")
     found = sum(p.numel() for name, p in model.named_parameters() if name.endswith("bias"))
-    return f"{found / count_parameters(model):.2%}"
+    return found, count_parameters(model)
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
@@ -141,7 +143,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "modern_layers": lambda: published("modernbert", "base", ModernBertConfig).num_layers,
     "base_size": lambda: size("base"),
     "large_size": lambda: size("large"),
-    "biases": biases,
+    "biases": lambda: f"{biases_of_bert()[0] / biases_of_bert()[1]:.2%}",
     "own_rate": lambda: f"{rate():,.0f}",
     "own_words": lambda: f"{stored('03_checkpoint')['text']['words'] / 1e6:.1f}",
     "base_times": lambda: f"{base_flops(TRAINED_AT):.0f}",

@@ -20,6 +20,10 @@ OF_TASK = {  # panel -> rows of positions -> recipe
     "scenes: a circle?": ("a circle, 1-D", "a circle, 2-D", "a circle, none"),
 }
 
+POSITIONS, PICTURES, MASKED, LARGER = (
+    f"15_{name}" for name in ("positions", "pictures", "masked", "resolution")
+)
+
 
 def reached(file: str, recipe: str, what: str = "accuracy") -> list[float]:
     """What each seed reached by a recipe."""
@@ -30,7 +34,7 @@ def positions_chart() -> Any:
     """1-D, 2-D and no positions, on three tasks."""
     rows = ("1-D", "2-D", "none")
     groups = {
-        task: {row: reached("15_positions", name) for row, name in zip(rows, names, strict=True)}
+        task: {row: reached(POSITIONS, name) for row, name in zip(rows, names, strict=True)}
         for task, names in OF_TASK.items()
     }
     return ablation_chart(groups, title="Positions", x_title="right", percent=True)
@@ -42,7 +46,7 @@ def orders_chart() -> Any:
     for model in (VIT, CNN, LOGISTIC):
         names = {order: f"{model}{end}" for order, end in ORDERS.items()}
         names[KEPT] = "1-D positions" if model == VIT else model
-        groups[model] = {order: reached("15_positions", name) for order, name in names.items()}
+        groups[model] = {order: reached(POSITIONS, name) for order, name in names.items()}
     return ablation_chart(groups, title="Order of the patches", x_title="right", percent=True)
 
 
@@ -51,8 +55,8 @@ def pictures_chart() -> Any:
     curves: dict[str, list[Any]] = {}
     whole = len(digits())
     for model in (VIT, CNN, LOGISTIC, f"{VIT} shifted", f"{CNN} shifted"):
-        sizes = [n for n in SIZES if f"{model}, {n or 'all'}" in stored("15_pictures")["runs"]]
-        columns = [reached("15_pictures", f"{model}, {n or 'all'}") for n in sizes]
+        sizes = [n for n in SIZES if f"{model}, {n or 'all'}" in stored(PICTURES)["runs"]]
+        columns = [reached(PICTURES, f"{model}, {n or 'all'}") for n in sizes]
         curves[model] = [
             [(n or whole, y) for n, y in zip(sizes, of, strict=True)]
             for of in zip(*columns, strict=True)
@@ -69,9 +73,7 @@ def pictures_chart() -> Any:
 def masked_chart() -> Any:
     """Few labels: after masked patches, and without, at equal steps and at equal FLOPs."""
     names = ("random", "equal FLOPs", "masked patches")
-    groups = {
-        f"{n} labels": {name: reached("15_masked", f"{name}, {n}") for name in names} for n in FEW
-    }
+    groups = {f"{n} labels": {name: reached(MASKED, f"{name}, {n}") for name in names} for n in FEW}
     return ablation_chart(
         groups, title="Pre-training on masked patches", x_title="right", percent=True
     )
@@ -84,7 +86,7 @@ def other_chart() -> Any:
         "masked patches of 5 to 9": "0 to 4: masked patches of 5 to 9",
         "labels of 5 to 9": "0 to 4: labels of 5 to 9",
     }
-    groups = {"0 to 4": {said: reached("15_masked", name) for said, name in rows.items()}}
+    groups = {"0 to 4": {said: reached(MASKED, name) for said, name in rows.items()}}
     return ablation_chart(groups, title="After other digits", x_title="right", percent=True)
 
 
@@ -92,7 +94,7 @@ def resolution_chart() -> Any:
     """From 8×8 to 16×16: accuracy against further steps."""
     curves = {
         name: [[(point["step"], point["accuracy"]) for point in run["curve"]] for run in runs]
-        for name, runs in stored("15_resolution")["runs"].items()
+        for name, runs in stored(LARGER)["runs"].items()
     }
     return curves_chart(
         curves, title="Going on with larger pictures", x_title="steps on 16×16",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from course_lib.teaching import curves_chart
 from course_lib.teaching.results import stored
 
+from .results import Run, over_training
+
 FILE = "16_real_text"
-Run = Mapping[str, Any]
 
 
 def real_runs(name: str) -> list[Run]:
@@ -19,20 +18,5 @@ def real_runs(name: str) -> list[Run]:
 
 
 def real_text_curves() -> Any:
-    """Held-out masked pieces over the training; its whole length is 1."""
-    return curves_chart(
-        {
-            name: [
-                [
-                    (step / run["steps"], accuracy)
-                    for step, accuracy in zip(
-                        run["curve"]["steps"], run["curve"]["accuracy"], strict=True
-                    )
-                ]
-                for run in runs
-            ]
-            for name, runs in stored(FILE)["runs"].items()
-        },
-        title="Documentation", x_title="part of the training",
-        y_title="held-out masked pieces", percent=True,
-    )  # fmt: skip
+    """Held-out masked pieces over the training."""
+    return over_training(stored(FILE)["runs"], "Documentation", "held-out masked pieces")

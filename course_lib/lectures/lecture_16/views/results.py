@@ -73,21 +73,31 @@ def ladder_chart() -> Any:
     )  # fmt: skip
 
 
-def ladder_curves() -> Any:
-    """Accuracy over the training of the first rung, the last, and one between."""
-    names = ("BERT", "pre-norm", "RoPE", "30% masked")
-    steps = {name: runs_of(name)[0]["steps"] for name in names}
+def over_training(runs: Mapping[str, list[Run]], title: str, of: str) -> Any:
+    """Accuracy over the training, whose whole length is 1. runs: by name, one a seed; of: what was
+    found."""
     return curves_chart(
         {
             name: [
-                [(s / steps[name], a) for s, a in zip(*run["curve"].values(), strict=True)]
-                for run in runs_of(name)
+                [
+                    (step / run["steps"], accuracy)
+                    for step, accuracy in zip(
+                        run["curve"]["steps"], run["curve"]["accuracy"], strict=True
+                    )
+                ]
+                for run in seeds
             ]
-            for name in names
+            for name, seeds in runs.items()
         },
-        title="Where the words are learnt", x_title="part of the training",
-        y_title="held-out masked words", percent=True,
+        title=title, x_title="part of the training", y_title=of, percent=True,
     )  # fmt: skip
+
+
+def ladder_curves() -> Any:
+    """The first rung, the last, and two between."""
+    names = ("BERT", "pre-norm", "RoPE", "30% masked")
+    runs = {name: runs_of(name) for name in names}
+    return over_training(runs, "Where the words are learnt", "held-out masked words")
 
 
 def ladder_rows() -> list[tuple[str, ...]]:
@@ -107,16 +117,7 @@ def ladder_rows() -> list[tuple[str, ...]]:
 
 def ladder_table() -> Html:
     """The ladder in numbers."""
-    head = (
-        "rung",
-        "FLOPs a step",
-        "ms a step",
-        "right",
-        "beside the one before",
-        "half-way",
-        "equal time",
-    )
-    return sized_table(head, ladder_rows())
+    return sized_table(HEAD, ladder_rows())
 
 
 def sized_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Html:

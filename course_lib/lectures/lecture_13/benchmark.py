@@ -8,49 +8,33 @@ in its own way. Averages are the leaderboard's; intervals resample the test text
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from functools import cache, lru_cache, partial
 from statistics import fmean
-from time import process_time
 from typing import Any
 
 import numpy as np
-import torch
 
-from course_lib.encoder import Encoder
-from course_lib.kernels.early_exit import Exited
 from course_lib.teaching.averages import PAIRS, glue_average
-from course_lib.teaching.results import compared_runs, kept
+from course_lib.teaching.results import compared_runs
 from course_lib.text.glue import GLUE, glue_twin
 from course_lib.text.tasks import LabelledSequences, ScoredSequences
 from course_lib.text.world import MicroWorld
-from course_lib.train.exits import fastbert_on, train_backbone, train_students, unlabelled_batches
-from course_lib.train.finetuning import (
-    finetune,
-    labelled_batches,
-    predicted_classes,
-    predicted_values,
-    text_inputs,
-)
 from course_lib.train.flops import text_flops
 from course_lib.train.glue import glue_score, task_mean
 
 from .intervals import drawn, interval, resampled
-from .members import trainee
+from .members import prepare
 from .pretraining_runs import (
-    BERT,
     CONTROLS,
     MEMBERS,
-    PRECISION,
     RECIPES,
-    encoder_of,
-    pretrained,
     pretraining_run,
     replay,
-)  # fmt: skip
+)
+from .tuning_runs import FAST, RANDOM, Tuning, start_of, tuned
 
 SEEDS, DRAWS = range(2), 1_000
-RANDOM, FAST = "random initialisation", "FastBERT"
 RATES = (5e-4, 1e-3)
 CHOSEN_ON = ("CoLA", "QQP")  # whose validation texts choose a member's rate, seed 0
 MISMATCHED = "MNLI, mismatched"
@@ -59,28 +43,10 @@ TOKENS = 32  # of the text whose FLOPs are counted
 SPEED = 0.4  # of FastBERT's row
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """Fine-tuning from one start. start: a name of RECIPES, RANDOM, or FAST: BERT with exits."""
-
-    start: str = "BERT"
-    steps: int = 500
-    batch_size: int = 16
-    speed: float = 1.0
-
-
 TUNINGS = {
     **{name: Tuning(name) for name in (*MEMBERS, *CONTROLS, RANDOM)},
     FAST: Tuning(FAST, speed=SPEED),
 }
-
-
-def start_of(recipe: Tuning, seed: int) -> Encoder:
-    """The encoder that is fine-tuned."""
-    if recipe.start == RANDOM:
-        return encoder_of(trainee(BERT, seed).kept)
-    name = "BERT" if recipe.start == FAST else recipe.start
-    return encoder_of(pretrained(RECIPES[name], seed))
 
 
 @lru_cache
@@ -91,34 +57,9 @@ def twin(name: str, split: str) -> LabelledSequences | ScoredSequences:
 
 @cache
 def task_run(recipe: Tuning, name: str, rate: float, seed: int) -> dict[str, Any]:
-    """One start, one twin: what the fine-tuned model says of every validation and test text. Read
-    from the cache if it was done before."""
-
-    def run() -> dict[str, Any]:
-        began, encoder = process_time(), start_of(recipe, seed)
-        tasks = {s: fitting(twin(name, s), encoder) for s in ("train", *splits_of(name))}
-        train = tasks.pop("train")
-        settings: dict[str, Any] = {
-            "steps": recipe.steps, "learning_rate": rate, "seed": seed, "precision": PRECISION,
-        }  # fmt: skip
-        if recipe.start == FAST and isinstance(train, LabelledSequences):
-            return _with_exits(recipe, encoder, train, tasks, settings)
-        model = finetune(encoder, train, batch_size=recipe.batch_size, **settings)
-        said = {split: _said(model, task) for split, task in tasks.items()}
-        return {"said": said, "cpu_seconds": round(process_time() - began, 1)}
-
-    settings = {"task": GLUE[name].sizes, "rate": rate, "seed": seed}
-    settings |= asdict(recipe) | {"flops": BERT.flops}
-    return kept(f"13-{recipe.start}-{name}-{seed}", settings, MicroWorld.load(), run)
-
-
-def fitting(task: Any, encoder: Encoder) -> Any:
-    """The task as the encoder reads it: for one without segments all ids are 0."""
-    if encoder.config.type_vocab_size > 1:
-        return task
-    sequences = task.sequences
-    none = torch.zeros_like(sequences.token_type_ids)
-    return replace(task, sequences=replace(sequences, token_type_ids=none))
+    """What a start, fine-tuned on a twin, says of every validation and test text."""
+    about = {"task": GLUE[name].sizes}
+    return tuned(recipe, name, rate, seed, partial(twin, name), splits_of(name), about)
 
 
 def splits_of(name: str) -> tuple[str, ...]:
@@ -129,35 +70,6 @@ def splits_of(name: str) -> tuple[str, ...]:
 def tests_of(name: str) -> dict[str, str]:
     """Its test sets, by the name of their row among the scores: MNLI has two."""
     return {name: "test", **({MISMATCHED: "test_mismatched"} if name == "MNLI" else {})}
-
-
-def _said(model: Any, task: LabelledSequences | ScoredSequences) -> list[Any]:
-    if isinstance(task, ScoredSequences):
-        return [round(value, 3) for value in predicted_values(model, task)]
-    return list(predicted_classes(model, task))
-
-
-def _with_exits(
-    recipe: Tuning,
-    encoder: Encoder,
-    train: LabelledSequences,
-    tasks: Mapping[str, Any],
-    settings: Mapping[str, Any],
-) -> dict[str, Any]:
-    """FastBERT: backbone and teacher on labels, then the students on the same texts without."""
-    began = process_time()
-    model = fastbert_on(encoder, train.names, settings["seed"], exit_size=32)
-    train_backbone(model, labelled_batches(train, recipe.batch_size, settings["seed"]), **settings)
-    texts = unlabelled_batches(train.sequences, recipe.batch_size, settings["seed"])
-    train_students(model, texts, **{**settings, "steps": recipe.steps // 2})
-    model.eval()
-    said, layers = {}, []
-    for split, task in tasks.items():
-        inputs: Any = text_inputs(task)
-        found: Exited = model.answer(**inputs, speed=recipe.speed)
-        said[split] = [train.names[n] for n in found.logits.argmax(-1)]
-        layers += found.layers_used.tolist() if split != "validation" else []
-    return {"said": said, "layers": fmean(layers), "cpu_seconds": round(process_time() - began, 1)}
 
 
 @lru_cache
@@ -297,8 +209,8 @@ def without_learning() -> dict[str, dict[str, dict[str, float]]]:
 def build() -> dict[str, Any]:
     """What data/results/13_benchmark.json holds."""
     found = compared_runs(
-        TUNINGS, SEEDS, MicroWorld.load(), one_run, precision=PRECISION, extends="13_benchmark",
-        replay=replay, without_learning=without_learning,
+        TUNINGS, SEEDS, MicroWorld.load(), one_run, extends="13_benchmark",
+        precision=prepare().precision, replay=replay, without_learning=without_learning,
     )  # fmt: skip
     rates = {name: rates_tried(recipe) for name, recipe in TUNINGS.items()}
     flops = {name: text_flops(start_of(recipe, 0), TOKENS) for name, recipe in TUNINGS.items()}

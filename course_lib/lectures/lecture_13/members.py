@@ -1,4 +1,4 @@
-"""The members of the family in one shape, made ready to be pre-trained on the same stories.
+"""The members of the family in one shape, made ready to be pre-trained on the same text.
 
 Four layers, 128 wide, no dropout; what makes a member itself departs from this, as it does from
 BERT-base: half the layers, one block for all of them, a second network. Each entry of MEMBERS makes
@@ -32,22 +32,29 @@ from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
-from course_lib.objectives.sequences import PackedSequences
+from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.objectives.span_boundary import spanbert_loss
+from course_lib.text.packing import pack_documents
 from course_lib.text.units import story_units
+from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.distilling import Taught
 from course_lib.train.knowledge_transfer import Stage, pair_of, stages
 from course_lib.train.loop import Batches, Objective
+from course_lib.train.pretrain_recipe import TextPart
+from course_lib.train.pretrain_text import read_text
 
 STORIES, HELDOUT, LENGTH = 10_000, 500, 64
+SHORT = 32  # tokens of a sequence of documentation: in short ones a neighbour is easier to find
+DOCUMENTATION, PIECES = "documentation", "course-bert"  # whose pieces the documentation is cut into
 PAD = 0
 
 
 @dataclass(frozen=True)
 class Recipe:
     """A member's pre-training. member: a key of MEMBERS. teacher: the recipe whose model it learns
-    from, by name. flops: as many as BERT needs for this many steps."""
+    from, by name. flops: as many as BERT needs for this many steps. text: "stories", or
+    DOCUMENTATION."""
 
     member: str = "BERT"
     num_layers: int = 4
@@ -58,19 +65,26 @@ class Recipe:
     batch_size: int = 32
     learning_rate: float = 2e-3
     initializer_range: float = 0.05
+    text: str = "stories"
+    warmup: float = 0.1  # of the steps
 
 
 @dataclass(frozen=True)
-class Stories:
-    """The stories as the members read them: one a sequence, in pairs of each kind, and the units
-    that are masked together."""
+class Material:
+    """A text as the members read it: in sequences, in pairs of each kind, and the units that are
+    masked together. length: tokens of a sequence. hash: of the documentation, which depends on what
+    is installed."""
 
-    world: MicroWorld
+    special: SpecialIds
     single: PackedSequences
     nsp: PackedSequences
     sop: PackedSequences
     units: Mapping[str, torch.Tensor]
     heldout: PackedSequences
+    length: int = LENGTH
+    num_heads: int = 2
+    precision: str = "float32"
+    hash: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,14 +106,23 @@ class Trainee:
     batches: Batches
 
 
-@lru_cache(maxsize=1)
-def prepare() -> Stories:
-    """Draw the stories (seed 0 of each split) and pack them in each way."""
+@lru_cache
+def prepare(text: str = "stories") -> Material:
+    """A text, packed in each way. Raises ValueError for one that is neither."""
+    if text == "stories":
+        return _stories()
+    if text == DOCUMENTATION:
+        return _documentation()
+    raise ValueError(f"text={text!r} was given; expected stories or {DOCUMENTATION}.")
+
+
+def _stories() -> Material:
+    """Drawn with seed 0 of each split, one a sequence."""
     world = MicroWorld.load()
     told, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
     documents, single = world.documents(told), story_sequences(world, told, LENGTH)
-    return Stories(
-        world, single,
+    return Material(
+        world.special, single,
         make_pairs(documents, world.special, length=LENGTH),
         make_ordered_pairs(documents, world.special, length=LENGTH),
         story_units(world, told, single),
@@ -107,12 +130,29 @@ def prepare() -> Stories:
     )  # fmt: skip
 
 
+def _documentation() -> Material:
+    """What is installed here, filled across documents. Nobody marked its phrases: its units are
+    whole words."""
+    reading = read_text(TextPart(DOCUMENTATION, vocabulary=PIECES))
+    special, (documents, unseen) = reading.tokenizer.special, reading.documents
+    single = pack_documents(documents, special, SHORT)
+    words = word_numbers(reading.tokenizer, single.input_ids, single.attention_mask)  # type: ignore
+    return Material(
+        special, single,
+        make_pairs(documents, special, length=SHORT),
+        make_ordered_pairs(documents, special, length=SHORT),
+        {"phrases": words, "spans": words},
+        pack_documents(unseen, special, SHORT)[: 2 * HELDOUT],
+        SHORT, 4, "bfloat16", reading.about["hash"],
+    )  # fmt: skip
+
+
 def shape(recipe: Recipe, **more: Any) -> dict[str, Any]:
     """The settings that the members share."""
-    H = recipe.hidden_size
+    H, read = recipe.hidden_size, prepare(recipe.text)
     return {
-        "vocab_size": MicroWorld.load().special.vocab_size, "max_positions": LENGTH,
-        "num_layers": recipe.num_layers, "hidden_size": H, "num_heads": 2,
+        "vocab_size": read.special.vocab_size, "max_positions": read.length,
+        "num_layers": recipe.num_layers, "hidden_size": H, "num_heads": read.num_heads,
         "intermediate_size": 4 * H, "hidden_dropout": 0.0, "attention_dropout": 0.0,
         "initializer_range": recipe.initializer_range, "pad_token_id": PAD, **more,
     }  # fmt: skip
@@ -141,14 +181,14 @@ def trainee(recipe: Recipe, seed: int, teacher: Any = None) -> Trainee:
 
 
 def _reading(recipe: Recipe, seed: int, sequences: PackedSequences, **masking: Any) -> Batches:
-    special = prepare().world.special
+    special = prepare(recipe.text).special
     return pretraining_batches(
         sequences, special, batch_size=recipe.batch_size, seed=seed + 100, **masking
     )
 
 
 def _plain(recipe: Recipe, seed: int, model: Any, loss: Objective, **masking: Any) -> Trainee:
-    batches = _reading(recipe, seed, prepare().single, **masking)
+    batches = _reading(recipe, seed, prepare(recipe.text).single, **masking)
     return Trainee(model, (Part(model, loss),), batches)
 
 
@@ -159,13 +199,13 @@ def _bert(recipe: Recipe, seed: int) -> Trainee:
     """Masked words and NSP."""
     config = BertConfig(**shape(recipe))
     model = BertForPreTraining(Encoder(config, pooler=Pooler(config)))
-    batches = _reading(recipe, seed, prepare().nsp)
+    batches = _reading(recipe, seed, prepare(recipe.text).nsp)
     return Trainee(model, (Part(model, pretraining_loss),), batches)
 
 
 def _roberta(recipe: Recipe, seed: int) -> Trainee:
     """Masked words alone, whole stories, no segments."""
-    positions = LENGTH + PAD + 1
+    positions = prepare(recipe.text).length + PAD + 1
     config = RobertaConfig(**shape(recipe, max_positions=positions, type_vocab_size=0))
     model = BertForMaskedLM(roberta_encoder(config, pooler=False))
     return _plain(recipe, seed, model, masked_lm_loss)
@@ -175,7 +215,7 @@ def _albert(recipe: Recipe, seed: int) -> Trainee:
     """One block for all layers, narrow embeddings, SOP."""
     config = AlbertConfig(**shape(recipe, embedding_size=recipe.embedding_size))
     model = BertForPreTraining(albert_encoder(config))
-    batches = _reading(recipe, seed, prepare().sop)
+    batches = _reading(recipe, seed, prepare(recipe.text).sop)
     return Trainee(model, (Part(model, albert_loss),), batches)
 
 
@@ -184,7 +224,7 @@ def _distilbert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     taught_by = masked_words(teacher)
     config = DistilBertConfig(**shape(recipe))
     student = initialise_from(BertForMaskedLM(distilbert_encoder(config)), taught_by)
-    batches = _reading(recipe, seed, prepare().single)
+    batches = _reading(recipe, seed, prepare(recipe.text).single)
     return Trainee(student, (Part(Taught(student, taught_by), distilbert_loss()),), batches)
 
 
@@ -195,7 +235,7 @@ def _tinybert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     matrix = fit_matrix(config, teacher.config)
     layers = layer_mapping(recipe.num_layers, teacher.config.num_layers)
     pair = Taught(student, teacher.encoder, matrix, scores=True)
-    batches = _reading(recipe, seed, prepare().single, rate=0.0)
+    batches = _reading(recipe, seed, prepare(recipe.text).single, rate=0.0)
     return Trainee(student, (Part(pair, tinybert_loss(layers)),), batches)
 
 
@@ -203,13 +243,13 @@ def _electra(recipe: Recipe, seed: int) -> Trainee:
     """A generator of a quarter of the width, and the discriminator, which is kept."""
     config = ElectraConfig(**shape(recipe, embedding_size=recipe.hidden_size))
     both: Electra = electra_from(config)
-    batches = _reading(recipe, seed, prepare().single, mix=PAPER_MIX)
+    batches = _reading(recipe, seed, prepare(recipe.text).single, mix=PAPER_MIX)
     return Trainee(both.discriminator, (Part(both, electra_loss()),), batches)
 
 
 def _deberta(recipe: Recipe, seed: int) -> Trainee:
     """Content and position apart, and the enhanced mask decoder."""
-    config = DebertaConfig(**shape(recipe, type_vocab_size=0), span=LENGTH)
+    config = DebertaConfig(**shape(recipe, type_vocab_size=0), span=prepare(recipe.text).length)
     model = deberta_masked_lm(deberta_encoder(config))
     return _plain(recipe, seed, model, masked_lm_loss)
 
@@ -217,31 +257,29 @@ def _deberta(recipe: Recipe, seed: int) -> Trainee:
 def _spanbert(recipe: Recipe, seed: int) -> Trainee:
     """Spans, and the span-boundary objective."""
     model = BertForSpanPreTraining(Encoder(BertConfig(**shape(recipe))))
-    units = prepare().units["spans"]
+    units = prepare(recipe.text).units["spans"]
     made = _plain(recipe, seed, model, spanbert_loss, word_of=units, spans={}, boundaries=True)
     return replace(made, kept=model.masked_lm)
 
 
 def _ernie(recipe: Recipe, seed: int) -> Trainee:
-    """Noun phrases masked as a whole: ERNIE's knowledge masking."""
+    """Units masked as a whole, ERNIE's knowledge masking: noun phrases, or words."""
     model = BertForMaskedLM(Encoder(BertConfig(**shape(recipe))))
-    return _plain(recipe, seed, model, masked_lm_loss, word_of=prepare().units["phrases"])
+    return _plain(
+        recipe, seed, model, masked_lm_loss, word_of=prepare(recipe.text).units["phrases"]
+    )
 
 
 def _mobile_config(recipe: Recipe, **more: Any) -> MobileBertConfig:
     return MobileBertConfig(**shape(recipe, embedding_size=recipe.embedding_size, **more))
 
 
-WINDOW = 32  # tokens that a local layer of ModernBERT sees: half of the longest text, and more
-
-
 def _modernbert(recipe: Recipe, seed: int) -> Trainee:
     """What ModernBERT changed, all at once, and three words in ten masked."""
-    inside = (
-        3 * recipe.hidden_size // 2
-    )  # as in the base size: two of these beside one of BERT's 4H
+    inside = 3 * recipe.hidden_size // 2  # two of these beside one of BERT's 4H, as in the base
+    window = prepare(recipe.text).length // 2  # tokens that a local layer sees
     config = ModernBertConfig(
-        **shape(recipe, type_vocab_size=0, intermediate_size=inside, window=WINDOW)
+        **shape(recipe, type_vocab_size=0, intermediate_size=inside, window=window)
     )
     model = BertForMaskedLM(modernbert_encoder(config))
     return _plain(recipe, seed, model, masked_lm_loss, rate=0.3)
@@ -274,7 +312,7 @@ def _mobilebert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     parts = tuple(
         Part(pair_of(student, teacher, s), s.objective, s.steps / (100 * L), s.scale) for s in plan
     )
-    return Trainee(student, parts, _reading(recipe, seed, prepare().single))
+    return Trainee(student, parts, _reading(recipe, seed, prepare(recipe.text).single))
 
 
 MEMBERS: dict[str, Callable[..., Trainee]] = {

@@ -1,0 +1,146 @@
+"""`13_documentation`: the members once more, on text that people wrote: the documentation of what
+is installed here, and three tasks made of its docstrings (see teaching/documentation_tasks.py).
+
+As in `13_benchmark`: equal FLOPs, equal settings, the better of two rates. A bag of words has seen
+the same labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache, lru_cache, partial
+from statistics import fmean
+from typing import Any
+
+from course_lib.checkpoints import load_pretrained
+from course_lib.teaching.documentation_tasks import (
+    EIGHT,
+    KINDS,
+    SECTIONS,
+    DocumentationTask,
+    packages,
+    parameter_kinds,
+    sections,
+)
+from course_lib.teaching.results import compared_runs
+from course_lib.text.english import LabelledText
+from course_lib.text.features import text_sequences
+from course_lib.text.tasks import LabelledSequences
+from course_lib.text.world import MicroWorld
+from course_lib.train.baselines import label_accuracy
+
+from .benchmark import RATES, SPEED
+from .members import DOCUMENTATION, PIECES, SHORT, prepare
+from .pretraining_runs import MEMBERS, pretraining_run, recipe_of
+from .tuning_runs import FAST, RANDOM, Tuning, tuned
+
+SEEDS = range(1)
+TASKS: dict[str, tuple[Callable[..., DocumentationTask[LabelledText]], tuple[str, ...]]] = {
+    "sections": (sections, SECTIONS),
+    "kinds of parameters": (parameter_kinds, tuple(KINDS)),
+    "packages": (packages, EIGHT),
+}
+TRAIN, VALIDATION, TEST = 2_000, 400, 600  # texts
+ANSWERED = ("validation", "test")
+SPLITS = ("train", *ANSWERED)
+PRETRAINED = (*MEMBERS, "plain, two layers")
+TUNINGS = {
+    **{name: Tuning(name, text=DOCUMENTATION) for name in (*PRETRAINED, RANDOM)},
+    FAST: Tuning(FAST, speed=SPEED, text=DOCUMENTATION),
+}
+
+
+@cache
+def texts(name: str) -> DocumentationTask[LabelledText]:
+    """The texts of a task, built from what is installed."""
+    return TASKS[name][0](TRAIN + VALIDATION, TEST, 0)
+
+
+@lru_cache
+def items(name: str, split: str) -> list[LabelledText]:
+    """Of a split, those that are read whole. The validation texts are the last of those to learn
+    from, so from other modules than most of them."""
+    found = texts(name)
+    parts = {
+        "train": found.train[:-VALIDATION],
+        "validation": found.train[-VALIDATION:],
+        "test": found.test,
+    }
+    return [item for item in parts[split] if len(pieces_of(item.text)) <= SHORT - 2]
+
+
+def pieces_of(text: str) -> list[int]:
+    """A text's ids, without special tokens."""
+    tokenizer: Any = load_pretrained(PIECES).tokenizer
+    found: list[int] = tokenizer.encode(text)
+    return found
+
+
+@lru_cache
+def task(name: str, split: str) -> LabelledSequences:
+    """A split in the pieces of the pre-training."""
+    of = items(name, split)
+    tokenizer: Any = load_pretrained(PIECES).tokenizer
+    labels = [item.label for item in of]
+    return text_sequences([item.text for item in of], labels, TASKS[name][1], tokenizer, SHORT)
+
+
+def right_on(recipe: Tuning, name: str, rate: float, seed: int, split: str) -> str:
+    """Of every text of one of ANSWERED 1 where a fine-tuned start is right, else 0, in one
+    string."""
+    about = {"task": name, "texts": texts(name).hash, "read": prepare(DOCUMENTATION).hash}
+    found = tuned(recipe, name, rate, seed, partial(task, name), ANSWERED, about)
+    pairs = zip(found["said"][split], items(name, split), strict=True)
+    return "".join(str(int(said == item.label)) for said, item in pairs)
+
+
+def accuracy(right: str) -> float:
+    """The share of ones."""
+    return right.count("1") / len(right)
+
+
+@lru_cache
+def rates_tried(recipe: Tuning) -> dict[float, float]:
+    """The mean accuracy on validation texts, seed 0, by rate."""
+    return {
+        rate: fmean(accuracy(right_on(recipe, name, rate, 0, "validation")) for name in TASKS)
+        for rate in RATES
+    }
+
+
+def one_run(recipe: Tuning, seed: int) -> dict[str, Any]:
+    """A start on all tasks: which texts it has right, its accuracy on each, and their mean."""
+    tried = rates_tried(recipe)
+    rate = max(tried, key=lambda one: tried[one])
+    right = {name: right_on(recipe, name, rate, seed, "test") for name in TASKS}
+    scores = {name: accuracy(of) for name, of in right.items()}
+    about: dict[str, Any] = {}
+    if recipe.start not in (RANDOM, FAST):
+        about = pretraining_run(recipe_of(recipe.start, DOCUMENTATION), seed)
+    return {
+        **about, "seed": seed, "rate": rate, "right": right, "scores": scores,
+        "mean": fmean(scores.values()),
+    }  # fmt: skip
+
+
+def bag_of_words() -> dict[str, float]:
+    """Accuracy of a bag of words with the same labels, by task."""
+    return {
+        name: label_accuracy(items(name, "train"), items(name, "test"), "words") for name in TASKS
+    }
+
+
+def build() -> dict[str, Any]:
+    """What data/results/13_documentation.json holds."""
+    return compared_runs(
+        TUNINGS, SEEDS, MicroWorld.load(), one_run, extends="13_documentation",
+        precision=prepare(DOCUMENTATION).precision,
+        pretraining={name: asdict(recipe_of(name, DOCUMENTATION)) for name in PRETRAINED},
+        bag_of_words=bag_of_words,
+        texts={name: {"hash": texts(name).hash, **{s: len(items(name, s)) for s in SPLITS}}
+               for name in TASKS},
+        read={"hash": prepare(DOCUMENTATION).hash, "versions": texts("sections").versions},
+    )  # fmt: skip
+
+
+RESULTS = {"13_documentation": build}

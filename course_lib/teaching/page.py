@@ -85,6 +85,17 @@ def table_row(kind: str, texts: Sequence[str], sides: Sequence[str]) -> str:
     return f'<tr style="background:#fff">{"".join(cells)}</tr>'
 
 
+def number_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], kind: str, width: int = 820
+) -> Html:
+    """A card with a table: the first column words, at the left, the others numbers, at the right.
+    `kind` becomes the card's class."""
+    sides = ("left", *["right"] * (len(head) - 1))
+    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
+    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
+    return Html(card(html, kind, width), "\n".join("  ".join(row) for row in (head, *rows)))
+
+
 def inline(text: str) -> str:
     """Escaped text in which `code` and *stress* are marked up."""
     code = '<code style="background:#f0f0f0;color:#1a1a1a">'

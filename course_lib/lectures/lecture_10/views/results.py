@@ -7,7 +7,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from course_lib.teaching import ablation_chart
-from course_lib.teaching.page import Html, card, table_row
+from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import outcome, stored
 
 LANGUAGES = ("norlish", "sumorian")
@@ -123,11 +123,7 @@ def curse_table() -> Html:
         (name, *(_mean(runs, f"masked {number}") for number in range(len(head) - 1)))
         for name, runs in found.items()
     ]
-    sides = ("left", *["right"] * (len(head) - 1))
-    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
-    text = "\n".join("  ".join(row) for row in (head, *rows))
-    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
-    return Html(card(html, "curse", 760), text)
+    return number_table(head, rows, "curse", 760)
 
 
 def _mean(runs: list[dict[str, Any]], measure: str) -> str:

@@ -12,7 +12,7 @@ from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.bert import bert
 from course_lib.family.xlm import xlm
 from course_lib.family.xlm_roberta import xlm_roberta
-from course_lib.teaching.page import Html, card, table_row
+from course_lib.teaching.page import Html, number_table
 
 MODELS: dict[str, tuple[Callable[..., Encoder], str, int]] = {  # how it is built, its languages
     "BERT-base (uncased)": (bert, "base", 1),
@@ -58,12 +58,7 @@ def size_of(name: str) -> Size:
 def sizes_table() -> Html:
     """All of MODELS, counted now."""
     head = ("", "languages", "vocabulary", "L", "H", "parameters", "of these: words", "rest")
-    rows = [_row(name, size_of(name)) for name in MODELS]
-    sides = ("left", *["right"] * (len(head) - 1))
-    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
-    text = "\n".join("  ".join(row) for row in (head, *rows))
-    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
-    return Html(card(html, "sizes", 820), text)
+    return number_table(head, [_row(name, size_of(name)) for name in MODELS], "sizes")
 
 
 def _row(name: str, size: Size) -> tuple[str, ...]:

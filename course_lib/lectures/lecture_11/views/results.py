@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 from course_lib.teaching import ablation_chart, curves_chart
-from course_lib.teaching.page import Html, card, table_row
+from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 
@@ -52,14 +52,6 @@ def ways(
     return {name: found[name] for name in rows if name in found}
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> Html:
-    """A table: the first column at the left, the others at the right."""
-    sides = ("left", *["right"] * (len(head) - 1))
-    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
-    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
-    return Html(card(html, name, 820), "\n".join("  ".join(row) for row in (head, *rows)))
-
-
 def words_table() -> Html:
     """The three numbers of each domain, and how much of its held-out text was read in training."""
     found = stored("11_words")["domains"]
@@ -74,7 +66,7 @@ def words_table() -> Html:
             f"{of['sentence']['mean']:.0f}",
             *(f"{again[by]:.0%}" if again else "" for by in ("by family", "at random")),
         ))  # fmt: skip
-    return table(head, rows, "domains")
+    return number_table(head, rows, "domains")
 
 
 def hidden_words_chart(rows: Sequence[str] = ORDER) -> Any:
@@ -154,7 +146,7 @@ def ways_table() -> Html:
          f"{run['flops_a_step'] / 1e9:.1f}" if run["steps"] else "–")
         for name, run in ((name, found[name][0]) for name in ORDER)
     ]  # fmt: skip
-    return table(head, rows, "ways")
+    return number_table(head, rows, "ways")
 
 
 def differences_table() -> Html:
@@ -164,7 +156,7 @@ def differences_table() -> Html:
     for one, other in COMPARED:
         said = f"{SHORT.get(one, one)} less {SHORT.get(other, other)}"
         rows.append((said, *(_difference(one, other, measure) for measure in MEASURES)))
-    return table(head, rows, "differences")
+    return number_table(head, rows, "differences")
 
 
 def _difference(one: str, other: str, measure: str) -> str:
@@ -199,7 +191,7 @@ def switches_table() -> Html:
             values = switch(f"{task}, {said}")
             points, word = in_points(values, plain).split(" ", maxsplit=1)
             rows.append((f"… {said}", _each(values), points, word, _kept(f"{task}, {said}")))
-    return table(head, rows, "switches")
+    return number_table(head, rows, "switches")
 
 
 def _kept(name: str) -> str:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from course_lib.teaching import ablation_chart, curves_chart, tradeoff_chart
-from course_lib.teaching.page import Html, card, table_row
+from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import outcome, stored
 
 Run = Mapping[str, Any]
@@ -182,11 +182,7 @@ def serving_rows() -> list[tuple[str, ...]]:
 def serving_table() -> Html:
     """Every way to serve the sections."""
     head = ("way", "right", "ms, median", "ms, 95th", "texts a second", "MB, file", "MB, running")
-    sides = ("left", *["right"] * 6)
-    rows = serving_rows()
-    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
-    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
-    return Html(card(html, "serving", 820), "\n".join("  ".join(row) for row in (head, *rows)))
+    return number_table(head, serving_rows(), "serving")
 
 
 def flops_and_time_chart() -> Any:

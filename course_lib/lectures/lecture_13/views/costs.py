@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from course_lib.bench.measuring import where_measured
 from course_lib.teaching.page import Html
 from course_lib.teaching.results import stored
 
@@ -30,8 +29,3 @@ def costs_table() -> Html:
         for name, row in found["members"].items() if name in (*MEMBERS, *CONTROLS)
     ]  # fmt: skip
     return written_table(head, rows, "costs", 820)
-
-
-def costs_measured_on() -> str:
-    """The machine of `costs_table`, in a line."""
-    return where_measured(stored(COSTS)["machine"])

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from course_lib.teaching import ablation_chart, curves_chart
-from course_lib.teaching.page import Html, card, table_row
+from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 
@@ -117,15 +117,7 @@ def ladder_rows() -> list[tuple[str, ...]]:
 
 def ladder_table() -> Html:
     """The ladder in numbers."""
-    return sized_table(HEAD, ladder_rows())
-
-
-def sized_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Html:
-    """A table of numbers, its first column words."""
-    sides = ("left", *["right"] * (len(head) - 1))
-    body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
-    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
-    return Html(card(html, "ladder", 780), "\n".join("  ".join(row) for row in (head, *rows)))
+    return number_table(HEAD, ladder_rows(), "ladder", 780)
 
 
 def by_place(name: str, what: str) -> list[tuple[int, list[float]]]:

@@ -6,10 +6,8 @@ import re
 from statistics import median
 
 from course_lib.bench.measuring import where_measured
-from course_lib.teaching.page import Html
+from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
-
-from .results import sized_table
 
 FILE = "16_speed"
 ENCODER = re.compile(r"ModernBERT, inference, .*?(\d+)×(\d+) tokens")
@@ -47,7 +45,7 @@ def speed_table() -> Html:
         )
         for tokens, rates in rates_by_length().items()
     ]  # fmt: skip
-    return sized_table(head, rows)
+    return number_table(head, rows, "ladder", 780)
 
 
 def speed_measured_on() -> str:

@@ -1,0 +1,76 @@
+"""The members on documentation: what each finds, on which task, and how sure that is."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from course_lib.teaching import heat_chart
+from course_lib.teaching.numbers import signed
+from course_lib.teaching.page import Html, number_table
+from course_lib.teaching.results import stored
+from course_lib.train.calibration import bootstrap_interval
+
+FILE = "13_documentation"
+BAG = "bag of words"
+
+
+def scores_of(name: str) -> dict[str, float]:
+    """Accuracy of a start on each documentation task, the mean over the seeds, and their mean."""
+    runs = stored(FILE)["runs"]
+    rows = [stored(FILE)["bag_of_words"]] if name == BAG else [r["scores"] for r in runs[name]]
+    found = {task: fmean(row[task] for row in rows) for task in rows[0]}
+    return {**found, "mean": fmean(found.values())}
+
+
+def starts() -> list[str]:
+    """All starts and a bag of words, the best mean first."""
+    return sorted((*stored(FILE)["runs"], BAG), key=lambda name: -scores_of(name)["mean"])
+
+
+def documentation_chart() -> Any:
+    """Every start on every documentation task, and the mean of the tasks."""
+    names = starts()
+    cells = [[*scores_of(name).values()] for name in names]
+    chart = heat_chart(
+        cells, names, [*scores_of(BAG)], title="Three tasks in documentation", percent=True
+    )
+    return chart.update_layout(height=90 + 26 * len(names), width=640)
+
+
+def found_pieces(name: str) -> float | None:
+    """Held-out masked pieces that a start finds; None without a head that names words."""
+    found = [run.get("masked_accuracy") for run in stored(FILE)["runs"].get(name, [{}])]
+    return None if None in found else fmean(found)
+
+
+def beside_bert(name: str) -> tuple[float, tuple[float, float]]:
+    """How far a start's mean is from BERT's, and where 95% of resampled test sets have it."""
+    gained = _right(name) - _right("BERT")
+    return float(gained.mean()), bootstrap_interval(gained)
+
+
+def _right(name: str) -> np.ndarray:
+    """(texts,) share of the seeds that have a text right, weighted so that tasks count alike."""
+    runs = stored(FILE)["runs"][name]
+    tasks = [np.mean([[*map(int, run["right"][task])] for run in runs], axis=0)
+             for task in runs[0]["right"]]  # fmt: skip
+    texts = sum(map(len, tasks))
+    return np.concatenate([of * texts / len(of) / len(tasks) for of in tasks])
+
+
+def documentation_table() -> Html:
+    """Every start: steps, masked pieces found, mean of the tasks, and that beside BERT's."""
+    head = ("", "weights", "steps", "masked pieces", "mean of three", "beside BERT", "95%")
+    rows = []
+    for name in starts():
+        run, pieces = stored(FILE)["runs"].get(name, [{}])[0], found_pieces(name)
+        cells = [name, *(f"{run[key]:,}" if key in run else "–" for key in ("parameters", "steps"))]
+        cells += ["–" if pieces is None else f"{pieces:.1%}", f"{scores_of(name)['mean']:.1%}"]
+        if name not in ("BERT", BAG):
+            points, (low, high) = beside_bert(name)
+            cells += [signed(100 * points), f"{signed(100 * low)} to {signed(100 * high)}"]
+        rows.append((*cells, *[""] * (len(head) - len(cells))))
+    return number_table(head, rows, "documentation")

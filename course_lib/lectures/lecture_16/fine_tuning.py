@@ -1,0 +1,129 @@
+"""`16_tasks`: the course's two checkpoints fine-tuned on lecture 03's tasks in documentation.
+
+Both were pre-trained on the same text for as many FLOPs, and cut it into the same pieces. Tested on
+held-out modules, and on packages that neither ever read (`packages`: on paragraphs never read). The
+rate is the better of two for each checkpoint, on validation texts taken from those to learn from,
+seed 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache
+from statistics import fmean
+from time import process_time
+from typing import Any
+
+from course_lib.checkpoints import load_pretrained
+from course_lib.teaching.documentation_tasks import (
+    CODE_TAGS,
+    EIGHT,
+    KINDS,
+    SECTIONS,
+    DocumentationTask,
+    code_words,
+    packages,
+    parameter_kinds,
+    sections,
+)
+from course_lib.teaching.results import compared_runs, kept
+from course_lib.text.features import tagged_sequences, text_sequences
+from course_lib.text.world import MicroWorld
+from course_lib.train.finetuning import Task, finetune, task_score
+
+CHECKPOINTS = ("course-bert", "course-modernbert")
+CODE = "code words"
+TASKS: dict[str, tuple[Callable[..., DocumentationTask[Any]], Sequence[str]]] = {
+    CODE: (code_words, CODE_TAGS),
+    "sections": (sections, SECTIONS),
+    "packages": (packages, EIGHT),
+    "kinds of parameters": (parameter_kinds, tuple(KINDS)),
+}
+TRAIN, VALIDATION, TEST = 2_000, 400, 400  # texts, at most
+LENGTH, SEEDS, PRECISION = 40, range(3), "bfloat16"
+RATES = (3e-4, 1e-3)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Fine-tuning a checkpoint, at the better of RATES or at the one given."""
+
+    checkpoint: str = "course-bert"
+    steps: int = 320
+    batch_size: int = 16
+    learning_rate: float = 0.0  # 0: the better of RATES
+
+
+RECIPES = {name: Recipe(name) for name in CHECKPOINTS}
+
+
+@cache
+def texts(task: str) -> DocumentationTask[Any]:
+    """The texts of a task, built from what is installed."""
+    return TASKS[task][0](TRAIN + VALIDATION, TEST, TEST)
+
+
+@lru_cache
+def read(task: str, split: str) -> Task:
+    """A split in the pieces of both checkpoints: train, validation, test, or outside."""
+    found, names = texts(task), TASKS[task][1]
+    parts = {"train": found.train[:-VALIDATION], "validation": found.train[-VALIDATION:]}
+    items = parts[split] if split in parts else getattr(found, split)
+    tokenizer: Any = load_pretrained(CHECKPOINTS[0]).tokenizer
+    if task == CODE:
+        return tagged_sequences(items, "entities", tokenizer, LENGTH, names=names)
+    labels = [item.label for item in items]
+    return text_sequences([item.text for item in items], labels, names, tokenizer, LENGTH)
+
+
+def scores(recipe: Recipe, task: str, seed: int) -> dict[str, float]:
+    """A checkpoint fine-tuned on a task: F1 of code words or accuracy, by split. Read from the
+    cache if it was done before."""
+    start = load_pretrained(recipe.checkpoint)
+
+    def run() -> dict[str, float]:
+        began = process_time()
+        model = finetune(
+            start.encoder, read(task, "train"), steps=recipe.steps, batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate, seed=seed, precision=PRECISION,
+        )  # fmt: skip
+        found = {s: task_score(model, read(task, s)) for s in ("validation", "test", "outside")}
+        return {**found, "cpu_seconds": round(process_time() - began, 1)}
+
+    about = {"weights": start.sha256, "texts": texts(task).hash, "precision": PRECISION}
+    settings = {"task": task, "seed": seed, **asdict(recipe), **about}
+    return kept(f"16-{recipe.checkpoint}-{task}-{seed}", settings, MicroWorld.load(), run)
+
+
+@lru_cache
+def rates_tried(recipe: Recipe) -> dict[float, float]:
+    """The mean over the tasks on validation texts, seed 0, by rate."""
+    tried = {rate: replace(recipe, learning_rate=rate) for rate in RATES}
+    return {
+        rate: fmean(scores(one, task, 0)["validation"] for task in TASKS)
+        for rate, one in tried.items()
+    }
+
+
+def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
+    """A checkpoint on all four tasks at its rate."""
+    tried = rates_tried(recipe)
+    rate = max(tried, key=lambda one: tried[one])
+    found = {task: scores(replace(recipe, learning_rate=rate), task, seed) for task in TASKS}
+    mean = fmean(of["test"] for of in found.values())
+    return {"seed": seed, "rate": rate, "tasks": found, "mean": mean}
+
+
+def build() -> dict[str, Any]:
+    """What data/results/16_tasks.json holds."""
+    return compared_runs(
+        RECIPES, SEEDS, MicroWorld.load(), one_run, precision=PRECISION,
+        weights={name: load_pretrained(name).sha256 for name in CHECKPOINTS},
+        rates={name: {str(r): v for r, v in rates_tried(one).items()}
+               for name, one in RECIPES.items()},
+        texts={task: {"hash": texts(task).hash, "versions": texts(task).versions}
+               for task in TASKS},
+    )  # fmt: skip
+
+
+RESULTS = {"16_tasks": build}

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from course_lib.objectives.sequences import Batch
 
+from .allocator import keep_freed_memory
 from .precision import choose_precision, computing_in
 from .schedule import check_betas, warmup_then_linear
 from .state import load_run, save_run
@@ -95,8 +96,12 @@ def fit(
 
     team: the processes that train together, all of which call this (see team.py). Each computes on
     its sequences of every batch; losses, clipping and counts are those of whole batches, so several
-    follow what one does, up to rounding and to dropout. One of them saves; all hear the report."""
+    follow what one does, up to rounding and to dropout. One of them saves; all hear the report.
+
+    The process keeps the memory that a step frees for the next one (see allocator.py, which says
+    how to switch that off)."""
     _check_accumulate(accumulate)
+    keep_freed_memory()
     history = History(precision=choose_precision(precision, team.device.type))
     together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)

@@ -7,7 +7,7 @@ only at the end, in the enhanced mask decoder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ from course_lib.kernels.disentangled import disentangled_attention, disentangled
 from course_lib.kernels.positions import position_rows
 
 TERMS = ("c2p", "p2c")  # content-to-position, position-to-content
+NOTHING = ((None, ()), (None, None))  # is kept: for which weights, and keys and queries
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,9 @@ class FusedProjections(nn.Module):
         )
         return q + query_bias, k, v + value_bias
 
-    def positions(self, vectors: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """P (R, H) -> keys and queries of positions, (A, R, D), or None for a term left out."""
-        return _project(self.position_key, self.position_query, vectors, self.num_heads)
+    def for_positions(self) -> tuple[nn.Linear | None, nn.Linear | None]:
+        """What makes the positions' keys and their queries; None for a term left out."""
+        return self.position_key, self.position_query
 
 
 class SeparateProjections(nn.Module):
@@ -159,11 +160,11 @@ class SeparateProjections(nn.Module):
         q, k, v = (split_heads(y, self.num_heads) for y in projected)
         return q, k, v
 
-    def positions(self, vectors: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    def for_positions(self) -> tuple[nn.Linear | None, nn.Linear | None]:
         """As FusedProjections."""
         key = (self.position_key or self.key) if "c2p" in self.terms else None
         query = (self.position_query or self.query) if "p2c" in self.terms else None
-        return _project(key, query, vectors, self.num_heads)
+        return key, query
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -171,13 +172,23 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     return x.unflatten(-1, (num_heads, -1)).transpose(-2, -3)
 
 
-def _project(
-    key: nn.Linear | None, query: nn.Linear | None, vectors: Tensor, num_heads: int
-) -> tuple[Tensor | None, Tensor | None]:
-    return (
-        None if key is None else split_heads(key(vectors), num_heads),
-        None if query is None else split_heads(query(vectors), num_heads),
-    )
+def fingerprint(parameters: Iterable[Tensor]) -> list[Tensor]:
+    """One product of each parameter (…, n) with fixed numbers: other weights give others.
+
+    torch counts edits of a tensor, but not those through `.data`, and not those of a tensor made
+    in inference mode. Reading all weights costs little beside multiplying by them."""
+    with torch.autocast("cpu", enabled=False):
+        return [wide @ _numbers(wide.shape[-1], wide.dtype) for wide in map(_wide, parameters)]
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+@lru_cache(maxsize=16)
+def _numbers(count: int, dtype: torch.dtype) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.randn(count, generator=torch.Generator().manual_seed(0)).to(dtype)
 
 
 class DisentangledAttention(nn.Module):
@@ -196,7 +207,7 @@ class DisentangledAttention(nn.Module):
         )
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
         self.position_dropout = nn.Dropout(config.hidden_dropout)
-        self._kept: tuple[Any, Any] = (None, None)
+        self._kept: tuple[Any, Any] = NOTHING
 
     def forward(
         self,
@@ -225,18 +236,29 @@ class DisentangledAttention(nn.Module):
         row of each distance in them, (2T − 1,).
 
         While it learns, only the rows that a text of this length can reach. They do not depend on
-        the text: where nothing is learned all rows are computed once and kept."""
+        the text: where nothing is learned all rows are computed once and kept, on a CPU. (A GPU
+        would have to be waited for, to know that the weights are the same.)"""
         shared, rows = self._shared[0], self._shared[0].rows(x.shape[1])
-        if torch.is_grad_enabled() or self.training:
+        if torch.is_grad_enabled() or self.training or x.device.type != "cpu":
             first, last = int(rows[0]), int(rows[-1])
             reached = self.position_dropout(shared()[first : last + 1])
-            return (*self.projections.positions(reached), rows - first)
-        read = (*shared.parameters(), *self.projections.parameters())
-        autocast = torch.is_autocast_enabled(x.device.type)
-        now = autocast, x.dtype, [(p.data_ptr(), p._version, p.dtype, p.device) for p in read]
-        if self._kept[0] != now:
-            self._kept = now, self.projections.positions(shared())
+            return (*self.project(reached), rows - first)
+        layers = (layer for layer in self.projections.for_positions() if layer is not None)
+        read = [p for module in (shared, *layers) for p in module.parameters()]
+        kind = torch.is_autocast_enabled("cpu"), x.dtype, [p.dtype for p in read]
+        seen = fingerprint(read)
+        kept, before = self._kept[0]
+        if kind != kept or not all(map(torch.equal, seen, before)):
+            self._kept = (kind, seen), self.project(shared())
         return (*self._kept[1], rows)
+
+    def project(self, vectors: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """P (R, H) -> keys and queries of positions, (A, R, D), or None for a term left out."""
+        key, query = (
+            None if layer is None else split_heads(layer(vectors), self.config.num_heads)
+            for layer in self.projections.for_positions()
+        )
+        return key, query
 
 
 class Convolution(nn.Module):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -16,16 +18,18 @@ from torch import Tensor
 class Rule:
     """Take `path` where all of this holds; what is None does not matter.
 
-    tokens_up_to: the longest text, in keys. training: whether a gradient is needed. dropout:
-    whether weights are dropped. why: the measurement behind the rule, a table of `python -m
-    course_lib.bench`."""
+    head_sizes: of the query, D. tokens_up_to: the longest text, in keys. training: whether a
+    gradient is needed. dropout: whether weights are dropped. package: which must be installed. why:
+    the measurement behind the rule, a table of `python -m course_lib.bench`."""
 
     path: str
     device: str | None = None  # "cpu" or "cuda"
     dtypes: tuple[torch.dtype, ...] | None = None
+    head_sizes: tuple[int, ...] | None = None
     tokens_up_to: int | None = None
     training: bool | None = None
     dropout: bool | None = None
+    package: str | None = None
     why: str = ""
 
     def fits(self, tensor: Tensor, tokens: int, dropout: bool = False) -> bool:
@@ -33,12 +37,21 @@ class Rule:
         return (
             self.device in (None, tensor.device.type)
             and (self.dtypes is None or tensor.dtype in self.dtypes)
+            and (self.head_sizes is None or tensor.shape[-1] in self.head_sizes)
             and (self.tokens_up_to is None or tokens <= self.tokens_up_to)
             and self.dropout in (None, dropout)
+            and (self.package is None or installed(self.package))
             and self.training in (None, torch.is_grad_enabled() and tensor.requires_grad)
         )
 
 
+@cache
+def installed(package: str) -> bool:
+    """Whether a package can be imported. Triton comes with torch for Linux, and with no other."""
+    return find_spec(package) is not None
+
+
+TRITON_HEAD_SIZES = (16, 32, 64, 128)
 ATTENTION: tuple[Rule, ...] = (
     Rule(
         "plain",
@@ -59,7 +72,6 @@ ATTENTION: tuple[Rule, ...] = (
     Rule("fused", why="bench attention, forward: nothing of the size of the scores is kept"),
 )
 DISENTANGLED: tuple[Rule, ...] = (
-    Rule("gathered", dropout=True, why="the only one that drops weights"),
     Rule(
         "skewed",
         device="cpu",
@@ -70,9 +82,12 @@ DISENTANGLED: tuple[Rule, ...] = (
         "triton",
         device="cuda",
         dtypes=(torch.float32, torch.bfloat16, torch.float16),
+        head_sizes=TRITON_HEAD_SIZES,
+        dropout=False,
+        package="triton",
         why="bench disentangled_gpu: no scores in memory",
     ),
-    Rule("gathered", why="needs nothing but torch: any device, any number format"),
+    Rule("gathered", why="needs nothing but torch: any device, format and head size, dropout too"),
 )
 # The paths one can ask for by name; "reference" is never chosen by a rule.
 ATTENTION_PATHS = ("reference", "plain", "fused")

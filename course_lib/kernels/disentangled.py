@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .attention import attention
-from .choosing import DISENTANGLED, DISENTANGLED_PATHS, check_path, choose
+from .choosing import DISENTANGLED, DISENTANGLED_PATHS, check_path, choose, installed
 from .positions import row_table, score_scale
 
 # A tile of the skewed path is this many queries (or keys) of as many heads as these bytes of
@@ -85,14 +85,16 @@ def disentangled_attention_reference(
     """Three scores, one softmax: returns (output (B, A, K, D), weights (B, A, K, T), scores (B, A,
     K, T)).
 
-    Shapes as in `score_parts`. mask (B, T): 1 at real tokens, 0 at padding; it hides *keys*."""
-    parts = score_parts(query, key, position_key, position_query, rows, at)
-    scores = _sum(parts) / score_scale(query.shape[-1], position_key, position_query)
-    if mask is not None:
-        hidden = (mask == 0)[:, None, None, :]  # (B, 1, 1, T)
-        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(dim=-1)
-    return F.dropout(weights, dropout) @ value, weights, scores
+    Shapes as in `score_parts`. mask (B, T): 1 at real tokens, 0 at padding; it hides *keys*. Under
+    autocast too it computes in the format of what it is given, as all paths do."""
+    with torch.autocast(query.device.type, enabled=False):
+        parts = score_parts(query, key, position_key, position_query, rows, at)
+        scores = _sum(parts) / score_scale(query.shape[-1], position_key, position_query)
+        if mask is not None:
+            hidden = (mask == 0)[:, None, None, :]  # (B, 1, 1, T)
+            scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+        weights = scores.softmax(dim=-1)
+        return F.dropout(weights, dropout) @ value, weights, scores
 
 
 def disentangled_attention(
@@ -111,8 +113,9 @@ def disentangled_attention(
 
     Shapes as in `disentangled_attention_reference`. path: "auto" for the rules of choosing.py, or
     "reference", "gathered", "skewed" (on one device or the other) or "triton" (NVIDIA GPUs). The
-    last two know neither dropout nor `at`: with these, "gathered" does their work. Raises
-    ValueError for another path, and for "triton" on tensors that are not on a GPU."""
+    last two do not know `at`, and triton knows no dropout: there "gathered" does their work.
+    Raises ValueError for another path, and for "triton" where it is not installed or the tensors
+    are not on a GPU."""
     check_path(path, DISENTANGLED_PATHS)
     if path == "auto":
         path = choose(DISENTANGLED, query, key.shape[2], dropout)
@@ -121,18 +124,24 @@ def disentangled_attention(
             f"kernels='triton' was given for tensors on {query.device.type!r}; expected tensors on "
             "an NVIDIA GPU. Move the model there, or use kernels='auto'."
         )
+    if path == "triton" and not installed("triton"):
+        raise ValueError(
+            "kernels='triton' was given, and the package triton is not installed. On Linux `pip "
+            "install triton` brings it; kernels='auto' works without."
+        )
     if position_key is None and position_query is None:  # nothing is left but content
         return attention(query, key, value, mask, dropout)
     given = (query, key, value, position_key, position_query, rows, mask)
     if path == "reference":
         return disentangled_attention_reference(*given, dropout, at)[0]
-    if path == "gathered" or dropout or at is not None:
-        return _gathered(*given, dropout, at)
-    if path == "triton":
-        from .disentangled_triton import disentangled_attention_triton
+    with torch.autocast(query.device.type, enabled=False):
+        if path == "skewed" and at is None:
+            return _skewed(*given, dropout)
+        if path == "triton" and at is None and not dropout:
+            from .disentangled_triton import disentangled_attention_triton
 
-        return disentangled_attention_triton(*given)
-    return _skewed(*given)
+            return disentangled_attention_triton(*given)
+        return _gathered(*given, dropout, at)
 
 
 def _gathered(
@@ -180,6 +189,7 @@ def _skewed(
     position_query: Tensor | None,
     rows: Tensor,
     mask: Tensor | None,
+    dropout: float,
 ) -> Tensor:
     scale = 1 / score_scale(query.shape[-1], position_key, position_query)
     # A query looks up i − j, which falls as the key j moves on: its table in opposite order.
@@ -195,9 +205,10 @@ def _skewed(
         to_position,
         None if to_content is None else to_content * scale,
     )
+    dropped = _Dropped(dropout, int(torch.randint(2**62, ()))) if dropout else None
     if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given):
-        return _Skewed.apply(*given, hidden)  # type: ignore[no-any-return]
-    return _forward(*given, hidden, None)
+        return _Skewed.apply(*given, hidden, dropped)  # type: ignore[no-any-return]
+    return _forward(*given, hidden, dropped, None)
 
 
 def _by_distance(table: Tensor | None, rows: Tensor) -> Tensor | None:
@@ -216,6 +227,25 @@ def _chunks(query: Tensor) -> Iterator[tuple[int, slice]]:
     for row in range(batch):
         for head in range(0, heads, size):
             yield row, slice(head, min(heads, head + size))
+
+
+class _Dropped(NamedTuple):
+    """Which weights are dropped: drawn from a seed, chunk by chunk in their order, so that the
+    backward pass draws the same again and nothing is kept in memory for it."""
+
+    rate: float
+    seed: int
+
+    def factors(self, like: Tensor) -> Iterator[Tensor]:
+        """For each of `_chunks`, (h, T, T) as `like` has them: 0, or 1 / (1 − rate)."""
+        generator = torch.Generator(like.device).manual_seed(self.seed)
+        scale = 1 / (1 - self.rate) if self.rate < 1 else 0.0
+        tokens, buffer = like.shape[2], None
+        for _, some in _chunks(like):
+            if buffer is None:
+                buffer = like.new_empty(some.stop - some.start, tokens, tokens)
+            drawn = buffer[: some.stop - some.start]
+            yield drawn.bernoulli_(1 - self.rate, generator=generator).mul_(scale)
 
 
 def _tiles(tokens: int) -> list[slice]:
@@ -242,9 +272,11 @@ def _forward(
     to_position: Tensor | None,
     to_content: Tensor | None,
     hidden: Tensor | None,
+    dropped: _Dropped | None,
     weights: Tensor | None,
 ) -> Tensor:
-    """The mixture (B, A, T, D), and the weights into `weights` (B, A, T, T) if given.
+    """The mixture (B, A, T, D), and the weights, none dropped, into `weights` (B, A, T, T) if
+    given.
 
     All products run in the format of the query. Buffers are made once and used again: asking for
     memory costs more here than filling it."""
@@ -263,8 +295,10 @@ def _forward(
         product = products[: math.prod(shape)].view(shape)
         return _skew(torch.bmm(x, window.transpose(1, 2), out=product), tokens)
 
+    factors = None if dropped is None else dropped.factors(query)
     for row, some in _chunks(query):
         q, k, v = query[row, some], key[row, some], value[row, some]
+        factor = None if factors is None else next(factors)  # (h, T, T)
         if to_content is not None:
             for tile in _tiles(tokens):
                 part = with_distances(k[:, tile], to_content[some], tile)  # (h, n keys, T)
@@ -280,9 +314,11 @@ def _forward(
             if hidden is not None:
                 s.masked_fill_(hidden[row], torch.finfo(s.dtype).min)
             torch.softmax(s, -1, out=s)
-            output[row, some, tile] = torch.bmm(s, v)
             if weights is not None:
                 weights[row, some, tile] = s
+            if factor is not None:
+                s.mul_(factor[:, tile])
+            output[row, some, tile] = torch.bmm(s, v)
     return output
 
 
@@ -299,19 +335,20 @@ class _Skewed(torch.autograd.Function):
         to_position: Tensor | None,
         to_content: Tensor | None,
         hidden: Tensor | None,
+        dropped: _Dropped | None,
     ) -> Tensor:
         weights = query.new_empty(*query.shape[:3], query.shape[2])
-        with torch.autocast(query.device.type, enabled=False):
-            output = _forward(query, key, value, to_position, to_content, hidden, weights)
+        output = _forward(query, key, value, to_position, to_content, hidden, dropped, weights)
+        ctx.dropped = dropped
         ctx.save_for_backward(query, key, value, to_position, to_content, weights, output, hidden)
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        given = (*ctx.saved_tensors, upstream)
         with torch.autocast(upstream.device.type, enabled=False):
-            return (*_backward(*given), None)
+            given = (*ctx.saved_tensors, upstream, ctx.dropped)
+            return (*_backward(*given), None, None)
 
 
 def _backward(
@@ -324,6 +361,7 @@ def _backward(
     output: Tensor,
     hidden: Tensor | None,
     upstream: Tensor,
+    dropped: _Dropped | None,
 ) -> tuple[Tensor | None, ...]:
     """Gradients of the five inputs; what is added up over the batch is added up in float32."""
     batch, heads, tokens, width = query.shape
@@ -351,16 +389,22 @@ def _backward(
         total[:, window] += torch.bmm(shaped.transpose(1, 2), x)
         return torch.bmm(shaped, table[:, window])
 
+    factors = None if dropped is None else dropped.factors(query)
     for row, some in _chunks(query):
         q, k, v = query[row, some], key[row, some], value[row, some]
         w, above = weights[row, some], upstream[row, some].contiguous()
         ds = of_scores[: len(q)]  # (h, T, T)
         torch.bmm(above, v.transpose(1, 2), out=ds)
+        mixed = w  # the weights that values were mixed by
+        if factors is not None:
+            factor = next(factors)
+            ds.mul_(factor)
+            mixed = w * factor
         inner = (above * output[row, some]).sum(-1, keepdim=True, dtype=wide)  # (h, T, 1)
         ds.sub_(inner.to(ds.dtype)).mul_(w)
         if hidden is not None:  # without one real key the weights are uniform, and nobody's doing
             ds.masked_fill_(hidden[row], 0)
-        to_value[row, some] = torch.bmm(w.transpose(1, 2), above)
+        to_value[row, some] = torch.bmm(mixed.transpose(1, 2), above)
         dq, dk = torch.bmm(ds, k), torch.bmm(ds.transpose(1, 2), q)
         for tile in _tiles(tokens):
             if to_position is not None and tables[0] is not None:

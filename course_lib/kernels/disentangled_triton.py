@@ -38,9 +38,9 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .choosing import TRITON_HEAD_SIZES as HEAD_SIZES
 from .positions import score_scale
 
-HEAD_SIZES = (16, 32, 64, 128)
 LOG2_E = tl.constexpr(1.4426950408889634)  # exp(x) = 2^(x · log2 e): a GPU takes powers of two
 
 # By bytes a number and whether D > 64, forward and backward: tokens owned, tokens met, warps,

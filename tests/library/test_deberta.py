@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from course_lib.checkpoints import CheckpointError, to_transformers
 from course_lib.encoder import Block, Encoder, take
 from course_lib.family.deberta import (
+    NOTHING,
     DebertaConfig,
     DebertaForMaskedLM,
     EnhancedMaskDecoder,
@@ -261,7 +262,7 @@ def test_positions_are_kept_and_give_the_same_answer(generation: int):
 
 
 @both_generations
-@pytest.mark.parametrize("change", ["step", "load", "in place", "table alone"])
+@pytest.mark.parametrize("change", ["step", "load", "in place", "table alone", "data"])
 def test_what_is_kept_is_renewed(generation: int, change: str):
     encoder = encoder_of(generation)
     before = states(encoder)
@@ -279,7 +280,8 @@ def test_what_is_kept_is_renewed(generation: int, change: str):
         )
         with torch.no_grad():
             for parameter in weights:
-                parameter.mul_(torch.rand_like(parameter))
+                edited = parameter.data if change == "data" else parameter  # torch counts no edit
+                edited.mul_(torch.rand_like(parameter))
     after = states(encoder)
     assert not close(after[REAL], before[REAL]) and close(after, uncached(encoder))
 
@@ -313,6 +315,25 @@ def test_what_is_kept_under_autocast(generation: int):
             assert next(attentions(encoder))._kept[1][0].dtype == torch.bfloat16
 
 
+@both_generations
+def test_a_model_made_in_inference_mode(generation: int):
+    with torch.inference_mode():
+        encoder = encoder_of(generation)
+        before = states(encoder)
+        assert torch.equal(states(encoder), before)
+        for parameter in encoder.parameters():
+            parameter.mul_(0.5)
+        assert not close(states(encoder)[REAL], before[REAL])
+
+
+def test_one_number_is_enough_to_renew():
+    encoder = encoder_of()
+    attention = next(attentions(encoder))
+    before = states(encoder)
+    attention.projections.position_key.weight.data[0, 0] += 0.5
+    assert not close(states(encoder)[REAL], before[REAL])
+
+
 def test_nothing_is_kept_in_training():
     """Dropout on the table of distances is drawn anew every time."""
     encoder = encoder_of(hidden_dropout=0.4)
@@ -321,11 +342,11 @@ def test_nothing_is_kept_in_training():
     x = torch.zeros(1, 1, 12, dtype=torch.float64)
     with torch.no_grad():
         first, second = attention.positions(x)[0], attention.positions(x)[0]
-    assert not torch.equal(first, second) and attention._kept == (None, None)
+    assert not torch.equal(first, second) and attention._kept is NOTHING
     encoder(IDS, MASK)
     encoder.eval()
     encoder(IDS, MASK)
-    assert attention._kept == (None, None)
+    assert attention._kept is NOTHING
     with torch.no_grad():
         assert torch.equal(attention.positions(x)[0], attention.positions(x)[0])
 
@@ -482,7 +503,8 @@ def test_a_long_text_is_what_the_rows_say(cut: bool):
     with torch.no_grad():
         x = encoder.embeddings(ids)
         q, k, _ = (y[0, 0] for y in attention.projections(x, None))
-        table = attention.projections.positions(encoder.stack.positions())[0][0]
+        stack: Any = encoder.stack
+        table = attention.project(stack.positions())[0][0]
         rows = [[authors_row(i - j, 4, 8) if cut or i - j > -8 else 0 for j in range(20)]
                 for i in range(20)]  # fmt: skip
         by_hand = torch.stack([

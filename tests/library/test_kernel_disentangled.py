@@ -14,6 +14,7 @@ from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import deberta_v3
 from course_lib.kernels import attention as attention_kernel
+from course_lib.kernels import choosing
 from course_lib.kernels import disentangled as kernel
 from course_lib.kernels.choosing import (
     ATTENTION,
@@ -211,6 +212,50 @@ def test_dropout_keeps_the_mean(path):
     assert ((torch.stack(drawn).mean(0) - expected).abs() <= 6 * error).all()
 
 
+def test_what_is_dropped_is_dropped_in_the_gradients_too(tiles):
+    """Outputs and gradients are those of the reference whose weights are dropped alike."""
+    given, rows = draw(20)
+    mask = torch.ones(BATCH, 20)
+    mask[1, 15:] = 0
+    torch.manual_seed(3)
+    found = disentangled_attention(*given, rows, mask, dropout=0.3, path="skewed")
+    torch.manual_seed(3)
+    dropped = kernel._Dropped(0.3, int(torch.randint(2**62, ())))
+    factor = torch.zeros(BATCH, HEADS, 20, 20, dtype=torch.float64)
+    for (row, some), drawn in zip(kernel._chunks(given[0]), dropped.factors(given[0]), strict=True):
+        factor[row, some] = drawn
+    assert {0.0, 1 / 0.7} == set(factor.unique().tolist())
+    weights = disentangled_attention_reference(*given, rows, mask)[1]
+    expected = (weights * factor) @ given[2]
+    upstream = torch.randn(found.shape, dtype=found.dtype)
+    torch.testing.assert_close(found, expected)
+    mine, theirs = (torch.autograd.grad(x, given, upstream) for x in (found, expected))
+    torch.testing.assert_close(mine, theirs)
+    with torch.no_grad():
+        torch.manual_seed(3)
+        again = disentangled_attention(*given, rows, mask, dropout=0.3, path="skewed")
+    torch.testing.assert_close(again, expected)
+
+
+@pytest.mark.parametrize("path", ["skewed", "gathered"])
+def test_all_dropped_is_nothing(path):
+    given, rows = draw(5)
+    assert not disentangled_attention(*given, rows, dropout=1.0, path=path).any()
+
+
+@pytest.mark.parametrize("learning", [True, False])
+@pytest.mark.parametrize("path", ["reference", "gathered", "skewed"])
+def test_all_paths_leave_autocast(path, learning):
+    """What is given in float32 is computed in float32, with gradients and without."""
+    given, rows = draw(20, torch.float32)
+    with torch.set_grad_enabled(learning):
+        plain = disentangled_attention(*given, rows, path=path)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            under = disentangled_attention(*given, rows, path=path)
+    assert under.dtype == torch.float32
+    torch.testing.assert_close(under, plain)
+
+
 # ---- the rules -----------------------------------------------------------------------------------
 
 
@@ -281,6 +326,32 @@ def test_a_model_takes_the_path_its_configuration_names(monkeypatch, build, wher
         name = functions[choose(rules, torch.zeros(1), 6) if path == "auto" else path]
         assert [call.name for call in called] == [name] * (2 * len(hows) if name else 0)
     assert all((x - found[0]).abs().max() < 1e-5 for x in found)
+
+
+class OnGpu:
+    """What a rule asks of a query on a GPU."""
+
+    device = torch.device("cuda")
+    requires_grad = False
+
+    def __init__(self, head_size, dtype=torch.bfloat16):
+        self.shape, self.dtype = (2, 3, 5, head_size), dtype
+
+
+@pytest.mark.parametrize(
+    ("query", "dropout", "triton", "path"),
+    [
+        (OnGpu(64), 0.0, True, "triton"),
+        (OnGpu(24), 0.0, True, "gathered"),  # a head size that the kernel does not know
+        (OnGpu(64, torch.float64), 0.0, True, "gathered"),
+        (OnGpu(64), 0.1, True, "gathered"),
+        (OnGpu(64), 0.0, False, "gathered"),  # Windows
+        (torch.zeros(2, 3, 5, 24), 0.1, False, "skewed"),
+    ],
+)
+def test_auto_takes_a_path_that_can_be_taken(monkeypatch, query, dropout, triton, path):
+    monkeypatch.setattr(choosing, "installed", lambda package: triton)
+    assert choose(DISENTANGLED, query, 5, dropout) == path
 
 
 def test_a_path_that_cannot_be_taken():

@@ -12,8 +12,8 @@ FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 def native_bfloat16(device: str = "cpu") -> bool:
     """True where a bfloat16 matrix product is quicker than a float32 one, not emulated."""
-    if device != "cpu":
-        return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    if device != "cpu":  # torch calls it "supported" on older GPUs too, such as Colab's T4
+        return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
     flags = Path("/proc/cpuinfo")
     if not flags.exists():  # macOS and Windows: nothing to read, and float32 is never wrong
         return False

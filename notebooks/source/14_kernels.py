@@ -495,23 +495,35 @@ print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
 # system has filled that page with zeros. That is a **page fault**. Counted over three steps:
 
 # %%
-if sys.platform == "win32":
-    print("Windows does not count page faults this way.")
-else:
+import time
+
+from course_lib.train.allocator import keep_freed_memory
+
+
+def count_faults(name, steps=3):
+    if sys.platform == "win32":
+        return print("Windows does not count page faults this way.")
     import resource
 
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(3):
+    faults, began = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, time.perf_counter()
+    for _ in range(steps):
         step()
-    faults = (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 3
-    fresh = faults * resource.getpagesize() / 1e6
-    print(f"{faults:,.0f} page faults a step: {fresh:,.0f} MB of memory handed out afresh, in every step")
+    faults = (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults) / steps
+    fresh, ms = faults * resource.getpagesize() / 1e6, 1e3 * (time.perf_counter() - began) / steps
+    print(f"{name:12}{faults:9,.0f} page faults a step, {fresh:6,.1f} MB handed out afresh, {ms:6,.0f} ms")
+
+
+count_faults("as it is")
+if keep_freed_memory():
+    step()  # fetches the blocks once more
+    count_faults("kept")
 
 # %% [markdown]
-# A step needs the same blocks again and again; an allocator that kept them would spare most of these faults. Where glibc is the
-# allocator, `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_`, both a number of bytes such as 1000000000, make it keep them when they are
-# set before Python starts. Whoever sets
-# them for one contender of a speed table must set them for all.
+# A step needs the same blocks again and again. `keep_freed_memory` tells the allocator so, where that is glibc's (most of Linux);
+# elsewhere it does nothing. `fit` calls it before its first step. It holds for the whole process and takes no more memory at
+# the peak, but what was freed stays with Python. `COURSE_LIB_ALLOCATOR=system` in the environment switches it off, and glibc's own
+# `MALLOC_…` variables go first. Whoever sets it for one contender of a speed table must set it for all: in the table above
+# none has it.
 #
 # The goal set before, 75% of the products' rate for the whole step, was missed by far on the machine named above.
 #

@@ -62,6 +62,17 @@ def same_bits(a, b):
     )
 
 
+@pytest.mark.parametrize(
+    ("capability", "chosen"),
+    [((7, 5), "float32"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")],  # T4, A100, H100
+)
+def test_bfloat16_is_taken_only_where_a_gpu_multiplies_it(monkeypatch, capability, chosen):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)  # by emulation too
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert choose_precision("auto", "cuda") == chosen
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_same_seed_same_curve_to_the_last_bit(precision):
     (first, curve), (again, curve_again) = (train(precision=precision) for _ in range(2))

@@ -262,9 +262,11 @@ def when(rule: Rule) -> str:
     parts = [
         {"cpu": "CPU", "cuda": "GPU"}[rule.device] if rule.device else "",
         " or ".join(str(t).removeprefix("torch.") for t in rule.dtypes or ()),
+        f"D {', '.join(map(str, rule.head_sizes))}" if rule.head_sizes else "",
         f"up to {rule.tokens_up_to:,} tokens" if rule.tokens_up_to else "",
         {True: "training", False: "inference", None: ""}[rule.training],
         {True: "dropout", False: "no dropout", None: ""}[rule.dropout],
+        f"{rule.package} installed" if rule.package else "",
     ]
     return ", ".join(filter(None, parts)) or "else"
 

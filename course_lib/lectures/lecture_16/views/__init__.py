@@ -1,6 +1,7 @@
 """What page 16 shows that no other page does."""
 
 from .blocks import then_and_now_drawing
+from .checkpoints import checkpoint_curves, checkpoints_table, tasks_chart
 from .packing import packing_drawing
 from .real_text import real_text_curves
 from .results import (
@@ -16,6 +17,8 @@ from .speed import speed_table
 from .windows import window_picture, window_view
 
 __all__ = [
+    "checkpoint_curves",
+    "checkpoints_table",
     "cost_chart",
     "ladder_chart",
     "ladder_curves",
@@ -27,6 +30,7 @@ __all__ = [
     "rotation_picture",
     "rotation_view",
     "speed_table",
+    "tasks_chart",
     "then_and_now_drawing",
     "window_picture",
     "window_view",

@@ -1,0 +1,77 @@
+"""The course's two checkpoints side by side: as they were trained, and as they are fine-tuned."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+from course_lib.teaching import ablation_chart, curves_chart
+from course_lib.teaching.page import Html, number_table
+from course_lib.teaching.results import stored
+
+from ..fine_tuning import CHECKPOINTS, TASKS
+
+MADE = dict(zip(CHECKPOINTS, ("03_checkpoint", "16_checkpoint"), strict=True))
+TUNED = "16_tasks"
+
+
+def checkpoints_table() -> Html:
+    """What each checkpoint is, what it read, and what it finds in held-out text."""
+    found = [stored(file) for file in MADE.values()]
+    recipes = [one["recipe"] for one in found]
+    read = [
+        recipe["training"]["steps"] * recipe["training"]["batch_size"] * recipe["text"]["length"]
+        for recipe in recipes
+    ]  # short sequences come in larger batches: as many positions
+    rows = (
+        ("weights", *(f"{one['parameters']:,}" for one in found)),
+        ("words that it read from", *(f"{one['text']['words']:,}" for one in found)),
+        ("steps", *(f"{recipe['training']['steps']:,}" for recipe in recipes)),
+        ("million positions", *(f"{count / 1e6:.0f}" for count in read)),
+        ("masked in training", *(f"{recipe['objective']['rate']:.0%}" for recipe in recipes)),
+        ("held-out masked pieces found", *(f"{right(name):.1%}" for name in CHECKPOINTS)),
+        ("loss on them, nats", *(f"{one['reached']['heldout_loss']:.2f}" for one in found)),
+    )
+    return number_table(("", *CHECKPOINTS), rows, "checkpoints", 620)
+
+
+def right(name: str) -> float:
+    """Held-out masked pieces that a checkpoint finds, 15% of the tokens replaced by [MASK]."""
+    found: float = stored(MADE[name])["reached"]["heldout_accuracy"]
+    return found
+
+
+def checkpoint_curves() -> Any:
+    """Held-out masked pieces over the training of both."""
+    curves = {}
+    for name, file in MADE.items():
+        seen = [line for line in stored(file)["curve"] if "heldout_accuracy" in line]
+        last = seen[-1]["step"]
+        curves[name] = [[(line["step"] / last, line["heldout_accuracy"]) for line in seen]]
+    return curves_chart(
+        curves, title="Two checkpoints, one text, equal FLOPs", x_title="part of the training",
+        y_title="held-out masked pieces", percent=True,
+    )  # fmt: skip
+
+
+def tuned(name: str, task: str, split: str = "test") -> list[float]:
+    """What a checkpoint reaches on a task after fine-tuning, a value a seed."""
+    return [run["tasks"][task][split] for run in stored(TUNED)["runs"][name]]
+
+
+def mean_tuned(name: str, split: str = "test") -> list[float]:
+    """The mean of the tasks, a value a seed."""
+    return [fmean(of) for of in zip(*(tuned(name, task, split) for task in TASKS), strict=True)]
+
+
+def tasks_chart() -> Any:
+    """Both checkpoints on the four tasks, in text like what they read and in other text."""
+    rows = {f"{task}: {name}": (task, name) for task in TASKS for name in CHECKPOINTS}
+    return ablation_chart(
+        {
+            said: {row: tuned(name, task, split) for row, (task, name) in rows.items()}
+            for said, split in {"held-out modules": "test", "never read": "outside"}.items()
+        },
+        title="Fine-tuned on four tasks of lecture 03", x_title="right; code words: F1",
+        percent=True, families={row: name for row, (_, name) in rows.items()},
+    )  # fmt: skip

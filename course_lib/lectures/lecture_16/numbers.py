@@ -19,7 +19,9 @@ from course_lib.teaching.verdicts import in_points
 from course_lib.train.flops import forward_flops
 
 from . import real_text
+from .fine_tuning import CHECKPOINTS, TASKS
 from .ladder import HELDOUT, LAST, LENGTH, RUNGS, STORIES
+from .views.checkpoints import mean_tuned, right_of, tuned
 from .views.real_text import FILE as REAL
 from .views.real_text import real_runs
 from .views.results import NORMS_FILE, TIMES, half_way, reached, runs_of, seconds
@@ -29,6 +31,7 @@ KEYS = {  # rung -> as sentences' numbers call it
     "BERT": "bert", "no segments, no biases": "plain", "pre-norm": "prenorm", "RoPE": "rope",
     "GeGLU": "geglu", "local layers": "local", LAST: "modern",
 }  # fmt: skip
+OWN = dict(zip(("bert", "modern"), CHECKPOINTS, strict=True))
 TOKENS, TRAINED_AT = 2 * 10**12, 1_024  # of ModernBERT's text; of its sequences, most of the time
 
 
@@ -55,6 +58,26 @@ def normed(name: str) -> str:
 def read_well(name: str) -> str:
     """Held-out masked pieces of the documentation that a rung finds, in percent with a decimal."""
     return percent([run["accuracy"] for run in real_runs(name)], 1)
+
+
+def after_tuning(task: str, split: str = "test") -> str:
+    """course-modernbert's points over course-bert on a task, or on their "mean", with the rule's
+    word."""
+    bert, modern = (
+        mean_tuned(name, split) if task == "mean" else tuned(name, task, split)
+        for name in CHECKPOINTS
+    )
+    return in_points(modern, bert)
+
+
+def _own_right(name: str) -> str:
+    """Held-out masked pieces that a checkpoint finds, in percent with a decimal."""
+    return percent([right_of(name)], 1)
+
+
+def _own_tuned(name: str) -> str:
+    """The mean of the four tasks, in percent with a decimal."""
+    return percent(mean_tuned(name), 1)
 
 
 def timed(one: str, other: str, tokens: int) -> str:
@@ -131,6 +154,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "real_seeds": lambda: {1: "One seed", 2: "Two seeds", 3: "Three seeds"}[len(real_runs(LAST))],
     "real_words": lambda: f"{stored(REAL)['read']['words'] / 1e6:.1f}",
     "real_steps": lambda: f"{real_text.Recipe().steps:,}",
+    **{f"own_right_{key}": partial(_own_right, name) for key, name in OWN.items()},
+    **{f"own_tuned_{key}": partial(_own_tuned, name) for key, name in OWN.items()},
+    **{f"tuned_{task.split()[0]}": partial(after_tuning, task) for task in (*TASKS, "mean")},
+    "tuned_outside": partial(after_tuning, "mean", "outside"),
     "ahead_short": lambda: f"{times_ahead(128):.2f}",
     "ahead_long": lambda: f"{times_ahead(8_192):.1f}",
     "speed_machine": speed_measured_on,

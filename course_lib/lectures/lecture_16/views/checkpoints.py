@@ -29,13 +29,13 @@ def checkpoints_table() -> Html:
         ("steps", *(f"{recipe['training']['steps']:,}" for recipe in recipes)),
         ("million positions", *(f"{count / 1e6:.0f}" for count in read)),
         ("masked in training", *(f"{recipe['objective']['rate']:.0%}" for recipe in recipes)),
-        ("held-out masked pieces found", *(f"{right(name):.1%}" for name in CHECKPOINTS)),
+        ("held-out masked pieces found", *(f"{right_of(name):.1%}" for name in CHECKPOINTS)),
         ("loss on them, nats", *(f"{one['reached']['heldout_loss']:.2f}" for one in found)),
     )
     return number_table(("", *CHECKPOINTS), rows, "checkpoints", 620)
 
 
-def right(name: str) -> float:
+def right_of(name: str) -> float:
     """Held-out masked pieces that a checkpoint finds, 15% of the tokens replaced by [MASK]."""
     found: float = stored(MADE[name])["reached"]["heldout_accuracy"]
     return found

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from course_lib.objectives.sequences import Batch
 
 from .allocator import keep_freed_memory
-from .precision import choose_precision, computing_in
+from .precision import choose_precision, computing_in, loss_scaler
 from .schedule import check_betas, warmup_then_linear
 from .state import load_run, save_run
 from .team import ALONE, Alone
@@ -103,6 +103,9 @@ def fit(
     _check_accumulate(accumulate)
     keep_freed_memory()
     history = History(precision=choose_precision(precision, team.device.type))
+    scaler = loss_scaler(history.precision, team.device.type)
+    if scaler.is_enabled() and team.sharded:
+        raise ValueError("float16 was chosen with shared-out weights; expected another precision.")
     together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
     recipe = {
@@ -114,7 +117,7 @@ def fit(
         recipe["scaled"] = True  # a run without does not go on with one that has it
     done = 0
     if checkpoint is not None:
-        done, history.losses = load_run(checkpoint, model, optimizer, recipe)
+        done, history.losses = load_run(checkpoint, model, optimizer, recipe, scaler)
         team.check_same(f"The step at which {checkpoint} stopped", done)
 
     model.train()
@@ -125,14 +128,16 @@ def fit(
         rate = learning_rate * warmup_then_linear(step, steps, warmup)
         set_learning_rate(optimizer, rate, scale, step)
         parts = [batches(step * accumulate + part) for part in range(accumulate)]
-        losses = train_step(together, objective, optimizer, parts, clip, history.precision, team)
+        losses = train_step(
+            together, objective, optimizer, parts, clip, history.precision, team, scaler
+        )
         history.add(losses)
         history.tokens += sum(_positions(part) for part in parts)
         history.seconds = time.perf_counter() - began
         _tell(callbacks, Report(step + 1, steps, losses, history.tokens_per_second, model))
         if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
             done = step + 1
-            save_run(checkpoint, model, optimizer, history.losses, done, recipe, team.first)
+            save_run(checkpoint, model, optimizer, history.losses, done, recipe, scaler, team.first)
     model.eval()
     return history
 
@@ -145,12 +150,15 @@ def train_step(
     clip: float,
     precision: str,
     team: Alone = ALONE,
+    scaler: torch.amp.GradScaler | None = None,
 ) -> dict[str, float]:
     """Forward, loss, backward, clip, update: one step, and its losses as plain numbers.
 
     Several batches are the parts of one large batch: each is divided by the count of all, so the
     gradients add up to that of the whole, however unequal the parts are; so do those of a team's
-    processes, each of which computes on sequences of its own."""
+    processes, each of which computes on sequences of its own. scaler: `loss_scaler`'s, kept from
+    step to step; None: one that changes nothing."""
+    scaler = scaler or loss_scaler("float32", team.device.type)
     parts = team.mine([batch] if isinstance(batch, Batch) else list(batch))
     found = []
     for number, part in enumerate(parts, start=1):
@@ -158,10 +166,12 @@ def train_step(
             with computing_in(precision, team.device.type):
                 outputs = model(**part.inputs)
             losses = objective(outputs, part.targets)
-            team.backward(losses["total"])
+            team.backward(scaler.scale(losses["total"]))
         found.append({name: loss.detach() for name, loss in losses.items()})
+    scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
+    scaler.step(optimizer)
+    scaler.update()
     optimizer.zero_grad()
     numbers = {name: sum(losses[name].item() for losses in found) for name in found[0]}
     numbers = team.added(numbers)

@@ -1,4 +1,4 @@
-"""Which number format to compute in: bfloat16 only where the processor multiplies it natively."""
+"""Which number format to compute in: a short one only where it is multiplied natively."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import torch
 
-FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def native_bfloat16(device: str = "cpu") -> bool:
     """True where a bfloat16 matrix product is quicker than a float32 one, not emulated."""
-    if device != "cpu":  # torch calls it "supported" on older GPUs too, such as Colab's T4
-        return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
+    if device != "cpu":  # torch calls it "supported" on older GPUs too, where it is emulated
+        return _capability() >= (8, 0)
     flags = Path("/proc/cpuinfo")
     if not flags.exists():  # macOS and Windows: nothing to read, and float32 is never wrong
         return False
@@ -21,13 +21,21 @@ def native_bfloat16(device: str = "cpu") -> bool:
     return bool(words & {"avx512_bf16", "amx_bf16"})
 
 
+def _capability() -> tuple[int, int]:
+    """Of the GPU: 7.5 is a T4, as Colab lends it, 8.0 an A100."""
+    return torch.cuda.get_device_capability() if torch.cuda.is_available() else (0, 0)
+
+
 def choose_precision(requested: str = "auto", device: str = "cpu") -> str:
-    """ "auto" becomes "bfloat16" or "float32"; anything else must be one of these two."""
+    """ "auto" becomes the quickest of FORMATS that `device` multiplies natively, float16 on older
+    GPUs only; anything else must be one of them."""
     if requested == "auto":
-        return "bfloat16" if native_bfloat16(device) else "float32"
+        if native_bfloat16(device):
+            return "bfloat16"
+        return "float16" if device == "cuda" and _capability() >= (7, 0) else "float32"
     if requested not in FORMATS:
         raise ValueError(
-            f"precision {requested!r} was given; expected auto, {' or '.join(FORMATS)}."
+            f"precision {requested!r} was given; expected one of auto, {', '.join(FORMATS)}."
         )
     return requested
 
@@ -37,3 +45,10 @@ def computing_in(precision: str, device: str = "cpu") -> AbstractContextManager[
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device, dtype=FORMATS[precision])
+
+
+def loss_scaler(precision: str, device: str = "cpu") -> torch.amp.GradScaler:
+    """What keeps the gradients of float16 from becoming 0: the loss is multiplied by a large number
+    and the gradients are divided by it again; where they overflow, the step is left out and the
+    number halved. With the other formats it changes nothing."""
+    return torch.amp.GradScaler(device, enabled=precision == "float16")

@@ -27,6 +27,7 @@ def save_run(
     history: Mapping[str, list[float]],
     step: int,
     recipe: Mapping[str, Any],
+    scaler: torch.amp.GradScaler,
     write: bool = True,
 ) -> None:
     """Write the run as it stands after `step` steps. Of several processes all call this, and one
@@ -40,6 +41,7 @@ def save_run(
     for name, values in history.items():
         tensors[f"history.{name}"] = torch.tensor(values, dtype=torch.float64)
     header = {"step": str(step), "recipe": json.dumps(recipe, sort_keys=True)}
+    header["scaler"] = json.dumps(scaler.state_dict())  # {} where it changes nothing
     write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata=header))
 
 
@@ -65,8 +67,9 @@ def load_run(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     recipe: Mapping[str, Any],
+    scaler: torch.amp.GradScaler,
 ) -> tuple[int, dict[str, list[float]]]:
-    """Put a saved run back into `model` and `optimizer`; returns (steps done, the loss curve).
+    """Put a saved run back into all of them; returns (steps done, the loss curve).
 
     A path that does not exist is a run that has not begun: (0, {}). Raises ValueError when the file
     is damaged or belongs to another recipe."""
@@ -86,6 +89,8 @@ def load_run(
         )
     put_weights(model, _under("model.", tensors))
     _restore_optimizer(optimizer, _under("optimizer.", tensors))
+    if scaler.is_enabled():
+        scaler.load_state_dict(json.loads(header["scaler"]))
     history = {name: values.tolist() for name, values in _under("history.", tensors).items()}
     return int(header["step"]), history
 

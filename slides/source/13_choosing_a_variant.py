@@ -17,6 +17,7 @@ from course_lib.lectures.lecture_13.interfaces import interfaces as asked
 from course_lib.lectures.lecture_13.pretraining_runs import MEMBERS, steps_of
 from course_lib.lectures.lecture_13.views import benchmark as views
 from course_lib.lectures.lecture_13.views.guide import USUAL, changes
+from course_lib.lectures.lecture_13.views.real_text import documentation_chart
 from course_lib.lectures.lecture_13.views.tables import GLUE_HEAD
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import inline
@@ -122,6 +123,10 @@ def tasks() -> Any:
 
 def sizes() -> Any:
     return for_a_hall(views.equal_size_chart(), 1140, 470).update_traces(marker_size=14)
+
+
+def documentation() -> Any:
+    return for_a_hall(documentation_chart(), 1140, 520)
 
 
 def sentiment() -> str:

@@ -14,6 +14,7 @@ from course_lib.lectures.lecture_16.views import (
     packing,
     real_text_curves,
     results,
+    tasks_chart,
     windows,
 )
 
@@ -66,6 +67,10 @@ def ladder() -> Any:
 
 def ladder_rows() -> str:
     return table(results.HEAD, results.ladder_rows(), size=19)
+
+
+def tuned() -> Any:
+    return for_a_hall(tasks_chart(), 1140, 470)
 
 
 def real_text() -> Any:

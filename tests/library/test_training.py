@@ -22,7 +22,7 @@ from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
 from course_lib.objectives.sequences import Batch, SpecialIds
 from course_lib.train.loop import Report, adamw, fit, train_step
 from course_lib.train.metrics import evaluate
-from course_lib.train.precision import choose_precision
+from course_lib.train.precision import choose_precision, loss_scaler
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
@@ -64,21 +64,41 @@ def same_bits(a, b):
 
 @pytest.mark.parametrize(
     ("capability", "chosen"),
-    [((7, 5), "float32"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")],  # T4, A100, H100
+    [((6, 0), "float32"), ((7, 5), "float16"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")],
 )
-def test_bfloat16_is_taken_only_where_a_gpu_multiplies_it(monkeypatch, capability, chosen):
+def test_a_gpu_computes_in_what_it_multiplies_natively(monkeypatch, capability, chosen):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: True)  # by emulation too
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
     assert choose_precision("auto", "cuda") == chosen
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
 def test_same_seed_same_curve_to_the_last_bit(precision):
     (first, curve), (again, curve_again) = (train(precision=precision) for _ in range(2))
     assert curve.losses == curve_again.losses and same_bits(first, again)
     _, other = train(precision=precision, seed=1)  # another seed: other dropout
     assert other.losses != curve.losses
+
+
+def test_a_step_that_overflows_in_float16_is_left_out():
+    """The gradient is no number, the weights stay, and the scale is halved."""
+    model, scaler = small_model(dropout=0.0), loss_scaler("float16")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    batches = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+
+    def overflowing(outputs, targets):
+        losses = pretraining_loss(outputs, targets)
+        return losses | {"total": losses["total"] * 1e30}
+
+    scales = [scaler.get_scale()]
+    for objective in (overflowing, pretraining_loss):
+        train_step(model, objective, optimizer, batches(0), 1.0, "float16", scaler=scaler)
+        same = all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+        assert same == (objective is overflowing)
+        scales.append(scaler.get_scale())
+    assert scales[1] == scales[2] == scales[0] / 2
 
 
 def test_it_learns():
@@ -135,7 +155,7 @@ TWO_SHARES = "expected two numbers from 0 to below 1"
 REFUSED = [
     *[(lambda w=w: warmup_then_linear(0, 500_000, w), "fraction of the steps.* pass n / 500000")
       for w in (-0.1, 1.5, 24_000, NAN)],
-    (lambda: choose_precision("float8"), "expected auto, float32 or bfloat16"),
+    (lambda: choose_precision("float8"), "expected one of auto, float32, bfloat16, float16"),
     *[(lambda n=n: train(accumulate=n), f"accumulate={n} was given; expected a whole")
       for n in (0, -1, 1.5)],
     *[(lambda betas=betas: train(betas=betas), TWO_SHARES)
@@ -150,7 +170,9 @@ def test_settings_that_make_no_sense_are_refused(ask, message):
         ask()
 
 
-@pytest.mark.parametrize("settings", [{}, {"accumulate": 3, "betas": (0.9, 0.98)}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"accumulate": 3, "betas": (0.9, 0.98)}, {"precision": "float16"}]
+)
 def test_stopping_and_going_on_changes_nothing(tmp_path, settings):
     whole, curve = train(**settings)
     path = tmp_path / "run.safetensors"

@@ -16,6 +16,7 @@ from . import benchmark
 from .guide import guide
 from .pretraining_runs import BERT, MEMBERS
 from .views import benchmark as shown
+from .views import real_text as written
 
 STARTS = {
     "random": benchmark.RANDOM, "fast": benchmark.FAST,
@@ -31,6 +32,8 @@ AVERAGES = (
 BESIDE = ("roberta", "electra", "deberta")
 MASKED = ("bert", "roberta", "albert", "distilbert", "modernbert")
 STEPS = ("roberta", "electra", "short")
+DOCUMENTED = ("random", "bert", "roberta", "modernbert", "short")  # on documentation
+PIECES = ("bert", "roberta", "albert", "modernbert", "short")  # masked ones there
 ON_A_TASK = {
     "cola": ("bert", "roberta", "deberta"),
     "sst2": ("bert", "distilbert"),
@@ -69,6 +72,16 @@ def steps(start: str) -> str:
     return f"{shown.runs_of(start)[0]['steps']:,}"
 
 
+def documented(start: str) -> str:
+    """The mean of the documentation tasks, in percent with a decimal."""
+    return percent([written.scores_of(start)["mean"]], 1)
+
+
+def pieces(start: str) -> str:
+    """Held-out masked pieces of the documentation that a start finds, in percent with a decimal."""
+    return percent([run["masked_accuracy"] for run in stored(written.FILE)["runs"][start]], 1)
+
+
 def _lowest() -> float:
     """The lowest mean of the family, ALBERT left out."""
     return min(fmean(shown.values_of(name)) for name in MEMBERS if name != "ALBERT")
@@ -97,6 +110,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "tuning_steps": lambda: benchmark.Tuning().steps,
     "hours": hours,
     "average_lowest": lambda: percent([_lowest()]),
+    "doc_bag": partial(documented, written.BAG),
+    "doc_steps": lambda: f"{stored(written.FILE)['pretraining']['BERT']['flops']:,}",
+    **{f"doc_{key}": partial(documented, STARTS[key]) for key in DOCUMENTED},
+    **{f"pieces_{key}": partial(pieces, STARTS[key]) for key in PIECES},
     "costs_machine": lambda: where_measured(stored("13_costs")["machine"]),
     "rules": lambda: len(guide().rules),
     "choices": lambda: len(guide().choices),

@@ -15,6 +15,7 @@ from .benchmark import (
 from .costs import costs_table
 from .guide import choices_table, guide_table, guide_view
 from .index import errata_index, index_view, questions_index
+from .real_text import documentation_chart, documentation_table
 from .tables import (
     card_table,
     glue_comparison,
@@ -34,6 +35,8 @@ __all__ = [
     "card_table",
     "choices_table",
     "costs_table",
+    "documentation_chart",
+    "documentation_table",
     "equal_size_chart",
     "errata_index",
     "flops_table",

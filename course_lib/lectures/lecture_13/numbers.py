@@ -32,8 +32,9 @@ AVERAGES = (
 BESIDE = ("roberta", "electra", "deberta")
 MASKED = ("bert", "roberta", "albert", "distilbert", "modernbert")
 STEPS = ("roberta", "electra", "short")
-DOCUMENTED = ("random", "bert", "roberta", "modernbert", "short")  # on documentation
-PIECES = ("bert", "roberta", "albert", "modernbert", "short")  # masked ones there
+DOCUMENTED = ("random", "fast", "bert", "albert", "electra", "spanbert")
+BESIDE_THERE = ("deberta", "modernbert", "short")
+PIECES = ("bert", "roberta", "albert", "deberta", "spanbert", "modernbert", "short")  # masked ones
 ON_A_TASK = {
     "cola": ("bert", "roberta", "deberta"),
     "sst2": ("bert", "distilbert"),
@@ -77,6 +78,13 @@ def documented(start: str) -> str:
     return percent([written.scores_of(start)["mean"]], 1)
 
 
+def beside_bert_there(start: str) -> str:
+    """On documentation: how far a start is from BERT, in points, and where resampled texts have
+    it."""
+    points, (low, high) = written.beside_bert(STARTS[start])
+    return f"{signed(100 * points)} ({signed(100 * low)} to {signed(100 * high)})"
+
+
 def pieces(start: str) -> str:
     """Held-out masked pieces of the documentation that a start finds, in percent with a decimal."""
     return percent([run["masked_accuracy"] for run in stored(written.FILE)["runs"][start]], 1)
@@ -113,6 +121,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "doc_bag": partial(documented, written.BAG),
     "doc_steps": lambda: f"{stored(written.FILE)['pretraining']['BERT']['flops']:,}",
     **{f"doc_{key}": partial(documented, STARTS[key]) for key in DOCUMENTED},
+    **{f"doc_beside_{key}": partial(beside_bert_there, key) for key in BESIDE_THERE},
     **{f"pieces_{key}": partial(pieces, STARTS[key]) for key in PIECES},
     "costs_machine": lambda: where_measured(stored("13_costs")["machine"]),
     "rules": lambda: len(guide().rules),

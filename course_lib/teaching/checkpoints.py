@@ -154,8 +154,8 @@ masking). {steps:,} steps of
 {warmup:.0%} of warm-up, then down to zero in a straight line; betas {betas}, weight decay
 {weight_decay:g}, seed {seed}. Other than in {base}: {settings}.
 
-{precision}, threads: {threads}, torch {torch}: {tokens_per_second:,.0f} tokens a second (median), so
-about {hours:.1f} hours.
+{precision}, threads: {threads}, torch {torch}: {tokens_per_second:,.0f} tokens a second (median),
+so about {hours:.1f} hours.
 
 ## What it reaches
 

@@ -364,9 +364,9 @@ ladder_curves()
 real_text_curves()
 
 # %% [markdown]
-# *Held-out masked word pieces found, over the training; a line is one run. Who always says the commonest piece finds 6%: the lowest line.*
+# *Held-out masked word pieces found, over the training; bands: all seeds. Who always says the commonest piece finds 6%: the lowest line.*
 #
-# BERT {{number:real_bert}}, norms before {{number:real_prenorm}}, with RoPE {{number:real_rope}}, the top **{{number:real_modern}}**. Each is above the one before, norms before too, which cost points on the stories. But this is one seed, and a step is some two points: on the stories seeds of one rung differ by more. The distance from end to end is the surest of it. And mind the lowest line, our first try: with 36 steps of warm-up BERT never left the plateau. So the other four warm up for a quarter of their steps.
+# BERT {{number:real_bert}}, norms before {{number:real_prenorm}}, with RoPE {{number:real_rope}}, the top **{{number:real_modern}}**. In points, with the rule's word: norms before {{number:real_step_prenorm}}, which cost points on the stories, then RoPE {{number:real_step_rope}}, then the rest {{number:real_step_modern}}; from end to end **{{number:real_whole}}**. Two seeds pass such a rule by chance now and then; the distance from end to end is the surest of it. And mind the lowest line, our first try: with 36 steps of warm-up BERT never left the plateau. So the other four warm up for a quarter of their steps.
 #
 # ### A checkpoint of each kind
 #

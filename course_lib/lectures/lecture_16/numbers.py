@@ -55,6 +55,12 @@ def normed(name: str) -> str:
     return percent(outcome(stored(NORMS_FILE), "accuracy")[name], 1)
 
 
+def gained_there(name: str, against: str) -> str:
+    """The same on documentation."""
+    one, other = ([run["accuracy"] for run in real_runs(n)] for n in (name, against))
+    return in_points(one, other)
+
+
 def read_well(name: str) -> str:
     """Held-out masked pieces of the documentation that a rung finds, in percent with a decimal."""
     return percent([run["accuracy"] for run in real_runs(name)], 1)
@@ -151,6 +157,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "warm_high": partial(normed, "post-norm, 0.002, warm-up"),
     "pre_high": partial(normed, "pre-norm, 0.002"),
     **{f"real_{KEYS[name]}": partial(read_well, name) for name in real_text.CLIMBED},
+    **{
+        f"real_step_{KEYS[name]}": partial(gained_there, name, before)
+        for before, name in zip(real_text.CLIMBED, real_text.CLIMBED[1:], strict=False)
+    },
+    "real_whole": partial(gained_there, LAST, "BERT"),
     "real_seeds": lambda: {1: "One seed", 2: "Two seeds", 3: "Three seeds"}[len(real_runs(LAST))],
     "real_words": lambda: f"{stored(REAL)['read']['words'] / 1e6:.1f}",
     "real_steps": lambda: f"{real_text.Recipe().steps:,}",

@@ -357,7 +357,7 @@ documentation_table()
 # - **Three stand out** beside BERT, beyond what other test texts could change: DeBERTa, {{number:doc_beside_deberta}} points, ModernBERT, {{number:doc_beside_modernbert}}, and the two plain layers, {{number:doc_beside_short}}. The plain model read most, here too. ModernBERT read half of that and is its equal; on the stories it was nothing special. Page 16 has both sides of it.
 # - **The others are about as good as a bag of words** ({{number:doc_bag}}; random initialisation {{number:doc_random}}, BERT {{number:doc_bert}}). This pre-training is short: `course-bert` has read seventeen times as much (page 03 has what that is worth).
 # - **A pre-training that has not left its plateau is worse than none.** ALBERT finds {{number:pieces_albert}} of the pieces and has {{number:doc_albert}} on the tasks, SpanBERT {{number:pieces_spanbert}} and {{number:doc_spanbert}}, ELECTRA {{number:doc_electra}}. Why they start lower than random weights was not tested. What more steps would make of them is another question: equal FLOPs for all is a rule, not justice.
-# - **FastBERT** ({{number:doc_fast}}) is BERT with exits at the speed of the stories' row. Here its early layers are sure and wrong: a speed has to be chosen for each task.
+# - **FastBERT** ({{number:doc_fast}}) is BERT with exits at the speed of the stories' row. Here that speed costs more than it may: it has to be chosen for each task.
 #
 # ### Which of two, on one task
 #

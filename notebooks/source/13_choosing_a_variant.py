@@ -339,7 +339,7 @@ equal_size_chart()
 #
 # Twins are made by rules. So all members once more, on the documentation of Python and its libraries: pre-trained on it for equally many FLOPs, then fine-tuned on three tasks of lecture 03 (which section of a docstring a sentence is from, which kind of parameter it describes, which package a paragraph is from; some 1,500 labels each).
 #
-# As small as on the stories, the members we tried did not leave the plateau on this text (BERT, 2,400 steps: 8% of the masked pieces; who always says the commonest has 6%). So here all are twice as wide, read batches of 128 short sequences, and warm up for a quarter of their steps. Equal FLOPs: BERT's {{number:doc_steps}} steps. One seed: each took minutes, all together hours.
+# As small as on the stories, the members we tried did not leave the plateau on this text (BERT, {{number:bert_steps}} steps: 8% of the masked pieces; who always says the commonest has 6%). So here all are twice as wide, read batches of 128 short sequences, and warm up for a quarter of their steps. Equal FLOPs: BERT's {{number:doc_steps}} steps. One seed: each took minutes, all together hours.
 
 # %%
 documentation_chart()

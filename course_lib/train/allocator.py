@@ -13,9 +13,10 @@ from functools import cache
 SWITCH = "COURSE_LIB_ALLOCATOR"
 BY_USER = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES")
 # Numbers of <malloc.h>. Blocks below the first size are kept in the heap, freed memory at its end
-# up to the second; the heap grows by the third at a time.
+# up to the second; the heap grows by the third at a time. Larger blocks, such as a base model's
+# embeddings, go back to the system: kept, they leave holes, and a page takes a fifth more memory.
 MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD = -3, -1, -2
-SIZES = {MMAP_THRESHOLD: 2**30, TRIM_THRESHOLD: 2**31 - 1, TOP_PAD: 2**28}
+SIZES = {MMAP_THRESHOLD: 2**25, TRIM_THRESHOLD: 2**31 - 1, TOP_PAD: 2**28}
 
 
 @cache

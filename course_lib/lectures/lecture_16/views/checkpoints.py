@@ -67,7 +67,9 @@ def mean_tuned(name: str, split: str = "test") -> list[float]:
 
 def tasks_chart() -> Any:
     """Both checkpoints on the four tasks, in text like what they read and in other text."""
-    rows = {f"{task}: {SHORT[name]}": (task, name) for task in TASKS for name in CHECKPOINTS}
+    rows = {
+        f"{task.split()[0]}: {SHORT[name]}": (task, name) for task in TASKS for name in CHECKPOINTS
+    }
     chart = ablation_chart(
         {
             said: {row: tuned(name, task, split) for row, (task, name) in rows.items()}

@@ -105,7 +105,10 @@ def fit(
     history = History(precision=choose_precision(precision, team.device.type))
     scaler = loss_scaler(history.precision, team.device.type)
     if scaler.is_enabled() and team.sharded:
-        raise ValueError("float16 was chosen with shared-out weights; expected another precision.")
+        raise ValueError(
+            "float16 was chosen for weights that are shared out (--fsdp); expected float32 or "
+            'bfloat16. Set precision = "float32" under [training].'
+        )
     together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
     recipe = {

@@ -24,6 +24,7 @@ from course_lib.train.loop import Report, adamw, fit, train_step
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision, loss_scaler
 from course_lib.train.schedule import adam_trace, warmup_then_linear
+from course_lib.train.team import Alone
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
 STEPS = 24
@@ -152,6 +153,14 @@ def test_a_loss_that_is_no_number_stops_the_run():
 
 NAN = float("nan")
 TWO_SHARES = "expected two numbers from 0 to below 1"
+
+
+class SharedOut(Alone):
+    """A process that keeps a part of every weight."""
+
+    sharded = True
+
+
 REFUSED = [
     *[(lambda w=w: warmup_then_linear(0, 500_000, w), "fraction of the steps.* pass n / 500000")
       for w in (-0.1, 1.5, 24_000, NAN)],
@@ -161,6 +170,7 @@ REFUSED = [
     *[(lambda betas=betas: train(betas=betas), TWO_SHARES)
       for betas in ((0.9, 1.0), (-0.1, 0.9), (0.9,), (0.9, NAN))],
     (lambda: adam_trace([1.0], (0.9, 1.0)), TWO_SHARES),
+    (lambda: train(precision="float16", team=SharedOut()), "float16 was chosen for weights"),
 ]  # fmt: skip
 
 

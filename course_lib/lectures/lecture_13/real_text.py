@@ -68,23 +68,21 @@ def items(name: str, split: str) -> list[LabelledText]:
         "validation": found.train[-VALIDATION:],
         "test": found.test,
     }
-    return [item for item in parts[split] if len(pieces_of(item.text)) <= SHORT - 2]
+    return [item for item in parts[split] if len(tokenizer().encode(item.text)) <= SHORT - 2]
 
 
-def pieces_of(text: str) -> list[int]:
-    """A text's ids, without special tokens."""
-    tokenizer: Any = load_pretrained(PIECES).tokenizer
-    found: list[int] = tokenizer.encode(text)
-    return found
+@cache
+def tokenizer() -> Any:
+    """That of the pre-training, read once: with it come the weights, each time."""
+    return load_pretrained(PIECES).tokenizer
 
 
 @lru_cache
 def task(name: str, split: str) -> LabelledSequences:
     """A split in the pieces of the pre-training."""
     of = items(name, split)
-    tokenizer: Any = load_pretrained(PIECES).tokenizer
     labels = [item.label for item in of]
-    return text_sequences([item.text for item in of], labels, TASKS[name][1], tokenizer, SHORT)
+    return text_sequences([item.text for item in of], labels, TASKS[name][1], tokenizer(), SHORT)
 
 
 def right_on(recipe: Tuning, name: str, rate: float, seed: int, split: str) -> str:

@@ -1,4 +1,5 @@
-"""Which path a kernel takes: rules that are read from top to bottom, the first that fits decides.
+"""Which path a kernel takes, and which device trains a model: rules that are read from top to
+bottom, the first that fits decides.
 
 Every path gives the same numbers; they differ in time and memory. A model asks for one by name
 through one setting, `kernels`, or leaves the choice to these rules: "auto"."""
@@ -108,3 +109,54 @@ def check_path(path: str, known: Sequence[str]) -> None:
             f"kernels={path!r} was given; expected 'auto' or the name of a path: "
             f"{', '.join(known)}."
         )
+
+
+# ---------------------------------------------------------------- the device of a training run
+
+
+@dataclass(frozen=True)
+class DeviceRule:
+    """Train on `device` where it is there and the model has that many weights. why: what the size
+    rests on."""
+
+    device: str
+    weights_from: int
+    why: str
+
+
+TRAINING: tuple[DeviceRule, ...] = (
+    DeviceRule(
+        "cuda",
+        8_000_000,
+        why="not measured: above it a step on two cores takes seconds. Below are the models of the "
+        "pages, which a CPU trains in a minute or two, and repeats to the last bit",
+    ),
+    DeviceRule("mps", 8_000_000, why="as cuda; never run on such a machine"),
+    DeviceRule("cpu", 0, why="always there"),
+)
+DEVICES = ("auto", *(rule.device for rule in TRAINING))
+
+
+def choose_device(requested: str = "auto", weights: int | None = None) -> str:
+    """ "auto" becomes the device of the first rule of TRAINING that fits a model of so many weights
+    (None: as large as can be). Raises ValueError for a device that is unknown or absent."""
+    if requested not in DEVICES:
+        raise ValueError(f"device {requested!r} was given; expected one of {', '.join(DEVICES)}.")
+    if requested != "auto":
+        if not there(requested):
+            raise ValueError(
+                f"device {requested!r} was given; torch sees none here. Use cpu, or install a "
+                "build of torch that fits the GPU and its driver."
+            )
+        return requested
+    large = float("inf") if weights is None else weights
+    return next(
+        rule.device for rule in TRAINING if large >= rule.weights_from and there(rule.device)
+    )
+
+
+def there(device: str) -> bool:
+    """Whether torch can compute on "cuda", "mps" or "cpu" here."""
+    if device == "cuda":
+        return torch.cuda.is_available()
+    return device == "cpu" or torch.backends.mps.is_available()

@@ -122,14 +122,15 @@ def finetune(
     learning_rate: float = 1e-3,
     seed: int = 0,
     precision: str = "auto",
+    device: str = "auto",
     frozen: bool = False,
     callbacks: Sequence[Callback] = (),
 ) -> Any:
     """The whole encoder trained on the task, from a copy: the one given stays as it is.
 
     frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
-    vectors that stay as they are. Returns the model with the task's head. Raises ValueError as
-    `labelled_batches` does."""
+    vectors that stay as they are. device: as in `fit`; the model that is returned, with the task's
+    head, is where the encoder is. Raises ValueError as `labelled_batches` and `fit` do."""
     model = head_on(encoder, task, seed)
     if frozen:
         model.encoder.requires_grad_(False)
@@ -138,7 +139,7 @@ def finetune(
     fit(
         model, LOSSES[type(task)], labelled_batches(task, batch_size, seed),
         steps=steps, learning_rate=learning_rate, seed=seed, precision=precision,
-        callbacks=callbacks,
+        device=device, callbacks=callbacks,
     )  # fmt: skip
     return model
 
@@ -148,15 +149,16 @@ def finetune(
 
 @torch.no_grad()
 def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
-    """The model's logits of these names for all texts of the task, padded to its sequences' length.
-    The model is left as it was found."""
-    was_training = model.training
+    """The model's logits of these names for all texts of the task, padded to its sequences' length,
+    on the CPU. The model is left as it was found, wherever it is."""
+    was_training, device = model.training, next(model.parameters(), torch.empty(0)).device
     model.eval()
     found = []
     try:
         for start in range(0, len(task), batch_size):
-            out = model(**text_inputs(task[start : start + batch_size]))
-            found.append([getattr(out, name) for name in names])
+            given = text_inputs(task[start : start + batch_size])
+            out = model(**{name: value.to(device) for name, value in given.items()})
+            found.append([getattr(out, name).cpu() for name in names])
     finally:
         model.train(was_training)
     if not isinstance(task, TaggedSequences | QuestionSequences):  # nothing to pad

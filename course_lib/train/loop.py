@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from .allocator import keep_freed_memory
 from .precision import choose_precision, computing_in, loss_scaler
 from .schedule import check_betas, warmup_then_linear
 from .state import load_run, save_run
-from .team import ALONE, Alone
+from .team import ALONE, Alone, Guest
 
 Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
 Batches = Callable[[int], Batch]
@@ -44,6 +45,7 @@ class History:
     seconds: float = 0.0
     tokens: int = 0  # positions seen, padding counted
     precision: str = "float32"
+    device: str = "cpu"
 
     @property
     def steps(self) -> list[int]:
@@ -71,12 +73,13 @@ def fit(
     betas: tuple[float, float] = (0.9, 0.999),
     accumulate: int = 1,
     precision: str = "auto",
+    device: str = "auto",
     seed: int = 0,
     scale: Scale | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 0,
-    team: Alone = ALONE,
+    team: Alone | None = None,
 ) -> History:
     """Train `model` for `steps` steps; returns the loss curve.
 
@@ -94,15 +97,23 @@ def fit(
     the result is the same to the last bit, interrupted or not. Raises ValueError for a damaged or
     foreign checkpoint and FloatingPointError when the loss is no longer a number.
 
-    team: the processes that train together, all of which call this (see team.py). Each computes on
-    its sequences of every batch; losses, clipping and counts are those of whole batches, so several
-    follow what one does, up to rounding and to dropout. One of them saves; all hear the report.
+    device: "cpu", "cuda", "mps", or "auto": where the model is, and for one on the CPU what
+    choosing.TRAINING says of one as large. When a callback looks at the model, and afterwards, it
+    is back where it was. What the objective reads besides outputs and targets must be there too.
+
+    team: the processes that train together, all of which call this (see team.py), on its device.
+    Each computes on its sequences of every batch; losses, clipping and counts are those of whole
+    batches, so several follow what one does, up to rounding and to dropout. One of them saves; all
+    hear the report.
 
     The process keeps the memory that a step frees for the next one (see allocator.py, which says
     how to switch that off)."""
     _check_accumulate(accumulate)
     keep_freed_memory()
-    history = History(precision=choose_precision(precision, team.device.type))
+    team = team or Guest(model, device)
+    history = History(
+        precision=choose_precision(precision, team.device.type), device=team.device.type
+    )
     scaler = loss_scaler(history.precision, team.device.type)
     if scaler.is_enabled() and team.sharded:
         raise ValueError(
@@ -125,22 +136,26 @@ def fit(
 
     model.train()
     began = time.perf_counter()
-    for step in range(done, steps):
-        # Dropout's numbers, also after a resumption.
-        torch.manual_seed(team.seed(seed * 1_000_003 + step))
-        rate = learning_rate * warmup_then_linear(step, steps, warmup)
-        set_learning_rate(optimizer, rate, scale, step)
-        parts = [batches(step * accumulate + part) for part in range(accumulate)]
-        losses = train_step(
-            together, objective, optimizer, parts, clip, history.precision, team, scaler
-        )
-        history.add(losses)
-        history.tokens += sum(_positions(part) for part in parts)
-        history.seconds = time.perf_counter() - began
-        _tell(callbacks, Report(step + 1, steps, losses, history.tokens_per_second, model))
-        if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
-            done = step + 1
-            save_run(checkpoint, model, optimizer, history.losses, done, recipe, scaler, team.first)
+    with team.lending(model):
+        for step in range(done, steps):
+            # Dropout's numbers, also after a resumption.
+            torch.manual_seed(team.seed(seed * 1_000_003 + step))
+            rate = learning_rate * warmup_then_linear(step, steps, warmup)
+            set_learning_rate(optimizer, rate, scale, step)
+            parts = [batches(step * accumulate + part) for part in range(accumulate)]
+            losses = train_step(
+                together, objective, optimizer, parts, clip, history.precision, team, scaler
+            )
+            history.add(losses)
+            history.tokens += sum(_positions(part) for part in parts)
+            history.seconds = time.perf_counter() - began
+            report = Report(step + 1, steps, losses, history.tokens_per_second, model)
+            _tell(callbacks, report, team)
+            if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
+                done = step + 1
+                save_run(
+                    checkpoint, model, optimizer, history.losses, done, recipe, scaler, team.first
+                )
     model.eval()
     return history
 
@@ -226,10 +241,14 @@ def set_learning_rate(
         group["lr"] = rate * scale(group["name"], step) if scale else rate
 
 
-def _tell(callbacks: Sequence[Callback], report: Report) -> None:
-    """Call each callback whose turn it is; the last step is everyone's turn."""
-    for callback in callbacks:
-        if report.step % getattr(callback, "every", 1) == 0 or report.step == report.steps:
+def _tell(callbacks: Sequence[Callback], report: Report, team: Alone) -> None:
+    """Call each callback whose turn it is; the last step is everyone's turn. The model is at home
+    meanwhile, unless all of them say that they do not look at it (`looks = False`)."""
+    last = report.step == report.steps
+    due = [c for c in callbacks if last or report.step % getattr(c, "every", 1) == 0]
+    looks = any(getattr(callback, "looks", True) for callback in due)
+    with team.returning(report.model) if looks else nullcontext():
+        for callback in due:
             callback(report)
 
 

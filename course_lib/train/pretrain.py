@@ -45,6 +45,7 @@ from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.files import write_atomic
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
+from course_lib.kernels.choosing import DEVICES
 from course_lib.objectives.bilm import bilm_batches, bilm_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs
@@ -63,7 +64,7 @@ from .new_vocabulary import with_vocabulary
 from .pretrain_recipe import PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text, read_words
 from .state import put_weights, whole_weights
-from .team import ALONE, DEVICES, Alone, join
+from .team import ALONE, Alone, join
 
 RUN, LOG, RESULTS, ASKED = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
 Documents = Sequence[Sequence[Sequence[int]]]

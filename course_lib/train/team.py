@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 
 import torch
 from torch import Tensor, nn
 
+from course_lib.encoder import count_parameters
+from course_lib.kernels.choosing import choose_device
 from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch
 
-DEVICES = ("auto", "cpu", "cuda")
 PATIENCE = timedelta(hours=2)  # how long a process waits for one that measures or saves
 SEEDS_APART = 1_000_000_007  # odd, so that no two processes share the 32 bits a CPU's seed has
 
@@ -68,11 +69,43 @@ class Alone:
     def check_same(self, what: str, value: object) -> None:
         """Raise ValueError unless all processes found the same."""
 
+    def lending(self, model: nn.Module) -> AbstractContextManager[object]:
+        """Around the steps: afterwards the model is where it belongs."""
+        return nullcontext()
+
+    def returning(self, model: nn.Module) -> AbstractContextManager[object]:
+        """While others look at the model between two steps."""
+        return nullcontext()
+
     def leave(self) -> None:
         """Wait for the others and part from them."""
 
 
 ALONE = Alone()
+
+
+class Guest(Alone):
+    """One process that trains a model on another device than its own, where that pays.
+
+    requested: as in `choose_device`; under "auto" a model that someone put on a GPU stays there."""
+
+    def __init__(self, model: nn.Module, requested: str = "auto") -> None:
+        self.home = next(model.parameters()).device
+        stays = requested == "auto" and self.home.type != "cpu"
+        super().__init__(self.home if stays else choose_device(requested, count_parameters(model)))
+
+    @contextmanager
+    def lending(self, model: nn.Module) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            model.to(self.home)
+
+    @contextmanager
+    def returning(self, model: nn.Module) -> Iterator[None]:
+        model.to(self.home)
+        yield
+        model.to(self.device)
 
 
 class Team(Alone):
@@ -147,8 +180,8 @@ class Team(Alone):
 def join(device: str = "auto", fsdp: bool = False) -> Alone:
     """The Team that torchrun started this process in; without torchrun, Alone.
 
-    device: "auto" (a GPU if there is one), "cpu" or "cuda". Raises ValueError for another word, for
-    a GPU that is not there, and for fsdp with a single process."""
+    device: "auto" (a GPU if there is one), "cpu", "cuda" or "mps". Raises ValueError for another
+    word, for a GPU that is not there, and for fsdp with a single process."""
     chosen = choose_device(device)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # torchrun says so
         return Team(device, fsdp)
@@ -159,19 +192,6 @@ def join(device: str = "auto", fsdp: bool = False) -> Alone:
             "out."
         )
     return Alone(chosen)
-
-
-def choose_device(requested: str = "auto") -> str:
-    """ "auto" becomes "cuda" or "cpu". Raises ValueError for a device that is unknown or absent."""
-    if requested not in DEVICES:
-        raise ValueError(f"device {requested!r} was given; expected one of {', '.join(DEVICES)}.")
-    there = torch.cuda.is_available()
-    if requested == "cuda" and not there:
-        raise ValueError(
-            "device 'cuda' was given; torch sees no GPU here. Use cpu, or install a build of torch "
-            "that fits the GPU's driver."
-        )
-    return "cuda" if there and requested != "cpu" else "cpu"
 
 
 def part_of(batches: Sequence[Batch], rank: int, size: int) -> list[Batch]:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from course_lib.family.bert import bert_for_pretraining
+from course_lib.kernels.choosing import choose_device, there
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import (
@@ -20,6 +21,7 @@ from course_lib.objectives.pretraining import (
 )
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
 from course_lib.objectives.sequences import Batch, SpecialIds
+from course_lib.train import team
 from course_lib.train.loop import Report, adamw, fit, train_step
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision, loss_scaler
@@ -152,6 +154,93 @@ def test_a_loss_that_is_no_number_stops_the_run():
 
 
 NAN = float("nan")
+GPUS = {"cuda": ("cuda",), "mps": ("mps",), "both": ("cuda", "mps"), "none": ()}
+
+
+def with_gpus(monkeypatch, kinds):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: "cuda" in kinds)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: "mps" in kinds)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "weights", "chosen"),
+    [
+        ("cuda", 110_000_000, "cuda"), ("cuda", 5_000_000, "cpu"), ("cuda", None, "cuda"),
+        ("mps", 110_000_000, "mps"), ("mps", 5_000_000, "cpu"), ("both", None, "cuda"),
+        ("none", 110_000_000, "cpu"),
+    ],
+)  # fmt: skip
+def test_a_large_model_is_trained_on_a_gpu_if_there_is_one(monkeypatch, kinds, weights, chosen):
+    with_gpus(monkeypatch, GPUS[kinds])
+    assert choose_device("auto", weights) == chosen
+    assert choose_device("cpu", weights) == "cpu"
+
+
+def test_on_mps_numbers_are_long():
+    assert choose_precision("auto", "mps") == "float32"
+
+
+class Traveller(torch.nn.Linear):
+    """Notes where it is sent, and stays."""
+
+    def to(self, device):
+        self.trips = [*getattr(self, "trips", []), str(device)]
+        return self
+
+    def forward(self, pixel_values):
+        return super().forward(pixel_values)
+
+
+def looking(kept, looks=True, every=2):
+    def look(report):
+        kept.append(report.model.trips[-1])
+
+    look.looks, look.every = looks, every
+    return look
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_model_on_a_gpu_is_at_home_when_others_look_and_afterwards(monkeypatch, fails):
+    with_gpus(monkeypatch, ("cuda",))
+    monkeypatch.setattr(team, "_moved", lambda batch, device: batch)
+    model, seen, bar = Traveller(2, 1), [], []
+
+    def loss(out, targets):
+        return {"total": out.mean() * (float("nan") if fails else 1.0)}
+
+    def run():
+        batches = lambda step: Batch({"pixel_values": torch.ones(3, 2)}, {})  # noqa: E731
+        return fit(
+            model, loss, batches, steps=5, device="cuda", precision="float32",
+            callbacks=[looking(seen), looking(bar, looks=False, every=1)],
+        )  # fmt: skip
+
+    if fails:
+        with pytest.raises(FloatingPointError):
+            run()
+        assert model.trips == ["cuda", "cpu"]
+        return
+    assert run().device == "cuda"
+    assert model.trips == ["cuda", *["cpu", "cuda"] * 3, "cpu"]  # steps 2, 4 and 5; the end
+    assert seen == ["cpu"] * 3 and bar.count("cuda") == 2
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("precision", ["float32", "auto"])
+def test_a_gpu_learns_what_a_cpu_learns(precision):
+    kept = {}
+    for device in ("cpu", "cuda"):
+        model = small_model(dropout=0.0)
+        batches = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=16)
+        kept[device] = fit(
+            model, pretraining_loss, batches, steps=STEPS, device=device, precision=precision
+        )
+        assert kept[device].device == device and next(model.parameters()).device.type == "cpu"
+    near = {"abs": 1e-3 if precision == "float32" else 0.1}
+    cpu, gpu = (history.losses["total"] for history in kept.values())
+    assert gpu == pytest.approx(cpu, **near)
+
+
 TWO_SHARES = "expected two numbers from 0 to below 1"
 
 
@@ -164,6 +253,9 @@ class SharedOut(Alone):
 REFUSED = [
     *[(lambda w=w: warmup_then_linear(0, 500_000, w), "fraction of the steps.* pass n / 500000")
       for w in (-0.1, 1.5, 24_000, NAN)],
+    (lambda: choose_device("tpu"), "device 'tpu' was given; expected one of auto, cuda, mps, cpu"),
+    *[(lambda d=d: train(device=d), f"device '{d}' was given; torch sees none here")
+      for d in ("cuda", "mps") if not there(d)],
     (lambda: choose_precision("float8"), "expected one of auto, float32, bfloat16, float16"),
     *[(lambda n=n: train(accumulate=n), f"accumulate={n} was given; expected a whole")
       for n in (0, -1, 1.5)],

@@ -46,12 +46,18 @@ TEACHERS = {"IB-BERT": replace(MEMBERS["MobileBERT"], member="IB-BERT", teacher=
 # Plain models: RoBERTa, masked words alone, as large as the members of EQUAL.
 CONTROLS = {
     "plain, 58 wide": replace(MEMBERS["RoBERTa"], hidden_size=58),
+    "plain, 110 wide": replace(MEMBERS["RoBERTa"], hidden_size=110),
+    "plain, 138 wide": replace(MEMBERS["RoBERTa"], hidden_size=138),
     "plain, two layers": replace(MEMBERS["RoBERTa"], num_layers=2),
+    "plain, two layers, 64 wide": replace(MEMBERS["RoBERTa"], num_layers=2, hidden_size=64),
 }
 EQUAL = {
     "ALBERT": "plain, 58 wide",
     "MobileBERT": "plain, 58 wide",
+    "ModernBERT": "plain, 110 wide",
+    "DeBERTa": "plain, 138 wide",
     "DistilBERT": "plain, two layers",
+    "TinyBERT": "plain, two layers, 64 wide",
 }
 RECIPES = {**MEMBERS, **CONTROLS, **TEACHERS}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.files import data_root, write_atomic, write_manifest
+from course_lib.train.allocator import keep_freed_memory
 
 from . import (
     attention,
@@ -30,7 +31,7 @@ from . import (
 from .measuring import Table, as_table, machine, measure
 from .roofline import memory_rate, placements
 
-OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
+OF_ONE_KIND: dict[str, Callable[..., list[Table]]] = {
     "masking": masking.tables,
     "masked_loss": masked_loss.tables,
     "sharing": sharing.tables,
@@ -46,18 +47,21 @@ OF_ONE_KIND: dict[str, Callable[[], list[Table]]] = {
     "disentangled_gpu": disentangled_gpu.tables,
 }
 TABLES = ("pretraining", *OF_ONE_KIND)
+WITH_COMPILED = ("distillation", "disentangled")  # which have a contender of torch.compile
 
 
 def tables_of(subject: str, sizes: Sequence[str], compiled: bool) -> list[Table]:
     """The tables of one subject; nothing is built before it is measured."""
     if subject == "pretraining":
         return pretraining.tables(sizes, compiled)
-    return OF_ONE_KIND[subject]()
+    return OF_ONE_KIND[subject](*([compiled] if subject in WITH_COMPILED else []))
 
 
 def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:
-    """Measure every table and print it; returns what is saved as JSON."""
-    on = machine() | {"gigabytes_memory": round(memory_rate(), 1)}
+    """Measure every table and print it; returns what is saved as JSON. All contenders have the
+    allocator that `fit` sets."""
+    kept = keep_freed_memory()
+    on = machine() | {"keeps_freed_memory": kept, "gigabytes_memory": round(memory_rate(), 1)}
     found: dict[str, Any] = {"machine": on, "tables": {}, "remarks": {}}
     print("matrix products:", {k: v for k, v in found["machine"].items() if k.startswith("gflops")})
     for table in tables:

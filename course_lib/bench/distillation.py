@@ -31,16 +31,18 @@ from .measuring import (
 POSITIONS = (1_024, 4_096)
 VOCABULARY, WIDTH = 30_522, 768  # of student and teacher: DistilBERT and BERT-base
 TEMPERATURE = 2.0
+COMPILED = "torch's, compiled: log_softmax and nn.KLDivLoss"
 Loss = Callable[..., Tensor]
 
 
-def tables() -> list[Table]:
-    """One a number of positions, in each number format worth using here."""
-    return [_table(count, precision) for precision in precisions() for count in POSITIONS]
+def tables(compiled: bool = True) -> list[Table]:
+    """One a number of positions, in each number format worth using here. Without `compiled`,
+    torch.compile is left out."""
+    return [_table(count, precision, compiled) for precision in precisions() for count in POSITIONS]
 
 
-def _table(count: int, precision: str) -> Table:
-    compared = contenders(count, precision)
+def _table(count: int, precision: str, compiled: bool) -> Table:
+    compared = contenders(count, precision, compiled)
     return Table(
         f"Distillation loss, forward and backward, {count:,} positions, V={VOCABULARY:,}, "
         f"H={WIDTH}, {precision}",
@@ -49,10 +51,11 @@ def _table(count: int, precision: str) -> Table:
     )
 
 
-def contenders(count: int, precision: str) -> list[Contender]:
+def contenders(count: int, precision: str, compiled: bool = False) -> list[Contender]:
     """Peer, reference and chunked; a "token" is a position."""
     losses: dict[str, Loss] = {
         "torch's log_softmax and nn.KLDivLoss": peer_loss,
+        **({COMPILED: torch.compile(peer_loss)} if compiled else {}),
         "ours, all logits: soft_target_loss": distillation_loss_reference,
         "ours, in chunks: distillation_loss": distillation_loss,
     }
@@ -106,12 +109,14 @@ def remark(
     on: dict[str, Any],
 ) -> str:
     """Memory of each, what the chunks win over the peer, and how near they are to the limit: four
-    matrix products, the student's one forward and two backward, the teacher's forward."""
-    peaks = [peak_bytes(contender.make()) for contender in compared]
+    matrix products, the student's one forward and two backward, the teacher's forward. What a
+    compiled loss allocates inside cannot be seen."""
+    seen = [contender for contender in compared if contender.name != COMPILED]
+    peaks = [peak_bytes(contender.make()) for contender in seen]
     peer, chunked = results[0].median, results[-1].median
     flops = 4 * 2 * VOCABULARY * WIDTH
     memory = "   ".join(
-        f"{r.name} {peak / 1e6:,.0f} MB" for r, peak in zip(results, peaks, strict=True)
+        f"{c.name} {peak / 1e6:,.0f} MB" for c, peak in zip(seen, peaks, strict=True)
     )
     return (
         f"peak memory: {memory}\n"

@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.config import BertConfig, published
@@ -90,9 +91,12 @@ def our_step(
     kernels: str = "auto",
     vocab_size: int = SPECIAL.vocab_size,
     count: int = ROWS,
+    compiled: bool = False,
 ) -> Step:
     """The course's step on `count` sequences: masking, selected positions only, fused optimiser."""
     model = our_model(size, kernels, vocab_size)
+    if compiled:  # all blocks as one graph; how many positions are selected differs by batch
+        model.encoder.stack.compile()
     optimizer = adamw(model, 1e-4, 0.01)
     visit = 0
 
@@ -140,29 +144,42 @@ def peer_step(
     tuned: bool = False,
     attention: str = "sdpa",
     compiled: bool = False,
+    selected: bool = False,
 ) -> Step:
-    """transformers' step: as shipped, or tuned (no dropout, fused AdamW, our masking)."""
+    """transformers' step: as shipped, or tuned (no dropout, fused AdamW, our masking).
+
+    selected: its head on the selected positions only, as its ModernBERT's `sparse_prediction`."""
     model = peer_model(size, 0.0 if tuned else 0.1, attention)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=tuned or None)
     collate, sequences, visit = peer_collator(), random_sequences(ROWS * 8, TOKENS), 0
-    forward = torch.compile(model) if compiled else model
+    loss_of = partial(selected_loss, model) if selected else lambda **given: model(**given).loss
+    loss_of = torch.compile(loss_of) if compiled else loss_of
 
     def inputs() -> dict[str, Tensor]:
         part = sequences[visit % 8 * ROWS : visit % 8 * ROWS + ROWS]
         if not tuned:
             return dict(collate([{"input_ids": row} for row in part.input_ids]))
         masked = mask_sequences(part, SPECIAL, epoch=visit)
+        if selected:
+            at, labels = masked.predict_at, masked.original_ids
+            return {"input_ids": masked.input_ids, "predict_at": at, "labels": labels}
         return {"input_ids": masked.input_ids, "labels": masked.labels}
 
     def step() -> None:
         nonlocal visit
         with computing_in(precision):
-            loss = forward(**inputs()).loss
+            loss = loss_of(**inputs())
         update(model, optimizer, loss)
         loss.item()
         visit += 1
 
     return step
+
+
+def selected_loss(model: Any, input_ids: Tensor, predict_at: Tensor, labels: Tensor) -> Tensor:
+    """The loss of transformers' BertForMaskedLM, logits at the positions predict_at (N,) only."""
+    hidden = model.bert(input_ids).last_hidden_state.flatten(0, 1)[predict_at]
+    return F.cross_entropy(model.cls(hidden).float(), labels)
 
 
 def pretraining_ladder(size: str, compiled: bool = True) -> list[Contender]:
@@ -174,12 +191,18 @@ def pretraining_ladder(size: str, compiled: bool = True) -> list[Contender]:
         f"… under {fast} autocast": partial(peer_step, size, precision=fast),
         "… tuned: no dropout, fused AdamW, quick masking": tuned,
         "… tuned, eager attention": partial(tuned, attention="eager"),
+        "… tuned, eager attention, selected positions only": partial(
+            tuned, attention="eager", selected=True
+        ),
     }
     if compiled:
-        rungs["… tuned and compiled"] = partial(tuned, compiled=True)
-        rungs["… tuned, eager attention, compiled"] = partial(
-            tuned, attention="eager", compiled=True
-        )
+        eager = partial(tuned, attention="eager", compiled=True)
+        rungs |= {
+            "… tuned and compiled": partial(tuned, compiled=True),
+            "… tuned, eager attention, compiled": eager,
+            "… tuned, eager, selected positions only, compiled": partial(eager, selected=True),
+            f"ours in {fast}, compiled": partial(our_step, size, fast, compiled=True),
+        }
     rungs |= {
         "ours in float32": partial(our_step, size, "float32"),
         f"ours in {fast}, fused attention": partial(our_step, size, fast, "fused"),

@@ -41,6 +41,7 @@ from .sharing import peer_bert
 BATCHES = ((32, 128), (8, 512))
 PADDING = (0.25, 0.5, 0.75)  # fractions of a batch, about
 SHAPE = shape(2, 768)  # of base width; more layers would multiply every time alike
+PARTS = 4  # batches that texts sorted by length are read in
 GOAL = 0.9
 Attend = Callable[..., Tensor]
 
@@ -97,6 +98,9 @@ def contenders(batch: int, tokens: int, precision: str) -> list[Contender]:
     for p in PADDING:
         name = f"linear part, padding removed, {p:.0%} padding"
         makes[name] = partial(linear_part, *sizes, p, precision, True)
+    for p in PADDING:
+        name = f"transformers' BertModel (sdpa), sorted, {p:.0%} padding"
+        makes[name] = partial(sorted_peer, *sizes, p, precision)
     return contenders_of(makes, batch * tokens)
 
 
@@ -117,6 +121,19 @@ def peer(batch: int, tokens: int, padding: float, precision: str) -> Step:
     model = peer_bert(SHAPE).eval().to(FORMATS[precision])
     ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, padding)
     return forward_only(lambda: model(ids, attention_mask=mask))
+
+
+def sorted_peer(batch: int, tokens: int, padding: float, precision: str) -> Step:
+    """The same model on the same texts, sorted by length and read in PARTS batches, each cut to its
+    own longest: what one does where padding cannot be left out."""
+    torch.manual_seed(0)
+    model = peer_bert(SHAPE).eval().to(FORMATS[precision])
+    ids, mask = random_sequences(batch, tokens).input_ids, padded_mask(batch, tokens, padding)
+    parts = []
+    for part in mask.sum(1).argsort().chunk(PARTS):
+        longest = int(mask[part].sum(1).max())
+        parts.append((ids[part, :longest], mask[part, :longest]))
+    return forward_only(lambda: [model(x, attention_mask=seen) for x, seen in parts])
 
 
 def encoding(batch: int, tokens: int, padding: float, precision: str, removed: bool) -> Step:
@@ -157,16 +174,18 @@ def attending(attend: Attend, batch: int, tokens: int, precision: str) -> Step:
 
 
 def remark(batch: int, tokens: int, results: Sequence[Measured], on: dict[str, Any]) -> str:
-    """Gains over the padded batch beside the limit, and the goal for the linear part."""
-    medians = [r.median for r in results]
-    peers, padded, *whole = medians[: 2 + len(PADDING)]
-    linear_padded, *linear = medians[2 + len(PADDING) :]
+    """Gains over the padded batch and over sorted texts beside the limit, and the goal for the
+    linear part."""
+    medians, n = [r.median for r in results], len(PADDING)
+    (peers, padded), whole, sorted_texts = medians[:2], medians[2 : 2 + n], medians[-n:]
+    linear_padded, *linear = medians[2 + n : -n]
     lines = []
-    for padding, ours, part in zip(PADDING, whole, linear, strict=True):
+    for padding, ours, part, by_length in zip(PADDING, whole, linear, sorted_texts, strict=True):
         limit = 1 / padded_mask(batch, tokens, padding).float().mean().item()
         lines.append(
-            f"padding {1 - 1 / limit:.0%}: {ours / peers:.2f}× transformers', {ours / padded:.2f}× "
-            f"ours padded; linear part {part / linear_padded:.2f}× (goal {GOAL * limit:.2f}×, "
+            f"padding {1 - 1 / limit:.0%}: {ours / peers:.2f}× transformers', "
+            f"{ours / by_length:.2f}× its sorted texts, {ours / padded:.2f}× ours padded; "
+            f"linear part {part / linear_padded:.2f}× (goal {GOAL * limit:.2f}×, "
             f"limit {limit:.2f}×)"
         )
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from string import ascii_lowercase
 
 import pytest
 import torch
@@ -39,7 +40,7 @@ both_precisions = pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 
 def measured(*rates):
     """Results of as many contenders, a letter each."""
-    return [Measured(name, [rate] * 2) for name, rate in zip("abcdefghi", rates, strict=False)]
+    return [Measured(name, [rate] * 2) for name, rate in zip(ascii_lowercase, rates, strict=False)]
 
 
 def test_contenders_take_turns_and_rates_are_tokens_per_second(monkeypatch):
@@ -139,13 +140,19 @@ REMARKS = {
         "DeBERTa 100.0, reference 50.0, ours 25.0, transformers' BERT 20.0 … 4.00× (goal 1.5×) … "
         "would be 5.00×",
     ),
+    "DeBERTa compiled": (
+        partial(disentangled.remark, 1.5, 100),
+        (1e3, 2e3, 4e3, 5e3, 2e3),
+        "DeBERTa 100.0, compiled 50.0 (2.00× ours), reference 50.0",
+    ),
     "no goal": (partial(disentangled.remark, None, 100), (1e3, 2e3, 4e3, 5e3), "no goal set"),
     "padding removed": (
         partial(unpadding.remark, 1_000, 400),
-        (5, 10, 12, 18, 35, 20, 24, 38, 70),
-        "\npadding 50%: 3.60× transformers', 1.80× ours padded; linear part 1.90× (goal 1.80×, "
-        "limit 2.00×)\n"
-        "padding 75%: 7.00× transformers', 3.50× ours padded; linear part 3.50×",
+        (5, 10, 12, 18, 35, 20, 24, 38, 70, 6, 9, 14),
+        "\npadding 50%: 3.60× transformers', 2.00× its sorted texts, 1.80× ours padded; linear "
+        "part 1.90× (goal 1.80×, limit 2.00×)\n"
+        "padding 75%: 7.00× transformers', 2.50× its sorted texts, 3.50× ours padded; linear "
+        "part 3.50×",
     ),
     "early exit": (
         partial(early_exit.remark, {"num_layers": 4}),

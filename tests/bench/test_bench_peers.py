@@ -70,7 +70,7 @@ def test_both_sides_train_the_same_number_of_weights_and_each_step_moves_them(mo
     from transformers import BertForMaskedLM
 
     made = watch(monkeypatch, pretraining, "peer_model")
-    for settings in ({}, {"tuned": True, "attention": "eager"}):
+    for settings in ({}, {"tuned": True, "attention": "eager"}, {"tuned": True, "selected": True}):
         step = pretraining.peer_step("tiny", **settings)
         model = made[-1].result
         assert isinstance(model, BertForMaskedLM)
@@ -82,6 +82,15 @@ def test_both_sides_train_the_same_number_of_weights_and_each_step_moves_them(mo
     count = sum(p.numel() for p in ours.parameters()) - pooler_and_pair
     assert count == sum(p.numel() for p in made[0].result.parameters())
     pretraining.our_step("tiny", "float32", "plain")()
+
+
+def test_the_peer_with_its_head_on_selected_positions_has_the_same_loss():
+    model, batch = pretraining.peer_model("tiny", 0.0, "sdpa"), pretraining.our_batch(0, 2)
+    ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
+    labels = torch.full_like(ids, -100).flatten()
+    labels[at] = batch.targets["labels"]
+    found = pretraining.selected_loss(model, ids, at, batch.targets["labels"])
+    assert found.item() == pytest.approx(model(ids, labels=labels.view_as(ids)).loss.item())
 
 
 def test_logits_where_selected_give_the_peer_the_same_loss_and_gradients():
@@ -331,17 +340,25 @@ def test_every_unpadding_contender_computes_as_many_tokens_as_it_says(
     small, monkeypatch, precision
 ):
     calls = watch(monkeypatch, torch.nn.functional, "linear")
-    most = []
+    most, texts = [], []
     for contender in unpadding.contenders(6, 20, precision):
         assert contender.tokens == 120
         step = contender.make()
         calls.clear()
         step()
         seen = [call.given[0].shape[:-1].numel() for call in calls]
+        if "sorted" in contender.name:  # in four batches, each as long as its longest text
+            texts.append(seen)
+            continue
         assert len(seen) >= 6 and set(seen) <= {max(seen), 6}  # the peer's pooler sees 6 rows
         most.append(max(seen))
-    real = [int(unpadding.padded_mask(6, 20, share).sum()) for share in unpadding.PADDING]
+    masks = [unpadding.padded_mask(6, 20, share) for share in unpadding.PADDING]
+    real = [int(mask.sum()) for mask in masks]
     assert most == [120, 120, *real, 120, *real]
+    for seen, mask in zip(texts, masks, strict=True):
+        lengths = mask.sum(1).sort().values.tolist()
+        parts = [lengths[i : i + 2] for i in range(0, 6, 2)]  # chunk() makes three of six in four
+        assert set(seen) == {2 * part[-1] for part in parts} | {2}  # and the pooler, two rows
 
 
 def test_the_linear_part_mixes_no_tokens():

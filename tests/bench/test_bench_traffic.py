@@ -188,7 +188,7 @@ MASKING = (
     ],
 )
 PADDING = (
-    "Padding removed, inference, 2×768",
+    "Padding removed, inference, 2×768, 32×128, float32",
     [
         rates("transformers' BertModel (sdpa), padded", 10.0, 10.0, 10.0),
         rates("ours, padding removed, 50% padding", 9.0, 9.5, 9.7),

@@ -147,6 +147,12 @@ def queue_results() -> dict[str, Any]:
     return {"runs": {"BERT": [run, run]}, "recipes": {"BERT": {"steps": 40}}, "words": ["a"] * 8}
 
 
+def counted(*faults):
+    from course_lib.lectures.lecture_14.views.page_faults import Counted
+
+    return [Counted(n, 0.25) for n in faults]
+
+
 def placed() -> list[Any]:
     from course_lib.bench.roofline import Placed
 
@@ -321,6 +327,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "traffic_chart": lambda: views.traffic_chart(
         {"reference": traffic_of(torch.softmax), "fast": traffic_of(torch.amax)}, title="Two ways"
     ),
+    "faults_chart": lambda: views.faults_chart(counted(900, 800), counted(3)),
     "roofline_chart": lambda: views.roofline_chart(
         {"float32": 100.0, "bfloat16": None, "memory": 20.0}, placed()
     ),
@@ -352,6 +359,8 @@ VIEWS = {
     "attention_parts": lambda: (
         views.attention_parts(deberta(), ids()[None], torch.ones(1, len(TOKENS)), 1).content.shape
     ),
+    "count_faults": lambda: [one.faults for one in views.count_faults(list, 2)],
+    "fresh_faults": lambda: len(views.fresh_faults("tiny", 1)),
     "score_statistics": lambda: views.score_statistics(16, 3),
     "t5_bucket": lambda: views.t5_bucket(20),
     "span_lengths": lambda: views.span_lengths(0.2, 3).mean,

@@ -48,10 +48,10 @@ def tables(compiled: bool = True) -> list[Table]:
         for precision in precisions()
         for batch, tokens in sizes
     ]
-    return [_table(compiled, *case) for case in cases]
+    return [_table(*case, compiled) for case in cases]
 
 
-def _table(compiled: bool, what: str, precision: str, batch: int, tokens: int) -> Table:
+def _table(what: str, precision: str, batch: int, tokens: int, compiled: bool = True) -> Table:
     size = f"{SHAPE['num_layers']}×{SHAPE['hidden_size']}, {batch}×{tokens} tokens, {precision}"
     return Table(
         f"Disentangled attention, {what}, {size}",

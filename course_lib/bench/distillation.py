@@ -41,7 +41,7 @@ def tables(compiled: bool = True) -> list[Table]:
     return [_table(count, precision, compiled) for precision in precisions() for count in POSITIONS]
 
 
-def _table(count: int, precision: str, compiled: bool) -> Table:
+def _table(count: int, precision: str, compiled: bool = True) -> Table:
     compared = contenders(count, precision, compiled)
     return Table(
         f"Distillation loss, forward and backward, {count:,} positions, V={VOCABULARY:,}, "

@@ -15,7 +15,7 @@
 # After this page you can
 #
 # - say for a piece of code whether it is compute-bound or memory-bound, from two numbers you can count;
-# - rebuild six fast kernels of this course: each a puzzle with a check;
+# - rebuild six fast kernels of this course, and a loss that overwrites its logits: each a puzzle with a check;
 # - place every kernel on this machine's roofline, measured while you watch;
 # - read a speed table: against whom, at which size, and how far from what is possible.
 #
@@ -32,7 +32,7 @@ from course_lib import check, claims_table, hint, quiz, reveal, show
 from course_lib.bench.measuring import Contender, as_table, machine, measure, peak_bytes, where_measured
 from course_lib.bench.roofline import memory_rate, placements
 from course_lib.bench.traffic import by_kind, traffic
-from course_lib.lectures.lecture_14.views import roofline_chart, speed_chart, traffic_chart
+from course_lib.lectures.lecture_14.views import faults_chart, fresh_faults, roofline_chart, speed_chart, traffic_chart
 from course_lib.teaching.source import show_lines
 
 # %% [markdown]
@@ -356,6 +356,65 @@ show(early_exit_reference, early_exit)
 # `left` holds the numbers of the texts that are still under way; it shrinks together with `x`.
 
 # %% [markdown]
+# ## Puzzle: a loss that overwrites its logits
+#
+# **Spec.** The largest tensor of a small model's step is the table of logits, K selected positions by V words. Autograd makes
+# it several times: logits, their logarithms, the gradient. But the gradient of cross-entropy can be written down, *softmax − 1 at
+# the right word*, and once it is, nobody needs the logits any more.
+#
+# {{exercise:14.8}}
+
+
+# %%
+def my_loss_in_place(logits, labels):
+    return ...
+
+
+check("14.8", my_loss_in_place)
+
+# %% [markdown]
+# Does it pay? In time, with and without a second table; in memory, what is held beside the logits:
+
+# %%
+import statistics
+import time
+from functools import partial
+
+import torch.nn.functional as F
+
+from course_lib.lectures.lecture_14.exercises.in_place import loss_in_place
+
+K, V = 614, 8_192  # positions of a step, words
+labels = torch.randint(0, V, (K,))
+
+
+def by_autograd(logits):
+    logits.requires_grad_()
+    F.cross_entropy(logits, labels).backward()
+
+
+def milliseconds(loss, repeats=15):
+    found = []
+    for _ in range(repeats):
+        logits = torch.randn(K, V)
+        began = time.perf_counter()
+        loss(logits)
+        found.append(1e3 * (time.perf_counter() - began))
+    return statistics.median(found)
+
+
+for loss in (by_autograd, lambda logits: loss_in_place(logits, labels)):
+    logits = torch.randn(K, V)
+    held = peak_bytes(partial(loss, logits)) / 1e6  # beside the logits
+    name = "autograd" if loss is by_autograd else "in place"
+    print(f"{name:10}{milliseconds(loss):7.1f} ms{held:8.1f} MB made, logits {logits.nbytes / 1e6:.1f} MB")
+
+# %% [markdown]
+# In memory always. In time it depends: autograd's two passes are fused loops in C++, ours are seven passes of torch's operations in
+# Python. We built it into the step once, in chunks that fit the cache, and took it out again: it had saved page faults (they come
+# below), and there is a simpler way to be rid of those. On a GPU a kernel that does all in one pass is worth having, for vocabularies of a
+# hundred thousand words and more.
+#
 # ## Two more, to read
 #
 # **The distillation loss** (lecture 06) compares a student's and a teacher's logits over the whole vocabulary. In chunks of
@@ -465,7 +524,6 @@ for title, remark in stored["remarks"].items():
 
 # %%
 import os
-import sys
 
 from torch.profiler import ProfilerActivity, profile
 
@@ -492,38 +550,31 @@ print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
 #
 # One cost hides inside these lines. Each large tensor is a block of memory that is asked from the system and given back
 # after use. A block asked anew is empty: the first touch of each of its pages (4 KB, as a rule) stops the program until the
-# system has filled that page with zeros. That is a **page fault**. Counted over three steps:
+# system has filled that page with zeros. That is a **page fault**. Let us count them, in a process that has just begun, and then ask
+# its allocator to keep what a step frees:
 
 # %%
-import time
-
-from course_lib.train.allocator import keep_freed_memory
-
-
-def count_faults(name, steps=3):
-    if sys.platform == "win32":
-        return print("Windows does not count page faults this way.")
-    import resource
-
-    faults, began = resource.getrusage(resource.RUSAGE_SELF).ru_minflt, time.perf_counter()
-    for _ in range(steps):
-        step()
-    faults = (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults) / steps
-    fresh, ms = faults * resource.getpagesize() / 1e6, 1e3 * (time.perf_counter() - began) / steps
-    print(f"{name:12}{faults:9,.0f} page faults a step, {fresh:6,.1f} MB handed out afresh, {ms:6,.0f} ms")
-
-
-count_faults("as it is")
-if keep_freed_memory():
-    step()  # fetches the blocks once more
-    count_faults("kept")
+before, after = fresh_faults("mini", steps=5)
+if before:
+    display(faults_chart(before, after))
 
 # %% [markdown]
-# A step needs the same blocks again and again. `keep_freed_memory` tells the allocator so, where that is glibc's (most of Linux);
-# elsewhere it does nothing. `fit` calls it before its first step. It holds for the whole process and takes no more memory at
-# the peak, but what was freed stays with Python. `COURSE_LIB_ALLOCATOR=system` in the environment switches it off, and glibc's own
-# `MALLOC_…` variables go first. Whoever sets it for one contender of a speed table must set it for all: in the table above
-# none has it.
+# *A bar a step. From the second colour on, freed memory is kept: the first such step still fetches its blocks, the next ones find them.
+# Hover for megabytes and milliseconds. Only glibc's allocator can be told (most of Linux).*
+
+# %%
+for name, steps in (("as it is", before), ("kept", after[1:])):
+    if steps:
+        faults, ms = (statistics.median(x) for x in zip(*((s.faults, 1e3 * s.seconds) for s in steps)))
+        print(f"{name:10}{faults:9,.0f} page faults a step, {ms:6,.0f} ms")
+
+# %% [markdown]
+# A step needs the same blocks again and again. `keep_freed_memory` tells the allocator so, where that is glibc's (most of Linux).
+# `fit` calls it before its first step. It holds for the whole process and takes no more memory at the peak, but what was freed
+# stays with Python. `COURSE_LIB_ALLOCATOR=system` in the environment switches it off, and glibc's own `MALLOC_…` variables go
+# first. (A process that has run for long, such as this notebook's kernel, may keep its memory by luck: long-lived blocks lie at the
+# heap's end, and what is freed below them cannot be given back.) Whoever sets it for one contender of a speed table must set it for all: `python -m course_lib.bench` does. The table
+# above was measured before, with none.
 #
 # The goal set before, 75% of the products' rate for the whole step, was missed by far on the machine named above.
 #

@@ -227,6 +227,31 @@ def exit_by_library(x, layers, exits, confident):
     return out.logits, out.layers_used
 
 
+def in_place_by_autograd(logits, labels):
+    """The right numbers, written back; on the way there are three tables."""
+    x = logits.clone().requires_grad_()
+    loss = F.cross_entropy(x, labels)
+    loss.backward()
+    return loss.detach(), logits.copy_(x.grad)
+
+
+def in_place_row_by_row(logits, labels):
+    total = 0.0
+    for row, label in zip(logits, labels.tolist(), strict=True):
+        total += float(row.logsumexp(0) - row[label]) / len(labels)
+        row.sub_(row.max()).exp_().div_(row.sum())
+        row[label] -= 1
+        row.div_(len(labels))
+    return total, logits
+
+
+def in_place_by_logs(logits, labels):
+    logits.sub_(logits.logsumexp(1, keepdim=True))
+    loss = -logits.gather(1, labels[:, None]).mean()
+    logits.exp_().scatter_add_(1, labels[:, None], -torch.ones(len(labels), 1).to(logits))
+    return loss, logits.mul_(1 / len(labels))
+
+
 RIGHT = {
     "14.1": [
         seconds,
@@ -249,6 +274,7 @@ RIGHT = {
     ],
     "14.6": [real_with, real_by_packing, real_by_sequence],
     "14.7": [exit_one_by_one, exit_by_library, lambda *x: list(exit_one_by_one(*x))],
+    "14.8": [in_place_row_by_row, in_place_by_logs],
 }
 WRONG = {
     "14.1": [
@@ -330,5 +356,14 @@ WRONG = {
         (exit_with(taken=lambda logits, last: logits + 1), "it is one too large"),
         (lambda x, layers, exits, confident: 1 if confident(exits[0](torch.cat([x, x]))) else 2,
          "no single yes or no"),
+    ],
+    "14.8": [
+        (in_place_by_autograd, "your tensors held"),
+        (lambda x, y: (F.cross_entropy(x, y), x.softmax(1).sub(F.one_hot(y, x.shape[1]))
+                       / len(y)), "in new memory"),
+        (lambda x, y: (F.cross_entropy(x, y), x.copy_(x.softmax(1)).sub(1) / len(y)), "you have"),
+        (lambda x, y: in_place_by_logs(x, y)[0], "expected 2: loss, gradient"),
+        (lambda x, y: in_place_by_logs(x, y)[::-1], "The two results are exchanged"),
+        (lambda x, y: (in_place_by_logs(x, y)[0], 2 * x), "it is doubled"),
     ],
 }  # fmt: skip

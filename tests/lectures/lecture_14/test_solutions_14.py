@@ -11,6 +11,7 @@ from course_lib.kernels.masked_loss import masked_loss_reference
 from course_lib.kernels.unpadding import Packing
 from course_lib.lectures.lecture_14.exercises import (
     bound,
+    in_place,
     leaving,
     loss,
     online,
@@ -78,3 +79,17 @@ def test_the_exit_is_the_librarys():
         assert alike(mine, theirs.logits) and torch.equal(used, theirs.layers_used)
         given = leaving.rows_given(leaving.early_exit, x, layers, exits, confident)
         assert given.tolist() == [int((used >= depth).sum()) for depth in range(1, 5)]
+
+
+def test_the_loss_in_place_is_autograds_and_holds_no_second_table():
+    logits, labels = torch.randn(50, 30, dtype=torch.float64), torch.randint(0, 30, (50,))
+    mine = logits.clone().requires_grad_()
+    theirs = torch.nn.functional.cross_entropy(mine, labels)
+    theirs.backward()
+    loss, gradient = in_place.loss_in_place(logits, labels)
+    assert gradient is logits and alike(gradient, mine.grad, 1e-12) and alike(loss, theirs, 1e-12)
+    (first, label), _ = in_place.by_hand(Draw(0))
+    assert "ln 4 = 1.386 and the gradient −3/4, 3/4" in in_place.IN_PLACE.statement
+    loss, gradient = in_place.loss_in_place(first, label)
+    assert loss.item() == pytest.approx(1.386, abs=5e-4)
+    assert gradient.flatten().tolist() == pytest.approx([-0.75, 0.75])

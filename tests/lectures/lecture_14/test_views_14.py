@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from typing import Any
 
 import pytest
@@ -12,7 +13,31 @@ from view_parts import labels_of, picture_of, plain
 
 from course_lib.bench.roofline import Placed
 from course_lib.bench.traffic import Traffic
-from course_lib.lectures.lecture_14.views import roofline, speeds, traffic_bars
+from course_lib.lectures.lecture_14.views import page_faults, roofline, speeds, traffic_bars
+from course_lib.train.allocator import keep_freed_memory
+
+# ---------------------------------------------------------------- page faults
+
+
+def test_a_bar_a_step_first_as_it_is_then_kept() -> None:
+    before = [page_faults.Counted(faults, 0.25) for faults in (900, 800)]
+    figure = page_faults.faults_chart(before, [page_faults.Counted(3, 0.125)], page=10_000)
+    assert [(t.name, list(t.x), list(t.y)) for t in figure.data] == [
+        ("as it is", [1, 2], [900, 800]), ("freed memory kept", [3], [3]),
+    ]  # fmt: skip
+    assert [list(row) for row in figure.data[0].customdata] == [[9, 250], [8, 250]]
+    assert figure.data[0].marker.pattern.shape != figure.data[1].marker.pattern.shape
+    assert len(page_faults.faults_chart(before, []).data) == 1  # the allocator cannot be told
+    with pytest.raises(ValueError, match="faults_chart was given no step"):
+        page_faults.faults_chart([], [])
+
+
+def test_a_fresh_process_counts_its_steps() -> None:
+    before, after = page_faults.fresh_faults("tiny", 2)
+    assert len(before) == (0 if sys.platform == "win32" else 2)
+    assert all(one.seconds > 0 and one.faults >= 0 for one in before)
+    assert len(after) == (3 if keep_freed_memory() and before else 0)
+
 
 # ---------------------------------------------------------------- traffic
 

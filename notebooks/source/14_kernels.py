@@ -376,10 +376,6 @@ check("14.8", my_loss_in_place)
 # Does it pay? In time, with and without a second table; in memory, what is held beside the logits:
 
 # %%
-import statistics
-import time
-from functools import partial
-
 import torch.nn.functional as F
 
 from course_lib.lectures.lecture_14.exercises.in_place import loss_in_place
@@ -389,25 +385,16 @@ labels = torch.randint(0, V, (K,))
 
 
 def by_autograd(logits):
-    logits.requires_grad_()
-    F.cross_entropy(logits, labels).backward()
+    F.cross_entropy(logits.requires_grad_(), labels).backward()
 
 
-def milliseconds(loss, repeats=15):
-    found = []
-    for _ in range(repeats):
-        logits = torch.randn(K, V)
-        began = time.perf_counter()
-        loss(logits)
-        found.append(1e3 * (time.perf_counter() - began))
-    return statistics.median(found)
-
-
-for loss in (by_autograd, lambda logits: loss_in_place(logits, labels)):
+losses = {"autograd": by_autograd, "in place": lambda logits: loss_in_place(logits, labels)}
+rows = [Contender(name, lambda loss=loss: lambda: loss(torch.randn(K, V)), K) for name, loss in losses.items()]
+print(as_table(measure(rows, rounds=5, seconds=0.3), "autograd"))
+for name, loss in losses.items():
     logits = torch.randn(K, V)
-    held = peak_bytes(partial(loss, logits)) / 1e6  # beside the logits
-    name = "autograd" if loss is by_autograd else "in place"
-    print(f"{name:10}{milliseconds(loss):7.1f} ms{held:8.1f} MB made, logits {logits.nbytes / 1e6:.1f} MB")
+    made = peak_bytes(lambda loss=loss, logits=logits: loss(logits))
+    print(f"{name}: {made / 1e6:.1f} MB beside the {logits.nbytes / 1e6:.1f} MB of the logits")
 
 # %% [markdown]
 # In memory always. In time it depends: autograd's two passes are fused loops in C++, ours are seven passes of torch's operations in
@@ -554,6 +541,8 @@ print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
 # its allocator to keep what a step frees:
 
 # %%
+import statistics
+
 before, after = fresh_faults("mini", steps=5)
 if before:
     display(faults_chart(before, after))

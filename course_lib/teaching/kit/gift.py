@@ -1,0 +1,96 @@
+"""Exam items in GIFT, the plain text that Moodle and other learning platforms import.
+
+The format as Moodle's documentation describes it (docs.moodle.org, "GIFT format"): an item is
+`::name::[html]question {answers}` and ends at an empty line; `=` stands before a right answer, `~`
+before a wrong one, `#` before what is said to whoever chooses it, `####` before what is said to
+everybody. A backslash goes before each of `\\ ~ = # { } :` that is meant as itself, and a line end
+is written `\\n`.
+
+No library does it for us: of those on PyPI gift-wrapper is the one that is kept up, and it reads
+questions from YAML files and brings an SSH client. For Canvas and other platforms that import QTI,
+`text2qti` is kept well; `text2qti_text` writes what it reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+from .exam import Item, shuffled_choices
+
+SPECIAL = re.compile(r"([\\~=#{}:])")
+MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!$|~^@:=&])")
+
+
+def gift(items: Iterable[Item], seed: int, category: str = "BERT and its family") -> str:
+    """The items, those of a lecture in one category. seed: shuffles the choices."""
+    parts, lecture = [], ""
+    for item in sorted(items, key=lambda item: item.lecture):
+        if item.lecture != lecture:
+            lecture = item.lecture
+            parts.append(f"$CATEGORY: $course$/{category}/Lecture {lecture}")
+        parts.append(gift_item(item, seed))
+    return "\n\n".join(parts) + "\n"
+
+
+def gift_item(item: Item, seed: int) -> str:
+    """One item: of choices, or an essay whose key is what is said afterwards."""
+    head = f"::{escaped(item.id)}::[html]{escaped(as_html(item.text))} {{"
+    if not item.choices:
+        return f"{head}####{escaped(as_html(item.key))}}}"
+    choices = shuffled_choices(item, seed)
+    right = sum(choice.correct for choice in choices)
+    lines = []
+    for choice in choices:
+        if right == 1:
+            sign = "=" if choice.correct else "~"
+        else:  # several are right: all of them together are worth the item
+            sign = f"~%{percent(1 if choice.correct else -1, right)}%"
+        said = f"#{escaped(as_html(choice.why))}" if choice.why else ""
+        lines.append(f"\t{sign}{escaped(as_html(choice.text))}{said}")
+    return "\n".join([head, *lines, "}"])
+
+
+def percent(sign: int, parts: int) -> str:
+    """One of so many equal parts of 100, with Moodle's five digits: 33.33333."""
+    return f"{sign * 100 / parts:.5f}".rstrip("0").rstrip(".")
+
+
+def escaped(text: str) -> str:
+    """Text that means itself in GIFT; its line ends are written as two signs."""
+    return SPECIAL.sub(r"\\\1", text.strip()).replace("\n", r"\n")
+
+
+def as_html(text: str) -> str:
+    """Plain HTML of the course's own marks: `code`, *stress*, a blank line between paragraphs, and
+    code that stands between lines of three backticks."""
+    parts = re.split(r"^```\n(.*?)^```$", text.strip(), flags=re.MULTILINE | re.DOTALL)
+    made = []
+    for place, part in enumerate(parts):
+        if place % 2:
+            made.append(f"<pre>{escape(part.rstrip(), quote=False)}</pre>")
+        else:
+            made += [_paragraph(p) for p in re.split(r"\n\s*\n", part) if p.strip()]
+    if len(made) == 1 and made[0].startswith("<p>"):
+        return made[0][3:-4]
+    return "".join(made)
+
+
+def _paragraph(text: str) -> str:
+    lines = text.strip().splitlines()
+    if all(line.startswith("- ") for line in lines):
+        return f"<ul>{''.join(f'<li>{_inline(line[2:])}</li>' for line in lines)}</ul>"
+    return f"<p>{_inline(' '.join(lines))}</p>"
+
+
+def _inline(text: str) -> str:
+    """Escaped, with code and stress marked; what stands in code is not looked at again."""
+    pieces = re.split(r"`([^`]+)`", text)
+    for place, piece in enumerate(pieces):
+        piece = escape(piece, quote=False)
+        if place % 2:
+            pieces[place] = f"<code>{piece}</code>"
+        else:
+            piece = re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"<b>\1</b>", piece)
+            pieces[place] = re.sub(r"\*(?=\S)([^*]+?)(?<=\S)\*", r"<em>\1</em>", piece)
+    return "".join(pieces)

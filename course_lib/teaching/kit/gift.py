@@ -19,7 +19,6 @@ from html import escape
 from .exam import Item, shuffled_choices
 
 SPECIAL = re.compile(r"([\\~=#{}:])")
-MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!$|~^@:=&])")
 
 
 def gift(items: Iterable[Item], seed: int, category: str = "BERT and its family") -> str:
@@ -49,6 +48,31 @@ def gift_item(item: Item, seed: int) -> str:
         said = f"#{escaped(as_html(choice.why))}" if choice.why else ""
         lines.append(f"\t{sign}{escaped(as_html(choice.text))}{said}")
     return "\n".join([head, *lines, "}"])
+
+
+def text2qti(items: Iterable[Item], seed: int, title: str = "BERT and its family") -> str:
+    """The items as `text2qti` reads them: it makes QTI of a text. Each text is one line of HTML,
+    which it leaves alone."""
+    parts = [f"Quiz title: {title}"]
+    for number, item in enumerate(sorted(items, key=lambda item: item.lecture), 1):
+        lines = [f"Title: {item.id}", f"Points: {item.points}", f"{number}.  {_line(item.text)}"]
+        if not item.choices:
+            lines += [f"... {_line(item.key)}", "____"]
+        several = sum(choice.correct for choice in item.choices) > 1
+        for letter, choice in zip("abcdefgh", shuffled_choices(item, seed), strict=False):
+            if several:
+                lines.append(f"[{'*' if choice.correct else ' '}] {_line(choice.text)}")
+            else:
+                lines.append(f"{'*' if choice.correct else ''}{letter})  {_line(choice.text)}")
+            lines += [f"... {_line(choice.why)}"] if choice.why else []
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(text: str) -> str:
+    html = as_html(text)
+    html = html if html.startswith("<p>") else f"<div>{html}</div>"
+    return html.replace("\n", "&#10;")
 
 
 def percent(sign: int, parts: int) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from course_lib.files import write_atomic
 
 from ..exercises import all_exercises
+from ..rooms import lectures_with
 from . import exam, gift, grading
 from .pages import bullets, page, paper_page, printed, table
 from .plans import SESSION, Notes, Plan, lectures, minutes, named, notes_of, plans
@@ -82,7 +83,7 @@ def plan_page(plan: Plan) -> str:
         cells += [f"<p>To read: {_link(notes_of(lecture))}</p>" for lecture in slot.read]
         also = f"<p><b>Also:</b> {escape(slot.also)}</p>" if slot.also else ""
         time = minutes(slot.minutes) if slot.teach else "–"
-        rows.append((f"<b>{escape(slot.when)}</b>", "".join(cells) + also, time))
+        rows.append((f"<b class='when'>{escape(slot.when)}</b>", "".join(cells) + also, time))
     body = table(("when", "lectures", "minutes"), rows, numbers=(2,))
     return page(f"Syllabus: {plan.title.lower()}", head + body)
 
@@ -101,10 +102,12 @@ def _session(notes: Notes) -> str:
 def notes_page(notes: Notes) -> str:
     deck = notes.deck
     live = sum(show.minutes for show in notes.show)
-    parts = [("slides, by the deck's own plan", deck.minutes), ("shown live", live),
-             ("exercises in class", sum(e.minutes for e in notes.in_class)),
-             ("in all", notes.minutes)]  # fmt: skip
-    clock = table(("minutes", ""), ((minutes(n), what) for what, n in parts), numbers=(0,))
+    done = sum(exercise.minutes for exercise in notes.in_class)
+    clock = (
+        f"<p>{minutes(deck.minutes)} for the slides (the deck's own plan), {live} for what is "
+        f"shown live, {done} for exercises in class: <b>{minutes(notes.minutes)}</b> of {SESSION}. "
+        "The rest is for questions.</p>"
+    )
     needs = ", ".join(f"lecture {n}" for n in notes.needs) or "no other lecture"
     shows = table(
         ("on the page, under", "minutes", "what to do"),
@@ -125,7 +128,7 @@ def notes_page(notes: Notes) -> str:
 
 
 def _lowered(texts: Iterable[str]) -> list[str]:
-    return [text[0].lower() + text[1:].rstrip(".") + ";" for text in texts]
+    return [text[0].lower() + text[1:] for text in texts]
 
 
 def _told(exercises: Iterable[exam.Exercise]) -> list[str]:
@@ -234,6 +237,8 @@ def index(folder: Path, pdf: bool) -> str:
         *((n, "the notebook that was graded") for n in sorted(files) if n.endswith(".ipynb")),
     )]  # fmt: skip
     assert not files, f"the index names no {sorted(files)}"
+    silent = [n for n in lectures_with("exercises") if n not in lectures()]
+    without = f" Without notes yet: {', '.join(silent)}." if silent else ""
 
     def items(links: list[str]) -> str:
         return f"<ul>{''.join(f'<li>{one}</li>' for one in links)}</ul>"
@@ -241,7 +246,8 @@ def index(folder: Path, pdf: bool) -> str:
     return page("BERT and its family: the instructor's kit", "\n".join([
         "" if pdf else "<p class='mark'>Made without a browser: the PDFs are left out.</p>",
         "<h2>Syllabus</h2>", items(planned), "<h2>Each lecture</h2>", items(notes),
-        "<p class='small'>Aims, minutes, what to show live, what goes wrong, exercises.</p>",
+        "<p class='small'>Aims, minutes, what to show live, what goes wrong, exercises. The "
+        f"slides: <code>make slides</code>.{without}</p>",
         "<h2>Exam bank</h2>", items(papers),
         "<p>Draw a paper of your own, the same on every machine for the same seed:</p>"
         "<pre>python -m course_lib.teaching.kit.exam --seed 4711 --lectures 02 03 --out exam</pre>"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -48,7 +48,12 @@ class Item:
     key: str = ""
     choices: tuple[Choice, ...] = ()
     stub: str = ""
-    title: str = field(default="", compare=False)
+    title: str = ""
+
+    @property
+    def question(self) -> str:
+        """All that is asked, the lines to fill in included."""
+        return f"{self.text}\n\n```\n{self.stub}```" if self.stub else self.text
 
 
 @lru_cache(maxsize=1)

@@ -34,19 +34,21 @@ def gift(items: Iterable[Item], seed: int, category: str = "BERT and its family"
 
 def gift_item(item: Item, seed: int) -> str:
     """One item: of choices, or an essay whose key is what is said afterwards."""
-    head = f"::{escaped(item.id)}::[html]{escaped(as_html(item.text))} {{"
+    head = f"::{escaped(item.id)}::[html]{escaped(as_html(item.question))} {{"
     if not item.choices:
         return f"{head}####{escaped(as_html(item.key))}}}"
     choices = shuffled_choices(item, seed)
     right = sum(choice.correct for choice in choices)
     lines = []
     for choice in choices:
-        if right == 1:
-            sign = "=" if choice.correct else "~"
-        else:  # several are right: all of them together are worth the item
-            sign = f"~%{percent(1 if choice.correct else -1, right)}%"
-        said = f"#{escaped(as_html(choice.why))}" if choice.why else ""
-        lines.append(f"\t{sign}{escaped(as_html(choice.text))}{said}")
+        text, why = escaped(as_html(choice.text)), escaped(as_html(choice.why))
+        sign = "=" if choice.correct and right == 1 else "~"
+        if right > 1:  # all that are right are worth the item, all that are wrong take it away
+            share = 1 / right if choice.correct else -1 / (len(choices) - right)
+            sign += f"%{100 * share:.5f}".rstrip("0").rstrip(".") + "%"
+        elif text.startswith("%"):  # else it would be read as a weight
+            sign += "%100%" if choice.correct else "%0%"
+        lines.append(f"\t{sign}{text}{f'#{why}' if why else ''}")
     return "\n".join([head, *lines, "}"])
 
 
@@ -55,7 +57,11 @@ def text2qti(items: Iterable[Item], seed: int, title: str = "BERT and its family
     which it leaves alone."""
     parts = [f"Quiz title: {title}"]
     for number, item in enumerate(sorted(items, key=lambda item: item.lecture), 1):
-        lines = [f"Title: {item.id}", f"Points: {item.points}", f"{number}.  {_line(item.text)}"]
+        lines = [
+            f"Title: {item.id}",
+            f"Points: {item.points}",
+            f"{number}.  {_line(item.question)}",
+        ]
         if not item.choices:
             lines += [f"... {_line(item.key)}", "____"]
         several = sum(choice.correct for choice in item.choices) > 1
@@ -73,11 +79,6 @@ def _line(text: str) -> str:
     html = as_html(text)
     html = html if html.startswith("<p>") else f"<div>{html}</div>"
     return html.replace("\n", "&#10;")
-
-
-def percent(sign: int, parts: int) -> str:
-    """One of so many equal parts of 100, with Moodle's five digits: 33.33333."""
-    return f"{sign * 100 / parts:.5f}".rstrip("0").rstrip(".")
 
 
 def escaped(text: str) -> str:

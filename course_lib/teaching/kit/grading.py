@@ -133,9 +133,12 @@ def grade(
     seed = secrets.randbelow(SEEDS) if seed is None else seed
     rows: list[Row] = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        for student in found:
-            work = _work(student, asked, seed, limits)
-            mine = [*_broken(student), *pool.map(lambda pair: _done(*pair), work)]
+        started = [
+            (student, [pool.submit(_done, *work) for work in _work(student, asked, seed, limits)])
+            for student in found
+        ]
+        for student, answers in started:
+            mine = [*_broken(student), *(answer.result() for answer in answers)]
             rows += mine
             report = out / "reports" / f"{file_name(student.student)}.html"
             write_atomic(report, report_page(student.student, mine))

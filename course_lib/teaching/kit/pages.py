@@ -31,6 +31,8 @@ code{background:#f0f0f0;padding:0 .2em;font-size:.9em}
 pre{background:#f6f6f6;padding:.5em .7em;font-size:.82em;line-height:1.35;white-space:pre-wrap;
   overflow-wrap:anywhere}
 pre code{background:none;padding:0}
+table.stages{width:auto}table.stages td{padding-right:1.5em}
+.when{white-space:nowrap}
 table{border-collapse:collapse;width:100%;margin:.5em 0}
 th,td{text-align:left;vertical-align:top;padding:.3em .6em .3em 0;border-bottom:1px solid #ddd}
 th{border-bottom:2px solid #888}
@@ -123,9 +125,10 @@ def _item(item: Item, number: int, seed: int, with_key: bool) -> str:
     )
     head = f"<b>{number}.</b> " + (f"<b>{escape(item.title)}</b> " if item.title else "")
     text = as_html(item.text)
-    text = text if text.startswith("<") else f"<p>{head}{text}</p>"
-    if not text.startswith(f"<p>{head}"):
+    if text.startswith(("<p>", "<ul>", "<pre>")):
         text = f"<p>{head}</p>{text}"
+    else:
+        text = f"<p>{head}{text}</p>"
     parts = [points, text]
     if item.kind == "choice":
         parts.append(_choices(item, seed, with_key))
@@ -178,6 +181,7 @@ def report_page(student: str, rows: Sequence[Row]) -> str:
 
 def _answer(row: Row) -> str:
     from ..exercises import all_exercises
+    from .grading import STATUSES as meanings
 
     exercise = all_exercises().get(row.exercise)
     heading = exercise.heading if exercise else row.notebook
@@ -190,8 +194,9 @@ def _answer(row: Row) -> str:
     asked = f"<p>Refused to this answer: {escape(row.asked)}.</p>" if row.asked else ""
     place = f' <span class="small">{escape(row.notebook)}</span>' if row.notebook else ""
     return (
-        f"<h2>{escape(heading)}: {escape(row.status)}</h2>{place}"
-        f"<table>{stages}</table>{said}{asked}"
+        f"<h2>{escape(heading)} <span class='small'>{escape(row.status)}: "
+        f"{escape(meanings[row.status])}</span></h2>{place}"
+        f"<table class='stages'>{stages}</table>{said}{asked}"
     )
 
 

@@ -182,7 +182,7 @@ def _expect(where: str, entry: Mapping[str, Any], kinds: Mapping[str, type]) -> 
 
 def minutes(x: float) -> str:
     """Minutes for a sentence: 52.5 or 60."""
-    return f"{x:g}"
+    return f"{x:,g}" if x == int(x) else f"{x:,.1f}"
 
 
 def named(exercises: Sequence[Exercise]) -> list[str]:

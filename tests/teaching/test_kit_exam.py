@@ -17,20 +17,21 @@ from gift_parts import read
 from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.exercises.form import compiled
 from course_lib.teaching.exercises.machinery import check_answer
-from course_lib.teaching.kit import exam, pages
-from course_lib.teaching.kit.gift import as_html, gift, gift_item, text2qti
+from course_lib.teaching.kit import bank, exam, pages
+from course_lib.teaching.kit.gift import gift, gift_item, text2qti
+from course_lib.teaching.kit.pages import as_html
 from course_lib.teaching.quizzes import Choice
 
-LECTURES = sorted({item.lecture for item in exam.bank()})
+LECTURES = sorted({item.lecture for item in bank.bank()})
 SEED = 4711
 
 
 def test_the_bank_is_large_and_every_item_has_a_key() -> None:
-    bank = exam.bank()
-    assert len(bank) >= 120 and len({item.id for item in bank}) == len(bank)
-    kinds = Counter((item.lecture, item.kind) for item in bank)
-    assert all(kinds[lecture, kind] >= 5 for lecture in LECTURES for kind in exam.ASKED)
-    for item in bank:
+    items = bank.bank()
+    assert len(items) >= 120 and len({item.id for item in items}) == len(items)
+    kinds: Counter[tuple[str, str]] = Counter((item.lecture, item.kind) for item in items)
+    assert all(kinds[lecture, kind] >= 5 for lecture in LECTURES for kind in bank.ASKED)
+    for item in items:
         right = [choice.correct for choice in item.choices]
         assert item.points > 0 and item.text
         assert (0 < sum(right) < len(right)) if item.kind == "choice" else item.key
@@ -38,7 +39,7 @@ def test_the_bank_is_large_and_every_item_has_a_key() -> None:
 
 @pytest.mark.parametrize("lecture", LECTURES)
 def test_the_key_of_code_passes_the_exercises_own_check(lecture: str) -> None:
-    item = next(item for item in exam.bank() if (item.lecture, item.kind) == (lecture, "code"))
+    item = next(item for item in bank.bank() if (item.lecture, item.kind) == (lecture, "code"))
     exercise = all_exercises()[item.id.replace("x", "")]
     code = re.fullmatch(r"```\n(.*)\n```", item.key, re.DOTALL)
     assert code and item.stub == exercise.stub
@@ -50,8 +51,8 @@ def test_the_key_of_code_passes_the_exercises_own_check(lecture: str) -> None:
 
 def test_a_paper_is_balanced_over_its_lectures() -> None:
     for seed in range(5):
-        paper = exam.draw(seed, LECTURES[:5])
-        assert Counter(item.kind for item in paper.items) == Counter(exam.ASKED)
+        paper = bank.draw(seed, LECTURES[:5])
+        assert Counter(item.kind for item in paper.items) == Counter(bank.ASKED)
         of = Counter(item.lecture for item in paper.items)
         assert set(of) == set(LECTURES[:5]) and max(of.values()) - min(of.values()) <= 1
         assert paper.points == sum(item.points for item in paper.items)
@@ -60,32 +61,32 @@ def test_a_paper_is_balanced_over_its_lectures() -> None:
 
 def test_the_same_seed_gives_the_same_paper_in_another_process() -> None:
     code = (
-        "from course_lib.teaching.kit import exam, gift, pages; "
-        f"p = exam.draw({SEED}, ['12', '03']); "
-        "print(pages.paper_page(p), gift.gift(p.items, p.seed))"
+        "from course_lib.teaching.kit import bank, exam, gift; "
+        f"p = bank.draw({SEED}, ['12', '03']); "
+        "print(exam.paper_page(p), gift.gift(p.items, p.seed))"
     )
     env = os.environ | {"PYTHONHASHSEED": "12", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, env=env
     )
-    paper = exam.draw(SEED, ["03", "12"])
-    assert done.stdout == f"{pages.paper_page(paper)} {gift(paper.items, SEED)}\n"
+    paper = bank.draw(SEED, ["03", "12"])
+    assert done.stdout == f"{exam.paper_page(paper)} {gift(paper.items, SEED)}\n"
 
 
 def test_the_order_is_that_of_a_published_hash_not_of_a_generator() -> None:
     known = "681ebd31f1942012739312a095442ff5c473d0896902e122a989b3b7f9fadc9f"
-    assert exam.by_hash(7, "a") == known  # printf 7/a | sha256sum
+    assert bank.by_hash(7, "a") == known  # printf 7/a | sha256sum
 
 
 def test_other_seeds_give_other_papers_and_other_places_of_the_right_choice() -> None:
-    assert exam.draw(1).items != exam.draw(2).items
-    items = [item for item in exam.bank() if item.kind == "choice"]
+    assert bank.draw(1).items != bank.draw(2).items
+    items = [item for item in bank.bank() if item.kind == "choice"]
     places = Counter(
-        [choice.correct for choice in exam.shuffled_choices(item, SEED)].index(True)
+        [choice.correct for choice in bank.shuffled_choices(item, SEED)].index(True)
         for item in items
     )
     assert all(places[n] > len(items) / 5 for n in range(3))
-    moved = [exam.shuffled_choices(item, 1) != exam.shuffled_choices(item, 2) for item in items]
+    moved = [bank.shuffled_choices(item, 1) != bank.shuffled_choices(item, 2) for item in items]
     assert sum(moved) > len(items) / 2
 
 
@@ -102,7 +103,7 @@ def test_what_cannot_be_drawn_is_refused(
     lectures: list[str], asked: dict[str, int] | None, said: str
 ) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
-        exam.draw(0, lectures, asked)
+        bank.draw(0, lectures, asked)
 
 
 # ---------------------------------------------------------------- pages
@@ -125,8 +126,8 @@ def said(html: str) -> str:
 
 
 def test_a_paper_asks_everything_and_gives_nothing_away() -> None:
-    paper = exam.draw(SEED)
-    blank, key = pages.paper_page(paper), pages.paper_page(paper, with_key=True)
+    paper = bank.draw(SEED)
+    blank, key = exam.paper_page(paper), exam.paper_page(paper, with_key=True)
     for item in paper.items:
         assert said(as_html(item.text)) in said(blank) and said(as_html(item.text)) in said(key)
         answers = [choice.why for choice in item.choices if choice.correct] + [item.key]
@@ -138,7 +139,7 @@ def test_a_paper_asks_everything_and_gives_nothing_away() -> None:
 
 
 def test_a_paper_is_printed(tmp_path: Path, chromium: str) -> None:
-    written = exam.write_paper(exam.draw(SEED, ["12"]), tmp_path)
+    written = exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
     assert sorted(path.name for path in written) == [
         "key.html", "key.pdf", "paper.gift.txt", "paper.html", "paper.pdf",
     ]  # fmt: skip
@@ -149,7 +150,7 @@ def test_without_a_browser_the_pdfs_are_left_out_and_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(pages, "BROWSERS", ("no-such-browser",))
-    written = exam.write_paper(exam.draw(SEED, ["12"]), tmp_path)
+    written = exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
     assert {path.suffix for path in written} == {".html", ".txt"}
     assert "NO PDF: no Chromium" in capsys.readouterr().err
 
@@ -160,11 +161,11 @@ NASTY = "::a\\b {=~#} `x_1 = {y: 2}` *so*\n\n1 < 2 & \\n // $CATEGORY: ####"
 
 
 def test_gift_says_every_item_of_the_bank_back() -> None:
-    categories, items = read(gift(exam.bank(), SEED))
-    assert len(categories) == len(LECTURES) and len(items) == len(exam.bank())
-    for item, found in zip(exam.bank(), items, strict=True):
+    categories, items = read(gift(bank.bank(), SEED))
+    assert len(categories) == len(LECTURES) and len(items) == len(bank.bank())
+    for item, found in zip(bank.bank(), items, strict=True):
         assert (found.name, found.text) == (item.id, as_html(item.question))
-        choices = exam.shuffled_choices(item, SEED)
+        choices = bank.shuffled_choices(item, SEED)
         assert found.answers == [
             (100.0 * c.correct, as_html(c.text), as_html(c.why)) for c in choices
         ]
@@ -173,7 +174,7 @@ def test_gift_says_every_item_of_the_bank_back() -> None:
 
 def test_gift_keeps_its_own_signs_apart_from_the_texts() -> None:
     choices = (Choice(NASTY, True, NASTY), Choice("%50% b", False, ""), Choice("c\n\nd", True, "="))
-    item = replace(exam.bank()[0], text=NASTY, choices=choices)
+    item = replace(bank.bank()[0], text=NASTY, choices=choices)
     (found,) = read(gift_item(item, 1))[1]
     assert found.text == as_html(NASTY)
     by_text = {text: (percent, why) for percent, text, why in found.answers}
@@ -185,10 +186,10 @@ def test_gift_keeps_its_own_signs_apart_from_the_texts() -> None:
 
 
 def test_what_text2qti_reads_has_a_line_for_each_thing() -> None:
-    text = text2qti(exam.bank(), SEED)
+    text = text2qti(bank.bank(), SEED)
     blocks = text.strip().split("\n\n")[1:]
-    assert len(blocks) == len(exam.bank())
-    for item, block in zip(exam.bank(), blocks, strict=True):
+    assert len(blocks) == len(bank.bank())
+    for item, block in zip(bank.bank(), blocks, strict=True):
         title, points, question, *rest = block.splitlines()
         assert (title, points) == (f"Title: {item.id}", f"Points: {item.points}")
         assert re.match(r"\d+\.  <(p|div)>.*</(p|div|pre)>$", question)

@@ -16,8 +16,9 @@ import psutil
 import pytest
 
 from course_lib.teaching.exercises import all_exercises
-from course_lib.teaching.kit import grading
-from course_lib.teaching.kit.grading import Limits, Row, grade
+from course_lib.teaching.kit import grading, report
+from course_lib.teaching.kit.grading import Limits, grade
+from course_lib.teaching.kit.report import Row
 from course_lib.teaching.kit.submissions import code_cells, needed, submissions
 
 HEAD = "def my_uncertainty(logits):\n"
@@ -151,7 +152,7 @@ def test_nobody_is_lost_and_every_student_has_a_report(folder: Path, graded: Any
 
 def test_a_report_tells_stages_and_mistake_and_not_the_seed(graded: Any) -> None:
     out = graded[1]
-    text = (out / "reports" / f"{grading.file_name('wrong')}.html").read_text(encoding="utf-8")
+    text = (out / "reports" / f"{report.file_name('wrong')}.html").read_text(encoding="utf-8")
     assert "This is the entropy in nats" in text and "✗ stopped here" in text
     assert "no sandbox" in text
     assert str(grading.seed_of(7, "12.1")) not in text and "seed" not in text
@@ -191,14 +192,14 @@ def test_seeds_are_told_by_nobody_and_the_same_for_all() -> None:
 
 
 def test_no_cell_of_the_table_is_a_formula() -> None:
-    text = grading.as_csv([Row("=1+1", said='-x\n"y", z')])
+    text = report.as_csv([Row("=1+1", said='-x\n"y", z')])
     (line,) = csv.DictReader(text.splitlines(keepends=True))
     assert (line["student"], line["said"]) == ("'=1+1", '\'-x\n"y", z')
 
 
 def test_two_students_never_share_a_report() -> None:
     names = ["Anna", "anna", "An na", "An-na", "Ánna", "…"]
-    assert len({grading.file_name(name).lower() for name in names}) == len(names)
+    assert len({report.file_name(name).lower() for name in names}) == len(names)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="process groups")
@@ -256,6 +257,14 @@ def test_lines_for_ipython_do_not_hide_an_answer() -> None:
     assert found and "return 1 % x" in found.source
     with pytest.raises(SyntaxError, match="no Python"):
         needed(["def f(:\ncheck('12.1', f)"], "12.1", "f")
+
+
+def test_on_every_page_the_stub_is_all_that_an_answer_needs(root: Path) -> None:
+    pages = {path.name[:2]: path for path in (root / "notebooks").glob("[0-9][0-9]_*.ipynb")}
+    for id, exercise in all_exercises().items():
+        found = needed(code_cells(pages[id[:2]]), id, exercise.name)
+        assert found and found.expression == exercise.name
+        assert found.source == exercise.stub.strip()
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,13 @@ from pathlib import Path
 from course_lib.files import write_atomic
 
 from ..exercises import all_exercises
+from ..exercises.form import Exercise
 from ..rooms import lectures_with
-from . import exam, gift, grading
-from .pages import bullets, page, paper_page, printed, table
+from . import bank, exam, grading
+from .gift import gift, text2qti
+from .pages import as_html, bullets, page, printed, table
 from .plans import SESSION, Notes, Plan, lectures, minutes, named, notes_of, plans
+from .report import STATUSES
 
 SAMPLE_SEED = 1
 SAMPLE = ("12.2", "12.4", "12.5")  # of the report that shows what grading gives
@@ -44,7 +47,7 @@ def build(folder: Path) -> list[Path]:
     shutil.rmtree(new, ignore_errors=True)
     for name, text in _pages().items():
         write_atomic(new / name, text)
-    papers = exam.write_paper(exam.draw(SAMPLE_SEED), new / "exam")
+    papers = exam.write_paper(bank.draw(SAMPLE_SEED), new / "exam")
     _sample(new / "grading")
     pages = [p for p in sorted(new.glob("*.html")) if p.name != MADE_BY_KIT]
     reports = sorted((new / "grading" / "graded" / "reports").glob("*.html"))
@@ -61,8 +64,8 @@ def _pages() -> dict[str, str]:
     found |= {f"lecture-{n}.html": notes_page(notes_of(n)) for n in lectures()}
     found["grading.html"] = grading_page()
     found["bank.html"] = bank_page()
-    found["exam/bank.gift.txt"] = gift.gift(exam.bank(), SAMPLE_SEED)
-    found["exam/bank.text2qti.txt"] = gift.text2qti(exam.bank(), SAMPLE_SEED)
+    found["exam/bank.gift.txt"] = gift(bank.bank(), SAMPLE_SEED)
+    found["exam/bank.text2qti.txt"] = text2qti(bank.bank(), SAMPLE_SEED)
     return found
 
 
@@ -94,7 +97,7 @@ def _link(notes: Notes) -> str:
 
 def _session(notes: Notes) -> str:
     return (
-        f"<p><b>{_link(notes)}</b></p><ul><li>Before: {gift.as_html(notes.prepare)}</li>"
+        f"<p><b>{_link(notes)}</b></p><ul><li>Before: {as_html(notes.prepare)}</li>"
         f"<li>Hand in afterwards: {escape(', '.join(named(notes.homework)))}</li></ul>"
     )
 
@@ -111,7 +114,7 @@ def notes_page(notes: Notes) -> str:
     needs = ", ".join(f"lecture {n}" for n in notes.needs) or "no other lecture"
     shows = table(
         ("on the page, under", "minutes", "what to do"),
-        ((f"<b>{gift.as_html(s.heading)}</b>", str(s.minutes), gift.as_html(s.do))
+        ((f"<b>{as_html(s.heading)}</b>", str(s.minutes), as_html(s.do))
          for s in notes.show), numbers=(1,),
     )  # fmt: skip
     return page(f"{notes.lecture} {deck.title}", "\n".join([
@@ -119,7 +122,7 @@ def notes_page(notes: Notes) -> str:
         f"slides: <code>make slides NB={notes.lecture}</code>.</p>",
         "<h2>Aims</h2><p>Afterwards students can</p>", bullets(_lowered(notes.aims)),
         f"<h2>Minutes</h2>{clock}",
-        f"<h2>Before the session</h2><p>{gift.as_html(notes.prepare)}</p>",
+        f"<h2>Before the session</h2><p>{as_html(notes.prepare)}</p>",
         f"<h2>Show live</h2>{shows}",
         "<h2>What goes wrong</h2>", bullets(notes.goes_wrong),
         "<h2>Exercises in class</h2>", bullets(_told(notes.in_class)),
@@ -131,7 +134,7 @@ def _lowered(texts: Iterable[str]) -> list[str]:
     return [text[0].lower() + text[1:] for text in texts]
 
 
-def _told(exercises: Iterable[exam.Exercise]) -> list[str]:
+def _told(exercises: Iterable[Exercise]) -> list[str]:
     return [
         f"**{e.heading}**, {e.minutes} minutes, difficulty {e.difficulty} of 5: {e.purpose}"
         for e in exercises
@@ -143,8 +146,8 @@ def _told(exercises: Iterable[exam.Exercise]) -> list[str]:
 
 def bank_page() -> str:
     """Every item with its key."""
-    items = exam.bank()
-    kinds = {kind: sum(item.kind == kind for item in items) for kind in exam.ASKED}
+    items = bank.bank()
+    kinds = {kind: sum(item.kind == kind for item in items) for kind in bank.ASKED}
     counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
     head = (
         f"<p>{len(items)} items ({counts}), {sum(i.points for i in items)} points. A point is "
@@ -154,7 +157,7 @@ def bank_page() -> str:
     for lecture in lectures():
         mine = tuple(item for item in items if item.lecture == lecture)
         parts.append(f"<h2>Lecture {lecture}</h2>")
-        whole = paper_page(exam.Paper(SAMPLE_SEED, (lecture,), mine), with_key=True)
+        whole = exam.paper_page(bank.Paper(SAMPLE_SEED, (lecture,), mine), with_key=True)
         found = re.findall(r'<section class="item.*?</section>', whole, flags=re.DOTALL)
         parts += found
     return page("The exam bank, with keys", "\n".join(parts))
@@ -165,11 +168,9 @@ def grading_page() -> str:
     parts = []
     for part in about.split("\n\n"):
         plain = part.startswith("    ")
-        parts.append(
-            f"<pre>{escape(part.strip())}</pre>" if plain else f"<p>{gift.as_html(part)}</p>"
-        )
+        parts.append(f"<pre>{escape(part.strip())}</pre>" if plain else f"<p>{as_html(part)}</p>")
     statuses = table(("status", "meaning"), (
-        (f"<code>{name}</code>", escape(said)) for name, said in grading.STATUSES.items()
+        (f"<code>{name}</code>", escape(said)) for name, said in STATUSES.items()
     ))  # fmt: skip
     here = bullets(grading.protection())
     return page(
@@ -192,8 +193,8 @@ def _sample(folder: Path) -> None:
         f'{edited}\n\ncheck("{wrong.id}", {wrong.solution.__name__})',
         f'{left.stub}\n\ncheck("{left.id}", {left.name})',
     ]
-    code = [{"cell_type": "code", "source": cell, "metadata": {}, "outputs": [],
-             "execution_count": None} for cell in cells]  # fmt: skip
+    empty: dict[str, object] = {"metadata": {}, "outputs": [], "execution_count": None}
+    code = [{"cell_type": "code", "source": cell, **empty} for cell in cells]
     notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": code}
     write_atomic(folder / "submitted" / "A. Student.ipynb", json.dumps(notebook, indent=1))
     grading.grade(folder / "submitted", SAMPLE, folder / "graded", SAMPLE_SEED)

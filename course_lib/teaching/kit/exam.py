@@ -1,168 +1,105 @@
-"""The exam bank, and papers drawn from it by seed.
+"""A paper drawn from the exam bank by seed, and its key.
 
     python -m course_lib.teaching.kit.exam --seed 4711 --lectures 02 03 04 --out exam
 
-writes a paper, its key, and the paper's items for learning platforms. The items are the lectures'
-quizzes (choices), their questions for review (a few sentences) and their exercises (code). A point
-is about a minute of work.
-
-The same seed draws the same paper on every machine: what is drawn is decided by SHA-256 of seed and
-name, not by a random generator. Whoever has the course can read every item and its key; a paper
-tests whether they were understood, not whether they were kept secret."""
+writes a paper, its key, and the paper's items for learning platforms: the same for the same seed,
+on every machine. Whoever has the course can read every item and its key; a paper tests whether they
+were understood, not whether they were kept secret."""
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from html import escape
 from pathlib import Path
-from typing import Literal
 
 from course_lib.files import write_atomic
 
-from ..exercises import all_exercises
-from ..quizzes import Choice, read_quiz, read_review
-from ..rooms import lectures_with
+from .bank import ASKED, LETTERS, Item, Paper, draw, shuffled_choices
+from .gift import gift
+from .pages import as_html, page, printed
 
-Kind = Literal["choice", "open", "code"]
-POINTS = {"choice": 2, "open": 4}  # of code: the exercise's own minutes
-ASKED = {"choice": 12, "open": 6, "code": 1}  # a paper, unless other numbers are given
-LETTERS = "abcdefgh"
-
-
-@dataclass(frozen=True)
-class Item:
-    """One item with its key.
-
-    id: "12.q3" for choices, "12.r3" for a question to answer, "12.x3" for code. text, key: `code`
-    and *stress* are marked as in quiz.toml. choices: of a choice item, in the quiz's own order.
-    stub, solution: of code, the lines to fill in and a solution."""
-
-    id: str
-    lecture: str
-    kind: Kind
-    points: int
-    text: str
-    key: str = ""
-    choices: tuple[Choice, ...] = ()
-    stub: str = ""
-    title: str = ""
-
-    @property
-    def question(self) -> str:
-        """All that is asked, the lines to fill in included."""
-        return f"{self.text}\n\n```\n{self.stub}```" if self.stub else self.text
+HEADINGS = {
+    "choice": "Choose: one answer is right",
+    "open": "Answer in one to four sentences",
+    "code": "Write the function",
+}
+LINES = 5  # to write on, for an open question
 
 
-@lru_cache(maxsize=1)
-def bank() -> tuple[Item, ...]:
-    """Every item of every lecture, in order."""
-    items: list[Item] = []
-    for lecture in lectures_with("exercises"):
-        items += [
-            Item(f"{lecture}.q{quiz.number}", lecture, "choice", POINTS["choice"], quiz.question,
-                 choices=quiz.choices)
-            for quiz in read_quiz(lecture)
-        ]  # fmt: skip
-        items += [
-            Item(f"{lecture}.r{asked.number}", lecture, "open", POINTS["open"], asked.question,
-                 key=asked.answer)
-            for asked in read_review(lecture)
-        ]  # fmt: skip
-    items += [
-        Item(f"{id[:2]}.x{id[3:]}", id[:2], "code", exercise.minutes, exercise.statement.strip(),
-             key=f"```\n{exercise.source().rstrip()}\n```", stub=exercise.stub,
-             title=exercise.title)
-        for id, exercise in all_exercises().items()
-    ]  # fmt: skip
-    kinds = [*POINTS, "code"]
-    return tuple(sorted(items, key=lambda item: (item.lecture, kinds.index(item.kind))))
+def paper_page(paper: Paper, with_key: bool = False) -> str:
+    """A paper to print, or its key: the same items, with what is right."""
+    title = f"BERT and its family: {'key' if with_key else 'exam'}"
+    parts = [_head(paper, with_key)]
+    number = 0
+    for kind, heading in HEADINGS.items():
+        items = [item for item in paper.items if item.kind == kind]
+        if items:
+            parts.append(f"<h2>{heading}</h2>")
+        for item in items:
+            number += 1
+            parts.append(_item(item, number, paper.seed, with_key))
+    return page(title, "\n".join(parts))
 
 
-def by_hash(seed: int, *names: str) -> str:
-    """What things are ordered by: a number in hexadecimal, of the seed and a name."""
-    return hashlib.sha256("/".join([str(seed), *names]).encode()).hexdigest()
+def _head(paper: Paper, with_key: bool) -> str:
+    said = (
+        f'<p class="small">Paper {paper.seed} · lectures {", ".join(paper.lectures)} · '
+        f"{len(paper.items)} items · {paper.points} points, about as many minutes</p>"
+    )
+    if with_key:
+        return f"{said}<p class='small'>Names of items are those of the exam bank.</p>"
+    return (
+        f'{said}<table class="who"><tr><td>Name</td><td style="width:55%"></td><td>Points</td>'
+        f'<td style="width:15%">of {paper.points}</td></tr></table>'
+    )
 
 
-def shuffled_choices(item: Item, seed: int) -> tuple[Choice, ...]:
-    """The choices in this seed's order, which says nothing of which is right."""
-    return tuple(sorted(item.choices, key=lambda choice: by_hash(seed, item.id, choice.text)))
+def _item(item: Item, number: int, seed: int, with_key: bool) -> str:
+    points = (
+        f'<span class="points">{item.points} points{f" · {item.id}" if with_key else ""}</span>'
+    )
+    head = f"<b>{number}.</b> " + (f"<b>{escape(item.title)}</b> " if item.title else "")
+    text = as_html(item.text)
+    if text.startswith(("<p>", "<ul>", "<pre>")):
+        text = f"<p>{head}</p>{text}"
+    else:
+        text = f"<p>{head}{text}</p>"
+    parts = [points, text]
+    if item.kind == "choice":
+        parts.append(_choices(item, seed, with_key))
+    elif with_key:
+        parts.append(f'<div class="key">{as_html(item.key)}</div>')
+    elif item.kind == "open":
+        parts.append('<div class="line"></div>' * LINES)
+    else:
+        parts.append(f"<pre>{escape(item.stub)}</pre><div class='room'></div>")
+    return f'<section class="item {item.kind}">{"".join(parts)}</section>'
 
 
-@dataclass(frozen=True)
-class Paper:
-    """Items of each kind, for some lectures, drawn by a seed."""
-
-    seed: int
-    lectures: tuple[str, ...]
-    items: tuple[Item, ...]
-
-    @property
-    def points(self) -> int:
-        return sum(item.points for item in self.items)
-
-
-def draw(seed: int, lectures: Sequence[str] = (), asked: dict[str, int] | None = None) -> Paper:
-    """A paper over these lectures (all, if none is named), which take turns: of two lectures none
-    has two items more than the other, unless it has run out of a kind.
-
-    asked: how many items of each kind, {"choice": 12, "open": 6, "code": 1}. Raises ValueError for
-    lectures without items and for more items than there are."""
-    asked = ASKED if asked is None else asked
-    known = list(dict.fromkeys(item.lecture for item in bank()))
-    lectures = tuple(dict.fromkeys(lectures)) or tuple(known)
-    if unknown := [lecture for lecture in lectures if lecture not in known]:
-        raise ValueError(
-            f"a paper over lecture {unknown[0]!r} was asked for; lectures with items: "
-            f"{', '.join(known)}. Write two digits as text."
+def _choices(item: Item, seed: int, with_key: bool) -> str:
+    rows = []
+    for letter, choice in zip(LETTERS, shuffled_choices(item, seed), strict=False):
+        box = "☒" if with_key and choice.correct else "☐"
+        text = as_html(choice.text)
+        if with_key and choice.correct:
+            text = f"<b>{text}</b><br><span class='small'>{as_html(choice.why)}</span>"
+        rows.append(
+            f'<li><span class="box">{box}</span><span class="letter">{letter})</span>{text}</li>'
         )
-    if unfit := [kind for kind, n in asked.items() if kind not in ASKED or n < 0]:
-        raise ValueError(
-            f"asked for {asked[unfit[0]]} of {unfit[0]!r}; expected numbers, 0 or more, of "
-            f"{', '.join(ASKED)}."
-        )
-    turns = sorted(lectures, key=lambda lecture: by_hash(seed, lecture))
-    taken: dict[str, int] = dict.fromkeys(turns, 0)
-    drawn: list[Item] = []
-    for kind in ASKED:
-        drawn += _of_kind(seed, kind, asked.get(kind, 0), taken)
-    return Paper(seed, tuple(sorted(lectures)), tuple(drawn))
+    return f'<ol class="choices">{"".join(rows)}</ol>'
 
 
-def _of_kind(seed: int, kind: str, number: int, taken: dict[str, int]) -> list[Item]:
-    """So many items of a kind; each from the lecture that has given fewest so far (`taken`)."""
-    left = {
-        lecture: sorted(
-            (item for item in bank() if (item.lecture, item.kind) == (lecture, kind)),
-            key=lambda item: by_hash(seed, item.id),
-        )
-        for lecture in taken
-    }
-    if number > (there := sum(map(len, left.values()))):
-        raise ValueError(
-            f"{number} items of the kind {kind!r} were asked for; lectures "
-            f"{', '.join(sorted(taken))} have {there}. Ask for fewer, or name more lectures."
-        )
-    drawn = []
-    for _ in range(number):
-        lecture = min((one for one in taken if left[one]), key=taken.__getitem__)
-        taken[lecture] += 1
-        drawn.append(left[lecture].pop(0))
-    return drawn
+# ---------------------------------------------------------------- the command
 
 
 def write_paper(paper: Paper, folder: Path) -> list[Path]:
     """Write paper and key as pages (and PDF, where a browser is found), and the items as GIFT."""
-    from . import gift, pages
-
     written = [
-        write_atomic(folder / "paper.html", pages.paper_page(paper)),
-        write_atomic(folder / "key.html", pages.paper_page(paper, with_key=True)),
-        write_atomic(folder / "paper.gift.txt", gift.gift(paper.items, paper.seed)),
+        write_atomic(folder / "paper.html", paper_page(paper)),
+        write_atomic(folder / "key.html", paper_page(paper, with_key=True)),
+        write_atomic(folder / "paper.gift.txt", gift(paper.items, paper.seed)),
     ]
-    return written + pages.printed(written[:2])
+    return written + printed(written[:2])
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from html import escape
 
-from .exam import Item, shuffled_choices
+from .bank import LETTERS, Item, shuffled_choices
+from .pages import as_html
 
 SPECIAL = re.compile(r"([\\~=#{}:])")
 
@@ -65,7 +65,7 @@ def text2qti(items: Iterable[Item], seed: int, title: str = "BERT and its family
         if not item.choices:
             lines += [f"... {_line(item.key)}", "____"]
         several = sum(choice.correct for choice in item.choices) > 1
-        for letter, choice in zip("abcdefgh", shuffled_choices(item, seed), strict=False):
+        for letter, choice in zip(LETTERS, shuffled_choices(item, seed), strict=False):
             if several:
                 lines.append(f"[{'*' if choice.correct else ' '}] {_line(choice.text)}")
             else:
@@ -84,38 +84,3 @@ def _line(text: str) -> str:
 def escaped(text: str) -> str:
     """Text that means itself in GIFT; its line ends are written as two signs."""
     return SPECIAL.sub(r"\\\1", text.strip()).replace("\n", r"\n")
-
-
-def as_html(text: str) -> str:
-    """Plain HTML of the course's own marks: `code`, *stress*, a blank line between paragraphs, and
-    code that stands between lines of three backticks."""
-    parts = re.split(r"^```\n(.*?)^```$", text.strip(), flags=re.MULTILINE | re.DOTALL)
-    made = []
-    for place, part in enumerate(parts):
-        if place % 2:
-            made.append(f"<pre>{escape(part.rstrip(), quote=False)}</pre>")
-        else:
-            made += [_paragraph(p) for p in re.split(r"\n\s*\n", part) if p.strip()]
-    if len(made) == 1 and made[0].startswith("<p>"):
-        return made[0][3:-4]
-    return "".join(made)
-
-
-def _paragraph(text: str) -> str:
-    lines = text.strip().splitlines()
-    if all(line.startswith("- ") for line in lines):
-        return f"<ul>{''.join(f'<li>{_inline(line[2:])}</li>' for line in lines)}</ul>"
-    return f"<p>{_inline(' '.join(lines))}</p>"
-
-
-def _inline(text: str) -> str:
-    """Escaped, with code and stress marked; what stands in code is not looked at again."""
-    pieces = re.split(r"`([^`]+)`", text)
-    for place, piece in enumerate(pieces):
-        piece = escape(piece, quote=False)
-        if place % 2:
-            pieces[place] = f"<code>{piece}</code>"
-        else:
-            piece = re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"<b>\1</b>", piece)
-            pieces[place] = re.sub(r"\*(?=\S)([^*]+?)(?<=\S)\*", r"<em>\1</em>", piece)
-    return "".join(pieces)

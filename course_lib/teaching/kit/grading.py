@@ -25,12 +25,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import hashlib
-import io
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -40,7 +37,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,22 +48,10 @@ from course_lib.files import write_atomic
 from ..exercises import all_exercises
 from ..exercises.form import Exercise
 from ..exercises.machinery import all_stages
-from .pages import report_page
+from .report import STATUSES, Row, as_csv, file_name, report_page
 from .submissions import Needed, Submission, needed, submissions
 
 SEEDS = 2**48  # a seed is multiplied by 1,000 where cases are drawn, and must fit 63 bits then
-STATUSES = {
-    "passed": "every stage passed",
-    "wrong": "a stage not passed",
-    "error": "the answer raised an exception",
-    "unanswered": "the stub was left as it is",
-    "missing": "no cell checks the exercise, and no function has its name",
-    "no Python": "the answer's cell cannot be read as Python",
-    "time": "not done when the time was up",
-    "memory": "asked for more memory than the limit",
-    "crashed": "the process ended without a result",
-    "broken notebook": "the file is no notebook",
-}
 
 
 @dataclass(frozen=True)
@@ -92,27 +77,6 @@ class Job:
     limits: Limits
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table. points: of `of`, in proportion to the stages passed. stopped_at: the
-    stage that was not passed; how: how its mistake was found ("known": by name); said: the check's
-    own words. asked: what was refused to the answer."""
-
-    student: str
-    notebook: str = ""
-    exercise: str = ""
-    status: str = ""
-    points: float = 0
-    of: int = 0
-    stages_passed: int = 0
-    stages: int = 0
-    stopped_at: str = ""
-    how: str = ""
-    said: str = ""
-    asked: str = ""
-    passed: tuple[tuple[str, bool | None], ...] = ()  # stage by stage; for the report alone
-
-
 def grade(
     folder: Path,
     exercises: Sequence[str],
@@ -132,7 +96,8 @@ def grade(
         raise ValueError(f"{out} is not empty; name a new folder, so that no grades are lost.")
     seed = secrets.randbelow(SEEDS) if seed is None else seed
     rows: list[Row] = []
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
+    pool = ThreadPoolExecutor(max(1, jobs))
+    try:
         started = [
             (student, [pool.submit(_done, *work) for work in _work(student, asked, seed, limits)])
             for student in found
@@ -145,6 +110,8 @@ def grade(
             write_atomic(out / "grades.csv", as_csv(rows))
             passed = sum(row.status == "passed" for row in mine)
             print(f"{student.student}: {passed} of {len(asked)} passed", flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)  # Ctrl-C: what has not begun is left
     return rows
 
 
@@ -303,33 +270,6 @@ def protection() -> list[str]:
         + ("there is none in the process." if apart else "refused to Python's sockets only."),
         "Files, and the check itself: NOT protected. This is no sandbox.",
     ]
-
-
-# ---------------------------------------------------------------- what is written
-
-
-COLUMNS = [field.name for field in fields(Row) if field.name != "passed"]
-
-
-def as_csv(rows: Sequence[Row]) -> str:
-    """The table. Texts that a spreadsheet would take for formulas get an apostrophe in front."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        values = (getattr(row, name) for name in COLUMNS)
-        writer.writerow([_harmless(x) if isinstance(x, str) else x for x in values])
-    return table.getvalue()
-
-
-def _harmless(text: str) -> str:
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def file_name(student: str) -> str:
-    """A name for a student's report that no other student has, on any file system."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", student).strip("-")[:60]
-    return f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 def main() -> None:

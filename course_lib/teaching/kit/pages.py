@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from .exam import LETTERS, Item, Paper, shuffled_choices
-from .gift import as_html
-
-if TYPE_CHECKING:
-    from .grading import Row
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 AGAINST_HANGING = 10 * 60  # seconds for whatever the browser is waited for
@@ -80,124 +74,42 @@ def bullets(texts: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{as_html(text)}</li>' for text in texts)}</ul>"
 
 
-# ---------------------------------------------------------------- a paper and its key
+# ---------------------------------------------------------------- the course's marks as HTML
 
 
-HEADINGS = {
-    "choice": "Choose: one answer is right",
-    "open": "Answer in one to four sentences",
-    "code": "Write the function",
-}
-LINES = 5  # to write on, for an open question
+def as_html(text: str) -> str:
+    """Plain HTML of the course's own marks: `code`, *stress*, a blank line between paragraphs, and
+    code that stands between lines of three backticks."""
+    parts = re.split(r"^```\n(.*?)^```$", text.strip(), flags=re.MULTILINE | re.DOTALL)
+    made = []
+    for place, part in enumerate(parts):
+        if place % 2:
+            made.append(f"<pre>{escape(part.rstrip(), quote=False)}</pre>")
+        else:
+            made += [_paragraph(p) for p in re.split(r"\n\s*\n", part) if p.strip()]
+    if len(made) == 1 and made[0].startswith("<p>"):
+        return made[0][3:-4]
+    return "".join(made)
 
 
-def paper_page(paper: Paper, with_key: bool = False) -> str:
-    """A paper to print, or its key: the same items, with what is right."""
-    title = f"BERT and its family: {'key' if with_key else 'exam'}"
-    parts = [_head(paper, with_key)]
-    number = 0
-    for kind, heading in HEADINGS.items():
-        items = [item for item in paper.items if item.kind == kind]
-        if items:
-            parts.append(f"<h2>{heading}</h2>")
-        for item in items:
-            number += 1
-            parts.append(_item(item, number, paper.seed, with_key))
-    return page(title, "\n".join(parts))
+def _paragraph(text: str) -> str:
+    lines = text.strip().splitlines()
+    if all(line.startswith("- ") for line in lines):
+        return f"<ul>{''.join(f'<li>{_inline(line[2:])}</li>' for line in lines)}</ul>"
+    return f"<p>{_inline(' '.join(lines))}</p>"
 
 
-def _head(paper: Paper, with_key: bool) -> str:
-    said = (
-        f'<p class="small">Paper {paper.seed} · lectures {", ".join(paper.lectures)} · '
-        f"{len(paper.items)} items · {paper.points} points, about as many minutes</p>"
-    )
-    if with_key:
-        return f"{said}<p class='small'>Names of items are those of the exam bank.</p>"
-    return (
-        f'{said}<table class="who"><tr><td>Name</td><td style="width:55%"></td><td>Points</td>'
-        f'<td style="width:15%">of {paper.points}</td></tr></table>'
-    )
-
-
-def _item(item: Item, number: int, seed: int, with_key: bool) -> str:
-    points = (
-        f'<span class="points">{item.points} points{f" · {item.id}" if with_key else ""}</span>'
-    )
-    head = f"<b>{number}.</b> " + (f"<b>{escape(item.title)}</b> " if item.title else "")
-    text = as_html(item.text)
-    if text.startswith(("<p>", "<ul>", "<pre>")):
-        text = f"<p>{head}</p>{text}"
-    else:
-        text = f"<p>{head}{text}</p>"
-    parts = [points, text]
-    if item.kind == "choice":
-        parts.append(_choices(item, seed, with_key))
-    elif with_key:
-        parts.append(f'<div class="key">{as_html(item.key)}</div>')
-    elif item.kind == "open":
-        parts.append('<div class="line"></div>' * LINES)
-    else:
-        parts.append(f"<pre>{escape(item.stub)}</pre><div class='room'></div>")
-    return f'<section class="item {item.kind}">{"".join(parts)}</section>'
-
-
-def _choices(item: Item, seed: int, with_key: bool) -> str:
-    rows = []
-    for letter, choice in zip(LETTERS, shuffled_choices(item, seed), strict=False):
-        box = "☒" if with_key and choice.correct else "☐"
-        text = as_html(choice.text)
-        if with_key and choice.correct:
-            text = f"<b>{text}</b><br><span class='small'>{as_html(choice.why)}</span>"
-        rows.append(
-            f'<li><span class="box">{box}</span><span class="letter">{letter})</span>{text}</li>'
-        )
-    return f'<ol class="choices">{"".join(rows)}</ol>'
-
-
-# ---------------------------------------------------------------- a student's report
-
-
-SIGNS = {True: "✓ passed", False: "✗ stopped here", None: "– not reached"}
-
-
-def report_page(student: str, rows: Sequence[Row]) -> str:
-    """What came of a student's answers, for her to read: no seeds, no inputs to come."""
-    points = sum(row.points for row in rows)
-    total = sum({row.exercise: row.of for row in rows}.values())
-    head = table(
-        ("exercise", "result", "stages", "points"),
-        ((escape(row.exercise or row.notebook), escape(row.status),
-          f"{row.stages_passed} of {row.stages}", f"{row.points:g} of {row.of}") for row in rows),
-        numbers=(2, 3),
-    )  # fmt: skip
-    said = (
-        '<p class="small">Points are in proportion to the stages passed, and a proposal: a person '
-        "gives the grade. Each answer was run in a process of its own, on inputs drawn for this "
-        "grading. That keeps accidents apart; it is no sandbox.</p>"
-    )
-    answers = "\n".join(_answer(row) for row in rows)
-    return page(f"Report: {student}", f"<p>{points:g} of {total} points.</p>{head}{said}{answers}")
-
-
-def _answer(row: Row) -> str:
-    from ..exercises import all_exercises
-    from .grading import STATUSES as meanings
-
-    exercise = all_exercises().get(row.exercise)
-    heading = exercise.heading if exercise else row.notebook
-    stages = "".join(
-        f"<tr><td style='white-space:nowrap'>{SIGNS[passed]}</td><td>{as_html(name)}</td></tr>"
-        for name, passed in row.passed
-    )
-    lines = "<br>".join(as_html(line) for line in row.said.splitlines() if line.strip())
-    said = f'<div class="mark">{lines}</div>' if lines and row.status != "passed" else ""
-    asked = f"<p>Refused to this answer: {escape(row.asked)}.</p>" if row.asked else ""
-    place = f' <span class="small">{escape(row.notebook)}</span>' if row.notebook else ""
-    return (
-        f"<h2>{escape(heading)} <span class='small'>{escape(row.status)}: "
-        f"{escape(meanings[row.status])}</span></h2>{place}"
-        f"<table class='stages'>{stages}</table>{said}{asked}"
-    )
+def _inline(text: str) -> str:
+    """Escaped, with code and stress marked; what stands in code is not looked at again."""
+    pieces = re.split(r"`([^`]+)`", text)
+    for place, piece in enumerate(pieces):
+        piece = escape(piece, quote=False)
+        if place % 2:
+            pieces[place] = f"<code>{piece}</code>"
+        else:
+            piece = re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"<b>\1</b>", piece)
+            pieces[place] = re.sub(r"\*(?=\S)([^*]+?)(?<=\S)\*", r"<em>\1</em>", piece)
+    return "".join(pieces)
 
 
 # ---------------------------------------------------------------- pages to PDF

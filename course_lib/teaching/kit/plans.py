@@ -131,8 +131,7 @@ def notes_of(lecture: str) -> Notes:
     for id in (*entry["exercises"], *entry["hand_in"]):
         if id not in all_exercises() or id[:2] != lecture:
             raise KitError(f"{path} names exercise {id!r}; lecture {lecture} has no such exercise.")
-    lists = {key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()}
-    return Notes(lecture=lecture, show=tuple(shows), **lists)
+    return Notes(lecture=lecture, show=tuple(shows), **_tuples(entry))
 
 
 @lru_cache
@@ -154,11 +153,13 @@ def plans() -> tuple[Plan, ...]:
             if surplus := set(slot) - {"when", "teach", "read", "also"} or "when" not in slot:
                 raise KitError(f"{where} has a slot {slot}; expected when, teach, read, also "
                                f"(unknown: {surplus}).")  # fmt: skip
-            slots.append(
-                Slot(**{k: tuple(x) if isinstance(x, list) else x for k, x in slot.items()})
-            )
+            slots.append(Slot(**_tuples(slot)))
         found.append(Plan(**entry, slots=tuple(slots)))
     return tuple(found)
+
+
+def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()}
 
 
 def _read(path: Path) -> dict[str, Any]:

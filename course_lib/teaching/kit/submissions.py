@@ -142,9 +142,8 @@ def _checked(statement: ast.stmt, exercise: str) -> str:
     for call in ast.walk(statement):
         if not (isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "check"):
             continue
-        given = {keyword.arg: keyword.value for keyword in call.keywords}
-        places = dict(zip(("id", "answer"), call.args, strict=False))
-        found = {**given, **places}
+        found = {keyword.arg: keyword.value for keyword in call.keywords}
+        found |= zip(("id", "answer"), call.args, strict=False)
         id, answer = found.get("id"), found.get("answer")
         if isinstance(id, ast.Constant) and id.value == exercise and answer is not None:
             return ast.unparse(answer)

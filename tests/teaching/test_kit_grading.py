@@ -40,6 +40,7 @@ ANSWERS = {
         f"    except Exception:\n        return 1.0{CHECK}"
     ],
     "leaver": [f"import os\n{HEAD}    os._exit(3){CHECK}"],
+    "odd": [f"{HEAD}    raise ValueError(chr(0xD800)){CHECK}"],
     "comma": [f"def my_uncertainty(logits)\n    return 1{CHECK}"],
     "nothing": ["print(1)"],
 }
@@ -94,6 +95,7 @@ def test_a_wrong_answer_gets_the_name_of_its_mistake(graded: Any) -> None:
     [
         ("loop", "wrong", "did not come back within 0.5 seconds"),
         ("leaver", "crashed", "ended without a result"),
+        ("odd", "error", "raised ValueError: \\ud800"),
         ("comma", "no Python", "no Python: expected ':'"),
         ("nothing", "missing", "no function has its name"),
         ("empty", "missing", "no function has its name"),

@@ -55,9 +55,8 @@ def _head(paper: Paper, with_key: bool) -> str:
 
 
 def _item(item: Item, number: int, seed: int, with_key: bool) -> str:
-    points = (
-        f'<span class="points">{item.points} points{f" · {item.id}" if with_key else ""}</span>'
-    )
+    place = item.id if with_key else f"lecture {item.lecture}"
+    points = f'<span class="points">{place} · {item.points} points</span>'
     head = f"<b>{number}.</b> " + (f"<b>{escape(item.title)}</b> " if item.title else "")
     text = as_html(item.text)
     if text.startswith(("<p>", "<ul>", "<pre>")):

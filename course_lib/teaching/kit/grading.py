@@ -49,7 +49,7 @@ from ..exercises import all_exercises
 from ..exercises.form import Exercise
 from ..exercises.machinery import all_stages
 from .report import STATUSES, Row, as_csv, file_name, report_page
-from .submissions import Needed, Submission, needed, submissions
+from .submissions import Needed, Submission, needed, printable, submissions
 
 SEEDS = 2**48  # a seed is multiplied by 1,000 where cases are drawn, and must fit 63 bits then
 
@@ -155,7 +155,7 @@ def _work(
             here = replace(row, notebook=notebook)
             try:
                 answer = needed(cells, exercise.id, exercise.name)
-            except SyntaxError as error:
+            except (SyntaxError, ValueError, RecursionError) as error:
                 there = True
                 yield replace(here, status="no Python", said=str(error)), None
                 continue
@@ -170,7 +170,10 @@ def _done(row: Row, job: Job | None) -> Row:
     """The row, with what came of its job."""
     if job is None:
         return row
-    found = run(job)
+    try:
+        found = run(job)
+    except OSError as error:
+        found = _ended("crashed", f"The answer's process could not be run: {error}.")
     stages = tuple((name, passed) for name, passed in found.get("stages", ()))
     passed = sum(1 for _, good in stages if good)
     stopped = next((name for name, good in stages if good is False), "")
@@ -203,9 +206,19 @@ def run(job: Job) -> dict[str, Any]:
         finally:
             end(process)
         if result.exists():
-            found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-            return found
+            return _read(result)
     return _how_it_ended(process.returncode)
+
+
+def _read(result: Path) -> dict[str, Any]:
+    """What the process has written; nothing in it is taken for granted."""
+    try:
+        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        if found["status"] in STATUSES:
+            return found | {"message": printable(str(found["message"]))}
+    except (ValueError, KeyError, TypeError, OSError):
+        pass
+    return _ended("crashed", "The process wrote something that is no result.")
 
 
 def _how_it_ended(status: int) -> dict[str, Any]:

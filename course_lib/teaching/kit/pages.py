@@ -34,6 +34,7 @@ td.n,th.n{text-align:right;white-space:nowrap}
 .small{font-size:.9em;color:#444}
 .item{margin:1.1em 0;break-inside:avoid-page}
 .item.code{break-inside:auto}
+.answer{break-inside:avoid-page}
 .points{float:right;color:#444;font-size:.9em;margin-left:1em;white-space:nowrap}
 ol.choices{list-style:none;padding:0;margin:.4em 0}
 ol.choices li{margin:.25em 0;padding-left:3.2em;text-indent:-3.2em}

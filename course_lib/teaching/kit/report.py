@@ -106,7 +106,7 @@ def _answer(row: Row) -> str:
     asked = f"<p>Refused to this answer: {escape(row.asked)}.</p>" if row.asked else ""
     place = f' <span class="small">{escape(row.notebook)}</span>' if row.notebook else ""
     return (
-        f"<h2>{escape(heading)} <span class='small'>{escape(row.status)}: "
+        f"<section class='answer'><h2>{escape(heading)} <span class='small'>{escape(row.status)}: "
         f"{escape(STATUSES[row.status])}</span></h2>{place}"
-        f"<table class='stages'>{stages}</table>{said}{asked}"
+        f"<table class='stages'>{stages}</table>{said}{asked}</section>"
     )

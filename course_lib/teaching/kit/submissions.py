@@ -59,15 +59,20 @@ def submissions(folder: Path) -> list[Submission]:
     found = []
     for entry in entries:
         name = entry.stem if entry.is_file() and entry.stem not in folders else entry.name
-        found.append(_submission(folder, entry, name))
+        found.append(_submission(folder, entry, printable(name)))
     return found
+
+
+def printable(text: str) -> str:
+    """The text, with what cannot be written in UTF-8 as an escape: \\udcff."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _submission(folder: Path, entry: Path, student: str) -> Submission:
     paths = sorted(entry.rglob("*.ipynb")) if entry.is_dir() else [entry]
     one = Submission(student)
     for path in paths:
-        name = path.relative_to(folder).as_posix()
+        name = printable(path.relative_to(folder).as_posix())
         if any(part.startswith(".") for part in path.relative_to(folder).parts):
             continue
         try:

@@ -135,6 +135,7 @@ def test_a_paper_asks_everything_and_gives_nothing_away() -> None:
             assert said(as_html(answer)) in said(key)
             assert said(as_html(answer)) not in said(blank)
     assert "☒" not in blank and key.count("☒") == sum(i.kind == "choice" for i in paper.items)
+    assert str(SEED) not in blank and paper.name in blank and paper.name in key
     assert f"of {paper.points}" in blank and not re.search(r'(?:src|href)="', blank)
 
 

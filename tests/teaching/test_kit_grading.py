@@ -193,6 +193,29 @@ def test_seeds_are_told_by_nobody_and_the_same_for_all() -> None:
     assert grading.SEEDS * 1_000 < 2**63  # what draws cases multiplies by 1,000
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"status": "rich"}, {"stages": 3}, {"stages": [["a", "b"]]}, {"stages": [["a"]]},
+     {"asked": None}, {"message": 3}],
+)  # fmt: skip
+def test_nothing_that_an_answer_wrote_is_taken_for_granted(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    good = {"status": "wrong", "message": "m", "how": "", "stages": [["a", False]], "asked": []}
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(good))
+    assert grading._read(path)["stages"] == [("a", False)]
+    path.write_text(json.dumps(good | change))
+    assert grading._read(path)["status"] == ("wrong" if "message" in change else "crashed")
+    path.write_bytes(b"\xff{")
+    assert grading._read(path)["status"] == "crashed"
+
+
+def test_of_an_exercise_in_two_notebooks_the_better_counts() -> None:
+    rows = [Row("a", f"{n}.ipynb", "12.1", "wrong", points, 10) for n, points in enumerate((4, 7))]
+    assert "<p>7 of 10 points.</p>" in report.report_page("a", rows)
+
+
 def test_no_cell_of_the_table_is_a_formula() -> None:
     text = report.as_csv([Row("=1+1", said='-x\n"y", z')])
     (line,) = csv.DictReader(text.splitlines(keepends=True))

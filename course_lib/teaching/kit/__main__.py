@@ -33,8 +33,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the instructor's kit.")
     parser.add_argument("--into", type=Path, default=Path("build/kit"), help="the folder to write")
     folder = parser.parse_args().into
-    for path in build(folder):
-        print(path)
+    try:
+        written = build(folder)
+    except ValueError as error:
+        raise SystemExit(str(error)) from error
+    print(f"{len(written)} files; begin with {folder / MADE_BY_KIT}")
 
 
 def build(folder: Path) -> list[Path]:

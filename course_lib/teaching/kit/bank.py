@@ -90,6 +90,11 @@ class Paper:
     items: tuple[Item, ...]
 
     @property
+    def name(self) -> str:
+        """Six signs by which a paper and its key are known to belong together; no seed."""
+        return by_hash(0, *(item.id for item in self.items), str(self.seed))[:6]
+
+    @property
     def points(self) -> int:
         return sum(item.points for item in self.items)
 

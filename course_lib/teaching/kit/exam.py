@@ -43,11 +43,14 @@ def paper_page(paper: Paper, with_key: bool = False) -> str:
 
 def _head(paper: Paper, with_key: bool) -> str:
     said = (
-        f'<p class="small">Paper {paper.seed} · lectures {", ".join(paper.lectures)} · '
+        f'<p class="small">Paper {paper.name} · lectures {", ".join(paper.lectures)} · '
         f"{len(paper.items)} items · {paper.points} points, about as many minutes</p>"
     )
     if with_key:
-        return f"{said}<p class='small'>Names of items are those of the exam bank.</p>"
+        return (
+            f"{said}<p class='small'>Drawn with seed {paper.seed}. Names of items are those of the "
+            "exam bank.</p>"
+        )
     return (
         f'{said}<table class="who"><tr><td>Name</td><td style="width:55%"></td><td>Points</td>'
         f'<td style="width:15%">of {paper.points}</td></tr></table>'

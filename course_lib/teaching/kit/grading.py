@@ -174,7 +174,7 @@ def _done(row: Row, job: Job | None) -> Row:
         found = run(job)
     except OSError as error:
         found = _ended("crashed", f"The answer's process could not be run: {error}.")
-    stages = tuple((name, passed) for name, passed in found.get("stages", ()))
+    stages = tuple(found.get("stages", ()))
     passed = sum(1 for _, good in stages if good)
     stopped = next((name for name, good in stages if good is False), "")
     return replace(
@@ -215,7 +215,13 @@ def _read(result: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
         if found["status"] in STATUSES:
-            return found | {"message": printable(str(found["message"]))}
+            stages = [(printable(str(name)), good) for name, good in found.get("stages", [])]
+            if all(good in (True, False, None) for _, good in stages):
+                asked = [str(one) for one in found["asked"]]
+                said = printable(str(found["message"]))
+                how = str(found.get("how", ""))
+                return {"status": found["status"], "message": said, "how": how,
+                        "stages": stages, "asked": asked}  # fmt: skip
     except (ValueError, KeyError, TypeError, OSError):
         pass
     return _ended("crashed", "The process wrote something that is no result.")

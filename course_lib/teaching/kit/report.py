@@ -77,8 +77,10 @@ SIGNS = {True: "✓ passed", False: "✗ stopped here", None: "– not reached"}
 
 def report_page(student: str, rows: Sequence[Row]) -> str:
     """What came of a student's answers, for her to read: no seeds, no inputs to come."""
-    points = sum(row.points for row in rows)
-    total = sum({row.exercise: row.of for row in rows}.values())
+    best: dict[str, float] = {}  # of an exercise that stands in two notebooks
+    for row in rows:
+        best[row.exercise] = max(row.points, best.get(row.exercise, 0))
+    points, total = sum(best.values()), sum({row.exercise: row.of for row in rows}.values())
     head = table(
         ("exercise", "result", "stages", "points"),
         ((escape(row.exercise or row.notebook), escape(row.status),

@@ -59,6 +59,13 @@ def test_a_paper_is_balanced_over_its_lectures() -> None:
         assert len({item.id for item in paper.items}) == len(paper.items)
 
 
+def test_no_question_on_paper_is_about_a_table_that_nobody_sees() -> None:
+    left_out = {item.id for item in bank.bank() if not item.for_paper}
+    assert "07.r8" in left_out and len(left_out) < 20
+    asked = bank.draw(SEED, ["07"], {"open": 9}).items
+    assert len(asked) == 9 and not left_out & {item.id for item in asked}
+
+
 def test_the_same_seed_gives_the_same_paper_in_another_process() -> None:
     code = (
         "from course_lib.teaching.kit import bank, exam, gift; "

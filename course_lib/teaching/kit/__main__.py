@@ -101,6 +101,7 @@ def _link(notes: Notes) -> str:
 def _session(notes: Notes) -> str:
     return (
         f"<p><b>{_link(notes)}</b></p><ul><li>Before: {as_html(notes.prepare)}</li>"
+        f"<li>In class: {escape(', '.join(e.heading for e in notes.in_class))}</li>"
         f"<li>Hand in afterwards: {escape(', '.join(named(notes.homework)))}</li></ul>"
     )
 

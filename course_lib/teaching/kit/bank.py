@@ -7,6 +7,7 @@ seed and name, not by a random generator: the same seed draws the same paper on 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,7 @@ Kind = Literal["choice", "open", "code"]
 POINTS = {"choice": 2, "open": 4}  # of code: the exercise's own minutes
 ASKED = {"choice": 12, "open": 6, "code": 1}  # a paper, unless other numbers are given
 LETTERS = "abcdefgh"
+BESIDE_THE_PAGE = re.compile(r"\b(?:[Tt]able|[Pp]age|[Cc]hart|our|ours|we)\b")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Item:
     choices: tuple[Choice, ...] = ()
     stub: str = ""
     title: str = ""
+
+    @property
+    def for_paper(self) -> bool:
+        """Whether it can be asked without the page: questions about a table or a run cannot."""
+        return self.kind != "open" or BESIDE_THE_PAGE.search(self.text) is None
 
     @property
     def question(self) -> str:
@@ -130,7 +137,7 @@ def _of_kind(seed: int, kind: str, number: int, taken: dict[str, int]) -> list[I
     """So many items of a kind; each from the lecture that has given fewest so far (`taken`)."""
     left = {
         lecture: sorted(
-            (item for item in bank() if (item.lecture, item.kind) == (lecture, kind)),
+            (i for i in bank() if (i.lecture, i.kind) == (lecture, kind) and i.for_paper),
             key=lambda item: by_hash(seed, item.id),
         )
         for lecture in taken

@@ -35,9 +35,10 @@ ANSWERS = {
     "loop above": ["n = 0\nwhile n < 1:\n    m = n", f"{HEAD}    return m{CHECK}"],
     "hog": ["import torch", f"{HEAD}    return torch.ones(10**9).sum(){CHECK}"],
     "caller": [
-        f"{HEAD}    import urllib.request\n    try:\n"
-        "        urllib.request.urlopen('http://127.0.0.1:9')\n"
-        f"    except Exception:\n        return 1.0{CHECK}"
+        "import os, urllib.request\ndef refused(what, how):\n    try:\n        what(how)\n"
+        "    except PermissionError:\n        return 1.0\n",
+        f"{HEAD}    refused(os.system, 'true')\n"
+        f"    return refused(urllib.request.urlopen, 'http://127.0.0.1:9'){CHECK}",
     ],
     "leaver": [f"import os\n{HEAD}    os._exit(3){CHECK}"],
     "odd": [f"{HEAD}    raise ValueError(chr(0xD800)){CHECK}"],
@@ -129,9 +130,10 @@ def test_too_much_memory_is_refused(graded: Any) -> None:
     assert row(graded, "hog").status == "memory"
 
 
-def test_a_call_to_the_network_is_refused_and_told_also_where_it_is_caught(graded: Any) -> None:
+def test_network_and_processes_are_refused_and_told_also_where_that_is_caught(graded: Any) -> None:
     caller = row(graded, "caller")
-    assert caller.asked == "the network" and caller.status == "wrong"
+    assert caller.asked == "another process, the network"
+    assert caller.status == "wrong"  # and no exception: it was caught
 
 
 def test_a_torn_file_is_told_beside_the_missing_answer(graded: Any) -> None:

@@ -299,7 +299,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="the submitted notebooks")
     parser.add_argument("--exercises", nargs="+", required=True, help="as 12.1, or 12 for all")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
-    parser.add_argument("--seed", type=int, help="your secret; drawn and printed if left out")
+    parser.add_argument("--seed", type=int, help="your secret, a long number; drawn if left out")
     parser.add_argument("--seconds", type=int, default=Limits.seconds, help="for an answer (60)")
     parser.add_argument("--memory", type=int, default=Limits.memory, help="MB for an answer (2048)")
     parser.add_argument("--jobs", type=int, default=1, help="answers at once (1)")

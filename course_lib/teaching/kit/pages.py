@@ -49,6 +49,11 @@ ol.choices .letter{display:inline-block;width:1.5em;text-indent:0}
 @media print{body{max-width:none;padding:0;font-size:11pt}h2,h3{break-after:avoid}}
 """
 
+FOOTER = (
+    '<div style="width:100%;text-align:center;font:8px system-ui,sans-serif;color:#444">'
+    '<span class="pageNumber"></span> of <span class="totalPages"></span></div>'
+)
+
 
 def page(title: str, body: str) -> str:
     """The template: every page of the kit is this."""
@@ -137,7 +142,10 @@ def printed(pages: Sequence[Path]) -> list[Path]:
         for path in pages:
             target, partial = path.with_suffix(".pdf"), path.with_suffix(".partial")
             tab.goto(path.resolve().as_uri())
-            tab.pdf(path=partial, prefer_css_page_size=True, print_background=True)
+            tab.pdf(
+                path=partial, prefer_css_page_size=True, print_background=True,
+                display_header_footer=True, header_template="<span></span>", footer_template=FOOTER,
+            )  # fmt: skip
             partial.replace(target)
             written.append(target)
         browser.close()

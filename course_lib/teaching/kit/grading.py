@@ -13,7 +13,8 @@ one drawn now and printed for you. All students get the same cases, and a second
 seed gives the same table. Keep it to yourself as long as students may hand in again.
 
 What it protects from: accidents. An endless loop, a crash, too much memory (on Linux), a file
-without end, a call to the network, a process left behind: each costs its own answer and no other.
+without end (not on Windows), a call to the network, a process left behind: each costs its own
+answer and no other.
 
 What it does NOT protect from: a student who wants to do harm. It is no sandbox. An answer runs with
 your rights: it can read the files that you can read, and delete those that you can delete. It runs
@@ -285,6 +286,7 @@ def protection() -> list[str]:
         "Time: the process is ended when it is up, with "
         + ("all that it has started." if apart or not posix else "its process group."),
         "Memory: " + ("limited." if linux else "NOT limited on this system."),
+        "Size of files: " + ("limited." if posix else "NOT limited on this system."),
         "Network: "
         + ("there is none in the process." if apart else "refused to Python's sockets only."),
         "Files, and the check itself: NOT protected. This is no sandbox.",

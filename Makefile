@@ -13,13 +13,14 @@ PARTS ?=
 # The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
 NAME ?=
 
-.PHONY: lab test notebooks slides new-lecture bench clean help
+.PHONY: lab test notebooks slides kit new-lecture bench clean help
 
 help:
 	@echo "make lab        install into $(VENV) and open the course in JupyterLab"
 	@echo "make test       run every test, with the time of each part (PARTS=\"lint package\" for some)"
 	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
 	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
+	@echo "make kit        write the instructor's kit into build/kit: syllabi, notes, exams, grading"
 	@echo "make new-lecture  lay an empty room, page and deck (NB=13 NAME=choosing_a_variant)"
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make clean      remove what the other commands made"
@@ -37,6 +38,9 @@ notebooks: $(VENV)/.test
 
 slides: $(VENV)/.test
 	$(PY) slides/source/build.py $(NB)
+
+kit: $(VENV)/.test
+	$(PY) -m course_lib.teaching.kit --into build/kit
 
 new-lecture: $(VENV)/.test
 	$(PY) notebooks/source/new_lecture.py "$(NB)" "$(NAME)"

@@ -1,0 +1,127 @@
+"""A paper drawn from the exam bank by seed, and its key.
+
+    python -m course_lib.teaching.kit.exam --seed 4711 --lectures 02 03 04 --out exam
+
+writes a paper, its key, and the paper's items for learning platforms: the same for the same seed,
+on every machine. Whoever has the course can read every item and its key; a paper tests whether they
+were understood, not whether they were kept secret."""
+
+from __future__ import annotations
+
+import argparse
+from html import escape
+from pathlib import Path
+
+from course_lib.files import write_atomic
+
+from .bank import ASKED, LETTERS, Item, Paper, draw, shuffled_choices
+from .gift import gift
+from .pages import as_html, page, printed
+
+HEADINGS = {
+    "choice": "Choose: one answer is right",
+    "open": "Answer in one to four sentences",
+    "code": "Write the function",
+}
+LINES = 5  # to write on, for an open question
+
+
+def paper_page(paper: Paper, with_key: bool = False) -> str:
+    """A paper to print, or its key: the same items, with what is right."""
+    title = f"BERT and its family: {'key' if with_key else 'exam'}"
+    parts = [_head(paper, with_key)]
+    number = 0
+    for kind, heading in HEADINGS.items():
+        items = [item for item in paper.items if item.kind == kind]
+        if items:
+            parts.append(f"<h2>{heading}</h2>")
+        for item in items:
+            number += 1
+            parts.append(_item(item, number, paper.seed, with_key))
+    return page(title, "\n".join(parts))
+
+
+def _head(paper: Paper, with_key: bool) -> str:
+    said = (
+        f'<p class="small">Paper {paper.name} · lectures {", ".join(paper.lectures)} · '
+        f"{len(paper.items)} items · {paper.points} points, about as many minutes</p>"
+    )
+    if with_key:
+        return (
+            f"{said}<p class='small'>Drawn with seed {paper.seed}. Names of items are those of the "
+            "exam bank.</p>"
+        )
+    return (
+        f'{said}<table class="who"><tr><td>Name</td><td style="width:55%"></td><td>Points</td>'
+        f'<td style="width:15%">of {paper.points}</td></tr></table>'
+    )
+
+
+def _item(item: Item, number: int, seed: int, with_key: bool) -> str:
+    place = item.id if with_key else f"lecture {item.lecture}"
+    points = f'<span class="points">{place} · {item.points} points</span>'
+    head = f"<b>{number}.</b> " + (f"<b>{escape(item.title)}</b> " if item.title else "")
+    text = as_html(item.text)
+    if text.startswith(("<p>", "<ul>", "<pre>")):
+        text = f"<p>{head}</p>{text}"
+    else:
+        text = f"<p>{head}{text}</p>"
+    parts = [points, text]
+    if item.kind == "choice":
+        parts.append(_choices(item, seed, with_key))
+    elif with_key:
+        parts.append(f'<div class="key">{as_html(item.key)}</div>')
+    elif item.kind == "open":
+        parts.append('<div class="line"></div>' * LINES)
+    else:
+        parts.append(f"<pre>{escape(item.stub)}</pre><div class='room'></div>")
+    return f'<section class="item {item.kind}">{"".join(parts)}</section>'
+
+
+def _choices(item: Item, seed: int, with_key: bool) -> str:
+    rows = []
+    for letter, choice in zip(LETTERS, shuffled_choices(item, seed), strict=False):
+        box = "☒" if with_key and choice.correct else "☐"
+        text = as_html(choice.text)
+        if with_key and choice.correct:
+            text = f"<b>{text}</b><br><span class='small'>{as_html(choice.why)}</span>"
+        rows.append(
+            f'<li><span class="box">{box}</span><span class="letter">{letter})</span>{text}</li>'
+        )
+    return f'<ol class="choices">{"".join(rows)}</ol>'
+
+
+# ---------------------------------------------------------------- the command
+
+
+def write_paper(paper: Paper, folder: Path) -> list[Path]:
+    """Write paper and key as pages (and PDF, where a browser is found), and the items as GIFT."""
+    written = [
+        write_atomic(folder / "paper.html", paper_page(paper)),
+        write_atomic(folder / "key.html", paper_page(paper, with_key=True)),
+        write_atomic(folder / "paper.gift.txt", gift(paper.items, paper.seed)),
+    ]
+    return written + printed(written[:2])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Draw a paper and its key from the exam bank.")
+    parser.add_argument("--seed", type=int, required=True, help="the same seed, the same paper")
+    parser.add_argument(
+        "--lectures", nargs="*", default=[], help="two digits each; all if left out"
+    )
+    for kind, number in ASKED.items():
+        parser.add_argument(f"--{kind}", type=int, default=number, help=f"items ({number})")
+    parser.add_argument("--out", type=Path, default=Path("exam"), help="the folder to write")
+    given = parser.parse_args()
+    try:
+        paper = draw(given.seed, given.lectures, {kind: getattr(given, kind) for kind in ASKED})
+    except ValueError as error:
+        raise SystemExit(str(error)) from error
+    for path in write_paper(paper, given.out):
+        print(path)
+    print(f"{len(paper.items)} items, {paper.points} points")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""What grading writes: a row for each answer, the table of all, a report for each student."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from html import escape
+
+from ..exercises import all_exercises
+from .pages import as_html, page, table
+
+STATUSES = {
+    "passed": "every stage passed",
+    "wrong": "a stage not passed",
+    "error": "the answer raised an exception",
+    "unanswered": "the stub was left as it is",
+    "missing": "no cell checks the exercise, and no function has its name",
+    "no Python": "the answer's cell cannot be read as Python",
+    "time": "not done when the time was up",
+    "memory": "asked for more memory than the limit",
+    "crashed": "the process ended without a result",
+    "broken notebook": "the file is no notebook",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. points: of `of`, in proportion to the stages passed. stopped_at: the
+    stage that was not passed; how: how its mistake was found ("known": by name); said: the check's
+    own words. asked: what was refused to the answer."""
+
+    student: str
+    notebook: str = ""
+    exercise: str = ""
+    status: str = ""
+    points: float = 0
+    of: int = 0
+    stages_passed: int = 0
+    stages: int = 0
+    stopped_at: str = ""
+    how: str = ""
+    said: str = ""
+    asked: str = ""
+    passed: tuple[tuple[str, bool | None], ...] = ()  # stage by stage; for the report alone
+
+
+COLUMNS = [field.name for field in fields(Row) if field.name != "passed"]
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """The table. Texts that a spreadsheet would take for formulas get an apostrophe in front."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        values = (getattr(row, name) for name in COLUMNS)
+        writer.writerow([_harmless(x) if isinstance(x, str) else x for x in values])
+    return table.getvalue()
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def file_name(student: str) -> str:
+    """A name for a student's report that no other student has, on any file system."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", student).strip("-")[:60]
+    return f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}".lstrip("-")
+
+
+SIGNS = {True: "✓ passed", False: "✗ stopped here", None: "– not reached"}
+
+
+def report_page(student: str, rows: Sequence[Row]) -> str:
+    """What came of a student's answers, for her to read: no seeds, no inputs to come."""
+    best: dict[str, float] = {}  # of an exercise that stands in two notebooks
+    for row in rows:
+        best[row.exercise] = max(row.points, best.get(row.exercise, 0))
+    points, total = sum(best.values()), sum({row.exercise: row.of for row in rows}.values())
+    head = table(
+        ("exercise", "result", "stages", "points"),
+        ((escape(row.exercise or row.notebook), escape(row.status),
+          f"{row.stages_passed} of {row.stages}", f"{row.points:g} of {row.of}") for row in rows),
+        numbers=(2, 3),
+    )  # fmt: skip
+    said = (
+        '<p class="small">Points are in proportion to the stages passed, and a proposal: a person '
+        "gives the grade. Each answer was run in a process of its own, on inputs drawn for this "
+        "grading. That keeps accidents apart; it is no sandbox.</p>"
+    )
+    answers = "\n".join(_answer(row) for row in rows)
+    return page(f"Report: {student}", f"<p>{points:g} of {total} points.</p>{head}{said}{answers}")
+
+
+def _answer(row: Row) -> str:
+    exercise = all_exercises().get(row.exercise)
+    heading = exercise.heading if exercise else row.notebook
+    stages = "".join(
+        f"<tr><td style='white-space:nowrap'>{SIGNS[passed]}</td><td>{as_html(name)}</td></tr>"
+        for name, passed in row.passed
+    )
+    lines = "<br>".join(as_html(line) for line in row.said.splitlines() if line.strip())
+    said = f'<div class="mark">{lines}</div>' if lines and row.status != "passed" else ""
+    asked = f"<p>Refused to this answer: {escape(row.asked)}.</p>" if row.asked else ""
+    place = f' <span class="small">{escape(row.notebook)}</span>' if row.notebook else ""
+    return (
+        f"<section class='answer'><h2>{escape(heading)} <span class='small'>{escape(row.status)}: "
+        f"{escape(STATUSES[row.status])}</span></h2>{place}"
+        f"<table class='stages'>{stages}</table>{said}{asked}</section>"
+    )

@@ -1,0 +1,212 @@
+"""The exam bank: its items and keys; papers drawn by seed; what learning platforms are given."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from gift_parts import read
+
+from course_lib.teaching.exercises import all_exercises
+from course_lib.teaching.exercises.form import compiled
+from course_lib.teaching.exercises.machinery import check_answer
+from course_lib.teaching.kit import bank, exam, pages
+from course_lib.teaching.kit.gift import gift, gift_item, text2qti
+from course_lib.teaching.kit.pages import as_html
+from course_lib.teaching.quizzes import Choice
+
+LECTURES = sorted({item.lecture for item in bank.bank()})
+SEED = 4711
+
+
+def test_the_bank_is_large_and_every_item_has_a_key() -> None:
+    items = bank.bank()
+    assert len(items) >= 120 and len({item.id for item in items}) == len(items)
+    kinds: Counter[tuple[str, str]] = Counter((item.lecture, item.kind) for item in items)
+    assert all(kinds[lecture, kind] >= 5 for lecture in LECTURES for kind in bank.ASKED)
+    for item in items:
+        right = [choice.correct for choice in item.choices]
+        assert item.points > 0 and item.text
+        assert (0 < sum(right) < len(right)) if item.kind == "choice" else item.key
+
+
+@pytest.mark.parametrize("lecture", LECTURES)
+def test_the_key_of_code_passes_the_exercises_own_check(lecture: str) -> None:
+    item = next(item for item in bank.bank() if (item.lecture, item.kind) == (lecture, "code"))
+    exercise = all_exercises()[item.id.replace("x", "")]
+    code = re.fullmatch(r"```\n(.*)\n```", item.key, re.DOTALL)
+    assert code and item.stub == exercise.stub
+    assert check_answer(exercise, compiled(code[1], exercise.solution), 3).status == "passed"
+
+
+# ---------------------------------------------------------------- drawing
+
+
+def test_a_paper_is_balanced_over_its_lectures() -> None:
+    for seed in range(5):
+        paper = bank.draw(seed, LECTURES[:5])
+        assert Counter(item.kind for item in paper.items) == Counter(bank.ASKED)
+        of = Counter(item.lecture for item in paper.items)
+        assert set(of) == set(LECTURES[:5]) and max(of.values()) - min(of.values()) <= 1
+        assert paper.points == sum(item.points for item in paper.items)
+        assert len({item.id for item in paper.items}) == len(paper.items)
+
+
+def test_no_question_on_paper_is_about_a_table_that_nobody_sees() -> None:
+    left_out = {item.id for item in bank.bank() if not item.for_paper}
+    assert "07.r8" in left_out and len(left_out) < 20
+    asked = bank.draw(SEED, ["07"], {"open": 9}).items
+    assert len(asked) == 9 and not left_out & {item.id for item in asked}
+
+
+def test_the_same_seed_gives_the_same_paper_in_another_process() -> None:
+    code = (
+        "from course_lib.teaching.kit import bank, exam, gift; "
+        f"p = bank.draw({SEED}, ['12', '03']); "
+        "print(exam.paper_page(p), gift.gift(p.items, p.seed))"
+    )
+    env = os.environ | {"PYTHONHASHSEED": "12", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True, env=env
+    )
+    paper = bank.draw(SEED, ["03", "12"])
+    assert done.stdout == f"{exam.paper_page(paper)} {gift(paper.items, SEED)}\n"
+
+
+def test_the_order_is_that_of_a_published_hash_not_of_a_generator() -> None:
+    known = "681ebd31f1942012739312a095442ff5c473d0896902e122a989b3b7f9fadc9f"
+    assert bank.by_hash(7, "a") == known  # printf 7/a | sha256sum
+
+
+def test_other_seeds_give_other_papers_and_other_places_of_the_right_choice() -> None:
+    assert bank.draw(1).items != bank.draw(2).items
+    items = [item for item in bank.bank() if item.kind == "choice"]
+    places = Counter(
+        [choice.correct for choice in bank.shuffled_choices(item, SEED)].index(True)
+        for item in items
+    )
+    assert all(places[n] > len(items) / 5 for n in range(3))
+    moved = [bank.shuffled_choices(item, 1) != bank.shuffled_choices(item, 2) for item in items]
+    assert sum(moved) > len(items) / 2
+
+
+@pytest.mark.parametrize(
+    ("lectures", "asked", "said"),
+    [
+        (["99"], None, "lectures with items: 01"),
+        (["12"], {"choice": 1000}, "1000 items of the kind 'choice'"),
+        ([], {"essay": 1}, "expected numbers, 0 or more, of choice"),
+        ([], {"open": -1}, "asked for -1 of 'open'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    lectures: list[str], asked: dict[str, int] | None, said: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        bank.draw(0, lectures, asked)
+
+
+# ---------------------------------------------------------------- pages
+
+
+class Words(HTMLParser):
+    """What a page says, without its marks."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.said = ""
+        self.feed(page)
+
+    def handle_data(self, data: str) -> None:
+        self.said += data
+
+
+def said(html: str) -> str:
+    return " ".join(Words(html).said.split())
+
+
+def test_a_paper_asks_everything_and_gives_nothing_away() -> None:
+    paper = bank.draw(SEED)
+    blank, key = exam.paper_page(paper), exam.paper_page(paper, with_key=True)
+    for item in paper.items:
+        assert said(as_html(item.text)) in said(blank) and said(as_html(item.text)) in said(key)
+        answers = [choice.why for choice in item.choices if choice.correct] + [item.key]
+        for answer in filter(None, answers):
+            assert said(as_html(answer)) in said(key)
+            assert said(as_html(answer)) not in said(blank)
+    assert "☒" not in blank and key.count("☒") == sum(i.kind == "choice" for i in paper.items)
+    assert str(SEED) not in blank and paper.name in blank and paper.name in key
+    assert f"of {paper.points}" in blank and not re.search(r'(?:src|href)="', blank)
+
+
+def test_a_paper_is_printed(tmp_path: Path, chromium: str) -> None:
+    written = exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
+    assert sorted(path.name for path in written) == [
+        "key.html", "key.pdf", "paper.gift.txt", "paper.html", "paper.pdf",
+    ]  # fmt: skip
+    assert (tmp_path / "paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_without_a_browser_the_pdfs_are_left_out_and_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pages, "BROWSERS", ("no-such-browser",))
+    written = exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
+    assert {path.suffix for path in written} == {".html", ".txt"}
+    assert "NO PDF: no Chromium" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- for learning platforms
+
+NASTY = "::a\\b {=~#} `x_1 = {y: 2}` *so*\n\n1 < 2 & \\n // $CATEGORY: ####"
+
+
+def test_gift_says_every_item_of_the_bank_back() -> None:
+    categories, items = read(gift(bank.bank(), SEED))
+    assert len(categories) == len(LECTURES) and len(items) == len(bank.bank())
+    for item, found in zip(bank.bank(), items, strict=True):
+        assert (found.name, found.text) == (item.id, as_html(item.question))
+        choices = bank.shuffled_choices(item, SEED)
+        assert found.answers == [
+            (100.0 * c.correct, as_html(c.text), as_html(c.why)) for c in choices
+        ]
+        assert found.general == (as_html(item.key) if item.key else "")
+
+
+def test_gift_keeps_its_own_signs_apart_from_the_texts() -> None:
+    choices = (Choice(NASTY, True, NASTY), Choice("%50% b", False, ""), Choice("c\n\nd", True, "="))
+    item = replace(bank.bank()[0], text=NASTY, choices=choices)
+    (found,) = read(gift_item(item, 1))[1]
+    assert found.text == as_html(NASTY)
+    by_text = {text: (percent, why) for percent, text, why in found.answers}
+    assert by_text[as_html(NASTY)] == (50.0, as_html(NASTY))
+    assert by_text["%50% b"] == (-100.0, "")
+    assert by_text["<p>c</p><p>d</p>"] == (50.0, "=")
+    (found,) = read(gift_item(replace(item, choices=choices[:2]), 1))[1]
+    assert sorted(found.answers) == [(0.0, "%50% b", ""), (100.0, as_html(NASTY), as_html(NASTY))]
+
+
+def test_what_text2qti_reads_has_a_line_for_each_thing() -> None:
+    text = text2qti(bank.bank(), SEED)
+    blocks = text.strip().split("\n\n")[1:]
+    assert len(blocks) == len(bank.bank())
+    for item, block in zip(bank.bank(), blocks, strict=True):
+        title, points, question, *rest = block.splitlines()
+        assert (title, points) == (f"Title: {item.id}", f"Points: {item.points}")
+        assert re.match(r"\d+\.  <(p|div)>.*</(p|div|pre)>$", question)
+        starred = [line for line in rest if line.startswith("*")]
+        assert len(starred) == sum(choice.correct for choice in item.choices)
+        assert item.choices or rest[-1] == "____"
+
+
+def test_the_marks_of_the_course_become_plain_html() -> None:
+    assert as_html("a `b*c*` *d* & <e>") == "a <code>b*c*</code> <em>d</em> &amp; &lt;e&gt;"
+    assert as_html("- **a**\n- b") == "<ul><li><b>a</b></li><li>b</li></ul>"
+    assert as_html("a\n\n```\nx = 1 < 2\n```") == "<p>a</p><pre>x = 1 &lt; 2</pre>"

@@ -13,13 +13,14 @@ PARTS ?=
 # The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
 NAME ?=
 
-.PHONY: lab test notebooks slides new-lecture bench clean help
+.PHONY: lab test notebooks slides site new-lecture bench clean help
 
 help:
 	@echo "make lab        install into $(VENV) and open the course in JupyterLab"
 	@echo "make test       run every test, with the time of each part (PARTS=\"lint package\" for some)"
 	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
 	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
+	@echo "make site       build the pages as a site, without server or network, into build/site"
 	@echo "make new-lecture  lay an empty room, page and deck (NB=13 NAME=choosing_a_variant)"
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make clean      remove what the other commands made"
@@ -37,6 +38,9 @@ notebooks: $(VENV)/.test
 
 slides: $(VENV)/.test
 	$(PY) slides/source/build.py $(NB)
+
+site: $(VENV)/.test
+	$(PY) notebooks/site/build.py $(NB)
 
 new-lecture: $(VENV)/.test
 	$(PY) notebooks/source/new_lecture.py "$(NB)" "$(NAME)"
@@ -58,7 +62,7 @@ $(VENV)/.lab: $(VENV)/.made $(SETUP)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lab
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,slides,test]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,slides,site,test]'
 	@touch $@
 
 $(VENV)/.made:

@@ -167,12 +167,13 @@ def control_of(name: str, widget: Any) -> Control:
 
 def of_controls(live: Live) -> dict[str, Any]:
     """The pictures of a playground by the places of its controls' values."""
-    full = [control_of(name, widget) for name, widget in live.controls.items()]
+    widgets = {name: w for name, w in live.controls.items() if hasattr(w, "value")}  # no buttons
+    full = [control_of(name, widget) for name, widget in widgets.items()]
     controls, together = _few_enough(full)
-    html, at = _pictures(live, controls, together)
+    html, at = _pictures(live, widgets, controls, together)
     if together and sum(map(len, html)) > LARGEST:
         controls, together = [control.thinned(MOST_OF_ONE) for control in full], False
-        html, at = _pictures(live, controls, together)
+        html, at = _pictures(live, widgets, controls, together)
     shown = [{k: v for k, v in asdict(control).items() if k != "values"} for control in controls]
     note = _note(full, controls, together)
     return {"controls": shown, "grid": together, "html": html, "at": at, "note": note}
@@ -188,7 +189,7 @@ def _few_enough(full: Sequence[Control]) -> tuple[list[Control], bool]:
 
 
 def _pictures(
-    live: Live, controls: Sequence[Control], together: bool
+    live: Live, widgets: dict[str, Any], controls: Sequence[Control], together: bool
 ) -> tuple[list[str], dict[str, int]]:
     """The different pictures, and which of them belongs to which places."""
     html: dict[str, int] = {}
@@ -198,7 +199,7 @@ def _pictures(
     if not together:
         places = [p for p in places if sum(a != b for a, b in zip(p, start, strict=True)) < 2]
     for place in places:
-        for widget, control, k in zip(live.controls.values(), controls, place, strict=True):
+        for widget, control, k in zip(widgets.values(), controls, place, strict=True):
             widget.value = control.values[k]
         at[",".join(map(str, place))] = html.setdefault(live.widget.children[-1].value, len(html))
     return list(html), at

@@ -95,6 +95,15 @@
     };
   }
 
+  // What scrolls sideways must be reached by the keyboard, too.
+  function reachable() {
+    document.querySelectorAll('pre, .output, .output div, .table-wrapper').forEach(box => {
+      const scrolls = box.scrollWidth > box.clientWidth && getComputedStyle(box).overflowX !== 'visible';
+      if (scrolls) box.tabIndex = 0;
+      else if (box.tabIndex === 0 && box.matches('pre, .output')) box.removeAttribute('tabindex');
+    });
+  }
+
   // --- when
   const draw = box => (box.dataset.live ? live(box) : figure(box)).catch(error => {
     box.dataset.drawn = 'no';  // the picture stays
@@ -106,6 +115,8 @@
       draw(one.target);
     }), {rootMargin: '800px'});
     document.querySelectorAll('.plotly-box, .live-box').forEach(box => near.observe(box));
+    reachable();
+    window.addEventListener('resize', reachable);
   };
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', start);
   else start();

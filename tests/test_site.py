@@ -19,6 +19,8 @@ from lab import offline_context, take_picture
 from playwright.sync_api import Browser, Page
 
 from course_lib.lectures.lecture_06.views import temperature_view
+from course_lib.teaching.page import Html
+from course_lib.teaching.playgrounds import playground
 
 STEMS = ("02_bert_mlm_nsp", "06_distillation", "13_choosing_a_variant")
 NOTEBOOKS = [ROOT / "notebooks" / f"{stem}.ipynb" for stem in STEMS]
@@ -152,6 +154,26 @@ def test_few_states_are_recorded_together_and_many_one_by_one(live: ModuleType) 
     assert not together and max(len(c.values) for c in many) == live.MOST_OF_ONE
 
 
+def test_controls_that_follow_another_say_where_they_stand(live: ModuleType) -> None:
+    import ipywidgets as w
+
+    preset = w.Dropdown(options=["small", "large"], description="preset")
+    width = w.IntSlider(value=1, min=1, max=3)
+    preset.observe(lambda change: setattr(width, "value", 1 + 2 * preset.index), names="value")
+    controls = {"preset": preset, "width": width, "text": w.Text(value="as it is")}
+    view = playground(lambda **given: str(given), controls, Html("", ""))
+    what = live.record("01-1", view).what
+    assert what["grid"] and len(what["at"]) == 6
+    assert [control["options"] for control in what["controls"]][1:] == [
+        ["1", "2", "3"],
+        ["as it is"],
+    ]
+    assert what["also"]["1,0,0"] == {1: (2, "3")}  # large: the slider went to its third place
+    shown = what["html"][what["at"]["1,0,0"]]
+    assert "{'preset': 'large', 'width': 3, 'text': 'as it is'}" in shown
+    assert "in the notebook only" in what["note"]
+
+
 def test_a_script_without_export_is_refused(live: ModuleType) -> None:
     with pytest.raises(ValueError, match="Odd has 0 lines"):
         live.Recorded("01-1", {}, "Odd", "function render() {}").plain_script()
@@ -237,8 +259,16 @@ def test_a_phone_need_not_scroll_sideways(opened: tuple[Page, Path], name: str) 
     assert tab.evaluate(SIDEWAYS) <= 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["index.html", "06_distillation.html", "search.html"])
+@pytest.mark.parametrize(
+    ("name", "scheme"),
+    [
+        ("index.html", "light"),
+        ("index.html", "dark"),
+        ("06_distillation.html", "light"),
+        ("13_choosing_a_variant.html", "dark"),
+        ("search.html", "light"),
+    ],
+)
 def test_axe_has_no_serious_finding(opened: tuple[Page, Path], name: str, scheme: Any) -> None:
     tab = opened[0]
     tab.emulate_media(color_scheme=scheme)

@@ -170,13 +170,13 @@ def of_controls(live: Live) -> dict[str, Any]:
     widgets = {name: w for name, w in live.controls.items() if hasattr(w, "value")}  # no buttons
     full = [control_of(name, widget) for name, widget in widgets.items()]
     controls, together = _few_enough(full)
-    html, at = _pictures(live, widgets, controls, together)
-    if together and sum(map(len, html)) > LARGEST:
+    pictures = _pictures(live, [*widgets.values()], controls, together)
+    if together and sum(map(len, pictures["html"])) > LARGEST:
         controls, together = [control.thinned(MOST_OF_ONE) for control in full], False
-        html, at = _pictures(live, widgets, controls, together)
+        pictures = _pictures(live, [*widgets.values()], controls, together)
     shown = [{k: v for k, v in asdict(control).items() if k != "values"} for control in controls]
     note = _note(full, controls, together)
-    return {"controls": shown, "grid": together, "html": html, "at": at, "note": note}
+    return {"controls": shown, "grid": together, "note": note, **pictures}
 
 
 def _few_enough(full: Sequence[Control]) -> tuple[list[Control], bool]:
@@ -189,20 +189,59 @@ def _few_enough(full: Sequence[Control]) -> tuple[list[Control], bool]:
 
 
 def _pictures(
-    live: Live, widgets: dict[str, Any], controls: Sequence[Control], together: bool
-) -> tuple[list[str], dict[str, int]]:
-    """The different pictures, and which of them belongs to which places."""
+    live: Live, widgets: Sequence[Any], controls: Sequence[Control], together: bool
+) -> dict[str, Any]:
+    """html: the different pictures; at: which of them belongs to which places of the controls;
+    also: what other controls showed then, where one moves the others (a preset its sliders)."""
     html: dict[str, int] = {}
     at: dict[str, int] = {}
+    also: dict[str, dict[int, tuple[int, str]]] = {}
     start = tuple(control.start for control in controls)
-    places = list(itertools.product(*(range(len(c.values)) for c in controls)))
-    if not together:
-        places = [p for p in places if sum(a != b for a, b in zip(p, start, strict=True)) < 2]
-    for place in places:
-        for widget, control, k in zip(widgets.values(), controls, place, strict=True):
-            widget.value = control.values[k]
-        at[",".join(map(str, place))] = html.setdefault(live.widget.children[-1].value, len(html))
-    return list(html), at
+    for place in _places(controls, start, together):
+        name = ",".join(map(str, place))
+        for goal in (start, place):  # what is moved is moved last, so that others follow it
+            for widget, control, k, before in zip(widgets, controls, goal, start, strict=True):
+                if goal is start or k != before:
+                    widget.value = control.values[k]
+        at[name] = html.setdefault(live.widget.children[-1].value, len(html))
+        if followed := _followed(widgets, controls, place):
+            also[name] = followed
+    return {"html": list(html), "at": at, "also": also}
+
+
+def _places(
+    controls: Sequence[Control], start: tuple[int, ...], together: bool
+) -> list[tuple[int, ...]]:
+    """Where the controls can stand: everywhere, or with all but one at their start."""
+    if together:
+        return list(itertools.product(*(range(len(c.values)) for c in controls)))
+    moved = {
+        (*start[:n], k, *start[n + 1 :])
+        for n, control in enumerate(controls)
+        for k in range(len(control.values))
+    }
+    return sorted(moved)
+
+
+def _followed(
+    widgets: Sequence[Any], controls: Sequence[Control], place: tuple[int, ...]
+) -> dict[int, tuple[int, str]]:
+    """Which controls do not stand where they were put: the place nearest to it, and in words."""
+    found = {}
+    for n, (widget, control, k) in enumerate(zip(widgets, controls, place, strict=True)):
+        if widget.value != control.values[k]:
+            now = control_of("", widget)
+            nearest = _nearest(control.values, widget.value, k)
+            found[n] = (nearest, now.options[now.start])
+    return found
+
+
+def _nearest(values: list[Any], value: Any, otherwise: int) -> int:
+    if value in values:
+        return values.index(value)
+    if isinstance(value, int | float):
+        return min(range(len(values)), key=lambda k: abs(values[k] - value))
+    return otherwise
 
 
 def _note(full: Sequence[Control], controls: Sequence[Control], together: bool) -> str:

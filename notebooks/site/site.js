@@ -69,8 +69,9 @@
     node(root, 'p', {className: 'live-note'}, what.note);
     draw();
     function draw() {
-      shown.forEach((show, k) => show(at[k]));
-      picture.innerHTML = what.html[what.at[at.join(',')]];
+      const place = at.join(','), also = what.also[place] || {};
+      shown.forEach((show, k) => show(...(also[k] || [at[k]])));
+      picture.innerHTML = what.html[what.at[place]];
     }
   }
   function one(bar, control, moved) {
@@ -88,10 +89,10 @@
     const input = node(label, 'input', {type: 'range', min: 0, max: control.options.length - 1, step: 1});
     const said = node(label, 'output');
     input.addEventListener('input', () => moved(Number(input.value)));
-    return value => {
+    return (value, words = control.options[value]) => {
       input.value = value;
-      said.textContent = control.options[value];
-      input.setAttribute('aria-valuetext', control.options[value]);
+      said.textContent = words;
+      input.setAttribute('aria-valuetext', words);
     };
   }
 
@@ -105,7 +106,7 @@
   }
 
   // --- when
-  const draw = box => (box.dataset.live ? live(box) : figure(box)).catch(error => {
+  const draw = box => (box.dataset.live ? live(box) : figure(box)).then(reachable, error => {
     box.dataset.drawn = 'no';  // the picture stays
     console.error(error);
   });

@@ -22,6 +22,7 @@ from course_lib.lectures.lecture_06.views import temperature_view
 from course_lib.teaching.page import Html
 from course_lib.teaching.playgrounds import playground
 
+pytestmark = pytest.mark.filterwarnings("ignore:'myst_parser")  # what MyST still asks of Sphinx
 STEMS = ("02_bert_mlm_nsp", "06_distillation", "13_choosing_a_variant")
 NOTEBOOKS = [ROOT / "notebooks" / f"{stem}.ipynb" for stem in STEMS]
 LOADED = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)="([^"]*)"')
@@ -82,7 +83,7 @@ def pages(site: Path) -> dict[str, str]:
 def test_every_lecture_is_on_the_first_page_and_in_llms_txt(
     builder: ModuleType, site: Path, pages: dict[str, str]
 ) -> None:
-    every = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    every = builder.every_notebook()
     assert [stem for *_, stem, _ in builder.lectures(every)] == [path.stem for path in every]
     lines = (site / "llms.txt").read_text(encoding="utf-8").splitlines()
     for stem in STEMS:
@@ -96,6 +97,13 @@ def test_every_lecture_is_on_the_first_page_and_in_llms_txt(
 def test_a_notebook_that_the_readme_lacks_is_named(builder: ModuleType) -> None:
     with pytest.raises(SystemExit, match="99_unknown"):
         builder.lectures([Path("99_unknown.ipynb")])
+
+
+def test_a_folder_that_is_no_site_is_left_alone(builder: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(SystemExit, match="holds files and no site"):
+        builder.build(NOTEBOOKS, tmp_path)
+    assert (tmp_path / "mine.txt").exists()
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[str, str]) -> None:

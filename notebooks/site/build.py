@@ -16,6 +16,7 @@ import json
 import re
 import shutil
 import sys
+import tempfile
 import tomllib
 from html import escape
 from importlib.util import find_spec
@@ -34,7 +35,9 @@ from site_links import LINK, to_pages  # noqa: E402
 NOTEBOOKS = HERE.parent
 ROOT = NOTEBOOKS.parent
 BUILD = ROOT / "build" / "site"
+MARK = ".nojekyll"  # also, GitHub Pages would leave out folders that begin with _
 DECKS = ROOT / "slides" / "build"
+SLIDERS = ("sliders stand still", "sliders move through states that were computed beforehand")
 PLOTLY = "application/vnd.plotly.v1+json"
 ROW = re.compile(r"^\| (\d\d) \| \[(.+?)\]\(notebooks/(.+?)\.ipynb\) \| (.+?) \|$", re.MULTILINE)
 
@@ -45,8 +48,7 @@ def main() -> None:
     parser.add_argument("--into", type=Path, default=BUILD, help="the folder to write")
     parser.add_argument("--quick", action="store_true", help="run no page: sliders as pictures")
     arguments = parser.parse_args()
-    notebooks = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
-    chosen = [path for path in notebooks if path.name.startswith(arguments.number)]
+    chosen = [path for path in every_notebook() if path.name.startswith(arguments.number)]
     if not chosen:
         raise SystemExit(f"no notebook in {NOTEBOOKS} begins with {arguments.number!r}")
     build(chosen, arguments.into.resolve(), run=not arguments.quick)
@@ -55,34 +57,55 @@ def main() -> None:
 def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path = DECKS) -> Path:
     """Write the site of those notebooks and return its first page. run: whether pages may be run to
     record their sliders; decks: the folder from which decks and hand-outs are taken."""
-    laid = target.with_name(target.name + "-pages")
-    for folder in (laid, target):
-        shutil.rmtree(folder, ignore_errors=True)
-    (laid / "_static").mkdir(parents=True)
+    _make_room(target)
     _copy_decks(notebooks, decks, target / "slides")
+    with tempfile.TemporaryDirectory() as folder:
+        laid = Path(folder)
+        scripts = _lay_pages(notebooks, laid, target, run)
+        _write_assets(laid / "_static", scripts)
+        (laid / "index.md").write_text(index(notebooks, run), encoding="utf-8")
+        _sphinx(laid, target, whole=len(notebooks) == len(every_notebook()))
+    (target / "llms.txt").write_text(llms(notebooks), encoding="utf-8")
+    return target / "index.html"
+
+
+def every_notebook() -> list[Path]:
+    """The stored notebooks in reading order."""
+    return sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+
+
+def _make_room(target: Path) -> None:
+    """An empty folder with the mark of a site; what is no site of ours is left alone."""
+    if target.exists() and any(target.iterdir()) and not (target / MARK).exists():
+        raise SystemExit(f"{target} holds files and no site; expected a new folder or an old site.")
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    (target / MARK).touch()
+
+
+def _lay_pages(notebooks: list[Path], laid: Path, target: Path, run: bool) -> dict[str, Recorded]:
+    """The pages for Sphinx; beside them, in the site, notebooks and live views. Returns a view of
+    each module that these need."""
     scripts: dict[str, Recorded] = {}
+    (target / "notebooks").mkdir()
     for path in notebooks:
         lives = recorded_on(path, run=run)
-        page = page_of(path, lives, links_of(path.stem, target))
-        nbformat.write(page, laid / path.name)
-        (target / "notebooks").mkdir(exist_ok=True, parents=True)
+        nbformat.write(page_of(path, lives, links_of(path.stem, target)), laid / path.name)
         shutil.copy(path, target / "notebooks")
         for live in lives.values():
             live.write(target / "live")
             scripts |= {live.module: live} if live.module else {}
-    _write_assets(laid / "_static", scripts)
-    (laid / "index.md").write_text(index(notebooks), encoding="utf-8")
-    _sphinx(laid, target)
-    (target / "llms.txt").write_text(llms(notebooks), encoding="utf-8")
-    (target / ".nojekyll").touch()  # GitHub Pages would leave out folders that begin with _
-    return target / "index.html"
+    return scripts
 
 
-def _sphinx(laid: Path, target: Path) -> None:
+def _sphinx(laid: Path, target: Path, *, whole: bool) -> None:
+    """Sphinx's pages. A warning is an error; some pages alone may lead to those left out."""
     from sphinx.cmd.build import main as sphinx
 
     options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(HERE)]
     options += ["-D", f"html_static_path={laid / '_static'}", "-d", str(laid / ".doctrees")]
+    if not whole:
+        options += ["-D", "suppress_warnings=myst.header,myst.xref_missing"]
     if status := sphinx([*options, str(laid), str(target)]):
         raise SystemExit(f"Sphinx gave the exit status {status}; what it says stands above.")
 
@@ -102,6 +125,7 @@ def _copy_decks(notebooks: list[Path], decks: Path, target: Path) -> None:
 
 def _write_assets(folder: Path, scripts: dict[str, Recorded]) -> None:
     """Our own scripts and styles, plotly.js from plotly's package, and the widgets' own."""
+    folder.mkdir()
     for name in ("site.css", "site.js"):
         shutil.copy(HERE / name, folder)
     plotly = find_spec("plotly")
@@ -188,8 +212,8 @@ def lectures(notebooks: list[Path]) -> list[tuple[str, str, str, str]]:
     return [row for row in rows if row[2] in chosen]
 
 
-def index(notebooks: list[Path]) -> str:
-    """The first page as Markdown: the family as a map, and the pages."""
+def index(notebooks: list[Path], run: bool) -> str:
+    """The first page as Markdown: the family as a map, and the pages; run: whether sliders move."""
     rows = lectures(notebooks)
     here = {stem for _, _, stem, _ in rows}
     table = ["| no. | page | what it holds |", "|---|---|---|"]
@@ -197,7 +221,7 @@ def index(notebooks: list[Path]) -> str:
     names = "\n".join(f"{no} {title} <{stem}>" for no, title, stem, _ in rows)
     tree = f"```{{toctree}}\n:hidden:\n\n{names}\n```"
     text = (HERE / "index.md").read_text(encoding="utf-8")
-    text = text.replace("{{repository}}", _repository())
+    text = text.replace("{{repository}}", _repository()).replace("{{sliders}}", SLIDERS[run])
     text = text.replace("{{pages}}", "\n".join(table) + "\n\n" + tree)
     return text.replace("{{family}}", family_map(here))
 

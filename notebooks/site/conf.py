@@ -21,7 +21,7 @@ nb_output_stderr = "show"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_update_mathjax = False
-suppress_warnings = ["mystnb.unknown_mime_type", "myst.header"]
+suppress_warnings = ["myst.header"]
 myst_heading_slug_func = "site_links.as_jupyter_does"
 
 html_theme = "furo"

@@ -13,7 +13,7 @@ PARTS ?=
 # The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
 NAME ?=
 
-.PHONY: lab test notebooks slides kit new-lecture bench clean help
+.PHONY: lab test notebooks slides site kit new-lecture bench clean help
 
 help:
 	@echo "make lab        install into $(VENV) and open the course in JupyterLab"
@@ -21,6 +21,7 @@ help:
 	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
 	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
 	@echo "make kit        write the instructor's kit into build/kit: syllabi, notes, exams, grading"
+	@echo "make site       build the pages as a site, without server or network, into build/site"
 	@echo "make new-lecture  lay an empty room, page and deck (NB=13 NAME=choosing_a_variant)"
 	@echo "make bench      measure the speed figures the course states"
 	@echo "make clean      remove what the other commands made"
@@ -42,6 +43,9 @@ slides: $(VENV)/.test
 kit: $(VENV)/.test
 	$(PY) -m course_lib.teaching.kit --into build/kit
 
+site: $(VENV)/.test
+	$(PY) notebooks/site/build.py $(NB)
+
 new-lecture: $(VENV)/.test
 	$(PY) notebooks/source/new_lecture.py "$(NB)" "$(NAME)"
 	$(PY) notebooks/source/build.py "$(NB)"
@@ -62,7 +66,7 @@ $(VENV)/.lab: $(VENV)/.made $(SETUP)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lab
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,slides,test]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,slides,site,test]'
 	@touch $@
 
 $(VENV)/.made:

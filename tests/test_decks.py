@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from axe import serious_findings
 from lab import offline_context, take_picture
 from limits import AGAINST_HANGING
 from playwright.sync_api import Browser, Page
@@ -36,6 +37,8 @@ CUT_OFF = """room => {
   for (const e of content.querySelectorAll('*'))
     if (e.getBoundingClientRect().right > frame.right + 1) return `${e.tagName} leaves the slide`;
   return null; }"""
+ALONE = """.slides > section:not(.present), .backgrounds, .controls, .progress
+  { display: none !important }"""
 RAW_TEX = r"""[...document.querySelectorAll('.content')]
   .filter(e => /\\\(|\\\[/.test(e.innerText)).map(e => e.innerText)"""
 
@@ -148,6 +151,18 @@ def test_formulas_and_figures_are_drawn(shown: tuple[Page, list[str]]) -> None:
     assert tab.locator(".MathJax_Error, .merror").count() == 0
     for place in tab.locator(".plotly").all():
         assert place.locator(".main-svg").count(), "a figure is not drawn"
+
+
+def test_axe_has_no_serious_finding(shown: tuple[Page, list[str]]) -> None:
+    """Each slide by itself: whether what lies on others can be read, axe does not decide."""
+    tab, _ = shown
+    alone = tab.add_style_tag(content=ALONE)
+    found = []
+    for number in range(tab.evaluate("Reveal.getTotalSlides()")):
+        go_to(tab, number)
+        found += [f"slide {number + 1}: {it}" for it in serious_findings(tab, "section.present")]
+    alone.evaluate("style => style.remove()")
+    assert found == []
 
 
 def test_speaker_window_shows_the_notes(shown: tuple[Page, list[str]]) -> None:

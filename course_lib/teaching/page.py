@@ -110,12 +110,15 @@ def svg_image(svg: str, alt: str) -> str:
     return f'<img alt="{escape(alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
 
 
-def svg_drawing(width: int, height: float, content: str, label: str) -> str:
-    """An SVG on a white ground, in the course's font and ink; `label` is for screen readers."""
+def svg_drawing(width: int, height: float, content: str, label: str, *, role: str = "img") -> str:
+    """An SVG on a white ground, in the course's font and ink; `label` is for screen readers.
+
+    role: "group" where it holds links, which a picture hides from them."""
     size = f'width="{width}" height="{height}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(label)}" style="max-width:100%;height:auto;display:block">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" '
+        f'role="{role}" aria-label="{escape(label)}" '
+        'style="max-width:100%;height:auto;display:block">'
         f'<rect {size} fill="#fff"/><g font-family="system-ui,sans-serif" font-size="13" '
         f'fill="#1a1a1a">{content}</g></svg>'
     )

@@ -313,7 +313,7 @@ def page(deck: Deck) -> str:
 def style_sheet() -> str:
     from pygments.formatters import HtmlFormatter
 
-    colours = HtmlFormatter(style="friendly").get_style_defs(".code")
+    colours = HtmlFormatter(style="default").get_style_defs(".code")
     plain = "\n".join(line for line in str(colours).splitlines() if "background" not in line)
     return (SOURCES / "deck.css").read_text(encoding="utf-8") + plain + "\n"
 

@@ -147,7 +147,7 @@ def tree_svg(chosen: str = "", group: str = "") -> str:
     )
     rows = 1 + max(member.row for member in members().values())
     high = TOP + STEP[1] * rows + 34
-    return svg_drawing(WIDE, high, "".join(tree_parts(chosen, group)), label)
+    return svg_drawing(WIDE, high, "".join(tree_parts(chosen, group)), label, role="group")
 
 
 def tree_parts(chosen: str = "", group: str = "", links: bool = True) -> list[str]:

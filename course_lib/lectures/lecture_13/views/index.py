@@ -174,8 +174,8 @@ def questions_index() -> Html:
         title = pages().get(lecture, ("", ""))[1]
         items = "".join(f"<li>{inline(question)}</li>" for question in asked)
         parts.append(
-            f"<details><summary>{page_link(lecture, QUESTIONS)}: {escape(title)} ({len(asked)})"
-            f"</summary><ol>{items}</ol></details>"
+            f"<details><summary>lecture {lecture}: {escape(title)} ({len(asked)})</summary>"
+            f"<ol>{items}</ol>Answers: {page_link(lecture, QUESTIONS)}</details>"
         )
         text += [f"lecture {lecture}: {title}", *(f"  {n}. {q}" for n, q in enumerate(asked, 1))]
     return Html(card("".join(parts), "questions-index", WIDTH), "\n".join(text))

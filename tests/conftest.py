@@ -20,6 +20,7 @@ import pytest
 
 import course_lib  # noqa: F401  sets how torch's threads wait, for these tests and all they start
 
+os.environ["COURSE_LIB_PROGRESS"] = "off"  # no test, nor what it starts, writes a user's record
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 DRAWN = (  # from seed 0, by the torch that made data/results

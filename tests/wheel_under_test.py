@@ -55,6 +55,7 @@ class Place:
         return ours | {
             "PYTHONPATH": os.pathsep.join([str(OFFLINE), str(self.installed)]),
             "OFFLINE_LOG": str(self.network_log),
+            "COURSE_LIB_PROGRESS": str(self.home / "progress.json"),
             "NOTEBOOK_BUDGET": str(self.budget),
             "HOME": str(self.home),
             "XDG_CACHE_HOME": str(self.home / ".cache"),

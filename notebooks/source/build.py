@@ -122,7 +122,9 @@ def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
     """Run every cell in an empty folder, as a reader without the checkout would."""
     for key, value in _publishing().items():
         os.environ.setdefault(key, value)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as elsewhere:
+        # A record of its own: what a page's cells solve, no other page and no student sees.
+        os.environ["COURSE_LIB_PROGRESS"] = str(Path(elsewhere, "progress.json"))
         client = NotebookClient(
             notebook,
             timeout=AGAINST_HANGING,

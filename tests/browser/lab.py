@@ -223,6 +223,7 @@ def _environment(home: Path, log: Path) -> dict[str, str]:
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "PYTHONPATH": os.pathsep.join([str(OFFLINE), str(ROOT)]),
         "OFFLINE_LOG": str(log),
+        "COURSE_LIB_PROGRESS": str(home / "progress.json"),
     }
 
 

@@ -70,12 +70,12 @@ class Finding:
     state: State
     found: str
     remedy: str = ""
-    where: str = ""  # a folder of this machine, for its owner only
+    here: str = ""  # what no other machine has: a folder, how much is free
 
     def __str__(self) -> str:
-        where = f" ({self.where})" if self.where else ""
+        here = f" ({self.here})" if self.here else ""
         remedy = f"\n{'':8}-> {self.remedy}" if self.remedy else ""
-        return f"{SIGNS[self.state]:<6}  {self.what}: {self.found}{where}{remedy}"
+        return f"{SIGNS[self.state]:<6}  {self.what}: {self.found}{here}{remedy}"
 
 
 def examine() -> list[Finding]:
@@ -198,7 +198,7 @@ def installation() -> Iterator[Finding]:
         said = f"{__version__}, but installed as {', '.join(sorted(versions))}"
         yield Finding("the course", "note", said, REINSTALL, str(mine))
     else:
-        yield Finding("the course", "good", f"course_lib {__version__}", where=str(mine))
+        yield Finding("the course", "good", f"course_lib {__version__}", here=str(mine))
 
 
 # ---------------------------------------------------------------- torch, in a process of its own
@@ -332,8 +332,8 @@ def machine() -> Iterator[Finding]:
         said = f"{memory / 2**30:.1f} GiB; a page takes up to 2"
         yield Finding("free memory", "note", said, "shut down other kernels, close other programs")
     else:
-        said = f"{memory / 2**30:.0f} GiB; a page takes up to 2"
-        yield Finding("free memory", "good", said)
+        said = "enough; a page takes up to 2 GiB"
+        yield Finding("free memory", "good", said, here=f"{memory / 2**30:.1f} GiB")
 
 
 def cache() -> Iterator[Finding]:
@@ -347,12 +347,12 @@ def cache() -> Iterator[Finding]:
     except OSError as error:
         yield Finding("cache folder", "missing", f"cannot be written ({_said(error)})", move)
         return
-    said = f"can be written; {free / 2**30:.0f} GiB free on its disk"
+    here = f"{folder}, {free / 2**30:.1f} GiB free"
     if free < DISK:
-        yield Finding("cache folder", "note", f"{said}; it may want 1", f"free some, or {move}",
-                      str(folder))  # fmt: skip
+        said = "can be written, but its disk has less than 1 GiB free"
+        yield Finding("cache folder", "note", said, f"free some, or {move}", here)
     else:
-        yield Finding("cache folder", "good", said, where=str(folder))
+        yield Finding("cache folder", "good", "can be written; its disk has room", here=here)
 
 
 # ---------------------------------------------------------------- Jupyter
@@ -414,7 +414,7 @@ def kernel() -> Iterator[Finding]:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ImportError:
         said = "no jupyter_client here; whatever runs your notebooks must use this Python"
-        yield Finding("kernel", "note", said, where=sys.executable)
+        yield Finding("kernel", "note", said, here=sys.executable)
         return
     register = "python -m ipykernel install --sys-prefix"
     try:
@@ -427,7 +427,7 @@ def kernel() -> Iterator[Finding]:
         remedy = f"{register}, and choose that kernel in the notebook"
         yield Finding("kernel", "missing", said, remedy, f"{program}, not {sys.executable}")
     else:
-        yield Finding("kernel", "good", "notebooks run in this Python", where=sys.executable)
+        yield Finding("kernel", "good", "notebooks run in this Python", here=sys.executable)
     starts = shutil.which("jupyter")
     if starts and Path(starts).resolve().parent != Path(sysconfig.get_path("scripts")).resolve():
         said = "the command `jupyter` belongs to another environment"
@@ -458,7 +458,7 @@ def data() -> Iterator[Finding]:
             yield Finding("data", "missing", said, restore, str(root))
     if not absent + changed:
         said = f"{len(manifest)} files, all as {MANIFEST} says"
-        yield Finding("data", "good", said, where=str(root))
+        yield Finding("data", "good", said, here=str(root))
 
 
 def extras() -> Iterator[Finding]:
@@ -473,7 +473,7 @@ def extras() -> Iterator[Finding]:
                 install = f'pip install -e ".[{extra}]" in the course\'s folder'
             yield Finding(f"for {needs}", "note", shown, f"if you want it: {install}")
         else:
-            yield Finding(f"for {needs}", "good", f"the extra `{extra}` is complete")
+            yield Finding(f"for {needs}", "good", f"the extra {extra} is complete")
 
 
 def tools() -> Iterator[Finding]:
@@ -486,7 +486,7 @@ def tools() -> Iterator[Finding]:
         ("building pages and decks", browser, "Chromium or Chrome"),
     ):
         if found:
-            yield Finding(f"for {needs}", "good", f"a {what}", where=found)
+            yield Finding(f"for {needs}", "good", f"a {what}", here=found)
         else:
             without = "the page leaves it out" if "lecture" in needs else "only pictures need it"
             yield Finding(f"for {needs}", "note", f"no {what}; {without}", f"install a {what}")

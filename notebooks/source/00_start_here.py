@@ -142,7 +142,7 @@ from course_lib import progress
 progress()
 
 # %% [markdown]
-# *✓ solved, ○ open. It is kept in a small file in your own data folder and sent nowhere; `forget_progress()` deletes it.*
+# *✓ solved, ○ open. Point at a number to see its title.*
 #
 # Each page has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
 # *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·

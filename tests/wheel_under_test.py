@@ -58,6 +58,7 @@ class Place:
             "COURSE_LIB_PROGRESS": str(self.home / "progress.json"),
             "NOTEBOOK_BUDGET": str(self.budget),
             "HOME": str(self.home),
+            "USERPROFILE": str(self.home),  # what Windows calls it
             "XDG_CACHE_HOME": str(self.home / ".cache"),
             "IPYTHONDIR": str(self.home / ".ipython"),
         }

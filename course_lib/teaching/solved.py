@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,7 +79,8 @@ def forget_progress() -> None:
         with _alone(path):
             _read(path)
             path.unlink(missing_ok=True)
-        _lock_of(path).unlink(missing_ok=True)
+        with suppress(OSError):  # Windows keeps it while another kernel has it open
+            _lock_of(path).unlink(missing_ok=True)
         print(f"The record of solved exercises, {path}, is deleted.")
 
 

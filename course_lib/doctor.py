@@ -36,6 +36,7 @@ EXTRAS = {  # an extra: what needs it
     "domains": "lecture 11's diagnoses and licences",
     "onnx": "lecture 12's ONNX Runtime",
     "slides": "building the decks",
+    "site": "building the site",
 }
 COMPILERS = ("c++", "g++", "clang++", "cl")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -465,7 +466,9 @@ def extras() -> Iterator[Finding]:
     """Optional packages: a page without them says so and shows stored results."""
     asked = wanted()
     for extra, needs in EXTRAS.items():
-        missing = [why for text in asked.get(extra, []) if (why := lacking(text))]
+        if extra not in asked:
+            continue
+        missing = [why for text in asked[extra] if (why := lacking(text))]
         if missing:
             shown = "; ".join(missing[:3]) + ("; …" if missing[3:] else "")
             install = f'pip install "{DISTRIBUTION}[{extra}]"'

@@ -128,7 +128,7 @@ def test_requirements_of_an_installed_package_are_read_from_its_metadata(
 
 
 def test_every_extra_of_a_student_is_known(root: Path) -> None:
-    assert set(doctor.wanted()) - set(doctor.EXTRAS) == {"", "test"}
+    assert set(doctor.wanted()) - set(doctor.EXTRAS) == {"", "test"}, "name the new one in EXTRAS"
 
 
 def test_without_packaging_only_presence_is_looked_at(

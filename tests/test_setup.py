@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 import wheel_under_test
 import yaml
+from conftest import load
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from test_colab import COLAB
@@ -95,24 +96,39 @@ def test_workflow_runs_make_test_on_the_promised_pythons(root: Path) -> None:
 
 
 def test_workflow_runs_what_it_can_on_windows_and_macos(root: Path) -> None:
-    """Windows has no make: the same extras as the Makefile's, and the same parts as on a Mac."""
+    """Windows has no make: what a student has is installed there too, and tested as on a Mac."""
     text = (root / ".github/workflows/test.yml").read_text(encoding="utf-8")
     jobs = yaml.safe_load(text)["jobs"]
     for system in ("windows", "macos"):
         assert jobs[system]["runs-on"] == f"{system}-latest"
     runs = [step.get("run", "") for step in jobs["windows"]["steps"]]
     makefile = (root / "Makefile").read_text(encoding="utf-8")
-    installs = re.search(r"\$\(PIP\) install (-c .*,test\]')", makefile)
-    assert installs and f"pip install {installs[1]}".replace("'", '"') in runs
+    student = re.search(r"install -c constraints.txt -e '\.\[([\w,]+)\]'\n", makefile)
+    windows = re.search(r'pip install -c constraints.txt -e "\.\[([\w,]+)\]"', "\n".join(runs))
+    assert student and windows
+    assert {*student[1].split(","), "slides", "test"} == {*windows[1].split(",")}
     parts = "package exercises notebooks"
     assert f"python tests/run.py {parts}" in runs
     assert f'make test PARTS="{parts}"' in [s.get("run") for s in jobs["macos"]["steps"]]
 
 
-def test_version_is_one(project: dict) -> None:
+def test_version_is_one(project: dict, root: Path, wheel: Path) -> None:
+    """Said in course_lib/__init__.py; the wheel, CITATION.cff and the changelog follow."""
     import course_lib
 
-    assert course_lib.__version__ == project["version"]
+    assert "version" not in project and project["dynamic"] == ["version"]
+    assert wheel.name.split("-")[1] == course_lib.__version__
+    assert load(root / ".ci" / "release.py").disagreements(root) == []
+
+
+def test_citation_has_what_a_citation_needs(root: Path, project: dict) -> None:
+    told = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    needed = {"cff-version", "message", "title", "type", "authors", "version", "date-released"}
+    assert needed | {"license", "repository-code", "abstract"} <= set(told)
+    assert told["repository-code"] == project["urls"]["Repository"]
+    assert set(told["license"]) == set(project["license"].split(" AND "))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", str(told["date-released"]))
+    assert all(author.get("name") for author in told["authors"])
 
 
 def test_readme_names_the_repository(root: Path, project: dict) -> None:

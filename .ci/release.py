@@ -66,7 +66,9 @@ def packages(root: Path, dist: Path) -> None:
         subprocess.run(call, cwd=root, check=True)
         shutil.unpack_archive(archive, tree)
         build = [sys.executable, "-c", BUILD.format(str(dist))]
-        subprocess.run(build, cwd=tree, check=True, stdout=subprocess.DEVNULL)
+        done = subprocess.run(build, cwd=tree, capture_output=True, encoding="utf-8")
+        if done.returncode:  # else setuptools' many words are of no interest
+            raise SystemExit(f"The packages could not be built:\n{done.stdout}{done.stderr}")
         name = dist / f"notebooks-{version(root)}"
         shutil.make_archive(str(name), "zip", tree, "notebooks")
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
 from course_lib.files import write_atomic
 
@@ -133,7 +134,7 @@ def _parsed(text: str) -> Record:
     return Record(set(exercises), {lecture: set(keys) for lecture, keys in quizzes.items()})
 
 
-def _texts(found: object) -> bool:
+def _texts(found: object) -> TypeGuard[list[str]]:
     return isinstance(found, list) and all(isinstance(text, str) for text in found)
 
 

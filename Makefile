@@ -13,7 +13,7 @@ PARTS ?=
 # The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
 NAME ?=
 
-.PHONY: lab test notebooks slides site kit new-lecture bench clean help
+.PHONY: lab test notebooks slides site kit new-lecture bench release clean help
 
 help:
 	@echo "make lab        install into $(VENV) and open the course in JupyterLab"
@@ -24,6 +24,7 @@ help:
 	@echo "make site       build the pages as a site, without server or network, into build/site"
 	@echo "make new-lecture  lay an empty room, page and deck (NB=13 NAME=choosing_a_variant)"
 	@echo "make bench      measure the speed figures the course states"
+	@echo "make release    wheel, decks, site, kit and their hashes, into dist/"
 	@echo "make clean      remove what the other commands made"
 
 # GOMP_SPINCOUNT: a browser runs beside the kernel, and torch's threads wait for each other by spinning;
@@ -52,6 +53,9 @@ new-lecture: $(VENV)/.test
 
 bench: $(VENV)/.lab
 	$(PY) -m course_lib.bench
+
+release: $(VENV)/.test
+	$(PY) .ci/release.py
 
 clean:
 	rm -rf $(VENV) build dist slides/build tests/browser/screenshots

@@ -21,7 +21,7 @@ os.environ.setdefault("LRU_CACHE_CAPACITY", "64")
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
     os.environ["GOMP_SPINCOUNT"] = "10000"
 
-__version__ = "0.1.0"
+__version__ = "0.1.0"  # the one place: the wheel, CITATION.cff and CHANGELOG.md follow it
 
 _HOME = {
     "published": "config",
@@ -96,6 +96,8 @@ _HOME = {
     "reveal": "teaching.exercises",
     "quiz": "teaching.exercises",
     "claims_table": "teaching.claims",
+    "progress": "teaching.course_map",
+    "forget_progress": "teaching.solved",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -7,6 +7,7 @@ import argparse
 import hashlib
 import json
 import os
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,9 @@ def cache_dir(*parts: str) -> Path:
 def write_atomic(path: str | Path, content: bytes | str) -> Path:
     """Write a file so that a reader sees the old one or the whole new one, never a part.
 
-    The bytes go to a temporary name beside the target, reach the disk, and are then renamed.
+    The bytes go to a temporary name beside the target, reach the disk, and are then renamed. On
+    Windows that is refused while another program, such as a virus scanner, has the file open: it is
+    asked a few times more. Raises PermissionError where it stays refused.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,10 +130,21 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        _replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+def _replace(partial: Path, path: Path) -> None:
+    for pause in (0.05, 0.2, 0.8):
+        try:
+            return os.replace(partial, path)
+        except PermissionError:
+            if os.name != "nt":
+                raise
+            time.sleep(pause)
+    os.replace(partial, path)
 
 
 def sha256_of(path: str | Path) -> str:

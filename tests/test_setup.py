@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -14,11 +15,13 @@ from types import SimpleNamespace
 import pytest
 import wheel_under_test
 import yaml
+from conftest import load
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from test_colab import COLAB
 
 ON_CONDA = {"torch": "pytorch"}  # what conda-forge calls differently
+posix = pytest.mark.skipif(os.name != "posix", reason="a shell's own business")
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^+\s]+)$")
 
 
@@ -92,10 +95,40 @@ def test_workflow_runs_make_test_on_the_promised_pythons(root: Path) -> None:
     assert any(step.get("run") == "make test" for step in workflow["steps"])
 
 
-def test_version_is_one(project: dict) -> None:
+def test_workflow_runs_what_it_can_on_windows_and_macos(root: Path) -> None:
+    """Windows has no make: what a student has is installed there too, and tested as on a Mac."""
+    text = (root / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    for system in ("windows", "macos"):
+        assert jobs[system]["runs-on"] == f"{system}-latest"
+    runs = [step.get("run", "") for step in jobs["windows"]["steps"]]
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    student = re.search(r"install -c constraints.txt -e '\.\[([\w,]+)\]'\n", makefile)
+    windows = re.search(r'pip install -c constraints.txt -e "\.\[([\w,]+)\]"', "\n".join(runs))
+    assert student and windows
+    assert {*student[1].split(","), "slides", "test"} == {*windows[1].split(",")}
+    parts = "package exercises notebooks"
+    assert f"python tests/run.py {parts}" in runs
+    assert f'make test PARTS="{parts}"' in [s.get("run") for s in jobs["macos"]["steps"]]
+
+
+def test_version_is_one(project: dict, root: Path, wheel: Path) -> None:
+    """Said in course_lib/__init__.py; the wheel, CITATION.cff and the changelog follow."""
     import course_lib
 
-    assert course_lib.__version__ == project["version"]
+    assert "version" not in project and project["dynamic"] == ["version"]
+    assert wheel.name.split("-")[1] == course_lib.__version__
+    assert load(root / ".ci" / "release.py").disagreements(root) == []
+
+
+def test_citation_has_what_a_citation_needs(root: Path, project: dict) -> None:
+    told = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    needed = {"cff-version", "message", "title", "type", "authors", "version", "date-released"}
+    assert needed | {"license", "repository-code", "abstract"} <= set(told)
+    assert told["repository-code"] == project["urls"]["Repository"]
+    assert set(told["license"]) == set(project["license"].split(" AND "))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", str(told["date-released"]))
+    assert all(author.get("name") for author in told["authors"])
 
 
 def test_readme_names_the_repository(root: Path, project: dict) -> None:
@@ -106,6 +139,7 @@ def test_readme_names_the_repository(root: Path, project: dict) -> None:
     assert owners == {repository}
 
 
+@posix
 def test_make_asks_for_a_newer_python(root: Path, tmp_path: Path) -> None:
     """With only an old Python in reach the message names the version found and the one needed."""
     old = tmp_path / "python3"
@@ -201,7 +235,7 @@ def test_network_guard_refuses_and_logs(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", ask], capture_output=True, text=True,
-        env={"PYTHONPATH": str(wheel_under_test.OFFLINE), "OFFLINE_LOG": str(log)},
+        env=os.environ | {"PYTHONPATH": str(wheel_under_test.OFFLINE), "OFFLINE_LOG": str(log)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("refused") == 2
@@ -217,6 +251,7 @@ def test_no_file_names_this_machine(root: Path) -> None:
         assert not suspicious.search((root / name).read_text(encoding="utf-8")), name
 
 
+@posix
 def test_ci_script_requires_the_browser_and_runs_make_test(root: Path) -> None:
     script = root / ".ci" / "run"
     assert script.stat().st_mode & 0o111

@@ -55,8 +55,10 @@ class Place:
         return ours | {
             "PYTHONPATH": os.pathsep.join([str(OFFLINE), str(self.installed)]),
             "OFFLINE_LOG": str(self.network_log),
+            "COURSE_LIB_PROGRESS": str(self.home / "progress.json"),
             "NOTEBOOK_BUDGET": str(self.budget),
             "HOME": str(self.home),
+            "USERPROFILE": str(self.home),  # what Windows calls it
             "XDG_CACHE_HOME": str(self.home / ".cache"),
             "IPYTHONDIR": str(self.home / ".ipython"),
         }

@@ -97,7 +97,7 @@ def in_onnx_runtime(model: Any) -> Served:
     """Exported by torch to the exchange format ONNX, run by ONNX Runtime; any B and T."""
     import onnxruntime
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # as Windows may
         path = export_onnx(model, Path(folder, "model.onnx"))
         stored, graph = path.stat().st_size, path.read_bytes()
     options = onnxruntime.SessionOptions()

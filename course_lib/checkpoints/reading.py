@@ -4,6 +4,7 @@ cannot run anything, as a pickle can. A file cut short, damaged or changed is na
 from __future__ import annotations
 
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,9 @@ def read_weights(path: Path) -> State:
     import safetensors.torch
 
     read_header(path)
-    return safetensors.torch.load_file(path)
+    state = safetensors.torch.load_file(path)
+    # The tensors are the file itself, mapped into memory: Windows lets nobody replace or delete it.
+    return {k: v.clone() for k, v in state.items()} if os.name == "nt" else state
 
 
 def check_hash(path: Path, expected: str | None) -> str:

@@ -66,6 +66,7 @@ def _widget_class() -> Any:
         items: Any = traitlets.List().tag(sync=True)
         score = traitlets.Int(0).tag(sync=True)  # right at the first attempt
         answered = traitlets.Int(0).tag(sync=True)
+        right: Any = traitlets.List().tag(sync=True)  # places of those answered right by now
 
     return QuizView
 
@@ -103,6 +104,7 @@ function render({model, el}) {
   const root = add(el, 'div', {className: 'quiz-view'});
   const group = 'quiz' + Math.random().toString(36).slice(2);
   const first = new Map();                             // item -> was the first attempt right?
+  const solved = new Set();                            // items answered right, at whichever attempt
   items.forEach((item, n) => question(item, n));
   const score = add(root, 'div', {className: 'score'});
   score.setAttribute('aria-live', 'polite');
@@ -114,6 +116,7 @@ function render({model, el}) {
       `${right} right at the first attempt, ${first.size} of ${items.length} answered`;
     model.set('score', right);
     model.set('answered', first.size);
+    model.set('right', [...solved]);
     model.save_changes();
   }
   function question(item, n) {
@@ -135,6 +138,7 @@ function render({model, el}) {
       const choice = item.choices[inputs.findIndex(input => input.checked)];
       if (!choice) return;
       if (!first.has(n)) first.set(n, choice.correct);
+      if (choice.correct) solved.add(n);
       const sign = choice.correct ? '✓ Right.' : '✗ Not this one.';
       const kind = choice.correct ? 'right' : 'wrong';
       why.innerHTML = `<div class="${kind}"><b>${sign}</b> ${choice.why}</div>`;

@@ -7,6 +7,7 @@ may mark `code` and *stress*; a blank line in an answer parts paragraphs.
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -67,6 +68,14 @@ def read_review(lecture: str) -> tuple[ReviewQuestion, ...]:
 def read_items(path: Path) -> tuple[QuizItem, ...]:
     """The items of one quiz file."""
     return _numbered(path, "item", _item)
+
+
+def question_keys(lecture: str) -> tuple[str, ...]:
+    """A short name for each item of a lecture's quiz, in order, which stays when items move: of its
+    question, before numbers are filled in."""
+    tables = tomllib.loads(_file_of(lecture).read_text(encoding="utf-8"))
+    questions = (item["question"].strip() for item in tables["item"])
+    return tuple(hashlib.sha256(text.encode("utf-8")).hexdigest()[:8] for text in questions)
 
 
 def _file_of(lecture: str) -> Path:

@@ -17,7 +17,7 @@ def native_bfloat16(device: str = "cpu") -> bool:
     flags = Path("/proc/cpuinfo")
     if not flags.exists():  # macOS and Windows: nothing to read, and float32 is never wrong
         return False
-    words = set(flags.read_text().split())
+    words = set(flags.read_text(encoding="utf-8").split())
     return bool(words & {"avx512_bf16", "amx_bf16"})
 
 

@@ -98,7 +98,9 @@ def load_run(
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+            # Copies: Windows lets no checkpoint replace a file that Adam's state still maps.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+            return tensors, file.metadata()
     except SafetensorError as error:
         raise ValueError(
             f"{path} is not a whole checkpoint ({error}); expected a safetensors file written by "

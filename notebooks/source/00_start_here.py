@@ -134,7 +134,17 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 #
 # Every page stands on its own.
 #
-# Each has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
+# What you have solved, on this machine; run the cell again to see it grow:
+
+# %%
+from course_lib import progress
+
+progress()
+
+# %% [markdown]
+# *✓ solved, ○ open. Point at a number to see its title.*
+#
+# Each page has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
 # *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·
 # *questions for review* · *read on*.
 #

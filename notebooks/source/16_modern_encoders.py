@@ -523,7 +523,7 @@ steps = 60
 batch_size = 16
 learning_rate = 5e-3
 """
-_ = (work / "own.toml").write_text(recipe)
+_ = (work / "own.toml").write_text(recipe, encoding="utf-8")
 
 # %%
 from course_lib.train import pretrain

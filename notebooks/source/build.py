@@ -36,6 +36,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
+from course_lib import __version__
 from course_lib.files import write_atomic
 from course_lib.teaching.exercises import exercise
 from course_lib.teaching.numbers import filled
@@ -70,7 +71,7 @@ def first_cell() -> str:
     On Colab it finds nothing and installs; pip shows its own messages, and the ranges of
     pyproject.toml leave Colab's torch alone. Anywhere else it finds the course and does nothing.
     """
-    name, version = project()["name"], [int(part) for part in project()["version"].split(".")]
+    name, version = project()["name"], [int(part) for part in __version__.split(".")]
     return (
         "#@title Install the course if it is missing\n"
         "from importlib import metadata as m; "
@@ -122,7 +123,9 @@ def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
     """Run every cell in an empty folder, as a reader without the checkout would."""
     for key, value in _publishing().items():
         os.environ.setdefault(key, value)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as elsewhere:
+        # A record of its own: what a page's cells solve, no other page and no student sees.
+        os.environ["COURSE_LIB_PROGRESS"] = str(Path(elsewhere, "progress.json"))
         client = NotebookClient(
             notebook,
             timeout=AGAINST_HANGING,

@@ -214,6 +214,7 @@ def _environment(home: Path, log: Path) -> dict[str, str]:
         ours.setdefault("OMP_NUM_THREADS", "1")  # kernels side by side would wait for each other
     return ours | {
         "HOME": str(home),
+        "USERPROFILE": str(home),  # what Windows calls it
         "XDG_CACHE_HOME": str(home / ".cache"),
         "IPYTHONDIR": str(home / ".ipython"),
         "JUPYTER_CONFIG_DIR": str(config),
@@ -223,6 +224,7 @@ def _environment(home: Path, log: Path) -> dict[str, str]:
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "PYTHONPATH": os.pathsep.join([str(OFFLINE), str(ROOT)]),
         "OFFLINE_LOG": str(log),
+        "COURSE_LIB_PROGRESS": str(home / "progress.json"),
     }
 
 

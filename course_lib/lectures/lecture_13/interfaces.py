@@ -109,7 +109,8 @@ class Interface:
 @lru_cache(maxsize=1)
 def interfaces() -> tuple[Interface, ...]:
     """A row for each of KINDS; a second or two, most of it to import transformers."""
-    with TemporaryDirectory() as folder, _silent():
+    # Windows does not delete files that a model still maps; the system clears them away later.
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder, _silent():
         return tuple(_asked(name, Path(folder, kind.model_type)) for name, kind in KINDS.items())
 
 

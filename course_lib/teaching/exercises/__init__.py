@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..rooms import lectures_with, room
+from ..solved import answers_right, exercise_solved
 from .report import Note, Report, Verdict
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
             f"Exercise {id}", [Verdict("before the first stage", False, str(error))], "error"
         )
     report.show()
+    if report.status == "passed":
+        exercise_solved(id)
     return report
 
 
@@ -71,13 +74,17 @@ def reveal(id: str) -> Note:
 def quiz(lecture: str) -> Any:
     """The quiz of a lecture as a live widget, or as unfolding text where none can be drawn."""
     from course_lib.teaching.quiz_widget import quiz_text, quiz_view
-    from course_lib.teaching.quizzes import read_quiz
+    from course_lib.teaching.quizzes import question_keys, read_quiz
 
-    items = read_quiz(lecture)
+    items, keys = read_quiz(lecture), question_keys(lecture)
     try:
-        return quiz_view(items)
+        view = quiz_view(items)
     except ImportError:  # no anywidget
         return quiz_text(items)
+    view.widget.observe(
+        lambda change: answers_right(lecture, [keys[n] for n in change["new"]]), "right"
+    )
+    return view
 
 
 def review(lecture: str) -> Any:

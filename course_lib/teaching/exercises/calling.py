@@ -6,6 +6,7 @@ and for functions that the statement forbids; `AnswerRaised` when the answer rai
 
 from __future__ import annotations
 
+import ctypes
 import dis
 import random
 import signal
@@ -135,10 +136,13 @@ def _limit(seconds: float) -> Iterator[None]:
     """Raise TookTooLong in the block after so many processor seconds (SLEEPING times as many on the
     wall clock); alarms found before are put back.
 
-    Without effect where there are no interval timers (Windows) and outside the main thread."""
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if not hasattr(signal, "setitimer") or not in_main_thread:
+    Without effect outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
         yield
+        return
+    if not hasattr(signal, "setitimer"):
+        with _watched_by_a_thread(seconds):
+            yield
         return
     running = True
 
@@ -163,6 +167,30 @@ def _limit(seconds: float) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
             if found[0]:
                 signal.setitimer(timer, *found)
+
+
+@contextmanager
+def _watched_by_a_thread(seconds: float) -> Iterator[None]:
+    """The same where there are no interval timers (Windows): a second thread looks at both clocks,
+    and has Python raise in this one."""
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    me, done = ctypes.c_ulong(threading.get_ident()), threading.Event()
+    processor, wall = time.process_time() + seconds, time.monotonic() + SLEEPING * seconds
+
+    def watch() -> None:
+        while not done.wait(0.02):
+            if time.process_time() > processor or time.monotonic() > wall:
+                raise_in(me, ctypes.py_object(TookTooLong))
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        raise_in(me, None)  # what was asked for too late is taken back
 
 
 @contextmanager

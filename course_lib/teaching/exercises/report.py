@@ -33,7 +33,7 @@ class Shown:
         """Display in a notebook, print elsewhere."""
         shell = _notebook()
         if shell is None:
-            print(self)
+            _say(str(self))
             return
         from IPython.display import display
 
@@ -44,6 +44,15 @@ class Shown:
         shell = _notebook()
         if shell is None or self._shown_in != shell.execution_count:
             self.show()
+
+
+def _say(text: str) -> None:
+    """Print; where the output knows fewer letters (a file on Windows), with "?" for the others."""
+    try:
+        print(text)
+    except UnicodeEncodeError:
+        code = sys.stdout.encoding
+        print(text.encode(code, "replace").decode(code))
 
 
 def _notebook() -> Any:

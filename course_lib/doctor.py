@@ -1,0 +1,536 @@
+"""What is wrong with this machine, and what to do about it: `python -m course_lib.doctor`.
+
+It runs where torch or any other requirement is missing or broken: this file imports nothing but the
+standard library, and torch is tried in a process of its own, whose crash is one line of the report.
+Nothing is installed or changed, and no network is asked. Page 00 shows the same findings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from . import __version__
+from .files import MANIFEST, PACKAGE, cache_dir, data_root, read_manifest, sha256_of
+
+DISTRIBUTION = "bert-family-course"
+REINSTALL = 'run `make lab` again, or pip install -e ".[lab]" in the course\'s folder'
+PAGE_MEMORY, DISK = 2 * 2**30, 2**30  # bytes: what a page may take, what the cache may grow to
+PATIENCE = 300  # seconds that torch may take to be loaded, on a slow disk
+EXTRAS = {  # an extra: what needs it
+    "lab": "JupyterLab itself",
+    "weights": "lecture 02's real weights",
+    "languages": "lecture 10's translations",
+    "domains": "lecture 11's diagnoses and licences",
+    "onnx": "lecture 12's ONNX Runtime",
+    "slides": "building the decks",
+    "site": "building the site",
+}
+COMPILERS = ("c++", "g++", "clang++", "cl")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+ELSEWHERE = (  # where a browser is that no PATH names
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+)
+LAB_WIDGETS = {"7": "1", "8": "3"}  # ipywidgets' first number: jupyterlab_widgets'
+SWITCHES = {  # the course's own
+    "COURSE_LIB_CACHE": "moves the cache",
+    "COURSE_LIB_ALLOCATOR": "leaves memory to the system's allocator (slower)",
+}
+INFLUENCES = {  # other people's: a pattern of names, what they change
+    "(OMP|MKL)_NUM_THREADS": "limits torch's threads: slower, and other last digits",
+    "OMP_WAIT_POLICY": "how torch's threads wait: speed beside other work",
+    "MALLOC_.*|GLIBC_TUNABLES|LD_PRELOAD|DYLD_INSERT_LIBRARIES": "the allocator: speed and memory",
+    "CUDA_VISIBLE_DEVICES": "which GPUs are seen",
+    "HF_HUB_OFFLINE|TRANSFORMERS_OFFLINE": "nothing is fetched from the hub",
+    "PYTHONPATH|PYTHONHOME": "what Python imports; a frequent cause of mixed installations",
+}
+SILENT = {"COURSE_LIB_PROGRESS"}  # ours, and no result depends on it
+
+State = Literal["good", "note", "missing"]
+SIGNS: dict[State, str] = {"good": "ok", "note": "note", "missing": "TO DO"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line. state: "missing" where a page cannot run without it, "note" where it can."""
+
+    what: str
+    state: State
+    found: str
+    remedy: str = ""
+    here: str = ""  # what no other machine has: a folder, how much is free
+
+    def __str__(self) -> str:
+        here = f" ({self.here})" if self.here else ""
+        remedy = f"\n{'':8}-> {self.remedy}" if self.remedy else ""
+        return f"{SIGNS[self.state]:<6}  {self.what}: {self.found}{here}{remedy}"
+
+
+def examine() -> list[Finding]:
+    """Every check, in the order in which its remedies help. Never raises."""
+    checks: list[Callable[[], Iterator[Finding]]] = [
+        python, installation, requirements, torch_and_checkpoints, machine, widgets, kernel, data,
+        cache, extras, tools, environment,
+    ]  # fmt: skip
+    return [finding for check in checks for finding in _guarded(check)]
+
+
+def _guarded(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    found: list[Finding] = []
+    try:
+        for finding in check():
+            found.append(finding)
+    except Exception as error:  # a doctor who falls ill himself helps nobody
+        name = check.__name__.replace("_", " ")
+        found.append(Finding(name, "note", f"could not be checked ({_said(error)})"))
+    return found
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+# ---------------------------------------------------------------- Python and packages
+
+
+def python() -> Iterator[Finding]:
+    now = ".".join(map(str, sys.version_info[:3]))
+    newer = "install Python 3.11 or newer from python.org and make the environment with it"
+    old = sys.version_info < (3, 11)
+    said = f"{now}; the course needs 3.11 or newer"
+    yield Finding(
+        "Python", "missing" if old else "good", said, newer if old else "", sys.executable
+    )
+
+
+def wanted() -> dict[str, list[str]]:
+    """{extra, or "" for what is always needed: its requirements}: of a checkout its pyproject.toml,
+    else what was installed."""
+    project = PACKAGE.parent / "pyproject.toml"
+    if project.is_file() and sys.version_info >= (3, 11):
+        import tomllib
+
+        told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+        return {"": told["dependencies"], **told["optional-dependencies"]}
+    found: dict[str, list[str]] = {}
+    for line in metadata.requires(DISTRIBUTION) or []:
+        text, _, marker = line.partition(";")
+        extra = re.search(r"""extra *== *['"]([\w-]+)['"]""", marker)
+        found.setdefault(extra[1] if extra else "", []).append(text.strip())
+    return found
+
+
+def version_of(name: str) -> str | None:
+    """The installed version of a distribution; None where there is none."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def lacking(requirement: str) -> str:
+    """Why an installed package does not do; "" where it does.
+
+    Without `packaging` only whether it is installed is looked at."""
+    name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+    if (version := version_of(name)) is None:
+        return f"{name} is not installed"
+    try:
+        from packaging.requirements import Requirement
+    except ImportError:
+        return ""
+    if Requirement(requirement).specifier.contains(version, prereleases=True):
+        return ""
+    return f"{name} is {version}; needed is {requirement.removeprefix(name)}"
+
+
+def requirements() -> Iterator[Finding]:
+    needed = wanted()[""]
+    names = [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in needed]
+    wrong = {text: why for text in needed if (why := lacking(text))}
+    for text, why in wrong.items():
+        yield Finding("package", "missing", why, f'pip install "{text.split(";")[0].strip()}"')
+    right = [name for text, name in zip(needed, names, strict=True) if text not in wrong]
+    versions = ", ".join(f"{name} {version_of(name)}" for name in right)
+    said = f"{len(right)} of {len(needed)} as needed: {versions}"
+    yield Finding("packages", "good", said, f"all at once: {REINSTALL}" if wrong else "")
+    if version_of("packaging") is None:
+        without = "only whether packages are there was looked at, not their versions"
+        yield Finding("package", "note", f"packaging is not installed: {without}")
+
+
+def installations() -> list[Path]:
+    """Every folder course_lib could be imported from, the one in use first."""
+    folders = [PACKAGE]
+    folders += [Path(entry or ".", "course_lib") for entry in sys.path]
+    for found in metadata.distributions(name=DISTRIBUTION):
+        editable = json.loads(found.read_text("direct_url.json") or "{}")
+        if editable.get("dir_info", {}).get("editable"):
+            root = url2pathname(urlsplit(editable["url"]).path)
+            folders.append(Path(root, "course_lib"))
+        else:
+            folders.append(Path(str(found.locate_file("course_lib"))))
+    real = [f.resolve() for f in folders if (f / "__init__.py").is_file()]
+    return list(dict.fromkeys(real))
+
+
+def installation() -> Iterator[Finding]:
+    mine, *others = installations()
+    versions = {found.version for found in metadata.distributions(name=DISTRIBUTION)}
+    if others:
+        where = ", ".join(map(str, (mine, *others)))
+        said = f"{1 + len(others)} installations of course_lib; the first is in use"
+        remedy = f"pip uninstall {DISTRIBUTION} where it should not be; and look at PYTHONPATH"
+        yield Finding("the course", "note", said, remedy, where)
+    elif versions - {__version__}:
+        said = f"{__version__}, but installed as {', '.join(sorted(versions))}"
+        yield Finding("the course", "note", said, REINSTALL, str(mine))
+    else:
+        yield Finding("the course", "good", f"course_lib {__version__}", here=str(mine))
+
+
+# ---------------------------------------------------------------- torch, in a process of its own
+
+MARK = "course_lib.doctor tells: "
+
+
+def tell_of_torch() -> None:
+    """What the process of its own does: a line a step, so that a crash leaves the steps before."""
+    import torch
+
+    ones = torch.ones(64, 64)
+    right = bool(((ones @ ones) == 64).all())
+    _tell(torch=torch.__version__, right=right, threads=torch.get_num_threads())
+    from course_lib.train.precision import choose_precision, native_bfloat16
+
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    _tell(precision=choose_precision(), native=native_bfloat16(), gpu=gpu)
+    _tell(checkpoints=_load_checkpoints())
+
+
+def _tell(**told: Any) -> None:
+    print(f"{MARK}{json.dumps(told)}", flush=True)
+
+
+def _load_checkpoints() -> int:
+    """How many checkpoints the course ships, all loaded."""
+    from course_lib.checkpoints import COURSE, load, load_pretrained
+    from course_lib.checkpoints.elmo import load_elmo
+
+    micro = sorted(Path(data_root(), "checkpoints").glob("*.safetensors"))
+    for path in micro:
+        (load_elmo if "elmo" in path.name else load)(path)
+    for name in COURSE:
+        load_pretrained(name)
+    return len(micro) + len(COURSE)
+
+
+def ask_torch() -> tuple[dict[str, Any], str]:
+    """What that process told, and why it ended early ("" where it did not)."""
+    paths = [str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    call = [sys.executable, "-c", "from course_lib.doctor import tell_of_torch as t; t()"]
+    try:
+        done = subprocess.run(
+            call, capture_output=True, text=True, encoding="utf-8", errors="replace",
+            timeout=PATIENCE, env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return {}, f"it did not come back within {PATIENCE} seconds"
+    told: dict[str, Any] = {}
+    for line in done.stdout.splitlines():
+        if line.startswith(MARK):
+            told |= json.loads(line.removeprefix(MARK))
+    if not done.returncode:
+        return told, ""
+    last = ([line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"])[-1]
+    crashed = f"it crashed (exit status {done.returncode}): " if "Error" not in last else ""
+    return told, f"{crashed}{last.strip()[:300]}"
+
+
+def torch_and_checkpoints() -> Iterator[Finding]:
+    told, why = ask_torch()
+    again = 'pip install --force-reinstall "torch>=2.9" (README, "Two commands", says from where)'
+    if "torch" not in told:
+        yield Finding("torch", "missing", f"does not load: {why}", again)
+        return
+    said = f"{told['torch']} loads and multiplies, on {told['threads']} thread(s)"
+    if not told["right"]:
+        yield Finding("torch", "missing", "multiplies wrongly", again)
+        return
+    yield Finding("torch", "good", said)
+    if "precision" in told:
+        yield _number_format(told)
+    if "checkpoints" in told:
+        yield Finding("checkpoints", "good", f"all {told['checkpoints']} load")
+    else:
+        restore = "restore data/ with `git checkout data`, or reinstall the package"
+        yield Finding("checkpoints", "missing", f"do not load: {why}", restore)
+
+
+def _number_format(told: dict[str, Any]) -> Finding:
+    how = "natively" if told["native"] else "by emulation, so it is not used"
+    gpu = f"; GPU: {told['gpu']}" if told["gpu"] else "; no GPU, and none is needed"
+    said = f"training runs in {told['precision']}; this processor multiplies bfloat16 {how}{gpu}"
+    return Finding("number format", "good", said)
+
+
+# ---------------------------------------------------------------- the machine
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def free_memory() -> int | None:
+    """Bytes that a page could have now; None where no way to tell is at hand."""
+    found = []
+    try:
+        import psutil
+
+        found.append(psutil.virtual_memory().available)
+    except ImportError:
+        told = _words(Path("/proc/meminfo"))
+        found += [1024 * int(told[told.index("MemAvailable:") + 1])] if told else []
+    limit = _words(Path("/sys/fs/cgroup/memory.max"))  # of a container, as on Binder
+    found += [int(word) for word in limit if word.isdigit()]
+    return min(found, default=None)
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").split()
+    except OSError:
+        return []
+
+
+def machine() -> Iterator[Finding]:
+    number = cores()
+    if number < 2:
+        said = "1; pages are designed for two, and will take about twice as long"
+        yield Finding("processor cores", "note", said)
+    else:
+        yield Finding("processor cores", "good", f"{number}; two are enough")
+    memory = free_memory()
+    if memory is None:
+        yield Finding("free memory", "note", "not known; a page takes up to 2 GiB")
+    elif memory < PAGE_MEMORY:
+        said = f"{memory / 2**30:.1f} GiB; a page takes up to 2"
+        yield Finding("free memory", "note", said, "shut down other kernels, close other programs")
+    else:
+        said = "enough; a page takes up to 2 GiB"
+        yield Finding("free memory", "good", said, here=f"{memory / 2**30:.1f} GiB")
+
+
+def cache() -> Iterator[Finding]:
+    """What is computed once is kept there."""
+    move = "set the environment variable COURSE_LIB_CACHE to a folder that you may write to"
+    try:
+        folder = cache_dir()
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x")
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        yield Finding("cache folder", "missing", f"cannot be written ({_said(error)})", move)
+        return
+    here = f"{folder}, {free / 2**30:.1f} GiB free"
+    if free < DISK:
+        said = "can be written, but its disk has less than 1 GiB free"
+        yield Finding("cache folder", "note", said, f"free some, or {move}", here)
+    else:
+        yield Finding("cache folder", "good", "can be written; its disk has room", here=here)
+
+
+# ---------------------------------------------------------------- Jupyter
+
+
+def extension_folders() -> list[Path]:
+    """Where JupyterLab looks for extensions."""
+    try:
+        from jupyter_core.paths import jupyter_path
+
+        return [Path(path) for path in jupyter_path("labextensions")]
+    except ImportError:
+        return [Path(sys.prefix, "share", "jupyter", "labextensions")]
+
+
+def widgets() -> Iterator[Finding]:
+    """Sliders and quizzes need a Python package and, in JupyterLab, the browser's half of it."""
+    lab = version_of("jupyterlab")
+    if lab is None:
+        said = "JupyterLab is not in this environment; Colab, VS Code and others bring their own"
+        yield Finding("widgets", "note", said, 'if you have none: pip install "jupyterlab>=4.2,<5"')
+        return
+    good = True
+    for why, remedy in _faults_of_widgets():
+        good = False
+        yield Finding("widgets", "missing", why, remedy)
+    if good:
+        names = ("ipywidgets", "anywidget")
+        said = ", ".join(f"{name} {version_of(name)}" for name in names)
+        yield Finding("widgets", "good", f"{said} match JupyterLab {lab}; both extensions found")
+
+
+def _faults_of_widgets() -> Iterator[tuple[str, str]]:
+    python_side, lab_side = version_of("ipywidgets") or "", version_of("jupyterlab_widgets") or ""
+    fitting = LAB_WIDGETS.get(python_side.split(".")[0])
+    if python_side and fitting and lab_side.split(".")[0] != fitting:
+        yield (
+            f"ipywidgets {python_side} needs jupyterlab_widgets {fitting}; found {lab_side or '-'}",
+            "pip install --upgrade --force-reinstall ipywidgets jupyterlab_widgets",
+        )
+    for name, package in (
+        ("@jupyter-widgets/jupyterlab-manager", "jupyterlab_widgets"), ("anywidget", "anywidget"),
+    ):  # fmt: skip
+        about = [folder / name / "package.json" for folder in extension_folders()]
+        about = [path for path in about if path.is_file()]
+        again = f"pip install --force-reinstall {package}; then restart JupyterLab"
+        if not about:
+            yield f"JupyterLab's extension {name} is missing: sliders stay blank", again
+        elif name == package:
+            version = json.loads(about[0].read_text(encoding="utf-8"))["version"]
+            if version != version_of(package):
+                why = f"its extension in JupyterLab is {version}, the package {version_of(package)}"
+                yield f"{package}: {why}", again
+
+
+def kernel() -> Iterator[Finding]:
+    """Whether notebooks run in this Python, and `jupyter` starts from it."""
+    try:
+        from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+    except ImportError:
+        said = "no jupyter_client here; whatever runs your notebooks must use this Python"
+        yield Finding("kernel", "note", said, here=sys.executable)
+        return
+    register = "python -m ipykernel install --sys-prefix"
+    try:
+        program = KernelSpecManager().get_kernel_spec("python3").argv[0]
+    except NoSuchKernel:
+        yield Finding("kernel", "missing", "notebooks find no kernel called python3", register)
+        return
+    if os.path.dirname(program) and not _same_folder(program, sys.executable):
+        said = "notebooks run in another Python than this one"
+        remedy = f"{register}, and choose that kernel in the notebook"
+        yield Finding("kernel", "missing", said, remedy, f"{program}, not {sys.executable}")
+    else:
+        yield Finding("kernel", "good", "notebooks run in this Python", here=sys.executable)
+    starts = shutil.which("jupyter")
+    if starts and Path(starts).resolve().parent != Path(sysconfig.get_path("scripts")).resolve():
+        said = "the command `jupyter` belongs to another environment"
+        yield Finding("kernel", "note", said, "start with: python -m jupyter lab", starts)
+
+
+def _same_folder(one: str, other: str) -> bool:
+    """Of the two programs: a virtual environment's python is itself a link to a common one."""
+    return Path(one).parent.resolve() == Path(other).parent.resolve()
+
+
+# ---------------------------------------------------------------- data, extras, environment
+
+
+def data() -> Iterator[Finding]:
+    restore = "restore them with `git checkout data`, or reinstall the package"
+    try:
+        root = data_root()
+        manifest = read_manifest(root)
+    except (OSError, ValueError) as error:
+        yield Finding("data", "missing", str(error), restore)
+        return
+    absent = [name for name in manifest if not (root / name).is_file()]
+    changed = [n for n in manifest if n not in absent and sha256_of(root / n) != manifest[n]]
+    for what, names in (("missing", absent), ("not as the manifest says", changed)):
+        if names:
+            said = f"{len(names)} of {len(manifest)} files {what}: {', '.join(names[:5])}"
+            yield Finding("data", "missing", said, restore, str(root))
+    if not absent + changed:
+        said = f"{len(manifest)} files, all as {MANIFEST} says"
+        yield Finding("data", "good", said, here=str(root))
+
+
+def extras() -> Iterator[Finding]:
+    """Optional packages: a page without them says so and shows stored results."""
+    asked = wanted()
+    for extra, needs in EXTRAS.items():
+        if extra not in asked:
+            continue
+        missing = [why for text in asked[extra] if (why := lacking(text))]
+        if missing:
+            shown = "; ".join(missing[:3]) + ("; …" if missing[3:] else "")
+            install = f'pip install "{DISTRIBUTION}[{extra}]"'
+            if (PACKAGE.parent / "pyproject.toml").is_file():
+                install = f'pip install -e ".[{extra}]" in the course\'s folder'
+            yield Finding(f"for {needs}", "note", shown, f"if you want it: {install}")
+        else:
+            yield Finding(f"for {needs}", "good", f"the extra {extra} is complete")
+
+
+def tools() -> Iterator[Finding]:
+    """Programs that are not Python packages."""
+    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    browser = browser or next((path for path in ELSEWHERE if Path(path).exists()), None)
+    for needs, found, what in (
+        ("lecture 12's torch.compile", compiler, "C++ compiler"),
+        ("building pages and decks", browser, "Chromium or Chrome"),
+    ):
+        if found:
+            yield Finding(f"for {needs}", "good", f"a {what}", here=found)
+        else:
+            without = "the page leaves it out" if "lecture" in needs else "only pictures need it"
+            yield Finding(f"for {needs}", "note", f"no {what}; {without}", f"install a {what}")
+
+
+def environment() -> Iterator[Finding]:
+    """Variables that change results, speed, or where things are."""
+    quiet = True
+    for name, value in sorted(os.environ.items()):
+        changes = next((v for k, v in INFLUENCES.items() if re.fullmatch(k, name)), "")
+        if name.startswith("COURSE_LIB_") and name not in SILENT:
+            changes = SWITCHES.get(name, "the course knows no such name; is it misspelt?")
+        if changes:
+            quiet = False
+            shown = "" if os.sep in value else f"={value}"
+            remedy = f"unset {name} if you did not mean it"
+            where = value if not shown else ""
+            yield Finding("environment", "note", f"{name}{shown}: {changes}", remedy, where)
+    if quiet:
+        yield Finding("environment", "good", "no variable that changes results is set")
+
+
+# ---------------------------------------------------------------- the report
+
+
+def verdict(findings: list[Finding]) -> str:
+    """The last line: whether pages can run."""
+    missing = sum(finding.state == "missing" for finding in findings)
+    return f"{missing} thing(s) to mend first." if missing else "Everything needed is here."
+
+
+def main() -> int:
+    """Print the report; 1 where something needed is missing, else 0."""
+    # A console of another code page (cp1252) must not stop the report at a letter it lacks.
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    findings = examine()
+    print("\n".join(map(str, findings)))
+    print(f"\n{verdict(findings)}")
+    return int(any(finding.state == "missing" for finding in findings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

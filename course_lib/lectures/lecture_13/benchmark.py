@@ -34,7 +34,7 @@ from .pretraining_runs import (
 )
 from .tuning_runs import FAST, RANDOM, Tuning, start_of, tuned
 
-SEEDS, DRAWS = range(3), 1_000
+SEEDS, DRAWS = range(2), 1_000
 RATES = (5e-4, 1e-3)
 CHOSEN_ON = ("CoLA", "QQP")  # whose validation texts choose a member's rate, seed 0
 MISMATCHED = "MNLI, mismatched"

@@ -241,6 +241,11 @@ def test_a_loop_without_end_is_stopped_where_there_are_no_timers(
     with pytest.raises(ZeroDivisionError), calling._limit(5.0):
         _ = 1 / 0
     assert threading.active_count() == threads
+    monkeypatch.undo()
+    began = time.process_time()
+    with calling._limit(5.0):  # with timers again: nothing of it is left behind
+        sum(n * n for n in range(100_000))
+    assert time.process_time() - began < 2
 
 
 def test_a_check_is_printed_where_the_output_has_fewer_letters(

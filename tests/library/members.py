@@ -396,7 +396,7 @@ BERT = Member(
     tasks=ALL_TASKS,
     varied=BOTH_GELUS,
     spoil=move_a_weight,
-    counts={  # facts.md 0.1: the pre-training model, the encoder with pooler and without
+    counts={  # the pre-training model, the encoder with pooler and without
         "base": (110_106_428, 109_482_240, 108_891_648),
         "large": (336_226_108, 335_141_888, 334_092_288),
         "base-cased": (None, 108_310_272, 107_719_680),
@@ -603,7 +603,7 @@ ELECTRA = Member(
     },
     varied=WIDTH_OF_TABLES,
     spoil=another_gelu,
-    counts={  # facts.md 0.1: the discriminator's encoder and its head
+    counts={  # the discriminator's encoder and its head
         "small": (13_483_008 + 66_049, None, 13_483_008),
         "base": (108_891_648 + 591_361, None, 108_891_648),
         "large": (334_092_288 + 1_050_625, None, 334_092_288),
@@ -662,7 +662,7 @@ MOBILEBERT = Member(
         "N to H": (lambda c: compared(c.config.bottleneck_size, c.config.hidden_size), {-1, 0, 1}),
     },
     spoil=previous_before_next,
-    counts={  # facts.md 0.1: without a pooler's weights, and with them (transformers' default)
+    counts={  # without a pooler's weights, and with them (transformers' default)
         "base": (36_597_564, 36_596_538, 24_581_888, 24_844_544),
         "tiny": (27_501_372, 27_500_346, 15_485_696, None),
     },
@@ -841,7 +841,7 @@ VIT = Member(
         "pictures": (lambda case: len(case.labels) == 1, {False, True}),
     },
     spoil=patches_in_columns,
-    counts={  # facts.md 0.1 and 1.18: with a thousand classes, with a pooler, without
+    counts={  # with a thousand classes, with a pooler, without
         "B/16": (86_567_656, 86_389_248, 85_798_656),
         "L/16": (304_326_632, 304_351_232, 303_301_632),
         "H/14": (632_045_800, 632_404_480, 630_764_800),

@@ -111,7 +111,7 @@ def test_generators_of_the_published_sizes(size: str, expected: tuple[int, ...])
     assert replace(made, **{name: getattr(config, name) for name in shape}) == config
 
 
-# What the generator has beyond the tables it shares, its head left out: facts.md 0.1.
+# What the generator has beyond the tables it shares, its head left out.
 @pytest.mark.parametrize(("size", "millions"), [("base", 9.67), ("large", 19.2)])
 def test_what_the_generator_adds(size: str, millions: float):
     c = published("electra", size, ElectraConfig)

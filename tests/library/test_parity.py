@@ -294,7 +294,7 @@ def test_the_parts_that_facts_name():
 
 def test_what_separates_members_from_bert():
     base = on_meta(lambda: bert("base"))
-    # Vocabulary rows, two position rows more and one segment row less (facts.md, E79).
+    # Vocabulary rows, two position rows more and one segment row less.
     more = on_meta(lambda: roberta("base")) - base
     assert more == 15_163_392 == (50_265 - 30_522 + 2 - 1) * 768
     # Six blocks, two segment rows and the pooler less (Sanh et al. 2019, section 3).

@@ -262,7 +262,7 @@ def _environment(home: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONUSERBASE": site.getuserbase(),
         "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1", "COURSE_LIB_CACHE": str(home / "cache"),
-        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_OFFLINE": "1", "COURSE_LIB_PROGRESS": "off",
     }  # fmt: skip
 
 

@@ -279,7 +279,7 @@ for name, encoder in starts.items():
 # %% [markdown]
 # ### All members, nine tasks
 #
-# That, for {{number:members}} members and three controls (two plain models, explained below, and random initialisation), on nine twins, {{number:seeds}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
+# That, for {{number:members}} members, {{number:plain_models}} plain models (explained below) and random initialisation, on nine twins, {{number:seeds}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
 
 # %%
 benchmark_view()
@@ -293,7 +293,7 @@ benchmark_view()
 # - **ALBERT is still on its plateau** ({{number:masked_albert}} of masked words): shared layers start late, as on page 05. Its place says who starts sooner, not who is better.
 # - **ELECTRA** had {{number:steps_electra}} steps for BERT's {{number:bert_steps}}: two networks cost. On page 07, with more steps, it is ahead of BERT where the test is like its task.
 # - **ModernBERT**, six years younger, finds as many masked words as RoBERTa ({{number:masked_modernbert}} and {{number:masked_roberta}}; BERT {{number:masked_bert}}), and is not settled beside BERT. Stories of 64 tokens ask for little of what it brings. Page 16 takes it apart.
-# - **A plain model of two layers has the highest mean**, {{number:average_short}}. By the rule it is ahead of every member but BERT and ModernBERT, whose seeds leave it open; two seeds pass such a rule by chance now and then.
+# - **A plain model of two layers has the highest mean**, {{number:average_short}}. By the rule it is ahead of every member but BERT and ModernBERT, whose seeds leave it open; two seeds pass such a rule by chance now and then. The next is plain too: four layers, 110 wide, {{number:average_as_modernbert}}.
 #
 # Why? The two layers are a RoBERTa cut in half. For the same FLOPs they read {{number:steps_short}} batches, RoBERTa {{number:steps_roberta}}. So more text was worth more than two more layers *at this budget*, by about a point. Nothing follows for large models and long training.
 #
@@ -323,17 +323,20 @@ averages_table()
 #
 # ### Is it the idea, or the size?
 #
-# A small member beside BERT: is it the idea that decides, or the size? So beside three of them stands a **plain** model, masked words alone, with about as many parameters and as many FLOPs of pre-training.
+# A member beside BERT: is it the idea that decides, or the size? So beside each member of another size stands a **plain** model, masked words alone, with about as many parameters and as many FLOPs of pre-training.
 
 # %%
 equal_size_chart()
 
 # %% [markdown]
-# *Left: the member. Right: a plain model of that size, 58 wide or with two layers, which reads more text for the same FLOPs. A dot a seed.*
+# *Left: the member. Right: a plain model of that size, 58, 110 or 138 wide, with two layers, or with two of width 64. Where it is cheaper a step, it reads more text for the same FLOPs. A dot a seed.*
 #
-# ALBERT stands on its plateau. DistilBERT is *behind* a plain model of its size: {{number:average_distilbert}} against {{number:average_short}}, in both seeds and by the rule. A step before a teacher costs its forward pass too, so students read less. MobileBERT against its plain model, {{number:average_mobilebert}} and {{number:average_narrow}}, is not settled: the plain model's two seeds lie on either side of it.
+# **In none of the six pairs is the member ahead.** By the rule:
 #
-# That is no verdict on distilling: one recipe of each student, two seeds, and text without end. Where text or labels are few, a teacher's answers may be worth more. It is a verdict on tables without this row.
+# - *behind*: ALBERT, on its plateau; DistilBERT, {{number:average_distilbert}} against {{number:average_short}}; DeBERTa, {{number:average_deberta}} against {{number:average_as_deberta}}. A step before a teacher costs its forward pass too, and a step of DeBERTa its position products, so they read less;
+# - *not settled*: MobileBERT, {{number:average_mobilebert}} and {{number:average_narrow}}; TinyBERT, {{number:average_tinybert}} and {{number:average_as_tinybert}}, whose own seeds lie furthest apart; ModernBERT, {{number:average_modernbert}} and {{number:average_as_modernbert}}.
+#
+# So on these stories, with text without end, the FLOPs went further in reading than in any idea. That is no verdict on the ideas: one recipe of each, two seeds. Where text or labels are few, a teacher's answers may be worth more; and the next section has a text on which DeBERTa and ModernBERT are ahead of BERT. It is a verdict on tables without this row.
 #
 # ### Text that people wrote
 #

@@ -1,9 +1,9 @@
 """`13_benchmark`: every member of the family on the nine twins of GLUE, one recipe for all.
 
 What `pretraining_runs` trained is fine-tuned on each twin; the learning rate is the better of two
-on validation texts, chosen for each member. Controls: random initialisation, and plain models as
-large as three of the smaller members. FastBERT is BERT with exits, fine-tuned
-in its own way. Averages are the leaderboard's; intervals resample the test texts."""
+on validation texts, chosen for each member. Controls: random initialisation, and a plain model as
+large as each member of another size than BERT. FastBERT is BERT with exits, fine-tuned in its own
+way. Averages are the leaderboard's; intervals resample the test texts."""
 
 from __future__ import annotations
 

@@ -14,20 +14,21 @@ from course_lib.text.glue import GLUE
 
 from . import benchmark
 from .guide import guide
-from .pretraining_runs import BERT, MEMBERS
+from .pretraining_runs import BERT, CONTROLS, MEMBERS
 from .views import benchmark as shown
 from .views import real_text as written
 
 STARTS = {
     "random": benchmark.RANDOM, "fast": benchmark.FAST,
     **{name.lower(): name for name in MEMBERS},
-    "narrow": "plain, 58 wide", "short": "plain, two layers",
+    "narrow": "plain, 58 wide", "short": "plain, two layers", "as_modernbert": "plain, 110 wide",
+    "as_deberta": "plain, 138 wide", "as_tinybert": "plain, two layers, 64 wide",
 }  # fmt: skip
 
 # Said of these starts: their averages, their pre-training, and what they have beside BERT.
 AVERAGES = (
-    "random", "fast", "bert", "roberta", "albert", "distilbert", "mobilebert", "modernbert",
-    "narrow", "short",
+    "random", "fast", "bert", "roberta", "albert", "distilbert", "tinybert", "mobilebert",
+    "modernbert", "deberta", "narrow", "short", "as_modernbert", "as_deberta", "as_tinybert",
 )  # fmt: skip
 BESIDE = ("roberta", "electra", "deberta")
 MASKED = ("bert", "roberta", "albert", "distilbert", "modernbert")
@@ -114,6 +115,7 @@ def bag_of_words(task: str) -> str:
 NUMBERS: dict[str, Callable[[], Any]] = {
     "bert_steps": lambda: f"{BERT.flops:,}",
     "members": lambda: len(MEMBERS) + 1,
+    "plain_models": lambda: len(CONTROLS),
     "seeds": lambda: len(benchmark.SEEDS),
     "tuning_steps": lambda: benchmark.Tuning().steps,
     "hours": hours,

@@ -7,9 +7,10 @@ SETUP := pyproject.toml constraints.txt setup.py
 PIP := $(PY) -m pip --disable-pip-version-check
 LAB_FLAGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 # One notebook or deck by number, e.g. `make notebooks NB=02`; some parts of the tests, e.g.
-# `make test PARTS="lint package"`.
+# `make test PARTS="lint package"`; CHANGED=1 leaves out pages that passed and have not changed since.
 NB ?=
 PARTS ?=
+CHANGED ?=
 # The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
 NAME ?=
 
@@ -33,7 +34,7 @@ lab: $(VENV)/.lab
 	GOMP_SPINCOUNT=$${GOMP_SPINCOUNT-10000} $(BIN)/jupyter lab $(LAB_FLAGS) notebooks/00_start_here.ipynb
 
 test: $(VENV)/.test
-	$(PY) tests/run.py $(PARTS)
+	COURSE_ONLY_CHANGED=$(CHANGED) $(PY) tests/run.py $(PARTS)
 
 notebooks: $(VENV)/.test
 	$(PY) notebooks/source/build.py $(NB)

@@ -12,6 +12,7 @@ import nbformat
 import psutil
 import pytest
 import run
+import unchanged
 import wheel_under_test
 from limits import AGAINST_HANGING
 
@@ -110,3 +111,36 @@ def test_the_package_sets_how_threads_wait_unless_the_user_did(own: dict[str, st
     )
     expected = own or {"GOMP_SPINCOUNT": "10000"}
     assert done.stdout.strip() == str([expected.get(name) for name in names])
+
+
+def test_pages_that_passed_and_did_not_change_can_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (
+        "pyproject.toml", "constraints.txt", "data/MANIFEST.sha256", "notebooks/05_b.ipynb",
+        "notebooks/04_a.ipynb", "course_lib/encoder.py", "course_lib/lectures/lecture_04/quiz.toml",
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(unchanged, "ROOT", tmp_path)
+    monkeypatch.setattr(unchanged.stands_on, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(unchanged, "KEPT", tmp_path / "build" / "passed.json")
+    monkeypatch.setenv(unchanged.SWITCH, "1")
+    monkeypatch.delenv("CI", raising=False)
+    pages = sorted((tmp_path / "notebooks").glob("*.ipynb"))
+    assert unchanged.left_out(pages) == []
+    for page in (*pages, tmp_path / "made_by_a_test.ipynb"):
+        unchanged.remember(page, good=True)
+    assert unchanged.left_out(pages) == pages
+
+    (tmp_path / "course_lib/lectures/lecture_04/quiz.toml").write_text("another")
+    assert unchanged.left_out(pages) == pages[1:]  # its own room: the other page stays out
+    unchanged.remember(pages[1], good=False)
+    assert unchanged.left_out(pages) == []
+    unchanged.remember(pages[1], good=True)
+    for name, value in ((unchanged.SWITCH, ""), ("CI", "true")):
+        with monkeypatch.context() as here:
+            here.setenv(name, value)
+            assert unchanged.left_out(pages) == []
+    (tmp_path / "course_lib/encoder.py").write_text("another")
+    assert unchanged.left_out(pages) == []

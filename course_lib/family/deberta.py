@@ -95,16 +95,17 @@ class RelativePositions(nn.Module):
         return vectors if self.norm is None else self.norm(vectors)
 
     def rows(self, tokens: int) -> Tensor:
-        """δ for a text of T tokens: the row of each distance, (2T − 1,)."""
-        c, device = self.config, self.table.weight.device
+        """δ for a text of T tokens: the row of each distance, (2T − 1,), on the CPU, where it can
+        be read without waiting for a GPU."""
+        c = self.config
         buckets = (c.furthest, c.cut_at_furthest) if isinstance(c, DebertaV2Config) else ()
-        return _rows(device, tokens, c.span, *buckets)
+        return _rows(tokens, c.span, *buckets)
 
 
 @lru_cache(maxsize=64)
-def _rows(device: torch.device, *sizes: Any) -> Tensor:
-    with torch.inference_mode(False):  # kept, and perhaps needed for training next
-        return position_rows(*sizes).to(device)
+def _rows(*sizes: Any) -> Tensor:
+    with torch.inference_mode(False), torch.device("cpu"):  # kept, perhaps for training next
+        return position_rows(*sizes)
 
 
 class FusedProjections(nn.Module):

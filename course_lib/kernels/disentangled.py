@@ -44,8 +44,9 @@ def score_parts(
     """The terms of equation 4, each by the gather it says.
 
     query (B, A, K, D), key (B, A, T, D). position_key, position_query: (A, R, D), or None for a
-    model without that term. rows (2T − 1,): the row of each distance, see `position_rows`. at (B,
-    K): positions of the query tokens, if not all tokens are queries.
+    model without that term. rows (2T − 1,): the row of each distance, see `position_rows`; best on
+    the CPU, where no GPU is waited for. at (B, K): positions of the query tokens, if not all tokens
+    are queries.
 
     Token i looks up distance i − j both times, as the authors' code and transformers do. The
     paper's third term is written with δ(j, i), the distance seen from the other end. Had this term
@@ -53,7 +54,7 @@ def score_parts(
     read one table: which distances share a vector differs, and with shared projections that is
     another model, unless the table is symmetric."""
     batch, heads, asking, _ = query.shape
-    delta = row_table(rows)  # (T, T)
+    delta = row_table(rows.to(query.device))  # (T, T)
     delta = delta[None].expand(batch, -1, -1) if at is None else delta[at]  # (B, K, T)
     delta = delta[:, None].expand(batch, heads, asking, key.shape[2])  # (B, A, K, T)
     content = query @ key.transpose(-1, -2)  # (B, A, K, T)

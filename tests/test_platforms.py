@@ -6,6 +6,7 @@ import ast
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -210,10 +211,13 @@ def test_a_resumed_run_does_not_hold_its_checkpoint(tmp_path: Path) -> None:
 
 
 @sees_maps
-def test_on_windows_no_model_holds_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_windows_no_model_holds_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from course_lib.checkpoints import reading
 
-    path = files.data_path("checkpoints", "micro_teacher.safetensors")
+    path = tmp_path / "of_this_test_alone.safetensors"  # others may be mapped by other tests
+    shutil.copy(files.data_path("checkpoints", "micro_teacher.safetensors"), path)
     monkeypatch.setattr(reading, "os", type("System", (), {"name": "nt"}))
     state = reading.read_weights(path)
     assert state and str(path) not in maps.read_text(encoding="utf-8")

@@ -145,8 +145,8 @@ def choose_device(requested: str = "auto", weights: int | None = None) -> str:
     if requested != "auto":
         if not there(requested):
             raise ValueError(
-                f"device {requested!r} was given; torch sees none here. Use cpu, or install a "
-                "build of torch that fits the GPU and its driver."
+                f"device {requested!r} was given; torch sees no GPU of that kind. Use cpu, or "
+                "install a build of torch that fits the GPU and its driver."
             )
         return requested
     large = float("inf") if weights is None else weights

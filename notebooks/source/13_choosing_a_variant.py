@@ -175,7 +175,7 @@ def my_verdict(a, b):
 check("13.4", my_verdict)
 
 # %% [markdown]
-# The tables of this course use another spread: the mean difference must be larger than the standard deviation of *either* model. That is stricter where a seed that is good for one is good for the other, and laxer where it is bad for it.
+# Your rule looks at the spread of the *differences*. The course's tables have a rule of their own: one sign in every seed, and a mean difference larger than the standard deviation of *either* model. Where both models go up and down together, ours is harder to pass; where one goes up as the other goes down, it is easier.
 
 # %%
 from course_lib.teaching.verdicts import by_rule
@@ -285,21 +285,21 @@ for name, encoder in starts.items():
 benchmark_view()
 
 # %% [markdown]
-# *A dot a seed, the line is their mean. The grey bar: where 95% of a thousand resampled test sets have the average. ± sd: over the seeds. Last: beside BERT, by the rule above. Sort by a task, by size; show the family alone.*
+# *A dot a seed, the line is their mean. The grey bar: where 95% of a thousand resampled test sets have the average. ± sd: over the seeds. Last: beside BERT, by the course's rule (above, after exercise 13.4). Sort by a task, by size; show the family alone.*
 
 # %% [markdown]
 # - **Pre-training pays, for all but one**: random initialisation has {{number:average_random}}, all members but ALBERT {{number:average_lowest}} or more.
-# - **At the top of the family nothing is settled.** RoBERTa {{number:average_roberta}}, BERT {{number:average_bert}}, ModernBERT {{number:average_modernbert}}, FastBERT {{number:average_fast}}, DistilBERT {{number:average_distilbert}}: BERT's two seeds lie further apart than these means. A table of one seed would have had a winner: BERT with the first, RoBERTa with the second.
+# - **At the top of the family nothing is settled.** RoBERTa {{number:average_roberta}}, BERT {{number:average_bert}}, ModernBERT {{number:average_modernbert}}, FastBERT {{number:average_fast}}, DistilBERT {{number:average_distilbert}}: BERT's two seeds lie further apart than these means. A table of one seed would have had a winner: BERT with the first, ModernBERT with the second.
 # - **ALBERT is still on its plateau** ({{number:masked_albert}} of masked words): shared layers start late, as on page 05. Its place says who starts sooner, not who is better.
 # - **ELECTRA** had {{number:steps_electra}} steps for BERT's {{number:bert_steps}}: two networks cost. On page 07, with more steps, it is ahead of BERT where the test is like its task.
 # - **ModernBERT**, six years younger, finds as many masked words as RoBERTa ({{number:masked_modernbert}} and {{number:masked_roberta}}; BERT {{number:masked_bert}}), and is not settled beside BERT. Stories of 64 tokens ask for little of what it brings. Page 16 takes it apart.
-# - **A plain model of two layers has the highest mean**, {{number:average_short}}. By the rule it is ahead of every member but BERT and ModernBERT, whose seeds leave it open; two seeds pass such a rule by chance now and then. The next is plain too: four layers, 110 wide, {{number:average_as_modernbert}}.
+# - **A plain model of two layers has the highest mean**, {{number:average_short}}. By the course's rule it is ahead of every member but BERT and ModernBERT, whose seeds leave it open; two seeds pass such a rule by chance now and then. The next is plain too: four layers, 110 wide, {{number:average_as_modernbert}}.
 #
 # Why? The two layers are a RoBERTa cut in half. For the same FLOPs they read {{number:steps_short}} batches, RoBERTa {{number:steps_roberta}}. So more text was worth more than two more layers *at this budget*, by about a point. Nothing follows for large models and long training.
 #
 # The papers' own order (DeBERTa before ELECTRA before RoBERTa before BERT) comes out of none of these lines. Their models read more than ten thousand times as much, each with its own data and steps.
 #
-# ### What one number hides
+# ### What one number hides: tasks, seeds, recipes
 
 # %%
 tasks_chart()
@@ -309,7 +309,7 @@ tasks_chart()
 #
 # Compare two columns. CoLA (word order, agreement): DeBERTa leads with {{number:cola_deberta}}, RoBERTa has {{number:cola_roberta}}, BERT {{number:cola_bert}}. WNLI (146 test texts): BERT {{number:wnli_bert}}, DeBERTa {{number:wnli_deberta}}. One number hides that.
 #
-# A mean hides more: BERT's {{number:qnli_bert}} on QNLI are one seed among the best and one no better than random initialisation. Sort the chart above by QNLI to see both.
+# A mean hides more: BERT's {{number:qnli_bert}} on QNLI are one seed among the best and one no better than random initialisation. Sort the benchmark's chart, under *All members*, by QNLI to see both.
 #
 # The same scores under each recipe that the twins allow:
 
@@ -319,7 +319,7 @@ averages_table()
 # %% [markdown]
 # *Average of the family's members, means over the seeds, and place under each recipe.*
 #
-# DeBERTa is third where WNLI is left out, and eighth where it counts; ModernBERT first, and third. The recipe moved them; no model has changed. But look how close they are: without WNLI, places 3 to 8 lie within a point of each other, less than BERT's seeds differ. Such places are no finding.
+# DeBERTa is third where WNLI is left out (the columns test-9 and dev-8), and eighth where it counts; ModernBERT first or second, and third. The recipe moved them; no model has changed. But look how close they are: without WNLI, places 3 to 8 lie within a point of each other, less than BERT's seeds differ. Such places are no finding.
 #
 # ### Is it the idea, or the size?
 #
@@ -333,16 +333,16 @@ equal_size_chart()
 #
 # **In none of the six pairs is the member ahead.** By the rule:
 #
-# - *behind*: ALBERT, on its plateau; DistilBERT, {{number:average_distilbert}} against {{number:average_short}}; DeBERTa, {{number:average_deberta}} against {{number:average_as_deberta}}. A step before a teacher costs its forward pass too, and a step of DeBERTa its position products, so they read less;
-# - *not settled*: MobileBERT, {{number:average_mobilebert}} and {{number:average_narrow}}; TinyBERT, {{number:average_tinybert}} and {{number:average_as_tinybert}}, whose own seeds lie furthest apart; ModernBERT, {{number:average_modernbert}} and {{number:average_as_modernbert}}.
+# - *behind*: ALBERT, on its plateau; DistilBERT, {{number:average_distilbert}} against {{number:average_short}}; DeBERTa, {{number:average_deberta}} against {{number:average_as_deberta}}. A step with a teacher costs its forward pass too, and a step of DeBERTa its position products, so they read less;
+# - *not settled*: MobileBERT, {{number:average_mobilebert}} and {{number:average_narrow}}; TinyBERT, {{number:average_tinybert}} and {{number:average_as_tinybert}}; ModernBERT, {{number:average_modernbert}} and {{number:average_as_modernbert}}.
 #
-# So on these stories, with text without end, the FLOPs went further in reading than in any idea. That is no verdict on the ideas: one recipe of each, two seeds. Where text or labels are few, a teacher's answers may be worth more; and the next section has a text on which DeBERTa and ModernBERT are ahead of BERT. It is a verdict on tables without this row.
+# So no idea paid here beside a plain model of its size, on stories without end, with one recipe of each and two seeds. That is no verdict on the ideas: where text or labels are few, a teacher's answers may be worth more. It is a verdict on tables: one without a plain row of the same size cannot tell an idea from a size.
 #
 # ### Text that people wrote
 #
 # Twins are made by rules. So all members once more, on the documentation of Python and its libraries: pre-trained on it for equally many FLOPs, then fine-tuned on three tasks of lecture 03 (which section of a docstring a sentence is from, which kind of parameter it describes, which package a paragraph is from; some 1,500 labels each).
 #
-# As small as on the stories, the members we tried did not leave the plateau on this text (BERT, {{number:bert_steps}} steps: 8% of the masked pieces; who always says the commonest has 6%). So here all are twice as wide, read batches of 128 short sequences, and warm up for a quarter of their steps. Equal FLOPs: BERT's {{number:doc_steps}} steps. One seed: each took minutes, all together hours.
+# At the size used on the stories, the members we tried did not leave the plateau on this text (BERT, {{number:bert_steps}} steps: 8% of the masked pieces; who always says the commonest has 6%). So here all are twice as wide, read batches of 128 short sequences, and warm up for a quarter of their steps. Equal FLOPs: BERT's {{number:doc_steps}} steps. One seed: each took minutes, all together hours.
 
 # %%
 documentation_chart()
@@ -356,10 +356,10 @@ documentation_table()
 # %% [markdown]
 # *Masked pieces: found in held-out text, of 15%; a dash for a model without such a head. Beside BERT, in points: where 95% of a thousand resampled test sets have the difference. It knows one seed.*
 #
-# - **Who finds more masked pieces does more of the tasks**: BERT {{number:pieces_bert}}, RoBERTa {{number:pieces_roberta}}, DeBERTa {{number:pieces_deberta}}, ModernBERT {{number:pieces_modernbert}}, two plain layers {{number:pieces_short}}; their means rise in this order.
-# - **Three stand out** beside BERT, beyond what other test texts could change: DeBERTa, {{number:doc_beside_deberta}} points, ModernBERT, {{number:doc_beside_modernbert}}, and the two plain layers, {{number:doc_beside_short}}. The plain model read most, here too. ModernBERT read half of that and is its equal; on the stories it was nothing special. Page 16 has both sides of it.
-# - **The others are about as good as a bag of words** ({{number:doc_bag}}; random initialisation {{number:doc_random}}, BERT {{number:doc_bert}}). This pre-training is short: `course-bert` has read seventeen times as much (page 03 has what that is worth).
-# - **A pre-training that has not left its plateau is worse than none.** ALBERT finds {{number:pieces_albert}} of the pieces and has {{number:doc_albert}} on the tasks, SpanBERT {{number:pieces_spanbert}} and {{number:doc_spanbert}}, ELECTRA {{number:doc_electra}}. Why they start lower than random weights was not tested. What more steps would make of them is another question: equal FLOPs for all is a rule, not justice.
+# - **Three are clearly ahead of BERT**, beyond what other test texts could change: DeBERTa, {{number:doc_beside_deberta}} points, ModernBERT, {{number:doc_beside_modernbert}}, and the two plain layers, {{number:doc_beside_short}}. DistilBERT is only just: {{number:doc_beside_distilbert}}. The plain model read most, here too. ModernBERT read half of that and is its equal; on the nine twins it was nothing special, though in masked words it was ahead. Page 16 has both sides of it.
+# - **They also find more masked pieces**: BERT {{number:pieces_bert}}, RoBERTa {{number:pieces_roberta}}, DeBERTa {{number:pieces_deberta}}, ModernBERT {{number:pieces_modernbert}}, two plain layers {{number:pieces_short}}. The order is not that of the tasks everywhere: MobileBERT and SpanBERT find more than their place says.
+# - **A bag of words** has {{number:doc_bag}}, random initialisation {{number:doc_random}}, BERT {{number:doc_bert}}: this pre-training is short. `course-bert` has read seventeen times as much (page 03 has what that is worth).
+# - **A pre-training that has not left its plateau can be worse than none.** ALBERT finds {{number:pieces_albert}} of the pieces and has {{number:doc_albert}} on the tasks, SpanBERT {{number:pieces_spanbert}} and {{number:doc_spanbert}}. So does ELECTRA end, at {{number:doc_electra}}; it names no pieces, so what holds it back is not shown. Why they start lower than random weights was not tested. What more steps would make of them is another question: equal FLOPs for all is a rule, not justice.
 # - **FastBERT** ({{number:doc_fast}}) is BERT with exits at the speed of the stories' row. Here that speed costs more than it may: it has to be chosen for each task.
 #
 # ### Which of two, on one task
@@ -370,7 +370,7 @@ documentation_table()
 sentiment_table()
 
 # %% [markdown]
-# *Right, and BERT more (in points): means over the seeds. Differ: texts that only BERT has right, and only the other, of {{number:sentiment_texts}} (seed 0). The interval: 95% of resampled test sets, seeds averaged. p: how often a fair coin would fall so unevenly (an exact McNemar test, seed 0).*
+# *Two columns know seed 0 alone (differ, p), the others both seeds, so a row can look like a contradiction. Right, and BERT more (in points): means over the seeds. Differ: texts that only BERT has right, and only the other, of {{number:sentiment_texts}} (seed 0). The interval: 95% of resampled test sets, seeds averaged. p: how often a fair coin would fall so unevenly (an exact McNemar test, seed 0).*
 #
 # Now some differences are beyond doubt *as to the texts*: ERNIE is many points behind, with p below any threshold. But p knows one seed. TinyBERT is even further behind, and its p is 1: sort the benchmark's chart by SST-2, and it has one seed (seed 0) with all texts right, and one at chance level. **Significance over texts says nothing about another run.** Both belong in the table.
 #
@@ -389,6 +389,7 @@ def my_latency(seconds, warm_up, batch_size):
 check("13.6", my_latency)
 
 # %%
+import statistics
 import time
 
 import torch
@@ -406,7 +407,8 @@ for name, build in shapes.items():
             model(ids)
             calls.append(1e3 * (time.perf_counter() - began))
     warm = sorted(calls[5:])
-    print(f"{name:14}{count_parameters(model):12,}{calls[0]:12.1f}{warm[9]:10.1f}{warm[18]:10.1f}")
+    middle = statistics.median(warm)
+    print(f"{name:14}{count_parameters(model):12,}{calls[0]:12.1f}{middle:10.1f}{warm[18]:10.1f}")
 
 # %% [markdown]
 # The first call is slower than the median: memory is fetched, kernels are chosen. Who times once, times that. And ALBERT has far fewer weights at about BERT's time: it saves the file, not the work.
@@ -419,7 +421,7 @@ for name, build in shapes.items():
 costs_table()
 
 # %% [markdown]
-# *Measured side by side, in turns, random weights, one thread, texts of 32 tokens ({{number:costs_machine}}). Fine-tuning step: the most that its tensors hold at once, sixteen texts, weights aside. ELECTRA, SpanBERT and ERNIE are BERT's shape when they are used, so their rows are BERT's but for chance.*
+# *Measured side by side, in turns, random weights, one thread, texts of 32 tokens ({{number:costs_machine}}). Fine-tuning step: the most that its tensors hold at once, sixteen texts, weights aside. ELECTRA, SpanBERT and ERNIE are BERT's shape when they are used, so their rows are BERT's but for chance. FastBERT's time depends on its texts: page 12.*
 #
 # Memory while it learns follows width and layers, not weights: ALBERT has a quarter of BERT's weights and all of its memory. MobileBERT has fewer FLOPs than any member but TinyBERT, and one text takes it nearly as long as BERT: many small products. Sixteen at once, and it is more than twice as fast.
 #
@@ -442,10 +444,10 @@ front_chart()
 # *Average of the nine twins (mean of the seeds) against the FLOPs of one text, on a logarithmic axis. FastBERT's FLOPs are what its texts used on average. ALBERT, on its plateau far below, is left out.*
 
 # %%
-print("beaten by nobody in both:", ", ".join(front()))
+print("beaten by nobody in both:", " · ".join(front()))
 
 # %% [markdown]
-# Three points, and two of them are the plain models: at this budget, no member but the smallest is a bargain. By means of {{number:seeds}} seeds, though; a front has no error bars, and another seed may put others on it. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
+# Three points, and all are plain models: at this budget no member is a bargain, not even the smallest. By means of {{number:seeds}} seeds, though; a front has no error bars, and another seed may put others on it. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
 #
 # ### The guide
 #

@@ -359,7 +359,7 @@ show(early_exit_reference, early_exit)
 # ## Puzzle: a loss that overwrites its logits
 #
 # **Spec.** The largest tensor of a small model's step is the table of logits, K selected positions by V words. Autograd makes
-# it several times: logits, their logarithms, the gradient. But the gradient of cross-entropy can be written down, *softmax − 1 at
+# tables of that size on the way: logarithms of probabilities, a gradient, and another. But the gradient of cross-entropy can be written down, *softmax − 1 at
 # the right word*, and once it is, nobody needs the logits any more.
 #
 # {{exercise:14.8}}
@@ -385,22 +385,21 @@ labels = torch.randint(0, V, (K,))
 
 
 def by_autograd(logits):
-    F.cross_entropy(logits.requires_grad_(), labels).backward()
+    F.cross_entropy(logits.detach().requires_grad_(), labels).backward()
 
 
 losses = {"autograd": by_autograd, "in place": lambda logits: loss_in_place(logits, labels)}
-rows = [Contender(name, lambda loss=loss: lambda: loss(torch.randn(K, V)), K) for name, loss in losses.items()]
+drawn, logits = torch.randn(K, V), torch.empty(K, V)
+rows = [Contender(name, lambda loss=loss: lambda: loss(logits.copy_(drawn)), K) for name, loss in losses.items()]
 print(as_table(measure(rows, rounds=5, seconds=0.3), "autograd"))
 for name, loss in losses.items():
-    logits = torch.randn(K, V)
     made = peak_bytes(lambda loss=loss, logits=logits: loss(logits))
     print(f"{name}: {made / 1e6:.1f} MB beside the {logits.nbytes / 1e6:.1f} MB of the logits")
 
 # %% [markdown]
-# In memory always. In time it depends: autograd's two passes are fused loops in C++, ours are seven passes of torch's operations in
-# Python. We built it into the step once, in chunks that fit the cache, and took it out again: it had saved page faults (they come
-# below), and there is a simpler way to be rid of those. On a GPU a kernel that does all in one pass is worth having, for vocabularies of a
-# hundred thousand words and more.
+# (Both rows copy the logits first.) In memory always. In time it depends on the machine: autograd's two passes are fused loops in C++,
+# ours are seven passes of torch's operations; but ours asks for no new memory, which costs time, too. "Where a step's time goes",
+# below, shows how much. On a GPU a kernel that does all in one pass is worth having, for vocabularies of a hundred thousand words and more.
 #
 # ## Two more, to read
 #
@@ -494,7 +493,7 @@ for title, remark in stored["remarks"].items():
 # %% [markdown]
 # Most remarks name a goal, and a limit counted in FLOPs. Three patterns.
 #
-# - *Doing less wins everywhere.* Logits only at selected positions, no padding, early exit: in float32 close to what the FLOPs
+# - *Doing less wins, as a rule.* Logits only at selected positions, no padding, early exit: in float32 close to what the FLOPs
 #   allow, and at or above the goals. (*Tiny* even beats its limit: bytes shrink with the logits, and the limit counts
 #   FLOPs only.) In bfloat16 products take so little time that copying and latency show: with three quarters padding
 #   {{number:padding_worst}} of the limit is reached; ELECTRA's sampling and the deeper early exit miss their goals.
@@ -502,8 +501,8 @@ for title, remark in stored["remarks"].items():
 #   tokens in float32 ours is within a tenth of BERT's time, and the goal is nearly all there is to win. At 8×512 in bfloat16
 #   we fall far short of both: BERT's fused attention never writes its attention scores, ours does, a block at a time, and
 #   two position products come on top.
-# - *The pre-training step* meets one of its four goals, and uses a small fraction of the processor's rate of matrix products.
-#   Why?
+# - *The pre-training step* meets one of its four goals (8 and 12 times transformers as shipped, for mini and tiny; 2 and 4 times its best
+#   setting), and uses a small fraction of the processor's rate of matrix products; 75% had been hoped for. Why?
 #
 # ### Where a step's time goes
 #
@@ -524,16 +523,20 @@ with profile(activities=[ProfilerActivity.CPU]) as seen:
     for _ in range(3):
         step()
 times = {event.key: event.self_cpu_time_total for event in seen.key_averages()}
+kinds = {
+    "matrix products": ("mm", "addmm", "bmm"), "copies between number formats": ("copy_",), "the optimizer": ("_fused_adamw_",),
+    "GELU": ("gelu", "gelu_backward"), "LayerNorm": ("native_layer_norm", "native_layer_norm_backward"),
+    "softmax": ("_softmax", "_softmax_backward_data", "_log_softmax", "_log_softmax_backward_data"),
+}  # fmt: skip
+shares = {kind: sum(times.get(f"aten::{one}", 0) for one in names) / sum(times.values()) for kind, names in kinds.items()}
 print(f"mini, 32×128 tokens, {choose_precision()}")
-for name, spent in sorted(times.items(), key=lambda entry: -entry[1])[:10]:
-    print(f"{name:44}{spent / sum(times.values()):6.1%}")
-products = sum(times.get(f"aten::{name}", 0) for name in ("mm", "addmm", "bmm"))
-print(f"{'all matrix products':44}{products / sum(times.values()):6.1%}")
+for kind, share in [*shares.items(), ("sums, masks and all else", 1 - sum(shares.values()))]:
+    print(f"{kind:32}{share:6.1%}")
 
 # %% [markdown]
 # On a processor without bfloat16 of its own, matrix products take most of the step: it is compute-bound, and there is little
-# to win. On one that has it they take the smaller part, and the rest is memory-bound: copies between number formats, GELU,
-# LayerNorm, the softmax over the vocabulary, each with its backward pass. No better product helps there. To move less would.
+# to win. On one that has it they take about half. The other lines do few FLOPs a number that they read and write, so the roofline
+# above says: memory-bound. No better product helps there. To move less would.
 #
 # One cost hides inside these lines. Each large tensor is a block of memory that is asked from the system and given back
 # after use. A block asked anew is empty: the first touch of each of its pages (4 KB, as a rule) stops the program until the
@@ -548,8 +551,10 @@ if before:
     display(faults_chart(before, after))
 
 # %% [markdown]
-# *A bar a step. From the second colour on, freed memory is kept: the first such step still fetches its blocks, the next ones find them.
+# *A bar a step. From the second colour on, freed memory is kept: the first such steps still fetch some blocks, the next ones find them.
 # Hover for megabytes and milliseconds. Only glibc's allocator can be told (most of Linux).*
+#
+# By hand: 10,000 page faults are 10,000 · 4 KB = 40 MB that the system fills with zeros, only for the step to write over them.
 
 # %%
 for name, steps in (("as it is", before), ("kept", after[1:])):
@@ -561,11 +566,11 @@ for name, steps in (("as it is", before), ("kept", after[1:])):
 # A step needs the same blocks again and again. `keep_freed_memory` tells the allocator so, where that is glibc's (most of Linux).
 # `fit` calls it before its first step. It holds for the whole process and takes no more memory at the peak, but what was freed
 # stays with Python. `COURSE_LIB_ALLOCATOR=system` in the environment switches it off, and glibc's own `MALLOC_…` variables go
-# first. (A process that has run for long, such as this notebook's kernel, may keep its memory by luck: long-lived blocks lie at the
-# heap's end, and what is freed below them cannot be given back.) Whoever sets it for one contender of a speed table must set it for all: `python -m course_lib.bench` does. The table
-# above was measured before, with none.
+# first. Whoever sets it for one contender of a speed table must set it for all: `python -m course_lib.bench` does. (The stored speed
+# figures above are from before: there no contender has it.)
 #
-# The goal set before, 75% of the products' rate for the whole step, was missed by far on the machine named above.
+# Why in a process that has just begun? In an old one, such as this notebook's kernel, some block that stays may lie at the end of the
+# heap. What is freed below it cannot be given back, and is kept by luck.
 #
 # ### On a GPU
 

@@ -254,7 +254,7 @@ REFUSED = [
     *[(lambda w=w: warmup_then_linear(0, 500_000, w), "fraction of the steps.* pass n / 500000")
       for w in (-0.1, 1.5, 24_000, NAN)],
     (lambda: choose_device("tpu"), "device 'tpu' was given; expected one of auto, cuda, mps, cpu"),
-    *[(lambda d=d: train(device=d), f"device '{d}' was given; torch sees none here")
+    *[(lambda d=d: train(device=d), f"device '{d}' was given; torch sees no GPU of that kind")
       for d in ("cuda", "mps") if not there(d)],
     (lambda: choose_precision("float8"), "expected one of auto, float32, bfloat16, float16"),
     *[(lambda n=n: train(accumulate=n), f"accumulate={n} was given; expected a whole")

@@ -34,7 +34,7 @@ BESIDE = ("roberta", "electra", "deberta")
 MASKED = ("bert", "roberta", "albert", "distilbert", "modernbert")
 STEPS = ("roberta", "electra", "short")
 DOCUMENTED = ("random", "fast", "bert", "albert", "electra", "spanbert")
-BESIDE_THERE = ("deberta", "modernbert", "short")
+BESIDE_THERE = ("deberta", "modernbert", "short", "distilbert")
 PIECES = ("bert", "roberta", "albert", "deberta", "spanbert", "modernbert", "short")  # masked ones
 ON_A_TASK = {
     "cola": ("bert", "roberta", "deberta"),

@@ -94,7 +94,7 @@ def _limit(memory: int, seconds: int, too_long: Callable[[int, Any], None]) -> N
     resource.setrlimit(resource.RLIMIT_FSIZE, (WRITTEN_AT_MOST,) * 2)
     statistics = Path("/proc/self/statm")
     if statistics.exists():  # macOS takes the limit and does not keep it
-        mapped = int(statistics.read_text().split()[0]) * resource.getpagesize()
+        mapped = int(statistics.read_text(encoding="utf-8").split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (mapped + memory * 2**20,) * 2)
 
 

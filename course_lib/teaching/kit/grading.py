@@ -196,7 +196,7 @@ def run(job: Job) -> dict[str, Any]:
         home.mkdir()
         call = [*_apart(), sys.executable, "-m", "course_lib.teaching.kit.answering"]
         process = subprocess.Popen(
-            call, cwd=home, env=_environment(home), stdin=subprocess.PIPE, text=True,
+            call, cwd=home, env=_environment(home), stdin=subprocess.PIPE, encoding="utf-8",
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         told = json.dumps(asdict(job) | {"result": str(result)})

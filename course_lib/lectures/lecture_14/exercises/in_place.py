@@ -43,7 +43,8 @@ def many(draw: Draw) -> list[Case]:
 
 
 def large(draw: Draw) -> list[Case]:
-    return [case(draw, 3, 6, 900.0), (1_000 + draw.normal(4, 5), draw.ids(0, 4, 4))]
+    unlikely = torch.tensor([[1_000.0, 0.0, -3.0]]).double(), torch.tensor([1])  # e^−1000 is 0
+    return [case(draw, 3, 6, 900.0), (1_000 + draw.normal(4, 5), draw.ids(0, 4, 4)), unlikely]
 
 
 def expect_overwritten(function: Answer, logits: Tensor, labels: Tensor) -> None:
@@ -74,8 +75,9 @@ IN_PLACE = Exercise(
     solution=loss_in_place,
     returns=(Number("loss", "nats"), Numbers("gradient", shape="K V")),
     may_write=True,
-    infinite="exp of a large logit overflows. Subtract each row's largest logit first: the softmax "
-    "stays the same.",
+    infinite="exp of a large logit overflows (subtract each row's largest logit first: the softmax "
+    "stays the same), or a probability was 0 before its logarithm was taken (copy the right logits "
+    "before you overwrite them).",
     when_raised=(
         (r"leaf Variable|requires grad",
          "These logits carry no graph, and need none: the gradient is written down by hand."),
@@ -109,7 +111,8 @@ IN_PLACE = Exercise(
         Edit("logits.div_(total[:, None])", "logits.div_(total.sum())", "You divide by the sum "
              "over the whole table. Each row is a softmax of its own."),
         Edit("logits.sub_(logits.amax(1, keepdim=True))", "pass",
-             "exp of a large logit overflows, here or on the way. Subtract each row's largest "
-             "logit first: the softmax stays the same."),
+             "exp of a large logit overflows (subtract each row's largest logit first: the softmax "
+             "stays the same), or a probability was 0 before its logarithm was taken (copy the "
+             "right logits before you overwrite them)."),
     ),
 )  # fmt: skip

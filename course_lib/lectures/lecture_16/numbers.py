@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -156,10 +157,10 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "warm_low": partial(normed, "post-norm, 0.0005, warm-up"),
     "warm_high": partial(normed, "post-norm, 0.002, warm-up"),
     "pre_high": partial(normed, "pre-norm, 0.002"),
-    **{f"real_{KEYS[name]}": partial(read_well, name) for name in real_text.CLIMBED},
+    **{f"real_{KEYS[name]}": partial(read_well, name) for name in ("BERT", LAST)},
     **{
         f"real_step_{KEYS[name]}": partial(gained_there, name, before)
-        for before, name in zip(real_text.CLIMBED, real_text.CLIMBED[1:], strict=False)
+        for before, name in pairwise(RUNGS)
     },
     "real_whole": partial(gained_there, LAST, "BERT"),
     "real_seeds": lambda: {1: "One seed", 2: "Two seeds", 3: "Three seeds"}[len(real_runs(LAST))],

@@ -1,4 +1,4 @@
-"""`16_real_text`: the ends of the ladder and two rungs between them, on text that people wrote.
+"""`16_real_text`: the ladder on text that people wrote.
 
 The documentation of what is installed here, in the shape of the course's checkpoints, 4 layers of
 256. Sequences of 32 tokens: in short ones a neighbour is easier to find (lecture 03), so that the
@@ -27,10 +27,9 @@ from course_lib.train.pretrain import Pretraining, batches_of, set_up
 from course_lib.train.pretrain import build as build_model
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 
-from .ladder import LAST, RUNGS
+from .ladder import RUNGS
 
 SEEDS, LOOKS = range(2), 24
-CLIMBED = ("BERT", "pre-norm", "RoPE", LAST)
 WIDE = 688  # with a gate: as many weights as BERT's 1,024, within 1%
 
 
@@ -46,7 +45,7 @@ class Recipe:
 
 
 HURRIED = "BERT, 36 steps of warm-up"
-RECIPES = {**{name: Recipe(name) for name in CLIMBED}, HURRIED: Recipe(warmup=0.03)}
+RECIPES = {**{name: Recipe(name) for name in RUNGS}, HURRIED: Recipe(warmup=0.03)}
 
 
 def recipe_of(recipe: Recipe, seed: int) -> PretrainRecipe:

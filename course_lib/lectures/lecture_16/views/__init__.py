@@ -3,7 +3,7 @@
 from .blocks import then_and_now_drawing
 from .checkpoints import checkpoint_curves, checkpoints_table, tasks_chart
 from .packing import packing_drawing
-from .real_text import real_text_curves
+from .real_text import real_text_curves, real_text_table
 from .results import (
     cost_chart,
     ladder_chart,
@@ -27,6 +27,7 @@ __all__ = [
     "norms_chart",
     "packing_drawing",
     "real_text_curves",
+    "real_text_table",
     "rotation_picture",
     "rotation_view",
     "speed_table",

@@ -1,14 +1,20 @@
-"""The ends of the ladder on documentation, as curves."""
+"""The ladder on documentation: as a table, and some of its rungs as curves."""
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
+from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
+from course_lib.teaching.verdicts import in_points
 
-from .results import Run, over_training
+from ..ladder import LAST, RUNGS
+from ..real_text import HURRIED
+from .results import Run, over_training, reached
 
 FILE = "16_real_text"
+DRAWN = ("BERT", HURRIED, "pre-norm", "RoPE", LAST)
 
 
 def real_runs(name: str) -> list[Run]:
@@ -19,4 +25,19 @@ def real_runs(name: str) -> list[Run]:
 
 def real_text_curves() -> Any:
     """Held-out masked pieces over the training."""
-    return over_training(stored(FILE)["runs"], "Documentation", "held-out masked pieces")
+    runs = {name: real_runs(name) for name in DRAWN}
+    return over_training(runs, "Documentation", "held-out masked pieces")
+
+
+def real_text_table() -> Html:
+    """Every rung: the pieces it finds, and the points it brings here and on the stories."""
+    right = {name: [run["accuracy"] for run in real_runs(name)] for name in RUNGS}
+    before = dict(zip(list(RUNGS)[1:], RUNGS, strict=False))
+    rows = [
+        (name, f"{real_runs(name)[0]['steps']:,}", f"{fmean(right[name]):.1%}",
+         in_points(right[name], right[before[name]]) if name in before else "",
+         in_points(reached(name), reached(before[name])) if name in before else "")
+        for name in RUNGS
+    ]  # fmt: skip
+    head = ("rung", "steps", "right", "beside the one before", "the same on the stories")
+    return number_table(head, rows, "real-text", 700)

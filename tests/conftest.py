@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import course_lib  # noqa: F401  sets how torch's threads wait, for these tests and all they start
+from course_lib.doctor import BROWSERS
 
 os.environ["COURSE_LIB_PROGRESS"] = "off"  # no test, nor what it starts, writes a user's record
 ROOT = Path(__file__).resolve().parent.parent
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 DRAWN = (  # from seed 0, by the torch that made data/results
     *(-22517, -5221, -1488, 29257, -15289, -3284),  # weights, in millionths
     *(8, 977, 4732, 9993),  # places that dropout hits

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.config import BertConfig, encoder_flops, published
@@ -20,7 +19,7 @@ from course_lib.objectives.sequences import Batch
 from course_lib.train.loop import adamw
 
 from .measuring import Contender, Measured, Step, Table, contenders_of, peak_bytes
-from .pretraining import TOKENS, our_batch, our_step, peer_model, update
+from .pretraining import TOKENS, our_batch, our_step, peer_model, selected_loss, update
 
 VOCABULARY, SELECTED = 30_522, 0.15
 ROWS = {"base": 4, "mini": 16, "tiny": 32}
@@ -63,9 +62,8 @@ def all_logits(model: Any, batch: Batch) -> Tensor:
 
 def selected_logits(model: Any, batch: Batch) -> Tensor:
     """The peer's encoder and head, with the selected positions taken out between them."""
-    hidden = model.bert(input_ids=batch.inputs["input_ids"]).last_hidden_state  # (B, T, H)
-    logits = model.cls(hidden.flatten(0, 1)[batch.inputs["predict_at"]])  # (N, V)
-    return F.cross_entropy(logits, batch.targets["labels"])
+    ids, at = batch.inputs["input_ids"], batch.inputs["predict_at"]
+    return selected_loss(model, ids, at, batch.targets["labels"])
 
 
 def peer(size: str, rows: int, loss: Callable[[Any, Batch], Tensor]) -> Step:

@@ -45,11 +45,11 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from course_lib.doctor import BROWSERS
 from course_lib.teaching.numbers import PLACEHOLDER, NumberError, as_text, number
 
 SOURCES = Path(__file__).resolve().parent
 BUILD = SOURCES.parent / "build"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT = 1280, 720  # the canvas; reveal.js scales it to the screen
 FIGURE = (1120, 430)
 AGAINST_HANGING = 30 * 60  # seconds for whatever the browser is waited for

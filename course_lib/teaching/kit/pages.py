@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+from course_lib.doctor import BROWSERS
+
 AGAINST_HANGING = 10 * 60  # seconds for whatever the browser is waited for
 
 STYLE = """

@@ -149,11 +149,15 @@ def exercises() -> Outcome:
 
 
 def notebooks() -> Outcome:
-    """The saved notebooks' guards; then every notebook run against the built wheel, offline."""
-    outcome = pytest("tests/test_notebooks.py")
+    """The saved notebooks' guards; then every one of them run."""
+    return pytest("tests/test_notebooks.py") + pages()
+
+
+def pages(*numbers: str) -> Outcome:
+    """Every notebook, or those numbers, run against the built wheel, offline."""
     with tempfile.TemporaryDirectory() as folder:
-        place = wheel_under_test.prepare(Path(folder))
-        outcome += verdict(*place.probe())
+        place = wheel_under_test.prepare(Path(folder), numbers)
+        outcome = verdict(*place.probe())
         outcome += run_notebooks(place)
         outcome += _within_budget(place.budget)
         log = place.network_log.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Every view in a kernel with Google Colab's versions (August 2026), laid over this environment."""
+"""Every view in a kernel with Google Colab's versions of what draws, laid over this environment."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 import colab_smoke
 import nbformat
 import pytest
+from environments import COLAB
 from limits import AGAINST_HANGING
 from nbclient import NotebookClient
 
 from course_lib.teaching.page import WIDGET_VIEW
 
 ROOT = Path(__file__).resolve().parent.parent
-COLAB = {"ipywidgets": "7.7.1", "plotly": "5.24.1", "anywidget": "0.9.21", "IPython": "7.34.0"}
 # What those need, at a version that goes with them; the rest comes from this environment.
 WITH_THEM = (
     "ipykernel==6.17.1",

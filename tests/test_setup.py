@@ -12,13 +12,13 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import environments
 import pytest
 import wheel_under_test
 import yaml
 from conftest import load
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from test_colab import COLAB
 
 ON_CONDA = {"torch": "pytorch"}  # what conda-forge calls differently
 posix = pytest.mark.skipif(os.name != "posix", reason="a shell's own business")
@@ -73,11 +73,24 @@ def test_environment_yml_states_the_same_ranges(
     assert project["requires-python"] == ">=3.11"
 
 
-def test_ranges_admit_what_colab_has(project: dict) -> None:
-    """August 2026. An upgrade of one of these would break a running Colab session."""
-    colab = COLAB | {"torch": "2.11.0", "transformers": "5.15.0", "numpy": "2.1.3"}
-    for name, version in colab.items():
-        assert requirements(project)[canonicalize_name(name)].specifier.contains(version), name
+@pytest.mark.parametrize("name", environments.ENVIRONMENTS)
+def test_ranges_admit_the_versions_of_each_environment(project: dict, name: str) -> None:
+    """For Colab: an upgrade of one of these would break a running session."""
+    ranges = requirements(project, *environments.EXTRAS)
+    for package, version in environments.ENVIRONMENTS[name].pins.items():
+        assert ranges[canonicalize_name(package)].specifier.contains(version), package
+
+
+def test_a_workflow_runs_every_environment(root: Path) -> None:
+    workflow = yaml.safe_load((root / ".github/workflows/environments.yml").read_text("utf-8"))
+    jobs = workflow["jobs"]["pages"]["strategy"]["matrix"]["include"]
+    asked = {job["name"]: job["python"] for job in jobs}
+    assert asked == {name: made.python for name, made in environments.ENVIRONMENTS.items()}
+
+
+def test_an_unknown_environment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert environments.main(["venice"]) == 2
+    assert "colab, lowest, newest" in capsys.readouterr().err
 
 
 def test_this_run_uses_the_pinned_versions(pins: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import sys
 from pathlib import Path
 
 from course_lib.files import write_atomic
@@ -20,7 +21,7 @@ SWITCH = "COURSE_ONLY_CHANGED"
 
 def stands_on(page: str, root: Path = ROOT) -> str:
     """A hash of all that a page reads: itself, the package without other lectures' rooms, the data,
-    the versions. Page 00 reads every room."""
+    the versions, the environment. Page 00 reads every room."""
     own = f"lecture_{page[:2]}"
     files = [root / "notebooks" / page, root / "data" / "MANIFEST.sha256"]
     files += [root / name for name in ("pyproject.toml", "constraints.txt")]
@@ -28,7 +29,7 @@ def stands_on(page: str, root: Path = ROOT) -> str:
         room = next((part for part in path.parts if part.startswith("lecture_")), own)
         read = path.suffix in (".py", ".toml") and (room == own or page.startswith("00"))
         files += [path] if read else []
-    whole = hashlib.sha256(platform.python_version().encode())
+    whole = hashlib.sha256(f"{platform.python_version()} {sys.prefix}".encode())
     for path in files:
         whole.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return whole.hexdigest()

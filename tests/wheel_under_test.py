@@ -80,8 +80,8 @@ class Place:
         return good, "the notebooks import the built wheel" + ("" if good else f": {done}")
 
 
-def prepare(folder: Path) -> Place:
-    """Build, install beside nothing else, copy the notebooks next to nothing."""
+def prepare(folder: Path, numbers: tuple[str, ...] = ()) -> Place:
+    """Build, install beside nothing else, copy the notebooks (or those numbers) next to nothing."""
     folder = folder.resolve()
     names = ("empty", "installed", "home", "budget.json", "network.log")
     place = Place(*(folder / name for name in names))
@@ -91,6 +91,7 @@ def prepare(folder: Path) -> Place:
     wheel = build_wheel(folder / "wheel")
     install = ("pip", "install", "-q", "--no-deps", "--no-index")
     _run(*install, "--target", str(place.installed), str(wheel))
-    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
-        shutil.copy(notebook, place.empty)
+    for number in numbers or ("",):
+        for notebook in (ROOT / "notebooks").glob(f"{number}*.ipynb"):
+            shutil.copy(notebook, place.empty)
     return place

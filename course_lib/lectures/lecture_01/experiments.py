@@ -297,7 +297,9 @@ def representations(text: str) -> dict[str, Callable[[], Vectors]]:
 
 
 def _elmo(source: str) -> Elmo:
-    return load_elmo(pretrained_elmo(source)[1])[0].encoder.requires_grad_(False).eval()
+    """The world's is shipped; the documentation's is pre-trained where no run of it is kept."""
+    path = data_path(*ELMO) if source == "world" else pretrained_elmo(source)[1]
+    return load_elmo(path)[0].encoder.requires_grad_(False).eval()
 
 
 def _random_elmo(source: str) -> Elmo:

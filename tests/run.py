@@ -20,6 +20,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -31,7 +32,8 @@ import course_lib  # noqa: F401  sets how torch's threads wait; every part inher
 
 os.environ["COURSE_LIB_PROGRESS"] = "off"  # of what tests answer no record is kept
 ROOT = Path(__file__).resolve().parent.parent
-BYTES_ALLOWED = 2 * 2**30  # of a page's kernel
+# Of a page's kernel and what it starts. torch with CUDA takes 0.3 GB more in each such process.
+BYTES_ALLOWED = (3 if find_spec("nvidia") else 2) * 2**30
 CORES = os.cpu_count() or 1
 # Pages at once, each with its kernel and, in the browser part, a browser.
 PAGES_AT_ONCE = max(1, min(CORES, psutil.virtual_memory().total // (2 * BYTES_ALLOWED)))
@@ -127,9 +129,9 @@ def lint() -> Outcome:
 
 
 def on_all_cores(*arguments: str, processes: int = CORES) -> Outcome:
-    """pytest in a process for each core, each computing with one thread. What is timed, or
-    compared with results that two threads made, must not run so."""
-    return pytest(*arguments, "-n", str(processes), env=os.environ | ONE_THREAD)
+    """pytest in a process for each core, each computing with one thread; where most of the time
+    goes is told. What is timed, or compared with results that two threads made, must not run so."""
+    return pytest(*arguments, "-n", str(processes), "--durations=10", env=os.environ | ONE_THREAD)
 
 
 OWN_PART = ("test_exercises*.py", "test_notebooks.py", "test_decks.py")
@@ -197,7 +199,7 @@ def _run_page(
     outcome = pytest(
         *("--nbval-lax", "--nbval-current-env", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
         f"--nbval-kernel-startup-timeout={AGAINST_HANGING}",
-        *("-p", "no:cacheprovider", f"--rootdir={place.empty}", str(page)),
+        *("-p", "no:cacheprovider", "--durations=4", f"--rootdir={place.empty}", str(page)),
         cwd=place.empty,
         env=mine.env | threads | {"NOTEBOOK_SECONDS": str(seconds)},
         runner=(str(ROOT / "tests" / "notebook_budget.py"),),

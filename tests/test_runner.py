@@ -91,8 +91,9 @@ def test_a_process_that_hangs_is_killed_with_its_kernel(tmp_path: Path) -> None:
 
 
 def test_time_is_told_and_memory_is_checked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(run, "BYTES_ALLOWED", 2 * 2**30)
     budget = tmp_path / "budget.json"
     budget.write_text(json.dumps({"slow": [3 * AGAINST_HANGING, 10], "large": [1, 3 * 2**30]}))
     assert run._within_budget(budget) == run.Outcome(passed=2, failed=1)

@@ -281,7 +281,7 @@ def torch_and_checkpoints() -> Iterator[Finding]:
 
 
 def _number_format(told: dict[str, Any]) -> Finding:
-    how = "natively" if told["native"] else "by emulation, so it is not used"
+    how = "natively" if told["native"] else "by emulation, so it is not used: training takes longer"
     gpu = f"; GPU: {told['gpu']}" if told["gpu"] else "; no GPU, and none is needed"
     said = f"training runs in {told['precision']}; this processor multiplies bfloat16 {how}{gpu}"
     return Finding("number format", "good", said)

@@ -39,11 +39,11 @@ class Environment:
     resolution: str = "highest"
 
 
-def requirements() -> list[str]:
-    """What the pages need, with the ranges of pyproject.toml."""
+def requirements(*extras: str) -> list[str]:
+    """What the package needs with these extras, with the ranges of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = list(project["dependencies"])
-    for extra in EXTRAS:
+    for extra in extras:
         lines += project["optional-dependencies"][extra]
     return lines
 
@@ -62,7 +62,7 @@ def made(name: str) -> Path:
     """The Python of that environment, which is built where it is missing or out of date."""
     wanted = ENVIRONMENTS[name]
     place, python = FOLDER / name, FOLDER / name / "bin" / "python"
-    asked = [*requirements(), *(f"{package}=={at}" for package, at in wanted.pins.items())]
+    asked = [*requirements(*EXTRAS), *(f"{package}=={at}" for package, at in wanted.pins.items())]
     described = "\n".join([wanted.python, wanted.resolution, *asked, *TO_RUN])
     stamp = place / "made"
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != described:

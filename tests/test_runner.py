@@ -90,6 +90,11 @@ def test_a_process_that_hangs_is_killed_with_its_kernel(tmp_path: Path) -> None:
     assert not psutil.pid_exists(child)
 
 
+def test_a_page_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"pages \['99'\] were given"):
+        wheel_under_test.prepare(tmp_path, ("02", "99"))
+
+
 def test_time_is_told_and_memory_is_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

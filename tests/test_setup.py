@@ -30,11 +30,9 @@ def project(root: Path) -> dict:
     return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def requirements(project: dict, *extras: str) -> dict[str, Requirement]:
-    lines = [*project["dependencies"]]
-    for extra in extras:
-        lines += project["optional-dependencies"][extra]
-    return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
+def requirements(*extras: str) -> dict[str, Requirement]:
+    parsed = map(Requirement, environments.requirements(*extras))
+    return {canonicalize_name(r.name): r for r in parsed}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +54,7 @@ def conda(root: Path) -> dict[str, Requirement]:
 
 
 def test_every_requirement_is_pinned_within_its_range(project: dict, pins: dict[str, str]) -> None:
-    for name, requirement in requirements(project, *project["optional-dependencies"]).items():
+    for name, requirement in requirements(*project["optional-dependencies"]).items():
         assert name in pins, f"{name} is in pyproject.toml and not in constraints.txt"
         assert requirement.specifier.contains(pins[name]), f"{requirement} and {name}=={pins[name]}"
 
@@ -64,7 +62,7 @@ def test_every_requirement_is_pinned_within_its_range(project: dict, pins: dict[
 def test_environment_yml_states_the_same_ranges(
     project: dict, conda: dict[str, Requirement]
 ) -> None:
-    ours = requirements(project, "lab", "weights", "languages", "domains", "onnx")
+    ours = requirements(*environments.EXTRAS)
     expected = {ON_CONDA.get(name, name): r.specifier for name, r in ours.items()}
     stated = {n: r.specifier for n, r in conda.items() if n not in {"python", "pip"}}
     assert stated == expected
@@ -73,19 +71,23 @@ def test_environment_yml_states_the_same_ranges(
     assert project["requires-python"] == ">=3.11"
 
 
-@pytest.mark.parametrize("name", environments.ENVIRONMENTS)
-def test_ranges_admit_the_versions_of_each_environment(project: dict, name: str) -> None:
-    """For Colab: an upgrade of one of these would break a running session."""
-    ranges = requirements(project, *environments.EXTRAS)
-    for package, version in environments.ENVIRONMENTS[name].pins.items():
+def test_ranges_admit_what_colab_has() -> None:
+    """August 2026. An upgrade of one of these would break a running Colab session."""
+    ranges = requirements(*environments.EXTRAS)
+    for package, version in environments.ENVIRONMENTS["colab"].pins.items():
         assert ranges[canonicalize_name(package)].specifier.contains(version), package
+
+
+def test_environments_install_what_make_lab_does(root: Path) -> None:
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    assert f"'.[{','.join(environments.EXTRAS)}]'" in makefile
+    assert f"--no-deps {environments.NO_DEPENDENCIES}\n" in makefile
 
 
 def test_a_workflow_runs_every_environment(root: Path) -> None:
     workflow = yaml.safe_load((root / ".github/workflows/environments.yml").read_text("utf-8"))
-    jobs = workflow["jobs"]["pages"]["strategy"]["matrix"]["include"]
-    asked = {job["name"]: job["python"] for job in jobs}
-    assert asked == {name: made.python for name, made in environments.ENVIRONMENTS.items()}
+    matrix = workflow["jobs"]["pages"]["strategy"]["matrix"]
+    assert matrix == {"environment": list(environments.ENVIRONMENTS)}
 
 
 def test_an_unknown_environment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -81,7 +82,11 @@ class Place:
 
 
 def prepare(folder: Path, numbers: tuple[str, ...] = ()) -> Place:
-    """Build, install beside nothing else, copy the notebooks (or those numbers) next to nothing."""
+    """Build, install beside nothing else, copy the notebooks (or those numbers) next to nothing.
+    Raises ValueError for a number that no notebook has."""
+    pages = {n: list((ROOT / "notebooks").glob(f"{n}_*.ipynb")) for n in numbers or ("*",)}
+    if missing := [n for n, found in pages.items() if not found]:
+        raise ValueError(f"pages {missing} were given; expected two digits each, as in 02.")
     folder = folder.resolve()
     names = ("empty", "installed", "home", "budget.json", "network.log")
     place = Place(*(folder / name for name in names))
@@ -91,7 +96,6 @@ def prepare(folder: Path, numbers: tuple[str, ...] = ()) -> Place:
     wheel = build_wheel(folder / "wheel")
     install = ("pip", "install", "-q", "--no-deps", "--no-index")
     _run(*install, "--target", str(place.installed), str(wheel))
-    for number in numbers or ("",):
-        for notebook in (ROOT / "notebooks").glob(f"{number}*.ipynb"):
-            shutil.copy(notebook, place.empty)
+    for page in chain(*pages.values()):
+        shutil.copy(page, place.empty)
     return place

@@ -847,7 +847,7 @@ for most in (1, 5):
 # Now from random initialisation. Two layers, 128 wide, both tasks, a fixed set of stories, dynamic masking. The recipe has
 # {{number:live_steps}} steps. On two cores they take a minute or a little more where the processor multiplies numbers of 16 bits
 # (*bfloat16*) itself. Where it does not (most laptops, Colab) a step takes several times as long: there half of them are made, and the
-# model closes less of the gap. `steps = LIVE.steps` makes all, in three to five minutes. While it runs, the model now and then
+# model closes less of the gap. `steps = LIVE.steps` makes all, in about three minutes. While it runs, the model now and then
 # predicts one hidden word for us.
 #
 # Size, batch, learning rate and dropout (none) are our own, of course. One more number differs that you would

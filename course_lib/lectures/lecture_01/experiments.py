@@ -33,7 +33,7 @@ from course_lib.files import (
 )
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, kept, made_with
-from course_lib.teaching.shipped import ELMO, micro_teacher, teacher_hash
+from course_lib.teaching.shipped import ELMO, micro_elmo, micro_teacher, teacher_hash
 from course_lib.text.documentation import installed_versions
 from course_lib.text.static_vectors import StaticVectors
 from course_lib.text.wordpiece import WordPiece
@@ -298,8 +298,9 @@ def representations(text: str) -> dict[str, Callable[[], Vectors]]:
 
 def _elmo(source: str) -> Elmo:
     """The world's is shipped; the documentation's is pre-trained where no run of it is kept."""
-    path = data_path(*ELMO) if source == "world" else pretrained_elmo(source)[1]
-    return load_elmo(path)[0].encoder.requires_grad_(False).eval()
+    if source == "world":
+        return micro_elmo()[0].encoder
+    return load_elmo(pretrained_elmo(source)[1])[0].encoder.requires_grad_(False).eval()
 
 
 def _random_elmo(source: str) -> Elmo:

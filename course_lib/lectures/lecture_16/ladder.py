@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import mean
 from time import process_time
@@ -86,6 +86,7 @@ def _rungs() -> dict[str, Recipe]:
 
 
 RUNGS = _rungs()
+BEFORE = {name: one for one, name in pairwise(RUNGS)}  # a rung: the one below it
 CONTROLS = {"BERT + RoPE": changed(BERT, ROTARY), "BERT + GeGLU": changed(BERT, GATED)}
 # Matrices keep the size of what goes through them: 1/√H. At 0.05 both ways begin nearly alike.
 DEEP = replace(BERT, num_layers=12, hidden_size=64, steps=250, warmup=0.0, initializer_range=0.125)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -21,7 +20,7 @@ from course_lib.train.flops import forward_flops
 
 from . import real_text
 from .fine_tuning import CHECKPOINTS, TASKS
-from .ladder import HELDOUT, LAST, LENGTH, RUNGS, STORIES
+from .ladder import BEFORE, HELDOUT, LAST, LENGTH, RUNGS, STORIES
 from .views.checkpoints import mean_tuned, right_of, tuned
 from .views.real_text import FILE as REAL
 from .views.real_text import real_runs
@@ -160,7 +159,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     **{f"real_{KEYS[name]}": partial(read_well, name) for name in ("BERT", LAST)},
     **{
         f"real_step_{KEYS[name]}": partial(gained_there, name, before)
-        for before, name in pairwise(RUNGS)
+        for name, before in BEFORE.items()
     },
     "real_whole": partial(gained_there, LAST, "BERT"),
     "real_seeds": lambda: {1: "One seed", 2: "Two seeds", 3: "Three seeds"}[len(real_runs(LAST))],

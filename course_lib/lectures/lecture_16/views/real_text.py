@@ -9,7 +9,7 @@ from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
 from course_lib.teaching.verdicts import in_points
 
-from ..ladder import LAST, RUNGS
+from ..ladder import BEFORE, LAST, RUNGS
 from ..real_text import HURRIED
 from .results import Run, over_training, reached
 
@@ -32,11 +32,10 @@ def real_text_curves() -> Any:
 def real_text_table() -> Html:
     """Every rung: the pieces it finds, and the points it brings here and on the stories."""
     right = {name: [run["accuracy"] for run in real_runs(name)] for name in RUNGS}
-    before = dict(zip(list(RUNGS)[1:], RUNGS, strict=False))
     rows = [
         (name, f"{real_runs(name)[0]['steps']:,}", f"{fmean(right[name]):.1%}",
-         in_points(right[name], right[before[name]]) if name in before else "",
-         in_points(reached(name), reached(before[name])) if name in before else "")
+         in_points(right[name], right[BEFORE[name]]) if name in BEFORE else "",
+         in_points(reached(name), reached(BEFORE[name])) if name in BEFORE else "")
         for name in RUNGS
     ]  # fmt: skip
     head = ("rung", "steps", "right", "beside the one before", "the same on the stories")

@@ -12,7 +12,7 @@ from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 
-from ..ladder import CONTROLS, FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
+from ..ladder import BEFORE, CONTROLS, FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
 
 LADDER, ALONE, NORMS_FILE, TIMES = "16_ladder", "16_controls", "16_norms", "16_times"
 HEAD = (
@@ -102,7 +102,7 @@ def ladder_curves() -> Any:
 
 def ladder_rows() -> list[tuple[str, ...]]:
     """A row a rung, then the controls: what it takes, what it reaches, and beside which other."""
-    before = dict(zip(list(RUNGS)[1:], RUNGS, strict=False)) | dict.fromkeys(CONTROLS, "BERT")
+    before = BEFORE | dict.fromkeys(CONTROLS, "BERT")
     flops = runs_of("BERT")[0]["flops_a_step"]
     return [
         (

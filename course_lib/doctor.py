@@ -48,6 +48,7 @@ LAB_WIDGETS = {"7": "1", "8": "3"}  # ipywidgets' first number: jupyterlab_widge
 SWITCHES = {  # the course's own
     "COURSE_LIB_CACHE": "moves the cache",
     "COURSE_LIB_ALLOCATOR": "leaves memory to the system's allocator (slower)",
+    "COURSE_LIB_DEVICE": "where models are trained: other last digits than on the CPU",
 }
 INFLUENCES = {  # other people's: a pattern of names, what they change
     "(OMP|MKL)_NUM_THREADS": "limits torch's threads: slower, and other last digits",

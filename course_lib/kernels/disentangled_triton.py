@@ -45,8 +45,9 @@ LOG2_E = tl.constexpr(1.4426950408889634)  # exp(x) = 2^(x · log2 e): a GPU tak
 
 # By bytes a number and whether D > 64, forward and backward: tokens owned, tokens met, warps,
 # stages of the loop. At most 99 KB of shared memory; fixed, not tuned at run time, for equal bits.
+# Those of 16 bits and D up to 64 are the best of nine and twelve tried on an H100 at 8,192 tokens.
 BLOCKS = {
-    (2, False): ((128, 64, 8, 2), (64, 32, 4, 2)),
+    (2, False): ((64, 32, 4, 3), (64, 64, 4, 3)),
     (2, True): ((64, 32, 8, 2), (64, 32, 8, 2)),
     (4, False): ((32, 32, 4, 1), (32, 16, 4, 1)),
     (4, True): ((32, 32, 8, 1), (32, 16, 8, 1)),

@@ -6,7 +6,10 @@ finished runs are kept and not repeated; each file records recipe, world, versio
 precision and date. A comparison may extend its own file: runs that stand there under the same
 recipe, world, versions, thread count and precision are read, not trained again, so that a recipe
 added later costs its own runs only. Delete the file to train all of it. After writing, the
-manifest of data/ is written anew."""
+manifest of data/ is written anew.
+
+With COURSE_LIB_DEVICE=cuda before the command the models are trained on a GPU, which the file then
+names."""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from typing import Any
 import torch
 
 from course_lib.files import cache_dir, data_root, read_result, write_atomic, write_manifest
+from course_lib.kernels.choosing import choose_device
 from course_lib.text.world import MicroWorld
 from course_lib.train.loop import History
 from course_lib.train.precision import choose_precision
@@ -53,13 +57,23 @@ def made_with(world: MicroWorld, precision: str | None = None) -> dict[str, Any]
     """What every results file records beside its recipes and runs.
 
     precision: the runs' own number format, where it is not this machine's choice."""
+    gpu = on_gpu()
     return {
         "world": {"version": world.version, "hash": world.hash},
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
         "threads": torch.get_num_threads(),
-        "precision": precision or choose_precision(),
+        "precision": precision or choose_precision(device=choose_device(weights=0)),
+        **({"device": gpu} if gpu else {}),
         "date": date.today().isoformat(),
     }
+
+
+def on_gpu() -> str:
+    """The GPU that COURSE_LIB_DEVICE has small models trained on, by name; "" for the CPU."""
+    device = choose_device(weights=0)
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    return "" if device == "cpu" else device
 
 
 def kept(
@@ -71,10 +85,11 @@ def kept(
 ) -> dict[str, Any]:
     """The outcome of `run()`, read from the cache if the same run was finished before.
 
-    The same: same name, settings, world and thread count. A change of the code does not count:
-    clear the cache (COURSE_LIB_CACHE) after one that changes numbers. files: what the run writes
-    besides; where one of them is gone, it is run again."""
+    The same: same name, settings, world, thread count and device. A change of the code does not
+    count: clear the cache (COURSE_LIB_CACHE) after one that changes numbers. files: what the run
+    writes besides; where one of them is gone, it is run again."""
     about = {"settings": settings, "world": world.hash, "threads": torch.get_num_threads()}
+    about |= {"device": on_gpu()} if on_gpu() else {}
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
     done = cache_dir("results") / f"{name}-{digest}.json"
     if done.exists() and all(file.exists() for file in files):
@@ -125,12 +140,13 @@ def compared_runs(
 
 def extended(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
     """The results file of this name if it was made with what `about` says, the date aside: the same
-    world, versions, thread count and precision. Else nothing, {}: then nothing of it is kept."""
+    world, versions, thread count, precision and device. Else nothing, {}: then nothing is kept."""
     try:
         before = read_result(name)
     except FileNotFoundError:
         return {}
-    other = [key for key, value in about.items() if key != "date" and before[key] != value]
+    compared = sorted({*about, "device"} - {"date"})
+    other = [key for key in compared if before.get(key) != about.get(key)]
     if other:
         print(f"  the runs of {name} are not kept: made with other {', '.join(other)}", flush=True)
     return {} if other else before

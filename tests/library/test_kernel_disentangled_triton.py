@@ -64,7 +64,7 @@ def compiled(function, blocks, **fixed):
     )
 
 
-def test_the_kernels_compile_and_have_no_atomics(tmp_path, monkeypatch):
+def test_the_kernels_compile_and_have_no_atomics(tmp_path, monkeypatch, own_blocks):
     """The interpreter takes more than the compiler does."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     forward, backward = kernel.BLOCKS[2, False]

@@ -176,6 +176,15 @@ def test_a_large_model_is_trained_on_a_gpu_if_there_is_one(monkeypatch, kinds, w
     assert choose_device("cpu", weights) == "cpu"
 
 
+def test_the_environment_overrules_the_size_but_not_what_is_asked_for(monkeypatch):
+    with_gpus(monkeypatch, ("cuda",))
+    monkeypatch.setenv("COURSE_LIB_DEVICE", "cuda")
+    assert choose_device("auto", 5_000) == "cuda" and choose_device("cpu", 5_000) == "cpu"
+    monkeypatch.setenv("COURSE_LIB_DEVICE", "gpu")
+    with pytest.raises(ValueError, match="device 'gpu' was given; expected one of auto, cuda"):
+        choose_device("auto")
+
+
 def test_on_mps_numbers_are_long():
     assert choose_precision("auto", "mps") == "float32"
 

@@ -10,10 +10,12 @@ from typing import Any
 from course_lib.bench.measuring import where_measured
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import stored
+from course_lib.teaching.verdicts import in_points
 from course_lib.text.glue import GLUE
 
 from . import benchmark
 from .guide import guide
+from .members import SHORT
 from .pretraining_runs import BERT, CONTROLS, MEMBERS
 from .views import benchmark as shown
 from .views import real_text as written
@@ -34,8 +36,12 @@ BESIDE = ("roberta", "electra", "deberta")
 MASKED = ("bert", "roberta", "albert", "distilbert", "modernbert")
 STEPS = ("roberta", "electra", "short")
 DOCUMENTED = ("random", "fast", "bert", "albert", "electra", "spanbert")
-BESIDE_THERE = ("deberta", "modernbert", "short", "distilbert")
-PIECES = ("bert", "roberta", "albert", "deberta", "spanbert", "modernbert", "short")  # masked ones
+BESIDE_THERE = (
+    "deberta", "modernbert", "short", "distilbert", "roberta", "ernie", "mobilebert", "fast",
+)  # fmt: skip
+PIECES = (  # masked ones
+    "bert", "roberta", "albert", "deberta", "spanbert", "mobilebert", "modernbert", "short",
+)  # fmt: skip
 ON_A_TASK = {
     "cola": ("bert", "roberta", "deberta"),
     "sst2": ("bert", "distilbert"),
@@ -80,10 +86,18 @@ def documented(start: str) -> str:
 
 
 def beside_bert_there(start: str) -> str:
-    """On documentation: how far a start is from BERT, in points, and where resampled texts have
-    it."""
-    points, (low, high) = written.beside_bert(STARTS[start])
-    return f"{signed(100 * points)} ({signed(100 * low)} to {signed(100 * high)})"
+    """On documentation: how far a start is from BERT, in points, with the rule's word."""
+    return in_points(written.means(STARTS[start]), written.means("BERT"))
+
+
+def read_more() -> str:
+    """How many times as many tokens as BERT's pre-training here course-bert's has read."""
+    training = stored("03_checkpoint")["recipe"]["training"]
+    length, short = stored("03_checkpoint")["recipe"]["text"]["length"], training["short_length"]
+    whole, first = training["steps"], training["short_steps"]
+    tokens = training["batch_size"] * (length * (whole - first) + short * first)
+    here = stored(written.FILE)["pretraining"]["BERT"]
+    return f"{tokens / (here['flops'] * here['batch_size'] * SHORT):.0f}"
 
 
 def pieces(start: str) -> str:
@@ -121,6 +135,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "hours": hours,
     "average_lowest": lambda: percent([_lowest()]),
     "doc_bag": partial(documented, written.BAG),
+    "doc_more": read_more,
+    "doc_seeds": lambda: len(stored(written.FILE)["runs"]["BERT"]),
+    "doc_device": lambda: stored(written.FILE)["device"],
     "doc_steps": lambda: f"{stored(written.FILE)['pretraining']['BERT']['flops']:,}",
     **{f"doc_{key}": partial(documented, STARTS[key]) for key in DOCUMENTED},
     **{f"doc_beside_{key}": partial(beside_bert_there, key) for key in BESIDE_THERE},

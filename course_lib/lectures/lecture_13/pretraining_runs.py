@@ -70,7 +70,7 @@ def recipe_of(name: str, text: str = "stories") -> Recipe:
     if text == recipe.text:
         return recipe
     return replace(
-        recipe, text=text, hidden_size=2 * recipe.hidden_size, flops=1_200, batch_size=128,
+        recipe, text=text, hidden_size=2 * recipe.hidden_size, flops=1_800, batch_size=128,
         embedding_size=2 * recipe.embedding_size, warmup=0.25,
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ from .members import DOCUMENTATION, PIECES, SHORT, prepare
 from .pretraining_runs import MEMBERS, pretraining_run, recipe_of
 from .tuning_runs import FAST, RANDOM, Tuning, tuned
 
-SEEDS = range(1)
+SEEDS = range(3)
 TASKS: dict[str, tuple[Callable[..., DocumentationTask[LabelledText]], tuple[str, ...]]] = {
     "sections": (sections, SECTIONS),
     "kinds of parameters": (parameter_kinds, tuple(KINDS)),

@@ -298,6 +298,30 @@ def padded_batch() -> tuple[Twins, float]:
     return twins, 1 - mask.float().mean().item()
 
 
+@lru_cache(maxsize=1)
+def gpu_run() -> dict[str, Any]:
+    """The stored run of the bench on a GPU."""
+    return read_result("14_gpu")
+
+
+def on_gpu(tokens: str, training: bool, peer: str = "transformers", ours: str = "ours, in") -> str:
+    """Times as fast as a peer's attention on a GPU, one text of so many tokens; rows by how they
+    begin."""
+    what = "forward and backward" if training else "forward"
+    (table,) = (t for t in gpu_run()["tables"] if f"GPU, {what}, 1×{tokens}," in t)
+    rates = {row.name: row.median for row in speeds(gpu_run(), table)}
+    two = (next(r for name, r in rates.items() if name.startswith(one)) for one in (ours, peer))
+    return f"{next(two) / next(two):.1f}"
+
+
+def gpu_memory(row: str) -> str:
+    """The most memory of a row beside weights and inputs, forward and backward at 8,192 tokens."""
+    said = next(r for t, r in gpu_run()["remarks"].items() if "forward and backward, 1×8,192" in t)
+    found = re.search(rf"{row}.*?, ([\d,]+) MB", said)
+    assert found
+    return found[1]
+
+
 def leaving_clock() -> str:
     """Time won beside FLOPs saved, of the stored run."""
     said = [f"{won:.0%} ({size})" for size, won in exit_gains().items()]
@@ -424,6 +448,19 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "gains": _gains,
     "gathered": _gathered,
     "gathers_left": lambda: amount(twins_of("disentangled attention")[1].kinds["gather"].moved),
+    **{
+        f"gpu_{way}_{key}": partial(on_gpu, tokens, way == "training")
+        for way in ("forward", "training")
+        for key, tokens in (("short", "256"), ("mid", "1,024"), ("long", "8,192"))
+    },
+    **{
+        f"gpu_{way}_flash": partial(on_gpu, "8,192", way == "training", "disentangled_flash")
+        for way in ("forward", "training")
+    },
+    "gpu_training_readable": partial(on_gpu, "1,024", True, ours="ours, the readable"),
+    "gpu_machine": lambda: where_measured(gpu_run()["machine"]),
+    "gpu_held": partial(gpu_memory, "ours, in Triton"),
+    "gpu_held_by_peer": partial(gpu_memory, "transformers"),
     "holds_more": _holds_more,
     "ladder_others": _ladder_others,
     "ladder_remark": _ladder_remark,

@@ -162,7 +162,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for name, before in BEFORE.items()
     },
     "real_whole": partial(gained_there, LAST, "BERT"),
-    "real_seeds": lambda: {1: "One seed", 2: "Two seeds", 3: "Three seeds"}[len(real_runs(LAST))],
+    "real_seeds": lambda: len(real_runs(LAST)),
+    "real_device": lambda: stored(REAL)["device"],
     "real_words": lambda: f"{stored(REAL)['read']['words'] / 1e6:.1f}",
     "real_steps": lambda: f"{real_text.Recipe().steps:,}",
     **{f"own_right_{key}": partial(_own_right, name) for key, name in OWN.items()},

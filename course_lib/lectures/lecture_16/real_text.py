@@ -29,7 +29,7 @@ from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 
 from .ladder import RUNGS
 
-SEEDS, LOOKS = range(2), 24
+SEEDS, LOOKS = range(3), 24
 WIDE = 688  # with a gate: as many weights as BERT's 1,024, within 1%
 
 

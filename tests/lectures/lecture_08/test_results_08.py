@@ -124,7 +124,7 @@ def test_a_changed_recipe_is_trained_anew(stored, material):
     assert trained == [("BERT", seed) for seed in lecture_08.SEEDS]
 
 
-@pytest.mark.parametrize("what", ["world", "versions", "threads", "precision"])
+@pytest.mark.parametrize("what", ["world", "versions", "threads", "precision", "device"])
 def test_nothing_is_kept_of_a_file_made_with_something_else(stored, material, capsys, what):
     stored[what] = {"hash": "another"}
     found, trained = extend(material.world, replay=lambda: [1.0], levels=2)

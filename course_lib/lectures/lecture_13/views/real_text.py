@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from course_lib.teaching import heat_chart
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
+from course_lib.teaching.verdicts import in_points
 from course_lib.train.calibration import bootstrap_interval
 
 FILE = "13_documentation"
@@ -40,6 +41,11 @@ def documentation_chart() -> Any:
     return chart.update_layout(height=90 + 26 * len(names), width=640)
 
 
+def means(name: str) -> list[float]:
+    """The mean of the tasks, a value a seed."""
+    return [run["mean"] for run in stored(FILE)["runs"][name]]
+
+
 def found_pieces(name: str) -> float | None:
     """Held-out masked pieces that a start finds; None without a head that names words."""
     found = [run.get("masked_accuracy") for run in stored(FILE)["runs"].get(name, [{}])]
@@ -63,14 +69,17 @@ def _right(name: str) -> np.ndarray:
 
 def documentation_table() -> Html:
     """Every start: steps, masked pieces found, mean of the tasks, and that beside BERT's."""
-    head = ("", "weights", "steps", "masked pieces", "mean of three", "beside BERT", "95%")
+    head = ("", "weights", "steps", "masked pieces", "mean of three", "sd", "beside BERT", "95%")
     rows = []
     for name in starts():
         run, pieces = stored(FILE)["runs"].get(name, [{}])[0], found_pieces(name)
         cells = [name, *(f"{run[key]:,}" if key in run else "–" for key in ("parameters", "steps"))]
         cells += ["–" if pieces is None else f"{pieces:.1%}", f"{scores_of(name)['mean']:.1%}"]
+        if name != BAG:
+            cells.append(f"{100 * stdev(means(name)):.1f}")
         if name not in ("BERT", BAG):
-            points, (low, high) = beside_bert(name)
-            cells += [signed(100 * points), f"{signed(100 * low)} to {signed(100 * high)}"]
+            cells.append(in_points(means(name), means("BERT")))
+            low, high = beside_bert(name)[1]
+            cells += [f"{signed(100 * low)} to {signed(100 * high)}"]
         rows.append((*cells, *[""] * (len(head) - len(cells))))
     return number_table(head, rows, "documentation")

@@ -374,7 +374,7 @@ real_text_curves()
 #
 # From {{number:real_bert}} to **{{number:real_modern}}**: **{{number:real_whole}}**. Step by step: no segments and no biases {{number:real_step_plain}}, norms before {{number:real_step_prenorm}}, RoPE {{number:real_step_rope}}, GeGLU {{number:real_step_geglu}}, local layers {{number:real_step_local}}, 30% masked {{number:real_step_modern}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And GeGLU and local layers bring nothing in either text that chance could not; local layers cannot in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
 #
-# (Page 13 has another figure for BERT on this text: there it learns next-sentence prediction as well, in pairs of segments.)
+# (Page 13 has another figure for BERT on this text: there it learns next-sentence prediction as well, in pairs of segments, and takes half as many steps again.)
 #
 # ### A checkpoint of each kind
 #

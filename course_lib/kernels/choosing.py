@@ -87,7 +87,7 @@ DISENTANGLED: tuple[Rule, ...] = (
         head_sizes=TRITON_HEAD_SIZES,
         dropout=False,
         package="triton",
-        why="bench disentangled_gpu: no scores in memory",
+        why="bench disentangled_gpu: no scores in memory. With dropout it has not run on a GPU yet",
     ),
     Rule("gathered", why="needs nothing but torch: any device, format and head size, dropout too"),
 )

@@ -114,7 +114,7 @@ def disentangled_attention(
 
     Shapes as in `disentangled_attention_reference`. path: "auto" for the rules of choosing.py, or
     "reference", "gathered", "skewed" (on one device or the other) or "triton" (NVIDIA GPUs). The
-    last two do not know `at`, and triton knows no dropout: there "gathered" does their work.
+    last two do not know `at`: there "gathered" does their work.
     Raises ValueError for another path, and for "triton" where it is not installed or the tensors
     are not on a GPU."""
     check_path(path, DISENTANGLED_PATHS)
@@ -138,10 +138,10 @@ def disentangled_attention(
     with torch.autocast(query.device.type, enabled=False):
         if path == "skewed" and at is None:
             return _skewed(*given, dropout)
-        if path == "triton" and at is None and not dropout:
+        if path == "triton" and at is None:
             from .disentangled_triton import disentangled_attention_triton
 
-            return disentangled_attention_triton(*given)
+            return disentangled_attention_triton(*given, dropout)
         return _gathered(*given, dropout, at)
 
 

@@ -25,7 +25,10 @@ written has one owner: within the band a token has one partner a distance, so th
 it is; at the two ends many partners share a column, and the owner adds them up in registers. No
 two programs write to one place, nothing depends on which comes first, and two runs give the same
 bits. Plain products carry the gradients of c2p and p2c to the vectors they were made of. The price
-is two products more than a kernel that adds into shared places: 7 instead of 5."""
+is two products more than a kernel that adds into shared places: 7 instead of 5.
+
+**Dropout** keeps no mask: whether it hits a weight is a function of a seed and the pair's place, so
+the backward pass draws the same numbers again (Philox; Salmon et al. 2011)."""
 
 from __future__ import annotations
 
@@ -62,18 +65,22 @@ def disentangled_attention_triton(
     position_query: Tensor | None,
     rows: Tensor,
     mask: Tensor | None = None,
+    dropout: float = 0.0,
 ) -> Tensor:
-    """`disentangled_attention_reference` without dropout, every token a query: its output.
+    """`disentangled_attention_reference`, every token a query: its output.
 
     query, key, value (B, A, T, D), position_key and position_query (A, R, D) or None, rows
     (2T − 1,), mask (B, T), 1 at real tokens. Returns (B, A, T, D). float32, float16 or bfloat16,
     sums in float32; the position scores have the format of the inputs, as in the reference. Rows
     may stay on the CPU, which spares a wait for the GPU. Gradients of gradients are not to be had
-    (RuntimeError). Raises ValueError for a head size other than 16, 32, 64 or 128, another number
-    format, or shapes that do not fit together."""
+    (RuntimeError). dropout: of the weights; its seed is drawn from torch's generator of the CPU.
+    Raises ValueError for a head size other than 16, 32, 64 or 128, another number format, a
+    dropout that is not from 0 to below 1, or shapes that do not fit together."""
     tables = {"position_key": position_key, "position_query": position_query}
     _check(query, tables, {"key": key, "value": value, "rows": rows, "mask": mask})
-    given = query, key, value, position_key, position_query, rows, mask
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout={dropout} was given; expected a number from 0 to below 1.")
+    given = query, key, value, position_key, position_query, rows, mask, dropout
     return _Disentangled.apply(*given)  # type: ignore[no-any-return]
 
 
@@ -116,6 +123,13 @@ def _end(table, at, column, T, W):
 
 
 @triton.jit
+def _kept(seed, pair, query_at, key_at, T, dropout):
+    """Of a tile's weights: 0 where dropout hits one, 1 / (1 − dropout) elsewhere."""
+    place = (pair * T + query_at) * T + key_at
+    return tl.where(tl.rand(seed, place) >= dropout, 1 / (1 - dropout), 0.0)
+
+
+@triton.jit
 def _zones(first, T, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr):
     """Where, for the block of owners that begins at `first`, the zones of tiles begin and end.
 
@@ -130,11 +144,11 @@ def _zones(first, T, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.cons
     return above, below, end
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["seed"])
 def _forward(
     query, key, value, c2p, p2c, shown, floor, output, log_sum,
-    T, low, W, heads, scale,
-    D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr,
+    T, low, W, heads, scale, dropout, seed,
+    D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, DROPS: tl.constexpr,
 ):  # fmt: skip
     """The program (block, batch · A + head) gives the outputs of its block of queries."""
     pair = tl.program_id(1).to(tl.int64)
@@ -179,6 +193,8 @@ def _forward(
             p = tl.exp2(s - higher[:, None])
             shrink = tl.exp2(top - higher)
             total = total * shrink + tl.sum(p, 1)
+            if DROPS:
+                p *= _kept(seed, pair, own[:, None], m, T, dropout)
             v = _vectors(value + vectors, met, T, D)
             sums = tl.dot(p.to(v.dtype), v, sums * shrink[:, None], input_precision="ieee")
             top = higher
@@ -188,12 +204,12 @@ def _forward(
     tl.store(output + addresses, sums, mask=own[:, None] < T)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["seed"])
 def _backward(
     own_vectors, own_partner, met_vectors, met_partner, own_table, met_table, shown, floor,
     log_sum, row_dot, to_own, to_value, to_table,
-    T, low, W, heads, scale,
-    D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr,
+    T, low, W, heads, scale, dropout, seed,
+    D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, DROPS: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
     """The gradients of a block of owners.
 
@@ -256,9 +272,15 @@ def _backward(
                 of_query = own_sum
                 met_dot = own_dot
             p = tl.exp2(s - of_query)
+            if DROPS:
+                q_at, k_at = (m, o) if KEYS else (o, m)
+                kept = _kept(seed, pair, q_at, k_at, T, dropout)
             if KEYS:
-                found_value = tl.dot(p.to(y.dtype), y_partner, found_value, input_precision="ieee")
+                mixed = (p * kept if DROPS else p).to(y.dtype)
+                found_value = tl.dot(mixed, y_partner, found_value, input_precision="ieee")
             ds = tl.dot(x_partner, tl.trans(y_partner), input_precision="ieee")
+            if DROPS:
+                ds *= kept
             ds = p * (ds - met_dot) * scale
             if shown is not None:
                 ds = tl.where(real, ds, 0.0)
@@ -293,7 +315,7 @@ class _Disentangled(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *given: Any) -> Tensor:
-        *vectors, position_key, position_query, rows, mask = given
+        *vectors, position_key, position_query, rows, mask, dropout = given
         query, key, value = (x.contiguous() for x in vectors)
         batch, heads, tokens, size = query.shape
         columns, low = _find_band(rows, tokens, query.device)
@@ -307,7 +329,8 @@ class _Disentangled(torch.autograd.Function):
         output = torch.empty_like(query)
         log_sum = query.new_empty((batch, heads, tokens), dtype=torch.float32)
         scale = 1 / score_scale(size, position_key, position_query)
-        ctx.numbers = tokens, low, len(columns), heads, scale
+        seed = int(torch.randint(2**31 - 1, ())) if dropout else 0
+        ctx.numbers = tokens, low, len(columns), heads, scale, float(dropout), seed
         _launch(_forward, query, (query, key, value, c2p, p2c, shown, floor, output, log_sum),
                 ctx.numbers)  # fmt: skip
         tables = position_key, position_query, columns
@@ -335,7 +358,7 @@ class _Disentangled(torch.autograd.Function):
                 ctx.numbers, KEYS=True)  # fmt: skip
         to_position_key = _from_distances(to_c2p, query, position_key, columns, to_query)
         to_position_query = _from_distances(to_p2c, key, position_query, columns, to_key)
-        return to_query, to_key, to_value, to_position_key, to_position_query, None, None
+        return to_query, to_key, to_value, to_position_key, to_position_query, None, None, None
 
 
 def _launch(kernel: Any, like: Tensor, tensors: tuple[Any, ...], numbers: tuple[Any, ...],
@@ -344,7 +367,7 @@ def _launch(kernel: Any, like: Tensor, tensors: tuple[Any, ...], numbers: tuple[
     own, met, warps, stages = BLOCKS[like.itemsize, size > 64][kernel is _backward]
     grid = triton.cdiv(tokens, own), batch * heads
     with torch.cuda.device_of(like):
-        kernel[grid](*tensors, *numbers, D=size, OWN=own, MET=met,
+        kernel[grid](*tensors, *numbers, D=size, OWN=own, MET=met, DROPS=numbers[-2] > 0,
                      num_warps=warps, num_stages=stages, **how)  # fmt: skip
 
 

@@ -258,7 +258,7 @@ check("14.5", my_online_softmax)
 # kernel for disentangled attention, in Triton, does it with both position terms read inside the loop. Many copies of the kernel
 # run side by side; a copy is called a *program*. In its loop `own` are the queries it works for, `met` the keys of the chunk that
 # has arrived; `s` are the scores of this tile, `p` its weights; `c2p` and `p2c` hold the position scores by distance, `shown` is the
-# padding mask. Skip `zone` at first.
+# padding mask. Skip `zone` and `DROPS` at first.
 
 # %%
 show_lines("course_lib.kernels.disentangled_triton", "for begin in range(start", "top = higher")

@@ -50,9 +50,10 @@ else:
 def compiled(function, blocks, **fixed):
     """A kernel of bfloat16 vectors compiled for compute capability 9.0 (H100); needs no GPU."""
     own, met, warps, stages = blocks
-    fixed |= {"D": 64, "OWN": own, "MET": met}
+    fixed = {"D": 64, "OWN": own, "MET": met, "DROPS": False} | fixed
     types = dict.fromkeys(function.arg_names, "*bf16")
-    types |= dict.fromkeys(("T", "low", "W", "heads"), "i32") | {"scale": "fp32", "shown": "*i8"}
+    types |= dict.fromkeys(("T", "low", "W", "heads", "seed"), "i32") | {"shown": "*i8"}
+    types |= dict.fromkeys(("scale", "dropout"), "fp32")
     types |= dict.fromkeys(("floor", "log_sum", "share"), "*fp32")
     types |= dict.fromkeys(fixed, "constexpr")
     signature = {name: types[name] for name in function.arg_names}
@@ -72,6 +73,8 @@ def test_the_kernels_compile_and_have_no_atomics(tmp_path, monkeypatch, own_bloc
         compiled(kernel._forward, forward),
         compiled(kernel._backward, backward, KEYS=False, to_value=None),
         compiled(kernel._backward, backward, KEYS=True),
+        compiled(kernel._forward, forward, DROPS=True),
+        compiled(kernel._backward, backward, KEYS=True, DROPS=True),
     ):
         lines = [line.strip() for line in made.asm["ptx"].splitlines()]
         assert any(line.startswith("wgmma.mma_async") for line in lines)  # tensor cores

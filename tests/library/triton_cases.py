@@ -155,6 +155,60 @@ def test_heads_as_the_encoder_cuts_them():
     compare([*turned, *inputs[3:]], one_number, position_rows(17, 4))
 
 
+def weights_kept(dropout):
+    """(64, 64) of one text: 0 where the kernel's dropout hits a weight, 1 / (1 − dropout)
+    elsewhere. Alike scores give alike weights, and values of 0 and 1 show them."""
+    alike, eye = torch.zeros(1, 1, 64, 64, device=DEVICE), torch.eye(64, device=DEVICE)
+    given = alike, alike, eye[None, None], None, None, position_rows(64, 8)
+    return 64 * disentangled_attention_triton(*given, dropout=dropout)[0, 0]
+
+
+def test_dropout_hits_as_many_as_it_says_and_follows_the_seed():
+    torch.manual_seed(0)
+    kept, other = weights_kept(0.25), weights_kept(0.25)
+    assert not torch.equal(kept, other)
+    torch.manual_seed(0)
+    assert torch.equal(kept, weights_kept(0.25))
+    share = (kept == 0).double().mean()
+    assert abs(share - 0.25) < 5 * (0.25 * 0.75 / 64**2) ** 0.5  # five standard deviations
+    assert torch.allclose(kept[kept > 0], torch.tensor(4 / 3, device=DEVICE))
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["all shown", "some hidden"])
+def test_outputs_and_gradients_with_dropout(monkeypatch, hidden):
+    """Against the reference's weights, hit where the kernel says that it hits them."""
+    set_blocks(monkeypatch, 32, 16)
+    inputs, upstream = draw(1, 1, 64, 64, 16)
+    rows = position_rows(64, 8, 20)
+    mask = (torch.arange(64) < (50 if hidden else 64)).long()[None].to(DEVICE)
+
+    def ours(*given):
+        torch.manual_seed(1)
+        return disentangled_attention_triton(*given, dropout=0.25)
+
+    torch.manual_seed(1)
+    kept = weights_kept(0.25).double()
+
+    def expected(*given):
+        _, weights, _ = disentangled_attention_reference(*given)
+        return (weights * kept) @ given[2]
+
+    found = outputs_and_gradients(ours, inputs, upstream, rows, mask)
+    exact = [x.double() for x in inputs]
+    wanted = outputs_and_gradients(expected, exact, upstream.double(), rows.to(DEVICE), mask)
+    largest = max(x.abs().max() for x in wanted[1])
+    assert (found[0] - wanted[0]).abs().max() <= 1e-5 * wanted[0].abs().max()
+    for name, a, b in zip(NAMES, found[1], wanted[1], strict=True):
+        assert (a - b).abs().max() <= 1e-5 * largest, name
+
+
+@pytest.mark.parametrize("dropout", [-0.1, 1.0])
+def test_a_dropout_that_is_none_is_refused(dropout):
+    inputs, _ = draw(1, 1, 5, 16, 8)
+    with pytest.raises(ValueError, match=f"dropout={dropout} was given; expected a number from 0"):
+        disentangled_attention_triton(*inputs, position_rows(5, 4), dropout=dropout)
+
+
 def test_the_same_bits_twice():
     inputs, upstream = draw(1, 2, 33, 16, 8)
     check_same_bits(inputs, upstream, position_rows(33, 2))

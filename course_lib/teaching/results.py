@@ -70,10 +70,8 @@ def made_with(world: MicroWorld, precision: str | None = None) -> dict[str, Any]
 
 def on_gpu() -> str:
     """The GPU that COURSE_LIB_DEVICE has small models trained on, by name; "" for the CPU."""
-    device = choose_device(weights=0)
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    return "" if device == "cpu" else device
+    device = choose_device(weights=0).removeprefix("cpu")
+    return torch.cuda.get_device_name() if device == "cuda" else device
 
 
 def kept(

@@ -129,9 +129,8 @@ TRAINING: tuple[DeviceRule, ...] = (
     DeviceRule(
         "cuda",
         8_000_000,
-        why="above it a step on two cores takes seconds. Below are the models of the pages, which "
-        "a CPU trains in a minute or two, and repeats to the last bit. A GPU is quicker there too: "
-        "for 4×256 and 128×32 tokens an H100 needs 14 ms, one core with bfloat16 some 250",
+        why="a step of so large a model takes two cores seconds; those of the pages are smaller, "
+        "and a CPU repeats them to the last bit (4×256, 128×32 tokens: 14 ms on an H100)",
     ),
     DeviceRule("mps", 8_000_000, why="as cuda; never run on such a machine"),
     DeviceRule("cpu", 0, why="always there"),
@@ -143,8 +142,7 @@ def choose_device(requested: str = "auto", weights: int | None = None) -> str:
     """ "auto" becomes the device of the first rule of TRAINING that fits a model of so many weights
     (None: as large as can be), or the one that the environment variable COURSE_LIB_DEVICE names.
     Raises ValueError for a device that is unknown or absent."""
-    if requested == "auto":
-        requested = os.environ.get("COURSE_LIB_DEVICE", "auto")
+    requested = os.environ.get("COURSE_LIB_DEVICE", "auto") if requested == "auto" else requested
     if requested not in DEVICES:
         raise ValueError(f"device {requested!r} was given; expected one of {', '.join(DEVICES)}.")
     if requested != "auto":

@@ -20,7 +20,7 @@ from conftest import load
 
 from course_lib.config import BertConfig
 from course_lib.teaching.exercises import all_exercises, check, hint, reveal
-from course_lib.teaching.exercises.calling import shown_input
+from course_lib.teaching.exercises.calling import _unchanged, shown_input
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, copy_of
 from course_lib.teaching.exercises.machinery import all_stages, check_answer, drawn, observed
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
@@ -176,6 +176,27 @@ def test_an_unknown_number_lists_those_that_exist(ask: Any, id: Any, capsys: Any
 
 
 # ---------------------------------------------------------------- the machinery, on a toy
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "alike"),
+    [
+        ([2, 1], [1, 2], False),
+        ([[1, "a"], [2, "b"]], [[1, "a"], [2, "c"]], False),
+        ({"a": [1.0]}, {"a": [2.0]}, False),
+        ([torch.ones(2), 1], [torch.ones(2), 2], False),
+        ([torch.ones(2), 1], [torch.zeros(2), 1], False),
+        ([torch.tensor([NAN, 1.0]), NAN, None], [torch.tensor([NAN, 1.0]), -NAN, None], True),
+        ((1, "a", {3}), (1, "a", {3}), True),
+    ],
+    ids=str,
+)
+def test_a_change_anywhere_in_an_input_is_seen(old: Any, new: Any, alike: bool) -> None:
+    assert _unchanged(old, new) is alike
+    assert _unchanged(old, *copy_of((old,)))
 
 
 def toy(x: torch.Tensor, factor: float) -> torch.Tensor:

@@ -211,6 +211,9 @@ def looking(kept, looks=True, every=2):
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_model_on_a_gpu_is_at_home_when_others_look_and_afterwards(monkeypatch, fails):
     with_gpus(monkeypatch, ("cuda",))
+    # A torch built with CUDA would ask the driver whether a graph is recorded.
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
     monkeypatch.setattr(team, "_moved", lambda batch, device: batch)
     model, seen, bar = Traveller(2, 1), [], []
 

@@ -35,7 +35,7 @@ AVERAGES = (
 BESIDE = ("roberta", "electra", "deberta")
 MASKED = ("bert", "roberta", "albert", "distilbert", "modernbert")
 STEPS = ("roberta", "electra", "short")
-DOCUMENTED = ("random", "fast", "bert", "albert", "electra", "spanbert")
+DOCUMENTED = ("random", "bert", "albert", "electra", "spanbert")
 BESIDE_THERE = (
     "deberta", "modernbert", "short", "distilbert", "roberta", "ernie", "mobilebert", "fast",
 )  # fmt: skip

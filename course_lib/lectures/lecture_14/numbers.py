@@ -507,4 +507,5 @@ TYPED = {
     "128": "tokens of a text; 768/6, worked by hand",
     "256": "n of a matrix, worked by hand",
     "768": "n of a matrix, worked by hand",
+    "1,024": "tokens of a text; positions of the masked-LM loss",
 }

@@ -189,4 +189,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "base_years": lambda: f"{TOKENS * base_flops(TRAINED_AT) / rate() / 3.156e7:.0f}",
 }  # fmt: skip
 
-TYPED = {"10,000": "base of the angles in local layers"}
+TYPED = {
+    "10,000": "base of the angles in local layers",
+    "100": "positions by which a text is moved",
+}

@@ -3,12 +3,15 @@ and its numbers hang together."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from results_parts import as_saved
 
 from course_lib.lectures.lecture_13 import pretraining_runs
 from course_lib.lectures.lecture_13 import real_text as room
 from course_lib.lectures.lecture_13.members import DOCUMENTATION, prepare
+from course_lib.lectures.lecture_13.readme import readme_table
 from course_lib.lectures.lecture_13.views import real_text as views
 from course_lib.teaching.results import read_result
 
@@ -59,6 +62,13 @@ def test_scores_are_those_of_the_texts() -> None:
                 assert run["scores"][task] == pytest.approx(room.accuracy(right))
             mean = sum(run["scores"].values()) / len(run["scores"])
             assert run["mean"] == pytest.approx(mean)
+
+
+def test_the_readme_shows_the_benchmark(root: Path) -> None:
+    text = (root / "README.md").read_text(encoding="utf-8")
+    shown = text.split("<!-- benchmark -->")[1].split("<!-- /benchmark -->")[0]
+    assert shown.strip() == readme_table()
+    assert len(readme_table().splitlines()) == 2 + len(room.TUNINGS)
 
 
 def test_views_say_what_the_file_says() -> None:

@@ -1,0 +1,38 @@
+"""The benchmark as the README shows it: `python -m course_lib.lectures.lecture_13.readme`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import mean, stdev
+
+from course_lib.teaching.results import stored
+from course_lib.teaching.verdicts import in_points
+
+from .tuning_runs import RANDOM
+from .views import benchmark, real_text
+
+SHORT = "plain, two layers"  # the control that both texts have
+
+
+def readme_table() -> str:
+    """In Markdown, the best on the twins first: what stands in the README between
+    `<!-- benchmark -->` and `<!-- /benchmark -->`."""
+    both = [*stored(real_text.FILE)["runs"]]
+    lines = [
+        "| | nine twins of GLUE | beside BERT | documentation | beside BERT |",
+        "|---|---|---|---|---|",
+    ]
+    for name in benchmark.in_order(both):
+        cells = [name if name not in (SHORT, RANDOM) else f"*{name}*"]
+        for of in (benchmark.values_of, real_text.means):
+            cells += [_spread(of(name)), "" if name == "BERT" else in_points(of(name), of("BERT"))]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _spread(values: Sequence[float]) -> str:
+    return f"{100 * mean(values):.1f} ± {100 * stdev(values):.1f}"
+
+
+if __name__ == "__main__":
+    print(readme_table())

@@ -367,7 +367,7 @@ def _launch(kernel: Any, like: Tensor, tensors: tuple[Any, ...], numbers: tuple[
     own, met, warps, stages = BLOCKS[like.itemsize, size > 64][kernel is _backward]
     grid = triton.cdiv(tokens, own), batch * heads
     with torch.cuda.device_of(like):
-        kernel[grid](*tensors, *numbers, D=size, OWN=own, MET=met, DROPS=numbers[-2] > 0,
+        kernel[grid](*tensors, *numbers, D=size, OWN=own, MET=met, DROPS=numbers[-2] > 0,  # dropout
                      num_warps=warps, num_stages=stages, **how)  # fmt: skip
 
 

@@ -87,7 +87,8 @@ def kept(
     count: clear the cache (COURSE_LIB_CACHE) after one that changes numbers. files: what the run
     writes besides; where one of them is gone, it is run again."""
     about = {"settings": settings, "world": world.hash, "threads": torch.get_num_threads()}
-    about |= {"device": on_gpu()} if on_gpu() else {}
+    if gpu := on_gpu():
+        about["device"] = gpu
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
     done = cache_dir("results") / f"{name}-{digest}.json"
     if done.exists() and all(file.exists() for file in files):

@@ -92,11 +92,9 @@ def beside_bert_there(start: str) -> str:
 
 def read_more() -> str:
     """How many times as many tokens as BERT's pre-training here course-bert's has read."""
-    training = stored("03_checkpoint")["recipe"]["training"]
-    length, short = stored("03_checkpoint")["recipe"]["text"]["length"], training["short_length"]
-    whole, first = training["steps"], training["short_steps"]
-    tokens = training["batch_size"] * (length * (whole - first) + short * first)
-    here = stored(written.FILE)["pretraining"]["BERT"]
+    recipe, here = stored("03_checkpoint")["recipe"], stored(written.FILE)["pretraining"]["BERT"]
+    training, length = recipe["training"], recipe["text"]["length"]  # short steps read as much
+    tokens = training["steps"] * training["batch_size"] * length
     return f"{tokens / (here['flops'] * here['batch_size'] * SHORT):.0f}"
 
 

@@ -8,10 +8,9 @@ from statistics import mean, stdev
 from course_lib.teaching.results import stored
 from course_lib.teaching.verdicts import in_points
 
+from .pretraining_runs import CONTROLS
 from .tuning_runs import RANDOM
 from .views import benchmark, real_text
-
-SHORT = "plain, two layers"  # the control that both texts have
 
 
 def readme_table() -> str:
@@ -23,7 +22,7 @@ def readme_table() -> str:
         "|---|---|---|---|---|",
     ]
     for name in benchmark.in_order(both):
-        cells = [name if name not in (SHORT, RANDOM) else f"*{name}*"]
+        cells = [name if name not in (*CONTROLS, RANDOM) else f"*{name}*"]
         for of in (benchmark.values_of, real_text.means):
             cells += [_spread(of(name)), "" if name == "BERT" else in_points(of(name), of("BERT"))]
         lines.append(f"| {' | '.join(cells)} |")

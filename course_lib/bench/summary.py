@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -46,6 +47,8 @@ IN_README = {
     ),
     "Early exit": ("12×256, 32×128 tokens, float32",),
 }  # fmt: skip
+# Of these it shows the peer's best setting, too: how the names of its rows begin.
+BEST_TOO = {"Pre-training step": "… "}
 # Stored figures keep the names of their day; what is shown has today's.
 TODAY = {
     "Masked-word loss": "Masked-LM loss",
@@ -120,27 +123,59 @@ def _row(title: str, rows: list[dict[str, Any]], peer: Peers, ours: str) -> Spee
     return SpeedRow(what, size, theirs["name"], mine["name"], middle, low, high)
 
 
-def readme_table(found: Mapping[str, Any]) -> str:
-    """The rows of IN_README in Markdown, with machine and date below: what stands in the README
-    between `<!-- speed -->` and `<!-- /speed -->`."""
-    lines = ["| what | size | peer | ours | ours / peer |", "|---|---|---|---|---|"]
-    for row in speed_rows(found):
-        if not row.size.startswith(IN_README.get(row.what, ("no size",))):
-            continue
-        what, peer, ours = (
-            name.removeprefix("… and ").removeprefix("… ")
-            for name in (row.what, row.peer, row.ours)
-        )
-        lines.append(
-            f"| {what} | {row.size} | {peer} | {ours} | {_times(row.ratio)} "
-            f"({_times(row.low)} to {_times(row.high)}) |"
-        )
-    on = found["machine"]
-    return "\n".join(lines) + (
-        f"\n\nMedians, in brackets the middle half of the rounds. {on['processor']}, "
-        f"{on['threads']} threads, torch {on['torch']}, transformers {on['transformers']}, "
-        f"{on['date']}.\n"
+def in_readme(title: str) -> bool:
+    """Whether the README shows the table of that title."""
+    what, _, size = title.partition(", ")
+    return size.startswith(IN_README.get(what, ("no size",)))
+
+
+def readme_table(*runs: Mapping[str, Any]) -> str:
+    """The rows of IN_README in Markdown, a column a run, with machines and dates below: what stands
+    in the README between `<!-- speed -->` and `<!-- /speed -->`.
+
+    A size that a run lacks has a dash; a peer that is not the first run's is named."""
+    columns = [_readme_rows(run) for run in runs]
+    heads = (
+        f"with{'' if run['machine']['native_bfloat16'] else 'out'} bfloat16 products"
+        for run in runs
     )
+    lines = [f"| what | size | peer | ours | {' | '.join(heads)} |", "|---" * (4 + len(runs)) + "|"]
+    for key in dict.fromkeys(key for rows in columns for key in rows):
+        rows = [column.get(key) for column in columns]
+        first = next(row for row in rows if row)
+        cells = (first.what, first.size, _plain(first.peer), _plain(first.ours))
+        lines.append(f"| {' | '.join((*cells, *(_cell(row, first.peer) for row in rows)))} |")
+    said = (
+        f"*With{'' if on['native_bfloat16'] else 'out'}*: {on['processor']}, {on['threads']} "
+        f"threads, {on['gflops_float32']} GFLOP/s in float32, torch {on['torch']}, transformers "
+        f"{on['transformers']}, {on['date']}."
+        for on in (run["machine"] for run in runs)
+    )
+    return "\n".join(lines) + f"\n\nMedians, in brackets the middle half. {' '.join(said)}\n"
+
+
+def _readme_rows(found: Mapping[str, Any]) -> dict[tuple[str, str, bool], SpeedRow]:
+    """By what, size, and whether beside the peer's best setting."""
+    tables, rows = in_todays_words(found)["tables"], {}
+    for row in speed_rows(found):
+        if in_readme(title := f"{row.what}, {row.size}"):
+            rows[row.what, row.size, False] = row
+            if row.what in BEST_TOO:
+                best = _row(title, tables[title], BEST_TOO[row.what], COMPARED[row.what][1])
+                rows[row.what, row.size, True] = best
+    return rows
+
+
+def _cell(row: SpeedRow | None, peer: str) -> str:
+    if row is None:
+        return "–"
+    beside = "" if row.peer == peer else f", beside {_plain(row.peer)}"
+    return f"{_times(row.ratio)} ({_times(row.low)} to {_times(row.high)}){beside}"
+
+
+def _plain(name: str) -> str:
+    """A row's name out of its table: without the marks of what it goes on from, and its format."""
+    return re.sub(r"^… (and )?| in (b?float)(16|32)(?=,)", "", name)
 
 
 def _times(ratio: float) -> str:

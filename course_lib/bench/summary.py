@@ -134,7 +134,7 @@ def readme_table(*runs: Mapping[str, Any]) -> str:
     in the README between `<!-- speed -->` and `<!-- /speed -->`.
 
     A size that a run lacks has a dash; a peer that is not the first run's is named."""
-    columns = [_readme_rows(run) for run in runs]
+    columns = [readme_rows(run) for run in runs]
     heads = (
         f"with{'' if run['machine']['native_bfloat16'] else 'out'} bfloat16 products"
         for run in runs
@@ -154,7 +154,7 @@ def readme_table(*runs: Mapping[str, Any]) -> str:
     return "\n".join(lines) + f"\n\nMedians, in brackets the middle half. {' '.join(said)}\n"
 
 
-def _readme_rows(found: Mapping[str, Any]) -> dict[tuple[str, str, bool], SpeedRow]:
+def readme_rows(found: Mapping[str, Any]) -> dict[tuple[str, str, bool], SpeedRow]:
     """By what, size, and whether beside the peer's best setting."""
     tables, rows = in_todays_words(found)["tables"], {}
     for row in speed_rows(found):

@@ -17,7 +17,13 @@ from course_lib.bench.early_exit import flop_ratio
 from course_lib.bench.masked_loss import masked_only_limit
 from course_lib.bench.measuring import peak_bytes, where_measured
 from course_lib.bench.roofline import Case, cases
-from course_lib.bench.summary import COMPARED, SpeedRow, in_todays_words, speed_rows
+from course_lib.bench.summary import (
+    COMPARED,
+    SpeedRow,
+    in_todays_words,
+    readme_rows,
+    speed_rows,
+)
 from course_lib.bench.traffic import Traffic, by_kind, total, traffic
 from course_lib.config import published
 from course_lib.kernels import disentangled
@@ -36,6 +42,7 @@ Twins = dict[str, dict[str, Traffic]]  # twin -> kind of operation -> what it do
 RATE = 0.15  # of the tokens that are selected for prediction
 
 BYTES = 4  # of a float32
+STEP = "Pre-training step"
 
 
 @lru_cache(maxsize=1)
@@ -46,6 +53,28 @@ def stored_run() -> dict[str, Any]:
 
 def measured_on() -> str:
     return f"Measured on {where_measured(stored_run()['machine'])}."
+
+
+@lru_cache(maxsize=1)
+def float32_run() -> dict[str, Any]:
+    """The README's sizes on a processor without bfloat16 products."""
+    return in_todays_words(read_result("14_speed_float32"))
+
+
+def in_float32(what: str, size: str, best: bool = False) -> str:
+    """Times as fast as the peer there; size: how it begins. best: beside its best setting."""
+    (row,) = (
+        row
+        for key, row in readme_rows(float32_run()).items()
+        if key[0] == what and key[1].startswith(size) and key[2] == best
+    )
+    return f"{row.ratio:.1f}" if best or row.ratio > 2 else f"{row.ratio:.2f}"
+
+
+def share_in_float32(size: str) -> str:
+    """Of the rate of matrix products, what the course's step reached there."""
+    remark = next(r for t, r in float32_run()["remarks"].items() if t.startswith(f"{STEP}, {size}"))
+    return re.search(r"(\d+)% of the matrix products", remark)[1]  # type: ignore[index]
 
 
 def stored_roof() -> dict[str, float]:
@@ -457,6 +486,14 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         f"gpu_{way}_flash": partial(on_gpu, "8,192", way == "training", "disentangled_flash")
         for way in ("forward", "training")
     },
+    **{
+        f"float32_{size}_{which}": partial(in_float32, STEP, size, which == "best")
+        for size in ("mini", "tiny")
+        for which in ("shipped", "best")
+    },
+    **{f"float32_{size}_share": partial(share_in_float32, size) for size in ("mini", "tiny")},
+    "float32_deberta": partial(in_float32, "Disentangled attention", "inference, 4×768, 8×512"),
+    "float32_machine": lambda: where_measured(float32_run()["machine"]),
     "gpu_training_readable": partial(on_gpu, "1,024", True, ours="ours, the readable"),
     "gpu_machine": lambda: where_measured(gpu_run()["machine"]),
     "gpu_held": partial(gpu_memory, "ours, in Triton"),

@@ -13,8 +13,9 @@
 # **Lecture 00** · {{duration}} · {{colab}}
 #
 # BERT reads text in both directions at once and learned to do so by guessing hidden words. A family of models
-# grew from it. This course builds its members from scratch, proves each one equal to the published one, and
-# measures every claim in front of you, on the machine you sit at, without a network.
+# grew from it. This course builds its members from scratch, compares each with the published one where that
+# runs here (and with its formulas where it does not), and measures every claim in front of you, on the machine
+# you sit at, without a network.
 #
 # After this page you know that your machine is ready, what the course holds, and what a *masked word* is,
 # because you will have trained a model to guess one.
@@ -23,9 +24,9 @@
 #
 # ## Predict first
 #
-# In a moment a model will read about ten thousand short stories, for less than half a minute. Then it sees a story
-# it has never met, with one word hidden. Will it put the right **kind** of word there? The right **word**?
-# Decide before you look.
+# In a moment a model will read about ten thousand short stories, for half a minute to two minutes, by machine.
+# Then it sees a story it has never met, with one word hidden. Will it put the right **kind** of word there? The
+# right **word**? Decide before you look.
 #
 # ## Is this machine ready?
 
@@ -132,7 +133,7 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | 15 | [Beyond text: ViT, the same encoder on patches](15_beyond_text.ipynb) | ready |
 # | 16 | [Modern encoders: from BERT to ModernBERT, change by change](16_modern_encoders.ipynb) | ready |
 #
-# Every page stands on its own.
+# Each page says at its head which pages it needs: most need page 02, some one or two more.
 #
 # What you have solved, on this machine; run the cell again to see it grow:
 
@@ -189,4 +190,6 @@ replication_table()
 # cannot do), six in lecture 03 (where an answer starts and ends, what follows from what, how sure a model may be), five
 # in lecture 04 (what RoBERTa's training teaches), eight in lecture 05 (sharing, its limits, and sentence order), five in
 # lecture 06 (what a student learns from a teacher), two in lecture 07 (replaced tokens, and training against
-# architecture) and one in lecture 08 (what disentangled attention is worth). As lectures are added, this index grows.
+# architecture), one in lecture 08 (what disentangled attention is worth), three in lecture 10 (transfer to another language,
+# one language or many, sharing out resources), three in lecture 11 (when to read on, which vocabulary, what carries over), two in
+# lecture 12 (leaving early, phones) and two in lecture 13 (benchmarks, and the closing topics).

@@ -547,7 +547,8 @@ masks_view()
 #
 # ### From BERT to GPT
 #
-# Lecture 02 builds BERT's `Block`. GPT (2018) changes the mask only: a triangle. GPT-2 also moves LayerNorm before each half (with one more at the end).
+# Lecture 02 builds BERT's `Block`. GPT (2018) changes the mask only: a triangle. GPT-2 also moves LayerNorm (it brings a vector's numbers to mean 0 and
+# variance 1; lecture 02) before each half (with one more at the end).
 
 # %%
 from course_lib.family.gpt import CausalStack, PreNormBlock
@@ -608,8 +609,8 @@ print(f"BART:  largest difference of logits {(mine.logits - reference.logits).ab
 # The same block, the same width, the same text, three kinds, and a task that each can be put to: *translate*. The micro-world speaks English only, so the second language is made by a rule:
 # every word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters; they must learn each word's translation, and the order.
 #
-# The encoder gets the sentence and as many `[MASK]` as there are words to say, and says them all at once. The decoder reads sentence, `[SEP]`, and then says word after
-# word. The encoder-decoder reads with one half and says with the other. 250 steps each:
+# The encoder gets the sentence and as many `[MASK]` (a sign for *a word is wanted here*) as there are words to say, and says them all at once. The decoder reads
+# sentence, `[SEP]` (a sign that separates), and then says word after word. The encoder-decoder reads with one half and says with the other. 250 steps each:
 
 # %%
 from course_lib.lectures.lecture_01.three_kinds import KINDS, heldout_examples, recipes, train, two_languages

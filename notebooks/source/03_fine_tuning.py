@@ -383,8 +383,9 @@ for task, where, starts in markup_table():
     print(f"{task:21}{where:24}" + "".join(f"{in_words(scores):>24}" for scores in starts))
 
 # %% [markdown]
-# *Accuracy; chance is a fifth.* **A second success**, and a smaller one: {{number:sections_ours}} against {{number:sections_random}} from random initialisation, which again
-# has not fitted its training sentences, and {{number:sections_words}} for the bag of words. In packages never read it is
+# *Code words: span F1. The others: accuracy; sections have five classes, packages eight, kinds of parameters six.*
+# **Sections are a second success**, and a smaller one: {{number:sections_ours}} against {{number:sections_random}} from random
+# initialisation, which again has not fitted its training sentences, and {{number:sections_words}} for the bag of words. In packages never read it is
 # far above the words, and hardly above random initialisation. Most often {{number:confused_true}} are taken for {{number:confused_said}}: an
 # attribute is often what a parameter was, said in the same words, and then the description alone cannot tell.
 #
@@ -558,9 +559,9 @@ print("right:", ", ".join(e["label"] for e in examples))
 #
 # ### The same class, from pairs without end
 #
-# In the micro-world labels cost nothing. {{number:story_count}} stories give three statements each: one follows, one contradicts, one is
-# left open. {{number:story_pairs_left_out}} of the pairs need more than 64 tokens and are left out: a premise that is cut may have lost what decides.
-# {{number:story_pairs}} are left. Lecture 06's BERT of four layers, pre-trained on such stories, is fine-tuned on them; so is its shape from
+# In the micro-world labels cost nothing. Each statement comes with three stories: it follows from one, contradicts one, is left open
+# by one. {{number:story_count}} stories give {{number:story_pairs_made}} such pairs. {{number:story_pairs_left_out}} of the pairs need more than 64 tokens and are left out:
+# a premise that is cut may have lost what decides. {{number:story_pairs}} are left. Lecture 06's BERT of four layers, pre-trained on such stories, is fine-tuned on them; so is its shape from
 # random initialisation ({{number:story_nli_steps}} steps of 16 pairs, {{number:story_seeds}} seed, {{number:story_hours}} CPU hours for this and the answers below, a result file).
 
 # %%

@@ -599,6 +599,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "story_qa_steps": lambda: _world_steps(QA),
     "story_pairs": lambda: f"{result('03_world')['pairs']['fitting']:,}",
     "story_pairs_left_out": _left_out,
+    "story_pairs_made": lambda: f"{result('03_world')['pairs']['all']:,}",
     "story_rate": lambda: (
         f"{result('03_world')['recipes'][f'{NLI}, {PRETRAINED}']['learning_rate']:g}"
     ),

@@ -37,7 +37,7 @@ from course_lib.teaching.claims import (
 from course_lib.teaching.results import in_words, outcome
 from course_lib.train.memory import activation_bytes
 
-from .experiments import IN_STEP
+from .experiments import AS_RELEASED, IN_STEP
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_000)
 SIZES = ("base", "large", "xlarge", "xxlarge")
@@ -359,6 +359,13 @@ def _answers(trained_on: str, measure: str) -> Settled:
     return Settled(mean(late), f"{said}; after a quarter of the steps {in_words(early)}")
 
 
+def _order_on_topic() -> Settled:
+    """Of the model trained on SOP, on NSP's pairs; and of the one with the released pairs."""
+    ours, released = _answers("SOP", "NSP"), outcome(result("05_as_released"), "NSP")[AS_RELEASED]
+    said = f"{ours.detail}; with the released pairs {in_words(released)}"
+    return Settled((ours.value, mean(released)), said)
+
+
 def _in_step_on_order() -> Settled:
     """Of the model whose wrong B is in step, on SOP's pairs."""
     found = result("05_in_step")
@@ -472,7 +479,9 @@ CLAIMS = entries(
         ),
         "NSP in step on SOP": Check(_in_step_on_order, near(0.5, 0.06), 0.88),
         "SOP on NSP": Check(
-            lambda: _answers("SOP", "NSP"), lambda accuracy: 0.5 < accuracy < 0.7, 0.789
+            _order_on_topic,
+            lambda found: all(0.5 < accuracy < 0.7 for accuracy in found),
+            (0.644, 0.789),
         ),
         "harder question": Check(_own_question, lambda difference: 0 < difference < 0.1, -0.04),
     },

@@ -2,8 +2,10 @@
 
 `05_sentence_tasks`: the same small ALBERT trained with MLM alone, with NSP, with SOP; each
 tested on the pairs of both tasks. `05_past_plateau`: the same for four times the steps, with
-curves; and NSP whose wrong B is in step with A. `05_sharing`: width of the embeddings against what
-is shared, at equal steps. `05_sharing_past_plateau`: its corners for four times the steps."""
+curves. `05_in_step`: NSP whose wrong B is in step with A. `05_as_released`: SOP with the pairs of
+the released program, some of them with a B of another story. `05_sharing`: width of the embeddings
+against what is shared, at equal steps. `05_sharing_past_plateau`: its corners for four times the
+steps."""
 
 from __future__ import annotations
 
@@ -31,7 +33,12 @@ from course_lib.objectives.next_sentence import (
     truncate_pair,
 )
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
-from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
+from course_lib.objectives.sentence_order import (
+    SWAPPED,
+    albert_loss,
+    make_ordered_pairs,
+    ordered_pairs_of_document,
+)
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, kept
@@ -60,18 +67,21 @@ class AlbertRecipe:
 
 
 IN_STEP = "NSP in step"  # see pairs_in_step
+AS_RELEASED = "SOP as released"  # see prepare_as_released
 # What is learned beside MLM, and with which loss. "none" reads NSP's pairs.
 TASKS: dict[str, Objective] = {
     "none": masked_lm_loss,
     "NSP": pretraining_loss,
     "SOP": albert_loss,
     IN_STEP: pretraining_loss,
+    AS_RELEASED: albert_loss,
 }
 LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 TASK_SEEDS = range(5)
 LONG = replace(LIVE, steps=4_000)  # past the plateau, on which LIVE's slower tasks still are
 LONG_SEEDS = range(1)
 IN_STEP_SEEDS = range(2)
+AS_RELEASED_SEEDS = range(1)
 EVERY = 500  # steps between two looks of a long run
 # MLM alone: a task on pairs, learned beside it, slows it down.
 GRID = AlbertRecipe(steps=1_000, num_layers=2, task="none")
@@ -242,7 +252,7 @@ def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
 
 def task_recipes() -> dict[str, AlbertRecipe]:
     """The live recipe with each of the three tasks."""
-    return {task: replace(LIVE, task=task) for task in TASKS if task != IN_STEP}
+    return {task: replace(LIVE, task=task) for task in ("none", "NSP", "SOP")}
 
 
 def long_recipes() -> dict[str, AlbertRecipe]:
@@ -276,6 +286,40 @@ def build_in_step() -> dict[str, Any]:
         lambda recipe, seed: long_run(recipe, material, seed), precision="float32",
         extends="05_in_step", replay=lambda: replay(recipe, material),
         guesses=lambda: guesses(material)[IN_STEP],
+    )  # fmt: skip
+
+
+def prepare_as_released(recipe: AlbertRecipe) -> PairMaterial:
+    """As `prepare_pairs`, and SOP's training pairs as the released program makes them: a chunk of
+    one sentence gets a B of another story and the label SWAPPED."""
+    made = prepare_pairs(recipe)
+    told = made.world.documents(made.world.stories(recipe.stories, seed=0))
+    pairs = make_ordered_pairs(told, made.world.special, length=recipe.length, as_released=True)
+    return PairMaterial(made.world, {**made.train, AS_RELEASED: pairs}, made.heldout)
+
+
+def pairs_from_elsewhere(recipe: AlbertRecipe, world: MicroWorld) -> dict[str, int]:
+    """How many of these pairs there are, and how many of them have a B of another story."""
+    told, draw = world.documents(world.stories(recipe.stories, seed=0)), random.Random(0)
+    pairs = elsewhere = 0
+    for number, story in enumerate(told):
+        own = join(story)
+        for _, b, label in ordered_pairs_of_document(
+            told, number, draw, recipe.length, as_released=True
+        ):
+            inside = any(own[i : i + len(b)] == b for i in range(len(own)))
+            pairs, elsewhere = pairs + 1, elsewhere + (label == SWAPPED and not inside)
+    return {"all": pairs, "from elsewhere": elsewhere}
+
+
+def build_as_released() -> dict[str, Any]:
+    """What data/results/05_as_released.json holds."""
+    recipe, material = replace(LONG, task=AS_RELEASED), prepare_as_released(LONG)
+    return compared_runs(
+        {AS_RELEASED: recipe}, AS_RELEASED_SEEDS, material.world,
+        lambda recipe, seed: long_run(recipe, material, seed), precision="float32",
+        extends="05_as_released", replay=lambda: replay(recipe, material),
+        pairs=lambda: pairs_from_elsewhere(recipe, material.world),
     )  # fmt: skip
 
 
@@ -332,6 +376,7 @@ RESULTS = {
     "05_sentence_tasks": build_tasks,
     "05_past_plateau": build_long,
     "05_in_step": build_in_step,
+    "05_as_released": build_as_released,
     "05_sharing": build_grid,
     "05_sharing_past_plateau": build_corners,
 }

@@ -22,6 +22,7 @@ from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.train.metrics import evaluation_mask
 
 from .experiments import (
+    AS_RELEASED,
     CORNER_SEEDS,
     GRID,
     GRID_SEEDS,
@@ -133,6 +134,12 @@ def in_step_curves() -> dict[str, list[list[tuple[float, float]]]]:
 
 def _in_step(measure: str) -> str:
     return percent(outcome(in_step(), measure)[IN_STEP])
+
+
+def _released_from_elsewhere() -> str:
+    """The fraction of SOP's pairs, as released, whose B is of another story."""
+    pairs = stored("05_as_released")["pairs"]
+    return f"{pairs['from elsewhere'] / pairs['all']:.0%}"
 
 
 def sharing_grid() -> dict[str, Any]:
@@ -464,6 +471,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "ordered_sop": lambda: f"{guessed('SOP', 'ordered'):.0%}",
     "paper_nsp_on_sop": lambda: str(_paper_pairs("NSP", "SOP")),
     "paper_sop_on_nsp": lambda: _paper_pairs("SOP", "NSP"),
+    "released_elsewhere": _released_from_elsewhere,
+    "released_on_nsp": lambda: percent(outcome(stored("05_as_released"), "NSP")[AS_RELEASED]),
     "seeds": lambda: len(TASK_SEEDS),
     "sharing_narrow": lambda: f"{_costs('all')[0]:.1f}",
     "sharing_wide": lambda: f"{_costs('all')[1]:.1f}",

@@ -1,4 +1,4 @@
-"""What each task could be expected to give at this size, and what came out: success or failure."""
+"""What explains each task's result, in hindsight, and what came out: success or failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from course_lib.teaching.page import Html, card
 
 from .glue_tables import row
 
-EXPECTED = {
+REASONS = {
     "pos": "much: a tag shows in the neighbours, and masked words teach neighbours",
     "ner": "a gain: the same, but capitals are gone and the corpus has few people in it",
     "spam": "some: spam has words of its own, which any start can learn",
@@ -20,17 +20,17 @@ EXPECTED = {
     "qa": "nothing: too few answers to learn to point at one",
 }
 RULES = {"words": "bag of words", "word list": "a word's usual tag", "no answer": "“no answer”"}
-HEAD = ("task", "to be expected", "best baseline", "random init", "course's BERT", "came out")
+HEAD = ("task", "why, in hindsight", "best baseline", "random init", "course's BERT", "came out")
 
 
 def task_outcomes() -> Html:
-    """A row a task: what to expect, the best baseline, both starts of our shape, and the verdict:
+    """A row a task: what explains it, the best baseline, both starts of our shape, and the verdict:
     ✓ pre-training shows and the baseline is beaten, ◐ one of the two, ✗ neither."""
     lines, rows = [], []
-    for task, expected in EXPECTED.items():
+    for task, reason in REASONS.items():
         rule, level = best_rule(task)
         found = [f"{mean(scores(task, start)):.0%}" for start in (STARTS[1], COURSE)]
-        said = (SCORED[task][0].removesuffix(", F1"), expected.replace("*", ""),
+        said = (SCORED[task][0].removesuffix(", F1"), reason.replace("*", ""),
                 f"{RULES.get(rule, rule)} {level:.0%}", *found, outcome(task))  # fmt: skip
         rows.append(row("td", tuple(escape(cell) for cell in said)))
         lines.append(" · ".join(f"{h}: {cell}" for h, cell in zip(HEAD, said, strict=True)))

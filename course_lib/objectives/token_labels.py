@@ -29,8 +29,8 @@ def padded_token_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, 
     """Mean over *all* positions, special tokens, further pieces and padding too, each of which is
     to be given label 0.
 
-    As BioBERT's released NER code has it, whose mask is commented out (dmis-lab/biobert,
-    run_ner.py:375-382): for comparison. Raises ValueError as `token_classification_loss` does."""
+    After BioBERT's NER code (dmis-lab/biobert, run_ner.py:375-382), whose mask is commented out;
+    that takes the sum, and has a class for padding. Raises ValueError as the loss above does."""
     labels = targets["token_labels"]
     check_labels("token_labels", labels, outputs.logits)
     wide = outputs.logits.float().flatten(0, 1)

@@ -55,7 +55,7 @@ from course_lib.text.domains import domain
 # Two roads, then: **read on** with what one has, or **start afresh** with words that fit. Three guesses before you go on.
 #
 # 1. Into how many pieces does BERT's vocabulary cut *diabetic retinopathy*?
-# 2. A small BERT finds {{number:old_general}} of hidden words in general text. Now it reads nothing but diagnoses, for {{number:budget}} steps. How many general words does it still find?
+# 2. A small BERT finds {{number:old_general}} of hidden words in general text (its *masked-word accuracy*). Now it reads nothing but diagnoses, for {{number:budget}} steps. How many general words does it still find?
 # 3. To which of 21 chapters of the classification does a diagnosis belong? Twenty labelled examples of each. Which is better, the model that has read diagnoses, or counting words without any model?
 
 # %%
@@ -312,7 +312,7 @@ words_table()
 # - *② Frequent words*: {{number:shared_medicine}} of medicine's frequent words are also frequent in general text, {{number:shared_finance}} of finance's.
 # - *③ Long legal sentences*: source lecture 000 says 40 words and more. Licences have {{number:sentence_law}}, our documentation {{number:sentence_general}}, that of finance {{number:sentence_finance}}. Longer, not three times as long; other law may differ.
 # - *Latin and nested clauses*, its other marks of law: licences have {{number:latin_law}} Latin phrases in 10,000 words, documentation {{number:latin_general}}; {{number:clauses_law}} words such as *which* and *unless* a sentence, documentation {{number:clauses_general}}. A licence is no judgment: here neither mark tells much.
-# - **The last two columns** are a warning. Licences are copied from one another. Split them at random, and {{number:repeated_law_random}} of what you test on was read in training. Here families stay together: {{number:repeated_law_family}}, and what is left are phrases that all lawyers use.
+# - **The last two columns** are a warning. Licences are copied from one another. Split them at random, and {{number:repeated_law_random}} of what you test on was read in training. Here families stay together: {{number:repeated_law_family}}, and what is left was not looked at; phrases that all lawyers use, perhaps.
 #
 # ### Reading on, live
 #
@@ -335,7 +335,7 @@ else:
 # %% [markdown]
 # Eighty steps, and the general words have begun to go. ({{number:live_general}} before, {{number:old_general}} in the stored runs below: those hid words of other sentences.)
 #
-# A hidden *word* counts as found if all its pieces are. So vocabularies can be compared; but a word in one piece is one guess, a word in four pieces is four.
+# This is **masked-word accuracy**: a hidden *word* counts as found if all its pieces are. So vocabularies can be compared; but a word in one piece is one guess, a word in four pieces is four.
 #
 # ## Measure it
 #
@@ -360,7 +360,7 @@ ways_table()
 hidden_words_chart()
 
 # %% [markdown]
-# *A dot is a run. Left: hidden words of unseen diagnoses. Right: of general documentation, the price.*
+# *A dot is a run. Masked-word accuracy; left: on unseen diagnoses; right: on general documentation, the price.*
 #
 # - **Reading on pays**: {{number:own_general}} → {{number:own_continued}} of the domain's hidden words.
 # - **Words of its own pay more**: with rows added {{number:own_added}}, with rows replaced {{number:own_replaced}}. Part of this is the measure, which is kinder to words in one piece.
@@ -373,7 +373,7 @@ hidden_words_chart()
 forgetting_chart()
 
 # %% [markdown]
-# *Mean of the seeds as a line, all of them as a band. Mixed: one batch in four is general text.*
+# *Masked-word accuracy, mean of the seeds as a line, all of them as a band. Mixed: one batch in four is general text.*
 #
 # General words: {{number:old_general}} before, {{number:old_continued}} after: the second guess. **Forgetting is faster than learning.** After a third of the steps general words are down at {{number:old_third}} and stay there. Words of diagnoses are at {{number:own_third}}, and still rise to {{number:own_continued}}.
 #
@@ -425,7 +425,7 @@ law_chart()
 # %% [markdown]
 # *A dot is a run; dashed: a bag of words.*
 #
-# - *Hidden words*: {{number:law_own_general}} as it is, {{number:law_own_continued}} continued, {{number:law_own_replaced}} with rows replaced, each better than the one before. The mismatch is small, and so is the gain from new pieces. Most of the gain is from reading on.
+# - *Masked-word accuracy*: {{number:law_own_general}} as it is, {{number:law_own_continued}} continued, {{number:law_own_replaced}} with rows replaced, each better than the one before. The mismatch is small, and so is the gain from new pieces. Most of the gain is from reading on.
 # - *Category*: {{number:law_licences_general}}, {{number:law_licences_continued}}, {{number:law_licences_replaced}}; random initialisation {{number:law_licences_random}}. **A failure**: nothing is better than a bag of words, {{number:bag_licences}}, nor than random initialisation. So few labels do not teach a
 #   category that lawyers argue about, from a licence's first sixty words.
 #
@@ -437,10 +437,10 @@ law_chart()
 switches_table()
 
 # %% [markdown]
-# *Change: against plain fine-tuning on the same task. Natural chapters: 600 diagnoses as they come, tested on all chapters alike. General words kept: hidden words that the fine-tuned encoder still finds; {{number:old_general}} before.*
+# *Change: against plain fine-tuning on the same task. Natural chapters: 600 diagnoses as they come, tested on all chapters alike. General words kept: the fine-tuned encoder's masked-word accuracy on general text; {{number:old_general}} before.*
 #
-# - **Loss over padding** (BioBERT's released program for names in text has its mask commented out): worse with 32 positions, and with 128. Padding is learned at once, and then thins out the words' gradient.
-# - **Inverse-frequency weights** (FinBERT): not settled. Better in every seed, but in two of three by a point only.
+# - **Loss over padding** (BioBERT's released program has its mask commented out, too): worse with 32 positions, and with 128, and hardly worse with 128 than with 32. So thinning by padding is not the whole reason; this loss also calls special tokens and the further pieces of tagged words *outside*. Which of these does it was not tried.
+# - **Inverse-frequency weights** (FinBERT): not settled. Better in every seed, but by less than two points in two of three.
 # - **Layer-wise rates, gradual unfreezing** (FinBERT, against forgetting): worse at the task, each and both. And there was little to guard: fine-tuned plainly the encoder still finds {{number:still_chapters}} of the general words.
 # - **Simply a third of the rate** keeps as many ({{number:still_third}}, both guards {{number:still_both}}). It costs the task more on average, {{number:lost_third}} points against {{number:lost_both}}; between these two nothing is settled. Longer training, or a larger model, may need the guards.
 #
@@ -466,7 +466,7 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # | | they report | note |
 # |---|---|---|
 # | BioBERT | names in text (NER) +0.62 F1, relations +2.80 F1, questions +12.24 MRR | over the *best systems before*, not over BERT |
-# | PubMedBERT | afresh 81.16, BioBERT 80.34 | on BLURB, a benchmark of biomedical tasks; one protocol for both; a million steps of text |
+# | PubMedBERT | afresh 81.16, BioBERT 80.34 | on BLURB, a benchmark of biomedical tasks; one protocol for both |
 # | LEGAL-BERT | a small version: a third of the size, about four times as fast | the paper compares three ways: BERT as it is, continued, afresh |
 #
 # (MRR, mean reciprocal rank: 1 if the right answer stands first in a list, 1/2 if second.) What the models were made of, by their authors:
@@ -485,9 +485,9 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # | you have | do | here | the papers |
 # |---|---|---|---|
 # | few labels, telling words | count words first; it is the bar | chapters: counting {{number:bag_chapters}}, reading on {{number:chapters_continued}} | – |
-# | text of the domain, words that fit | read on; mix in general text if you still need it | hidden words {{number:own_general}} → {{number:own_continued}}; {{number:old_mixed}} of general words kept | BioBERT: +0.62 (names), +2.80 (relations) F1, over the best before |
-# | words that are cut to pieces | read on with words added or replaced | hidden words {{number:own_added}}, {{number:own_replaced}} | FinBERT (Yang et al.): a vocabulary of {{number:fin_vocab}} of its own |
-# | very much text, and compute | afresh, with a vocabulary of its own | hidden words {{number:own_afresh}}, three times the FLOPs {{number:own_longer}} | PubMedBERT 81.16, BioBERT 80.34 |
+# | text of the domain, words that fit | read on; mix in general text if you still need it | masked-word accuracy {{number:own_general}} → {{number:own_continued}}; {{number:old_mixed}} of general words kept | BioBERT: +0.62 (names), +2.80 (relations) F1, over the best before |
+# | words that are cut to pieces | read on with words added or replaced | masked-word accuracy {{number:own_added}}, {{number:own_replaced}} | FinBERT (Yang et al.): a vocabulary of {{number:fin_vocab}} of its own |
+# | very much text, and compute | afresh, with a vocabulary of its own | masked-word accuracy {{number:own_afresh}}, three times the FLOPs {{number:own_longer}} | PubMedBERT 81.16, BioBERT 80.34 |
 # | little text, little compute | the released model of a neighbour: BioBERT, LEGAL-BERT, FinBERT (say which) | not tried | LEGAL-BERT, small: a third of the size, four times as fast |
 
 # %%

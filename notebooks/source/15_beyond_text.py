@@ -362,7 +362,7 @@ positions_chart()
 # *Right on test pictures; the line is the mean, sd the standard deviation of the seeds. Left the digits. In the middle a question to a scene: in which row does the first thing stand, of the two that its sentence tells? On the right: is there a circle? 2-D: half of a position is learned for the row, half for the column.*
 #
 # - Without positions a picture is a bag of patches. Of the digits {{number:none}} are right, not {{number:one_d}}; with four times the steps {{number:none_longer}}, and then it has memorised its training pictures ({{number:none_longer_train}}).
-# - **It depends on the question.** Where a thing stands cannot be said without positions: {{number:row_none}}, just the share of the commonest answer, *top*. Whether there is a circle can: {{number:circle_none}}.
+# - **It depends on the question.** Where a thing stands cannot be said without positions: {{number:row_none}}, just what the majority class, *top*, would give. Whether there is a circle can: {{number:circle_none}}.
 # - 1-D or 2-D positions: {{number:one_d}} and {{number:two_d}}, no difference that the seeds show. So in the paper, on ImageNet with five labelled pictures a class (5-shot): {{number:paper_1d}}% and {{number:paper_2d}}%, and {{number:paper_none}}% without.
 #
 # ### The order of the patches

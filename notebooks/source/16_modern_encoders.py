@@ -120,7 +120,7 @@ then_and_now_drawing()
 packing_drawing()
 
 # %% [markdown]
-# *Four texts. Above, 24 positions are computed; below, 15. The **cumulative lengths** say where each text begins and ends: attention needs them, so that texts do not see each other, and RoPE, so that each text's positions begin at 0. Dense layers and norms do not: they work on each token by itself.*
+# *Four texts. Above, 24 positions are computed; below, 15. The **cumulative lengths** say where each text begins and ends: attention needs them, so that texts do not see each other. RoPE could count on through the list, since within a text only distances matter; programs begin each text at 0 all the same. Dense layers and norms work on each token by itself.*
 #
 # ## Try it
 #
@@ -258,7 +258,7 @@ window_view()
 #
 # ### Norms before, norms after
 #
-# At random initialisation, one seed, one batch, twelve layers: how large is the loss's gradient for each layer's last matrix?
+# At random initialisation (standard deviation 0.125), one seed, one batch, twelve layers: how large is the loss's gradient for each layer's last matrix?
 
 # %%
 norms = {way: [list(enumerate(gradients.gradient_norms(way), start=1))] for way in gradients.WAYS}
@@ -372,7 +372,7 @@ real_text_curves()
 # %% [markdown]
 # *Four of the rungs over the training; bands: all seeds. Who always says the commonest piece finds 6%: one line never leaves it. It is our first try: with 36 steps of warm-up BERT stays on the plateau. So all others warm up for a quarter of their steps.*
 #
-# From {{number:real_bert}} to **{{number:real_modern}}**: **{{number:real_whole}}**. Step by step: no segments and no biases {{number:real_step_plain}}, norms before {{number:real_step_prenorm}}, RoPE {{number:real_step_rope}}, GeGLU {{number:real_step_geglu}}, local layers {{number:real_step_local}}, 30% masked {{number:real_step_modern}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And GeGLU and local layers bring nothing in either text that chance could not; local layers cannot in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
+# From {{number:real_bert}} to **{{number:real_modern}}**: **{{number:real_whole}}**. Step by step: no segments and no biases {{number:real_step_plain}}, norms before {{number:real_step_prenorm}}, RoPE {{number:real_step_rope}}, GeGLU {{number:real_step_geglu}}, local layers {{number:real_step_local}}, 30% masked {{number:real_step_modern}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And as rungs GeGLU and local layers are settled in neither text (alone, GeGLU is on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
 #
 # (Page 13 has another figure for BERT on this text: there it learns next-sentence prediction as well, in pairs of segments, and takes half as many steps again.)
 #
@@ -428,7 +428,7 @@ tasks_chart()
 norms_chart()
 
 # %% [markdown]
-# *Held-out masked words found; a dot is a seed. Twelve layers, 64 wide, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth.*
+# *Held-out masked words found; a dot is a seed. Twelve layers, 64 wide, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth. Weights begin with standard deviation 1/√64 = 0.125; with the ladder's 0.05 both ways begin nearly alike. Pre-norm with warm-up was not run.*
 #
 # - At the higher rate: post-norm {{number:post_high}}, with warm-up {{number:warm_high}}; pre-norm without any **{{number:pre_high}}**.
 # - At the lower: {{number:post_low}}, with warm-up **{{number:warm_low}}**; pre-norm {{number:pre_low}}.
@@ -492,7 +492,7 @@ for tokens in (128, 512, 1_024):
 answers = {
     "the score": "no: only the distance counts",
     "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
-    "brings most": f"half-way RoPE; at the end the first, no segments and no biases. Alone: RoPE {number('16', 'alone_rope')}, GeGLU {number('16', 'alone_geglu')}",
+    "brings most": f"half-way RoPE; at the end no step stands out: RoPE and 30% masked have the largest means, not settled, and the first one, nearly as large, is settled. Alone: RoPE {number('16', 'alone_rope')}, GeGLU {number('16', 'alone_geglu')}",
 }
 print(f"{'':18}{'you said':>14}   answer")
 for name, value in answers.items():

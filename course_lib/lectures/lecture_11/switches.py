@@ -1,7 +1,7 @@
 """`11_switches`: details of BioBERT's and FinBERT's fine-tuning, each as a switch.
 
-The loss over padding (BioBERT's released NER code), on added words. Layer-wise rates and gradual
-unfreezing (FinBERT's guards against forgetting), on chapters, with what the encoder has forgotten.
+A loss over padding (after BioBERT's released NER code), on added words. Layer-wise rates and
+gradual unfreezing (FinBERT's guards against forgetting), on chapters, with what is forgotten.
 Weights by inverse frequency (FinBERT's), on chapters as they come. And good or bad news, on the
 finance sentences: the course's checkpoint, MiniLM, both without pre-training."""
 

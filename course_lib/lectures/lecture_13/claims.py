@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from statistics import fmean, median
 
 from course_lib.config import encoder_flops, published
@@ -39,7 +40,11 @@ def _interfaces() -> Settled:
     found = interfaces()
     both = sum(one.rows == 2 for one in found)
     written = len({one.written for one in found})
-    said = f"{both} of {len(found)} have two segments; a pair is written in {written} ways"
+    release = version("transformers").partition(".")[0]
+    said = (
+        f"{both} of {len(found)} have two segments; transformers {release} writes a pair in "
+        f"{written} ways"
+    )
     return Settled((both == len(found), written == 1), said)
 
 

@@ -507,6 +507,24 @@ for title, remark in stored["remarks"].items():
 # - *The pre-training step* meets one of its four goals (8 and 12 times transformers as shipped, for mini and tiny; 2 and 4 times its best
 #   setting), and uses a small fraction of the processor's rate of matrix products; 75% had been hoped for. Why?
 #
+# ### Without bfloat16
+#
+# That processor multiplies bfloat16 itself. Most laptops do not, nor does Colab's. How much of the 8 to 10 times is left there? Say a
+# number, then run. These are the README's sizes on such a processor, a slower one, later: with peers that the first run lacks, and
+# freed memory kept for every contender (what that is, you will see below).
+
+# %%
+without = in_todays_words(read_result("14_speed_float32"))
+speed_chart(without)
+
+# %% [markdown]
+# *As above. {{number:float32_machine}}; others worked on that machine, so the bars are wide.*
+#
+# As shipped, transformers takes {{number:float32_mini_shipped}} (mini) and {{number:float32_tiny_shipped}} (tiny) times as long as ours. Now give it our largest trick, logits at the selected
+# positions only: {{number:float32_mini_best}} and {{number:float32_tiny_best}} times are left. So the ten times were mostly the number format, and doing less. In float32 a step is
+# compute-bound: {{number:float32_mini_share}}% and {{number:float32_tiny_share}}% of the rate of matrix products, and no kernel does more than the rest. DeBERTa at 8×512 is {{number:float32_deberta}} times as fast as
+# transformers': most of its time is in dense layers, which both have.
+#
 # ### Where a step's time goes
 #
 # A profile of the course's own step, by kind of operation:

@@ -439,8 +439,10 @@ for name in (name for name in words_found if name.startswith("begin: ")):
 # %% [markdown]
 # After {{number:steps}} steps the *top* two layers are the best to have been initialised from: {{number:top_masked}}, against {{number:spread_masked}} for layers
 # spread over the depth and {{number:bottom_masked}} for the bottom two. The student's head is its teacher's, and was trained on the
-# output of the top layers; that may be why it starts so well. On the probe the four hardly differ. The paper tried only
-# one way against random initialisation, and six of twelve layers may behave differently from two of four.
+# output of the top layers; that may be why it starts so well. But *every other*, without the last layer, is at least as
+# good as *spread*, with it: {{number:every_other_masked}} and {{number:spread_masked}}. So this is not the whole reason. On the probe the four
+# hardly differ. The paper tried only one way against random initialisation, and six of twelve layers may behave
+# differently from two of four.
 #
 # The order agrees with the paper at its head (initialisation, then soft targets); cosine and MLM are the other way round,
 # and small. Ours is an order after {{number:steps}} steps, the paper's one after 90 hours: agreement is no confirmation, and
@@ -449,7 +451,8 @@ for name in (name for name in words_found if name.startswith("begin: ")):
 # ### Five times the steps
 #
 # Three of these students again, with {{number:past_steps}} steps and {{number:past_seeds}} ({{number:past_hours}} hours on one core of a busy machine; a result file). One
-# control more: a step with the teacher needs {{number:taught_flops}} times the FLOPs of a step alone, so the student alone also gets *twice* the steps.
+# control more: a step with the teacher needs {{number:taught_flops}} times the FLOPs of a step alone. The student alone also gets *twice* the steps: still
+# less than equal FLOPs, which was not run.
 
 # %%
 from course_lib.lectures.lecture_06.numbers import past_curves
@@ -533,8 +536,8 @@ print(
 #
 # ### A real distilled model, in its own size class
 #
-# MiniLM (six layers, 384 wide) was distilled from a larger model too, in yet another way, and then trained to give
-# sentence vectors. How does it look beside other small models? Sizes and FLOPs first.
+# MiniLM here (six layers, 384 wide) keeps every second layer of a twelve-layer model that was distilled from a larger one, in
+# yet another way; it was then trained to give sentence vectors. How does it look beside other small models? Sizes and FLOPs first.
 
 # %%
 shapes = {
@@ -740,9 +743,10 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 
 # %% [markdown]
 # With it {{number:deep_one}}, without {{number:deep_none}}, and the seeds disagree: one is better with the attention loss, the other without. Depth is not what was
-# missing, as far as {{number:deep_seeds}} can tell. (Both students are above their teacher, which {{number:deep_labels}} labels bring to {{number:deep_tuned}} only: they read twenty
-# variants of each text.) Causes that are left, and not tested: the student's heads are half as wide as its teacher's; and a constant added
-# to all scores of one query changes no attention weight, but the loss penalises it.
+# missing, as far as {{number:deep_seeds}} can tell. (Both students are above their teacher, which {{number:deep_labels}} labels bring
+# to {{number:deep_tuned}} only. They read twenty variants of each text, the teacher one; whether that is why was not tested.) Causes
+# that are left, and not tested: the student's heads are half as wide as its teacher's; and a constant added to all scores of
+# one query changes no attention weight, but the loss penalises it.
 #
 # The paper's ablation (mean of four development scores, TinyBERT-4):
 #

@@ -417,7 +417,8 @@ ablation_chart(
 # - *RTD-shaped*: ELECTRA, {{number:past_electra_repeated}} against {{number:past_bert_repeated}} on repeated words,
 #   {{number:past_electra_facts}} against {{number:past_bert_facts}} on facts. BERT is hardly above random
 #   initialisation. Look at the dots: {{number:past_learnt}} seeds of ELECTRA have {{number:past_learnt_repeated}}, the others {{number:past_stayed_repeated}}. The discriminators of
-#   those stand on their own plateau still: ROC-AUC {{number:past_stayed_auc}} instead of {{number:past_learnt_auc}}. (With a hundredth of the probe's regularisation, on repeated words: {{number:weak_electra}} and {{number:weak_bert}}.)
+#   those stand on their own plateau still: ROC-AUC {{number:past_stayed_auc}} instead of {{number:past_learnt_auc}}. (A probe with a hundredth of the
+#   regularisation changes little; first seed, repeated words: ELECTRA {{number:weak_electra}} instead of {{number:first_electra}}, BERT {{number:weak_bert}} instead of {{number:first_bert}}.)
 # - *Fine-tuned* (mean pooling): BERT, {{number:past_bert_mean}} against {{number:past_electra_mean}}. Random initialisation
 #   reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #
@@ -437,7 +438,7 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 # ELECTRA's (E), as stored in the result file.*
 
 # %% [markdown]
-# ### What a small generator never learns: to copy
+# ### What a small generator has not learned by then: to copy
 #
 # What ELECTRA's discriminator must detect, its generator decides. Masked-token accuracy by the kind of word, of the most
 # likely word and of a sampled one, beside BERT's, means over the runs:
@@ -456,7 +457,7 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 # *Function words* belong to the sentence frame, *repeated* words stand elsewhere in the story; for *agreement* and a
 # *fact* another word tells them (*he* or *she*; a job, a city), *name* is a further piece of a name, and *free* what nothing
 # in the story tells. The generator names {{number:gen_function}} of the function words, but {{number:gen_repeated}} of the
-# repeated ones, where BERT names {{number:bert_copies}}: it does not copy.
+# repeated ones, where BERT names {{number:bert_copies}}: it does not copy yet.
 #
 # What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the
 # discriminator learns. The generator has one head and a quarter of the width. Is that why?
@@ -486,13 +487,15 @@ ablation_chart(
 # *Left: of the masked words that stand elsewhere in the story, those that the generator names. Middle and right: frozen
 # probes of the discriminator, cloze-shaped and RTD-shaped (repeated words). A dot is a run.*
 #
-# **Yes: it was too small.** As wide as the discriminator, the generator names {{number:wide_copies}} of the repeated words (a half:
-# {{number:half_copies}}). Now its wrong words are harder to tell, and with each seed the discriminator holds more: {{number:wide_repeated}} against
-# {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against {{number:narrow_facts}} on facts, and where BERT is ahead,
-# {{number:wide_jobs}} against {{number:narrow_jobs}} on the unstated-fact probe and {{number:wide_tuned}} against {{number:narrow_tuned}} after
-# fine-tuning. The slot-category probe hardly moves ({{number:wide_slots}} and {{number:narrow_slots}}, less than the seeds differ). It stays below
-# BERT where BERT was ahead, and a step costs {{number:wide_cost}} times as much. And none of the wider generators leaves
-# its discriminator on the plateau, where the narrow one left some: a half of the width is enough for that.
+# **A wider one learns it in as many steps** (a longer run of the narrow one was not tried). As wide as the discriminator, the generator
+# names {{number:wide_copies}} of the repeated words (a half: {{number:half_copies}}). Now its wrong words are harder to tell, and with each seed the
+# discriminator holds more: {{number:wide_repeated}} against {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against
+# {{number:narrow_facts}} on facts, and where BERT is ahead, {{number:wide_jobs}} against {{number:narrow_jobs}} on the unstated-fact probe and
+# {{number:wide_tuned}} against {{number:narrow_tuned}} after fine-tuning with mean pooling, still not above random initialisation
+# ({{number:past_random_mean}}); with [CLS] nothing is gained ({{number:wide_cls}} and {{number:narrow_cls}}). The slot-category probe
+# hardly moves ({{number:wide_slots}} and {{number:narrow_slots}}, less than the seeds differ). It stays below BERT where BERT was ahead,
+# and a step costs {{number:wide_cost}} times as much. And none of the wider generators leaves its discriminator on the
+# plateau, where the narrow one left some: a half of the width is enough for that.
 #
 # The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
 # deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
@@ -513,9 +516,14 @@ for said, runs in by_layers.items():
 # %% [markdown]
 # *"Repeated words named": of the masked words that stand elsewhere in the story, by BERT or by ELECTRA's generator.*
 #
-# Depth gives ELECTRA more than BERT: {{number:deep_electra_repeated}} on repeated words, {{number:deep_electra_facts}} on facts (two layers:
-# {{number:past_electra_repeated}}, {{number:past_electra_facts}}), {{number:deep_electra_jobs}} on the unstated-fact probe ({{number:past_electra_jobs}}). Its
-# generator now names {{number:deep_copies}} of the repeated words. And the order stays as it was, question by question: BERT
+# Four layers (one run, {{number:deep_steps}} steps) hold more than two layers with the same half-wide generator ({{number:long_steps}} steps):
+# {{number:deep_electra_repeated}} against {{number:half_repeated}} on repeated words, {{number:deep_electra_facts}} against {{number:half_facts}} on facts,
+# {{number:deep_electra_jobs}} against {{number:half_jobs}} on the unstated-fact probe. After fine-tuning with mean pooling they do not:
+# {{number:deep_electra_mean}} against {{number:half_tuned}}, where BERT goes from {{number:past_bert_mean}} to {{number:deep_bert_mean}}. (With [CLS] it is the
+# other way round: {{number:deep_electra_cls}} against {{number:half_cls}}, and BERT goes from {{number:past_bert_cls}} to {{number:deep_bert_cls}}.) Depth and
+# steps changed together. The generator now names {{number:deep_copies}} of the repeated words.
+#
+# The order stays as it was, question by question: BERT
 # {{number:deep_bert_slots}} against {{number:deep_electra_slots}} on slot categories, {{number:deep_bert_repeated}} against {{number:deep_electra_repeated}} on
 # repeated words, {{number:deep_bert_mean}} against {{number:deep_electra_mean}} after fine-tuning.
 #
@@ -585,15 +593,16 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 #   {{number:wrong_auc}} against {{number:auc}}. Now look at the probe: the same encoder has *more* there,
 #   {{number:wrong_slots}}.
 #
-# Why does the discriminator not stay at chance level, with a loss so small? Adam divides every weight's gradient by its
-# usual size, so a small loss still moves the weights that only the discriminator has. What λ decides is which gradient
-# prevails in the *shared* embeddings.
+# Why not chance level? Adam divides a gradient by its usual size, so a small loss still moves the discriminator's own
+# weights. But not fully: the whole gradient is clipped to length 1, and behind a loss 50 times as large most of theirs are
+# then smaller than Adam's ε, the small number that it adds to what it divides by. So λ acts in two places: on these
+# weights, and in the *shared* embeddings, where the generator's gradient prevails.
 #
-# With the generator's prevailing there, embeddings trained by predicting words help a probe about words more than a
-# discriminator that works. Which of the two you call better depends on what you measure.
+# That embeddings trained by predicting words are why the probe rises is a guess; freezing them would test it. Which of
+# the two you call better depends on what you measure.
 #
 # In the paper generators of a quarter to a half of the discriminator's width are best (Figure 3), an adversarial
-# generator is worse than one that just guesses, and so is training the two one after the other. With a generator as
+# generator is worse than one trained by masked words, and so is training the two one after the other. With a generator as
 # large as the discriminator, sharing nothing gives 83.6 on GLUE (section 3.2), sharing the token embeddings 84.3, sharing
 # all weights 84.4.
 #
@@ -631,7 +640,8 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 # "The performance of BERT-large with a quarter of the compute", as one of the lectures has it, mixes the two lines.
 # What is a third of BERT-large's compute, and better, is ELECTRA-*base* (6.4e19, 85.1). Other lectures give ELECTRA-base
 # a quarter of BERT-base's training cost; the paper's figures are equal. One gives it a GLUE mean of 81.6: it is 85.1 on
-# development sets, 82.7 on the test sets.
+# development sets (Table 1). The released base model, another one (ELECTRA-Base++ by its README), has 82.7 on the test
+# sets.
 #
 # What it cannot do: name the word for a gap. The kept network has no vocabulary head; its generator, thrown away, had.
 

@@ -399,8 +399,9 @@ ablation_chart(
 #   ({{number:control_loses}} points in the mean), behind BERT's three blocks in {{number:control_bert_seeds}} ({{number:control_behind}}), with more weights and FLOPs than
 #   either. Over two such blocks the third brings {{number:control_gains}} points, and the seeds disagree.
 # - *The visits themselves?* They differ from one more block: the same weights learn from both, and both read the same x. But
-#   what is left for them is less than the control's seeds differ ({{number:control_apart}} points). So depth explains most of the gain, and
-#   whether the visits add to it is open. Nor did we try other learning rates.
+#   what is left for them is less than the control's seeds differ ({{number:control_apart}} points). So a third block gives
+#   BERT about as much as all of DeBERTa's parts; with this attention it gives half of what the decoder does. How much of the
+#   decoder is depth, and whether the visits add to it, is open. Nor did we try other learning rates.
 #
 # The other rows:
 #
@@ -411,10 +412,10 @@ ablation_chart(
 #   the seeds disagree. The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
 # - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, depending on the seed.
 #
-# So most of DeBERTa's gain in our small world comes with its decoder. The decoder's positions explain little of it, the depth
-# that it adds most. At equal depth, equal steps and about equal FLOPs {{number:three_blocks}} points are left over BERT, and the seeds
-# disagree. In a network of 12 layers one more visit would weigh less, and positions may
-# weigh more.
+# So most of DeBERTa's gain in our small world comes with its decoder. The decoder's positions explain little of it; the depth
+# it adds explains it if one goes by BERT, and half of it if one goes by the control. At equal depth, equal steps and about
+# equal FLOPs {{number:three_blocks}} points are left over BERT, and the seeds disagree. In a network of 12 layers one more visit would
+# weigh less, and positions may weigh more.
 #
 # ### What a step costs
 #

@@ -758,7 +758,8 @@ for name, without in pairs:
 # - *Single tokens are learned better by masking single tokens*: {{number:found_tokens}}, with spans {{number:found_spans}} (means of {{number:masks_seeds}} seeds, {{number:masks_steps}} steps). That is the question they are trained on.
 # - *Whole spans are not found better by masking spans*: {{number:whole_spans}}, after token masking {{number:whole_tokens}}. This measure is the spans' own, and yet they do not win: a
 #   span takes away the neighbours that tell a word, and is learned later. Whole names: {{number:name_spans}} after spans, {{number:name_tokens}} after tokens.
-# - *Coreference*: spans lose, {{number:whose_spans}} against {{number:whose_tokens}}; with the SBO they gain it back, {{number:whose_spans_sbo}}. To single tokens the SBO adds nothing there, {{number:whose_tokens_sbo}}.
+# - *Coreference*: spans lose, {{number:whose_spans}} against {{number:whose_tokens}}; with the SBO they gain it back, {{number:whose_spans_sbo}}. To single tokens it adds nothing: with persons
+#   of two sexes it loses in both seeds, with one sex the seeds disagree ({{number:whose_tokens_sbo}} in all).
 #   Spans down, SBO up: so it is in the paper's tables, too (below).
 # - *Entities*: the SBO finds more, {{number:entity_spans_sbo}} against {{number:entity_spans}} with spans, {{number:entity_tokens_sbo}} against {{number:entity_tokens}} with tokens.
 # - *The SBO is ahead early and behind at the end*. After 1,000 steps spans have {{number:early_spans}} of the single tokens, with the SBO {{number:early_spans_sbo}} (tokens: {{number:early_tokens}}
@@ -788,8 +789,8 @@ for name, run in runs.items():
 
 # %% [markdown]
 # (Single tokens, whole spans, whole names; F1 of one fine-tuning on answers; the first seed.) Both gain much, and the distance stays: after twice the steps {{number:longer_found_spans}} of the single tokens without the SBO,
-# {{number:longer_found_spans_sbo}} with it; of the names {{number:longer_name_spans}} and {{number:longer_name_spans_sbo}}. So it is not only a matter of steps, as far as one seed tells. At step 1,000 the SBO is ahead also in the long runs. Look at *answers*, though: there the better
-# reader of masked words is the worse one. What a model is pre-trained to do and what it is good for are two things. Size, text and redundancy were not tested.
+# {{number:longer_found_spans_sbo}} with it; of the names {{number:longer_name_spans}} and {{number:longer_name_spans_sbo}}. So it is not only a matter of steps, as far as one seed tells. At step 1,000 the SBO is ahead also in the long runs. *Answers* (one fine-tuning each)
+# point one way after {{number:masks_steps}} steps, {{number:answer_spans}} and {{number:answer_spans_sbo}}, and the other after twice as many, {{number:longer_answer_spans}} and {{number:longer_answer_spans_sbo}}: they tell nothing here. Size, text and redundancy were not tested.
 #
 # ### What knowing is worth, measured
 #

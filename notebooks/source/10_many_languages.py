@@ -479,7 +479,7 @@ aligned_chart()
 #
 # - *Norlish.* Without one translation the longer MLM finds {{number:found_norlish_mlm_longer}}. With translations a fifth of the steps is enough for {{number:found_norlish_tlm}}, and 6,000 reach
 #   {{number:found_norlish_tlm_longer}}. Means taken off, {{number:off_norlish_mlm_longer}} and {{number:off_norlish_tlm_longer}}. Mind the first row: random initialisation has {{number:off_norlish_random}}, because shared names have the same rows of the embedding matrix.
-# - *Sumorian.* Not one shared word, another order: MLM stays at chance, {{number:off_sumorian_mlm_longer}}, however long it reads. TLM finds {{number:off_sumorian_tlm_longer}}. Here translations are not merely a help: nothing else aligns.
+# - *Sumorian.* Not one shared word, another order: MLM stays at chance, {{number:off_sumorian_mlm_longer}}, however long it reads. TLM finds {{number:off_sumorian_tlm_longer}}. Here, with not one word shared, text alone does not align; shared words would (below).
 #   By turns with MLM it is {{number:off_sumorian_both_longer}}, but one run has {{number:both_best}} and the other four {{number:both_rest}}: half as many pairs were read, and the seeds lie too far apart for a finding.
 # - *The mean.* After 1,200 steps of TLM it moves Norlish from {{number:found_norlish_tlm}} to {{number:off_norlish_tlm}}: the two languages stood side by side, not on top of one another. After long training there is less to take off
 #   ({{number:found_norlish_tlm_longer}}, then {{number:off_norlish_tlm_longer}}). In Sumorian there is as much as before: {{number:found_sumorian_tlm}} to {{number:off_sumorian_tlm}}, after long training {{number:found_sumorian_tlm_longer}} to {{number:off_sumorian_tlm_longer}}.
@@ -517,7 +517,7 @@ transfer_chart()
 #
 # ### One model, four languages
 #
-# **The topic of a far language's text is transferred with translations only; the kind of its words hardly even then.**
+# **Without translations the topic of a far language's text is not transferred; with them it is in one of two far languages. The kind of its words hardly even then.**
 #
 # mBERT reads many languages and is fine-tuned whole. So here: one model of English, Norlish, Sumorian and Chinese, 64 wide, 9,000 steps, fine-tuned *in English only*, asked in all four; {{number:four_seeds}} seeds.
 # *Topic*: what is this text about, of 12? *Kind*: what kind of word is this, now with everything learning?
@@ -546,7 +546,7 @@ four_languages_chart()
 #
 # ### Order, or shared words?
 #
-# **With an equal word order no shared word is needed to tell a word's kind. With another order, a few shared words bring most of what is missing.**
+# **With an equal word order no shared word is needed to tell a word's kind. With another order, sharing 30% of the word types ({{number:shared_tokens}} of the running words) brings most of what is missing.**
 #
 # Norlish shares names with English and has another word order. Which of the two carries the transfer, which one hinders it? The spelling is a setting, so we can take them apart. *English respelled* is English with every word
 # spelled otherwise: the same order, the same frequencies, not a word in common. MLM alone, 6,000 steps:
@@ -563,13 +563,14 @@ spelling_chart()
 #
 # - *No word in common, same order*: {{number:spell_slots_respelled}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spell_off_respelled}} find their translation, and the seeds lie far apart: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
 #   could tell.
-# - *30% shared*: {{number:spell_off_respelled_30}} of the translations. A few common words anchor all others.
+# - *30% shared*: as they are, {{number:spell_found_respelled_30}} find their translation instead of {{number:spell_found_respelled}}; random initialisation finds {{number:spell_found_random}}. (Means off, {{number:spell_off_respelled_30}}, but random initialisation then has
+#   {{number:spell_off_random}}, by the shared words alone.)
 # - *Norlish, another order*: {{number:spell_slots_norlish_0}} of the kinds with no word in common, {{number:spell_slots_norlish_30}} with 30% shared. For kinds, then, shared words matter where the order differs; respelled English had nothing to gain. To find translations they
-#   matter in both: Norlish goes from {{number:spell_off_norlish_0}} to {{number:spell_off_norlish_30}}.
+#   matter in both: as they are, Norlish goes from {{number:spell_found_norlish_0}} to {{number:spell_found_norlish_30}}.
 # - *Norlish as it is* has more in common, {{number:norlish_types}} of its word types, and only {{number:spell_slots_as_it_is}}. What it shares are names, looks and things, but no verb; of the little words (articles, prepositions, "then", whatever has no kind) {{number:norlish_little}}.
 #   Where 30% were drawn from all words, {{number:norlish_30_little}} of the little ones are. It seems that these carry the order over. Tested by itself it was not.
-# - *Sumorian, which failed*: {{number:spell_slots_sumorian_0}} with no word in common, {{number:spell_slots_sumorian_30}} with 30%, and {{number:spell_off_sumorian_30}} of the translations. So its
-#   verb at the end was not the obstacle by itself: a few anchors, and it is learned as Norlish is.
+# - *Sumorian, which failed*: {{number:spell_slots_sumorian_0}} with no word in common, {{number:spell_slots_sumorian_30}} with 30%, and {{number:spell_found_sumorian_30}} of the translations as they are. So its
+#   verb at the end was not the obstacle by itself: with 30% shared words most of its kinds are learned too.
 # - *All words shared, another order*: {{number:spell_all_norlish_100}} of all words. Now the two differ in grammar alone, and that is hardly an obstacle.
 #
 # Hence a lecture's "XLM maps words to each other by sharing BPE" is half of it. Shared pieces anchor; what transfers is shared parameters and a similar grammar. And *aligned* must be asked with a measure: in kind, or word by word?

@@ -37,6 +37,11 @@ def longer(measure: str, recipe: str) -> str:
     return percent(outcome(stored("09_longer"), measure)[recipe])
 
 
+def first_answer(recipe: str) -> str:
+    """F1 of the answers of one fine-tuning, of the first seed."""
+    return percent(outcome(stored("09_masks"), "answer_f1")[recipe][:1])
+
+
 def mask_curve(measure: str, recipe: str, step: int) -> str:
     """The same on the way, at a step that the curve has."""
     runs = stored("09_masks")["runs"][recipe]
@@ -90,6 +95,7 @@ MEASURES = {  # what a sentence says -> the measure, and of which recipes senten
     "entity": ("entities_few_mean", "tokens tokens_sbo spans spans_sbo"),
 }
 EARLY = 1_000  # steps
+LONGER = {"found": "masked_accuracy", "name": "name_exact", "answer": "answer_f1"}
 
 NUMBERS: dict[str, Callable[[], Any]] = {
     "mean_length": lambda: f"{span_lengths().mean:.2f}",
@@ -142,9 +148,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     },
     **{
         f"longer_{said}_{name}": partial(longer, measure, RECIPE[name])
-        for said, measure in (("found", "masked_accuracy"), ("name", "name_exact"))
+        for said, measure in LONGER.items()
         for name in ("spans", "spans_sbo")
     },
+    "answer_spans": partial(first_answer, "spans"),
+    "answer_spans_sbo": partial(first_answer, "spans + SBO"),
     "whose_first": lambda: percent([first_named()[0]]),
     "whose_last": lambda: percent([first_named()[1]]),
     "rank_read": partial(rank, "read"),

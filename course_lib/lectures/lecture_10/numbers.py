@@ -83,6 +83,29 @@ def spelled(measure: str, recipe: str) -> str:
     return percent([run[measure] for run in by_spelling()[recipe]])
 
 
+@cache
+def running_words_shared() -> str:
+    """Of the words in stories told with 30% of the word types spelled as in English, how many are
+    English words: in the two languages of another order."""
+    english = MicroWorld.load()
+    stories = english.stories(200, seed=0)
+    worlds = (with_shared_words(name, 0.3) for name in ("norlish", "sumorian"))
+    found = sorted(shared_words(world, english, stories).tokens for world in worlds)
+    return f"{found[0]:.0%} to {found[-1]:.0%}"
+
+
+def spelled_at_random(measure: str) -> list[float]:
+    """At random initialisation, with 30% of the words spelled as in English: a value a run."""
+    untrained = stored("10_spellings")["untrained"]
+    return [run[measure] for name in untrained if "30%" in name for run in untrained[name]]
+
+
+def found_at_random() -> str:
+    """The range of translations found by those, means left on."""
+    found = sorted(spelled_at_random("retrieval"))
+    return f"{found[0]:.0%} to {found[-1]:.0%}"
+
+
 def shared_model(name: str, measure: str, recipe: str) -> str:
     """Masked words right in a model that several languages share, in percent."""
     return percent(outcome(stored(name), measure)[recipe], digits=1)
@@ -213,7 +236,8 @@ RECIPES = {
 }
 SPELLINGS = {
     "slots": (OTHER, "respelled norlish_0 norlish_30 as_it_is sumorian_0 sumorian_30"),
-    "off": ("retrieval centred", "respelled respelled_30 norlish_0 norlish_30 sumorian_30"),
+    "found": ("retrieval", "respelled respelled_30 norlish_0 norlish_30 sumorian_30"),
+    "off": ("retrieval centred", "respelled respelled_30"),
     "all": ("slots other", "norlish_100"),
 }
 
@@ -245,6 +269,9 @@ NUMBERS: dict[str, Callable[[], Any]] = {
         for said, (measure, names) in SPELLINGS.items()
         for name in names.split()
     },
+    "shared_tokens": running_words_shared,
+    "spell_found_random": found_at_random,
+    "spell_off_random": lambda: percent(spelled_at_random("retrieval centred")),
     **{f"four_{name}": partial(four_languages, *name.split("_")) for name in FOUR_SAID},
     "four_seeds": lambda: len(stored("10_transfer")["runs"][FOUR["tlm"]]),
     "four_majority": lambda: f"{stored('10_transfer')['majority']['topic']:.0%}",

@@ -229,16 +229,20 @@ def _built(recipes: dict[str, PairRecipe], **more: Any) -> dict[str, Any]:
     )  # fmt: skip
 
 
+def all_untrained(recipes: dict[str, PairRecipe]) -> dict[str, list[dict[str, Any]]]:
+    """The control of each recipe, by its name."""
+    return {name: [untrained(one, seed) for seed in SEEDS] for name, one in recipes.items()}
+
+
 def build_pairs() -> dict[str, Any]:
     """What data/results/10_pairs.json holds."""
     first = {recipe.language: recipe for recipe in RECIPES.values()}
-    random = {name: [untrained(one, seed) for seed in SEEDS] for name, one in first.items()}
-    return _built(RECIPES, replay=replay(), untrained=random)
+    return _built(RECIPES, replay=replay(), untrained=all_untrained(first))
 
 
 def build_spellings() -> dict[str, Any]:
     """What data/results/10_spellings.json holds."""
-    return _built(SPELLINGS)
+    return _built(SPELLINGS, untrained=all_untrained(SPELLINGS))
 
 
 MEASURES = ("retrieval", "retrieval centred", *(

@@ -165,6 +165,9 @@ def test_the_spellings_were_trained_with_these_recipes(world):
         assert found["languages"][name] == recipe.world.hash
         own = "slots other own" in found["runs"][name][0]
         assert own == (recipe.shared != 1.0)
+    assert list(found["untrained"]) == list(pair_runs.SPELLINGS)
+    for runs in found["untrained"].values():
+        assert [run["seed"] for run in runs] == list(pair_runs.SEEDS)
 
 
 @pytest.mark.parametrize(

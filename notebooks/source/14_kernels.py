@@ -522,7 +522,7 @@ speed_chart(without)
 #
 # As shipped, transformers takes {{number:float32_mini_shipped}} (mini) and {{number:float32_tiny_shipped}} (tiny) times as long as ours. Now give it our largest trick, logits at the selected
 # positions only: {{number:float32_mini_best}} and {{number:float32_tiny_best}} times are left. So the ten times were mostly the number format, and doing less. In float32 a step is
-# compute-bound: {{number:float32_mini_share}}% and {{number:float32_tiny_share}}% of the rate of matrix products, and no kernel does more than the rest. DeBERTa at 8×512 is {{number:float32_deberta}} times as fast as
+# compute-bound: {{number:float32_mini_share}}% and {{number:float32_tiny_share}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:float32_deberta}} times as fast as
 # transformers': most of its time is in dense layers, which both have.
 #
 # ### Where a step's time goes

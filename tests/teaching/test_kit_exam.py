@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -146,8 +147,11 @@ def test_a_paper_asks_everything_and_gives_nothing_away() -> None:
     assert f"of {paper.points}" in blank and not re.search(r'(?:src|href)="', blank)
 
 
-def test_a_paper_is_printed(tmp_path: Path, chromium: str) -> None:
-    written = exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
+def test_a_paper_is_printed_also_in_a_notebook(tmp_path: Path, chromium: str) -> None:
+    async def cell() -> list[Path]:  # a kernel runs cells inside its event loop
+        return exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
+
+    written = asyncio.run(cell())
     assert sorted(path.name for path in written) == [
         "key.html", "key.pdf", "paper.gift.txt", "paper.html", "paper.pdf",
     ]  # fmt: skip

@@ -6,7 +6,9 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 from course_lib.doctor import BROWSERS
@@ -128,11 +130,17 @@ def printed(pages: Sequence[Path]) -> list[Path]:
     if executable is None:
         print("NO PDF: no Chromium found to print with; the pages are complete", file=sys.stderr)
         return []
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
+    if find_spec("playwright") is None:
         print("NO PDF: playwright is not installed (`make kit` does it)", file=sys.stderr)
         return []
+    # Playwright refuses where an event loop runs, as in every notebook: so in a thread of its own.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_printed, pages, executable).result()
+
+
+def _printed(pages: Sequence[Path], executable: str) -> list[Path]:
+    from playwright.sync_api import sync_playwright
+
     written = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(

@@ -29,18 +29,7 @@ DRAWN = (  # from seed 0, by the torch that made data/results
     *(707, 613, 520, 463, 811, 617),  # an order, and whole numbers
     *(543717, 691427, 292768),  # shares, in millionths
 )
-# Half a minute and more, each: first, so that no process is left with one of them at the end.
-LONG = (
-    "test_parity.py", "test_results_11.py", "test_site.py", "test_colab.py", "test_pretrain.py",
-    "test_pretrain_team.py", "test_results.py", "test_kernel_disentangled_triton.py",
-    "test_numbers.py", "test_benchmark_13.py", "test_runner.py", "test_glue.py",
-    "test_results_08.py", "test_results_09.py", "test_results_01.py", "test_results_06.py",
-)  # fmt: skip
 ON_A_MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 @pytest.hookimpl(optionalhook=True)

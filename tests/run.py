@@ -140,8 +140,7 @@ OWN_PART = ("test_exercises*.py", "test_notebooks.py", "test_decks.py")
 def package() -> Outcome:
     """Everything in tests/ that no other part runs."""
     ignored = [f"--ignore-glob=*{name}" for name in OWN_PART]
-    order = ("--dist=loadfile", "--no-loadscope-reorder")  # that of conftest: long files first
-    return on_all_cores("tests", "--ignore=tests/browser", *ignored, *order)
+    return on_all_cores("tests", "--ignore=tests/browser", *ignored, "--dist=loadfile")
 
 
 def exercises() -> Outcome:

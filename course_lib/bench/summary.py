@@ -175,7 +175,7 @@ def _cell(row: SpeedRow | None, peer: str) -> str:
 
 def _plain(name: str) -> str:
     """A row's name out of its table: without the marks of what it goes on from, and its format."""
-    return re.sub(r"^… (and )?| in (b?float)(16|32)(?=,)", "", name)
+    return re.sub(r"^… (and )?| in b?float\d\d(?=,)", "", name)
 
 
 def _times(ratio: float) -> str:

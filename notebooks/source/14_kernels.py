@@ -514,8 +514,7 @@ for title, remark in stored["remarks"].items():
 # freed memory kept for every contender (what that is, you will see below).
 
 # %%
-without = in_todays_words(read_result("14_speed_float32"))
-speed_chart(without)
+speed_chart(read_result("14_speed_float32"))
 
 # %% [markdown]
 # *As above. {{number:float32_machine}}; others worked on that machine, so the bars are wide.*

@@ -278,13 +278,23 @@ def prepare_in_step(recipe: AlbertRecipe) -> PairMaterial:
     )
 
 
+def _long_alone(
+    task: str, seeds: Sequence[int], material: PairMaterial, **more: Any
+) -> dict[str, Any]:
+    """LONG with that task, and its replay."""
+    recipe = replace(LONG, task=task)
+    return compared_runs(
+        {task: recipe}, seeds, material.world,
+        lambda recipe, seed: long_run(recipe, material, seed), precision="float32",
+        replay=lambda: replay(recipe, material), **more,
+    )  # fmt: skip
+
+
 def build_in_step() -> dict[str, Any]:
     """What data/results/05_in_step.json holds."""
-    recipe, material = replace(LONG, task=IN_STEP), prepare_in_step(LONG)
-    return compared_runs(
-        {IN_STEP: recipe}, IN_STEP_SEEDS, material.world,
-        lambda recipe, seed: long_run(recipe, material, seed), precision="float32",
-        extends="05_in_step", replay=lambda: replay(recipe, material),
+    material = prepare_in_step(LONG)
+    return _long_alone(
+        IN_STEP, IN_STEP_SEEDS, material, extends="05_in_step",
         guesses=lambda: guesses(material)[IN_STEP],
     )  # fmt: skip
 
@@ -314,12 +324,10 @@ def pairs_from_elsewhere(recipe: AlbertRecipe, world: MicroWorld) -> dict[str, i
 
 def build_as_released() -> dict[str, Any]:
     """What data/results/05_as_released.json holds."""
-    recipe, material = replace(LONG, task=AS_RELEASED), prepare_as_released(LONG)
-    return compared_runs(
-        {AS_RELEASED: recipe}, AS_RELEASED_SEEDS, material.world,
-        lambda recipe, seed: long_run(recipe, material, seed), precision="float32",
-        extends="05_as_released", replay=lambda: replay(recipe, material),
-        pairs=lambda: pairs_from_elsewhere(recipe, material.world),
+    material = prepare_as_released(LONG)
+    return _long_alone(
+        AS_RELEASED, AS_RELEASED_SEEDS, material, extends="05_as_released",
+        pairs=lambda: pairs_from_elsewhere(LONG, material.world),
     )  # fmt: skip
 
 

@@ -559,7 +559,7 @@ print(table_of(by_spelling(), {"read, means off": "slots other own centred", "re
 spelling_chart()
 
 # %% [markdown]
-# *A dot is a run. Left: the kind of a word; right: the sentence's translation.*
+# *A dot is a run. Left: the kind of a word; right: the sentence's translation; both with the means off.*
 #
 # - *No word in common, same order*: {{number:spell_slots_respelled}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spell_off_respelled}} find their translation, and the seeds lie far apart: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
 #   could tell.

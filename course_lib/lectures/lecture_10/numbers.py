@@ -96,7 +96,7 @@ def running_words_shared() -> str:
 
 def spelled_at_random(measure: str) -> list[float]:
     """At random initialisation, with 30% of the words spelled as in English: a value a run."""
-    untrained = stored("10_spellings")["untrained"]
+    untrained = stored("10_spellings")["untrained"] | stored("10_order")["untrained"]
     return [run[measure] for name in untrained if "30%" in name for run in untrained[name]]
 
 

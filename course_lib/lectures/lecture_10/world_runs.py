@@ -34,7 +34,7 @@ from course_lib.train.metrics import evaluate
 from course_lib.train.probing import linear_probe
 from course_lib.train.retrieval import retrieval, sentence_vectors
 
-from .pair_runs import LONGER, PairRecipe
+from .pair_runs import LONGER, PairRecipe, all_untrained
 from .pair_runs import one_run as one_pair_run
 from .pairs import joined
 
@@ -401,6 +401,7 @@ def build_order() -> dict[str, Any]:
         ORDER, ORDER_SEEDS, worlds()["english"], one_pair_run, precision=PRECISION,
         extends="10_order",
         languages={name: recipe.world.hash for name, recipe in ORDER.items()},
+        untrained=lambda: all_untrained(ORDER),
     )  # fmt: skip
 
 

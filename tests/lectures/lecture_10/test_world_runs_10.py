@@ -150,6 +150,7 @@ def test_the_far_language_was_trained_with_these_recipes(english):
     found = check_made_with("10_order", runs.ORDER, english, runs.ORDER_SEEDS)
     for name, recipe in runs.ORDER.items():
         assert found["languages"][name] == recipe.world.hash
+        assert len(found["untrained"][name]) >= len(runs.ORDER_SEEDS)
     check_spread("10_order", "retrieval centred")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -179,11 +180,21 @@ def matrix_product_rate(precision: str, size: int = 2_048) -> float:
     return 2 * size**3 / best / 1e9
 
 
+def processor() -> str:
+    """The processor's name; on Linux Python knows only its kind, such as x86_64."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:  # another system
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()
+
+
 def machine() -> dict[str, Any]:
     """What the figures were measured on; bfloat16 only where the processor multiplies it itself."""
     native = native_bfloat16()
     return {
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor(),
         "threads": torch.get_num_threads(),
         "native_bfloat16": native,
         "torch": torch.__version__,

@@ -76,7 +76,8 @@ def hidden_words_chart(rows: Sequence[str] = ORDER) -> Any:
             "of diagnoses": ways("in domain", rows=rows),
             "of general text": ways("general", rows=rows),
         },
-        "Hidden words found in the domain, and what is left of the general ones", "found",
+        "Masked words learned in the domain, and what is left of the general ones",
+        "masked-word accuracy",
     )  # fmt: skip
 
 
@@ -102,10 +103,10 @@ def law_chart() -> Any:
     counted = mean(stored("11_law")["without_encoder"]["licences"])
     return _rows_chart(
         {
-            "hidden words of licences": ways("in domain", "11_law"),
+            "masked words of licences": ways("in domain", "11_law"),
             "category": ways("licences", "11_law"),
         },
-        "Licences: hidden words are gained, the category is not", "right",
+        "Licences: masked words are gained, the category is not", "right",
         {"category": {"counting words": counted}},
     )  # fmt: skip
 
@@ -132,7 +133,7 @@ def forgetting_chart() -> Any:
     }
     return curves_chart(
         shown, title="While diagnoses are read: what is learned, what is forgotten",
-        x_title="step", y_title="hidden words found", percent=True,
+        x_title="step", y_title="masked-word accuracy", percent=True,
     )  # fmt: skip
 
 

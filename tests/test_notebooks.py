@@ -128,6 +128,13 @@ def heading_levels(notebook: nbformat.NotebookNode) -> list[int]:
 
 
 @every_notebook
+def test_exercises_come_in_the_order_of_their_numbers(path: Path) -> None:
+    markdown = "\n".join(c.source for c in read(path).cells if c.cell_type == "markdown")
+    numbers = [int(n) for n in re.findall(rf"\*\*Exercise {path.stem[:2]}\.(\d+) ", markdown)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@every_notebook
 def test_cells_are_short(path: Path) -> None:
     long = [
         i

@@ -380,7 +380,7 @@ sentiment_table()
 #
 # The time of these models does not depend on what their weights are (with early exits it would). So random ones will do, at the published shapes, two layers of each for speed.
 #
-# {{exercise:13.6}}
+# {{exercise:13.5}}
 
 
 # %%
@@ -388,7 +388,7 @@ def my_latency(seconds, warm_up, batch_size):
     return ...
 
 
-check("13.6", my_latency)
+check("13.5", my_latency)
 
 # %%
 import statistics
@@ -429,7 +429,7 @@ costs_table()
 #
 # ### What is left to choose from
 #
-# {{exercise:13.5}}
+# {{exercise:13.6}}
 
 
 # %%
@@ -437,7 +437,7 @@ def my_front(scores, costs):
     return ...
 
 
-check("13.5", my_front)
+check("13.6", my_front)
 
 # %%
 front_chart()

@@ -287,7 +287,7 @@ print(f"{picture_runs.class_accuracy(model, test):.1%} of the test pictures are 
 #
 # **Attention rollout** (Abnar and Zuidema 2020): suppose that in each layer half of a vector goes past attention, in the residual sum, and the other half is a mean of all tokens, weighted by attention. Multiply that through the layers: how much of the class token's last vector comes from which patch?
 #
-# {{exercise:15.5}}
+# {{exercise:15.4}}
 
 
 # %%
@@ -295,7 +295,7 @@ def my_rollout(attentions):
     return ...
 
 
-check("15.5", my_rollout)
+check("15.4", my_rollout)
 
 # %%
 attention_maps_view(model, test.pixel_values[:20])
@@ -397,7 +397,7 @@ pictures_chart()
 #
 # Half of the patches are hidden behind a learned vector, and the pixels behind it are to be told. No label is read. Afterwards the model is fine-tuned on few labels.
 #
-# {{exercise:15.4}}
+# {{exercise:15.5}}
 
 
 # %%
@@ -405,7 +405,7 @@ def my_hidden_loss(reconstruction, pictures, hidden, P):
     return ...
 
 
-check("15.4", my_hidden_loss)
+check("15.5", my_hidden_loss)
 
 # %%
 from course_lib.objectives.masked_patches import masked_patch_loss

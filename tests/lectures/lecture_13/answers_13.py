@@ -137,6 +137,27 @@ def unpaired(a, b):
 # ---------------------------------------------------------------- 13.5
 
 
+def by_statistics(seconds, warm_up, batch_size, p95=None):
+    timed = seconds[warm_up:]
+    ranked = sorted(timed)[-(-19 * len(timed) // 20) - 1]
+    return median(timed), p95(timed) if p95 else ranked, batch_size / fmean(timed)
+
+
+def by_numpy(seconds, warm_up, batch_size, method="inverted_cdf"):
+    timed = np.array(seconds[warm_up:])
+    p95 = np.percentile(timed, 95, method=method)
+    return np.median(timed), p95, len(timed) * batch_size / timed.sum()
+
+
+def by_torch(seconds, warm_up, batch_size):
+    """torch's median is the lower of the two in the middle."""
+    timed = torch.tensor(seconds[warm_up:], dtype=torch.float64)
+    return timed.median(), by_statistics(seconds, warm_up, 1)[1], batch_size / timed.mean()
+
+
+# ---------------------------------------------------------------- 13.6
+
+
 def dominates(one, other):
     (s, c), (t, d) = one, other
     return s >= t and c <= d and (s > t or c < d)
@@ -163,34 +184,13 @@ def in_both(one, other):
     return one[0] > other[0] and one[1] < other[1]
 
 
-# ---------------------------------------------------------------- 13.6
-
-
-def by_statistics(seconds, warm_up, batch_size, p95=None):
-    timed = seconds[warm_up:]
-    ranked = sorted(timed)[-(-19 * len(timed) // 20) - 1]
-    return median(timed), p95(timed) if p95 else ranked, batch_size / fmean(timed)
-
-
-def by_numpy(seconds, warm_up, batch_size, method="inverted_cdf"):
-    timed = np.array(seconds[warm_up:])
-    p95 = np.percentile(timed, 95, method=method)
-    return np.median(timed), p95, len(timed) * batch_size / timed.sum()
-
-
-def by_torch(seconds, warm_up, batch_size):
-    """torch's median is the lower of the two in the middle."""
-    timed = torch.tensor(seconds[warm_up:], dtype=torch.float64)
-    return timed.median(), by_statistics(seconds, warm_up, 1)[1], batch_size / timed.mean()
-
-
 RIGHT: dict[str, list[Any]] = {
     "13.1": [by_pearson, in_python, lambda c: in_python(c).tolist()],
     "13.2": [by_library, written_out, lambda row, recipe: np.float64(written_out(row, recipe))],
     "13.3": [paired, by_sorting, as_one_tensor, lambda *given: np.array(paired(*given))],
     "13.4": [verdict, verdict_in_numpy, lambda a, b: torch.tensor(verdict(a, b))],
-    "13.5": [one_by_one, by_groups, lambda *given: np.array(one_by_one(*given))],
-    "13.6": [by_statistics, by_numpy],
+    "13.6": [one_by_one, by_groups, lambda *given: np.array(one_by_one(*given))],
+    "13.5": [by_statistics, by_numpy],
 }  # fmt: skip
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "13.1": [
@@ -250,7 +250,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (unpaired, "as if they had run on different seeds"),
         (lambda a, b: 1 if a > b else 0, "one True or False a seed"),
     ],
-    "13.5": [
+    "13.6": [
         (lambda s, c: one_by_one(s, c, in_both), "better in *both*"),
         (lambda s, c: one_by_one(s, -c), "You look for high costs"),
         (lambda s, c: one_by_one(-s, c), "You look for low scores"),
@@ -264,7 +264,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda s, c: [x for x in s if x > s], "one True or False a model"),
         (lambda s, c: torch.tensor(one_by_one(s, c)).double(), "type torch.float64"),
     ],
-    "13.6": [
+    "13.5": [
         (by_torch, "the lower middle one"),
         (lambda *given: by_numpy(*given, "linear"), "You interpolate"),
         (lambda s, w, b: by_statistics(s, w, b, lambda t: quantiles(t, n=20)[-1]), "you have"),

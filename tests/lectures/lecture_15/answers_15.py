@@ -112,6 +112,40 @@ def with_numpy(table, rows, columns):
 # ---------------------------------------------------------------- 15.4
 
 
+def halved(attentions):
+    """The rows add up to 1, so the sum of both to 2."""
+    steps = (attentions.mean(2) + torch.eye(attentions.shape[-1])) / 2
+    return chained(steps)
+
+
+def chained(steps):
+    found = torch.eye(steps.shape[-1], dtype=steps.dtype).expand(steps.shape[1:])
+    for step in reversed(steps):
+        found = found @ step
+    return found
+
+
+def from_the_first_on(attentions):
+    found = torch.eye(attentions.shape[-1], dtype=attentions.dtype)
+    for layer in attentions:
+        heads = layer.mean(1)
+        found = (heads @ found + found) / 2
+    return found
+
+
+def normalised_at_the_end(attentions):
+    found = chained(attentions.mean(2) + torch.eye(attentions.shape[-1]))
+    return found / found.sum(-1, keepdim=True)
+
+
+def steps_of(attentions, heads=lambda x: x.mean(2), eye=1.0):
+    steps = heads(attentions) + eye * torch.eye(attentions.shape[-1])
+    return steps / steps.sum(-1, keepdim=True)
+
+
+# ---------------------------------------------------------------- 15.5
+
+
 def by_kronecker(reconstruction, pictures, hidden, P):
     B, C, height, width = pictures.shape
     grid = hidden.view(B, height // P, width // P).double()
@@ -165,40 +199,6 @@ def mask_of(how):
     return answer
 
 
-# ---------------------------------------------------------------- 15.5
-
-
-def halved(attentions):
-    """The rows add up to 1, so the sum of both to 2."""
-    steps = (attentions.mean(2) + torch.eye(attentions.shape[-1])) / 2
-    return chained(steps)
-
-
-def chained(steps):
-    found = torch.eye(steps.shape[-1], dtype=steps.dtype).expand(steps.shape[1:])
-    for step in reversed(steps):
-        found = found @ step
-    return found
-
-
-def from_the_first_on(attentions):
-    found = torch.eye(attentions.shape[-1], dtype=attentions.dtype)
-    for layer in attentions:
-        heads = layer.mean(1)
-        found = (heads @ found + found) / 2
-    return found
-
-
-def normalised_at_the_end(attentions):
-    found = chained(attentions.mean(2) + torch.eye(attentions.shape[-1]))
-    return found / found.sum(-1, keepdim=True)
-
-
-def steps_of(attentions, heads=lambda x: x.mean(2), eye=1.0):
-    steps = heads(attentions) + eye * torch.eye(attentions.shape[-1])
-    return steps / steps.sum(-1, keepdim=True)
-
-
 # ---------------------------------------------------------------- 15.6
 
 
@@ -248,8 +248,8 @@ RIGHT: dict[str, list[Any]] = {
     "15.1": [unfolded, patch_by_patch, in_numpy],
     "15.2": [linear, summed_up, patch_for_patch],
     "15.3": [interpolated, by_two_matrices, with_numpy],
-    "15.4": [by_kronecker, by_patches, pixel_by_pixel],
-    "15.5": [halved, from_the_first_on, normalised_at_the_end, lambda x: chained(steps_of(x))],
+    "15.5": [by_kronecker, by_patches, pixel_by_pixel],
+    "15.4": [halved, from_the_first_on, normalised_at_the_end, lambda x: chained(steps_of(x))],
     "15.6": [sizes, built_and_counted],
 }
 WRONG: dict[str, list[tuple[Any, str]]] = {
@@ -294,7 +294,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
          "The class token is no part of the grid"),
         (lambda t, r, c: interpolated(t, r, c).T, "expected a tensor of shape"),
     ],
-    "15.4": [
+    "15.5": [
         (nothing_hidden_is_nan, "Your loss is not a finite number"),
         (loss_of(lambda e, m: e.square().mean()), "This is the error of all pixels"),
         (loss_of(lambda e, m: (e * m).square().mean()), "still divide by the number of all"),
@@ -314,7 +314,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (mask_of(lambda h, x, P: ~by_kronecker(x, x, h, P)[0]), "that can be *seen*"),
         (mask_of(lambda h, x, P: h), "has the pixels' shape"),
     ],
-    "15.5": [
+    "15.4": [
         (lambda x: chained(steps_of(x).flip(0)), "The product runs the wrong way"),
         (lambda x: chained(x.mean(2)), "The identity is left out"),
         (lambda x: chained(x.mean(2) + torch.eye(x.shape[-1])), "each adds up to 2"),

@@ -1,4 +1,4 @@
-"""Exercises of lecture 13: correlation, averages, bootstrap, seeds, front, timing."""
+"""Exercises of lecture 13: correlation, averages, bootstrap, seeds, timing, front."""
 
 from .averages import AVERAGES
 from .bootstrap import BOOTSTRAP
@@ -7,4 +7,4 @@ from .pareto import PARETO
 from .seeds import SEEDS
 from .timing import TIMING
 
-EXERCISES = (MATTHEWS, AVERAGES, BOOTSTRAP, SEEDS, PARETO, TIMING)
+EXERCISES = (MATTHEWS, AVERAGES, BOOTSTRAP, SEEDS, TIMING, PARETO)

@@ -1,4 +1,4 @@
-"""Exercise 13.5: which models nobody beats. N models."""
+"""Exercise 13.6: which models nobody beats. N models."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ EARLIER = "torch.ones(len(scores), len(scores)).tril(-1).bool()"
 STRICT = "(scores > scores[:, None]) & (costs < costs[:, None])"
 
 PARETO = Exercise(
-    **written("13.5"),
+    **written("13.6"),
     solution=front,
     returns=Numbers("front", shape="N", kind="bool"),
     when_raised=(

@@ -1,4 +1,4 @@
-"""Exercise 13.6: three numbers from a list of times."""
+"""Exercise 13.5: three numbers from a list of times."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ P95, RANK = "ordered[math.ceil(95 * n / 100) - 1]", "math.ceil(95 * n / 100) - 1
 THROUGHPUT = "batch_size * n / sum(timed)"
 
 TIMING = Exercise(
-    **written("13.6"),
+    **written("13.5"),
     solution=latency,
     returns=(Number("median", "seconds", tol=1e-9), Number("95th percentile", "seconds", tol=1e-9),
              Number("throughput", "texts per second")),

@@ -1,4 +1,4 @@
-"""Exercises of lecture 15: patches, their projection, positions, hidden patches, rollout, sizes."""
+"""Exercises of lecture 15: patches, their projection, positions, rollout, hidden patches, sizes."""
 
 from .count import COUNT
 from .cutting import CUTTING
@@ -7,4 +7,4 @@ from .positions import POSITIONS
 from .projection import PROJECTION
 from .rollout import ROLLOUT
 
-EXERCISES = (CUTTING, PROJECTION, POSITIONS, HIDDEN, ROLLOUT, COUNT)
+EXERCISES = (CUTTING, PROJECTION, POSITIONS, ROLLOUT, HIDDEN, COUNT)

@@ -1,4 +1,4 @@
-"""Exercise 15.4: the pixels of hidden patches. B pictures, C channels, N patches."""
+"""Exercise 15.5: the pixels of hidden patches. B pictures, C channels, N patches."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LOSS = "apart[pixels].sum() / pixels.sum().clamp(min=1)"
 MASK = "mask of pixels"
 
 HIDDEN = Exercise(
-    **written("15.4"),
+    **written("15.5"),
     solution=hidden_loss,
     returns=(Numbers(MASK, shape="B C height width", kind="bool"), Number("loss")),
     see="course_lib.objectives.masked_patches: masked_patch_batch writes −100 at pixels that do "

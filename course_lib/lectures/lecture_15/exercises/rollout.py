@@ -1,4 +1,4 @@
-"""Exercise 15.5: attention rollout. L layers, B pictures, A heads, T tokens."""
+"""Exercise 15.4: attention rollout. L layers, B pictures, A heads, T tokens."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STEPS = "both / both.sum(dim=-1, keepdim=True)"
 STEP, LOOP, RETURN = "step @ found", "steps[1:]", "return found"
 
 ROLLOUT = Exercise(
-    **written("15.5"),
+    **written("15.4"),
     solution=rollout,
     returns=Numbers("rollout", shape="B T T"),
     when_raised=(

@@ -74,7 +74,7 @@ print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %% [markdown]
 # *Surprise at a selected word, in nats (natural logarithms): about 7 at first, any of a thousand words equally likely, then
-# fewer.*
+# fewer. MLM: masked language modelling, the guessing of hidden words.*
 
 # %%
 print(f"{first}\n{second}\nhidden: {hidden_word}")
@@ -106,7 +106,7 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
     print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# *Five guesses each, as they come out, right or wrong, with their probabilities.*
+# *Five guesses each, as they come out, right or wrong, with their probabilities. `##`: a piece that goes on with a word (lecture 02).*
 #
 # It has read technical English and nothing else: ask it about arrays, not about grandmothers. How it was made, and how it
 # learns to sort reviews, find names and answer questions: [lecture 03](03_fine_tuning.ipynb).
@@ -123,7 +123,7 @@ for blank in (blanks[0], blanks[8], blanks[-1]):
 # | 05 | [ALBERT: a tenth of the weights, all of the work](05_albert_factorization.ipynb) | ready |
 # | 06 | [Distillation: a small model learns from a large one's answers](06_distillation.ipynb) | ready |
 # | 07 | [ELECTRA: learn from every token](07_electra.ipynb) | ready |
-# | 08 | [DeBERTa: what a word says, and where it stands](08_deberta_attention.ipynb) | ready |
+# | 08 | [DeBERTa: disentangled attention](08_deberta_attention.ipynb) | ready |
 # | 09 | [Spans and entities: what to mask, and what to know](09_spans_and_entities.ipynb) | ready |
 # | 10 | [Many languages: one model reads them all](10_many_languages.ipynb) | ready |
 # | 11 | [Domains: read on, or start afresh?](11_domains.ipynb) | ready |

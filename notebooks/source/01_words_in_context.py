@@ -198,7 +198,7 @@ print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1
 elmo_drawing()
 
 # %% [markdown]
-# *Left: a word is read letter by letter, so no word is unknown. Middle: two LSTM layers from the left, and two from the right; the first layers of
+# *Left: a word is read letter by letter, between two signs for its ends, so no word is unknown. Middle: two LSTM layers from the left, and two from the right; the first layers of
 # both read the same word vectors, each second layer reads the first of its own direction. Right: what a task takes, one weight a layer. Sizes as released: {{number:elmo_parameters}} parameters.*
 #
 # An **LSTM** reads word after word. It carries a memory, its *cells*, that gates write to, keep or erase; what it says at a word depends on the words so far. A *projection* makes

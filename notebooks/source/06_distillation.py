@@ -321,7 +321,7 @@ temperature_view(said, names, truth=hidden)
 #
 # So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others do not
 # drown them. The students of this page use T = {{number:temperature}}. Here that gives the captain {{number:captain_2}}, and
-# {{number:others_2}} to all words after the sixth together, next to nothing to each. DistilBERT's program softens *both*
+# {{number:others_2}} to all words after the sixth together (the picture names eight), next to nothing to each. DistilBERT's program softens *both*
 # distributions, and uses T = 1 once the student is trained.
 #
 # ## Measure it
@@ -348,6 +348,8 @@ for name, accuracy in live.items():
     print(f"{name:14}{accuracy:7.1%} masked-token accuracy on new stories")
 
 # %% [markdown]
+# *The curves: the MLM loss of each, in nats; the two scales differ.*
+#
 # After 200 steps the first student is far ahead. Two things differ between them, the initialisation and the losses. Which
 # of the two is it?
 #
@@ -937,7 +939,7 @@ quiz("06")
 #
 # - Hinton, Vinyals and Dean (2015), *Distilling the Knowledge in a Neural Network*, arXiv 1503.02531: soft targets and
 #   the temperature.
-# - Sanh et al. (2019), *DistilBERT*, arXiv 1910.01108. Four pages; check each number of its text against its tables.
+# - Sanh et al. (2019), *DistilBERT*, arXiv 1910.01108. Five pages; check each number of its text against its tables.
 # - Jiao et al. (2020), *TinyBERT*, arXiv 1909.10351: sections 3 and 4.
 # - Turc et al. (2019), *Well-Read Students Learn Better*, arXiv 1908.08962: small BERTs, pre-trained first, distilled
 #   after.

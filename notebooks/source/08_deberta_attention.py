@@ -283,6 +283,8 @@ material = prepare(world)
 model, history = train_positions(FULL, material, steps=400, callbacks=[LiveLoss()])
 
 # %% [markdown]
+# *The curve: its MLM loss, in nats.*
+#
 # Its scores for a sentence of yours (in the words of the micro-world). Choose layer and head; switch terms off.
 
 # %%
@@ -444,7 +446,8 @@ show(EnhancedMaskDecoder.forward, DebertaForMaskedLM.forward)
 # The last block is visited twice more. The *query* is made from the last block's input (`hidden_states[-2]`) plus the
 # absolute position embedding; *key and value* are made from that input as it is. The last block's ordinary output is not
 # used for the prediction. Nothing is concatenated. One of the source lectures prints softmax(W [h ; p]), hidden state and
-# position embedding concatenated; we built that too, as another way to give the position ("side by side" in the chart).
+# position embedding concatenated; we built that too, as another way to give the position ("concatenated" in the chart, "side by
+# side" in the table under it).
 
 # %%
 queue = read_result("08_queue")

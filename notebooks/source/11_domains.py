@@ -333,6 +333,8 @@ else:
     print("The package with the diagnoses is not installed: see the stored runs below.")
 
 # %% [markdown]
+# *The curve: the MLM loss on diagnoses, in nats.*
+#
 # Eighty steps, and the general words have begun to go. ({{number:live_general}} before, {{number:old_general}} in the stored runs below: those hid words of other sentences.)
 #
 # This is **masked-word accuracy**: a hidden *word* counts as found if all its pieces are. So vocabularies can be compared; but a word in one piece is one guess, a word in four pieces is four.

@@ -83,7 +83,7 @@ my_guesses = {"calls all good": ..., "as good": ..., "points ahead": ...}
 #
 # ## Try it
 #
-# Six pieces to build. `hint("13.1")` helps a step at a time, `reveal("13.1")` shows a solution. No later cell needs your answers.
+# Six pieces to build, two here, the others where they belong. `hint("13.1")` helps a step at a time, `reveal("13.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:13.1}}
 
@@ -277,6 +277,8 @@ for name, encoder in starts.items():
     print(f"MNLI's twin: {model_score('MNLI', model, test)['accuracy']:.1%} right")
 
 # %% [markdown]
+# *The loss of each on its training texts, in nats.*
+#
 # ### All members, nine tasks
 #
 # That, for {{number:members}} members, {{number:plain_models}} plain models (explained below) and random initialisation, on nine twins, {{number:seeds}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
@@ -356,13 +358,13 @@ documentation_table()
 # %% [markdown]
 # *Masked pieces: found in held-out text, of 15%; a dash for a model without such a head. sd: over the seeds, in points. Beside BERT, in points, with the course's rule: settled if it has one sign in every seed and is larger than the larger of the two standard deviations. 95%: where a thousand resampled test sets have the difference of the means.*
 #
-# - **Five are ahead of BERT, by the rule and beyond what other test texts could change**: ModernBERT, {{number:doc_beside_modernbert}}, the two plain layers, {{number:doc_beside_short}}, DeBERTa, {{number:doc_beside_deberta}}, ERNIE, {{number:doc_beside_ernie}}, RoBERTa, {{number:doc_beside_roberta}}. The plain model read most, here too; ModernBERT read half of that and is not settled beside it. On the nine twins it was nothing special; in masked words it was ahead of BERT, level with RoBERTa, and not ahead of the plain models. Page 16 has both sides of it.
-# - **A guess why**: all five do without NSP and without a teacher. So do SpanBERT and ELECTRA, which are far behind; but these spend FLOPs on a second loss or a second network, the five on masked words alone. Each would have to be tried with NSP to know. They also find more masked pieces: BERT {{number:pieces_bert}}, RoBERTa {{number:pieces_roberta}}, DeBERTa {{number:pieces_deberta}}, two plain layers {{number:pieces_short}}, ModernBERT {{number:pieces_modernbert}}. The order is not that of the tasks everywhere: MobileBERT finds {{number:pieces_mobilebert}}, more than RoBERTa, and beside BERT has {{number:doc_beside_mobilebert}}.
-# - **A student with half of BERT's layers** is not settled beside it: DistilBERT {{number:doc_beside_distilbert}}. But the plain two layers, as large and without a teacher, are ahead of both.
+# - **Five are ahead of BERT, by the rule and beyond what other test texts could change**: ModernBERT ({{number:doc_beside_modernbert}}), the two plain layers ({{number:doc_beside_short}}), DeBERTa ({{number:doc_beside_deberta}}), ERNIE ({{number:doc_beside_ernie}}), RoBERTa ({{number:doc_beside_roberta}}). The plain model read most, here too; ModernBERT read half of that and is not settled beside it. On the nine twins it was nothing special; in masked words it was ahead of BERT, level with RoBERTa, and not ahead of the plain models. Page 16 has both sides of it.
+# - **A guess why**: all five do without NSP and without a teacher. So do SpanBERT and ELECTRA, which are far behind; but these spend FLOPs on a second loss or a second network, the five on masked words alone. Each would have to be tried with NSP to know. They also find more masked pieces: BERT {{number:pieces_bert}}, RoBERTa {{number:pieces_roberta}}, DeBERTa {{number:pieces_deberta}}, two plain layers {{number:pieces_short}}, ModernBERT {{number:pieces_modernbert}}. The order is not that of the tasks everywhere: MobileBERT finds {{number:pieces_mobilebert}}, more than RoBERTa, and is not ahead of BERT ({{number:doc_beside_mobilebert}}).
+# - **A student with half of BERT's layers** is not settled beside it (DistilBERT, {{number:doc_beside_distilbert}}). But the plain two layers, as large and without a teacher, are ahead of both.
 # - **A bag of words** has {{number:doc_bag}}, random initialisation {{number:doc_random}}, BERT {{number:doc_bert}}: this pre-training is short. `course-bert` has read {{number:doc_more}} times as much (page 03 has what that is worth).
 # - **Who has hardly left the plateau has gained nothing.** ALBERT finds {{number:pieces_albert}} of the pieces and has {{number:doc_albert}} on the tasks, SpanBERT {{number:pieces_spanbert}} and {{number:doc_spanbert}}: random initialisation does as well. In an earlier run with two thirds of the steps and one seed both were *below* it (53.3% and 40.6%). Equal FLOPs for all is a rule, not justice: what more steps would make of them is another question.
 # - **ELECTRA is far below random weights**, {{number:doc_electra}}, with either rate and every seed. It names no pieces, so what holds it back is not shown.
-# - **FastBERT** is BERT with exits at the speed of the stories' row, {{number:doc_beside_fast}}. Here that speed costs more than it may: it has to be chosen for each task.
+# - **FastBERT** is BERT with exits at the speed of the stories' row ({{number:doc_beside_fast}}). Here that speed costs more than it may: it has to be chosen for each task.
 #
 # ### Which of two, on one task
 #
@@ -539,6 +541,8 @@ quiz("13")
 
 # %% [markdown]
 # ## Read on
+#
+# ★ marks the five essential papers.
 
 # %%
 reading_table()

@@ -283,6 +283,8 @@ test = digits("test")
 print(f"{picture_runs.class_accuracy(model, test):.1%} of the test pictures are right")
 
 # %% [markdown]
+# *The curve: the loss on its training pictures, in nats; for a mere guess it is ln 10 = 2.3.*
+#
 # ### What does it read?
 #
 # **Attention rollout** (Abnar and Zuidema 2020): suppose that in each layer half of a vector goes past attention, in the residual sum, and the other half is a mean of all tokens, weighted by attention. Multiply that through the layers: how much of the class token's last vector comes from which patch?
@@ -459,7 +461,7 @@ for name, value in answers.items():
     print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 
 # %% [markdown]
-# One seed, this page's. Over {{number:seeds}} seeds the shuffling changes the ViT by {{number:vit_lost_rule}}, the CNN by {{number:cnn_lost_rule}}: for the second guess that is the better answer.
+# One seed, this page's. Over {{number:seeds}} seeds, in points: ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}. For the second guess that is the better answer.
 #
 # ## What they claim, what you measured
 #

@@ -305,7 +305,8 @@ def all_near(expected: Sequence[float], tolerance: float) -> Callable[[Any], boo
 
 def verdict(differences: Sequence[float]) -> str:
     """In words: the mean of one difference a seed, in points, and whether all agree on its sign."""
-    points = f"{100 * mean(differences):+.1f}".replace("-", "−")
+    # + 0.0: what rounds to minus nothing is nothing.
+    points = f"{round(100 * mean(differences), 1) + 0.0:+.1f}".replace("-", "−")
     if len(differences) == 1:
         return f"{points} (one seed)"
     if all(difference > 0 for difference in differences):

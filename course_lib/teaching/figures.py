@@ -201,13 +201,15 @@ def tradeoff_chart(
     title: str = "",
     percent: bool = False,
     log_x: bool = False,
+    height: int = HEIGHT,
 ) -> Any:
     """What is gained against what is paid: a named dot a model.
 
     points: {"name", "x", "y"} and, where the spread is known, "low" and "high", the ends of its y;
-    x, y: the titles of the axes. percent: the y lie in 0 to 1. A family member keeps its
-    colour; markers and names tell all apart. Raises ValueError for no points, for a name given
-    twice, for what is no number, a spread that leaves y out, and x ≤ 0 on a logarithmic axis.
+    x, y: the titles of the axes. percent: the y lie in 0 to 1. height: pixels, more for many names.
+    A family member keeps its colour; markers and names tell all apart. Raises ValueError for no
+    points, for a name given twice, for what is no number, a spread that leaves y out, and x ≤ 0 on
+    a logarithmic axis.
     """
     import plotly.graph_objects as go
 
@@ -231,8 +233,8 @@ def tradeoff_chart(
         ticks = log_ticks(*ranges[0])
         figure.update_xaxes(type="log", tickvals=ticks, ticktext=list(map(_short, ticks)))
     figure.update_yaxes(range=ranges[1], tickformat=".0%" if percent else "")
-    _name_points(figure, points, ranges, log_x, percent)
-    return figure
+    _name_points(figure, points, ranges, log_x, percent, (WIDTH - 84, height - 96))
+    return figure.update_layout(height=height)
 
 
 def _check_points(points: Sequence[Mapping[str, Any]], log_x: bool) -> None:
@@ -263,7 +265,7 @@ def _ranges(points: Sequence[Mapping[str, Any]], log_x: bool) -> tuple[list[floa
     x = [math.log10(point["x"]) if log_x else point["x"] for point in points]
     y = [point.get(key, point["y"]) for point in points for key in ("low", "y", "high")]
     both = []
-    for values, room in ((x, 0.12), (y, 0.14)):
+    for values, room in ((x, 0.2), (y, 0.14)):  # names stand beside their dots
         low, high = min(values), max(values)
         more = room * (high - low) or 0.1 * abs(high) or 1.0
         both.append(rounded([low - more, high + more]))
@@ -285,9 +287,10 @@ def _name_points(
     ranges: tuple[list[float], list[float]],
     log_x: bool,
     percent: bool,
+    area: tuple[int, int],
 ) -> None:
-    """Each name beside its dot, where it covers no dot, no spread and no other name."""
-    area = (WIDTH - 84, HEIGHT - 96)  # pixels inside the axes
+    """Each name beside its dot, where it covers no dot, no spread and no other name. area: pixels
+    inside the axes."""
 
     def pixels(value: float, axis: int) -> float:
         low, high = ranges[axis]
@@ -305,11 +308,13 @@ def _name_points(
         half = 3.7 * len(text)
         around = [(x + 14 + half, y), (x - 14 - half, y), (x, high + 18), (x, low - 18)]
         around += [(x + side * (14 + half), y + up)
-                   for up in (18, -18, 36, -36, 54, -54) for side in (1, -1)]  # fmt: skip
+                   for up in (18, -18, 36, -36, 54, -54, 72, -72) for side in (1, -1)]  # fmt: skip
         around += [(x, high + 38), (x, low - 38)]
         boxes = [(a - half, b - 9, a + half, b + 9) for a, b in around]
-        free = [k for k, box in enumerate(boxes) if inside(box, area) and not hits(box, taken)]
-        best = free[0] if free else 0
+        # The first that covers nothing, or else least, of those that are not cut off.
+        best = min(range(len(boxes)), key=lambda k: (
+            not inside(boxes[k], area), sum(hits(boxes[k], [one]) for one in taken)
+        ))  # fmt: skip
         taken.append(boxes[best])
         across, up = rounded([x / area[0], y / area[1]])
         far = best > 3

@@ -218,7 +218,7 @@ def layer_distance_chart(
 
 
 def queue_chart(found: Mapping[str, Any]) -> Any:
-    """Lecture 08's queue: the fraction of positions named right against the step, a line a recipe.
+    """Lecture 08's queue: the fraction of workers named right against the step, a line a recipe.
 
     found: data/results/08_queue.json. The level is the chance of a guess among the workers. The
     steps are on a logarithmic axis: one recipe may train much longer than the others.
@@ -228,7 +228,7 @@ def queue_chart(found: Mapping[str, Any]) -> Any:
     workers = len(found["words"])
     figure = curves_chart(
         curves, x_title="training step; a line ends where training ends",
-        y_title="positions named right", percent=True, log_x=True,
+        y_title="workers named right", percent=True, log_x=True,
         title="Who comes when in the queue", levels={f"chance, 1 in {workers}": 1 / workers},
     )  # fmt: skip
     return figure.update_layout(width=740).update_xaxes(

@@ -75,7 +75,7 @@ def against_the_budget(models, means=None):
     """A row a model: weights, FLOPs and time, and whether they fit; means: GLUE, printed."""
     with torch.device("meta"):  # knows shapes only
         models = {name: make() for name, make in models.items()}
-    times = layer_times({model.config: name for name, model in models.items()})  # a shape once
+    times = layer_times({model.config: name for name, model in reversed(models.items())})  # a shape once
     print(f"\n{'':12}MB weights  fits  GFLOPs    ms here  fits{'  GLUE' if means else ''}")
     for name, model in models.items():
         megabytes = 4 * count_parameters(model) / 1e6  # float32: four bytes a weight
@@ -321,7 +321,7 @@ temperature_view(said, names, truth=hidden)
 #
 # So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others do not
 # drown them. The students of this page use T = {{number:temperature}}. Here that gives the captain {{number:captain_2}}, and
-# {{number:others_2}} to all words after the sixth together (the picture names eight), next to nothing to each. DistilBERT's program softens *both*
+# {{number:others_2}} to all words after the eighth together, next to nothing to each. DistilBERT's program softens *both*
 # distributions, and uses T = 1 once the student is trained.
 #
 # ## Measure it

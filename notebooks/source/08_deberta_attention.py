@@ -32,7 +32,7 @@ from course_lib import (
     MicroWorld, check, claims_table, compare, count_parameters, deberta, deberta_v3, hint, quiz, reveal, show,
 )  # fmt: skip
 from course_lib.lectures.lecture_08.experiments import FULL, prepare, train_positions
-from course_lib.teaching import LiveLoss, ablation_chart, curves_chart, dots_chart, queue_chart
+from course_lib.teaching import LiveLoss, ablation_chart, curves_chart, queue_chart
 from course_lib.lectures.lecture_08.views import (
     bias_maps, bucket_chart, delta_tables, score_maps, score_variance, t5_bucket,
 )  # fmt: skip
@@ -364,7 +364,7 @@ for whose, cut in (("transformers, and ours by default", False), ("the authors",
 
 # %%
 from course_lib.lectures.lecture_08.experiments import outcome
-from course_lib.teaching.results import in_words, read_result
+from course_lib.teaching.results import in_words, read_result, shown
 
 found = read_result("08_positions")
 words = outcome(found, "masked_accuracy")
@@ -446,8 +446,8 @@ show(EnhancedMaskDecoder.forward, DebertaForMaskedLM.forward)
 # The last block is visited twice more. The *query* is made from the last block's input (`hidden_states[-2]`) plus the
 # absolute position embedding; *key and value* are made from that input as it is. The last block's ordinary output is not
 # used for the prediction. Nothing is concatenated. One of the source lectures prints softmax(W [h ; p]), hidden state and
-# position embedding concatenated; we built that too, as another way to give the position ("concatenated" in the chart, "side by
-# side" in the table under it).
+# position embedding concatenated; we built that too, as another way to give the position ("position
+# concatenated" below).
 
 # %%
 queue = read_result("08_queue")
@@ -459,7 +459,7 @@ queue_chart(queue)
 
 # %%
 for name, values in outcome(queue, "accuracy").items():
-    print(f"{name.replace('place', 'position'):36}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
+    print(f"{shown(name):38}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
 
 # %% [markdown]
 # Distances alone do not name the queue in {{number:queue_short}} steps, with k = {{number:narrow}} or with k = {{number:far}}: {{number:distances_only}},
@@ -540,10 +540,10 @@ for name, (steps, values, fitted) in sift_rows().items():
     print(f"{name:28}{steps:6} steps{in_words(values):>28}   on its own labels {fitted:.0%}")
 
 # %%
-dots_chart(
-    {name: values for name, (_, values, _) in sift_rows().items()}, percent=True,
-    title="Fine-tuned on few labels: plain, SiFT, noise", y_title="accuracy, held-out stories",
-)  # fmt: skip
+ablation_chart(
+    {"accuracy, held-out stories": {name: values for name, (_, values, _) in sift_rows().items()}}, percent=True,
+    title="Fine-tuned on few labels: plain, SiFT, noise", x_title="right",
+).update_layout(height=640)  # fmt: skip
 
 # %% [markdown]
 # *Each dot is a seed, with its own labels; compare within a seed. "climb": how far the perturbation moves uphill; the authors'
@@ -693,7 +693,7 @@ shared = read_result("08_embedding_sharing")
 measure = "masked_accuracy"  # of the generator. Write "auc", of the discriminator, or "replaced", and run again
 curves_chart(
     {name: [[(at["step"], at[measure]) for at in run["curve"]] for run in runs] for name, runs in shared["runs"].items()},
-    x_title="step", y_title=measure, title="One table, two, or v3's: held-out stories", percent=True,
+    x_title="step", y_title=measure.replace("_", " "), title="One table, two, or v3's: held-out stories", percent=True,
 )  # fmt: skip
 
 # %% [markdown]

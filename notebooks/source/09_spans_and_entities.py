@@ -694,7 +694,7 @@ ablation_chart(
 # %%
 curves = {name: [[(look["step"], look["masked_accuracy"]) for look in run["curve"]] for run in masks["runs"][name]]
           for name in ("tokens", "names", "spans", "spans + SBO")}  # fmt: skip
-curves_chart(curves, x_title="training steps", y_title="", title="Single tokens found again, over training", percent=True)
+curves_chart(curves, x_title="training steps", y_title="masked-token accuracy", title="Single tokens found again, over training", percent=True)
 
 # %% [markdown]
 # *A line is a recipe. All have left the plateau. With the SBO a run is ahead early, and behind at the end.*
@@ -744,13 +744,13 @@ ablation_chart(tuned, percent=True, x_title="F1", title="Span tasks, fine-tuned 
 
 # %%
 pairs = [("spans", "tokens"), ("tokens + SBO", "tokens"), ("spans + SBO", "spans"), ("names", "tokens"), ("phrases", "tokens")]
-keys = {"single tokens": "masked_accuracy", "whole spans": "span_exact", "facts": "fact_accuracy", "answers": "answers_mean",
+keys = {"one token": "masked_accuracy", "whole spans": "span_exact", "facts": "fact_accuracy", "answers": "answers_mean",
         "entities": "entities_few_mean", "one sex": "whose_same_mean", "two": "whose_different_mean"}  # fmt: skip
-print(f"{'points, by seed':26}" + "".join(f"{said:>15}" for said in keys))
+print(f"{'points, by seed':26}" + "".join(f"{said:>12}" for said in keys))
 for name, without in pairs:
     both = list(zip(masks["runs"][name], masks["runs"][without]))
     print(f"{f'{name}, over {without}':26}" + "".join(
-        f"{' / '.join(f'{100 * (run[key] - base[key]):+.0f}' for run, base in both):>15}" for key in keys.values()))  # fmt: skip
+        f"{' / '.join(f'{100 * (run[key] - base[key]):+.0f}' for run, base in both):>12}" for key in keys.values()))  # fmt: skip
 
 # %% [markdown]
 # Where both seeds say the same:

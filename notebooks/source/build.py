@@ -194,18 +194,21 @@ def _beginning(text: str, most: int = 400) -> str:
 def _few_colours(png: str) -> str:
     """A figure in few colours: hatched bars else weigh more than the rest of the page.
 
-    Its 32 commonest where these are nearly all of it, as in charts of lines and bars, a coloured
-    pixel as much as ten grey ones: three blue dots are few, and must stay blue. Else 64 drawn from
-    all, as in a map of shades."""
+    Its commonest colours that are not nearly alike (the edges of letters are many greys), a
+    coloured pixel as much as ten grey ones: three blue dots are few, and must stay blue. 32, where
+    these are nearly all of it, as in charts of lines; else 64, as in a map of shades."""
     picture = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB")
     every: Any = picture.getcolors(picture.width * picture.height)  # [(pixels, colour), …]
-    common = sorted(every, key=_weight, reverse=True)[:32]
-    if sum(pixels for pixels, _ in common) < 0.95 * picture.width * picture.height:
-        picture = picture.quantize(64)
-    else:
-        palette = Image.new("P", (1, 1))
-        palette.putpalette([part for _, colour in common for part in colour])
-        picture = picture.quantize(palette=palette, dither=Image.Dither.NONE)
+    common = sorted(every, key=_weight, reverse=True)
+    chart = sum(n for n, _ in common[:32]) > 0.95 * picture.width * picture.height
+    most = 32 if chart else 64
+    kept: list[tuple[int, int, int]] = []
+    for _, colour in common:
+        if len(kept) < most and all(_apart(colour, other) > 16 for other in kept):
+            kept.append(colour)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in kept for part in colour])
+    picture = picture.quantize(palette=palette, dither=Image.Dither.NONE)
     small = io.BytesIO()
     picture.save(small, format="PNG", optimize=True)
     return base64.b64encode(small.getvalue()).decode("ascii")
@@ -215,6 +218,10 @@ def _weight(found: tuple[int, tuple[int, int, int]]) -> int:
     """How much a colour of a picture counts, of (pixels, colour)."""
     pixels, colour = found
     return pixels * (10 if max(colour) - min(colour) > 60 else 1)
+
+
+def _apart(one: tuple[int, int, int], other: tuple[int, int, int]) -> int:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
 def _last_of_overwritten(text: str) -> str:

@@ -226,7 +226,7 @@ def masked_story() -> tuple[str, str, torch.Tensor]:
 
 
 @lru_cache(maxsize=8)
-def softened(temperature: float, top: int = 6) -> Any:
+def softened(temperature: float, top: int = 8) -> Any:
     world, (_, masked, logits) = the_world(), masked_story()
     names = [world.tokenizer.token(i) for i in range(world.special.vocab_size)]
     return soften(logits, names, temperature, top=top, truth=masked)

@@ -68,7 +68,7 @@ def _layers(config: ElmoConfig) -> list[str]:
     said = ("the", "bank", "flooded")
     parts = [words(580, 26, "the sentence, twice", 20, style=BOLD)]
     for which, (look, name, y0) in enumerate(((AHEAD, "forward →", 66), (BACK, "← backward", 250))):
-        parts.append(words(562, y0 - 8, name, 17))
+        parts.append(words(544, y0 - 8, name, 17))
         for layer in (1, 2):
             y = y0 + 92 - 84 * (layer - 1)
             for i in range(3):

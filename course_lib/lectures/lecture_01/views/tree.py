@@ -203,5 +203,5 @@ def _legend(y: float, group: str) -> list[str]:
         said = "static or recurrent" if kind == "recurrent" else kind
         parts += [rect(x, y, 26, 18, "", **LOOKS[kind]), words(x + 34, y + 14, said, 13, "start")]
         x += 62 + 8 * len(said)
-    rest = "underlined: has a page here" + (f" · ★ {groups()[group]}" if group else "")
+    rest = "underlined: another page builds it" + (f" · ★ {groups()[group]}" if group else "")
     return [*parts, words(x, y + 14, rest, 13, "start")]

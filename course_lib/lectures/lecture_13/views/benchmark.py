@@ -302,7 +302,7 @@ def front_chart() -> Any:
     points = [{"name": n, "x": cost(n), "y": fmean(values_of(n))} for n in names]
     return tradeoff_chart(
         points, x="millions of FLOPs, one text of 32 tokens", y="average of nine", percent=True,
-        title="What is paid for the average", log_x=True,
+        title="What is paid for the average", log_x=True, height=500,
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def documentation_chart() -> Any:
     chart = heat_chart(
         cells, names, [*scores_of(BAG)], title="Three tasks in documentation", percent=True
     )
-    return chart.update_layout(height=90 + 26 * len(names), width=640)
+    return chart.update_layout(height=90 + 26 * len(names), width=740)
 
 
 def means(name: str) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from course_lib.teaching.page import inline
 from course_lib.teaching.printing import print_pages
 
 STYLE = """
@@ -98,21 +99,8 @@ def as_html(text: str) -> str:
 def _paragraph(text: str) -> str:
     lines = text.strip().splitlines()
     if all(line.startswith("- ") for line in lines):
-        return f"<ul>{''.join(f'<li>{_inline(line[2:])}</li>' for line in lines)}</ul>"
-    return f"<p>{_inline(' '.join(lines))}</p>"
-
-
-def _inline(text: str) -> str:
-    """Escaped, with code and stress marked; what stands in code is not looked at again."""
-    pieces = re.split(r"`([^`]+)`", text)
-    for place, piece in enumerate(pieces):
-        piece = escape(piece, quote=False)
-        if place % 2:
-            pieces[place] = f"<code>{piece}</code>"
-        else:
-            piece = re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"<b>\1</b>", piece)
-            pieces[place] = re.sub(r"\*(?=\S)([^*]+?)(?<=\S)\*", r"<em>\1</em>", piece)
-    return "".join(pieces)
+        return f"<ul>{''.join(f'<li>{inline(line[2:], plain=True)}</li>' for line in lines)}</ul>"
+    return f"<p>{inline(' '.join(lines), plain=True)}</p>"
 
 
 # ---------------------------------------------------------------- pages to PDF

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -39,11 +39,12 @@ EXTRAS = {  # an extra: what needs it
     "site": "building the site",
 }
 COMPILERS = ("c++", "g++", "clang++", "cl")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-ELSEWHERE = (  # where a browser is that no PATH names
+BROWSERS = (
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+    # where one is that no PATH names
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
-)
+)  # fmt: skip
 LAB_WIDGETS = {"7": "1", "8": "3"}  # ipywidgets' first number: jupyterlab_widgets'
 SWITCHES = {  # the course's own
     "COURSE_LIB_CACHE": "moves the cache",
@@ -480,14 +481,16 @@ def extras() -> Iterator[Finding]:
             yield Finding(f"for {needs}", "good", f"the extra {extra} is complete")
 
 
+def program(names: Sequence[str]) -> str | None:
+    """Where the first of these programs is, if any is here."""
+    return next(filter(None, map(shutil.which, names)), None)
+
+
 def tools() -> Iterator[Finding]:
     """Programs that are not Python packages."""
-    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    browser = browser or next((path for path in ELSEWHERE if Path(path).exists()), None)
     for needs, found, what in (
-        ("lecture 12's torch.compile", compiler, "C++ compiler"),
-        ("building pages and decks", browser, "Chromium or Chrome"),
+        ("lecture 12's torch.compile", program(COMPILERS), "C++ compiler"),
+        ("building pages and decks", program(BROWSERS), "Chromium or Chrome"),
     ):
         if found:
             yield Finding(f"for {needs}", "good", f"a {what}", here=found)

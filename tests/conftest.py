@@ -7,7 +7,6 @@ import os
 import platform
 import random
 import re
-import shutil
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from typing import Any
 import pytest
 
 import course_lib  # noqa: F401  sets how torch's threads wait, for these tests and all they start
-from course_lib.doctor import BROWSERS
+from course_lib.doctor import BROWSERS, program
 
 os.environ["COURSE_LIB_PROGRESS"] = "off"  # no test, nor what it starts, writes a user's record
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,7 +28,6 @@ DRAWN = (  # from seed 0, by the torch that made data/results
     *(707, 613, 520, 463, 811, 617),  # an order, and whole numbers
     *(543717, 691427, 292768),  # shares, in millionths
 )
-ON_A_MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -147,9 +145,7 @@ def deck_builder() -> ModuleType:
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium; without one a skip, or with COURSE_REQUIRE_BROWSER a failure."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None and ON_A_MAC.exists():
-        found = str(ON_A_MAC)
+    found = program(BROWSERS)
     if found is None:
         message = (
             "NO BROWSER TESTED: found none of " + ", ".join(BROWSERS) + ". "

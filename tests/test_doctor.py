@@ -359,7 +359,7 @@ def test_the_jupyter_of_another_environment(
 
 
 def test_no_compiler_and_no_browser(put: Set) -> None:
-    put(shutil=SimpleNamespace(which=lambda name: None), ELSEWHERE=())
+    put(shutil=SimpleNamespace(which=lambda name: None))
     compiler, browser = doctor.tools()
     says(compiler, "note", "no C++ compiler")
     says(browser, "note", "no Chromium")

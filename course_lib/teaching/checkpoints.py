@@ -18,6 +18,7 @@ from course_lib.checkpoints import load_pretrained, save_folder
 from course_lib.config import published
 from course_lib.files import cache_dir, data_root, write_atomic, write_manifest
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.teaching.results import tokens_read
 from course_lib.text.counts import Unigram
 from course_lib.train.metrics import evaluate, evaluation_mask
 from course_lib.train.pretrain import ENCODERS, Pretraining, measure, pretrain, set_up
@@ -199,7 +200,6 @@ def model_card(found: Mapping[str, Any]) -> str:
     model, training, before = recipe["model"], recipe["training"], found["before_storing"]
     batch_size = training["batch_size"] * training["accumulate"]
     vocabulary = recipe["text"]["vocabulary"]
-    read = training["steps"] * batch_size * recipe["text"]["length"]
     kind, _ = ENCODERS[model["family"]]
     figures = {
         **asdict(published(model["family"], model["size"], kind, **model["settings"])),
@@ -211,8 +211,8 @@ def model_card(found: Mapping[str, Any]) -> str:
                  f"taken from {vocabulary}",
         "part": signature(evaluation_mask).parameters["rate"].default,
         "batch_size": batch_size,
-        "millions": read / 1e6,
-        "hours": read / found["tokens_per_second"] / 3600,
+        "millions": tokens_read(found) / 1e6,
+        "hours": tokens_read(found) / found["tokens_per_second"] / 3600,
         "betas": " and ".join(map(str, training["betas"])),
         "settings": ", ".join(f"{name} {value}" for name, value in model["settings"].items()),
         "packages": ", ".join(f"{name} {version}" for name, version in text["versions"].items()),

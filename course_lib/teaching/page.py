@@ -16,6 +16,9 @@ CARD = (
     f"background:#fff;color:#1a1a1a;color-scheme:light;{FONT};font-size:14px;line-height:1.45;"
     "padding:10px 12px"
 )
+MARKS = re.compile(  # of code; of stress, which may hold code
+    r"`([^`]+)`|(?<![\w*])(\*\*?)(?=\S)((?:`[^`]+`|[^*`])+?)(?<=\S)\2(?![\w*])"
+)
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -96,11 +99,20 @@ def number_table(
     return Html(card(html, kind, width), "\n".join("  ".join(row) for row in (head, *rows)))
 
 
-def inline(text: str) -> str:
-    """Escaped text in which `code` and *stress* are marked up."""
-    code = '<code style="background:#f0f0f0;color:#1a1a1a">'
-    text = re.sub(r"`([^`]+)`", rf"{code}\1</code>", escape(text))
-    return re.sub(r"\*(?=\S)([^*]+?)(?<=\S)\*", r"<em>\1</em>", text)
+def inline(text: str, plain: bool = False) -> str:
+    """Escaped text in which `code`, *stress* and **more of it** are marked up. What stands in code
+    is left as it is; stars that touch a word on both sides, as in a**b, are no marks.
+
+    plain: without styles, and quotation marks as they are: for pages that bring a style."""
+    code = "<code>" if plain else '<code style="background:#f0f0f0;color:#1a1a1a">'
+
+    def marked(found: re.Match[str]) -> str:
+        if found[1]:
+            return f"{code}{found[1]}</code>"
+        tag = "em" if found[2] == "*" else "b"
+        return f"<{tag}>{MARKS.sub(marked, found[3])}</{tag}>"
+
+    return MARKS.sub(marked, escape(text, quote=not plain))
 
 
 def svg_image(svg: str, alt: str) -> str:

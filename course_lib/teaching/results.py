@@ -202,6 +202,14 @@ def stored(name: str) -> dict[str, Any]:
         ) from missing
 
 
+def tokens_read(checkpoint: Mapping[str, Any]) -> int:
+    """Tokens that a checkpoint was trained on, padding counted, by its results file. Its short
+    steps read as many as the others."""
+    training, text = checkpoint["recipe"]["training"], checkpoint["recipe"]["text"]
+    sequences = training["steps"] * training["accumulate"] * training["batch_size"]
+    return int(sequences * text["length"])
+
+
 def in_words(values: Sequence[float]) -> str:
     """Values from 0 to 1 over seeds as mean, standard deviation and number: "55.0% (sd 1.2%, n
     5)"."""

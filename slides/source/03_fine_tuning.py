@@ -108,7 +108,7 @@ def sizes() -> str:
     before, after = paper["pretraining"], paper["finetuning"]
     texts = [task["train"] for task in glue.values() if "train" in task]
     steps = numbers.recipe().training.steps
-    tokens = numbers.tokens_read() // steps
+    tokens = numbers.tokens_read(numbers.checkpoint()) // steps
     ours = [len(_train(name)) for name in ("sentiment", "spam", "nli", "ner")]
     words_read = before["words_books"] + before["words_wikipedia"]
     rows = (
@@ -427,7 +427,7 @@ def our_checkpoint() -> str:
         ("layers × width", f"{shape.num_layers} × {shape.hidden_size}"),
         ("weights", f"{found['parameters'] / 1e6:.1f}M"),
         ("words of text", f"{found['text']['words'] / 1e6:.1f}M"),
-        ("tokens read", f"{numbers.tokens_read() / 1e6:.0f}M"),
+        ("tokens read", f"{numbers.tokens_read(numbers.checkpoint()) / 1e6:.0f}M"),
         ("masked-token accuracy", f"<strong>{reached['heldout_accuracy']:.1%}</strong>"),
         ("by the commonest token", f"{found['commonest']:.1%}"),
     )

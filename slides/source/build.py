@@ -30,7 +30,6 @@ import html
 import importlib
 import importlib.util
 import inspect
-import os
 import re
 import shutil
 import sys
@@ -45,14 +44,13 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from course_lib.doctor import BROWSERS
 from course_lib.teaching.numbers import PLACEHOLDER, NumberError, as_text, number
+from course_lib.teaching.printing import print_pages
 
 SOURCES = Path(__file__).resolve().parent
 BUILD = SOURCES.parent / "build"
 WIDTH, HEIGHT = 1280, 720  # the canvas; reveal.js scales it to the screen
 FIGURE = (1120, 430)
-AGAINST_HANGING = 30 * 60  # seconds for whatever the browser is waited for
 HEADING = re.compile(
     r"^(#{1,2}) +(.+?)\s*\{minutes=(\d+(?:\.\d+)?)\s*(?:\.([\w-]+))?\}\s*$", re.MULTILINE
 )
@@ -361,35 +359,21 @@ NOTES_TOO_LONG = """() => [...document.querySelectorAll('.speaker-notes-pdf')]
     .findIndex(notes => notes.scrollHeight > notes.clientHeight + 2) + 1"""
 
 
-def write_pdf(page_file: Path, executable: str) -> Path:
+def write_pdf(page_file: Path) -> list[Path]:
     """Print the deck with a page of notes after each slide."""
-    from playwright.sync_api import sync_playwright
 
-    target = page_file.with_suffix(".pdf")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=executable,
-            args=["--no-sandbox", "--disable-gpu"],
-            timeout=AGAINST_HANGING * 1000,
-        )
-        tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-        tab.set_default_timeout(AGAINST_HANGING * 1000)
-        tab.goto(f"{page_file.as_uri()}?print-pdf&showNotes=separate-page")
+    def drawn(tab: Any) -> dict[str, Any]:
         tab.wait_for_function("() => window.deckDrawn")
-        partial = target.with_suffix(".partial")
-        pages = tab.locator(".pdf-page, .speaker-notes-pdf").count()  # then an empty one follows
-        too_long = tab.evaluate(NOTES_TOO_LONG)
-        if too_long:
+        if too_long := tab.evaluate(NOTES_TOO_LONG):
             raise SystemExit(
                 f"{page_file.name}: the notes of slide {too_long} do not fit on their page of the "
                 "hand-out; shorten them, or the last page would be lost."
             )
-        tab.pdf(
-            path=partial, prefer_css_page_size=True, print_background=True, page_ranges=f"1-{pages}"
-        )
-        browser.close()
-    os.replace(partial, target)
-    return target
+        pages = tab.locator(".pdf-page, .speaker-notes-pdf").count()  # then an empty one follows
+        return {"page_ranges": f"1-{pages}"}
+
+    size = {"width": WIDTH, "height": HEIGHT}
+    return print_pages([page_file], drawn, "?print-pdf&showNotes=separate-page", viewport=size)
 
 
 def build(source: Path, folder: Path = BUILD) -> Path:
@@ -399,13 +383,8 @@ def build(source: Path, folder: Path = BUILD) -> Path:
     target = folder / f"{deck.stem}.html"
     target.write_text(page(deck), encoding="utf-8")
     print(f"{target.name}: {len(deck.slides)} slides, {deck.minutes:g} minutes", flush=True)
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable:
-        print(f"{write_pdf(target, executable).name}: the hand-out with notes", flush=True)
-    else:
-        print(
-            "NO PDF: no Chromium found to print with; the page itself is complete", file=sys.stderr
-        )
+    for printed in write_pdf(target):
+        print(f"{printed.name}: the hand-out with notes", flush=True)
     return target
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from gift_parts import read
 
+from course_lib.teaching import printing
 from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.exercises.form import compiled
 from course_lib.teaching.exercises.machinery import check_answer
-from course_lib.teaching.kit import bank, exam, pages
+from course_lib.teaching.kit import bank, exam
 from course_lib.teaching.kit.gift import gift, gift_item, text2qti
 from course_lib.teaching.kit.pages import as_html
 from course_lib.teaching.quizzes import Choice
@@ -163,7 +164,7 @@ def test_a_paper_is_printed_also_in_a_notebook(tmp_path: Path, chromium: str) ->
 def test_without_a_browser_the_pdfs_are_left_out_and_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pages, "BROWSERS", ("no-such-browser",))
+    monkeypatch.setattr(printing, "BROWSERS", ("no-such-browser",))
     written = exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
     assert {path.suffix for path in written} == {".html", ".txt"}
     assert "NO PDF: no Chromium" in capsys.readouterr().err

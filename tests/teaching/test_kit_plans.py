@@ -9,9 +9,10 @@ from types import ModuleType
 import pytest
 
 from course_lib.files import write_atomic
+from course_lib.teaching import printing
 from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.kit import __main__ as kit
-from course_lib.teaching.kit import pages, plans
+from course_lib.teaching.kit import plans
 from course_lib.teaching.kit.plans import KitError, Notes, notes_of
 
 LECTURES = plans.lectures()
@@ -105,7 +106,7 @@ def test_faulty_notes_are_named(
 def test_the_kit_is_one_folder_in_which_every_link_leads_somewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "BROWSERS", ("no-such-browser",))
+    monkeypatch.setattr(printing, "BROWSERS", ("no-such-browser",))
     made = ("submitted/A.ipynb", "graded/grades.csv", "graded/reports/A.html")
     monkeypatch.setattr(  # grading takes seconds; it has its own tests
         kit, "_sample", lambda folder: [write_atomic(folder / name, "") for name in made]

@@ -155,6 +155,14 @@ def test_tokens_are_escaped() -> None:
 # ---------------------------------------------------------------- attention
 
 
+def test_code_and_stress_are_marked_and_formulas_left_alone() -> None:
+    said = page.inline("*it reads `a*b*`*, **so** < 'b'", plain=True)
+    assert said == "<em>it reads <code>a*b*</code></em>, <b>so</b> &lt; 'b'"
+    assert page.inline("`a` 'b'").endswith('1a1a1a">a</code> &#x27;b&#x27;')
+    formulas = "a**b + c**d, [*a, 1], [*b, 2], 2 * 3 * 4"
+    assert page.inline(formulas) == formulas
+
+
 def test_attention_weights_are_the_models_own(model: Any, ids: list[int]) -> None:
     model.train()
     weights = attention.attention_weights(model, ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from statistics import mean
 from typing import Any
@@ -21,6 +21,7 @@ from course_lib.objectives.spans import Spans, best_spans
 from course_lib.teaching.claims import claims, printed, settled
 from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import stored as result
+from course_lib.teaching.results import tokens_read
 from course_lib.text import english
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 from course_lib.train.span_metrics import bio_spans
@@ -31,6 +32,7 @@ from .experiments import PLAIN_SEEDS, rise_beyond
 from .starts import COURSE, MINILM, STARTS
 from .world_runs import NLI, PRETRAINED, QA, RANDOM, WORLD_SEEDS, WORLD_STORIES
 
+checkpoint = partial(result, "03_checkpoint")  # its training, and what it reached
 AT_RANDOM = STARTS[1]  # the shape of the course's BERT, from random initialisation
 
 
@@ -95,7 +97,7 @@ def _mnli_sequences() -> str:
 def _times_words() -> int:
     """Words that BERT's pre-training had, for each of ours."""
     paper = printed("bert")["pretraining"]
-    ours = result("03_checkpoint")["text"]["words"]
+    ours = checkpoint()["text"]["words"]
     return 100 * round((paper["words_books"] + paper["words_wikipedia"]) / ours / 100)
 
 
@@ -148,14 +150,9 @@ def _spans_counted() -> str:
 # ---------------------------------------------------------------- the checkpoint, the plateau
 
 
-def tokens_read() -> int:
-    """Tokens that the course's checkpoint was trained on, padding counted."""
-    return recipe().training.steps * recipe().training.batch_size * recipe().text.length
-
-
 def _epochs() -> str:
     sequences = recipe().training.steps * recipe().training.batch_size
-    return f"{sequences / result('03_checkpoint')['rows']:.0f}"
+    return f"{sequences / checkpoint()['rows']:.0f}"
 
 
 def _look(after: int) -> int:
@@ -166,7 +163,7 @@ def _look(after: int) -> int:
 
 def _accuracy_at(step: int) -> str:
     """Masked-token accuracy on held-out sequences after so many steps."""
-    curve = result("03_checkpoint")["curve"]
+    curve = checkpoint()["curve"]
     measured = {line["step"]: line for line in curve if "heldout_accuracy" in line}
     return f"{measured[step]['heldout_accuracy']:.0%}"
 
@@ -174,7 +171,7 @@ def _accuracy_at(step: int) -> str:
 def _left_plateau() -> str:
     """The first step written down whose loss is a nat below what frequencies explain."""
     low = result("03_plateau")["unigram"] - 1
-    curve = (line for line in result("03_checkpoint")["curve"] if "total" in line)
+    curve = (line for line in checkpoint()["curve"] if "total" in line)
     return f"{next(line['step'] for line in curve if line['total'] < low):,}"
 
 
@@ -538,11 +535,11 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "second_name": _second_name,
     "venus": _question,
     # the checkpoint, the plateau
-    "million_tokens": lambda: f"{tokens_read() / 1e6:.0f}",
+    "million_tokens": lambda: f"{tokens_read(checkpoint()) / 1e6:.0f}",
     "epochs": _epochs,
-    "minutes": lambda: f"{tokens_read() / result('03_checkpoint')['tokens_per_second'] / 60:.0f}",
-    "checkpoint_reached": lambda: f"{result('03_checkpoint')['reached']['heldout_accuracy']:.1%}",
-    "checkpoint_trained": lambda: f"{result('03_checkpoint')['as_trained']:.1%}",
+    "minutes": lambda: f"{tokens_read(checkpoint()) / checkpoint()['tokens_per_second'] / 60:.0f}",
+    "checkpoint_reached": lambda: f"{checkpoint()['reached']['heldout_accuracy']:.1%}",
+    "checkpoint_trained": lambda: f"{checkpoint()['as_trained']:.1%}",
     "short_steps": lambda: f"{recipe().training.short_steps:,}",
     "last_short": lambda: _look(0),
     "first_long": lambda: _look(1),

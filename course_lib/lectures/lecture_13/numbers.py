@@ -9,7 +9,7 @@ from typing import Any
 
 from course_lib.bench.measuring import where_measured
 from course_lib.teaching.numbers import percent, signed
-from course_lib.teaching.results import stored
+from course_lib.teaching.results import stored, tokens_read
 from course_lib.teaching.verdicts import in_points
 from course_lib.text.glue import GLUE
 
@@ -92,10 +92,9 @@ def beside_bert_there(start: str) -> str:
 
 def read_more() -> str:
     """How many times as many tokens as BERT's pre-training here course-bert's has read."""
-    recipe, here = stored("03_checkpoint")["recipe"], stored(written.FILE)["pretraining"]["BERT"]
-    training, length = recipe["training"], recipe["text"]["length"]  # short steps read as much
-    tokens = training["steps"] * training["batch_size"] * length
-    return f"{tokens / (here['flops'] * here['batch_size'] * SHORT):.0f}"
+    here = stored(written.FILE)["pretraining"]["BERT"]
+    own = here["flops"] * here["batch_size"] * SHORT
+    return f"{tokens_read(stored('03_checkpoint')) / own:.0f}"
 
 
 def pieces(start: str) -> str:

@@ -32,6 +32,7 @@ from course_lib.kernels.masked_loss import IGNORED, masked_loss, masked_loss_ref
 from course_lib.kernels.positions import position_rows
 from course_lib.teaching.results import read_result
 
+from .claims import on_gpu
 from .exercises.online import online_softmax
 from .views.roofline import ridge, times
 from .views.speeds import speeds
@@ -333,14 +334,8 @@ def gpu_run() -> dict[str, Any]:
     return read_result("14_gpu")
 
 
-def on_gpu(tokens: str, training: bool, peer: str = "transformers", ours: str = "ours, in") -> str:
-    """Times as fast as a peer's attention on a GPU, one text of so many tokens; rows by how they
-    begin."""
-    what = "forward and backward" if training else "forward"
-    (table,) = (t for t in gpu_run()["tables"] if f"GPU, {what}, 1×{tokens}," in t)
-    rates = {row.name: row.median for row in speeds(gpu_run(), table)}
-    two = (next(r for name, r in rates.items() if name.startswith(one)) for one in (ours, peer))
-    return f"{next(two) / next(two):.1f}"
+def _on_gpu(*which: Any, **rows: Any) -> str:
+    return f"{on_gpu(*which, **rows):.1f}"
 
 
 def gpu_memory(row: str) -> str:
@@ -478,12 +473,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "gathered": _gathered,
     "gathers_left": lambda: amount(twins_of("disentangled attention")[1].kinds["gather"].moved),
     **{
-        f"gpu_{way}_{key}": partial(on_gpu, tokens, way == "training")
+        f"gpu_{way}_{key}": partial(_on_gpu, tokens, way == "training")
         for way in ("forward", "training")
         for key, tokens in (("short", "256"), ("mid", "1,024"), ("long", "8,192"))
     },
     **{
-        f"gpu_{way}_flash": partial(on_gpu, "8,192", way == "training", "disentangled_flash")
+        f"gpu_{way}_flash": partial(_on_gpu, "8,192", way == "training", "disentangled_flash")
         for way in ("forward", "training")
     },
     **{
@@ -494,7 +489,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     **{f"float32_{size}_share": partial(share_in_float32, size) for size in ("mini", "tiny")},
     "float32_deberta": partial(in_float32, "Disentangled attention", "inference, 4×768, 8×512"),
     "float32_machine": lambda: where_measured(float32_run()["machine"]),
-    "gpu_training_readable": partial(on_gpu, "1,024", True, ours="ours, the readable"),
+    "gpu_training_readable": partial(_on_gpu, "1,024", True, ours="ours, the readable"),
     "gpu_machine": lambda: where_measured(gpu_run()["machine"]),
     "gpu_held": partial(gpu_memory, "ours, in Triton"),
     "gpu_held_by_peer": partial(gpu_memory, "transformers"),

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sys
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from html import escape
-from importlib.util import find_spec
 from pathlib import Path
 
-from course_lib.doctor import BROWSERS
-
-AGAINST_HANGING = 10 * 60  # seconds for whatever the browser is waited for
+from course_lib.teaching.page import inline
+from course_lib.teaching.printing import print_pages
 
 STYLE = """
 :root{color-scheme:light}
@@ -104,58 +99,14 @@ def as_html(text: str) -> str:
 def _paragraph(text: str) -> str:
     lines = text.strip().splitlines()
     if all(line.startswith("- ") for line in lines):
-        return f"<ul>{''.join(f'<li>{_inline(line[2:])}</li>' for line in lines)}</ul>"
-    return f"<p>{_inline(' '.join(lines))}</p>"
-
-
-def _inline(text: str) -> str:
-    """Escaped, with code and stress marked; what stands in code is not looked at again."""
-    pieces = re.split(r"`([^`]+)`", text)
-    for place, piece in enumerate(pieces):
-        piece = escape(piece, quote=False)
-        if place % 2:
-            pieces[place] = f"<code>{piece}</code>"
-        else:
-            piece = re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"<b>\1</b>", piece)
-            pieces[place] = re.sub(r"\*(?=\S)([^*]+?)(?<=\S)\*", r"<em>\1</em>", piece)
-    return "".join(pieces)
+        return f"<ul>{''.join(f'<li>{inline(line[2:], plain=True)}</li>' for line in lines)}</ul>"
+    return f"<p>{inline(' '.join(lines), plain=True)}</p>"
 
 
 # ---------------------------------------------------------------- pages to PDF
 
 
 def printed(pages: Sequence[Path]) -> list[Path]:
-    """Each page printed beside it, by a Chromium; where none is found, [] and a line says so."""
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable is None:
-        print("NO PDF: no Chromium found to print with; the pages are complete", file=sys.stderr)
-        return []
-    if find_spec("playwright") is None:
-        print("NO PDF: playwright is not installed (`make kit` does it)", file=sys.stderr)
-        return []
-    # Playwright refuses where an event loop runs, as in every notebook: so in a thread of its own.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(_printed, pages, executable).result()
-
-
-def _printed(pages: Sequence[Path], executable: str) -> list[Path]:
-    from playwright.sync_api import sync_playwright
-
-    written = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=executable, args=["--no-sandbox", "--disable-gpu"],
-            timeout=AGAINST_HANGING * 1000,
-        )  # fmt: skip
-        tab = browser.new_page()
-        for path in pages:
-            target, partial = path.with_suffix(".pdf"), path.with_suffix(".partial")
-            tab.goto(path.resolve().as_uri())
-            tab.pdf(
-                path=partial, prefer_css_page_size=True, print_background=True,
-                display_header_footer=True, header_template="<span></span>", footer_template=FOOTER,
-            )  # fmt: skip
-            partial.replace(target)
-            written.append(target)
-        browser.close()
-    return written
+    """Each page printed beside it, with its pages numbered at the foot."""
+    numbered = {"display_header_footer": True, "header_template": "<span></span>"}
+    return print_pages(pages, lambda tab: numbered | {"footer_template": FOOTER})

@@ -7,7 +7,7 @@ from typing import Any
 
 from course_lib.teaching import ablation_chart, curves_chart
 from course_lib.teaching.page import Html, number_table
-from course_lib.teaching.results import stored
+from course_lib.teaching.results import stored, tokens_read
 
 from ..fine_tuning import CHECKPOINTS, TASKS
 
@@ -20,15 +20,11 @@ def checkpoints_table() -> Html:
     """What each checkpoint is, what it read, and what it finds in held-out text."""
     found = [stored(file) for file in MADE.values()]
     recipes = [one["recipe"] for one in found]
-    read = [
-        recipe["training"]["steps"] * recipe["training"]["batch_size"] * recipe["text"]["length"]
-        for recipe in recipes
-    ]  # short sequences come in larger batches: as many positions
     rows = (
         ("weights", *(f"{one['parameters']:,}" for one in found)),
         ("words that it read from", *(f"{one['text']['words']:,}" for one in found)),
         ("steps", *(f"{recipe['training']['steps']:,}" for recipe in recipes)),
-        ("million positions", *(f"{count / 1e6:.0f}" for count in read)),
+        ("million positions", *(f"{tokens_read(one) / 1e6:.0f}" for one in found)),
         ("masked in training", *(f"{recipe['objective']['rate']:.0%}" for recipe in recipes)),
         ("held-out masked pieces found", *(f"{right_of(name):.1%}" for name in CHECKPOINTS)),
         ("loss on them, nats", *(f"{one['reached']['heldout_loss']:.2f}" for one in found)),

@@ -376,9 +376,9 @@ for name in words:
     print(f"{said:31}{found['recipes'][name]['steps']:6}{flops:>14}{time:>13}{in_words(words[name]):>28}")
 
 # %%
-shown = {name.replace("place", "position"): values for name, values in words.items() if name != "no distances"}
+compared = {shown(name): values for name, values in words.items() if name != "no distances"}
 ablation_chart(
-    {"1,200 steps, and BERT longer": shown}, percent=True,
+    {"1,200 steps, and BERT longer": compared}, percent=True,
     title="Masked-token accuracy, held-out stories", x_title="masked-token accuracy",
 )  # fmt: skip
 

@@ -450,10 +450,12 @@ resolution_chart()
 # - The pictures are interpolated, too: there is nothing new in them, and no reason to be better than on 8×8.
 
 # %%
+from course_lib.teaching.numbers import signed
+
 answers = {
     "tokens": (224 // 16) ** 2 + 1,
-    "shuffled, ViT": f"{100 * (live['ViT, one permutation'] - live['1-D positions']):+.1f} points, here",
-    "shuffled, CNN": f"{100 * (live['CNN, one permutation'] - live['CNN']):+.1f} points, here",
+    "shuffled, ViT": f"{signed(100 * (live['ViT, one permutation'] - live['1-D positions']))} points, here",
+    "shuffled, CNN": f"{signed(100 * (live['CNN, one permutation'] - live['CNN']))} points, here",
     "without positions": f"{live['no positions']:.0%}, here",
 }
 print(f"{'':24}{'you said':>14}   answer")

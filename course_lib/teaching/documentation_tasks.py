@@ -20,7 +20,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -39,6 +40,7 @@ from course_lib.text.documentation import (
     write_cache,
 )
 from course_lib.text.english import LabelledText, TaggedSentence
+from course_lib.text.features import Tokenizer, tagged_sequences, text_sequences
 
 # Not sympy nor mpmath: their single backticks are formulas.
 INSIDE = (
@@ -59,7 +61,10 @@ KINDS = {  # kind of a parameter -> how its type is written
     "str": r"\bstr\b|\bstring", "array": r"array|matrix|tensor", "callable": r"callable|function",
 }  # fmt: skip
 EIGHT = ("python", "numpy", "scipy", "sklearn", "torch", "sympy", "networkx", "transformers")
+CODE, SECTION, PACKAGE, KIND = "code words", "sections", "packages", "kinds of parameters"
+CLASSES = {SECTION: SECTIONS, PACKAGE: EIGHT, KIND: (*KINDS,)}
 SPLITS = ("train", "test", "outside")
+LENGTH = 40  # tokens of a text
 MOST_A_MODULE = 12  # texts of each class, so that no module fills a set
 RULES = 1  # of the sets; raise it when what is below changes what comes out
 
@@ -69,13 +74,15 @@ Modules = Iterable[tuple[str, Iterable[list[Any]]]]  # (name, what is found ther
 
 @dataclass(frozen=True)
 class DocumentationTask(Generic[Item]):
-    """Labelled texts of each of SPLITS; versions: package -> version; hash: SHA-256 of them all."""
+    """Labelled texts of each of SPLITS; versions: package -> version; hash: SHA-256 of them all;
+    validation: see `documentation_task`."""
 
     train: list[Item]
     test: list[Item]
     outside: list[Item]
     versions: dict[str, str]
     hash: str
+    validation: list[Item] = field(default_factory=list)
 
 
 def code_words(
@@ -116,6 +123,32 @@ def packages(
     modules = [nameless_paragraphs(held_out) for held_out in (False, True)]
     versions, most = installed_versions(EIGHT), (train, test, outside)
     return _texts(_built("packages", modules, versions, most, len(EIGHT)))
+
+
+TASKS: Mapping[str, Callable[..., DocumentationTask[Any]]] = {
+    CODE: code_words, SECTION: sections, PACKAGE: packages, KIND: parameter_kinds,
+}  # fmt: skip
+
+
+@cache
+def documentation_task(
+    name: str, train: int, test: int, outside: int, validation: int = 0
+) -> DocumentationTask[Any]:
+    """One of TASKS. The validation texts are the last of those to learn from, so from other modules
+    than most of them."""
+    found = TASKS[name](train + validation, test, outside)
+    learned = max(0, len(found.train) - validation)
+    return replace(found, train=found.train[:learned], validation=found.train[learned:])
+
+
+def as_sequences(
+    task: str, items: Sequence[Any], tokenizer: Tokenizer, length: int = LENGTH
+) -> Any:
+    """Tagged sentences or labelled texts of one of TASKS as sequences of ids."""
+    if task == CODE:
+        return tagged_sequences(items, "entities", tokenizer, length, names=CODE_TAGS)
+    labels = [item.label for item in items]
+    return text_sequences([item.text for item in items], labels, CLASSES[task], tokenizer, length)
 
 
 def _texts(found: tuple[list[list[str]], dict[str, str]]) -> DocumentationTask[LabelledText]:

@@ -12,19 +12,19 @@ from course_lib.objectives.sequences import Batch
 from .loop import Objective
 
 
-def step_flops(model: nn.Module, objective: Objective, batch: Batch) -> int:
-    """FLOPs of the matrix products of one step, forward and backward, on this batch; a
-    multiply-add counts as two. All networks in the model count, also those that are thrown away
-    later. Leaves no gradients behind."""
+def step_flops(model: nn.Module, objective: Objective, *batches: Batch) -> int:
+    """FLOPs of the matrix products of a step, forward and backward, on this batch or the mean over
+    several; a multiply-add counts as two. All networks in the model count, also those that are
+    thrown away later. Leaves no gradients behind."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
 
-    # The fused attention computes its scores a second time in the backward pass. What is counted is
-    # the mathematics of a step, so that it does not depend on the path that is quickest here.
+    # Of the mathematics, not of the quickest path: fused attention computes its scores twice.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        objective(model(**batch.inputs), batch.targets)["total"].backward()
+        for batch in batches:
+            objective(model(**batch.inputs), batch.targets)["total"].backward()
     model.zero_grad(set_to_none=True)
-    return int(counter.get_total_flops())
+    return round(counter.get_total_flops() / len(batches))
 
 
 def forward_flops(build: Callable[[], nn.Module], tokens: int) -> int:

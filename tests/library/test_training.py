@@ -22,6 +22,7 @@ from course_lib.objectives.pretraining import (
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
 from course_lib.objectives.sequences import Batch, SpecialIds
 from course_lib.train import team
+from course_lib.train.flops import step_flops
 from course_lib.train.loop import Report, adamw, fit, train_step
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision, loss_scaler
@@ -63,6 +64,15 @@ def same_bits(a, b):
         torch.equal(x, y)
         for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)
     )
+
+
+def test_flops_of_several_batches_are_their_mean():
+    model = small_model()
+    batches = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=3)
+    each = [step_flops(model, pretraining_loss, batches(n)) for n in range(3)]
+    assert len({*each}) > 1
+    assert step_flops(model, pretraining_loss, *map(batches, range(3))) == round(sum(each) / 3)
+    assert all(p.grad is None for p in model.parameters())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from course_lib.teaching import documentation_tasks as room
 from course_lib.teaching.documentation_tasks import (
+    CLASSES,
     CODE_TAGS,
     MOST_A_MODULE,
     SECTIONS,
@@ -24,6 +25,8 @@ from course_lib.teaching.documentation_tasks import (
     without_names,
 )
 from course_lib.text.documentation import PACKAGES, split_of
+from course_lib.text.english import LabelledText
+from course_lib.text.world import MicroWorld
 
 
 def texts_and_code(docstring: str) -> list[tuple[str, list[str]]]:
@@ -235,3 +238,28 @@ def test_sets_are_built_once_and_again_when_versions_change(
     assert first.train[0].id == "train-0" and first.versions == versions
     versions["numpy"] = "2"
     assert room.code_words(4, 2, 3).hash == first.hash and len(built) == 4
+
+
+@pytest.mark.parametrize(("count", "learned"), [(9, 6), (5, 2), (2, 0)])
+def test_validation_texts_are_the_last_of_those_to_learn_from(
+    count: int, learned: int, monkeypatch: pytest.MonkeyPatch
+):
+    def made(train: int, test: int, outside: int) -> room.DocumentationTask:
+        assert (train, test, outside) == (9, 1, 1)
+        return room.DocumentationTask([*range(count)], [10], [11], {}, "")
+
+    monkeypatch.setitem(room.TASKS, "numbers", made)
+    room.documentation_task.cache_clear()
+    found = room.documentation_task("numbers", 6, 1, 1, validation=3)
+    assert (found.train, found.validation) == ([*range(learned)], [*range(learned, count)])
+
+
+def test_each_task_has_its_classes_or_tags():
+    code = [tagged(["Set a", [[4, 5]]])]
+    texts = {name: [LabelledText("", "a", c) for c in of] for name, of in CLASSES.items()}
+    assert [room.CODE, *texts] == [*room.TASKS]
+    for name, items in {room.CODE: code, **texts}.items():
+        made = room.as_sequences(name, items, MicroWorld.load().tokenizer, 9)
+        assert made.names == CLASSES.get(name, CODE_TAGS)
+        labels = made.labels[made.labels >= 0].tolist()
+        assert labels == ([0, 1] if name == room.CODE else [*range(len(items))])

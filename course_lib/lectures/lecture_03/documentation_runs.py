@@ -9,35 +9,33 @@ read)."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import partial
 from statistics import mean
 from typing import Any
 
 import torch
 
 from course_lib.teaching.documentation_tasks import (
-    CODE_TAGS,
-    EIGHT,
-    KINDS,
-    SECTIONS,
+    CLASSES,
+    CODE,
+    KIND,
+    LENGTH,
+    PACKAGE,
+    SECTION,
     SPLITS,
     DocumentationTask,
-    code_words,
-    packages,
-    parameter_kinds,
-    sections,
+    as_sequences,
+    documentation_task,
 )
 from course_lib.teaching.results import REPLAYED, kept, made_with
 from course_lib.text.english import TaggedSentence
-from course_lib.text.features import Tokenizer, tagged_sequences, text_sequences
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import label_accuracy
 from course_lib.train.finetuning import (
     LOSSES,
-    Task,
     head_on,
     labelled_batches,
     predicted_classes,
@@ -48,12 +46,6 @@ from course_lib.train.span_metrics import span_scores
 
 from .starts import COURSE, STARTS, encoder_of, pretrained, weights_of
 
-CODE, SECTION, PACKAGE, KIND = "code words", "sections", "packages", "kinds of parameters"
-TASKS: Mapping[str, Callable[..., DocumentationTask[Any]]] = {
-    CODE: code_words, SECTION: sections, PACKAGE: packages, KIND: parameter_kinds,
-}  # fmt: skip
-CLASSES = {SECTION: SECTIONS, PACKAGE: EIGHT, KIND: (*KINDS,)}
-LENGTH = 40
 MOST = (2_000, 400, 400)  # texts to learn from, of held-out modules, of packages never read
 CURVE = {100: 120, 500: 220, 2_000: 320}  # texts of a learning curve -> steps
 STEPS = {CODE: CURVE, SECTION: {2_000: 280}, PACKAGE: CURVE, KIND: {2_000: 320}}
@@ -87,20 +79,9 @@ def recipes(tasks: Sequence[str]) -> list[MarkupRecipe]:
 # ---------------------------------------------------------------- texts
 
 
-@cache
 def texts(task: str) -> DocumentationTask[Any]:
     """The texts of a task, built from what is installed."""
-    return TASKS[task](*MOST)
-
-
-def as_sequences(
-    task: str, items: Sequence[Any], tokenizer: Tokenizer, length: int = LENGTH
-) -> Task:
-    """A task's tagged sentences or labelled texts as sequences of ids."""
-    if task == CODE:
-        return tagged_sequences(items, "entities", tokenizer, length, names=CODE_TAGS)
-    labels = [item.label for item in items]
-    return text_sequences([item.text for item in items], labels, CLASSES[task], tokenizer, length)
+    return documentation_task(task, *MOST)
 
 
 def some_texts(items: Sequence[Any], examples: int, seed: int) -> list[Any]:

@@ -39,7 +39,7 @@ from course_lib.objectives.exits import (
 )
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.teaching.documentation_tasks import SECTIONS, sections
+from course_lib.teaching.documentation_tasks import SECTION, as_sequences, documentation_task
 from course_lib.teaching.results import REPLAYED, compared_runs, kept, stored
 from course_lib.text.english import RELATIONS
 from course_lib.text.features import text_sequences
@@ -62,7 +62,7 @@ GENERAL = "course-bert"
 SPEEDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PROBABILITIES = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.0)
 DROPOUT = 0.1  # BERT's, in fine-tuning; both encoders were pre-trained without
-SECTION, PAIRS = "sections", "pairs"
+PAIRS = "pairs"
 LENGTH = {SECTION: 40, PAIRS: 64}
 STORIES, TESTED = 12_000, 600
 SHOWN = 60  # texts whose probabilities are stored, for a picture
@@ -212,13 +212,11 @@ class Sides(NamedTuple):
 def texts_of(task: str) -> Sides:
     """The task's texts."""
     if task == SECTION:
-        found, tokenizer = sections(2_000, 1_000, 0), load_pretrained(GENERAL).tokenizer
-        assert tokenizer is not None
+        found = documentation_task(SECTION, 2_000, 1_000, 0)
+        tokenizer: Any = load_pretrained(GENERAL).tokenizer
         train, test = (
-            text_sequences([t.text for t in side], [t.label for t in side], SECTIONS, tokenizer,
-                           LENGTH[SECTION])
-            for side in (found.train, found.test)
-        )  # fmt: skip
+            as_sequences(task, of, tokenizer, LENGTH[task]) for of in (found.train, found.test)
+        )
         return Sides(train, test, found.hash)
     told = MicroWorld.load().stories(STORIES, seed=3)
     return Sides(story_relations(told), _unseen(), MicroWorld.load().hash)
@@ -420,7 +418,7 @@ def build() -> dict[str, Any]:
 def about_texts(task: str) -> dict[str, Any]:
     """How many texts, of which classes, and what they were made from."""
     train, test, made_from = texts_of(task)
-    versions = sections(2_000, 1_000, 0).versions if task == SECTION else {}
+    versions = documentation_task(SECTION, 2_000, 1_000, 0).versions if task == SECTION else {}
     return {
         "train": len(train), "test": len(test), "names": train.names, "hash": made_from,
         "versions": versions, "majority": test.commonest,

@@ -81,7 +81,7 @@ def flops_a_step(recipe: Recipe) -> int:
     begun = _begun(recipe, 0, trained=False)
     return round(
         sum(
-            part.share * mean(step_flops(part.model, part.loss, begun.batches(n)) for n in range(5))
+            part.share * step_flops(part.model, part.loss, *map(begun.batches, range(5)))
             for part in begun.parts
         )
     )

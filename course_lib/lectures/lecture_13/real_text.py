@@ -6,7 +6,6 @@ the same labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache, lru_cache, partial
 from statistics import fmean
@@ -14,17 +13,15 @@ from typing import Any
 
 from course_lib.checkpoints import load_pretrained
 from course_lib.teaching.documentation_tasks import (
-    EIGHT,
-    KINDS,
-    SECTIONS,
+    KIND,
+    PACKAGE,
+    SECTION,
     DocumentationTask,
-    packages,
-    parameter_kinds,
-    sections,
+    as_sequences,
+    documentation_task,
 )
 from course_lib.teaching.results import compared_runs
 from course_lib.text.english import LabelledText
-from course_lib.text.features import text_sequences
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import label_accuracy
@@ -35,11 +32,7 @@ from .pretraining_runs import MEMBERS, pretraining_run, recipe_of
 from .tuning_runs import FAST, RANDOM, Tuning, tuned
 
 SEEDS = range(3)
-TASKS: dict[str, tuple[Callable[..., DocumentationTask[LabelledText]], tuple[str, ...]]] = {
-    "sections": (sections, SECTIONS),
-    "kinds of parameters": (parameter_kinds, tuple(KINDS)),
-    "packages": (packages, EIGHT),
-}
+TASKS = (SECTION, KIND, PACKAGE)
 TRAIN, VALIDATION, TEST = 2_000, 400, 600  # texts
 ANSWERED = ("validation", "test")
 SPLITS = ("train", *ANSWERED)
@@ -52,23 +45,16 @@ TUNINGS = {
 }
 
 
-@cache
 def texts(name: str) -> DocumentationTask[LabelledText]:
     """The texts of a task, built from what is installed."""
-    return TASKS[name][0](TRAIN + VALIDATION, TEST, 0)
+    return documentation_task(name, TRAIN, TEST, 0, VALIDATION)
 
 
 @lru_cache
 def items(name: str, split: str) -> list[LabelledText]:
-    """Of a split, those that are read whole. The validation texts are the last of those to learn
-    from, so from other modules than most of them."""
-    found = texts(name)
-    parts = {
-        "train": found.train[:-VALIDATION],
-        "validation": found.train[-VALIDATION:],
-        "test": found.test,
-    }
-    return [item for item in parts[split] if len(tokenizer().encode(item.text)) <= SHORT - 2]
+    """Of a split, those that are read whole."""
+    every = getattr(texts(name), split)
+    return [item for item in every if len(tokenizer().encode(item.text)) <= SHORT - 2]
 
 
 @cache
@@ -80,9 +66,7 @@ def tokenizer() -> Any:
 @lru_cache
 def task(name: str, split: str) -> LabelledSequences:
     """A split in the pieces of the pre-training."""
-    of = items(name, split)
-    labels = [item.label for item in of]
-    return text_sequences([item.text for item in of], labels, TASKS[name][1], tokenizer(), SHORT)
+    return as_sequences(name, items(name, split), tokenizer(), SHORT)
 
 
 def right_on(recipe: Tuning, name: str, rate: float, seed: int, split: str) -> str:
@@ -139,7 +123,7 @@ def build() -> dict[str, Any]:
         bag_of_words=bag_of_words,
         texts={name: {"hash": texts(name).hash, **{s: len(items(name, s)) for s in SPLITS}}
                for name in TASKS},
-        read={"hash": prepare(DOCUMENTATION).hash, "versions": texts("sections").versions},
+        read={"hash": prepare(DOCUMENTATION).hash, "versions": texts(SECTION).versions},
     )  # fmt: skip
 
 

@@ -7,40 +7,26 @@ seed 0."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from statistics import fmean
 from time import process_time
 from typing import Any
 
 from course_lib.checkpoints import load_pretrained
 from course_lib.teaching.documentation_tasks import (
-    CODE_TAGS,
-    EIGHT,
-    KINDS,
-    SECTIONS,
+    TASKS,
     DocumentationTask,
-    code_words,
-    packages,
-    parameter_kinds,
-    sections,
+    as_sequences,
+    documentation_task,
 )
 from course_lib.teaching.results import compared_runs, kept
-from course_lib.text.features import tagged_sequences, text_sequences
 from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import Task, finetune, task_score
 
 CHECKPOINTS = ("course-bert", "course-modernbert")
-CODE = "code words"
-TASKS: dict[str, tuple[Callable[..., DocumentationTask[Any]], Sequence[str]]] = {
-    CODE: (code_words, CODE_TAGS),
-    "sections": (sections, SECTIONS),
-    "packages": (packages, EIGHT),
-    "kinds of parameters": (parameter_kinds, tuple(KINDS)),
-}
 TRAIN, VALIDATION, TEST = 2_000, 400, 400  # texts, at most
-LENGTH, SEEDS, PRECISION = 40, range(3), "bfloat16"
+SEEDS, PRECISION = range(3), "bfloat16"
 RATES = (3e-4, 1e-3)
 
 
@@ -57,23 +43,16 @@ class Recipe:
 RECIPES = {name: Recipe(name) for name in CHECKPOINTS}
 
 
-@cache
 def texts(task: str) -> DocumentationTask[Any]:
     """The texts of a task, built from what is installed."""
-    return TASKS[task][0](TRAIN + VALIDATION, TEST, TEST)
+    return documentation_task(task, TRAIN, TEST, TEST, VALIDATION)
 
 
 @lru_cache
 def read(task: str, split: str) -> Task:
     """A split in the pieces of both checkpoints: train, validation, test, or outside."""
-    found, names = texts(task), TASKS[task][1]
-    parts = {"train": found.train[:-VALIDATION], "validation": found.train[-VALIDATION:]}
-    items = parts[split] if split in parts else getattr(found, split)
     tokenizer: Any = load_pretrained(CHECKPOINTS[0]).tokenizer
-    if task == CODE:
-        return tagged_sequences(items, "entities", tokenizer, LENGTH, names=names)
-    labels = [item.label for item in items]
-    return text_sequences([item.text for item in items], labels, names, tokenizer, LENGTH)
+    return as_sequences(task, getattr(texts(task), split), tokenizer)
 
 
 def scores(recipe: Recipe, task: str, seed: int) -> dict[str, float]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from statistics import mean
 from time import process_time
 from typing import Any
 
@@ -87,8 +86,7 @@ def begun(recipe: Recipe, seed: int) -> Pretraining:
 def flops_a_step(recipe: Recipe) -> int:
     """FLOPs of a mean step, over three batches."""
     start = begun(recipe, 0)
-    batches = batches_of(start)
-    return round(mean(step_flops(start.model, start.objective, batches(n)) for n in range(3)))
+    return step_flops(start.model, start.objective, *map(batches_of(start), range(3)))
 
 
 def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:

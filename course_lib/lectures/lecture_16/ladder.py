@@ -19,7 +19,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from course_lib.checkpoints import load, save
+from course_lib.checkpoints import save
 from course_lib.encoder import count_parameters
 from course_lib.family.modernbert import AS_BERT, ModernBertConfig, modernbert_encoder
 from course_lib.files import cache_dir
@@ -252,15 +252,6 @@ def rung_run(name: str, recipe: Recipe, seed: int) -> dict[str, Any]:
     settings = {"seed": seed, **asdict(recipe)}
     files = [path_of(name, recipe, seed)]
     return kept(f"16-{name}-{seed}", settings, prepare().world, run, files)
-
-
-def trained(name: str, seed: int) -> BertForMaskedLM:
-    """The trained model of a rung or a control."""
-    recipe = (RUNGS | CONTROLS)[name]
-    rung_run(name, recipe, seed)
-    model = load(path_of(name, recipe, seed))
-    assert isinstance(model, BertForMaskedLM)
-    return model
 
 
 def replay() -> list[float]:

@@ -7,7 +7,7 @@ and in longer texts. `16_norms` trains twelve layers without warm-up, norms afte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, pairwise
@@ -19,7 +19,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from course_lib.checkpoints import load, save
+from course_lib.checkpoints import save
 from course_lib.encoder import count_parameters
 from course_lib.family.modernbert import AS_BERT, ModernBertConfig, modernbert_encoder
 from course_lib.files import cache_dir
@@ -201,25 +201,24 @@ def accuracy_further_back(model: BertForMaskedLM, by: int) -> float:
 
 
 class Curve:
-    """A callback of `fit` that notes held-out accuracy, LOOKS times."""
+    """A callback of `fit` that notes what `look` finds of the model, every so many steps."""
 
-    def __init__(self, steps: int) -> None:
-        self.every = -(-steps // LOOKS)
-        self.steps: list[int] = []
-        self.accuracy: list[float] = []
+    def __init__(self, every: int, look: Callable[[Any], dict[str, float]]) -> None:
+        self.every, self.look = every, look
+        self.found: dict[str, list[float]] = {}
         self.seconds = 0.0  # that looking took
 
     def __call__(self, report: Report) -> None:
         began = process_time()
-        self.steps.append(report.step)
-        self.accuracy.append(accuracy(report.model, prepare().heldout))  # type: ignore[arg-type]
+        for name, value in {"steps": report.step, **self.look(report.model)}.items():
+            self.found.setdefault(name, []).append(value)
         self.seconds += process_time() - began
 
 
 def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[BertForMaskedLM, Any, Any]:
     """A rung trained, or only its first `steps` steps: model, history, curve."""
     model, count = model_of(recipe, seed), steps or steps_of(recipe)
-    curve = Curve(count)
+    curve = Curve(-(-count // LOOKS), lambda m: {"accuracy": accuracy(m, prepare().heldout)})
     history = fit(
         model, masked_lm_loss, batches_of(recipe, seed), steps=count, seed=seed,
         learning_rate=recipe.learning_rate, warmup=recipe.warmup, precision=PRECISION,
@@ -236,14 +235,14 @@ def rung_run(name: str, recipe: Recipe, seed: int) -> dict[str, Any]:
         model, history, curve = train(recipe, seed)
         seconds = process_time() - began - curve.seconds
         save(model, path_of(name, recipe, seed))
-        found, steps = prepare(), curve.steps[-1]
+        found, steps = prepare(), curve.found["steps"][-1]
         return {
             "seed": seed,
             "steps": steps,
             "flops_a_step": flops_a_step(recipe),
             "block_parameters": count_parameters(model.encoder.stack),
-            "accuracy": curve.accuracy[-1],
-            "curve": {"steps": curve.steps, "accuracy": curve.accuracy},
+            "accuracy": curve.found["accuracy"][-1],
+            "curve": curve.found,
             "loss": mean(history.losses["total"][-50:]),
             "further_back": {str(n): accuracy_further_back(model, n) for n in FURTHER_BACK},
             "longer": {str(n): accuracy(model, x) for n, x in found.longer.items()},
@@ -253,15 +252,6 @@ def rung_run(name: str, recipe: Recipe, seed: int) -> dict[str, Any]:
     settings = {"seed": seed, **asdict(recipe)}
     files = [path_of(name, recipe, seed)]
     return kept(f"16-{name}-{seed}", settings, prepare().world, run, files)
-
-
-def trained(name: str, seed: int) -> BertForMaskedLM:
-    """The trained model of a rung or a control."""
-    recipe = (RUNGS | CONTROLS)[name]
-    rung_run(name, recipe, seed)
-    model = load(path_of(name, recipe, seed))
-    assert isinstance(model, BertForMaskedLM)
-    return model
 
 
 def replay() -> list[float]:

@@ -19,14 +19,14 @@ from course_lib.files import data_path
 from course_lib.teaching.results import compared_runs, kept
 from course_lib.text.world import MicroWorld
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import Report, fit
+from course_lib.train.loop import fit
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision
 from course_lib.train.pretrain import Pretraining, batches_of, set_up
 from course_lib.train.pretrain import build as build_model
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 
-from .ladder import RUNGS
+from .ladder import RUNGS, Curve
 
 SEEDS, LOOKS = range(3), 24
 WIDE = 688  # with a gate: as many weights as BERT's 1,024, within 1%
@@ -96,30 +96,22 @@ def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
         steps = round(recipe.steps * flops_a_step(Recipe()) / flops_a_step(recipe))
         start = begun(recipe, seed)
         training = start.recipe.training
-        curve: dict[str, list[float]] = {"steps": [], "accuracy": [], "loss": []}
-        looking = 0.0
 
-        def look(report: Report) -> None:
-            nonlocal looking
-            if report.step % (steps // LOOKS) and report.step != steps:
-                return
-            began = process_time()
-            found = evaluate(start.model, start.heldout, start.special)  # type: ignore[arg-type]
-            curve["steps"].append(report.step)
-            curve["accuracy"].append(found.masked_accuracy)
-            curve["loss"].append(found.mlm_loss)
-            looking += process_time() - began
+        def look(model: Any) -> dict[str, float]:
+            found = evaluate(model, start.heldout, start.special)
+            return {"accuracy": found.masked_accuracy, "loss": found.mlm_loss}
 
+        curve = Curve(steps // LOOKS, look)
         began = process_time()
         fit(
             start.model, start.objective, batches_of(start), steps=steps, seed=seed,
             learning_rate=training.learning_rate, warmup=training.warmup,
-            weight_decay=training.weight_decay, betas=training.betas, callbacks=(look,),
+            weight_decay=training.weight_decay, betas=training.betas, callbacks=(curve,),
         )  # fmt: skip
         return {
-            "seed": seed, "steps": steps, "flops_a_step": flops_a_step(recipe), "curve": curve,
-            "accuracy": curve["accuracy"][-1],
-            "cpu_seconds_a_step": round((process_time() - began - looking) / steps, 4),
+            "seed": seed, "steps": steps, "flops_a_step": flops_a_step(recipe),
+            "curve": curve.found, "accuracy": curve.found["accuracy"][-1],
+            "cpu_seconds_a_step": round((process_time() - began - curve.seconds) / steps, 4),
         }  # fmt: skip
 
     about = {"precision": choose_precision(), "read": read().reading.about["hash"]}

@@ -130,15 +130,15 @@ def _kept(seed, pair, query_at, key_at, T, dropout):
 
 
 @triton.jit
-def _zones(first, T, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr):
-    """Where, for the block of owners that begins at `first`, the zones of tiles begin and end.
+def _zones(first, until, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.constexpr):
+    """Where the zones of tiles before `until` begin and end, for the block of owners at `first`.
 
     Owner's position minus the other's falls as the loop goes on: first it is above the band (every
     pair in one end column), then in it, then below."""
     lowest, highest = low, low + W - 1
     if KEYS:  # a distance is query minus key, here the other's position minus the owner's
         lowest, highest = -highest, -lowest
-    end = tl.cdiv(T, MET) * MET
+    end = tl.cdiv(until, MET) * MET
     above = tl.minimum(tl.maximum(first - highest + 1, 0) // MET * MET, end)
     below = tl.minimum(tl.cdiv(tl.maximum(first + OWN - 1 - lowest, 0), MET) * MET, end)
     return above, below, end
@@ -146,27 +146,27 @@ def _zones(first, T, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.cons
 
 @triton.jit(do_not_specialize=["seed"])
 def _forward(
-    query, key, value, c2p, p2c, shown, floor, output, log_sum,
+    query, key, value, c2p, p2c, shown, lengths, output, log_sum,
     T, low, W, heads, scale, dropout, seed,
     D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, DROPS: tl.constexpr,
 ):  # fmt: skip
     """The program (block, batch · A + head) gives the outputs of its block of queries."""
     pair = tl.program_id(1).to(tl.int64)
     vectors, scores = pair * T * D, pair * T * W
-    if c2p is not None:
-        c2p += scores
-    if p2c is not None:
-        p2c += scores
+    c2p = None if c2p is None else c2p + scores
+    p2c = None if p2c is None else p2c + scores
     first = tl.program_id(0) * OWN
     own = first + tl.arange(0, OWN)
     q = _vectors(query + vectors, own, T, D)
+    until = T if shown is None else tl.load(lengths + pair // heads)
     if shown is not None:
         shown += pair // heads * T
-        hidden_score = tl.load(floor + pair // heads)
+        hidden_score = tl.where(until > 0, -1e30, 0.0)
+        until = tl.where(until > 0, until, T)
     top = tl.full((OWN,), float("-inf"), tl.float32)  # the highest score met, times log2 e
     total = tl.zeros((OWN,), tl.float32)  # of 2^(score − top)
     sums = tl.zeros((OWN, D), tl.float32)
-    above, below, end = _zones(first, T, low, W, OWN, MET, False)
+    above, below, end = _zones(first, until, low, W, OWN, MET, False)
     for zone in tl.static_range(3):
         start = 0 if zone == 0 else (above if zone == 1 else below)
         stop = above if zone == 0 else (below if zone == 1 else end)
@@ -206,7 +206,7 @@ def _forward(
 
 @triton.jit(do_not_specialize=["seed"])
 def _backward(
-    own_vectors, own_partner, met_vectors, met_partner, own_table, met_table, shown, floor,
+    own_vectors, own_partner, met_vectors, met_partner, own_table, met_table, shown, lengths,
     log_sum, row_dot, to_own, to_value, to_table,
     T, low, W, heads, scale, dropout, seed,
     D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, DROPS: tl.constexpr, KEYS: tl.constexpr,
@@ -232,15 +232,18 @@ def _backward(
     x_partner = _vectors(own_partner + vectors, own, T, D)
     own_sum = tl.load(log_sum + o, mask=o < T, other=float("inf"))  # beyond T: weights 0
     own_dot = tl.load(row_dot + o, mask=o < T, other=0.0)
+    until = T if shown is None else tl.load(lengths + pair // heads)
     if shown is not None:
         shown += pair // heads * T
         own_real = tl.load(shown + o, mask=o < T, other=0) != 0
-        hidden_score = tl.load(floor + pair // heads)
+        hidden_score = tl.where(until > 0, -1e30, 0.0)
+        until = tl.where(until > 0, until, T)
+        until = tl.where(first < until, T, 0) if KEYS else until  # keys never visited get zeros
     found = tl.zeros((OWN, D), tl.float32)
     found_value = tl.zeros((OWN, D), tl.float32)
     in_first = tl.zeros((OWN,), tl.float32)  # what the two end columns of to_table get
     in_last = tl.zeros((OWN,), tl.float32)
-    above, below, end = _zones(first, T, low, W, OWN, MET, KEYS)
+    above, below, end = _zones(first, until, low, W, OWN, MET, KEYS)
     for zone in tl.static_range(3):
         start = 0 if zone == 0 else (above if zone == 1 else below)
         stop = above if zone == 0 else (below if zone == 1 else end)
@@ -321,27 +324,28 @@ class _Disentangled(torch.autograd.Function):
         columns, low = _find_band(rows, tokens, query.device)
         c2p = _by_distance(query, position_key, columns)
         p2c = _by_distance(key, position_query, columns)
-        shown = floor = None
+        shown = lengths = None
         if mask is not None:
             shown = (mask != 0).to(query.device, torch.int8).contiguous()
-            # A text without a real token: all scores alike, so that the weights are uniform.
-            floor = torch.where(shown.any(1), -1e30, 0.0).float()
+            # Keys after a text's last real one are not visited. Without a real one, 0, all are,
+            # and all scores are alike, so that the weights are uniform.
+            lengths = (shown * torch.arange(1, tokens + 1, device=query.device)).amax(1).int()
         output = torch.empty_like(query)
         log_sum = query.new_empty((batch, heads, tokens), dtype=torch.float32)
         scale = 1 / score_scale(size, position_key, position_query)
         seed = int(torch.randint(2**31 - 1, ())) if dropout else 0
         ctx.numbers = tokens, low, len(columns), heads, scale, float(dropout), seed
-        _launch(_forward, query, (query, key, value, c2p, p2c, shown, floor, output, log_sum),
-                ctx.numbers)  # fmt: skip
+        tensors = query, key, value, c2p, p2c, shown, lengths, output, log_sum
+        _launch(_forward, query, tensors, ctx.numbers)
         tables = position_key, position_query, columns
-        ctx.save_for_backward(query, key, value, *tables, shown, floor, output, log_sum)
+        ctx.save_for_backward(query, key, value, *tables, shown, lengths, output, log_sum)
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, position_key, position_query, columns, *rest = ctx.saved_tensors
-        shown, floor, output, log_sum = rest
+        shown, lengths, output, log_sum = rest
         upstream = upstream.contiguous()
         row_dot = (upstream.float() * output.float()).sum(-1)
         c2p = _by_distance(query, position_key, columns)
@@ -349,20 +353,17 @@ class _Disentangled(torch.autograd.Function):
         to_query, to_key, to_value = (torch.empty_like(x) for x in (query, key, value))
         # Zeros: not every token has a partner at every distance.
         to_c2p, to_p2c = (None if x is None else torch.zeros_like(x) for x in (c2p, p2c))
-        of_queries = shown, floor, log_sum, row_dot
-        _launch(_backward, query,
-                (query, upstream, key, value, c2p, p2c, *of_queries, to_query, None, to_c2p),
-                ctx.numbers, KEYS=False)  # fmt: skip
-        _launch(_backward, query,
-                (key, value, query, upstream, p2c, c2p, *of_queries, to_key, to_value, to_p2c),
-                ctx.numbers, KEYS=True)  # fmt: skip
+        of_queries = shown, lengths, log_sum, row_dot
+        owned: Any = query, upstream, key, value, c2p, p2c, *of_queries, to_query, None, to_c2p
+        _launch(_backward, query, owned, ctx.numbers, KEYS=False)
+        owned = key, value, query, upstream, p2c, c2p, *of_queries, to_key, to_value, to_p2c
+        _launch(_backward, query, owned, ctx.numbers, KEYS=True)
         to_position_key = _from_distances(to_c2p, query, position_key, columns, to_query)
         to_position_query = _from_distances(to_p2c, key, position_query, columns, to_key)
         return to_query, to_key, to_value, to_position_key, to_position_query, None, None, None
 
 
-def _launch(kernel: Any, like: Tensor, tensors: tuple[Any, ...], numbers: tuple[Any, ...],
-            **how: bool) -> None:  # fmt: skip
+def _launch(kernel: Any, like: Tensor, tensors: Any, numbers: Any, **how: bool) -> None:
     batch, heads, tokens, size = like.shape
     own, met, warps, stages = BLOCKS[like.itemsize, size > 64][kernel is _backward]
     grid = triton.cdiv(tokens, own), batch * heads
@@ -411,12 +412,10 @@ def _check(query: Tensor, tables: dict[str, Tensor | None], others: dict[str, An
         )
     batch, heads, tokens, size = query.shape
     all_alike = tuple(query.shape)
-    expected = {"key": all_alike, "value": all_alike, "rows": (2 * tokens - 1,)}
-    expected["mask"] = (batch, tokens)
+    expected = {"rows": (2 * tokens - 1,), "mask": (batch, tokens)}
+    expected |= dict.fromkeys(("key", "value"), all_alike)
     kinds = {query.dtype}
-    for name, x in {**tables, **others}.items():
-        if x is None:
-            continue
+    for name, x in ((n, x) for n, x in {**tables, **others}.items() if x is not None):
         wanted = expected[name] if name in expected else (heads, *x.shape[1:2], size)
         if tuple(x.shape) != wanted:
             raise ValueError(

@@ -53,8 +53,8 @@ def compiled(function, blocks, **fixed):
     fixed = {"D": 64, "OWN": own, "MET": met, "DROPS": False} | fixed
     types = dict.fromkeys(function.arg_names, "*bf16")
     types |= dict.fromkeys(("T", "low", "W", "heads", "seed"), "i32") | {"shown": "*i8"}
-    types |= dict.fromkeys(("scale", "dropout"), "fp32")
-    types |= dict.fromkeys(("floor", "log_sum", "share"), "*fp32")
+    types |= dict.fromkeys(("scale", "dropout"), "fp32") | {"lengths": "*i32"}
+    types["log_sum"] = "*fp32"
     types |= dict.fromkeys(fixed, "constexpr")
     signature = {name: types[name] for name in function.arg_names}
     places = {(function.arg_names.index(name),): value for name, value in fixed.items()}

@@ -257,3 +257,18 @@ def test_gradients_of_gradients_are_refused():
     )
     with pytest.raises(RuntimeError, match="once_differentiable"):
         gradient.sum().backward()
+
+
+def test_keys_after_a_texts_last_real_one_are_not_visited():
+    """Where they would be, what is no number there would spoil the sums."""
+    inputs, upstream = draw(2, 2, 70, 16, 16)
+    rows = position_rows(70, 8, 20).to(DEVICE)
+    mask = torch.ones(2, 70, dtype=torch.long, device=DEVICE)
+    mask[0, 20:] = 0  # two tiles of 16
+    mask[0, 7] = 0
+    expected = outputs_and_gradients(disentangled_attention_triton, inputs, upstream, rows, mask)
+    inputs[2][0, :, 32:] = torch.nan
+    found = outputs_and_gradients(disentangled_attention_triton, inputs, upstream, rows, mask)
+    assert torch.equal(found[0], expected[0])
+    for name, ours, theirs in zip(NAMES, found[1], expected[1], strict=True):
+        assert torch.equal(ours, theirs), name

@@ -73,6 +73,8 @@ def test_the_kernels_compile_and_have_no_atomics(tmp_path, monkeypatch, own_bloc
         compiled(kernel._forward, forward),
         compiled(kernel._backward, backward, KEYS=False, to_value=None),
         compiled(kernel._backward, backward, KEYS=True),
+        compiled(kernel._forward, forward, shown=None, lengths=None),
+        compiled(kernel._backward, backward, KEYS=True, shown=None, lengths=None),
         compiled(kernel._forward, forward, DROPS=True),
         compiled(kernel._backward, backward, KEYS=True, DROPS=True),
     ):

@@ -159,7 +159,7 @@ def log_ticks(first: float, last: float) -> list[float]:
 
 def inside(box: Box, area: tuple[float, float]) -> bool:
     """Whether a label fits between the axes, or reaches into the margin at the right a little."""
-    return box[0] >= 0 and box[1] >= 0 and box[2] <= area[0] + 22 and box[3] <= area[1]
+    return box[0] >= 0 and box[1] >= 0 and box[2] <= area[0] + 14 and box[3] <= area[1]
 
 
 def hits(box: Box, taken: Iterable[Box]) -> bool:

@@ -303,6 +303,7 @@ def _name_points(
         spots.append((across, *ends))
     taken = [(x - 8, min(low, y - 8), x + 8, max(high, y + 8)) for x, y, low, high in spots]
     drawn = family_looks([point["name"] for point in points])
+    whole = area[0] + 8, area[1]  # a name takes a little less than `half` says
     for point, (x, y, low, high) in zip(points, spots, strict=True):
         text = f"{point['name']} {number(point['y'], percent)}"
         half = 3.7 * len(text)
@@ -313,7 +314,7 @@ def _name_points(
         boxes = [(a - half, b - 9, a + half, b + 9) for a, b in around]
         # The first that covers nothing, or else least, of those that are not cut off.
         best = min(range(len(boxes)), key=lambda k: (
-            not inside(boxes[k], area), sum(hits(boxes[k], [one]) for one in taken)
+            not inside(boxes[k], whole), sum(hits(boxes[k], [one]) for one in taken)
         ))  # fmt: skip
         taken.append(boxes[best])
         across, up = rounded([x / area[0], y / area[1]])

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from course_lib.encoder import count_parameters
 from course_lib.files import data_path
 
+from .numbers import signed
 from .page import card, inline
 from .results import in_words, read_result, shown
 from .rooms import room, room_file
@@ -305,8 +306,7 @@ def all_near(expected: Sequence[float], tolerance: float) -> Callable[[Any], boo
 
 def verdict(differences: Sequence[float]) -> str:
     """In words: the mean of one difference a seed, in points, and whether all agree on its sign."""
-    # + 0.0: what rounds to minus nothing is nothing.
-    points = f"{round(100 * mean(differences), 1) + 0.0:+.1f}".replace("-", "−")
+    points = signed(100 * mean(differences))
     if len(differences) == 1:
         return f"{points} (one seed)"
     if all(difference > 0 for difference in differences):

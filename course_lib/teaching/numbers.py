@@ -46,8 +46,8 @@ def as_text(value: Any) -> str:
 
 
 def signed(points: float, digits: int = 1) -> str:
-    """A difference in points with its sign, a true minus."""
-    return f"{points:+.{digits}f}".replace("-", "−")
+    """A difference in points with its sign, a true minus; what rounds to nothing is +0."""
+    return f"{round(points, digits) + 0.0:+.{digits}f}".replace("-", "−")
 
 
 def exercise_minutes(lecture: str) -> int:

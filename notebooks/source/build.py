@@ -22,7 +22,6 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -37,6 +36,7 @@ from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
 from course_lib import __version__
+from course_lib.doctor import BROWSERS, program
 from course_lib.files import write_atomic
 from course_lib.teaching.exercises import exercise
 from course_lib.teaching.numbers import filled
@@ -150,9 +150,7 @@ def execute(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode
 
 def _publishing() -> dict[str, str]:
     """With a browser at hand plotly adds a picture to each figure, for GitHub and for print."""
-    browser = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
+    browser = program(BROWSERS)
     if not browser:
         print("no Chromium found: figures are saved without a picture for GitHub", file=sys.stderr)
         return {}

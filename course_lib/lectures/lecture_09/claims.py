@@ -89,9 +89,8 @@ def _boundary_alone() -> Settled:
         f"logits of five tokens of a span lie up to {found[0]:.1f} apart with position vectors, "
         f"{found[1]:.1f} without; the loss adds up {' and '.join(terms)}"
     )
-    return Settled(
-        (found[0] > 0.1, found[1] < 1e-4, terms), said
-    )  # rows of a product may round apart
+    # Not 0.0: on several threads equal rows of a product may round apart.
+    return Settled((found[0] > 0.1, found[1] < 1e-4, terms), said)
 
 
 def _spread(head: SpanBoundaryHead) -> float:

@@ -143,12 +143,17 @@ def test_imports_are_read_in_every_form(source: str, expected: set[str]) -> None
     [
         ("import course_lib", HEAVY),
         ("from course_lib import bert; bert('tiny')", HEAVY),
+        # torch's compiler takes seconds to import: a first masked word should not wait for it.
+        (
+            "from course_lib import load_pretrained; load_pretrained('course-bert')",
+            (*HEAVY, "torch._dynamo"),
+        ),
         (
             "; ".join(f"import course_lib.{name}" for name in LIBRARY),
             tuple(f"course_lib.{name}" for name in ("teaching", "bench", "lectures")),
         ),
     ],
-    ids=["the package", "a model", "the library"],
+    ids=["the package", "a model", "pre-trained weights", "the library"],
 )
 def test_no_more_is_loaded_than_is_used(code: str, unwanted: tuple[str, ...], root: Path) -> None:
     ask = f"import sys; {code}; print([n for n in {unwanted} if n in sys.modules])"

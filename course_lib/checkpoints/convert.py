@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
@@ -34,8 +35,7 @@ def from_transformers(hf_model: Any) -> Model:
     hf_model: one of the classes that `FAMILIES` lists, such as BertModel (with or without pooler),
     DistilBertForMaskedLM, ElectraForPreTraining (a BertForReplacedTokens here) or
     BertForSequenceClassification (a BertForClassification here, with the names of its labels).
-    Raises CheckpointError for another class or for settings ours do not have.
-    """
+    Raises CheckpointError for another class or for settings ours do not have."""
     given = type(hf_model).__name__
     family = family_named(hf_model.config.model_type, f"the {given}")
     kinds = {theirs: ours for ours, theirs in family.classes.items()}
@@ -57,8 +57,7 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     model: an Encoder or one of the models with heads that `FAMILIES` lists for its family; of an
     Electra one of its two networks, which takes a copy of the shared tables along. attention:
     "sdpa", or "eager", which can return attention weights (DeBERTa has this alone). Raises
-    CheckpointError for what transformers does not have, such as DeBERTa's enhanced mask decoder.
-    """
+    CheckpointError for what transformers does not have, such as DeBERTa's enhanced mask decoder."""
     import transformers
 
     ours, family = known(model)
@@ -227,8 +226,7 @@ def filled(
     """Our model with `state` (canonical names of transformers) as its weights; head: see our_head.
 
     Built without memory first, so that nothing is allocated before the shapes are known to fit.
-    Weights of heads that `kind` does not have are left aside, and the family's leftovers.
-    """
+    Weights of heads that `kind` does not have are left aside, and the family's leftovers."""
     weights = family.has_pooler and their_name("pooler.dense.weight", family) in state
     model = hollow(kind, config, family, has_pooler(kind, config, weights), **head)
     theirs = {their_name(name, family): name for name in model.state_dict()}
@@ -254,7 +252,7 @@ def hollow(
     """A model of this kind that has shapes but no memory yet.
 
     visits: of a DeBERTa's decoder; names, dropout: of a head with classes."""
-    with torch.device("meta"):
+    with torch.device("meta"), _NothingDrawn():
         encoder = family.encoder(config, pooler)
         if kind is DebertaForMaskedLM:
             return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
@@ -263,6 +261,14 @@ def hollow(
             model.dropout.p = model.dropout.p if dropout is None else dropout
             return model
         return encoder if issubclass(kind, Encoder) else kind(encoder)  # type: ignore
+
+
+class _NothingDrawn(TorchFunctionMode):
+    """Leaves out an Embedding's first numbers: torch draws them, where there is no memory, by means
+    of its compiler, which takes seconds to import."""
+
+    def __torch_function__(self, call: Any, types: Any, args: Any = (), named: Any = None) -> Any:
+        return named["tensor"] if call is nn.init.normal_ else call(*args, **(named or {}))
 
 
 def compare_weights(

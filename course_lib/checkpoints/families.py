@@ -935,8 +935,7 @@ def their_name(name: str, family: Family = BERT) -> str:
     """transformers' name of our parameter, without its prefix.
 
     stack.blocks.3.output_norm.weight -> encoder.layer.3.output.LayerNorm.weight
-    Raises CheckpointError for a parameter that the family's table does not list.
-    """
+    Raises CheckpointError for a parameter that the family's table does not list."""
     found = renamed(name.removeprefix("encoder."), family.modules)
     if found is None:
         why = "is the model built from other parts than that family's?"

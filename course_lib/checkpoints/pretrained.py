@@ -134,8 +134,7 @@ class Pretrained:
     tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
     course: a SentencePiece .model without its tokenizer.json (later DeBERTas'), XLM's own, the
     first DeBERTa's (RoBERTa's pieces, but other special tokens), the released ModernBERTs'.
-    source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights.
-    """
+    source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights."""
 
     encoder: Encoder
     model: Headed | None
@@ -155,8 +154,7 @@ def load_pretrained(
     sha256: what the weights must hash to; known for MiniLM without being told.
     instead: what the caller does without them, for the message.
     Raises MissingCheckpoint when it is in none of these places, and CheckpointError when it is not
-    what it should be: wrong hash, cut short, a pickle, another architecture.
-    """
+    what it should be: wrong hash, cut short, a pickle, another architecture."""
     source = KNOWN.get(str(name), Source(str(name)))
     place, folder = _find(name, source, instead)
     return _load_folder(folder, place, sha256 or source.sha256)

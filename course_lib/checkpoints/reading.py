@@ -33,8 +33,7 @@ _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 def read_header(path: str | Path) -> dict[str, Any]:
     """The header of a safetensors file: name -> type, shape and place of each tensor.
 
-    Raises MissingCheckpoint, and CheckpointError for a pickle (unread) or a file cut short.
-    """
+    Raises MissingCheckpoint, and CheckpointError for a pickle (unread) or a file cut short."""
     path = Path(path)
     refuse_pickle_name(path)
     if not path.is_file():

@@ -30,8 +30,7 @@ def save(model: nn.Module, path: str | Path) -> str:
 
     model: an Encoder or one of the models with heads (`MODELS`), of any family. The file is
     complete or not there at all, and holds the hash of its own weights, which `load` checks. The
-    same model gives the same bytes. Raises CheckpointError for another model.
-    """
+    same model gives the same bytes. Raises CheckpointError for another model."""
     import safetensors.torch
 
     ours, family = known(model)
@@ -106,8 +105,7 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
     """The model in a file that `save` wrote, in evaluation mode.
 
     sha256: what the file's hash must be. Raises MissingCheckpoint, or CheckpointError for a wrong
-    hash, a file cut short or damaged, a pickle, or a file that `save` did not write.
-    """
+    hash, a file cut short or damaged, a pickle, or a file that `save` did not write."""
     path = Path(path)
     header = read_header(path)
     check_hash(path, sha256)

@@ -27,6 +27,7 @@ from .chart_parts import (
     span,
 )
 from .style import (
+    BLACK,
     BLUE,
     COLOURS,
     HEIGHT,
@@ -355,7 +356,8 @@ def heat_chart(
     y_title: str = "",
     percent: bool = False,
 ) -> Any:
-    """A matrix (rows × columns) on the Cividis scale, numbers in up to 100 cells.
+    """A matrix (rows × columns) in shades of blue, so light that black is read easily on each;
+    numbers in up to 100 cells.
 
     percent: the numbers lie in 0 to 1, written as percentages.
     """
@@ -369,8 +371,9 @@ def heat_chart(
     figure.add_trace(
         go.Heatmap(
             z=numbers,
-            colorscale="Cividis",
+            colorscale=["#eff6fb", "#3a9bd5"],
             texttemplate=written if few else None,
+            textfont_color=BLACK,
             hovertemplate="row %{y}, column %{x}: %{z}<extra></extra>",
             xgap=1,
             ygap=1,

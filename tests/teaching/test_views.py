@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from plotly.colors import hex_to_rgb
 from view_parts import drawn, labels_of, picture_of, plain
 
 from course_lib import bert, bert_for_pretraining, mask_sequences
@@ -466,8 +467,9 @@ def test_heat_chart_keeps_equal_tokens_apart() -> None:
     figure = figures.heat_chart([[0.25, 1 / 3], [0.0, 1.0]], ["a", "a"], ["x", "x"])
     assert figure.data[0].z[0][1] == 0.3333
     assert list(figure.layout.xaxis.ticktext) == ["x", "x"]
-    first, last = figure.data[0].colorscale[0][1], figure.data[0].colorscale[-1][1]
-    assert (first, last) == ("#00224e", "#fee838")  # Cividis
+    light, dark = (hex_to_rgb(shade) for _, shade in figure.data[0].colorscale)
+    assert all(high > low for high, low in zip(light, dark, strict=True))
+    assert figure.data[0].textfont.color == "#000000" and dark[1] >= 140  # 4.5 : 1
 
 
 @pytest.mark.parametrize(("value", "want"), [(123456.0, 123500), (0.00123456, 0.001235), (0, 0)])

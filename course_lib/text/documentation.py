@@ -8,13 +8,13 @@ or manual page, in its order: several paragraphs on one subject.
 
 What comes out depends on the versions installed: results made from it record `versions` and `hash`.
 `python -m course_lib.text.documentation` builds the whole corpus once, into the cache;
-`documentation_slice` reads a small part in a second or two and needs no cache.
-"""
+`documentation_slice` reads a small part in a second or two and needs no cache."""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import gzip
 import hashlib
 import inspect
@@ -80,8 +80,7 @@ class Corpus:
     documents: each a list of paragraphs, in the order of their source.
     versions: package -> version, for every package that was read.
     hash: SHA-256 of the paragraphs in their order, 64 hex digits.
-    split: "train" (95% of all paragraphs), "heldout" (5%) or "all".
-    """
+    split: "train" (95% of all paragraphs), "heldout" (5%) or "all"."""
 
     documents: list[list[str]]
     versions: dict[str, str]
@@ -112,9 +111,13 @@ class Corpus:
 # ---------------------------------------------------------------- one docstring into paragraphs
 
 
+FEWEST_WORDS = 8  # of a paragraph; that marks are taken out makes no more of them
+
+
 def prose_paragraphs(text: str) -> list[str]:
     """The prose paragraphs of one docstring or manual page, without markup, one line each."""
-    return [paragraph for block in blocks(text) if is_prose(paragraph := plain(block))]
+    enough = (block for block in blocks(text) if len(block.split()) >= FEWEST_WORDS)
+    return [paragraph for block in enough if is_prose(paragraph := plain(block))]
 
 
 def blocks(text: str) -> Iterator[str]:
@@ -156,7 +159,7 @@ def is_prose(paragraph: str) -> bool:
     """Whether this is English: a sentence's beginning and end, at least eight words, four in five
     of them made of letters only, and no sign of code or of a table."""
     words = paragraph.split()
-    if len(words) < 8 or not _STARTS.match(paragraph) or not _ENDS.search(paragraph):
+    if len(words) < FEWEST_WORDS or not _STARTS.match(paragraph) or not _ENDS.search(paragraph):
         return False
     if _NOT_PROSE.search(paragraph):
         return False
@@ -175,8 +178,7 @@ def split_sentences(paragraph: str) -> list[str]:
     """The sentences of a paragraph: cut after . ! ? where a capital, a digit or a quote follows.
 
     Not after common abbreviations (e.g., i.e., Fig., al.) nor single initials. A simple rule: it
-    takes some sentences for two, and some two for one.
-    """
+    takes some sentences for two, and some two for one."""
     sentences, start = [], 0
     for end in _SENTENCE_END.finditer(paragraph):
         if not _ABBREVIATION.search(paragraph[start : end.start()]):
@@ -195,19 +197,23 @@ def module_paragraphs(path: Path) -> list[str]:
 
 def module_docstrings(path: Path) -> list[str]:
     """Every docstring in a Python file, dedented, in its order; none if it cannot be parsed."""
+    collecting = gc.isenabled()
+    gc.disable()  # it searches a growing tree for cycles again and again: half of the time
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in other people's strings
             return list(_docstrings(ast.parse(path.read_bytes())))
     except (SyntaxError, ValueError, OSError, RecursionError):
         return []
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _docstrings(node: ast.AST) -> Iterator[str]:
     """Docstrings in source order, and other long texts that stand as a statement or a value.
 
-    Functions are not looked into: what they hold is code.
-    """
+    Functions are not looked into: what they hold is code."""
     for child in getattr(node, "body", []):
         if isinstance(child, ast.Expr | ast.Assign) and isinstance(child.value, ast.Constant):
             if isinstance(text := child.value.value, str):
@@ -236,8 +242,7 @@ def manual_paragraphs(path: Path) -> list[str]:
 def source_files(package: str) -> dict[str, Path]:
     """name -> path of every Python file of an installed package, tests left out, sorted by name.
 
-    "python" is the standard library. Empty where the package is not installed.
-    """
+    "python" is the standard library. Empty where the package is not installed."""
     root, found = _package_root(package), {}
     for folder, folders, names in os.walk(root) if root else ():
         folders[:] = [name for name in folders if name not in SKIP]  # os.walk does not enter these
@@ -295,8 +300,7 @@ def documentation(split: str = "train", *, manuals: bool = False, rebuild: bool 
     """The whole corpus, from the cache if the same versions are installed, else built (a minute).
 
     split: "train", "heldout" or "all". manuals: also the system's manual pages.
-    Raises ValueError for another split.
-    """
+    Raises ValueError for another split."""
     _check_split(split)
     versions = installed_versions()
     if manuals:
@@ -315,8 +319,7 @@ def documentation_slice(paragraphs: int = 2_000, split: str = "train") -> Corpus
 
     Modules of five libraries that the course installs are taken in the order of a hash of their
     names, which mixes the subjects, until there is enough (or no more).
-    Raises ValueError for a number below 1 or another split.
-    """
+    Raises ValueError for a number below 1 or another split."""
     _check_split(split)
     if paragraphs < 1:
         raise ValueError(f"paragraphs={paragraphs}: expected at least 1.")

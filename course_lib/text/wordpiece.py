@@ -4,8 +4,7 @@ The text goes through four steps, one function each: `normalise` (lower case, no
 `split_words` (white space and punctuation), `longest_match` (a word into pieces), and the
 vocabulary (a piece into its id). BERT's uncased models do exactly this; `fast_wordpiece` is the
 same thing in the `tokenizers` library, and the tests hold the two together on every word of a
-large text. (They may part over characters newer than the library's Unicode tables.)
-"""
+large text. (They may part over characters newer than the library's Unicode tables.)"""
 
 from __future__ import annotations
 
@@ -119,8 +118,7 @@ def _normalised(char: str, lowercase: bool) -> str:
 def longest_match(word: str, vocab: Collection[str]) -> list[str] | None:
     """`word` as pieces of `vocab`, always taking the longest that fits; None where none fits.
 
-    Pieces after the first carry the prefix ##: unaffable -> un ##aff ##able.
-    """
+    Pieces after the first carry the prefix ##: unaffable -> un ##aff ##able."""
     pieces, start = [], 0
     while start < len(word):
         prefix = CONTINUES if start else ""
@@ -139,8 +137,7 @@ class WordPiece(Vocabulary):
     vocab: tokens, with the five special ones among them and none twice.
     lowercase: True for uncased models (lower case, accents dropped), False for cased ones.
     max_chars: a word of more characters becomes [UNK] at once.
-    Raises ValueError for a vocabulary that is empty, lacks a special token or repeats a token.
-    """
+    Raises ValueError for a vocabulary that is empty, lacks a special token or repeats a token."""
 
     def __init__(self, vocab: Sequence[str], *, lowercase: bool = True, max_chars: int = 100):
         self.vocab = list(vocab)
@@ -154,8 +151,7 @@ class WordPiece(Vocabulary):
         """A vocabulary of the five special tokens (ids 0 to 4) followed by `words`, in their order.
 
         Raises ValueError for a word that no text could ever produce, such as one with a capital
-        letter in an uncased vocabulary, or one with a space or an apostrophe inside.
-        """
+        letter in an uncased vocabulary, or one with a space or an apostrophe inside."""
         words = list(words)
         for word in words:
             bare = word.removeprefix(CONTINUES)
@@ -173,8 +169,7 @@ class WordPiece(Vocabulary):
 
         lowercase: None takes it from tokenizer.json, or from the tokenizer_config.json beside
         vocab.txt, or else True.
-        Raises FileNotFoundError, and ValueError for a file that holds no WordPiece vocabulary.
-        """
+        Raises FileNotFoundError, and ValueError for a file that holds no WordPiece vocabulary."""
         path = Path(path)
         if not path.is_file():
             raise FileNotFoundError(
@@ -238,8 +233,7 @@ class WordPiece(Vocabulary):
 
         Offsets are (start, end) in characters of `text` as it was given, so that
         text[start:end] is what the token was made from: "Café" for the token cafe. [UNK] stands
-        for the whole word.
-        """
+        for the whole word."""
         ids, offsets = [], []
         for word, places in self._placed_words(text):
             start = 0
@@ -290,8 +284,7 @@ def word_numbers(tokenizer: WordPiece, input_ids: Tensor, attention_mask: Tensor
 
     input_ids, attention_mask (N, T) -> (N, T) int64. A ## piece belongs to the word before it;
     where there is none, because the text was cut inside a word, it begins one. [UNK] is a word.
-    Raises ValueError for masks of another shape and for ids outside the vocabulary.
-    """
+    Raises ValueError for masks of another shape and for ids outside the vocabulary."""
     if attention_mask.shape != input_ids.shape:
         raise ValueError(
             f"attention_mask of shape {tuple(attention_mask.shape)} was given; expected that of "
@@ -322,8 +315,7 @@ def train_wordpiece(
     vocabulary: the special tokens, single letters inside and at the beginning of words, then what
     was learned, most frequent first.
     Raises ValueError when `vocab_size` is too small for the special tokens and the letters of the
-    texts, or when the texts hold no words.
-    """
+    texts, or when the texts hold no words."""
     from tokenizers.trainers import WordPieceTrainer
 
     if vocab_size <= len(SPECIAL_TOKENS):

@@ -752,8 +752,8 @@ bertviz_view(encoder, ids, pieces)
 embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quiet")
 
 # %% [markdown]
-# *Each strip is one token's vector, first numbers only. Token, segment and position add up to the sum; the table below
-# writes out the framed token.*
+# *Each strip is one token's vector, first numbers only. Token, segment and position add up to the sum; the table under
+# the strips writes out the framed token.*
 
 # %% [markdown]
 # ### A playground for masks

@@ -343,7 +343,7 @@ figure.update_yaxes(range=[0, 1])
 
 # %% [markdown]
 # *Static masking is still last: dynamic masking gains {{number:dynamic_over_static_more}} points on it, and
-# {{number:dynamic_over_static}} on the small set. Ten copies and dynamic masking overlap.*
+# {{number:dynamic_over_static}} on the small set (differences before rounding). Ten copies and dynamic masking overlap.*
 
 # %%
 from statistics import mean

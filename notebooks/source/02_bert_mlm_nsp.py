@@ -74,8 +74,9 @@ bert_drawing()
 
 # %% [markdown]
 # *Read it from below. At the right, shapes: B sequences, T tokens in each, H numbers a token; L blocks; V tokens in the
-# vocabulary; N positions selected for prediction. Only the last step knows what it is for: everything below the green
-# boxes serves any task. (A and B are also the names of the two passages; the field uses both.)*
+# vocabulary; N positions selected for prediction in the whole batch. Only the last step knows what it is for: everything
+# below the green boxes serves any task. (The letters A and B also name the two passages; further down, A is the number of
+# attention heads. The field uses them for both.)*
 #
 # The words in the boxes, one sentence each. Each is worked out further down.
 #
@@ -564,8 +565,8 @@ show(MaskedLMHead, PairHead)
 # cases, a random id in 10%, and stays as it is in 10%. Why not always `[MASK]`? The authors' reason: in later use there is
 # no `[MASK]`, and a model that never had to predict a visible word might keep good vectors for gaps only.
 #
-# Their own test of it (appendix C.2, development sets). *MNLI*: does one sentence follow from another? *NER*: which words
-# are names of persons, places, firms? *Fine-tuned*: all of BERT is trained further on the task. *Frozen*: BERT stays as it
+# Their own test of it (appendix C.2, development sets). *MNLI*: does one sentence follow logically from another? *NER*: which
+# words are names of persons, places, firms? *Fine-tuned*: all of BERT is trained further on the task. *Frozen*: BERT stays as it
 # is, and only a small model on top learns.
 #
 # | `[MASK]`, random, unchanged | MNLI, fine-tuned | NER, fine-tuned | NER, frozen |
@@ -688,7 +689,8 @@ compare(bert_for_pretraining("tiny", hidden_dropout=0.0, attention_dropout=0.0))
 #
 # MiniLM is a real BERT of six layers, trained to imitate a larger one and then to compare sentences. Its file
 # goes into *our* Encoder, name by name. Where it is not installed, the cell takes a small model with random
-# weights and says so; what follows still runs, only the pictures mean nothing.
+# weights and says so; what follows still runs, only the pictures mean nothing. The second cell compares ours with the
+# transformers library's after each layer; layer 0 stands for the embeddings.
 
 # %%
 try:
@@ -718,9 +720,10 @@ for layer, (a, b) in enumerate(zip(ours, theirs, strict=True)):
 # ### Who looks at whom
 #
 # The attention weights of that model, over that sentence. Choose a layer and a head; rest on a token to see its
-# own lines. It opens on layer 1, head 3: what does each token read there? Then look for three more: a head that reads the
-# *next* token (layer 2, head 9), one in which *bank* reads *river* (layer 1, head 5), and one that reads nothing but
-# `[CLS]` (layer 3, head 8): most heads of the upper layers do that most of the time, a place to rest when there is nothing to find.
+# own lines. It opens on layer 1, head 3: what does each token read there? Then look for three more: a head that often reads
+# the *next* token (layer 2, head 9), one in which *bank* reads *river* (layer 1, head 5), and one that reads hardly anything
+# but `[CLS]` (layer 3, head 8). Most heads of layers 3 to 5 give `[CLS]` more than half of their weight here: a place to
+# rest when there is nothing to find.
 
 # %%
 pieces = [tokenizer.token(i) for i in ids[0].tolist()]
@@ -728,7 +731,7 @@ attention_view(encoder, ids, pieces, layer=1, head=3 if encoder.config.num_heads
 
 # %% [markdown]
 # *Each line joins a query token (left) to a key token (right); its width is the attention weight. Those of a query sum to
-# one. In the head that opens, nearly every token reads the one before it.*
+# one. In the head that opens, every token after `[CLS]` reads the one before it.*
 
 # %% [markdown]
 # The same in **bertviz**, a tool many papers use. It counts layers and heads from 0, and colours mark heads.
@@ -737,18 +740,20 @@ attention_view(encoder, ids, pieces, layer=1, head=3 if encoder.config.num_heads
 bertviz_view(encoder, ids, pieces)
 
 # %% [markdown]
-# *bertviz's head view: pick a layer above, click on the coloured squares to switch heads off and on.*
+# *bertviz's head view: pick a layer above, click on the coloured squares to switch heads off and on. (Where no notebook
+# runs, our own picture of layer 1, head 1 stands in its place.)*
 
 # %% [markdown]
 # ### Three embeddings, one sum
 #
-# Type a pair of your own. The rows show what each embedding matrix adds and what LayerNorm makes of the sum.
+# Type a pair of your own. The picture shows what each embedding matrix adds and what LayerNorm makes of the sum.
 
 # %%
 embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quiet")
 
 # %% [markdown]
-# *Each strip is one token's vector, first numbers only; the sum of the three upper ones is the fourth.*
+# *Each strip is one token's vector, first numbers only. Token, segment and position add up to the sum; the table under
+# the strips writes out the framed token.*
 
 # %% [markdown]
 # ### A playground for masks
@@ -784,7 +789,7 @@ bar_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Bars: what was counted. Marks: 0.15 × 0.8 × 1,000 = 120 and 0.15 × 0.1 × 1,000 = 15. So not 150 are seen as [MASK].*
+# *Bars: what was counted. Marks: 0.15 × 0.8 × 1,000 = 120 and 0.15 × 0.1 × 1,000 = 15. So 120 are seen as [MASK], not 150.*
 
 # %% [markdown]
 # ### Real English
@@ -815,8 +820,8 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
 #
-# The sentences below were written and put on file *before* it was trained, so none was picked because it turned out
-# well. Its writer had one word in mind for each. At which rank does the model have that word?
+# The sentences below were written and put on file *before* the model was trained, so none was picked because it turned out
+# well. Their writer had one word in mind for each. At which rank does the model have that word?
 
 # %%
 from course_lib.text import english
@@ -837,9 +842,9 @@ for most in (1, 5):
 #
 # Read the misses one by one. Where another word fits as well, the count is unfair to the model. Where the first guess
 # suits the grammar and misses the sense, it is not: a small model knows what often stands here, and little of what is
-# meant. The kitchen shelf is there to fail. Documentation does not speak of kitchens, and a model knows of the world what
-# stands in its text. The {{number:blanks}} sentences show what it is like and measure nothing; lecture 03 measures it, on text that was
-# held out.
+# meant. The kitchen shelf is there to fail. Documentation does not speak of kitchens, and a model knows of the world only
+# what stands in its text. The {{number:blanks}} sentences show what the model is like and measure nothing; lecture 03
+# measures it, on text that was held out.
 
 # %% [markdown]
 # ## Measure it
@@ -880,7 +885,7 @@ print(f"MLM {losses['mlm']:.2f} nats, ln {special.vocab_size} = {log(special.voc
 print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 
 # %% [markdown]
-# Training is this, over and over; `fit` adds what the second paragraph says.
+# Training is this, over and over; `fit` adds what the paragraph below the code says.
 #
 #     for step in range(steps):
 #         batch = batches(step)
@@ -913,6 +918,9 @@ history = fit(
 print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_second:,.0f} tokens a second")
 
 # %% [markdown]
+# *The MLM loss on the training batches, each point a mean over neighbouring steps. It begins near ln V and falls fast at
+# first.*
+#
 # ### Four lines in one chart
 #
 # A number alone says little. Four of them say more. All are *masked-token accuracy*: the fraction of the hidden words
@@ -991,7 +999,8 @@ by_kind = {k: sum(h) / len(h) for k, h in sorted(hits.items(), key=lambda item: 
 bar_chart(by_kind, percent=True, title="Masked-token accuracy, by kind of word", y_title="accuracy")
 
 # %% [markdown]
-# *Words of the frame come first; words said elsewhere in the story, facts and free choices lag far behind.*
+# *From the left, the most frequent kind first. Words of the frame are predicted best; words said elsewhere in the story,
+# facts and free choices lag far behind.*
 
 # %% [markdown]
 # ### The watched word
@@ -1018,14 +1027,14 @@ nameless = bag_of_words_accuracy(material.train, material.heldout_pairs, special
 nsp_accuracy = curve.points[-1]["pair_accuracy"]
 always = material.heldout_pairs.next_sentence_label.float().mean().item()
 bar_chart(
-    {"majority class": max(always, 1 - always), "bag of shared words": bag,
-     "without names of persons": nameless, "our model": nsp_accuracy},
+    {"majority class": max(always, 1 - always), "bag of<br>shared words": bag,
+     "the same bag,<br>without names": nameless, "our model": nsp_accuracy},
     percent=True, title="NSP on held-out pairs", y_title="accuracy",
 )  # fmt: skip
 
 # %% [markdown]
-# *Shared words alone classify most pairs. Some of it is the names: a person goes from passage to passage. Without any
-# name the words of the topic still suffice for most: NSP hardly asks for reading.*
+# *Shared words alone classify most pairs. Names of persons help a little: a person goes from passage to passage. Without
+# any name the words of the topic still suffice for most: NSP hardly asks for reading.*
 
 # %% [markdown]
 # Hold on to this. NSP is mostly solved by topic, and later members of the family drop it (RoBERTa) or make
@@ -1063,7 +1072,7 @@ for name, value in measured.items():
 # ### What mattered, by the authors' own ablations
 #
 # An ablation trains again with one part left out. Each model was then fine-tuned on labelled tasks: MNLI (does one
-# sentence follow from another?), QNLI (does this sentence answer the question?),
+# sentence follow logically from another?), QNLI (does this sentence answer the question?),
 # MRPC (do two sentences mean the same?), SST-2 (is the review good?), SQuAD (find the answer in a text).
 
 # %% tags=["nbval-check-output"]
@@ -1089,8 +1098,9 @@ for name in ("no_nsp", "left_to_right_no_nsp", "left_to_right_no_nsp_bilstm"):
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source. The lines
-# on Adam and on decay are details of the optimiser: skip them on a first reading.
+# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source. Skip three on
+# a first reading: those on Adam and on decay, details of the optimiser, and that on a span's score, which lecture 03
+# explains.
 
 # %%
 claims_table("02")

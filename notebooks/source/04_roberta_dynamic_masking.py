@@ -15,7 +15,7 @@
 # After this page you can
 #
 # - tell static from dynamic masking, say which of them BERT really used, and what the difference is worth;
-# - pack text into sequences in four ways, build a large batch out of small ones, and cut any text into bytes;
+# - pack text into sequences in four ways, build a large batch out of small ones, and cut any text into pieces made of bytes;
 # - read a table of results without comparing a test score with a development score.
 #
 # You need what lecture 02 builds: masked language modelling (**MLM**) and next-sentence prediction (**NSP**). Both
@@ -148,7 +148,7 @@ check("04.3", my_positions)
 # document? RoBERTa leaves it out; section *Full sequences* below says why.
 #
 # What changed is the training. In the model three small things differ: one segment type instead of two, no pooler
-# (the small layer above `[CLS]`, which NSP trained), and positions that are counted from behind the padding's number.
+# (the small layer above `[CLS]`, which NSP trained), and positions that are counted from the padding's id plus one.
 #
 # The blocks are BERT's: the file below imports them and adds nothing. The vocabulary is another one (section *Bytes
 # instead of words*), and so is a small constant in the LayerNorms; neither changes a block's shape.
@@ -227,7 +227,7 @@ mask_epochs_view(words)
 
 # %% [markdown]
 # *Rows are epochs, columns are tokens. Hatched: masked. Double outline: replaced by a random token. Dotted: selected,
-# but kept as it is.*
+# but kept as it is. Where the three schemes stand side by side, a dashed frame holds the epochs that bring no new mask.*
 
 # %% [markdown]
 # ### The fraction ever selected
@@ -252,7 +252,7 @@ coverage_chart(0.15, epochs, 10, simulated=counted)
 # dynamic masking approaches 100%. The marks, counted, lie a little higher.*
 
 # %% [markdown]
-# The counted marks lie a little off the lines: in a sequence of 53 tokens round(0.15 · 53) = 8 are selected, and
+# Why higher? In a sequence of 53 tokens round(0.15 · 53) = 8 are selected, and
 # `[CLS]` and `[SEP]` count in the 53 but are never selected themselves. So a *word* is selected slightly more often
 # than {{number:rate}}.
 #
@@ -262,7 +262,7 @@ coverage_chart(0.15, epochs, 10, simulated=counted)
 #
 # {{number:stories}} stories from the micro-world, an invented world of a thousand words with known rules. One story a
 # sequence, MLM only, a RoBERTa of two layers, 128 wide, forty epochs. All three runs see the sequences in the same
-# order, from the same random initialisation; only the masks differ. The three trainings take a minute or two.
+# order, from the same random initialisation; only the masks differ. The three trainings take a minute or two; each draws its training loss.
 #
 # Here is your second guess. Forty epochs of so little text are there on purpose: if static masking does harm, it
 # must show here.
@@ -314,8 +314,8 @@ curves = {
 curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty epochs, five seeds")
 
 # %% [markdown]
-# *A line is the mean of five seeds, its band their range. With static masking the loss on new stories climbs (its training loss, not shown, falls to nearly nothing
-# meanwhile); with ten copies and dynamic masking it keeps falling.*
+# *A line is the mean of five seeds, its band their range. With static masking the loss on new stories climbs (its
+# training loss, not shown, falls to nearly nothing meanwhile); with ten copies and dynamic masking it keeps falling.*
 
 # %%
 figure = dots_chart(
@@ -325,7 +325,7 @@ figure = dots_chart(
 figure.update_yaxes(range=[0, 1])
 
 # %% [markdown]
-# *Each dot is a seed. Static masking is far below; ten copies come close to dynamic masking.*
+# *Each mark is a seed, each bar a mean. Static masking is far below; ten copies come close to dynamic masking.*
 
 # %% [markdown]
 # ### And with more text?
@@ -343,7 +343,7 @@ figure.update_yaxes(range=[0, 1])
 
 # %% [markdown]
 # *Static masking is still last: dynamic masking gains {{number:dynamic_over_static_more}} points on it, and
-# {{number:dynamic_over_static}} on the small set. Ten copies and dynamic masking overlap.*
+# {{number:dynamic_over_static}} on the small set (differences before rounding). Ten copies and dynamic masking overlap.*
 
 # %%
 from statistics import mean
@@ -356,9 +356,9 @@ for name in result["runs"]:
 
 # %% [markdown]
 # In *points* the distances shrink. But with more text every scheme makes fewer errors, so there are fewer points to win.
-# Counted in the other scheme's errors, dynamic masking removes {{number:errors_static}}, then
-# {{number:errors_static_more}} of those of static masking, and {{number:errors_ten}}, then {{number:errors_ten_more}} of
-# those of ten copies. Which measure one takes decides whether the distance to static masking shrinks or grows.
+# Counted in the other scheme's errors, dynamic masking removes {{number:errors_static}} of those of static masking on the
+# small set and {{number:errors_static_more}} on the larger one; of those of ten copies, {{number:errors_ten}} and
+# {{number:errors_ten_more}}. Which measure one takes decides whether the distance to static masking shrinks or grows.
 #
 # Two things hold by either measure. One mask is far behind. And ten masks are nearly enough: compared seed by seed,
 # dynamic masking always beats them, by {{number:over_ten_range}} points on the small set and by
@@ -379,7 +379,7 @@ for name in result["runs"]:
 # | dynamic, their own | 78.7 | 84.0 | 92.9 |
 #
 # (SQuAD 2.0: find the answer in a text, or say that there is none; F1 measures the overlap of words. MNLI: does a
-# sentence follow from another? -m, *matched*: on the kinds of text it was trained on. SST-2: is a review good?)
+# sentence follow logically from another? -m, *matched*: on the kinds of text it was trained on. SST-2: is a review good?)
 #
 # The first row is not from BERT's paper, which has no SQuAD 2.0 for the base size: the authors took it from the XLNet
 # paper (Yang et al. 2019). There the whole training differed, so only the lower two rows compare masks:
@@ -388,7 +388,7 @@ for name in result["runs"]:
 # comparison.
 #
 # So do not say that dynamic masking multiplies the data. The text stays the same; what varies is which positions are
-# selected. It saves disk space for certain. What made RoBERTa strong must be elsewhere: the next sections go through
+# selected. What dynamic masking saves for certain is disk space. What made RoBERTa strong must be elsewhere: the next sections go through
 # the other changes, and the last asks which of them brought the gain.
 #
 # ## Full sequences
@@ -500,7 +500,7 @@ for name, found in (
 #
 # 2,000 is best. 8,000 was taken because large batches spread over many GPUs more easily (section 4.3). The learning
 # rate was raised with the batch, so the rows differ in two settings, not one. What the learning rate and Adam's
-# memory have to do with large batches stands in the appendix near the end of this page.
+# β₂ have to do with large batches stands in the appendix near the end of this page.
 #
 # ## Bytes instead of words
 #
@@ -520,12 +520,12 @@ print(f"{bpe.vocab_size:,} pieces; the first merges: {bpe.merges[:8]}")
 byte_pieces_view(bpe, "Ça marche: naïve café 🐙 at 25 °C")
 
 # %% [markdown]
-# *Every byte is written as a stand-in letter: `Ç` is the two bytes c3 87, here `Ã ĩ`. Rare signs fall apart into bytes;
-# nothing is unknown. Type your own text.*
+# *Every byte is written as a stand-in letter: `Ç` is the two bytes c3 87, here `Ã ĩ`. Below a piece stands its id, and its
+# bytes where it holds more than plain letters. Rare signs fall apart into bytes; nothing is unknown. Type your own text.*
 
 # %% [markdown]
-# Does the `tokenizers` library learn the same pieces from the same text, and cut other text alike? (The `<unk>` in
-# its list is there by custom and never used.)
+# Does the `tokenizers` library learn the same pieces from the same text? And do both cut alike what neither has learned
+# from? (The `<unk>` in its list is there by custom and never used.)
 
 # %%
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -538,7 +538,8 @@ peer.train_from_iterator(corpus.paragraphs, trainers.BpeTrainer(
     special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
     initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
 ))  # fmt: skip
-unseen = " ".join(corpus.paragraphs[:100]) + " 🐙 naïve\tcafé"
+others = documentation_slice(paragraphs=100, split="heldout").paragraphs
+unseen = " ".join(others) + " 🐙 naïve\tcafé"
 pieces = [bpe.token(i) for i in bpe.encode(unseen)]
 print("the same pieces:", pieces == peer.encode(unseen).tokens, f"({len(pieces):,} of them)")
 print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
@@ -684,14 +685,15 @@ for name, value in found.items():
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 
 jump = [1.0] * 100 + [10.0] * 100
-traces = {f"β₂ = {beta}": [list(enumerate(adam_trace(jump, betas=(0.9, beta))))] for beta in (0.999, 0.98)}
+traces = {f"β₂ = {beta}:": [list(enumerate(adam_trace(jump, betas=(0.9, beta))))] for beta in (0.999, 0.98)}
 curves_chart(
     traces, x_title="step", y_title="size of the step ÷ learning rate",
     title="A jump in the gradient, seen by Adam",
 )  # fmt: skip
 
 # %% [markdown]
-# *1 is the right size of a step. Both overshoot after the jump, to more than twice that with 0.999. Fifty steps later the step is a fifth too large with 0.98, two thirds with 0.999.*
+# *1 is the right size of a step. Both overshoot after the jump, to more than twice that with 0.999.
+# Fifty steps later the step is a fifth too large with 0.98, and two thirds too large with 0.999.*
 #
 # This is arithmetic on one made-up gradient. It shows what β₂ does, not how much it was worth to RoBERTa.
 #
@@ -708,7 +710,8 @@ schedule = {
     ]
     for name, top, climb in (("base", 6e-4, 24_000), ("large", 4e-4, 30_000))
 }
-curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴", title="RoBERTa's learning rate (Table 9)")
+figure = curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴", title="RoBERTa's learning rate (Table 9)")
+figure.for_each_annotation(lambda label: label.update(text=label.text.split()[0]))  # the name alone
 
 # %% [markdown]
 # *The smaller model takes the higher rate and the shorter climb. One of the lectures this course grew from mixes the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import tomllib
 from collections import Counter
@@ -228,7 +229,7 @@ def outcome_of(entry: Claim) -> str:
     except NotHere as missing:
         return f"not settled on this machine: {missing}"
     surprise = "" if entry.accepts(found.value) else " (not what this entry says: please report it)"
-    return found.detail + surprise
+    return re.sub(r"(?:^|(?<=[\s(]))-(?=\d)", "−", found.detail) + surprise
 
 
 def result(name: str) -> dict[str, Any]:

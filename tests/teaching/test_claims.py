@@ -151,6 +151,7 @@ def not_here():
         ({}, "a &lt; b"),
         ({"settle": lambda: Settled(2, "two")}, "please report"),  # a surprise is not hidden
         ({"settle": not_here}, "the weights are not installed"),
+        ({"settle": lambda: Settled(1, "-1 to -0.5 (-3-4), x-1")}, "−1 to −0.5 (−3-4), x-1"),
     ],
 )
 def test_a_row_of_the_table_says_what_came_out(changes, words):

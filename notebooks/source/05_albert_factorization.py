@@ -219,15 +219,16 @@ print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 # ### A calculator
 #
 # Move E, H, the vocabulary, the layers; choose what is shared. Two things to try: with a vocabulary of 250,000 (many
-# languages), what does E = 128 save? And with H = 4096, as in xxlarge, which part of the left bar is the longest?
+# languages), what does E = 128 save? And with H = 4096, as in xxlarge, which part on the left is the largest?
 
 # %%
 parameter_calculator()
 
 # %% [markdown]
-# *Left bar: your choice; right bar: a BERT of the same vocabulary, width and depth. The line about FLOPs below does
-# not depend on sharing.* (The embedding matrix alone: {{number:narrow_250k}} instead of {{number:whole_250k}}. At H =
-# 4096 it is the one block: {{number:xxlarge_block}} of {{number:xxlarge}}.)
+# *Left: your choice; right: a BERT of the same vocabulary, width and depth, to one scale. The line about FLOPs does
+# not depend on sharing.* (The answers: the embedding matrix alone has {{number:narrow_250k}} instead of {{number:whole_250k}}. At H =
+# 4096 the one block is the largest part: {{number:xxlarge_block}} of {{number:xxlarge}}. With BERT's own vocabulary, a little
+# larger, BERT-base has {{number:times_smaller}} times as many as ALBERT-base.)
 
 # %% [markdown]
 # ## Measure it
@@ -286,7 +287,7 @@ print(f"ratio {timed[1].median / timed[0].median:.2f}")
 # Where does "1.7 times faster" come from, which you may have read? It is in the paper's Table 2: the *training*
 # throughput (texts a second) of ALBERT-large against BERT-large on many TPUs. With {{number:large_fewer}} times fewer
 # weights there are {{number:large_fewer}} times fewer gradients to send around. (The paper names less communication and also fewer
-# computations; the FLOPs of the two passes are not fewer.) The same table gives xxlarge {{number:speed_xxlarge}}: three times
+# computations; the FLOPs of forward and backward pass are not fewer.) The same table gives xxlarge {{number:speed_xxlarge}}: three times
 # *slower* than BERT-large. Throughput does not follow FLOPs exactly: how well large products use the hardware counts, too.
 #
 # And memory? A training step stores the activations of every layer for the backward pass. They belong to the text,
@@ -303,7 +304,7 @@ for name, model in both.items():
 del both
 
 # %% [markdown]
-# Activations grow with H. So a wider ALBERT with the same number of weights as a BERT needs *more* memory for them (the claims
+# Activations grow with H. So an ALBERT that is wider, with as many weights as a BERT, stores *more* activations (the claims
 # below measure a model twice as wide).
 #
 # ### Topic or order?
@@ -341,7 +342,7 @@ bar_chart(
 # It cannot do better: swapping two segments does not change which words they share. Topic cannot help.
 #
 # Look at the last number of each line, too ("words by segment"). It belongs to a bag-of-words baseline that knows
-# which word stands in *which* segment. On SOP it finds {{number:ordered_sop}}, because every story of our world opens
+# which word stands in *which* segment. On SOP it is right on {{number:ordered_sop}}, because every story of our world opens
 # and ends with sentences of its own. Real text has no such fixed frame. On NSP it is poor: a linear model that sees the
 # segments apart cannot ask whether a word stands in both. So read what follows as a statement about topic, not about difficulty.
 #
@@ -390,7 +391,7 @@ dots_chart(
 )
 
 # %% [markdown]
-# *Each dot is a seed. On NSP, the majority class (NotNext) would score {{number:majority_nsp}}.*
+# *Each mark is a seed, each bar a mean. On NSP, the majority class (label 1, another story) would score {{number:majority_nsp}}.*
 
 # %% [markdown]
 # ALBERT's own figures beside ours (the paper's Table 5: base, 125,000 steps; the last column is the mean of five tasks
@@ -409,7 +410,7 @@ dots_chart(
 #
 # The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seed each, {{number:past_hours}} hours of one core, a result file). The learning rate falls to
 # zero over the whole of a run, so at step {{number:steps}} it is still high here: points on the way are not the ends of the shorter
-# runs.
+# runs. (A small model stands on a **plateau** first, a stretch in which it hardly gets better. These runs go past it.)
 
 # %%
 from course_lib.lectures.lecture_05.numbers import guessed, past_curves
@@ -468,7 +469,7 @@ for task, pairs in material.train.items():
 # ### Without the clue
 #
 # NSP once more, with another wrong B: it comes from another story, but *in step*. Where *then* would follow, it begins with
-# *then*. Now the step says nothing; persons and things still do (counting shared words finds {{number:in_step_bag}}). All
+# *then*. Now the step says nothing; persons and things still do (counting shared words is right on {{number:in_step_bag}}). All
 # else is as in the longer run.
 
 # %%
@@ -480,8 +481,8 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *One line for each way to choose the wrong B; in step the mean of {{number:in_step_seeds}} seeds, from a random place {{number:past_seeds}} seed. In step, the line stays at
-# chance level.*
+# *One line for each way to choose the wrong B; in step the mean of {{number:in_step_seeds}} seeds, shaded from the lower to the higher, from a random place
+# {{number:past_seeds}} seed. In step, the line stays at chance level.*
 #
 # **That was it.** With a wrong B in step the model learns its own task ({{number:in_step_own}}, and {{number:in_step_nsp}} on ordinary NSP
 # pairs) and nothing of order: {{number:in_step_sop}} on SOP, where the paper has 52.0, and where ours had
@@ -536,7 +537,7 @@ curves_chart(
 
 # %% [markdown]
 # *Width decides who starts sooner, a thousand steps apart; behind the rise the four lie much closer. The learning rate falls over the
-# whole of a run, so the points at step {{number:grid_steps}} are not those of the table.*
+# whole of a run, so the points at step {{number:grid_steps}} are not the numbers of the grid above.*
 #
 # | after {{number:past_steps}} steps | all shared | none shared | sharing costs |
 # |---|---|---|---|
@@ -545,16 +546,16 @@ curves_chart(
 # | the narrow one costs | {{number:late_width_all}} points | {{number:late_width_none}} points | |
 #
 # **The width's part was mostly the start.** {{number:width_least}} to {{number:width_most}} points after {{number:grid_steps}} steps are
-# {{number:late_width_all}} to {{number:late_width_none}} now, and still falling when the runs end. **Sharing's part showed late**: at
-# E = {{number:wide_E}} the early table had no difference, now all shared lies {{number:late_sharing_wide}} points behind. Both early
-# sentences were about starting, not about learning.
+# {{number:late_width_all}} to {{number:late_width_none}} now, and level over the last thousand steps. **Sharing's part showed late**: at
+# E = {{number:wide_E}} the early grid had no difference beyond the seeds', now all shared lies {{number:late_sharing_wide}} points behind.
+# Both early findings were about starting, not about learning.
 #
 # What stays open, with {{number:corner_seeds}} seed: differences of a point or two; which half is the costly one (sharing in two layers
 # takes away one block); and {{number:narrow_E}} is a quarter of H here, the paper's 128 a sixth of 768. The questions about NSP and SOP
-# were taken further above. What an early stop does *not* touch: the counts of weights, FLOPs and activations, the
+# were taken up above. What an early stop does *not* touch: the counts of weights, FLOPs and activations, the
 # bag-of-words baselines, and the clues in the pairs.
 #
-# Why does E = {{number:narrow_E}} start later? Its projection gives smaller numbers: a random initialisation with
+# Why does E = {{number:narrow_E}} start later? Two guesses. Its projection gives smaller numbers: a random initialisation with
 # standard deviation 0.05 makes them of size 0.05·√E. Or the words do not find their places in {{number:narrow_E}}
 # directions so soon. Nothing here tells the two apart. To try it: `train_albert` takes a recipe, and
 # `replace(LIVE, task="none", embedding_size=32, initializer_range=0.1)` is one. (It makes all initial weights larger, so it gives a
@@ -577,7 +578,7 @@ curves_chart(
 #
 # ### How far does each layer move a vector?
 #
-# One block, used again and again: does it settle, so that nothing changes any more? Its authors looked at the
+# One block, used again and again: does it settle, so that nothing changes any more? ALBERT's authors looked at the
 # distance between what goes into a layer and what comes out (their Figure 1). We do the same. The block of the
 # model just trained on SOP was used twice in each reading; here it runs twelve times, ten more than it has learned for. Beside it one of random
 # initialisation, and real MiniLM, whose six blocks are all different.
@@ -610,12 +611,13 @@ except FileNotFoundError as missing:
 layer_distance_chart(distances, title="How far a layer moves a token's vector")
 
 # %% [markdown]
-# *Left: Euclidean distance between input and output of each layer. Right: the angle between them.*
+# *Left: Euclidean distance between input and output of each layer. Right: the angle between them. MiniLM, if you have it,
+# moves a vector farthest in its last layer.*
 
 # %% [markdown]
-# The first visit also makes short vectors long, as the LayerNorm has a length of its own (not in the chart). After it both single
-# blocks turn a vector less at each visit. The trained one turns it more in its first visits, the ones it has learned
-# for; by the twelfth the two hardly differ. This block saw 400 steps and two visits,
+# The first visit also makes short vectors long, since a LayerNorm gives all vectors about the same length (not in the chart).
+# Both single blocks turn a vector less at each further visit. The trained one turns it more than the random one in its first
+# visits, the ones it has learned for; by the twelfth the two hardly differ. This block saw 400 steps and two visits,
 # so the picture shows how to look, not what a finished ALBERT does.
 #
 # For that, the paper's Figure 1: a block trained for 24 visits. There distance and angle stay away from zero and
@@ -641,8 +643,8 @@ for most in (1, 3):
 tokens_row(shown, masked.action[0, :28].tolist())
 
 # %% [markdown]
-# *The last line above: words selected for prediction come in runs. A marked word that is not [MASK] was selected too,
-# and replaced or kept (the 80/10/10 rule).*
+# *The second text above as boxes: words selected for prediction come in runs. A marked word that is not [MASK] was selected
+# too, and replaced or kept (the 80/10/10 rule).*
 
 # %% [markdown]
 # ## What the big ones reached
@@ -701,8 +703,9 @@ reading_table()
 
 # %% [markdown]
 # *ALBERT's ensemble against ALBERT's one model: {{number:gain_squad}} points on the test set of SQuAD 2.0,
-# {{number:gain_race}} on RACE.* On RACE one ALBERT already beats the best other ensemble in the table. The BERT
-# ensemble has seven models that were fine-tuned on TriviaQA as well (BERT, Table 2).
+# {{number:gain_race}} on RACE.* On RACE one ALBERT already beats the best other ensemble in the table (DCMN+, a
+# network built for questions with choices). The BERT ensemble has seven models that were fine-tuned on TriviaQA as
+# well (BERT, Table 2).
 #
 # ### Slips of the paper
 #
@@ -712,14 +715,14 @@ reading_table()
 # sharing has the mean 81.7 in Table 3 and 81.6 in Table 4.
 
 # %%
-print(f"{'':22}{'you said':>14}{'answer':>18}")
+print(f"{'':28}{'you said':>14}{'answer':>18}")
 answers = {
     "times faster": f"{timed[1].median / timed[0].median:.2f}",
     "half to share": "attention (paper)",
     "accuracy on swapped pairs": f"{bags['SOP']['shared']:.0%}",
 }
 for name, value in answers.items():
-    print(f"{name:22}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}{value:>18}")
+    print(f"{name:28}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}{value:>18}")
 
 # %% [markdown]
 # The second answer is the paper's Table 4; our grid of two layers and {{number:grid_steps}} steps can neither show nor

@@ -19,7 +19,7 @@
 # - count a training step honestly, with both networks in it, and compare at equal steps and at equal FLOPs;
 # - say of "a quarter of the compute" whose compute that is.
 #
-# You need masked words (**MLM**) and the encoder of lecture 02; the narrow embedding matrix of lecture 05 is used again.
+# You need masked language modelling (**MLM**) and the encoder of lecture 02; the narrow embedding matrix of lecture 05 is used again.
 # Nothing is downloaded.
 #
 # {{parts}}
@@ -61,7 +61,7 @@ my_guesses = {"fraction replaced": ..., "times 50": ..., "reads faster": ...}
 networks_drawing()
 
 # %% [markdown]
-# *From left to right: what the generator reads and samples, and what the discriminator makes of the result. Dashed is what
+# *From left to right: what the generator reads and samples, and what the discriminator makes of the result. The dashed box
 # is thrown away after training. The rest of this page fills this picture.*
 #
 # ### One sentence, worked
@@ -83,7 +83,7 @@ for before, gap, after in zip(text, masked, filled):
 # the generator reads, has two. "ELECTRA replaces tokens instead of masking" forgets that column.
 #
 # Two conventions. The paper's discriminator gives the probability that a token is *original*; the released code, and
-# this course, that it is *replaced*. They differ by a sign. And the paper masks every selected position, while the
+# this course, that it is *replaced*. Their logits differ in sign. And the paper masks every selected position, while the
 # code leaves {{number:left_alone}} of them as they are.
 #
 # ### Sampled is not most likely
@@ -101,8 +101,7 @@ for said, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
 
 # %% [markdown]
 # *Masked-token accuracy*, in papers and on this page, is that of the arg-max. The fraction replaced follows from the
-# second line, the **sampled accuracy**: fraction masked · (1 − sampled accuracy). There stands the answer to the first
-# guess.
+# second line, the **sampled accuracy**: fraction masked · (1 − sampled accuracy). That answers the first guess.
 #
 # ### Two losses of different size
 #
@@ -119,8 +118,8 @@ print(f"discriminator's fraction of L_MLM + 50 · L_Disc: {50 * disc / (mlm + 50
 print(f"discriminator's fraction of L_Disc + 50 · L_MLM: {disc / (disc + 50 * mlm):.2%}")
 
 # %% [markdown]
-# A discriminator's loss is small by nature: two answers, and most tokens are original. λ lifts it up. Before the
-# generator's loss the same λ would drown it. What that does to training we measure below.
+# A discriminator's loss is small by nature: two answers, and most tokens are original. λ lifts it up. As a factor
+# of the generator's loss the same λ would drown it. What that does to training we measure below.
 #
 # ## Try it
 #
@@ -154,7 +153,7 @@ check("07.2", my_corrupt)
 # ### Two networks, one embedding matrix
 #
 # Both are BERT encoders. The generator is narrower, and as deep. Its embedding matrix is the discriminator's own, of the
-# same width; a projection leads to its narrower inside (lecture 05's factorised embeddings).
+# same width; a projection leads to its own, smaller width (lecture 05's factorised embeddings).
 
 # %%
 from course_lib.family.electra import ElectraConfig, electra_encoder, electra_from, fill_in, generator_config
@@ -251,7 +250,8 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 
 # %% [markdown]
 # *Rows: the text; with gaps; as the generator filled it; and P(replaced), the discriminator's probability for
-# each token, in percent and as shade. Tokens that were really replaced are outlined twice.*
+# each token, in percent and as shade. Tokens that were really replaced are outlined twice. At a filled gap, the discriminator
+# "found" or "missed" a replacement, and "believed" a right guess or raised a "false alarm".*
 
 # %% [markdown]
 # Try a story that contradicts itself, with as little masked as the slider allows: is P(replaced) high for your own words?
@@ -371,7 +371,8 @@ dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_titl
 #
 # ### Past the plateau, and asked both ways
 #
-# So once more, longer, and with a question of ELECTRA's own shape. The **swapped-word probe**: in every second unseen story
+# So once more, longer, past the **plateau** (the early stretch in which a small model hardly gets better), and with a question
+# of ELECTRA's own shape. The **swapped-word probe**: in every second unseen story
 # one word is swapped for another of its category, so that the story contradicts itself. A linear classifier says
 # from the vector at this word whether it is swapped. Two kinds: a word that the story *repeats*, and a *fact* about
 # somebody whom it names (job, city, animal).
@@ -379,7 +380,7 @@ dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_titl
 # | measure | asks | shaped like the training of |
 # |---|---|---|
 # | slot-category, unstated-fact probe | what stands here? | masked LM |
-# | swapped-word probe | does this word fit? | replaced token detection |
+# | swapped-word probe | does this word fit? | replaced token detection (**RTD**) |
 # | fine-tuning: the hero's job | which class? | neither |
 
 # %%
@@ -454,9 +455,9 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
     print(f"{kind:12}{one['gaps']:6}" + "".join(f"{rate:20.0%}" for rate in rates))
 
 # %% [markdown]
-# *Function words* belong to the sentence frame, *repeated* words stand elsewhere in the story; for *agreement* and a
-# *fact* another word tells them (*he* or *she*; a job, a city), *name* is a further piece of a name, and *free* what nothing
-# in the story tells. The generator names {{number:gen_function}} of the function words, but {{number:gen_repeated}} of the
+# *Function* words belong to the sentence frame, *repeated* words stand elsewhere in the story. *Agreement* (*he* or *she*) and
+# a *fact* (a job, a city) follow from another word. *Name* is a further piece of a name, *free* what nothing in the story
+# tells. The generator names {{number:gen_function}} of the function words, but {{number:gen_repeated}} of the
 # repeated ones, where BERT names {{number:bert_copies}}: it does not copy yet.
 #
 # What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the
@@ -488,14 +489,17 @@ ablation_chart(
 # probes of the discriminator, cloze-shaped and RTD-shaped (repeated words). A dot is a run.*
 #
 # **A wider one learns it in as many steps** (a longer run of the narrow one was not tried). As wide as the discriminator, the generator
-# names {{number:wide_copies}} of the repeated words (a half: {{number:half_copies}}). Now its wrong words are harder to tell, and with each seed the
-# discriminator holds more: {{number:wide_repeated}} against {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against
-# {{number:narrow_facts}} on facts, and where BERT is ahead, {{number:wide_jobs}} against {{number:narrow_jobs}} on the unstated-fact probe and
-# {{number:wide_tuned}} against {{number:narrow_tuned}} after fine-tuning with mean pooling, still not above random initialisation
-# ({{number:past_random_mean}}); with [CLS] nothing is gained ({{number:wide_cls}} and {{number:narrow_cls}}). The slot-category probe
-# hardly moves ({{number:wide_slots}} and {{number:narrow_slots}}, less than the seeds differ). It stays below BERT where BERT was ahead,
-# and a step costs {{number:wide_cost}} times as much. And none of the wider generators leaves its discriminator on the
-# plateau, where the narrow one left some: a half of the width is enough for that.
+# names {{number:wide_copies}} of the repeated words (a half: {{number:half_copies}}). Now its wrong words are harder to detect, and with each seed the
+# discriminator holds more than with a quarter:
+#
+# - *RTD-shaped*: {{number:wide_repeated}} against {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against {{number:narrow_facts}} on facts.
+# - *Where BERT is ahead*: {{number:wide_jobs}} against {{number:narrow_jobs}} on the unstated-fact probe, {{number:wide_tuned}} against
+#   {{number:narrow_tuned}} after fine-tuning with mean pooling, still not above random initialisation ({{number:past_random_mean}}).
+#
+# With [CLS] nothing is gained ({{number:wide_cls}} and {{number:narrow_cls}}), and the slot-category probe hardly moves
+# ({{number:wide_slots}} and {{number:narrow_slots}}, less than the seeds differ). ELECTRA stays below BERT where BERT was ahead, and a step
+# costs {{number:wide_cost}} times as much. But none of the wider generators leaves its discriminator on the plateau, where the narrow
+# one left some: a half of the width is enough for that.
 #
 # The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
 # deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
@@ -509,14 +513,16 @@ ablation_chart(
 from course_lib.lectures.lecture_07.numbers import by_depth
 
 by_layers = {said: by_depth(measure) for measure, said in (MEASURES | {"copies": "repeated words named"}).items()}
-print(f"{'':36}" + "".join(f"{name:>24}" for name in by_layers["slot-category probe"]))
+print(f"{'':35}" + "".join(f"{name:>22}" for name in by_layers["slot-category probe"]))
 for said, runs in by_layers.items():
-    print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
+    print(f"{said:35}" + "".join(f"{in_words(values):>22}" for values in runs.values()))
 
 # %% [markdown]
-# *"Repeated words named": of the masked words that stand elsewhere in the story, by BERT or by ELECTRA's generator.*
+# *"Repeated words named": of the masked words that stand elsewhere in the story, by BERT or by ELECTRA's generator (a quarter
+# as wide as the discriminator at two layers, half as wide at four).*
 #
-# Four layers (one run, {{number:deep_steps}} steps) hold more than two layers with the same half-wide generator ({{number:long_steps}} steps):
+# Four layers (one run, {{number:deep_steps}} steps) hold more than two layers with the same half-wide generator ({{number:long_steps}} steps;
+# "generator 1/2" in the table before):
 # {{number:deep_electra_repeated}} against {{number:half_repeated}} on repeated words, {{number:deep_electra_facts}} against {{number:half_facts}} on facts,
 # {{number:deep_electra_jobs}} against {{number:half_jobs}} on the unstated-fact probe. After fine-tuning with mean pooling they do not:
 # {{number:deep_electra_mean}} against {{number:half_tuned}}, where BERT goes from {{number:past_bert_mean}} to {{number:deep_bert_mean}}. (With [CLS] it is the
@@ -586,7 +592,7 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 # %% [markdown]
 # - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category
 #   probe ({{number:half_slots}} against {{number:electra_slots}}, less than the spread).
-# - *Without shared embeddings* each seed is worse on the probe than the same seed with them: {{number:untied_slots}}
+# - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}}
 #   against {{number:electra_slots}}. The paper's sign; but nothing that predicting words teaches reaches an untied
 #   discriminator, and our probe asks for that. In its own task (ROC-AUC) it falls behind less than the seeds differ.
 # - *λ on the generator's loss*, as some lectures print it: the discriminator learns its own task badly, a ROC-AUC of
@@ -594,12 +600,12 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 #   {{number:wrong_slots}}.
 #
 # Why not chance level? Adam divides a gradient by its usual size, so a small loss still moves the discriminator's own
-# weights. But not fully: the whole gradient is clipped to length 1, and behind a loss 50 times as large most of theirs are
-# then smaller than Adam's ε, the small number that it adds to what it divides by. So λ acts in two places: on these
+# weights. But not fully: the whole gradient is clipped to length 1, and beside a loss 50 times as large most of these weights'
+# gradients are then smaller than Adam's ε, the small number that it adds to what it divides by. So λ acts in two places: on these
 # weights, and in the *shared* embeddings, where the generator's gradient prevails.
 #
-# That embeddings trained by predicting words are why the probe rises is a guess; freezing them would test it. Which of
-# the two you call better depends on what you measure.
+# And why does the probe rise? A guess: its embeddings are trained by predicting words. Freezing them would test it. Which
+# place of λ you call better depends on what you measure.
 #
 # In the paper generators of a quarter to a half of the discriminator's width are best (Figure 3), an adversarial
 # generator is worse than one trained by masked words, and so is training the two one after the other. With a generator as
@@ -638,12 +644,12 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 
 # %% [markdown]
 # "The performance of BERT-large with a quarter of the compute", as one of the lectures has it, mixes the two lines.
-# What is a third of BERT-large's compute, and better, is ELECTRA-*base* (6.4e19, 85.1). Other lectures give ELECTRA-base
+# With a third of BERT-large's compute, and better, there is ELECTRA-*base* (6.4e19, 85.1). Other lectures give ELECTRA-base
 # a quarter of BERT-base's training cost; the paper's figures are equal. One gives it a GLUE mean of 81.6: it is 85.1 on
 # development sets (Table 1). The released base model, another one (ELECTRA-Base++ by its README), has 82.7 on the test
 # sets.
 #
-# What it cannot do: name the word for a gap. The kept network has no vocabulary head; its generator, thrown away, had.
+# What it cannot do: name the word for a gap. The kept network has no vocabulary head; the generator, thrown away, had one.
 
 # %%
 print(f"{'':18}{'you said':>14}   answer")

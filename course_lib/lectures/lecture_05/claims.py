@@ -322,7 +322,7 @@ def _three_kinds() -> Settled:
     labels = {int(y) for y, kind in zip(label, kinds, strict=True) if kind == "from elsewhere"}
     said = (
         f"of {len(kinds):,} pairs {parts[0]:.1%} in order, {parts[1]:.1%} swapped, "
-        f"{parts[2]:.1%} with a b from elsewhere, labelled {' or '.join(map(str, labels))}"
+        f"{parts[2]:.1%} with a B from elsewhere, labelled {' or '.join(map(str, labels))}"
     )
     return Settled((*parts, labels == {SWAPPED}), said)
 

@@ -62,9 +62,9 @@ def _row(y: float, layers: int, name: str, said: tuple[str, str], own: bool) -> 
             rect(110 + 52 * layer, y, 48, 34, str(layer if own else 0), wide=2.5 if stored else 1.2,
                  size=13, dash="" if stored else "4 3", fill=PALE[colour], ink=colour)
         )  # fmt: skip
-    kept = f"{layers} blocks stored" if own else f"1 block stored, {layers} visits"
-    under = f"{kept}: {said[0]}; {layers} layers computed: {said[1]}, {layers} activations kept"
-    return [*parts, words(110, y + 54, under, 12.5, "start")]
+    kept = f"{layers} blocks stored" if own else "1 block stored"
+    done = f"{layers} layers computed: {said[1]}, activations of all {layers} kept"
+    return [*parts, words(110, y + 54, f"{kept}: {said[0]}; {done}", 12.5, "start")]
 
 
 def _box(x: float, y: float, wide: float, high: float, colour: str) -> str:

@@ -292,7 +292,7 @@ benchmark_view()
 # %% [markdown]
 # - **Pre-training pays, for all but one**: random initialisation has {{number:average_random}}, all members but ALBERT {{number:average_lowest}} or more.
 # - **At the top of the family nothing is settled.** RoBERTa {{number:average_roberta}}, BERT {{number:average_bert}}, ModernBERT {{number:average_modernbert}}, FastBERT {{number:average_fast}}, DistilBERT {{number:average_distilbert}}: BERT's two seeds lie further apart than these means. A table of one seed would have had a winner: BERT with the first, ModernBERT with the second.
-# - **ALBERT is still on its plateau** ({{number:masked_albert}} of masked words): shared layers start late, as on page 05. Its place says who starts sooner, not who is better.
+# - **ALBERT is still on its plateau** ({{number:masked_albert}} of masked words): narrow embeddings start late, as on page 05. Its place says who starts sooner, not who is better.
 # - **ELECTRA** had {{number:steps_electra}} steps for BERT's {{number:bert_steps}}: two networks cost. On page 07, with more steps, it is ahead of BERT where the test is like its task.
 # - **ModernBERT**, six years younger, finds as many masked words as RoBERTa ({{number:masked_modernbert}} and {{number:masked_roberta}}; BERT {{number:masked_bert}}), and is not settled beside BERT. Stories of 64 tokens ask for little of what it brings. Page 16 takes it apart.
 # - **A plain model of two layers has the highest mean**, {{number:average_short}}. By the course's rule it is ahead of every member but BERT and ModernBERT, whose seeds leave it open; two seeds pass such a rule by chance now and then. The next is plain too: four layers, 110 wide, {{number:average_as_modernbert}}.

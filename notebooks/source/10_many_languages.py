@@ -56,7 +56,7 @@ from course_lib.teaching import LiveLoss
 # | needs translations | no | for TLM | no |
 # | reads a language with | p^0.7 | p^α over sentences | p^0.3 |
 #
-# *p^0.7*: of a language with the fraction p of the text so much is read, renormalised (by hand below). **CLM** predicts the next word, **MLM** a masked one, **TLM** a masked one beside
+# *p^0.7*: a language that makes up the fraction p of the text is read with a probability proportional to p^0.7 (by hand below). **CLM** predicts the next word, **MLM** a masked one, **TLM** a masked one beside
 # the translation; **NSP** is BERT's task on two sentences. WordPiece, **BPE** and SentencePiece are vocabularies of pieces of words; CommonCrawl is a copy of much of the web: XLM-R's text is one
 # dump of English and twelve of every other language, read in 1.5 million updates of 8,192 sequences on 500 GPUs.
 #
@@ -109,7 +109,7 @@ my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
 objectives_drawing()
 
 # %% [markdown]
-# *A row looks, a column is seen; × is a look into the other language. CLM sees only what came before; MLM both sides of one text; TLM both sides of
+# *A row looks, a column is seen; × is a look into the other language. [M] is a masked word. CLM sees a word itself and what came before; MLM both sides of one text; TLM both sides of
 # two texts. Separators are not drawn, so the words have positions 1 to 3 as in the table.*
 #
 # ### Nearest neighbours
@@ -428,7 +428,7 @@ for name, other in others.items():
     print(f"{name}, layer 2, head 1\n{looks_table(models[name], english, other, unseen[:20])}\n")
 
 # %% [markdown]
-# Where the translation stands at the same position, a Norlish one is nearly always found; one place away, mostly; further away, hardly ever. Then the head looks at the word of the *same position*, or at one near it: mask the words of sentence 5
+# Where the translation stands at the same position, a Norlish one is nearly always found; one place away, mostly; further away, hardly ever. (A meaning of several words is found at any of them.) Where it is missed, the head looks at the word of the *same position*, or at one near it: mask the words of sentence 5
 # above, one after the other. So positions that begin again are a hint that helps, and that misleads. In Sumorian, after as many steps, the model has not got that far.
 #
 # Is each sentence's vector now near that of its translation?
@@ -549,17 +549,17 @@ four_languages_chart()
 # **With an equal word order no shared word is needed to tell a word's kind. With another order, sharing 30% of the word types ({{number:shared_tokens}} of the running words) brings most of what is missing.**
 #
 # Norlish shares names with English and has another word order. Which of the two carries the transfer, which one hinders it? The spelling is a setting, so we can take them apart. *English respelled* is English with every word
-# spelled otherwise: the same order, the same frequencies, not a word in common. MLM alone, 6,000 steps:
+# spelled otherwise: the same order, the same frequencies, not a word in common. MLM alone, 6,000 steps. *kind*: words whose kind is right; *found*: sentences whose translation is nearest; –: every word is spelled as in English, so none is left to ask.
 
 # %%
-print(table_of(by_spelling(), {"read, means off": "slots other own centred", "read, all words": "slots other",
-                                   "translation": "retrieval", "means off": "retrieval centred"}))  # fmt: skip
+print(table_of(by_spelling(), {"kind, means off": "slots other own centred", "kind, all words": "slots other",
+                                   "found": "retrieval", "found, means off": "retrieval centred"}))  # fmt: skip
 
 # %%
 spelling_chart()
 
 # %% [markdown]
-# *A dot is a run. Left: the kind of a word; right: the sentence's translation; both with the means off.*
+# *A dot is a run; 0%, 30%: word types spelled as in English. Both panels with the means off.*
 #
 # - *No word in common, same order*: {{number:spell_slots_respelled}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spell_off_respelled}} find their translation, and the seeds lie far apart: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
 #   could tell.
@@ -573,11 +573,11 @@ spelling_chart()
 #   verb at the end was not the obstacle by itself: with 30% shared words most of its kinds are learned too.
 # - *All words shared, another order*: {{number:spell_all_norlish_100}} of all words. Now the two differ in grammar alone, and that is hardly an obstacle.
 #
-# Hence a lecture's "XLM maps words to each other by sharing BPE" is half of it. Shared pieces anchor; what transfers is shared parameters and a similar grammar. And *aligned* must be asked with a measure: in kind, or word by word?
+# Hence a lecture's "XLM maps words to each other by sharing BPE" is half right. Shared pieces anchor; what transfers is shared parameters and a similar grammar. And *aligned* must be asked with a measure: in kind, or word by word?
 #
 # ### The small language's turn
 #
-# **The small language gains by sharing a model with a large one. How often it is read changes nothing here.**
+# **The small language gains by sharing a model with a large one. Reading it more often helps no further here.**
 #
 # English from {{number:low_large}} stories, Norlish from {{number:low_small}} others: thirty to one. One model reads both, MLM, with p^α; {{number:low_seeds}} seeds. How many masked words of unseen sentences are right?
 
@@ -592,17 +592,17 @@ low_resource_chart()
 # *A dot is a run. Below: a model that reads the {{number:low_small}} Norlish stories and nothing else.*
 #
 # - *Sharing helps the small language*: {{number:low_norlish_alone}} alone, {{number:low_norlish_1}} beside English with α = 1, though only one batch in thirty is then Norlish.
-# - *α hardly matters here*: {{number:low_norlish_1}}, {{number:low_norlish_07}}, {{number:low_norlish_03}}, {{number:low_norlish_0}} with α = 1, 0.7, 0.3, 0: about the spread of the seeds.
-# - *English does not pay*: {{number:low_english_1}} with α = 1, {{number:low_english_0}} with 0. With a smaller α less English is read, always: steps that one language gets another loses. With α = 0 it has half of the steps, and half is enough for {{number:low_large}} stories.
+# - *α hardly matters here*: {{number:low_norlish_1}}, {{number:low_norlish_07}}, {{number:low_norlish_03}}, {{number:low_norlish_0}} with α = 1, 0.7, 0.3, 0. Less than sharing brings; and from 0.7 to 0, where Norlish is read more and more often, every seed falls a little.
+# - *English loses nothing*: {{number:low_english_1}} with α = 1, {{number:low_english_0}} with 0. With a smaller α less English is read, always: steps that one language gets another loses. With α = 0 it has half of the steps, and half is enough for {{number:low_large}} stories.
 #
-# In the papers α is a choice that matters. Two things are missing here: their vocabulary is learned from the mixture (above: fertility), ours is given; and with few stories, drawing them more
-# often means drawing the same ones again. Which of the two, was not tested.
+# In the papers α is a choice that matters. Two things differ here: their vocabulary is learned from the mixture (above: fertility), ours is given; and with few stories, drawing them more
+# often means drawing the same ones again. Which of the two explains it was not tested.
 #
 # ### The curse
 #
 # **At equal steps more languages in one small model cost each of them. At equal reading they cost nothing here.**
 #
-# One, two, four languages (English, Norlish, Sumorian, respelled English; equally much of each, none parallel) in one model, 32 or 96 wide, always 6,000 steps. Masked words right, mean of {{number:low_seeds}} seeds:
+# One, two, four languages (English, Norlish, Sumorian, respelled English; equally much of each, none parallel) in one model, 32 or 96 wide, 6,000 steps where the row says nothing else. Masked words right, mean of {{number:low_seeds}} seeds:
 
 # %%
 curse_table()
@@ -618,8 +618,8 @@ curse_table()
 #
 # ## Real text: what interfaces say
 #
-# Invented languages, so that every answer is known. Now real ones. Sphinx, Django and JupyterLab ship what their interfaces say in many languages: {{number:real_languages}} are read here, as files, messages of four words and
-# more, found by their common English original. `make lab` installs them (the extra `languages`).
+# The languages above are invented, so that every answer is known. Now real ones. Sphinx, Django and JupyterLab ship the messages of their interfaces in many languages. Here {{number:real_languages}} are read: messages of four words and
+# more, paired by their common English original. `make lab` installs them (the extra `languages`).
 
 # %%
 from course_lib.lectures.lecture_10.translations import translations
@@ -644,7 +644,7 @@ print(real_counts())
 # %% [markdown]
 # ### One vocabulary for seven languages
 #
-# Unigram and BPE vocabularies of {{number:real_pieces}} pieces, by the `tokenizers` library, learned from these messages and from English documentation. English is by far the largest. Into how many
+# Vocabularies of {{number:real_pieces}} pieces, of two kinds: BPE begins with letters and merges them, *unigram* begins with many pieces and drops the least useful. The `tokenizers` library learns them from these messages and from English documentation. English is by far the largest. Into how many
 # pieces is a word cut?
 
 # %%
@@ -659,7 +659,7 @@ vocabulary_chart()
 #
 # ### Do they find their translations?
 #
-# An XLM of two layers, 128 wide, 6,000 steps, on the training messages: each alone (MLM), or every second batch beside a translation (MLM + TLM); {{number:real_seeds}} seeds. Then {{number:real_asked}} unseen messages: whose vector is nearest?
+# An XLM of two layers, 128 wide, 6,000 steps, on the training messages: each alone (MLM), or every second batch beside a translation (MLM + TLM); {{number:real_seeds}} seeds. Then {{number:real_asked}} unseen messages (those held out that are not too long): whose vector is nearest?
 #
 # Beside it two searches without a network. *Spelling* counts runs of characters: digits, names, commands are the same everywhere. *Counts* learns from the training pairs which pieces occur together (latent semantic indexing).
 
@@ -670,17 +670,17 @@ print(layers_table())
 retrieval_chart()
 
 # %% [markdown]
-# *A dot is a run ({{number:real_seeds}} seeds); last layer, means off. The table is the mean of English with French and English with Chinese; the third panel asks French and Chinese, of which no pair was read side by side.*
+# *A dot is a run ({{number:real_seeds}} seeds); last layer, means off. The table is the mean of English with French and English with Chinese; its last two rows have no layers, and one number. The third panel asks French and Chinese, of which no pair was read side by side.*
 #
 # - *Translations help here too*: {{number:found_real_tlm}} of the messages with TLM. MLM has {{number:found_real_mlm}}, hardly more than random initialisation, {{number:found_real_random}} (pieces that are spelled alike share a row).
-# - **An honest failure**: spelling alone finds {{number:found_real_spelling}}, counts of pieces {{number:found_real_counts}}. These runs stop while their curve still rises.
-# - *What was tried*, MLM + TLM with one seed, which has {{number:found_tried_plain}} above: a third of the vocabulary finds {{number:found_tried_fewer}} (of the {{number:tried_asked}} messages that are short enough then). *Twice the steps* finds {{number:found_tried_longer}}: past spelling, and there its curve is nearly flat.
+# - **An honest failure**: spelling alone finds {{number:found_real_spelling}}, counts of pieces {{number:found_real_counts}}. The XLMs stop learning while their curves still rise.
+# - *What was tried*, on one seed of MLM + TLM (it has {{number:found_tried_plain}} above): a third of the vocabulary finds {{number:found_tried_fewer}} (of the {{number:tried_asked}} messages that are short enough then). *Twice the steps* finds {{number:found_tried_longer}}: past spelling, and there its curve is nearly flat.
 # - So steps were one cause. The other is left: {{number:real_pairs}} pairs, from which counting learns more than a network that starts from nothing. Whoever has a few thousand pairs and no multilingual model should count first.
 # - The *upper* layers (of the table) are no better than the embeddings: at this size little more than words is compared.
 #
 # ### Seven languages in one model
 #
-# The same with all seven: 8,000 pieces, 4,000 steps, {{number:seven_pairs}} pairs, each English and another language. {{number:seven_asked}} unseen messages are there in all seven: fewer to choose from, so do not compare with the table above.
+# The same with all seven: 8,000 pieces, 4,000 steps, {{number:seven_pairs}} pairs, each English and another language. {{number:seven_asked}} unseen messages are there, and not too long, in all seven: fewer to choose from, so do not compare with the table above.
 
 # %%
 print(languages_table(), "\n")
@@ -769,7 +769,7 @@ sumorian_runs = {said: found["runs"][f"sumorian, {said}, longer"] for said in ("
 answers = {
     "words": f"{size_of('XLM-R base').of_words:.0%}",
     "transfer": f"{mean(run['slots other own centred'] for run in sumorian_runs['MLM']):.0%}, chance {found['majority']:.0%}, in English 100%",
-    "retrieval": f"{mean(run['retrieval centred'] for run in sumorian_runs['TLM']):.0%}, without {mean(run['retrieval centred'] for run in sumorian_runs['MLM']):.0%}",
+    "retrieval": f"{mean(run['retrieval centred'] for run in sumorian_runs['TLM']):.0%}, without translations {mean(run['retrieval centred'] for run in sumorian_runs['MLM']):.1%}",
 }
 for name, value in answers.items():
     print(f"{name:14}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")

@@ -80,11 +80,11 @@ my_guesses = {"fraction of the FLOPs": ..., "should leave": ..., "times faster i
 #
 # ### A weight in eight bits
 #
-# A row of weights: (0.50, −1.27, 0.02). The largest is 1.27, so the **scale** is 1.27 / 127 = 0.01, and the row is (50, −127, 2), one byte a weight. The error is at most half a scale: 0.005.
+# A row of weights: (0.50, −1.27, 0.02). The largest, signs aside, is 1.27, so the **scale** is 1.27 / 127 = 0.01, and the row is (50, −127, 2), one byte a weight. The error is at most half a scale: 0.005.
 #
 # ## Try it
 #
-# Six pieces to build, each before the page shows it. A wrong answer gets the name of its mistake; `hint("12.1")` helps a step at a time, `reveal("12.1")` shows a solution. No later cell needs your answers.
+# Six pieces to build, two here and four in the next part, each before the page shows it. A wrong answer gets the name of its mistake; `hint("12.1")` helps a step at a time, `reveal("12.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:12.1}}
 
@@ -134,7 +134,7 @@ show(FastBert.answer)
 # 1. *With labels*: the encoder and the last exit, the **teacher**. The other exits, the **students**, are not touched.
 # 2. *Without labels*: all of that is frozen. Each student learns to say what the teacher says of a text. That is **self-distillation**: teacher and students are one model.
 #
-# The loss is a Kullback–Leibler divergence (lecture 06) for each student, summed. The paper prints KL(student ‖ teacher), the authors' program computes KL(teacher ‖ student). You build the program's; the library has both, and its default is the paper's. The models below that are called FastBERT learned by that one. Whether it matters, is measured.
+# The loss is a Kullback–Leibler divergence (lecture 06) for each student, summed. The paper prints KL(student ‖ teacher), the authors' program computes KL(teacher ‖ student). You build the program's; the library has both, and its default is the paper's, by which the models below learned that are called FastBERT. Whether it matters is measured below.
 #
 # {{exercise:12.3}}
 
@@ -208,7 +208,7 @@ show(NoNorm)
 # |---|---|---|
 # | the states ("feature maps") | squared distance, after a LayerNorm | {{number:weight_feature_map}} |
 # | their means | squared distance | {{number:weight_mean}} |
-# | their variances | distance | {{number:weight_variance}} |
+# | their variances | absolute distance | {{number:weight_variance}} |
 # | attention weights of each head | cross-entropy (paper: KL, of the same gradient) | {{number:weight_attention}} |
 #
 # *When* is this done? Three strategies: **auxiliary**, together with predicting masked words, all the time; **joint**, first all layers, then masked words; **progressive**, first one layer at a time from the bottom, then masked words. MobileBERT is progressive.
@@ -274,7 +274,7 @@ print("left at layer", fast.layers_used.tolist(), "· same layers:", torch.equal
 print("same answers:", torch.allclose(slow.logits, fast.logits, atol=1e-5))
 
 # %% [markdown]
-# And the ways to serve: how far is each from the model as it is?
+# And the ways to serve: how far is each from the model as it is? (*bfloat16*: numbers of 16 bits instead of 32. *Padding removed*: of a batch only the real tokens are computed.)
 
 # %%
 classifier = serving.random_classifier(load_pretrained("course-bert").encoder)
@@ -303,7 +303,7 @@ for name, wants in serving.missing().items():
 exits_view(fast_runs.shown_texts())
 
 # %% [markdown]
-# *A cell for each layer: the uncertainty at its exit; the thick frame is where the text leaves. Move the speed. At 0 all stay to the end; at 1 all leave at once; at 0.7 the hesitant ones leave at layer 2. Switch to the probability rule: is there a number that does the same?*
+# *When the cell is run, move the speed. At 0 all stay to the end; at 1 all leave at once; at 0.7 the hesitant ones leave at layer 2. Switch to the probability rule: is there a number that does the same?*
 #
 # ### Easy and hard texts
 
@@ -313,7 +313,7 @@ entropies_chart()
 # %% [markdown]
 # *Every line: the mean uncertainty of the test texts of one class, layer by layer; how many they are in brackets. Two lines lie on each other.*
 #
-# The *neutral* statements are the easy ones: from the second layer on the model is sure of them, and right. That is what early exit lives on. *Entailment* and *contradiction* stay at about {{number:two_alike}} up to the last layer. That is log 2 / log 3: one class ruled out, the two others equally likely. This model has not learned to tell these two apart. It always says contradiction, by a hair, so the contradictions count as right.
+# The *neutral* statements are the easy ones: from the second layer on the model is sure of them, and right. That is what early exit lives on. *Entailment* and *contradiction* stay close to {{number:two_alike}} up to the last layer. That is log 2 / log 3: one class ruled out, the two others equally likely. This model has not learned to tell these two apart. At the end it always says contradiction, by a hair, so the contradictions count as right.
 #
 # A text on which more layers do not help is not known as such: it pays for all of them.
 #
@@ -345,7 +345,7 @@ exits_chart("sections")
 #
 # - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last}}. Drawn at random it would be {{number:random_04}}. That is {{number:whom_least}} to {{number:whom_most}} points less, in every seed: the exits know *whom* to let go. (This speed was chosen on these very texts; its neighbours look alike.)
 # - **And what a sceptic asks**: two layers, fine-tuned for themselves, have {{number:fixed_2}}, at about the same price; their seeds lie far apart. That a text gets the depth *it* needs brings nothing here that three seeds show.
-# - The largest probability does as well as the entropy: the two curves lie on each other.
+# - The largest probability does as well as the entropy: the two curves lie close together.
 # - With a quarter of the labels (not drawn) the last exit has {{number:few_last}}, the first {{number:few_first}}. If the students also read the texts *without* labels, the first has {{number:few_all_first}}, more in every seed. This is what self-distillation has for itself.
 
 # %%
@@ -356,7 +356,7 @@ exits_chart("pairs")
 #
 # - The first exit has {{number:pairs_first}} (always the same answer: {{number:pairs_majority}}), the second all there is, {{number:pairs_second}} (the last: {{number:pairs_last}}). A jump, not a slope.
 # - At speed 0.7: {{number:pairs_07}} for {{number:pairs_fewer_07}} times fewer FLOPs. At 0.5 it is {{number:pairs_fewer_05}} times, at 0.8 all leave too soon: {{number:pairs_08}}. **The speed must be chosen on texts of the task**; no number is good everywhere.
-# - By the largest probability no threshold does the same. On a text of which it is not sure, the first exit's best class has {{number:pairs_hesitant_1}}, the second's only {{number:pairs_hesitant_2}}. But the second has ruled a class out, and the entropy sees that.
+# - By the largest probability no threshold does the same. On a text of which it is not sure, the first exit's best class has a probability of {{number:pairs_hesitant_1}}, the second's only {{number:pairs_hesitant_2}}. But the second has ruled a class out, and the entropy sees that.
 # - A model of two layers has {{number:pairs_fixed_2}}. (None of them is done learning: with three times the steps lecture 03's model solves {{number:pairs_longer}} of its pairs.)
 #
 # FastBERT's paper reports what these two tasks do not show: texts that differ in the depth they need. There, fixed depth loses ({{number:paper_fixed}} against {{number:paper_full}} on reviews of books).
@@ -367,7 +367,7 @@ exits_chart("pairs")
 training_chart()
 
 # %% [markdown]
-# *Sections. Left: right at the last exit. Right: where a text costs {{number:compared_at}} of the FLOPs, on a straight line between two speeds. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher that does not drop out; the students on labels; all exits and the encoder on labels.*
+# *Sections. Left: right at the last exit. Right: where a text costs {{number:compared_at}} of the FLOPs, on a straight line between two speeds. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher without dropout; the students on labels; all exits and the encoder on labels.*
 #
 # - Self-distillation leaves the last exit as it was: it is frozen, and equal to the last digit in four of the five rows.
 # - *Jointly* trained, the first exit has {{number:joint_first}} (self-distilled {{number:first}}), the last {{number:joint_last}} against {{number:last}}. About both the seeds disagree: that joint training hurts the last exit is not seen here.
@@ -380,7 +380,7 @@ training_chart()
 
 # %%
 for batch_size in (1, 32):
-    print(f"\nbatches of {batch_size:<4}{'ms a text':>12}{'layers':>9}{'FLOPs':>9}   (full depth, one classifier = 1)")
+    print(f"\nbatches of {batch_size:<4}{'ms a text':>19}{'layers':>9}{'FLOPs':>9}   (full depth, one classifier = 1)")
     times = fast_runs.wall_times(live, test, speeds=(0.0, 0.3, 0.6, 1.0), batch_size=batch_size, rounds=2)
     whole = times[fast_runs.PLAIN]
     for name, row in times.items():
@@ -391,7 +391,7 @@ for batch_size in (1, 32):
 #
 # ### MobileBERT in miniature
 #
-# A teacher with inverted bottlenecks, four layers, {{number:teacher_masked}} of masked words. Students of the same depth, narrow inside, equally many steps.
+# A teacher with inverted bottlenecks, four layers, which gets {{number:teacher_masked}} of the masked words right. Students of the same depth, narrow inside, equally many steps. Beside masked words lecture 06's unstated-fact probe: what is the hero's job, in stories that do not say it?
 
 # %%
 strategies_chart()
@@ -402,7 +402,7 @@ strategies_chart()
 # {{number:mobile_seeds}} seeds:
 #
 # - *Alone* a thin student has {{number:thin_alone}}. With the **teacher's embeddings** it has {{number:thin_embeddings}}, without any teaching: {{number:thin_start}} of what joint transfer seems to give is a better start. This control is easy to forget.
-# - The teacher's *answers* on top: {{number:thin_answers}}. Layer by layer: auxiliary {{number:thin_auxiliary}}, **joint {{number:thin_joint}}**, progressive {{number:thin_progressive}}. So transfer pays, at equally many steps. That progressive is the best strategy does not come out at four layers; the paper has 24.
+# - The teacher's *answers* on top: {{number:thin_answers}}. Layer by layer: auxiliary {{number:thin_auxiliary}}, joint {{number:thin_joint}}, progressive {{number:thin_progressive}}. So transfer pays, at equally many steps. That progressive is the best strategy does not come out at four layers; the paper has 24.
 # - The program's *slip* costs nothing that one sees: {{number:thin_slip}}.
 # - *NoNorm and ReLU are paid for*: alone {{number:thin_alone}} against {{number:thin_norm}} with LayerNorm and GELU (the seeds overlap), taught {{number:thin_progressive}} against {{number:thin_progressive_norm}}. The paper says so, too: they were chosen for a phone's clock. The probe turns it round, {{number:facts_progressive}} against {{number:facts_progressive_norm}}; we do not know why.
 # - After fine-tuning: {{number:facts_alone}} alone, {{number:facts_embeddings}} from the teacher's embeddings. Joint transfer is better than that in every seed, {{number:facts_joint}}; auxiliary ({{number:facts_auxiliary}}) and progressive ({{number:facts_progressive}}) are not.
@@ -422,7 +422,7 @@ serving_table()
 # - **Another program**: ONNX Runtime answers one text {{number:onnx_times}} times as fast, with the same numbers; torch.compile {{number:compile_times}} times.
 # - **int8** needs no training either: {{number:int8_times}} times as fast for one text, {{number:int8_rate}} times the throughput, the file {{number:int8_file}} as large. Accuracy changes by {{number:int8_cost}} points.
 # - *Half the layers*, distilled on documentation: {{number:served_half}} ({{number:served_float32}} for all of them), {{number:half_times}} times as fast. For this task two layers are enough.
-# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:served_mobile}}. That says little about the shape: half the layers began as their teacher's. Ours had a thousand steps, the real one half a million, of 2,048 sequences each.
+# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:served_mobile}}. That says little about the shape: the model of half the layers began with its teacher's weights. Ours had a thousand steps, the real one half a million, of 2,048 sequences each.
 # - *Early exit* at speed {{number:speed}}: {{number:served_early}}. Do not hold that against float32: it is another fine-tuning (dropout, another head, more steps), which has {{number:last}} at full depth. Its median is good; look at its 95th percentile.
 # - *Padding removed* costs a little for one text, which has none, and gives {{number:unpadded_rate}} times the throughput in batches.
 
@@ -447,7 +447,7 @@ print(as_table(rows, "float32"))
 int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for r in rows if r.name == "float32")
 
 # %% [markdown]
-# The ratio of int8 is the third guess. It depends on the processor: those with instructions for bytes (VNNI, AMX, Arm's dot products) gain much, others little; with bfloat16 it is the same. And on the width: in the table above int8 gave {{number:int8_times}} times, as course-bert's products are small, and more of the time goes to other things.
+# The ratio of int8 is the third guess. It depends on the processor: those with instructions for bytes (VNNI, AMX, Arm's dot products) gain much, others little; so it is with bfloat16. It depends on the width, too: in the table above int8 gave {{number:int8_times}} times, as course-bert's products are small, and more of the time goes to other things.
 #
 # ### Which one? A budget decides
 

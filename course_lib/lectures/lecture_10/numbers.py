@@ -37,8 +37,10 @@ def times_roberta() -> str:
 
 
 def pairs(measure: str, language: str, row: str) -> str:
-    """What XLMs of English and a language reached, the mean over the seeds, in percent."""
-    return percent(reached(measure, language)[row])
+    """What XLMs of English and a language reached, the mean over the seeds, in percent; below one
+    percent with a decimal."""
+    values = reached(measure, language)[row]
+    return percent(values, digits=int(mean(values) < 0.01))
 
 
 def both_in_sumorian() -> list[float]:

@@ -114,7 +114,7 @@ def test_mberts_parameters_are_counted():
 def test_xlm_rs_table_is_counted():
     total, fraction, blocks = of("XLM-R base")
     config = sizes.MODELS["XLM-R base"]
-    found, _ = item("are in the token table")
+    found, _ = item("are in the embedding matrix")
     assert "two thirds of the parameters, and more" in found.question
     assert 2 / 3 < fraction < 0.7
     said = answer("Count XLM-R base")

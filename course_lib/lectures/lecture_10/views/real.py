@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
@@ -31,10 +32,17 @@ def real_counts() -> str:
 def vocabulary_chart() -> Any:
     """Pieces a word of a language's messages, by kind of vocabulary and α."""
     found = stored("10_vocabulary")
-    return ablation_chart(
-        {NAMES[name]: outcome(found, f"words {name}") for name in SHOWN},
+    panels = {NAMES[name]: outcome(found, f"words {name}") for name in SHOWN}
+    figure = ablation_chart(
+        {panel: {name.replace("bpe", "BPE"): of for name, of in rows.items()}
+         for panel, rows in panels.items()},
         title="Into how many pieces a word is cut", x_title="pieces a word",
     )  # fmt: skip
+    return figure.for_each_annotation(lambda a: a.update(text=_two_decimals(a.text)))
+
+
+def _two_decimals(text: str) -> str:
+    return re.sub(r"\d+(\.\d+)?", lambda found: f"{float(found[0]):.2f}", text)
 
 
 FILES = {"three": "10_retrieval", "seven": "10_retrieval_seven"}  # languages, English among them

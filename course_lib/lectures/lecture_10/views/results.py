@@ -33,9 +33,9 @@ def aligned_chart() -> Any:
     """How often an unseen sentence's nearest vector in the other language is its translation."""
     return ablation_chart(
         {
-            "norlish": reached("retrieval", "norlish"),
-            "norlish, means off": reached("retrieval centred", "norlish"),
-            "sumorian, means off": reached("retrieval centred", "sumorian"),
+            "Norlish": reached("retrieval", "norlish"),
+            "Norlish, means off": reached("retrieval centred", "norlish"),
+            "Sumorian, means off": reached("retrieval centred", "sumorian"),
         },
         title="Translations found by the nearest vector", x_title="found", percent=True,
     )  # fmt: skip
@@ -92,18 +92,19 @@ def four_languages_chart() -> Any:
 def spelling_chart() -> Any:
     """The same without translations, by how many words are spelled as in English."""
     rows = [name for name in by_spelling() if "100%" not in name]
-    panels = {"slot of the word": OTHER, "translation found": "retrieval centred"}
+    panels = {"kind of a word": OTHER, "translation of a sentence": "retrieval centred"}
     return ablation_chart(
         {
             said: {_short(name): [run[key] for run in by_spelling()[name]] for name in rows}
             for said, key in panels.items()
         },
-        title="MLM on two languages; 30%: of the words are shared", x_title="", percent=True,
+        title="English and one other language, MLM alone", x_title="right", percent=True,
     )  # fmt: skip
 
 
 def _short(name: str) -> str:
-    return name.removeprefix("english ").removesuffix(" shared")
+    short = name.removeprefix("english ").removesuffix(" shared").replace(", as", " as")
+    return short[0].upper() + short[1:]
 
 
 def low_resource_chart() -> Any:

@@ -99,8 +99,8 @@ def choice_in_words(offers: Sequence[Offer], milliseconds: float, megabytes: flo
     wanted = ""
     if next_one is not None:
         wanted = (
-            f" {next_one.name} ({next_one.accuracy:.1%}) needs {next_one.milliseconds:.1f} ms and "
-            f"{next_one.megabytes:.1f} MB."
+            f" Next: {next_one.name} ({next_one.accuracy:.1%}) needs "
+            f"{next_one.milliseconds:.1f} ms and {next_one.megabytes:.1f} MB."
         )
     if best is None:
         return f"Nothing fits {budget}.{wanted}"

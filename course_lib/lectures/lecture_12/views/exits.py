@@ -58,7 +58,7 @@ def exits_view(texts: Mapping[str, Exits], speed: float = 0.3) -> Live:
 
 def exits_picture(texts: Mapping[str, Exits], speed: float = 0.3, rule: str = "entropy") -> Html:
     """Cells of uncertainty (or of 1 − the best probability); a thick frame where the text leaves,
-    grey behind it. Raises ValueError for no texts, and as `left_at` does."""
+    dashed behind it. Raises ValueError for no texts, and as `left_at` does."""
     if not texts:
         raise ValueError("No texts were given; expected at least one with its exits.")
     rows, said, layers = [], [], []
@@ -73,7 +73,7 @@ def exits_picture(texts: Mapping[str, Exits], speed: float = 0.3, rule: str = "e
     mean = sum(layers) / len(layers)
     sum_up = f"speed {speed:.2f}: {mean:.1f} of {len(next(iter(texts.values())))} layers on average"
     what = "uncertainty" if rule == "entropy" else "1 − the best probability"
-    legend = f"A cell a layer: {what} at its exit. Thick frame: the text leaves. Grey: not run."
+    legend = f"A cell a layer: {what} at its exit. Thick frame: the text leaves. Dashed: not run."
     return Html(
         card("".join(rows) + paragraphs([sum_up, legend]), "exits", 800),
         "\n".join([*said, sum_up]),

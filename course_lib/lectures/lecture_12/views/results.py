@@ -83,11 +83,13 @@ def exits_chart(task: str) -> Any:
             ]
             for name, of in curves.items()
         }
-    return curves_chart(
+    figure = curves_chart(
         curves, title="Accuracy against FLOPs, over the speed",
         x_title="FLOPs of a text, full depth with one classifier = 1",
         y_title="points above full depth" if several else "right", percent=not several,
     )  # fmt: skip
+    # Points above full depth are 0 at full depth: a name needs no number there.
+    return figure.for_each_annotation(lambda name: name.update(text=name.text.removesuffix(" 0")))
 
 
 def at_budget(run: Run, fraction: float = HALF) -> float:

@@ -209,7 +209,8 @@ def machine() -> dict[str, Any]:
 
 def where_measured(on: Mapping[str, Any]) -> str:
     """A `machine()` in one line: processor, versions and the date."""
-    parts = [str(on["processor"]), f"{on['threads']} threads"]
+    threads = "one thread" if on["threads"] == 1 else f"{on['threads']} threads"
+    parts = [str(on["processor"]), threads]
     parts += [str(on["gpu"])] if on.get("gpu") else []
     return f"{', '.join(parts)}, torch {on['torch']}, {on['date']}"
 

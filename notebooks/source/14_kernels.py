@@ -68,12 +68,13 @@ for n in (16, 256, 4_096):
 
 # %% [markdown]
 # FLOPs a byte: the **arithmetic intensity**. A product's grows with n. A sum's is a twelfth, at any size. Softmax, LayerNorm,
-# GELU, dropout, a mask do a few FLOPs a number, so theirs is low as well; that of large products is high. That is the first
+# GELU, dropout and masking do a few FLOPs a number, so theirs is low as well; that of large products is high. That is the first
 # guess at where time goes: too many FLOPs, or too many bytes. A third cause is latency: many small steps, each of which waits.
 #
 # ### This machine
 #
-# How fast are its products? How fast is its memory? Measured now:
+# How fast are its products? How fast is its memory? Measured now, in billions of FLOPs (GFLOP/s) and of bytes (GB/s) a second;
+# bfloat16 is a number of two bytes instead of four:
 
 # %%
 here = machine()
@@ -89,7 +90,8 @@ print(
 # %% [markdown]
 # The *ridge* is peak / bandwidth: the arithmetic intensity at which both are busy. (Four bytes a number and two FLOPs a
 # multiply-add make twice as many multiply-adds a number, before rounding.) Left of the ridge a kernel is **memory-bound**, right
-# of it **compute-bound**; in bfloat16 the ridge lies further right. A kernel of arithmetic intensity I can reach at
+# of it **compute-bound**; where a processor multiplies bfloat16
+# itself, that ridge lies further right. A kernel of arithmetic intensity I can reach at
 # most min(peak, I · bandwidth). Drawn with both axes logarithmic this is a roof with a slope: the **roofline** (Williams,
 # Waterman and Patterson 2009).
 #
@@ -158,12 +160,12 @@ def my_masked_loss(hidden, head, labels):
 check("14.2", my_masked_loss)
 
 # %%
-show(masked_loss_reference, masked_loss)
+display(show(masked_loss_reference, masked_loss))
 for name, step in steps.items():
     print(f"{name:10} at most {peak_bytes(step) / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# It does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. At BERT-base's size, with
+# The fast one does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. At BERT-base's size, with
 # 30,522 tokens in the vocabulary, the head is a fifth of a step's FLOPs; at *tiny*, even with 8,192, it is most of them.
 #
 # ## Puzzle: a mask that is never stored
@@ -224,7 +226,8 @@ from course_lib.kernels.positions import position_rows
 torch.manual_seed(0)
 q, k, v = (torch.randn(8, 12, 128, 64) for _ in range(3))
 position_key, position_query = torch.randn(12, 512, 64), torch.randn(12, 512, 64)
-given = q, k, v, position_key, position_query, position_rows(128, 256, 512)  # of 128 tokens: the furthest distance 256, 512 rows
+# of 128 tokens: the furthest distance 256, 512 rows
+given = q, k, v, position_key, position_query, position_rows(128, 256, 512)
 twins = {
     "reference": lambda: disentangled.disentangled_attention_reference(*given),
     "fast": lambda: disentangled.disentangled_attention(*given),
@@ -330,7 +333,7 @@ print(
 print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
 
 # %% [markdown]
-# The linear part alone could gain as much as the limit says, and attention more: it too sees real tokens alone, the texts of one
+# The *linear part*, which is all but attention, could gain as much as the limit says, and attention more: it too sees real tokens alone, the texts of one
 # length together. In FLOPs, that is. But the lengths here are nearly all different, so attention runs as some two dozen small
 # products, and tokens are taken out and put back: a likely reason why the clock shows less.
 #
@@ -400,8 +403,8 @@ for name, loss in losses.items():
 
 # %% [markdown]
 # (Both rows copy the logits first.) In memory always. In time it depends on the machine: autograd's two passes are fused loops in C++,
-# ours are seven passes of torch's operations; but ours asks for no new memory, which costs time, too. "Where a step's time goes",
-# below, shows how much. On a GPU a kernel that does all in one pass is worth having, for vocabularies of a hundred thousand words and more.
+# ours are seven passes of torch's operations; but ours asks for no new memory, and new memory costs time, too ("Where a step's time
+# goes", below, shows how much). On a GPU a kernel that does all in one pass is worth having, for vocabularies of a hundred thousand words and more.
 #
 # ## Two more, to read
 #
@@ -412,15 +415,15 @@ for name, loss in losses.items():
 from course_lib.kernels.distillation import distillation_loss, distillation_loss_reference
 
 torch.manual_seed(0)
-sides = [torch.randn(1_024, 128), torch.randn(8_192, 128) / 8, torch.zeros(8_192)]
+sides = [torch.randn(2_048, 128), torch.randn(8_192, 128) / 8, torch.zeros(8_192)]
 student = [x.clone().requires_grad_() for x in sides]
 for name, loss in (("reference", distillation_loss_reference), ("fast", distillation_loss)):
     held = peak_bytes(lambda loss=loss: torch.autograd.grad(loss(*student, *sides, 2.0), student))
     print(f"{name:10} at most {held / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# One full matrix of logits, a row a position, is 33.5 MB. The reference holds several of that size; the fast one
-# holds those of a chunk of positions, and the gradients of both sides' vectors and tables.
+# One full matrix of logits, a row a position, is 67.1 MB. The reference holds seven of that size. The fast one holds the logits
+# of one chunk, here half of the positions, of both networks, and the gradients of the student's vectors and table.
 #
 # **The sampling of ELECTRA's generator** (lecture 07) draws a token from a distribution in two steps: which block of the
 # vocabulary, then which token of the block. So a random number is compared with the sums of blocks, and then with the tokens of
@@ -457,15 +460,14 @@ roofline_chart(roof, points)
 # %% [markdown]
 # *Across: arithmetic intensity, FLOPs for each byte that must move. Up: FLOPs a second. Hollow: the version to read; filled:
 # its fast twin. Under the slope kernels are memory-bound, under the flat line compute-bound. A twin that does less stands
-# further left, and may be quicker at a smaller fraction of the roof: the number with × is the time. Lines with 0.0 below do no
-# products; theirs is the fraction of memory's rate. Across, inputs and outputs are counted once each, and nothing in between. So a
-# twin that only moves less of what lies in between goes straight up, as the distillation loss does.*
+# further left, and may be quicker at a smaller fraction of the roof: the number with × says how many times less time it takes. Across, inputs and outputs are counted once each, and nothing in between. So a
+# twin that only moves less of what lies in between goes straight up, as the distillation loss does. In the table below, rows with 0.0 do no products; theirs is the fraction of memory's rate.*
 
 # %%
-print(f"{'':52}{'a byte':>8}{'GFLOP/s':>9}{'of the roof':>12}")
+print(f"{'':50}{'FLOPs/byte':>10}{'GFLOP/s':>9}{'of the roof':>13}")
 for point in points:
     name = " ".join(filter(None, (f"{point.name}, {point.twin}", point.how)))
-    print(f"{name:52}{point.intensity:8.1f}{point.gflops:9.1f}{point.share(roof):12.0%}")
+    print(f"{name:52}{point.intensity:8.1f}{point.gflops:9.1f}{point.share(roof):13.0%}")
 
 # %% [markdown]
 # ## Measure it: against the peers
@@ -483,15 +485,17 @@ speed_chart(stored)
 # %% [markdown]
 # *Dots are medians, bars the middle half of the rounds. Choose a table above the figure.*
 #
-# Each goal was set in advance, for one machine. So read it together with the machine that was measured. (*Linear part*: all of a
-# block but attention. *At BERT's own time*: the factor if ours took no longer than transformers' BERT.)
+# Each goal was set in advance, for one machine. So read it together with the machine that was measured. (*At BERT's own time*: the factor if ours took no longer than transformers' BERT.)
 
 # %%
+from textwrap import fill, indent
+
 there = stored["machine"]
 print(f"{where_measured(there)}; products {there['gflops_float32']} GFLOP/s, in bfloat16 {there['gflops_bfloat16']}\n")
 for title, remark in stored["remarks"].items():
     told = [line for line in remark.splitlines() if any(w in line for w in ("goal", "its best", "in chunks /"))]
-    print("\n    ".join([title, *told]) + "\n" if told else "", end="")
+    said = "\n".join(fill(line, 100) for line in told)
+    print(f"{title}\n{indent(said, '    ')}\n" if told else "", end="")
 
 # %% [markdown]
 # Most remarks name a goal, and a limit counted in FLOPs. Three patterns.
@@ -510,16 +514,16 @@ for title, remark in stored["remarks"].items():
 # ### Without bfloat16
 #
 # That processor multiplies bfloat16 itself. Most laptops do not, nor does Colab's. How much of the 8 to 10 times is left there? Say a
-# number, then run. These are the README's sizes on such a processor, a slower one, later: with peers that the first run lacks, and
+# number, then run. This is a later run on such a processor, a slower one, at fewer sizes: with peers that the first run lacks, and
 # freed memory kept for every contender (what that is, you will see below).
 
 # %%
 speed_chart(read_result("14_speed_float32"))
 
 # %% [markdown]
-# *As above. {{number:float32_machine}}; others worked on that machine, so the bars are wide.*
+# *As above. {{number:float32_machine}}; other programs ran on that machine, so the bars are wide.*
 #
-# As shipped, transformers takes {{number:float32_mini_shipped}} (mini) and {{number:float32_tiny_shipped}} (tiny) times as long as ours. Now give it our largest trick, logits at the selected
+# As shipped, transformers takes {{number:float32_mini_shipped}} (mini) and {{number:float32_tiny_shipped}} (tiny) times as long as ours. Now tune and compile it, and give it our largest trick, logits at the selected
 # positions only: {{number:float32_mini_best}} and {{number:float32_tiny_best}} times are left. So the ten times were mostly the number format, and doing less. In float32 a step is
 # compute-bound: {{number:float32_mini_share}}% and {{number:float32_tiny_share}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:float32_deberta}} times as fast as
 # transformers': most of its time is in dense layers, which both have.
@@ -544,8 +548,9 @@ with profile(activities=[ProfilerActivity.CPU]) as seen:
         step()
 times = {event.key: event.self_cpu_time_total for event in seen.key_averages()}
 kinds = {
-    "matrix products": ("mm", "addmm", "bmm"), "copies between number formats": ("copy_",), "the optimizer": ("_fused_adamw_",),
-    "GELU": ("gelu", "gelu_backward"), "LayerNorm": ("native_layer_norm", "native_layer_norm_backward"),
+    "matrix products": ("mm", "addmm", "bmm"), "copies between number formats": ("copy_",),
+    "the optimizer": ("_fused_adamw_",), "GELU": ("gelu", "gelu_backward"),
+    "LayerNorm": ("native_layer_norm", "native_layer_norm_backward"),
     "softmax": ("_softmax", "_softmax_backward_data", "_log_softmax", "_log_softmax_backward_data"),
 }  # fmt: skip
 shares = {kind: sum(times.get(f"aten::{one}", 0) for one in names) / sum(times.values()) for kind, names in kinds.items()}
@@ -558,10 +563,10 @@ for kind, share in [*shares.items(), ("sums, masks and all else", 1 - sum(shares
 # to win. On one that has it they take about half. The other lines do few FLOPs a number that they read and write, so the roofline
 # above says: memory-bound. No better product helps there. To move less would.
 #
-# One cost hides inside these lines. Each large tensor is a block of memory that is asked from the system and given back
-# after use. A block asked anew is empty: the first touch of each of its pages (4 KB, as a rule) stops the program until the
-# system has filled that page with zeros. That is a **page fault**. Let us count them, in a process that has just begun, and then ask
-# its allocator to keep what a step frees:
+# One cost hides inside these lines. Each large tensor is a block of memory that is requested from the system and given back
+# after use. A new block is empty: the first touch of each of its pages (4 KB, as a rule) stops the program until the
+# system has filled that page with zeros. That is a **page fault**. Let us count them, in a process that has just begun, and then tell
+# its allocator, the part of it that requests memory, to keep what a step frees:
 
 # %%
 import statistics
@@ -571,7 +576,7 @@ if before:
     display(faults_chart(before, after))
 
 # %% [markdown]
-# *A bar a step. From the second colour on, freed memory is kept: the first such steps still fetch some blocks, the next ones find them.
+# *A bar a step. In the steps with hatched bars freed memory is kept: the first such steps still fetch some blocks, the next ones find them.
 # Hover for megabytes and milliseconds. Only glibc's allocator can be told (most of Linux).*
 #
 # By hand: 10,000 page faults are 10,000 · 4 KB = 40 MB that the system fills with zeros, only for the step to write over them.
@@ -586,11 +591,11 @@ for name, steps in (("as it is", before), ("kept", after[1:])):
 # A step needs the same blocks again and again. `keep_freed_memory` tells the allocator so, where that is glibc's (most of Linux).
 # `fit` calls it before its first step. It holds for the whole process and takes no more memory at the peak, but what was freed
 # stays with Python. `COURSE_LIB_ALLOCATOR=system` in the environment switches it off, and glibc's own `MALLOC_…` variables go
-# first. Whoever sets it for one contender of a speed table must set it for all: `python -m course_lib.bench` does. (The stored speed
-# figures above are from before: there no contender has it.)
+# first. Whoever sets it for one contender of a speed table must set it for all: `python -m course_lib.bench` does. (Of the stored speed
+# figures above, the first are from before: there no contender has it.)
 #
 # Why in a process that has just begun? In an old one, such as this notebook's kernel, some block that stays may lie at the end of the
-# heap. What is freed below it cannot be given back, and is kept by luck.
+# heap, the allocator's stretch of memory. What is freed below it cannot be given back, and is kept by luck.
 #
 # ### On a GPU
 
@@ -598,11 +603,11 @@ for name, steps in (("as it is", before), ("kept", after[1:])):
 speed_chart(read_result("14_gpu"), "Disentangled attention on a GPU, forward and backward, 1×8,192, A=12, D=64, bfloat16")
 
 # %% [markdown]
-# *Tokens a second of one attention module of DeBERTa-v3's shape; choose a length. {{number:gpu_machine}}; three turns each, so look at the widths.*
+# *Tokens a second of one attention module of DeBERTa-v3's shape (A heads of D numbers); choose a length. {{number:gpu_machine}}; only three rounds, so look at the bars where there are any.*
 #
-# At 8,192 tokens the kernel is {{number:gpu_forward_long}} times as fast as transformers' attention forward and {{number:gpu_training_long}} with the backward pass, in {{number:gpu_held}} MB instead of {{number:gpu_held_by_peer}}. The package disentangled-flash 1.1.1 does the same work in a layer of its own; ours is {{number:gpu_forward_flash}} and {{number:gpu_training_flash}} times as fast as that layer.
+# At 8,192 tokens the kernel is {{number:gpu_forward_long}} times as fast as transformers' attention forward and {{number:gpu_training_long}} with the backward pass, in {{number:gpu_held}} MB instead of {{number:gpu_held_by_peer}}. The package disentangled-flash 1.1.1 does the same work in a layer of its own; ours is {{number:gpu_forward_flash}} and {{number:gpu_training_flash}} times as fast as that layer, which holds less memory.
 #
-# At 256 tokens there is little to win: {{number:gpu_forward_short}} and {{number:gpu_training_short}}. With so little to do the GPU waits for the next launch. At 1,024 the kernel has {{number:gpu_forward_mid}} and {{number:gpu_training_mid}}, and with the backward pass the *readable* reference {{number:gpu_training_readable}}. One text at a time; larger batches were not measured.
+# At 256 tokens there is little to win: {{number:gpu_forward_short}} times forward, {{number:gpu_training_short}} with the backward pass. With so little to do the GPU waits for the next launch. At 1,024 it is {{number:gpu_forward_mid}} and {{number:gpu_training_mid}}; there, with the backward pass, our *readable* reference reaches {{number:gpu_training_readable}}. One text at a time; larger batches were not measured.
 
 # %%
 print(f"{'':24}{'you said':>14}   answer")

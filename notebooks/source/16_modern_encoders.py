@@ -36,8 +36,9 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_16 import gradients, ladder, step_times
 from course_lib.lectures.lecture_16.views import (
-    checkpoint_curves, checkpoints_table, then_and_now_drawing, cost_chart, ladder_curves, ladder_chart, ladder_table, longer_chart, norms_chart, packing_drawing,
-    real_text_curves, real_text_table, rotation_view, speed_table, tasks_chart, window_view,
+    checkpoint_curves, checkpoints_table, cost_chart, ladder_chart, ladder_curves, ladder_table,
+    longer_chart, norms_chart, packing_drawing, real_text_curves, real_text_table, rotation_view,
+    speed_table, tasks_chart, then_and_now_drawing, window_view,
 )  # fmt: skip
 from course_lib.teaching import curves_chart
 from course_lib.teaching.numbers import number
@@ -51,7 +52,7 @@ from course_lib.teaching.numbers import number
 #
 # 1. With rotary positions a query stands at position 5 and a key at 9. Both move 100 positions to the right. Does their score change?
 # 2. A model was trained on texts of {{number:trained_length}} tokens. Now a story has padding before it, so that it begins at position 448. How many of the masked words does it still find with learned positions, and how many with rotary ones?
-# 3. No biases, norms before, rotary positions, a gate, local layers, 30% masked: which one brings most, for equally many FLOPs?
+# 3. No biases, norms before, rotary positions, a gate, local layers, 30% masked: which one brings most, for equally many FLOPs? (The table below says what they are.)
 
 # %%
 my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
@@ -67,7 +68,7 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # | feed-forward | GELU | GeGLU: a gate | better for as many weights | Shazeer 2020 |
 # | attention | every layer sees all | one in three; the others 64 tokens on either side | long texts are cheaper | Beltagy et al. 2020 |
 # | padding | computed | removed | work for nothing | Portes et al. 2023 |
-# | biases | everywhere | in the decoder alone | simpler | Warner et al. 2024 |
+# | biases | everywhere | in the decoder alone | simpler | Dayma et al. 2021 |
 # | segments, next sentence | yes | no | it does not help (lecture 04) | Liu et al. 2019 |
 # | masked | 15% | 30% | more to learn in each step | Wettig et al. 2022 |
 # | layers of the base size, all 768 wide | {{number:layers}} | {{number:modern_layers}} | deep and thin | Warner et al. 2024 |
@@ -98,9 +99,9 @@ then_and_now_drawing()
 #
 # ### A gate
 #
-# In BERT, GELU makes the hidden numbers. In **GeGLU** a second dense layer makes as many again, and they are multiplied:
+# In BERT's feed-forward part a dense layer and GELU make F inner numbers. In **GeGLU** a second dense layer makes as many again, and the two are multiplied, number by number:
 #
-# The first layer gives "wide", here (2, −1), the second "gate", (0.5, 3). Of the first GELU makes (1.95, −0.16); times the gate: **(0.98, −0.48)**.
+# The first layer gives "wide", here (2, −1), the second "gate", (0.5, 3). GELU turns the first into (1.95, −0.16); times the gate: **(0.98, −0.48)**.
 #
 # Three matrices instead of two. For as many weights as BERT's F = 4H: 3·H·F = 8·H², so F = **8/3 · H**.
 #
@@ -120,7 +121,7 @@ then_and_now_drawing()
 packing_drawing()
 
 # %% [markdown]
-# *Four texts. Above, 24 positions are computed; below, 15. The **cumulative lengths** say where each text begins and ends: attention needs them, so that texts do not see each other. RoPE could count on through the list, since within a text only distances matter; programs begin each text at 0 all the same. Dense layers and norms work on each token by itself.*
+# *Four texts. Above, 24 positions are computed; below, 15. The **cumulative lengths**, the numbers at the bottom, say where each text begins and ends: attention needs them, so that texts do not see each other. RoPE could count on through the list, since within a text only distances matter; programs begin each text at 0 all the same. Dense layers and norms work on each token by itself.*
 #
 # ## Try it
 #
@@ -173,7 +174,7 @@ for rung, changes in ladder.CHANGES.items():
 # %% [markdown]
 # (341 is 8/3 · 128. The last rung is empty: it changes the masking, not the model. The first takes out two things at once.)
 #
-# The turn: each pair of features is a complex number, times e to the i·angle. To multiply by that is to turn by the angle.
+# The turn: each pair of features is a complex number, times e^(i·angle). To multiply by that is to turn by the angle.
 
 # %%
 from course_lib.kernels.rotary import rotary_reference
@@ -270,7 +271,7 @@ for layers in (3, 12, 24):
     print(f"{layers:3} layers, the last one's gradient:", *(f"{way} {norm:.2f}" for way, norm in last.items()))
 
 # %% [markdown]
-# Post-norm: as large in a deep model as in a shallow one. Pre-norm: the deeper, the smaller in the last layer, about as 1/√L (Xiong et al. 2020 derive both). They explain **warm-up** by it: with gradients as large as post-norm's, first steps at the full learning rate go too far. One batch of an untrained model does not show that; "Deep: who learns at all?" below tries it.
+# In the chart post-norm's gradients are about equally large in all twelve layers; pre-norm's shrink from the first to the last. In the printed lines post-norm's last gradient is as large in a deep model as in a shallow one; pre-norm's falls with the depth L, about as 1/√L (Xiong et al. 2020 derive both). By this they explain **warm-up**, a learning rate that grows over the first steps: with gradients as large as post-norm's, first steps at the full rate go too far. One batch of an untrained model does not show that; "Deep: who learns at all?" below tries it.
 #
 # ### Twice as much masked
 
@@ -279,7 +280,8 @@ world = MicroWorld.load()
 for rung in ("local layers", ladder.LAST):
     batch = ladder.batches_of(ladder.RUNGS[rung], 0)(0)
     said = [world.tokenizer.token(i) for i in batch.inputs["input_ids"][0, :20].tolist()]
-    print(f"{ladder.RUNGS[rung].rate:.0%}: {len(batch.targets['labels'])} to predict in a batch.", " ".join(said))
+    print(f"{ladder.RUNGS[rung].rate:.0%}: {len(batch.targets['labels'])} to predict in a batch")
+    print("    " + " ".join(said))
 
 # %% [markdown]
 # Twice as many answers in each step, but fewer clues for each of them. Which of the two wins is a question for the ladder.
@@ -295,7 +297,7 @@ from course_lib.train.flops import step_flops
 model = ladder.model_of(ladder.RUNGS["local layers"], 0)
 batch = ladder.batches_of(ladder.RUNGS["local layers"], 0)(0)
 every = torch.arange(batch.inputs["input_ids"].numel())
-for name, at in (("masked", batch.inputs["predict_at"]), ("every", every)):
+for name, at in (("masked", batch.inputs["predict_at"]), ("all", every)):
     labels = batch.inputs["input_ids"].flatten()[at]
     asked = batch._replace(inputs=batch.inputs | {"predict_at": at}, targets={"labels": labels})
     flops = step_flops(model, masked_lm_loss, asked)
@@ -330,13 +332,13 @@ for attempt in (
 ladder_chart()
 
 # %% [markdown]
-# *Held-out masked words found at the end of the training. Read from above. A dot is a seed.*
+# *Held-out masked words found at the end of the training. Read from above. A dot is a seed, a bar their mean.*
 
 # %%
 ladder_table()
 
 # %% [markdown]
-# *Right: held-out masked words found, mean of the seeds. FLOPs of a step, BERT = 1. Milliseconds of a training step, one thread ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the larger of the two rows' standard deviations. Such a one is called better or worse. (So a step that is up in every seed can be open: the row before it scatters more.) Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps. The last two rows have one change alone, and stand beside BERT.*
+# *Right: held-out masked words found, mean of the seeds. FLOPs of a step, BERT = 1. Milliseconds of a training step ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the larger of the two rows' standard deviations. Such a one is called better or worse. (So a step that is up in every seed can be open: one of the two rows scatters more.) Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps. The last two rows have one change alone, and stand beside BERT.*
 #
 # - The whole ladder: {{number:right_bert}} for BERT, **{{number:right_modern}}** at the top, {{number:whole}}.
 # - Segments and biases out: {{number:step_plain}}. Which of the two does it, one rung cannot say. Norms before: {{number:step_prenorm}}, at four layers.
@@ -372,13 +374,13 @@ real_text_curves()
 # %% [markdown]
 # *Four of the rungs over the training; bands: all seeds. Who always says the commonest piece finds 6%: one line never leaves it. It is our first try: with 36 steps of warm-up BERT stays on the plateau. So all others warm up for a quarter of their steps.*
 #
-# From {{number:real_bert}} to **{{number:real_modern}}**: **{{number:real_whole}}**. Step by step: no segments and no biases {{number:real_step_plain}}, norms before {{number:real_step_prenorm}}, RoPE {{number:real_step_rope}}, GeGLU {{number:real_step_geglu}}, local layers {{number:real_step_local}}, 30% masked {{number:real_step_modern}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And as rungs GeGLU and local layers are settled in neither text (alone, GeGLU is on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
+# From {{number:real_bert}} to **{{number:real_modern}}**: **{{number:real_whole}}**. Step by step: no segments and no biases {{number:real_step_plain}}, norms before {{number:real_step_prenorm}}, RoPE {{number:real_step_rope}}, GeGLU {{number:real_step_geglu}}, local layers {{number:real_step_local}}, 30% masked {{number:real_step_modern}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And as rungs GeGLU and local layers are settled in neither text (alone, GeGLU is settled on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
 #
 # (Page 13 has another figure for BERT on this text: there it learns next-sentence prediction as well, in pairs of segments, and takes half as many steps again.)
 #
 # ### A checkpoint of each kind
 #
-# The course ships two models of documentation. `course-bert` you know. `course-modernbert` is the top of the ladder in its shape: as many weights, the same text in the same pieces, as many FLOPs of training. Naming 30% of the words costs more a step than naming 15%, so it has fewer steps. (Positions: tokens read, repeats counted.)
+# The course ships two models of documentation. `course-bert` you know. `course-modernbert` is the top of the ladder in the same shape: about as many weights, the same text in the same pieces, as many FLOPs of training. Predicting 30% of the words costs more a step than predicting 15%, so it has fewer steps. (Positions: tokens read, repeats counted.)
 
 # %%
 checkpoints_table()
@@ -389,7 +391,7 @@ checkpoint_curves()
 # %% [markdown]
 # *Held-out masked pieces found over the training, 15% of the tokens replaced by [MASK] for both; one run each.*
 #
-# {{number:own_right_bert}} and **{{number:own_right_modern}}**: on this text, at this size, the modern encoder is ahead from the first tenth of the training to its end. It was asked for 30% in training and is measured at BERT's 15%. One run of each, but the ladder's rungs on the same text point the same way.
+# {{number:own_right_bert}} and **{{number:own_right_modern}}**: on this text, at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. One run of each, but the ladder's rungs on the same text point the same way.
 #
 # Both fill sentences that were written before either was trained:
 
@@ -409,8 +411,8 @@ for blank in english.blanks():
 print("\nthe writer's word comes first:", found, "of", len(english.blanks()))
 
 # %% [markdown]
-# (`##` marks a piece inside a word.) So few sentences prove nothing: four that one model alone has right would be a fair coin's work in one
-# try of eight (page 13's test). And much is missed by both: they have read documentation and nothing else.
+# (`##` marks a piece inside a word.) So few sentences prove nothing: four of them only one model has right, each time the same one,
+# and a fair coin would fall so in one try of eight (page 13's test). And much is missed by both: they have read documentation and nothing else.
 #
 # A model is made to be fine-tuned. Four tasks of lecture 03, up to 2,000 labelled texts each, for each checkpoint the better of two rates:
 
@@ -418,7 +420,7 @@ print("\nthe writer's word comes first:", found, "of", len(english.blanks()))
 tasks_chart()
 
 # %% [markdown]
-# *A dot a seed. Left: text like what both have read. Right: packages that neither has read (for the task *packages*: paragraphs of the eight packages that neither has read).*
+# *A dot a seed. Left: text like what both have read. Right: packages that neither has read. (The task *packages* is to say from which of eight a paragraph is; there the packages are known, the paragraphs unread.)*
 #
 # course-modernbert's mean over the four is {{number:own_tuned_modern}}, course-bert's {{number:own_tuned_bert}}: {{number:tuned_mean}} (in points, and the rule's word). Task by task: code words {{number:tuned_code}}, sections {{number:tuned_sections}}, packages {{number:tuned_packages}}, kinds of parameters {{number:tuned_kinds}}. In text that neither has read: {{number:tuned_outside}}. The seeds are those of fine-tuning. Each kind was pre-trained once, and another run of it could lie elsewhere.
 #
@@ -433,7 +435,7 @@ norms_chart()
 # - At the higher rate: post-norm {{number:post_high}}, with warm-up {{number:warm_high}}; pre-norm without any **{{number:pre_high}}**.
 # - At the lower: {{number:post_low}}, with warm-up **{{number:warm_low}}**; pre-norm {{number:pre_low}}.
 #
-# The lowest figure is one token said everywhere. Post-norm leaves it only with the low rate *and* a warm-up, and then in two seeds of three. Pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the ladder, four layers deep and with warm-up, norms before cost two points.)
+# The lowest figure is one token said everywhere. Post-norm leaves it only with the low rate *and* a warm-up, and then in two seeds of three. Pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the stories' ladder, four layers deep and with warm-up, norms before cost two points.)
 #
 # ### Further back, and longer
 #
@@ -443,7 +445,7 @@ norms_chart()
 longer_chart("further_back")
 
 # %% [markdown]
-# *Held-out masked words found, by how many paddings stand in front. Learned positions: the rung "pre-norm", whose rows above 64 were never trained. RoPE: the rung with global layers only ("GeGLU"), and the next one, with local layers. With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; learned {{number:back_learned}}. That is the second guess. (The gate is not the reason: BERT with GeGLU alone finds as little as BERT.)*
+# *Held-out masked words found, by the number of padding tokens in front. Learned positions: the rung "pre-norm", whose position embeddings above 64 were never trained. RoPE: the rung with global layers only ("GeGLU"), and the next one, with local layers. With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; learned {{number:back_learned}}. That is the second guess. (The gate is not the reason: BERT with GeGLU alone finds as little as BERT.)*
 #
 # Now texts that *are* longer: stories one after another.
 
@@ -466,7 +468,7 @@ cost_chart("flops")
 cost_chart()
 
 # %% [markdown]
-# *One text, by its length. One shape for all: six layers, 256 wide, about as many weights. Above FLOPs, below time on one thread.*
+# *One text, by its length. One shape for all: six layers, 256 wide, about as many weights. Above FLOPs, below time on one thread. In FLOPs BERT and the ModernBERT with all layers global lie on each other.*
 #
 # Short texts first: for 128 tokens ModernBERT takes {{number:time_short}} times as long as BERT. At 2,048 BERT takes {{number:time_long}} times as long as ModernBERT, a ModernBERT with all layers global {{number:time_global}} times, and DeBERTa (an encoder that adds two more products to every score) {{number:time_deberta}} times.
 #
@@ -476,7 +478,7 @@ cost_chart()
 speed_table()
 
 # %% [markdown]
-# *Tokens a second, forward only, six layers of 256, window 128, bfloat16 ({{number:speed_machine}}; `python -m course_lib.bench --tables modern`). A batch holds 2,048 tokens, or one text. A dash: needs more than 2 GB.*
+# *Tokens a second, forward only; "ours" and transformers' two are ModernBERT. Eager: plain products; sdpa: PyTorch's fused attention; ours / theirs: beside the quicker of the two. Six layers of 256, window 128, bfloat16 ({{number:speed_machine}}; `python -m course_lib.bench --tables modern`). A batch holds 2,048 tokens, or one text. A dash: needs more than 2 GB.*
 #
 # transformers computes all scores and masks those outside the window; ours computes only blocks near the diagonal. For 128 tokens that is no gain ({{number:ahead_short}} times as fast as transformers' quicker way), for 8,192 it is {{number:ahead_long}} times.
 #
@@ -492,8 +494,13 @@ for tokens in (128, 512, 1_024):
 answers = {
     "the score": "no: only the distance counts",
     "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
-    "brings most": f"half-way RoPE; at the end no step stands out: RoPE and 30% masked have the largest means, not settled, and the first one, nearly as large, is settled. Alone: RoPE {number('16', 'alone_rope')}, GeGLU {number('16', 'alone_geglu')}",
-}
+    "brings most": ("\n" + " " * 35).join((
+        "on the stories, half-way: RoPE. At the end no step stands out:",
+        "RoPE and 30% masked have the largest means, neither settled;",
+        "no segments, no biases is nearly as large, and settled.",
+        f"Alone: RoPE {number('16', 'alone_rope')}, GeGLU {number('16', 'alone_geglu')}",
+    )),
+}  # fmt: skip
 print(f"{'':18}{'you said':>14}   answer")
 for name, value in answers.items():
     print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
@@ -558,9 +565,9 @@ best = logits[given["input_ids"] == tokenizer.mask_token_id][0].topk(5).indices
 print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
 
 # %% [markdown]
-# Sixty steps are enough for full stops and the commonest words. What more takes:
+# Sixty steps are enough for full stops and the commonest words. What it takes to get further:
 #
-# - *A laptop and an evening.* The course's own checkpoint (four layers of 256, {{number:own_words}} million words) read {{number:own_rate}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
+# - *A laptop and an evening.* The course's `course-bert` (four layers of 256, {{number:own_words}} million words) read {{number:own_rate}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
 # - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Pre-train your own").
 # - *The real thing.* A token costs ModernBERT-base {{number:base_times}} times as many FLOPs as that checkpoint. Its two trillion tokens would take these two cores some {{number:base_years}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
 #

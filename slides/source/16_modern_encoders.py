@@ -26,7 +26,8 @@ CHANGES = (
     ("attention", "all see all", "two layers of three: a window", "Beltagy et al. 2020"),
     ("padding", "computed", "removed", "Portes et al. 2023"),
     ("masked", "15%", "30%", "Wettig et al. 2022"),
-    ("segments, NSP, biases", "yes", "no", "Liu et al. 2019"),
+    ("segments, NSP", "yes", "no", "Liu et al. 2019"),
+    ("biases", "everywhere", "in the decoder alone", "Dayma et al. 2021"),
     ("longest text", "512", "8,192", "Warner et al. 2024"),
 )
 

@@ -184,7 +184,7 @@ def test_labels_do_not_collide(roof: Any, by: str) -> None:
         if note.xref == "paper" and note.yref == "paper" and note.xanchor == "center":
             if note.textangle:
                 continue  # the slope's own name
-            half = roofline.LETTER * len(re.sub("<.*?>", "", note.text)) / 2
+            half = roofline.wide_of(note.text) / 2
             x, y = note.x * wide, note.y * inner
             boxes.append((x - half, y - 8, x + half, y + 8))
     assert len(boxes) == 6

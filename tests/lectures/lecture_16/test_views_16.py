@@ -67,7 +67,7 @@ def test_the_windows_can_be_moved():
     live = window_view()
     picture = live.widget.children[-1]
     live.controls["every"].value = 1
-    assert f"{4 * TOKENS**2} of {4 * TOKENS**2} scores" in picture.value
+    assert f"{4 * TOKENS**2:,} of {4 * TOKENS**2:,} scores" in picture.value
     with pytest.raises(ValueError, match="expected at least 1"):
         window_picture(4, 0)
     with pytest.raises(ValueError, match="window=0"):

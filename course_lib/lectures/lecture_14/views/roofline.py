@@ -28,7 +28,7 @@ ROOFLINE = 400  # pixels, the upper panel's height
 LEFT, RIGHT, TOP = 70, 30, 60
 ROW, ABOVE, BELOW = 30, 100, 56  # pixels of the lower panel: a kernel, its heads, its axis
 NAMES = 0.27  # fraction of the width that the names in the lower panel take
-LETTER = 6.7  # pixels a letter of a label is wide, about
+LETTER = 6.7  # pixels a letter of a text is wide, about
 PRODUCTS = {"float32": (INK, "solid"), "bfloat16": (VERMILION, "dash")}
 
 
@@ -181,7 +181,7 @@ class _Panel:
         angle = math.atan2(y1 - y0, x1 - x0)
         text = f"memory: {number(rounded([self.memory], 3)[0], False)} GB/s"
         half = LETTER * len(text) / 2
-        middle = half + 20  # from the slope's lower end
+        middle = half + 32  # from the slope's lower end
         x, y = x0 + middle * math.cos(angle), y0 + middle * math.sin(angle)
         x, y = x - 11 * math.sin(angle), y + 11 * math.cos(angle)
         figure.add_annotation(
@@ -245,9 +245,7 @@ class _Panel:
         texts, full = list(self.texts), [*taken, *self.texts]
         labels = []
         for point in order:
-            half = (
-                LETTER * len(_label(point, self.points).replace("<b>", "").replace("</b>", "")) / 2
-            )
+            half = wide_of(_label(point, self.points)) / 2
             x, y = self.pixels(self.intensity(point), point.gflops)
             around = sorted(_around(half), key=lambda at: _away(at, half))
             free = (
@@ -317,6 +315,12 @@ def _label(point: Placed, points: Sequence[Placed]) -> str:
     if slow is None or slow is point:
         return name
     return f"{name} <b>{times(slow.seconds / point.seconds)}</b>"
+
+
+def wide_of(label: str) -> float:
+    """Pixels that a label takes: it stands among others, so narrow and wide letters count."""
+    letters = label.replace("<b>", "").replace("</b>", "")
+    return sum(4.7 if c in "fijlrt.,'- " else 12 if c in "mwMW" else 8 for c in letters)
 
 
 def times(ratio: float) -> str:

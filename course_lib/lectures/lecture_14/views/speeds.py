@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -123,7 +124,7 @@ def _said(found: Mapping[str, Any], table: str, rows: Sequence[Speed]) -> list[s
         "rounds, bars their middle half; the axis is logarithmic; ratios are to the first row, "
         "hollow.",
         f"Measured on {where_measured(found['machine'])}.",
-        *filter(None, [_remark(found, table)]),
+        *filter(None, [re.sub(" {3,}", " · ", _remark(found, table))]),
     ]
 
 

@@ -97,7 +97,7 @@ def ladder_curves() -> Any:
     """The first rung, the last, and two between."""
     names = ("BERT", "pre-norm", "RoPE", "30% masked")
     runs = {name: runs_of(name) for name in names}
-    return over_training(runs, "Where the words are learnt", "held-out masked words")
+    return over_training(runs, "When the words are learnt", "held-out masked words")
 
 
 def ladder_rows() -> list[tuple[str, ...]]:
@@ -139,10 +139,13 @@ def longer_chart(what: str = "longer") -> Any:
         ]
         for name, said in names.items()
     }
-    x_title = "tokens of a text" if what == "longer" else "positions further back"
+    x_title, tried = {
+        "longer": ("tokens of a text", "longer texts"),
+        "further_back": ("positions further back", "the same stories further back"),
+    }[what]
     return curves_chart(
-        curves, title="Trained on 64 tokens", x_title=x_title, y_title="held-out masked words",
-        percent=True,
+        curves, title=f"Trained on 64 tokens: {tried}", x_title=x_title,
+        y_title="held-out masked words", percent=True,
     )  # fmt: skip
 
 
@@ -151,16 +154,19 @@ def norms_chart() -> Any:
     found = outcome(stored(NORMS_FILE), "accuracy")
     return ablation_chart(
         {"held-out masked words": {name: found[name] for name in NORMS}},
-        title="Twelve layers", x_title="right", percent=True,
+        title="Twelve layers: norms after, norms before", x_title="right", percent=True,
     )  # fmt: skip
 
 
 def cost_chart(what: str = "seconds") -> Any:
     """A text's forward pass by its length. what: "seconds", or "flops"."""
     lengths = stored(TIMES)["length"]
-    unit, said = (1, "seconds, one thread") if what == "seconds" else (1e-9, "billions of FLOPs")
+    unit, said, title = {
+        "seconds": (1, "seconds, one thread", "Time for one text, by its length"),
+        "flops": (1e-9, "billions of FLOPs", "FLOPs for one text, by its length"),
+    }[what]
     return curves_chart(
         {name: [[(int(n), unit * row[what]) for n, row in of.items()]]
          for name, of in lengths.items()},
-        title="One text, by its length", x_title="tokens", y_title=said,
+        title=title, x_title="tokens", y_title=said,
     )  # fmt: skip

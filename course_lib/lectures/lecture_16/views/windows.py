@@ -57,7 +57,7 @@ def window_picture(window: int = 4, every: int = 3) -> Html:
     heard = heard_from(masks[1:])
     said = [
         f"Window {window}: a token of a local layer sees {window // 2} on either side. "
-        f"{sum(seen)} of {whole} scores are needed.",
+        f"{sum(seen):,} of {whole:,} scores are needed.",
         f"Local and global layers from layer 1 on: the first token can have heard from "
         f"{', '.join(map(str, heard))} of {TOKENS} tokens.",
     ]

@@ -64,7 +64,7 @@ def test_a_paper_is_balanced_over_its_lectures() -> None:
 
 def test_no_question_on_paper_is_about_a_table_that_nobody_sees() -> None:
     left_out = {item.id for item in bank.bank() if not item.for_paper}
-    assert "07.r8" in left_out and len(left_out) < 20
+    assert {"07.r8", "03.r4", "03.r5", "03.r12"} <= left_out and len(left_out) < 20
     asked = bank.draw(SEED, ["07"], {"open": 9}).items
     assert len(asked) == 9 and not left_out & {item.id for item in asked}
 

@@ -121,5 +121,7 @@ def test_the_kit_is_one_folder_in_which_every_link_leads_somewhere(
         for link in re.findall(r'href="([^"#]+)"', text):
             assert (page.parent / link).is_file(), f"{page.name} links {link}"
     assert "the PDFs are left out" in index.read_text(encoding="utf-8")
+    of_page_8 = (index.parent / "lecture-08.html").read_text(encoding="utf-8")
+    assert "<code>notebooks/08_deberta_attention.ipynb</code>" in of_page_8
     with pytest.raises(ValueError, match="holds other things"):
         kit.build(tmp_path)

@@ -27,6 +27,10 @@ from .report import STATUSES
 SAMPLE_SEED = 1
 SAMPLE = ("12.2", "12.4", "12.5")  # of the report that shows what grading gives
 MADE_BY_KIT = "index.html"
+COLUMNS_SAY = """
+`stopped_at` names the stage that was not passed, and `said` is what the check told the student.
+`how` is how the mistake was found: `known` is one of the mistakes that the exercise knows by name,
+`never ends` a function that did not come back. `asked` lists what was refused to the answer."""
 
 
 def main() -> None:
@@ -122,7 +126,7 @@ def notes_page(notes: Notes) -> str:
          for s in notes.show), numbers=(1,),
     )  # fmt: skip
     return page(f"{notes.lecture} {deck.title}", "\n".join([
-        f"<p class='small'>Needs {needs}. Page: <code>notebooks/{notes.lecture}_….ipynb</code>; "
+        f"<p class='small'>Needs {needs}. Page: <code>notebooks/{deck.name}.ipynb</code>; "
         f"slides: <code>make slides NB={notes.lecture}</code>.</p>",
         "<h2>Aims</h2><p>Afterwards students can</p>", bullets(_lowered(notes.aims)),
         f"<h2>Minutes</h2>{clock}",
@@ -180,7 +184,7 @@ def grading_page() -> str:
     return page(
         "Grading exercises",
         "\n".join(parts) + f"<h2>On the machine that made this page</h2>{here}"
-        f"<h2>What may stand in the table</h2>{statuses}",
+        f"<h2>What may stand in the table</h2>{statuses}<p>{as_html(COLUMNS_SAY)}</p>",
     )
 
 

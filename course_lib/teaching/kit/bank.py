@@ -21,7 +21,9 @@ Kind = Literal["choice", "open", "code"]
 POINTS = {"choice": 2, "open": 4}  # of code: the exercise's own minutes
 ASKED = {"choice": 12, "open": 6, "code": 1}  # a paper, unless other numbers are given
 LETTERS = "abcdefgh"
-BESIDE_THE_PAGE = re.compile(r"\b(?:[Tt]able|[Pp]age|[Cc]hart|our|ours|we)\b")
+BESIDE_THE_PAGE = re.compile(
+    r"\b(?:[Tt]able|[Pp]age|[Cc]hart|our|ours|we|[Ll]ecture's|lecture prints|[Aa]nother example)\b"
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Item:
 
     @property
     def for_paper(self) -> bool:
-        """Whether it can be asked without the page: questions about a table or a run cannot."""
+        """Whether it can be asked without the page: questions about a table, a run or a printed
+        example cannot."""
         return self.kind != "open" or BESIDE_THE_PAGE.search(self.text) is None
 
     @property

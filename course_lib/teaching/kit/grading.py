@@ -12,6 +12,8 @@ that an answer needs are. The cases are drawn from a seed that students do not k
 one drawn now and printed for you. All students get the same cases, and a second run with the same
 seed gives the same table. Keep it to yourself as long as students may hand in again.
 
+An answer takes some seconds, most of them to load torch; `--jobs` grades several at once.
+
 What it protects from: accidents. An endless loop, a crash, too much memory (on Linux), a file
 without end (not on Windows), a call to the network, a process left behind: each costs its own
 answer and no other.

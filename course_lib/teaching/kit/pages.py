@@ -39,7 +39,7 @@ ol.choices li{margin:.25em 0;padding-left:3.2em;text-indent:-3.2em}
 ol.choices .box{display:inline-block;width:1.7em;text-indent:0}
 ol.choices .letter{display:inline-block;width:1.5em;text-indent:0}
 .line{border-bottom:1px solid #999;height:1.9em}
-.room{border:1px solid #999;height:15em;margin:.4em 0}
+.room{border:1px solid #999;height:15em;margin:.4em 0;break-inside:avoid-page}
 .key{border-left:4px solid #00664a;padding-left:.8em;margin:.3em 0}
 .who td{border:1px solid #999;padding:.5em .7em}
 .mark{border-left:4px solid #a03c00;padding-left:.8em}

@@ -39,8 +39,10 @@ class Show:
 
 @dataclass(frozen=True)
 class Deck:
-    """A lecture's slides: their title, and the minutes of their own plan."""
+    """A lecture's slides: their file's name, which is the page's too, their title, and the minutes
+    of their own plan."""
 
+    name: str
     title: str
     minutes: float
 
@@ -113,7 +115,8 @@ def deck_of(lecture: str) -> Deck:
         )
     text = found[0].read_text(encoding="utf-8")
     title = TITLE.search(text)
-    return Deck(title[1] if title else lecture, sum(map(float, SLIDE.findall(text))))
+    planned = sum(map(float, SLIDE.findall(text)))
+    return Deck(found[0].stem, title[1] if title else lecture, planned)
 
 
 @lru_cache

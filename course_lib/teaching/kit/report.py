@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from html import escape
@@ -68,7 +69,8 @@ def _harmless(text: str) -> str:
 
 def file_name(student: str) -> str:
     """A name for a student's report that no other student has, on any file system."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", student).strip("-")[:60]
+    letters = unicodedata.normalize("NFKD", student).encode("ascii", "ignore").decode()  # ü to u
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", letters).strip("-")[:60]
     return f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}".lstrip("-")
 
 

@@ -117,7 +117,10 @@ def needed(cells: Sequence[str], exercise: str, name: str) -> Needed | None:
             tree = parsed(cell)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if mentions(cell, exercise):
-                raise SyntaxError(f"The cell of the answer is no Python: {error}.") from error
+                said = (
+                    f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else error
+                )
+                raise SyntaxError(f"The cell of the answer is no Python: {said}.") from error
             continue
         for statement in tree.body:
             if given := _checked(statement, exercise):

@@ -41,7 +41,7 @@ def test_the_shares_at_the_start_are_computed():
         f"{wrong_side:.2%}", f"{disc / (disc + mlm):.1%}"]  # fmt: skip
     assert f"{mlm:.2f}" in right.why and f"{50 * disc:.2f}" in right.why
     assert f"{disc:.2f} of {disc + 50 * mlm:.0f}" in found.choices[0].why
-    said = answer("Is λ = 50 large")
+    said = answer("λ = 50 large")
     for number in (f"{mlm:.2f} nats", f"{disc:.2f}", f"{total:.2f}", f"{share:.0%}",
                    f"{wrong_side:.2%}"):  # fmt: skip
         assert number in said

@@ -159,7 +159,7 @@ def test_superglue_belongs_to_the_largest():
 
 
 def test_the_papers_slips_are_the_papers():
-    cells, said = PAPER["roberta_cells"], answer("Read the paper critically")
+    cells, said = PAPER["roberta_cells"], answer("paper critically")
     ours = PAPER["large"]["squad_2"][0]
     for score in (cells["squad_2_in_the_abstract"], cells["squad_2"]):
         assert str(score) in said and f"+{ours - score:.1f}" in said

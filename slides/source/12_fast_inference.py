@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import drawing
-from drawing import body_of, code, for_a_hall, svg, table
+from drawing import arrow, body_of, code, for_a_hall, on_one_line, rect, svg, table, words
 
-from course_lib import FastBert
 from course_lib.lectures.lecture_12.views import blocks, results
 from course_lib.objectives.exits import self_distillation_loss
 from course_lib.teaching.results import stored
@@ -18,24 +17,44 @@ RUN_OTHERWISE = ("bfloat16", "int8", "padding removed", "torch.compile", "ONNX R
 LOOKS = (("circle", BLUE), ("diamond", ORANGE))  # another model, or the same run otherwise
 
 
-def code_answer() -> str:
-    return code(body_of(FastBert.answer, "check_mask"))
+LEFT_AFTER = (50, 20, 10, 20)  # of a hundred texts, by layers, as on the page
+
+
+def leaving() -> str:
+    """A hundred texts on their way through four layers, and how many leave behind each."""
+    parts, here = [], sum(LEFT_AFTER)
+    for layer, gone in enumerate(LEFT_AFTER, start=1):
+        x, high = 286 * (layer - 1) + 2, 1.4 * here  # as high as texts are there
+        parts += [
+            rect(x, 294 - high, 176, high, fill="#e3f0f8", ink=BLUE, wide=2),
+            words(x + 88, 326, f"layer {layer}", 22, style=' font-weight="650"'),
+            words(x + 88, 356, f"{here} texts", 22),
+            rect(x + 196, 60, 62, 40, "exit", fill="#fdf1d6", ink="#8a5f00", wide=2, size=20),
+            arrow(x + 176, 280, x + 227, 280, x + 227, 102), arrow(x + 227, 58, x + 227, 34),
+            words(x + 227, 24, f"{gone} leave", 21),
+        ]  # fmt: skip
+        here -= gone
+        if here:
+            parts.append(arrow(x + 227, 280, x + 284, 280))
+    return svg(1150, 376, *parts, says="100, 50, 30, 20 texts in four layers, an exit each")
 
 
 def code_loss() -> str:
-    return code(body_of(self_distillation_loss, "def loss"))
+    """The loss, without the check of what it is given."""
+    lines = body_of(self_distillation_loss, "def loss").splitlines()
+    return code("\n".join(line for line in lines if "_some(" not in line))
 
 
 def three_blocks() -> str:
-    return svg(blocks.WIDE, blocks.HIGH, *blocks.blocks_parts(), says=blocks.SAID)
+    return svg(blocks.WIDE, blocks.HIGH, *blocks.blocks_parts(20, 100.0), says=blocks.SAID)
 
 
 def entropies() -> Any:
-    return for_a_hall(results.entropies_chart(), 1140, 450, 330)
+    return on_one_line(for_a_hall(results.entropies_chart(), 1140, 450, 300))
 
 
 def exits_sections() -> Any:
-    return for_a_hall(results.exits_chart("sections"), 1140, 450, 330)
+    return drawing.apart(for_a_hall(results.exits_chart("sections"), 1140, 450, 300), 0.8)
 
 
 def training() -> Any:
@@ -43,7 +62,7 @@ def training() -> Any:
 
 
 def strategies() -> Any:
-    return for_a_hall(results.strategies_chart(), 1140, 450)
+    return for_a_hall(results.strategies_chart(), 1140, 450).update_annotations(font_size=17)
 
 
 def served() -> str:
@@ -65,7 +84,7 @@ def flops_time() -> Any:
 
 
 def claims_rows() -> str:
-    return drawing.claims_rows("12", SHOWN, size=18)
+    return drawing.claims_rows("12", SHOWN, size=22)
 
 
 def exercises() -> str:

@@ -5,13 +5,50 @@ from __future__ import annotations
 from typing import Any
 
 import drawing
-from drawing import body_of, code, for_a_hall, large, svg, table
+import torch
+from drawing import (
+    apart,
+    arrow,
+    body_of,
+    code,
+    for_a_hall,
+    grid,
+    large,
+    on_one_line,
+    svg,
+    table,
+    words,
+)  # fmt: skip
 
-from course_lib.family.vit import AUTHORS, VitConfig, project_by_convolution, project_by_product
-from course_lib.images import scenes
+from course_lib.family.vit import (
+    AUTHORS,
+    VitConfig,
+    project_by_convolution,
+    project_by_product,
+)  # fmt: skip
+from course_lib.images import cut_patches, scenes
 from course_lib.lectures.lecture_15.views import maps, results, two_inputs
+from course_lib.teaching.style import BLUE
 
 SHOWN = ("E91", "2-D", "trails")
+
+
+def cut() -> str:
+    """Sixteen pixels in four patches, and each patch as a row; the second one is marked."""
+    pixels = torch.arange(16.0).reshape(1, 1, 4, 4)
+    rows = cut_patches(pixels, 2)[0].int().tolist()
+
+    def look(n: int) -> dict[str, Any]:
+        chosen = {"fill": "#e3f0f8", "ink": BLUE, "wide": 3} if n in rows[1] else {}
+        return {"text": str(n), "size": 24, **chosen}
+
+    parts = []
+    for place, row in enumerate(rows):
+        x, y = 30 + 176 * (place % 2), 40 + 156 * (place // 2)
+        parts += grid([row[:2], row[2:]], x, y, (80, 70), lambda n, i, j: look(n))
+        parts.append(words(660, 86 + 76 * place, f"patch {place + 1}", 22, "end"))
+        parts += grid([row], 680, 50 + 76 * place, (80, 58), lambda n, i, j: look(n))
+    return svg(1140, 350, *parts, arrow(400, 188, 540, 188), says="a picture as four rows of four")
 
 
 def two_columns() -> str:
@@ -20,7 +57,9 @@ def two_columns() -> str:
 
 
 def code_projections() -> str:
-    return code(f"{body_of(project_by_convolution)}\n\n{body_of(project_by_product)}")
+    ways = {"a convolution: kernel P wide, stride P": project_by_convolution,
+            "or a matrix, patch by patch": project_by_product}  # fmt: skip
+    return code("\n\n".join(f"# {said}\n{body_of(way)}" for said, way in ways.items()))
 
 
 def code_rollout() -> str:
@@ -28,7 +67,7 @@ def code_rollout() -> str:
 
 
 def four_scenes() -> str:
-    return large(maps.scene_cards(scenes(4, seed=2)).html, 1.3)
+    return large(maps.scene_cards(scenes(4, seed=2)).html, 1.42)
 
 
 def settings() -> str:
@@ -45,7 +84,7 @@ def orders() -> Any:
 
 
 def pictures() -> Any:
-    return for_a_hall(results.pictures_chart(), 1140, 460, 270)
+    return on_one_line(for_a_hall(results.pictures_chart(), 1140, 460, 330))
 
 
 def masked() -> Any:
@@ -57,11 +96,11 @@ def other_digits() -> Any:
 
 
 def resolution() -> Any:
-    return drawing.apart(for_a_hall(results.resolution_chart(), 1140, 450, 270))
+    return apart(on_one_line(for_a_hall(results.resolution_chart(), 1140, 450, 330)))
 
 
 def claims_rows() -> str:
-    return drawing.claims_rows("15", SHOWN, size=18)
+    return drawing.claims_rows("15", SHOWN, size=20)
 
 
 def exercises() -> str:

@@ -21,7 +21,7 @@ from course_lib.lectures.lecture_16.views import (
 SHOWN = ("distance", "longer", "biases")
 CHANGES = (
     ("positions", "learned table", "queries and keys turned (RoPE)", "Su et al. 2021"),
-    ("norms", "after each half", "before it, one at the end", "Xiong et al. 2020"),
+    ("norms", "after each half", "before each half", "Xiong et al. 2020"),
     ("feed-forward", "GELU", "GeGLU", "Shazeer 2020"),
     ("attention", "all see all", "two layers of three: a window", "Beltagy et al. 2020"),
     ("padding", "computed", "removed", "Portes et al. 2023"),
@@ -33,7 +33,8 @@ CHANGES = (
 
 
 def changes() -> str:
-    return table(("", "BERT, 2018", "ModernBERT, 2024", "from"), CHANGES, size=21)
+    head = ("", "BERT, 2018", "ModernBERT, 2024", "from")
+    return table(head, CHANGES, numbers=False, size=22)
 
 
 def two_blocks() -> str:
@@ -71,7 +72,9 @@ def ladder_rows() -> str:
 
 
 def tuned() -> Any:
-    return for_a_hall(tasks_chart(), 1140, 470)
+    figure = for_a_hall(tasks_chart(), 1140, 470).update_annotations(font_size=17)
+    axis = figure.layout.yaxis  # eight rows: a name takes one line
+    return figure.update_yaxes(ticktext=[name.replace("<br>", " ") for name in axis.ticktext])
 
 
 def real_text() -> Any:
@@ -79,7 +82,7 @@ def real_text() -> Any:
 
 
 def further_back() -> Any:
-    return for_a_hall(results.longer_chart("further_back"), 1140, 450, 300)
+    return drawing.apart(for_a_hall(results.longer_chart("further_back"), 1140, 450, 300))
 
 
 def longer() -> Any:
@@ -91,7 +94,7 @@ def cost() -> Any:
 
 
 def claims_rows() -> str:
-    return drawing.claims_rows("16", SHOWN, size=18)
+    return drawing.claims_rows("16", SHOWN, size=20)
 
 
 def exercises() -> str:

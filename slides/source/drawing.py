@@ -25,7 +25,7 @@ from course_lib.teaching.svg import MONO, TIP, arrow, rect, words
 __all__ = [
     "MONO", "apart", "arrow", "bars", "body_of", "claims_rows", "code", "embeddings_and_blocks",
     "exercise_list", "exercises_of", "for_a_hall", "grouped_bars", "large", "marked_points",
-    "rect", "spread", "stacked_bars", "svg", "table", "words",
+    "on_one_line", "rect", "spread", "stacked_bars", "svg", "table", "words",
 ]  # fmt: skip
 DARK = {ORANGE: "#8a5f00", VERMILION: "#a04400"}  # in which words of these colours can be read
 HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
@@ -86,6 +86,14 @@ def apart(figure: Any, gap: float = 0.085) -> Any:
     for below, label in pairwise(labels):
         label.y = max(label.y, below.y + gap)
     return figure
+
+
+def on_one_line(figure: Any) -> Any:
+    """Names at the right end without the breaks that a laptop needs; a slide has more room."""
+    named = {"xref": "paper"}
+    return figure.for_each_annotation(
+        lambda name: name.update(text=name.text.replace("<br>", " ")), selector=named
+    )
 
 
 def grid(

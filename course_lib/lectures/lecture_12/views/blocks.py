@@ -55,26 +55,27 @@ def blocks_drawing() -> Html:
     return drawing(WIDE, HIGH, blocks_parts(), SAID, margin=2)
 
 
-def blocks_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
+def blocks_parts(size: int = 16, left: float = 120.0) -> list[str]:
+    """What the drawing consists of, for the deck too. size: of the type; left: the first column's
+    middle."""
     parts = []
     for column, name in enumerate(("BERT-base", "MobileBERT", "IB-BERT, the teacher")):
-        middle = COLUMN * column + COLUMN / 2 - 70
+        middle = COLUMN * column + left
         parts.append(words(middle, 434, name, 22, style=' font-weight="650"'))
-        parts += _tower(stages(name), middle)
+        parts += _tower(stages(name), middle, size)
     return parts
 
 
-def _tower(of: list[Stage], middle: float) -> list[str]:
+def _tower(of: list[Stage], middle: float, size: int) -> list[str]:
     parts, y = [], FLOOR - 34.0
     for number, stage in enumerate(of):
         wide = max(24.0, stage.width * PER_UNIT * 2)
         parts.append(
-            rect(middle - wide / 2, y, wide, 30, f"{stage.width:,}" if wide > 60 else "", size=16,
+            rect(middle - wide / 2, y, wide, 30, f"{stage.width:,}" if wide > 60 else "", size=size,
                  fill=stage.fill, ink=stage.ink, wide=2)
         )  # fmt: skip
         label = stage.name if wide > 60 else f"{stage.width} · {stage.name}"
-        parts.append(words(middle + wide / 2 + 8, y + 21, label, 16, "start", f' fill="{INK}"'))
+        parts.append(words(middle + wide / 2 + 8, y + 21, label, size, "start", f' fill="{INK}"'))
         if number < len(of) - 1:
             parts.append(arrow(middle, y, middle, y - 18))
         y -= 48

@@ -85,7 +85,7 @@ def two_topics() -> str:
 
 
 def elmo_drawn() -> str:
-    return svg(*ELMO_SIZE, *elmo_parts(), says=ELMO_SAYS)
+    return large(svg(*ELMO_SIZE, *elmo_parts(), says=ELMO_SAYS), 0.97)
 
 
 def three_drawn() -> str:

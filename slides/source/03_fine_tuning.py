@@ -417,7 +417,7 @@ def off_the_plateau() -> str:
         first = next((step for step, loss in losses if loss < found["unigram"] - UNDER), None)
         rows.append((name, f"{first:,} steps" if first else f"not in {found['steps']:,}"))
     assert sum("not" in said for _, said in rows) == len(rows) - 1  # as the notes say
-    return table((f"{UNDER:g} nat under frequencies", "after"), rows, size=20)
+    return table((f"{UNDER:g} nat under {found['unigram']:.2f}", "after"), rows, size=20)
 
 
 def our_checkpoint() -> str:
@@ -429,7 +429,7 @@ def our_checkpoint() -> str:
         ("words of text", f"{found['text']['words'] / 1e6:.1f}M"),
         ("tokens read", f"{numbers.tokens_read(numbers.checkpoint()) / 1e6:.0f}M"),
         ("masked-token accuracy", f"<strong>{reached['heldout_accuracy']:.1%}</strong>"),
-        ("by the most frequent token", f"{found['commonest']:.1%}"),
+        ("most frequent token", f"{found['commonest']:.1%}"),
     )
     return table(("course-bert", ""), rows, size=20)
 

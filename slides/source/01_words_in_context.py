@@ -85,7 +85,7 @@ def two_topics() -> str:
 
 
 def elmo_drawn() -> str:
-    return large(svg(*ELMO_SIZE, *elmo_parts(), says=ELMO_SAYS), 0.95)
+    return large(svg(*ELMO_SIZE, *elmo_parts(), says=ELMO_SAYS), 0.97)
 
 
 def three_drawn() -> str:
@@ -117,7 +117,7 @@ def senses() -> Any:
 
 
 def hand_attention() -> str:
-    return large(hand_attention_picture(" ".join(WORDS), 3).html, 1.35)
+    return large(hand_attention_picture(" ".join(WORDS), 3).html, 1.48)
 
 
 def two_banks() -> str:
@@ -138,7 +138,8 @@ def code_attention() -> str:
 
 
 def masks() -> str:
-    return svg(*MASKS_SIZE, *three_parts(2), says="who sees whom in the three kinds")
+    drawn = svg(*MASKS_SIZE, *three_parts(2), says="who sees whom in the three kinds")
+    return large(drawn, 1.07)
 
 
 KINDS = (
@@ -178,7 +179,7 @@ def kinds_measured() -> str:
            else "" for task, measure in MEASURED.items()))
         for kind in (*KINDS_NAMED, LEFT)
     ]  # fmt: skip
-    head = ("", "fill gaps: words", "continue: possible", "translate: whole")
+    head = ("", "gaps: words right", "continue: possible", "translate: all right")
     return table(head, rows, size=23)
 
 
@@ -189,7 +190,7 @@ def tree() -> str:
     rows = 1 + max(member.row for member in members().values())
     high = TOP + STEP[1] * rows + 34
     drawn = svg(
-        WIDE,
+        WIDE + 24,  # the legend's last line is wider in the hall's type
         high,
         *tree_parts("BERT", "sesame", links=False),
         says="the family tree, BERT's line thick",

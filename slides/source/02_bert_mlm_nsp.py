@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from math import log
@@ -122,6 +123,7 @@ def row_of_numbers() -> str:
 def three_embeddings() -> str:
     """Some tokens of the sequence, and the three vectors that are added for each."""
     at = [0, 1, 2, SEP - 1, SEP, SEP + 1, SEP + 2]
+    gap = 3  # before which tokens are left out
     layers = (
         ("token", [PIECES[i] for i in at], PALE["orange"], ORANGE, "solid"),
         ("+ segment", ["AB"[SEGMENTS[i]] for i in at], PALE["green"], GREEN, "dashed"),
@@ -132,13 +134,15 @@ def three_embeddings() -> str:
         look = f"background:{fill};border:2px {edge} {ink};border-radius:6px;padding:5px 0"
         look += f";text-align:center;{MONO};font-size:20px"
         cells.append(f'<span style="text-align:right">{name}</span>')
-        cells += [f'<span style="{look}">{escape(text)}</span>' for text in texts]
-    grid = f"display:grid;grid-template-columns:150px repeat({len(at)},1fr);gap:9px 12px"
+        boxes = [f'<span style="{look}">{escape(text)}</span>' for text in texts]
+        cells += [*boxes[:gap], '<span style="text-align:center">…</span>', *boxes[gap:]]
+    columns = f"150px repeat({gap},1fr) 24px repeat({len(at) - gap},1fr)"
+    grid = f"display:grid;grid-template-columns:{columns};gap:9px 12px"
     return f'<div style="{grid};align-items:center;margin:0 0 14px">{"".join(cells)}</div>'
 
 
 def code_three_embeddings() -> str:
-    return code(body_of(Embeddings.parts, start="stages ="))
+    return code(re.sub(r"  # type: ignore.*", "", body_of(Embeddings.parts, start="stages =")))
 
 
 # ---------------------------------------------------------------- 6: attention by hand
@@ -204,8 +208,12 @@ def taken_out() -> str:
 
 def _stack(found: tuple[float, float, float]) -> tuple[str, str, str]:
     size, alike, gradient = found
-    small_or_large = not 0.01 <= gradient < 1000
-    return f"{size:.2f}", f"{alike:.2f}", f"{gradient:.0e}" if small_or_large else f"{gradient:.1f}"
+    if 0.01 <= gradient < 1000:
+        return f"{size:.2f}", f"{alike:.2f}", f"{gradient:.1f}"
+    digit, power = f"{gradient:.0e}".split("e")
+    look = "vertical-align:super;font-size:70%;line-height:0"
+    raised = f'<span style="{look}">{signed(int(power), 0).lstrip("+")}</span>'
+    return f"{size:.2f}", f"{alike:.2f}", f"{digit} · 10{raised}"
 
 
 SIZES = ("tiny", "base", "large")
@@ -246,7 +254,12 @@ def masked_row() -> str:
 
 
 def legend() -> str:
-    return f'<div style="zoom:1.55">{tokens_legend()}</div>'
+    whole = re.sub(  # a box and its word stay on one line
+        r"(<span class=\"token.*?</span><span>.*?</span>)&emsp;",
+        r'<span style="white-space:nowrap">\1</span>&emsp; ',
+        tokens_legend(),
+    )
+    return f'<div style="zoom:1.5">{whole}</div>'
 
 
 def masked_bars() -> Any:
@@ -265,8 +278,8 @@ def two_pairs() -> str:
     labels = sequences.next_sentence_label.tolist()
     pairs = "".join(_one_pair(sequences, labels.index(label), label) for label in (0, 1))
     said = (
-        "Underlined: in both passages. Each label has probability ½; for NotNext, B is from "
-        "<em>another</em> document."
+        "Underlined: in both passages. A fair coin picks the label, but a lone sentence is always "
+        "NotNext. Then B is from <em>another</em> document."
     )
     return f'{pairs}<p style="font-size:22px">{said}</p>'
 
@@ -303,7 +316,8 @@ def pairs_bars() -> Any:
         "our model": mean(outcome(found, "live")["pair_accuracy"]),
     }
     colours = (GREY, PURPLE, BLUE)
-    return bars(values, colours, 540, 390, percent=True, y_title="accuracy")
+    figure = bars(values, colours, 540, 390, percent=True, y_title="accuracy")
+    return figure.update_traces(text=[f"{value:.1%}" for value in values.values()])
 
 
 # ---------------------------------------------------------------- 12, 13: the loss, and a slip
@@ -372,6 +386,7 @@ def four_lines() -> Any:
     found = numbers.result()["levels"]
     levels = {name: found[name] for name in ("unigram", "count_model", "oracle")}
     figure = accuracy_chart(*_curve("live"), **levels, log_x=True, long_run=_curve("long"))
+    figure.update_xaxes(title_text="training step (logarithmic)")
     return apart(for_a_hall(figure, 1120, 350, right=215))
 
 

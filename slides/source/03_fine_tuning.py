@@ -262,7 +262,7 @@ def what_was_cut() -> str:
     windows = _train("qa")
     said = f"{len(windows.questions)} in {len(windows)} windows"
     rows.append(("questions", said, f"{windows.cut.length}", f"{windows.cut.texts}"))
-    return table(("to learn from", "how many", "positions", "cut"), rows, size=20)
+    return table(("training texts", "how many", "positions", "cut"), rows, size=20)
 
 
 # ---------------------------------------------------------------- 8: an answer is a stretch
@@ -399,7 +399,7 @@ def plateau() -> Any:
     """Training losses of the first steps, begun in four ways, and that of frequencies alone."""
     found = result("03_plateau")
     figure = curves_chart(
-        {name: [losses] for name, losses in _plateau_losses().items()},
+        {f"{name}:": [losses] for name, losses in _plateau_losses().items()},
         levels={"frequencies alone": found["unigram"]}, title="",
         x_title=f"steps of {found['tokens_a_step']:,} tokens", y_title="training loss, nats",
     )  # fmt: skip
@@ -417,7 +417,7 @@ def off_the_plateau() -> str:
         first = next((step for step, loss in losses if loss < found["unigram"] - UNDER), None)
         rows.append((name, f"{first:,} steps" if first else f"not in {found['steps']:,}"))
     assert sum("not" in said for _, said in rows) == len(rows) - 1  # as the notes say
-    return table((f"{UNDER:g} nat under it", "after"), rows, size=20)
+    return table((f"{UNDER:g} nat under {found['unigram']:.2f}", "after"), rows, size=20)
 
 
 def our_checkpoint() -> str:
@@ -429,7 +429,7 @@ def our_checkpoint() -> str:
         ("words of text", f"{found['text']['words'] / 1e6:.1f}M"),
         ("tokens read", f"{numbers.tokens_read(numbers.checkpoint()) / 1e6:.0f}M"),
         ("masked-token accuracy", f"<strong>{reached['heldout_accuracy']:.1%}</strong>"),
-        ("by the commonest token", f"{found['commonest']:.1%}"),
+        ("most frequent token", f"{found['commonest']:.1%}"),
     )
     return table(("course-bert", ""), rows, size=20)
 
@@ -471,7 +471,7 @@ def other_rules() -> str:
 
 
 RULE_NAMES = {"nothing": "majority class", "words": "bag of words", "length": "length",
-              "word list": "its usual tag", "list of names": "seen before",
+              "word list": "usual tag", "list of names": "seen before",
               "no answer": "never answer", "overlap": "shared words"}  # fmt: skip
 
 
@@ -487,7 +487,7 @@ def worth() -> str:
             clear = found and min(found) > max(rule, *at_random)
             cells.append(f"<strong>{shown}</strong>" if clear else shown)
         rows.append((said, f"{100 * rule:.0f}", *cells))
-    head = ("test, %", "baseline", "ours, random init", "ours", "MiniLM, random init", "MiniLM")
+    head = ("test, %", "baseline", "ours, random", "ours", "MiniLM, random", "MiniLM")
     return table(head, rows, size=22)
 
 

@@ -212,7 +212,7 @@ def gains() -> str:
         )
         for way in WAYS[:2]
     ]
-    return table(("gain, points", *RECIPES), rows, size=22)
+    return table(("dynamic gains, points", *RECIPES), rows, size=22)
 
 
 # ---------------------------------------------------------------- 7, 9, 12: the paper's tables
@@ -409,12 +409,12 @@ WORD = " sentence"
 
 def merges() -> str:
     """One word from its bytes to its pieces, a row a merge."""
-    return large(word_merges(bpe(), WORD)[1], 1.12)
+    return large(word_merges(bpe(), WORD)[1], 1.28)
 
 
 def odd_pieces() -> str:
     pieces = bpe().pieces(ODD)
-    row = large(tokens_row(pieces, [PLAIN] * len(pieces)).inner, 1.45)
+    row = large(tokens_row(pieces, [PLAIN] * len(pieces)).inner, 1.35)
     return f'<p style="margin:0 0 6px">“{escape(ODD)}”</p>{row}'
 
 

@@ -110,9 +110,9 @@ def toy_factors() -> str:
     long = short @ widen
     blocks = (
         _matrix("embeddings, V×E", short.tolist(), 2),
-        '<div style="font-size:34px;padding-top:78px">·</div>',
+        '<div style="font-size:34px;padding-top:44px">·</div>',
         _matrix("matrix, E×H", widen.tolist()),
-        '<div style="font-size:34px;padding-top:78px">=</div>',
+        '<div style="font-size:34px;padding-top:44px">=</div>',
         _matrix("rows, V×H", long.tolist(), 2),
     )
     return f'<div style="display:flex;gap:26px;margin:0 0 14px">{"".join(blocks)}</div>'
@@ -128,7 +128,8 @@ def _matrix(name: str, rows: Sequence[Sequence[float]], shaded: int = -1) -> str
         return f"<tr>{''.join(cells)}</tr>"
 
     body = "".join(row(n, values) for n, values in enumerate(rows))
-    return f'<div>{name}<table style="margin:6px 0;font-size:24px">{body}</table></div>'
+    head = f'<span style="font-size:22px;white-space:nowrap">{name}</span>'
+    return f'<div>{head}<table style="margin:6px 0;font-size:24px">{body}</table></div>'
 
 
 def code_embeddings() -> str:
@@ -311,8 +312,9 @@ def width_lines() -> Any:
         for said, part in (("own blocks", "not_shared"), ("one block", "all_shared"))
     }
     figure = curves_chart(
-        curves, x_title="E, embedding width", y_title="mean of five tasks", title="", log_x=True
-    )
+        curves, title="", log_x=True,
+        x_title="E, embedding width (logarithmic)", y_title="mean of five tasks",
+    )  # fmt: skip
     widths = [int(width) for width in tables["all_shared"]]
     figure.update_xaxes(tickvals=widths, ticktext=[str(w) for w in widths])
     figure.update_xaxes(range=[log10(58), log10(850)])
@@ -371,7 +373,7 @@ def tested_on_both() -> Any:
     figure = dots_chart(
         groups, percent=True, title="", y_title="accuracy", levels={"chance level": 0.5}
     )
-    return for_a_hall(figure, 1120, 300, right=150)
+    return for_a_hall(figure, 1120, 300, right=210)
 
 
 def both_tables() -> str:
@@ -401,7 +403,7 @@ def signs_table() -> str:
         for name, text in said.items()
     ]
     head = ("", "of NSP's pairs", "NotNext", "of SOP's pairs", "swapped")
-    return table(head, rows, size=24)
+    return table(head, rows, size=22)
 
 
 def _sign_cells(sign: Sign) -> tuple[str, str]:
@@ -444,6 +446,7 @@ def past_the_plateau() -> Any:
         corner_curves(), x_title="steps", y_title="masked-token accuracy", percent=True, title=""
     )
     figure.update_xaxes(nticks=4)
+    figure.update_yaxes(range=[0, 1])  # room for four names, one above the other
     return drawing.apart(for_a_hall(figure, 650, 370, right=265), 0.075)
 
 

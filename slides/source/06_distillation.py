@@ -181,7 +181,7 @@ def three_places() -> str:
 def code_losses() -> str:
     lines = body_of(distilbert_loss, start="    if soft:").splitlines()
     shown = [line[4:] for line in lines if line.strip() != "return loss"]
-    return f'<div style="zoom:0.82">{code(chr(10).join(shown).rstrip())}</div>'
+    return f'<div style="zoom:0.9">{code(chr(10).join(shown).rstrip())}</div>'
 
 
 # ---------------------------------------------------------------- 8: is it right?
@@ -246,13 +246,14 @@ def _dots(
     }
     figure = ablation_chart(groups, percent=True, title="", x_title="")
     low, high = figure.layout.xaxis.range
-    figure.update_xaxes(range=[low, max(high, max(levels) + 0.02)])
+    figure.update_xaxes(range=[low, max(high, max(levels) + 0.02)], automargin=False)
     for axis, level in zip(("x", "x2"), levels, strict=False):
         figure.add_shape(
             type="line", xref=axis, yref="paper", x0=level, x1=level, y0=0, y1=1,
             line={"dash": "dash", "color": INK, "width": 2},
         )  # fmt: skip
     for_a_hall(figure, 1120, min(348, 80 + 42 * len(names))).update_annotations(font_size=16)
+    figure.update_annotations(bgcolor="rgba(255,255,255,0.85)")  # the dashed line stands behind
     figure.update_yaxes(ticktext=list(names.values()), tickfont_size=19)
     return figure.update_layout(margin={"t": 28, "b": 32, "l": 320})
 
@@ -275,7 +276,7 @@ SAID = {
     "without masked words": "without MLM",
     "without cosine": "without cosine",
     "fresh weights": "all three, random init.",
-    "teacher's layers, masked words only": "its layers, MLM only",
+    "teacher's layers, masked words only": "teacher's layers, MLM only",
     "alone": "random init., MLM only",
 }
 TABLE_4 = {
@@ -432,12 +433,12 @@ def variants() -> str:
 # ---------------------------------------------------------------- 15: what each part is worth
 
 TINY_SAID = {
-    "all": "all of it",
+    "all": "all losses",
     "without attention": "without attention",
     "without hidden": "without hidden",
     "without both layer losses": "without both of these",
     "without embedding": "without embedding",
-    "without the teacher's answers": "labels for soft targets",
+    "without the teacher's answers": "labels, not soft targets",
     "alone": "alone: labels only",
 }
 PRINTED = {
@@ -457,7 +458,7 @@ def parts_worth() -> str:
         (said, percent(reached_by[name]), paper.get(PRINTED.get(name, ""), ""))
         for name, said in TINY_SAID.items()
     ]
-    return table(("left out", "probe", "paper"), rows, size=18)
+    return table(("student", "probe", "paper"), rows, size=18)
 
 
 def attention_weights() -> Any:

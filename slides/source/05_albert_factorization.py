@@ -48,7 +48,6 @@ from course_lib.lectures.lecture_05.numbers import (
     factors,
     grid_accuracy,
     guessed,
-    hundredths,
     mean_of_five,
     models,
     points_lost,
@@ -497,7 +496,7 @@ def scores_bars() -> Any:
     figure = bar_chart(means, y_title="mean of eight tasks")
     figure.update_traces(
         marker_color=[BLUE, ORANGE, "#00745a"],
-        text=[hundredths(score) for score in means.values()],
+        text=[f"{score:.2f}" for score in means.values()],
     )
     figure.update_xaxes(ticktext=[name.replace("-", "-<br>") for name in means])
     return for_a_hall(figure, 540, 400)
@@ -507,7 +506,7 @@ def three_numbers() -> str:
     test = printed("glue")["albert_test"]
     rows = (
         (f"{mean_of_five('base')}", "ALBERT-base: two SQuADs, MNLI, SST-2, RACE"),
-        (hundredths(average("albert_dev")), "xxlarge: eight GLUE tasks, dev, one model"),
+        (f"{average('albert_dev'):.2f}", "xxlarge: eight GLUE tasks, dev, one model"),
         (f"{test['printed']}", f"GLUE test server, {test['model'].split(', ')[1]}"),
     )
     shown = [(f"<strong>{score}</strong>", what) for score, what in rows]

@@ -295,7 +295,7 @@ def _accumulation() -> Settled:
     errors = [float((found - whole).abs().max() / whole.abs().max()) for found in (right, wrong)]
     said = (
         f"four parts of 8 against 32 positions at once: gradients differ by {errors[0]:.0e} when "
-        f"each part is divided by the whole's count, by {errors[1]:.0%} when each by its own"
+        f"all parts are divided by the whole's count, by {errors[1]:.0%} when each by its own count"
     )
     return Settled(errors[0], said)
 

@@ -335,11 +335,6 @@ def mean_of_five(row: str) -> float:
     return float(overall[row][-1])
 
 
-def hundredths(value: float) -> str:
-    """Two digits, halves upwards: 88.925 is 88.93."""
-    return f"{value + 1e-6:.2f}"
-
-
 def _percent(task: str, tested: str) -> str:
     return percent(outcome(sentence_tasks(), tested)[task])
 
@@ -416,8 +411,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "majority_nsp": lambda: f"{guessed('NSP', 'commoner label'):.0%}",
     "depth_24": lambda: printed("albert")["depth"]["layers"]["24"][-1],
     "depth_48": lambda: printed("albert")["depth"]["layers"]["48"][-1],
-    "dev_albert": lambda: hundredths(average("albert_dev")),
-    "dev_bert": lambda: hundredths(average("bert_large_dev")),
+    "dev_albert": lambda: f"{average('albert_dev'):.2f}",
+    "dev_bert": lambda: f"{average('bert_large_dev'):.2f}",
     "ensemble": lambda: printed("glue")["albert_test"]["printed"],
     "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
     "equal_time_xxlarge": lambda: printed("albert")["equal_time"]["xxlarge"][-1],

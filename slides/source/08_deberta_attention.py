@@ -277,7 +277,8 @@ PARTS = {
 
 def parts_worth() -> Any:
     assert mean(masked_accuracy("no distances")) < 0.6  # far left of the figure, as the slide says
-    return _ablation({name: f"{said} ({_blocks()[name]} blocks)" for name, said in PARTS.items()})
+    shown = {name: f"{said} ({_blocks()[name]} blocks)" for name, said in PARTS.items()}
+    return drawing.in_line(_ablation(shown).update_layout(margin_r=190), column=True)
 
 
 @lru_cache(maxsize=1)
@@ -313,8 +314,9 @@ def beside_the_paper() -> str:
                 *(map(signed, paper_changes(theirs)) if theirs else ["–"] * 3),
             )
         )  # fmt: skip
-    head = ("points against DeBERTa", "ours: accuracy", "seeds below", "MNLI", "SQuAD 2.0", "RACE")
-    return table(head, rows, size=23)
+    head = ("points against DeBERTa", "ours: accuracy", "seeds below", "paper: MNLI", "SQuAD 2.0",
+            "RACE")  # fmt: skip
+    return table(head, rows, size=21)
 
 
 # ---------------------------------------------------------------- 14, 15: decoder and queue
@@ -377,6 +379,7 @@ def queue_lines() -> Any:
     """The page's chart: the fraction of workers named right along training."""
     figure = for_a_hall(queue_chart(stored("08_queue")), 1120, 280, right=500)
     labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: -a.y)
+    figure.update_yaxes(title_text="named right")
     for label, y in zip(labels, (1.02, 0.9, 0.78, 0.5, 0.37, 0.24, 0.11), strict=True):
         label.update(y=y, text=label.text.replace("<br>", " "))  # one line each, one under another
     return figure
@@ -388,12 +391,12 @@ def queue_lines() -> Any:
 def clipping_and_sift() -> str:
     found = clipped_and_perturbed()
     rows = [
-        ("<strong>clipping</strong>", "the gradient", f"{found.before:.1f} → {found.after:g}",
+        ("<strong>clipping</strong>", f"the gradient: length {found.before:.1f} → {found.after:g}",
          f"<strong>unchanged ({found.changed:g})</strong>"),
-        ("<strong>SiFT</strong>", "normalised embeddings", "perturbation",
+        ("<strong>SiFT</strong>", "the normalised embeddings: a perturbation",
          f"<strong>KL {found.perturbed:.5f}</strong>"),
     ]  # fmt: skip
-    return table(("", "touches", "", "outputs now"), rows, numbers=False, size=22)
+    return table(("", "changes", "outputs now"), rows, numbers=False, size=22)
 
 
 def code_sift() -> str:
@@ -410,7 +413,9 @@ def order() -> Any:
     scores = {k: v for k, v in printed("deberta")["order"].items() if isinstance(v, float)}
     scores["ALBERT"] = round(glue_average(printed("glue")["albert_dev"]["scores"], "dev-8"), 2)
     scores = dict(sorted(scores.items(), key=lambda item: item[1]))
-    figure = drawing.bars(scores, [], 620, 400, y_title="mean of eight GLUE tasks")
+    figure = drawing.bars(scores, [], 660, 400, y_title="mean of eight GLUE tasks")
+    figure.update_xaxes(tickfont_size=18)
+    figure.update_traces(constraintext="none")
     patterns = ["/" if name == "ALBERT" else "" for name in scores]
     figure.update_traces(text=list(scores.values()), marker_pattern_shape=patterns)
     return figure.update_yaxes(range=[82, 91.5])
@@ -419,15 +424,24 @@ def order() -> Any:
 # ---------------------------------------------------------------- 18: trained here
 
 
+SHARING = {"gradient-disentangled": "v3's way"}
+
+
 def sharing_lines() -> Any:
     """The generator on the way: one table, two, or v3's."""
     curves = {
-        name: [[(at["step"], at["masked_accuracy"]) for at in run["curve"]] for run in runs]
+        SHARING.get(name, name): [
+            [(at["step"], at["masked_accuracy"]) for at in run["curve"]] for run in runs
+        ]
         for name, runs in stored("08_embedding_sharing")["runs"].items()
     }
     y_title = "masked-token accuracy"
-    figure = curves_chart(curves, x_title="step", y_title=y_title, title="", percent=True)
-    return for_a_hall(figure, 660, 400, right=230)
+    figure = curves_chart(curves, x_title="training step", y_title=y_title, title="", percent=True)
+    figure = for_a_hall(figure, 660, 400, right=210)
+    labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: a.y)
+    for label, up in zip(labels, (-8, 0, 8), strict=True):  # large type must not touch
+        label.yshift = up
+    return figure
 
 
 # ---------------------------------------------------------------- 19, 20: to keep

@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 import drawing
-from drawing import body_of, code, for_a_hall, large, svg, table
+from drawing import body_of, code, for_a_hall, in_line, large, svg, table, wordless
 
 from course_lib import MicroWorld
 from course_lib.heads import SpanBoundaryHead
@@ -73,7 +73,7 @@ def three_models() -> str:
 
 def masked_story() -> str:
     """The notebook's story under span masking."""
-    return large(spans.spans_picture(world().tokenizer, stories()[1].text).html, 1.27)
+    return large(wordless(spans.spans_picture(world().tokenizer, stories()[1].text)), 1.4)
 
 
 def lengths() -> str:
@@ -87,7 +87,7 @@ def settings_table() -> str:
         ("p", "0.2", "0.3 by default, 0.2 in the published command"),
         ("last span", "complete words", "cut at the budget, inside a word too"),
         ("spans that touch", NONE, "merged, before the 80/10/10 draw"),
-        ("SBO asks", "every token", "the first 15; no span at the edge of a row"),
+        ("SBO predicts", "every token", "the first 15; no span at a sequence’s edge"),
         ("loss", "MLM + SBO, summed token by token", "mean MLM + sum of SBO / (n + 1)"),
         ("weight decay", f"{decay['paper']}", f"{decay['command']} in the published command"),
     ]
@@ -127,7 +127,7 @@ def fits_table() -> str:
         shown = " ".join("[MASK]" if i in gaps else w for i, w in enumerate(name.split()))
         there = sum(city[n] == city[name] for n in fits)
         rows.append((f"<code>{shown}</code>", f"{len(fits)}", f"{there}"))
-    return table(("", "names that fit", f"of these in {city[name]}"), rows, size=22)
+    return table(("", "names that fit", f"of these in the city {city[name]}"), rows, size=22)
 
 
 SEEDS = {"basic": 59, "phrase": 20, "entity": 0}  # under which the sentence meets a mask
@@ -188,14 +188,14 @@ def graph_picture() -> str:
 
 
 def step_picture() -> str:
-    return svg(500, 270, *graph.step_parts(0.87), says="two towns, two countries, one step")
+    return svg(545, 292, *graph.step_parts(0.95), says="two towns, two countries, one step")
 
 
 def linked_story() -> str:
     shown = linked.linked_picture(
         world_graph(world()), world().tokenizer, stories()[0].text, seed=3
     )
-    return large(shown.html, 1.3)
+    return large(wordless(shown), 1.4)
 
 
 def fusion_picture() -> str:
@@ -212,7 +212,7 @@ def masks_measured() -> Any:
               "whole names": "name_exact"}  # fmt: skip
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
     figure = ablation_chart(groups, percent=True, title="masks", x_title="right")
-    return for_a_hall(figure, 1140, 298)
+    return in_line(for_a_hall(figure, 1140, 286))
 
 
 def tasks_measured() -> str:

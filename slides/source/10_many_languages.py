@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
 import drawing
-from drawing import body_of, code, for_a_hall, large, stacked_bars, svg, table
+from drawing import body_of, code, for_a_hall, large, stacked_bars, svg, table, wordless
 
 from course_lib import MicroWorld
 from course_lib.family.xlm import TiedOutput, XlmStack
@@ -39,6 +40,10 @@ def story() -> Story:
     return world().stories(12, seed=16, split="heldout")[0]
 
 
+def power(exponent: str) -> str:
+    return f'p<span style="vertical-align:0.45em;font-size:0.75em">{exponent}</span>'
+
+
 def three_models() -> str:
     rows = [
         ("is", "BERT", "BERT + a vector a language", "RoBERTa"),
@@ -47,7 +52,7 @@ def three_models() -> str:
         ("vocabulary", "119,547", "95,000 or 200,000", "250,002"),
         ("trained by", "MLM, NSP", "CLM, MLM or MLM + <strong>TLM</strong>", "MLM"),
         ("told the language", "no, on purpose", "<strong>yes</strong> (15 languages)", "no"),
-        ("reads with", "p^0.7", "p^α of sentences", "p^0.3 of blocks"),
+        ("sampling", power("0.7"), f"{power('α')} of sentences", f"{power('0.3')} of blocks"),
     ]
     rows = [(f"<strong>{row[0]}</strong>", *row[1:]) for row in rows]
     return table(("", "mBERT (2018)", "XLM (2019)", "XLM-R (2019)"), rows, numbers=False, size=22)
@@ -56,7 +61,8 @@ def three_models() -> str:
 def sampling_bars(alpha: float) -> str:
     sizes_ = sampling.SIZES["ten languages, each half of the one before"]
     few = dict(list(sizes_.items())[:6])
-    parts = sampling.sampling_parts(few, alpha, 17)
+    parts = sampling.sampling_parts(few, alpha, 27)[1:]  # the slide says what the bars are
+    parts = [part.replace(", each text ×", ", ×") for part in parts]
     drawn = svg(760, 270, *parts, says=sampling.sampling_in_words(few, alpha))
     return large(drawn, 0.72)
 
@@ -82,9 +88,8 @@ def definitions() -> str:
 
 
 def objectives_picture() -> str:
-    return svg(
-        objectives.WIDE, objectives.HIGH, *objectives.objectives_parts(), says=objectives.SAYS
-    )
+    parts = objectives.objectives_parts()
+    return large(svg(objectives.WIDE, objectives.HIGH, *parts, says=objectives.SAYS), 1.08)
 
 
 def pair() -> str:
@@ -123,12 +128,14 @@ def four_languages() -> str:
     short = story().__class__(
         story().sentences[:3], story().topic, story().frames[:3], story().rows, story().world
     )
-    return large(parallel.parallel_picture(worlds, short, "its look").html, 1.3)
+    return large(wordless(parallel.parallel_picture(worlds, short, "its look")), 1.42)
 
 
 def centring_picture(taken: float) -> str:
     parts = centring.centring_parts(centring.nearest_on_paper(taken))
-    return large(svg(centring.WIDE, centring.HIGH, *parts, says="nearest neighbours"), 0.85)
+    parts = [re.sub('font-size="1[56]"', 'font-size="21"', part) for part in parts]
+    moved = f'<g transform="translate(36,0)">{"".join(parts)}</g>'
+    return large(svg(centring.WIDE + 66, centring.HIGH, moved, says="nearest neighbours"), 0.8)
 
 
 def centring_before() -> str:
@@ -139,20 +146,27 @@ def centring_after() -> str:
     return centring_picture(1.0)
 
 
+def accuracy(figure: Any) -> Any:
+    return figure.for_each_xaxis(lambda axis: axis.update(title_text="accuracy"))
+
+
 def aligned() -> Any:
     return for_a_hall(results.aligned_chart(), 1140, 470)
 
 
 def transfer() -> Any:
-    return for_a_hall(results.transfer_chart(), 1140, 470)
+    return accuracy(for_a_hall(results.transfer_chart(), 1140, 470))
 
 
 def four_languages_tuned() -> Any:
-    return for_a_hall(results.four_languages_chart(), 1140, 470)
+    return accuracy(for_a_hall(results.four_languages_chart(), 1140, 470))
 
 
 def one_vocabulary() -> Any:
-    return for_a_hall(real.vocabulary_chart(), 1140, 470)
+    figure = for_a_hall(real.vocabulary_chart(), 1140, 470)
+    *others, last = figure.layout.yaxis.ticktext
+    assert "twice" in last
+    return figure.update_yaxes(ticktext=[*others, "unigram, α = 0.3,<br>twice the size"])
 
 
 def real_retrieval() -> Any:
@@ -164,7 +178,11 @@ def low_resource() -> Any:
 
 
 def spelling() -> Any:
-    return for_a_hall(results.spelling_chart(), 1140, 470)
+    figure = for_a_hall(results.spelling_chart(), 1140, 470)
+    figure.for_each_annotation(
+        lambda a: a.update(text=a.text.replace("of a sentence", "of a sentence, means off"))
+    )
+    return accuracy(figure)
 
 
 def ranking() -> str:

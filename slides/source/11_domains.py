@@ -35,7 +35,9 @@ def four_ways() -> str:
         ("rows replaced", "those that both have; means", "all", "–"),
         ("afresh", "none", "none", "LEGAL-BERT-SC, SciBERT, PubMedBERT"),
     ]
-    return table(("way", "rows kept", "blocks kept", "known from"), rows, numbers=False, size=24)
+    return table(
+        ("way", "embedding rows kept", "blocks kept", "known from"), rows, numbers=False, size=24
+    )
 
 
 def words_measured() -> str:
@@ -62,7 +64,8 @@ def forgetting() -> Any:
 
 
 def tasks() -> Any:
-    return for_a_hall(results.tasks_chart(FEW), 1140, 440)
+    figure = for_a_hall(results.tasks_chart(FEW), 1140, 440)
+    return figure.update_layout(xaxis_title_text="accuracy", xaxis2_title_text="F1")
 
 
 def switches() -> str:

@@ -18,14 +18,15 @@ from course_lib import claims_table
 from course_lib.teaching import bar_chart
 from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.numbers import signed
-from course_lib.teaching.page import inline
+from course_lib.teaching.page import inline, paragraphs
 from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION, rounded, template
 from course_lib.teaching.svg import MONO, TIP, arrow, rect, words
 
 __all__ = [
     "MONO", "apart", "arrow", "bars", "body_of", "claims_rows", "code", "embeddings_and_blocks",
-    "exercise_list", "exercises_of", "for_a_hall", "grouped_bars", "large", "marked_points",
-    "on_one_line", "rect", "spread", "stacked_bars", "svg", "table", "words",
+    "exercise_list", "exercises_of", "for_a_hall", "grouped_bars", "in_line", "large",
+    "marked_points", "on_one_line", "rect", "spread", "stacked_bars", "svg", "table", "wordless",
+    "words",
 ]  # fmt: skip
 DARK = {ORANGE: "#8a5f00", VERMILION: "#a04400"}  # in which words of these colours can be read
 HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
@@ -34,6 +35,13 @@ HATCH = f"repeating-linear-gradient(45deg,{ORANGE} 0 5px,#f7cf7a 5px 10px)"
 def large(inner: str, zoom: float = 1.5) -> str:
     """A view made for a laptop, as large as a hall needs."""
     return f'<div style="zoom:{zoom};line-height:1.3">{inner}</div>'
+
+
+def wordless(shown: Any) -> str:
+    """A view's picture without the sentences under it: the slide has its own."""
+    said = shown.text.splitlines()
+    under = (paragraphs(said[n:]) for n in range(len(said)))
+    return shown.html.replace(next(text for text in under if text in shown.html), "")
 
 
 def for_a_hall(figure: Any, width: int, height: int, right: int = 24) -> Any:
@@ -94,6 +102,26 @@ def on_one_line(figure: Any) -> Any:
     return figure.for_each_annotation(
         lambda name: name.update(text=name.text.replace("<br>", " ")), selector=named
     )
+
+
+def in_line(figure: Any, column: bool = False) -> Any:
+    """Means of a chart of rows in the line of their dots, for rows that stand close: right of the
+    dots, or, with their spread, in a column at the right end."""
+    for label in figure.layout.annotations:
+        if label.yref != "y" or not label.text.startswith("<b>"):
+            continue
+        row = round(label.y + 0.1)
+        dots = [
+            x for trace in figure.data if (trace.xaxis or "x") == label.xref
+            for x, y in zip(trace.x, trace.y, strict=True)
+            if x is not None and abs(y - row) < 0.5
+        ]  # fmt: skip
+        label.update(y=row if column else row + 0.14, yanchor="middle", xanchor="left")
+        if column:
+            label.update(xref="paper", x=1.02)
+        else:
+            label.update(x=max(dots), xshift=14, text=label.text.partition(" (")[0])
+    return figure
 
 
 def grid(

@@ -132,7 +132,7 @@ check("08.2", my_scores)
 # %% [markdown]
 # ## The code
 #
-# ### Three scores by three gathers
+# ### Three scores, two gathers
 #
 # Row r of `position_key` is the key of a distance, row r of `position_query` its query, both projected from the same
 # table P. One product with *all* rows, then each pair picks its own: that is `torch.gather`, which takes from each line

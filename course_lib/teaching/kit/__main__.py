@@ -256,7 +256,8 @@ def index(folder: Path, pdf: bool) -> str:
         "" if pdf else "<p class='mark'>Made without a browser: the PDFs are left out.</p>",
         "<h2>Syllabus</h2>", items(planned), "<h2>Each lecture</h2>", items(notes),
         "<p class='small'>Aims, minutes, what to show live, what goes wrong, exercises. The "
-        f"slides: <code>make slides</code>.{without}</p>",
+        "slides: <code>make slides</code>; <kbd>s</kbd> opens the notes, <kbd>b</kbd> darkens the "
+        f"screen while the room guesses.{without}</p>",
         "<h2>Exam bank</h2>", items(papers),
         "<p>Draw a paper of your own, the same on every machine for the same seed:</p>"
         "<pre>python -m course_lib.teaching.kit.exam --seed 4711 --lectures 02 03 --out exam</pre>"

@@ -77,24 +77,31 @@ def best_spans(
 
 def choose_threshold(margin: Tensor, answered: Tensor, silent: Tensor) -> float:
     """The threshold with the greatest mean score over the questions of a validation set; of equally
-    good ones the lowest.
+    good ones the highest, which answers least, as in SQuAD 2.0's official script.
 
     margin (N,): of each question's best span; answered (N,): what a question scores if the span is
     given as its answer (its F1, say, and 0 where there is none); silent (N,): what it scores if
-    none is given (1 where there is none, else 0). Tried are thresholds between any two margins, and
-    one beyond each end. Raises ValueError for no questions, and for shapes that differ."""
+    none is given (1 where there is none, else 0). Tried are thresholds halfway between any two
+    neighbouring margins (the script's are the margins), and one beyond each end. Raises ValueError
+    for no questions, for shapes that differ, and for a margin that is no number."""
     if margin.dim() != 1 or not len(margin) or not margin.shape == answered.shape == silent.shape:
         shapes = [tuple(x.shape) for x in (margin, answered, silent)]
         raise ValueError(
             f"margin, answered and silent of shapes {shapes} were given; expected (N,) for each, "
             "N questions, at least one."
         )
-    margin, answered, silent = margin.double(), answered.double(), silent.double()
-    levels = margin.unique()  # rising
-    tried = torch.cat([levels[:1] - 1, (levels[1:] + levels[:-1]) / 2, levels[-1:]])
-    # One row a threshold: at the lowest every question is answered, at the highest none.
-    scores = torch.where(margin > tried[:, None], answered, silent).mean(dim=1)
-    return tried[scores.argmax()].item()
+    levels, level = margin.double().unique(return_inverse=True)  # rising
+    if not levels.isfinite().all():
+        raise ValueError(
+            f"margins {levels[~levels.isfinite()].tolist()} were given; expected numbers."
+        )
+    below = torch.cat([levels[:1] - levels[:1].abs().clamp(min=1), levels[:-1]])
+    between = below / 2 + levels / 2
+    tried = torch.cat([torch.where(between < levels, between, below), levels[-1:]])
+    # What answering the questions of each level adds; at the last threshold none is answered.
+    gain = torch.zeros_like(levels).index_add_(0, level, answered.double() - silent.double())
+    gains = torch.cat([gain.flip(0).cumsum(0).flip(0), gain.new_zeros(1)])
+    return tried[gains >= gains.max() - 1e-9][-1].item()  # sums of one value may differ in a bit
 
 
 def _wide(logits: Tensor) -> Tensor:

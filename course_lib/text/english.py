@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -220,6 +220,20 @@ def passages(split: str | None = None) -> tuple[Passage, ...]:
     return _shipped("passages", split)
 
 
+def by_id(questions: Iterable[Question]) -> dict[str, Question]:
+    """{id: question}, in their order. ValueError where two have one id: answers are scored by it,
+    and one of the two would be lost."""
+    found: dict[str, Question] = {}
+    for question in questions:
+        if question.id in found:
+            raise ValueError(
+                f"the id {question.id!r} was given to two questions; expected one of its own for "
+                "each, since answers are scored by it."
+            )
+        found[question.id] = question
+    return found
+
+
 def questions(split: str | None = None) -> tuple[Question, ...]:
     """The questions of all passages, each with its passage. `split` as in `reviews`."""
     return tuple(question for passage in passages(split) for question in passage.questions)
@@ -260,8 +274,8 @@ def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
     passages.
 
     Raises ValueError that names file and line: for a line that is no JSON object with the fields
-    of its kind, an unknown label, tag or split, an id that stands twice, an empty file, and as
-    the items do."""
+    of its kind, an unknown label, tag or split, an id that stands twice (of an item, or of a
+    question), an empty file, and as the items do."""
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(KINDS)}.")
     items, ids = [], set[str]()
@@ -278,6 +292,10 @@ def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
         ids.add(entry["id"])
     if not items:
         raise ValueError(f"{path} is empty; expected an item a line.")
+    try:
+        by_id(question for item in items for question in getattr(item, "questions", ()))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     return tuple(items)
 
 

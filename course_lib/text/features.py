@@ -17,7 +17,7 @@ from torch import Tensor
 
 from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
 
-from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence
+from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence, by_id
 from .packing import pack_pair
 from .tasks import Cut, LabelledSequences
 
@@ -281,10 +281,12 @@ def question_sequences(
     window.
     The first of a question's answers is the one to be learnt. An answer of k tokens is whole in
     some window if the window holds at least stride + k − 1.
-    Raises ValueError for no questions, a question or passage without a token, a question that
-    leaves no room for the passage, and a stride below 1 or with gaps between the windows."""
+    Raises ValueError for no questions, two with one id, a question or passage without a token, a
+    question that leaves no room for the passage, and a stride below 1 or with gaps between the
+    windows."""
     if not questions:
         raise ValueError("No questions were given; expected at least one.")
+    by_id(questions)  # raises before a training whose answers could not be scored
     packed, spans, offsets, numbers, lost = [], [], [], [], []
     for number, question in enumerate(questions):
         question_ids = tokenizer.encode(question.question)

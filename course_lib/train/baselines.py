@@ -228,9 +228,11 @@ def _runs(sentence: str, never: set[str]) -> Iterator[str]:
 
 
 def question_baselines(questions: Sequence[Question]) -> dict[str, SquadScores]:
-    """SQuAD's scores of never answering, and of always giving the `overlap_answer`."""
-    gold = {question.id: [answer.text for answer in question.answers] for question in questions}
-    overlap = {question.id: overlap_answer(question) for question in questions}
+    """SQuAD's scores of never answering, and of always giving the `overlap_answer`. ValueError
+    where two questions have one id."""
+    named = english.by_id(questions)
+    gold = {id: [answer.text for answer in question.answers] for id, question in named.items()}
+    overlap = {id: overlap_answer(question) for id, question in named.items()}
     return {
         "no answer": squad_scores(dict.fromkeys(gold, ""), gold),
         "overlap": squad_scores(overlap, gold),

@@ -34,14 +34,14 @@ def confidences(logits: Tensor, labels: Tensor, temperature: float = 1.0) -> tup
     probabilities are softmax(logits / temperature) (Guo et al. 2017, equation 9): a temperature
     changes how sure the model is, never its answer. ValueError for other shapes, no texts, logits
     that are not finite, labels that are no class, and a temperature not above 0."""
-    _check(logits, labels, temperature)
+    labels = _checked(logits, labels, temperature)
     probabilities = (logits.double() / temperature).softmax(-1)
     return probabilities.amax(-1), logits.argmax(-1) == labels
 
 
 def log_loss(logits: Tensor, labels: Tensor, temperature: float = 1.0) -> float:
     """Mean cross-entropy of the right class at a temperature, nats. ValueError as `confidences`."""
-    _check(logits, labels, temperature)
+    labels = _checked(logits, labels, temperature)
     return torch.nn.functional.cross_entropy(logits.double() / temperature, labels).item()
 
 
@@ -50,7 +50,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> float:
 
     Choose it on other texts than those it is tested on. In 1/T the loss is convex, so bisection on
     its slope finds the one minimum. ValueError as `confidences`."""
-    _check(logits, labels, 1.0)
+    labels = _checked(logits, labels, 1.0)
     z, rows = logits.double(), torch.arange(len(labels))
 
     def rising(inverse: float) -> bool:
@@ -69,16 +69,21 @@ def reliability(confidence: Tensor, right: Tensor, bins: int = 10) -> list[Bin]:
     """The texts sorted by the probability of their answer into bins of equal width from 0 to 1: the
     numbers of a reliability diagram (Guo et al. 2017, section 2).
 
-    confidence, right: (N,) as `confidences` gives. ValueError for different lengths, no texts,
-    probabilities outside 0 to 1, and fewer than one bin."""
-    if confidence.shape != right.shape or confidence.ndim != 1 or not len(right) or bins < 1:
+    confidence, right: (N,) as `confidences` gives. A value on an edge, m / bins in the confidences'
+    own type, belongs to the bin below it, and 0 to the first. ValueError for different lengths, no
+    texts, probabilities outside 0 to 1, and bins that are no whole number from 1 on."""
+    shapes_fit = confidence.shape == right.shape and confidence.ndim == 1 and len(right)
+    if not shapes_fit or not isinstance(bins, int) or bins < 1:
         raise ValueError(
             f"confidence {tuple(confidence.shape)}, right {tuple(right.shape)} and bins={bins} "
             "were given; expected (N,) twice, N at least 1, and at least one bin."
         )
     if not ((confidence >= 0) & (confidence <= 1)).all():
         raise ValueError("A confidence is not within 0 to 1; expected probabilities.")
-    number = (confidence.double() * bins).ceil().long().clamp(1, bins) - 1  # low < p <= high
+    edges = torch.tensor([k / bins for k in range(1, bins)], dtype=torch.float64)
+    if confidence.is_floating_point():
+        edges = edges.to(confidence.dtype).double()  # 0.3 is another number in float32
+    number = torch.bucketize(confidence.double(), edges)  # low < p <= high
     found = []
     for k in range(bins):
         inside = number == k
@@ -90,8 +95,10 @@ def reliability(confidence: Tensor, right: Tensor, bins: int = 10) -> list[Bin]:
 
 def expected_calibration_error(bins: Sequence[Bin]) -> float:
     """ECE: |accuracy − confidence| of each bin, weighted by its texts (Guo et al. 2017, equation
-    3). 0 to 1; it depends on the number of bins and, with few texts, on chance."""
-    texts = sum(part.texts for part in bins)
+    3). 0 to 1; it depends on the number of bins and, with few texts, on chance. ValueError for bins
+    without a text."""
+    if not (texts := sum(part.texts for part in bins)):
+        raise ValueError(f"{len(bins)} bins without a text were given; expected at least one text.")
     gaps = (part.texts * abs(part.accuracy - part.confidence) for part in bins if part.texts)
     return sum(gaps) / texts
 
@@ -126,7 +133,8 @@ def bootstrap_interval(
     return float(found.low), float(found.high)
 
 
-def _check(logits: Tensor, labels: Tensor, temperature: float) -> None:
+def _checked(logits: Tensor, labels: Tensor, temperature: float) -> Tensor:
+    """The labels as int64."""
     if logits.ndim != 2 or labels.shape != logits.shape[:1] or not len(labels):
         raise ValueError(
             f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} were given; expected "
@@ -134,7 +142,8 @@ def _check(logits: Tensor, labels: Tensor, temperature: float) -> None:
         )
     if not logits.isfinite().all():
         raise ValueError("The logits hold what is no number; expected finite ones.")
-    if not ((labels >= 0) & (labels < logits.shape[1])).all():
+    if labels.is_floating_point() or not ((labels >= 0) & (labels < logits.shape[1])).all():
         raise ValueError(f"A label is not among the {logits.shape[1]} classes, counted from 0.")
     if not temperature > 0:
         raise ValueError(f"temperature={temperature!r} was given; expected a number above 0.")
+    return labels.long()

@@ -25,6 +25,7 @@ from course_lib.objectives.classification import classification_loss, regression
 from course_lib.objectives.sequences import Batch, shuffled
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.objectives.token_labels import token_classification_loss
+from course_lib.text.english import by_id
 from course_lib.text.features import QuestionSequences, TaggedSequences
 from course_lib.text.tasks import LabelledSequences, ScoredSequences
 
@@ -150,7 +151,9 @@ def finetune(
 @torch.no_grad()
 def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
     """The model's logits of these names for all texts of the task, padded to its sequences' length,
-    on the CPU. The model is left as it was found, wherever it is."""
+    on the CPU. The model is left as it was found, wherever it is. ValueError for no texts."""
+    if not len(task):
+        raise ValueError("A task without texts was given; expected at least one.")
     was_training, device = model.training, next(model.parameters(), torch.empty(0)).device
     model.eval()
     found = []
@@ -199,11 +202,12 @@ def best_answers(
     model: BertForQuestionAnswering, task: QuestionSequences, longest: int = 30
 ) -> dict[str, tuple[str, float]]:
     """question id -> the best span of all its windows, as it stands in the passage, and by how much
-    it beats the null answer."""
+    it beats the null answer. ValueError as `gold_answers`."""
     start, end = outputs_on(model, task, ["start_logits", "end_logits"])
     spans = best_spans(start, end, task.allowed, longest)
     null: dict[str, float] = {}
     best: dict[str, tuple[float, int]] = {}  # the best score, and in which window
+    gold_answers(task)  # raises where two questions have one id
     for window, number in enumerate(task.question.tolist()):
         name, score = task.questions[number].id, spans.score[window].item()
         # The question has no answer if no window has one: the least of their null scores.
@@ -218,7 +222,8 @@ def best_answers(
 
 def null_threshold(answers: Mapping[str, tuple[str, float]], task: QuestionSequences) -> float:
     """The threshold that these answers do best with: give the span where it beats the null answer
-    by more. Choose it on other questions than those it is tested on."""
+    by more. Of equally good ones that which answers least, as in the official script. Choose it on
+    other questions than those it is tested on."""
     gold = gold_answers(task)
     return choose_null_threshold(
         Candidate(text, margin, gold[name]) for name, (text, margin) in answers.items()
@@ -226,9 +231,10 @@ def null_threshold(answers: Mapping[str, tuple[str, float]], task: QuestionSeque
 
 
 def gold_answers(task: QuestionSequences) -> dict[str, list[str]]:
-    """question id -> the answers a reader may give, [] where the passage does not tell."""
-    questions = {task.questions[n] for n in task.question.tolist()}
-    return {question.id: [answer.text for answer in question.answers] for question in questions}
+    """question id -> the answers a reader may give, [] where the passage does not tell. ValueError
+    where two questions have one id."""
+    named = by_id(task.questions[n] for n in dict.fromkeys(task.question.tolist()))
+    return {id: [answer.text for answer in question.answers] for id, question in named.items()}
 
 
 def answer_scores(

@@ -70,11 +70,14 @@ def evaluate(
 ) -> Scores:
     """Measure a model on held-out sequences, on pairs too if they are labelled; the mask is fixed
     by `seed`. mix: BERT_MIX leaves some of the selected tokens as they are, or puts others there,
-    as in training; accuracy is then higher. The model is left as it was found."""
+    as in training; accuracy is then higher. The model is left as it was found. Raises ValueError
+    where no token is selected: sequences without words, or none."""
     has_pairs = sequences.next_sentence_label is not None and isinstance(model, BertForPreTraining)
+    masked = evaluation_mask(sequences, special, seed=seed, mix=mix)
+    if not len(masked.original_ids):
+        raise ValueError(f"{len(sequences)} sequences without a word were given; expected words.")
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
-    masked = evaluation_mask(sequences, special, seed=seed, mix=mix)
     found, pair_right, mlm, nsp = [], [], 0.0, 0.0
     for start in range(0, len(sequences), batch_size):
         part = sequences[start : start + batch_size]

@@ -70,4 +70,4 @@ def retrieval(first: Tensor, second: Tensor, *, centred: bool = False) -> Retrie
 
 def _found(near: Tensor) -> float:
     nearest = near == near.max(dim=1, keepdim=True).values  # (N, N)
-    return (nearest.diagonal() / nearest.sum(dim=1)).double().mean().item()
+    return (nearest.diagonal().double() / nearest.sum(dim=1)).mean().item()

@@ -111,37 +111,55 @@ def _check_sentences(true: Sequence[Sequence[str]], predicted: Sequence[Sequence
 
 # ---------------------------------------------------------------- answers
 
+VERSIONS = ("1.1", "2.0")  # of SQuAD
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalise_answer(text: str) -> str:
     """What SQuAD compares: lower case, without punctuation (ASCII), articles and extra spaces.
 
-    Punctuation goes first and leaves no gap: "U.S.-led" becomes "usled"."""
+    Punctuation goes first and leaves no gap: "U.S.-led" becomes "usled". ValueError for no text."""
+    if not isinstance(text, str):
+        raise ValueError(f'{text!r:.60} was given; expected an answer\'s text, "" for none.')
     bare = text.lower().translate(_PUNCTUATION)
     return " ".join(re.sub(r"\b(?:an?|the)\b", " ", bare).split())
 
 
-def exact_match(predicted: str, answers: Sequence[str]) -> float:
+def exact_match(predicted: str, answers: Sequence[str], version: str = "2.0") -> float:
     """1.0 if the answer is one of the gold answers after normalise_answer, else 0.0.
 
-    Without gold answers (SQuAD 2.0) the right answer is the empty text."""
-    return float(normalise_answer(predicted) in _gold(answers))
+    version: whose rule, see `squad_scores`, which raises the same errors. In 2.0 the right answer
+    is the empty text where there are no gold answers."""
+    return float(normalise_answer(predicted) in _gold(answers, version))
 
 
-def answer_f1(predicted: str, answers: Sequence[str]) -> float:
+def answer_f1(predicted: str, answers: Sequence[str], version: str = "2.0") -> float:
     """F1 of the words shared with a gold answer, each as often as both have it; the best counts.
 
-    Where one of the two has no words left: 1.0 if the other has none either, else 0.0."""
-    said = Counter(normalise_answer(predicted).split())
-    return max(_words_f1(said, Counter(gold.split())) for gold in _gold(answers))
+    Where one of the two has no words left: 0.0, and in 2.0 1.0 if the other has none either.
+    version: see `squad_scores`, which raises the same errors."""
+    said, golds = Counter(normalise_answer(predicted).split()), _gold(answers, version)
+    if version == "1.1" and not said:
+        return 0.0
+    return max(_words_f1(said, Counter(gold.split())) for gold in golds)
 
 
-def _gold(answers: Sequence[str]) -> list[str]:
-    """Normalised; those of articles alone are no answer (SQuAD 2.0's rule)."""
-    if isinstance(answers, str):
-        raise ValueError(f"{answers!r} was given; expected a list of gold answers, [{answers!r}].")
-    return [gold for gold in map(normalise_answer, answers) if gold] or [""]
+def _gold(answers: Sequence[str], version: str) -> list[str]:
+    """The gold answers, normalised; in 2.0 those without words are none."""
+    if isinstance(answers, str | Mapping):
+        text = answers if isinstance(answers, str) else "its texts"
+        raise ValueError(f"{answers!r} was given; expected a list of gold answers, [{text!r}].")
+    if version not in VERSIONS:
+        raise ValueError(f"version={version!r} was given; expected {' or '.join(VERSIONS)}.")
+    golds = list(map(normalise_answer, answers))
+    if version == "2.0":
+        return [gold for gold in golds if gold] or [""]
+    if not golds:
+        raise ValueError(
+            "A question without a gold answer was given; SQuAD 1.1 has one for each. Where the "
+            'text may have none, score by version="2.0".'
+        )
+    return golds
 
 
 def _words_f1(said: Counter[str], gold: Counter[str]) -> float:
@@ -163,42 +181,42 @@ class SquadScores:
 
 
 def squad_scores(
-    predicted: Mapping[str, str], questions: Mapping[str, Sequence[str]]
+    predicted: Mapping[str, str], questions: Mapping[str, Sequence[str]], version: str = "2.0"
 ) -> SquadScores:
-    """SQuAD's exact match and F1, of version 1.1 (always an answer) and 2.0 (sometimes none).
+    """SQuAD's exact match and F1, as the official scripts of both versions count them.
 
     predicted: question id -> the answer given, "" for "the text does not say". questions: question
-    id -> its gold answers, [] where the text has none. ValueError for no
-    questions, and for ids that are not the same on both sides."""
+    id -> its gold answers, [] where the text has none. version: "1.1" or "2.0"; they differ where
+    normalise_answer leaves no words. In 2.0 such a gold answer is none, and saying nothing is right
+    if there is no other. In 1.1 every question has an answer, one without words is met by one
+    without words (exact match 1), and their F1 is 0: no word is shared.
+    ValueError for no questions, ids that are not the same on both sides, answers that are no texts,
+    another version, and in 1.1 for a question without gold answers."""
     if not questions or predicted.keys() != questions.keys():
-        missing, foreign = questions.keys() - predicted.keys(), predicted.keys() - questions.keys()
+        missing, foreign = (
+            sorted(a.keys() - b.keys(), key=repr)
+            for a, b in ((questions, predicted), (predicted, questions))
+        )
         raise ValueError(
             f"{len(questions)} questions and {len(predicted)} answers were given, {len(missing)} "
-            f"of the questions without one {sorted(missing)[:3]}, {len(foreign)} of the answers to "
-            f"no question {sorted(foreign)[:3]}; expected an answer to each of at least one "
+            f"of the questions without one {missing[:3]}, {len(foreign)} of the answers to "
+            f"no question {foreign[:3]}; expected an answer to each of at least one "
             'question, "" for none.'
         )
-    answerable = [name for name, answers in questions.items() if answers]
-    silent = [name for name, answers in questions.items() if not answers]
-    parts = (_squad_part(predicted, questions, names) for names in (answerable, silent))
-    exact, f1, count = _squad_means(predicted, questions, list(questions))
-    return SquadScores(exact, f1, count, *parts)
+    scores = {
+        name: (exact_match(predicted[name], answers, version),
+               answer_f1(predicted[name], answers, version))
+        for name, answers in questions.items()
+    }  # fmt: skip
+    parts = ([scores[n] for n, answers in questions.items() if (len(answers) > 0) is has_answer]
+             for has_answer in (True, False))  # fmt: skip
+    has_answer, no_answer = (SquadScores(*_squad_means(part)) if part else None for part in parts)
+    return SquadScores(*_squad_means(list(scores.values())), has_answer, no_answer)
 
 
-def _squad_part(
-    predicted: Mapping[str, str], questions: Mapping[str, Sequence[str]], names: Sequence[str]
-) -> SquadScores | None:
-    return SquadScores(*_squad_means(predicted, questions, names)) if names else None
-
-
-def _squad_means(
-    predicted: Mapping[str, str], questions: Mapping[str, Sequence[str]], names: Sequence[str]
-) -> tuple[float, float, int]:
-    exact, f1 = (
-        fmean(score(predicted[name], questions[name]) for name in names)
-        for score in (exact_match, answer_f1)
-    )
-    return exact, f1, len(names)
+def _squad_means(scores: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
+    exact, f1 = map(fmean, zip(*scores, strict=True))
+    return exact, f1, len(scores)
 
 
 class Candidate(NamedTuple):
@@ -213,9 +231,9 @@ class Candidate(NamedTuple):
 def choose_null_threshold(candidates: Iterable[Candidate]) -> float:
     """The τ of SQuAD 2.0 (Devlin et al. 2018, section 4.3): answer where margin > τ, else say "".
 
-    The one with the best F1 over the candidates, as objectives.spans.choose_threshold finds it.
-    They must be of validation data: τ is fitted to them. ValueError for no candidates, and for a
-    margin that is no number."""
+    The one with the best F1 over the candidates, as objectives.spans.choose_threshold finds it: of
+    equally good ones the highest, which answers least. The candidates must be of validation data: τ
+    is fitted to them. ValueError for no candidates, and for a margin that is no number."""
     found = list(candidates)
     if not found or not all(math.isfinite(one.margin) for one in found):
         raise ValueError(

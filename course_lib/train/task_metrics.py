@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
+from numbers import Real
 from statistics import fmean
 from typing import Any
 
@@ -22,18 +24,18 @@ def accuracy(true: Iterable[Any], predicted: Iterable[Any]) -> float:
 def f1(true: Iterable[Any], predicted: Iterable[Any], positive: Hashable = 1) -> float:
     """Harmonic mean of precision and recall of one class: 2·hits / (2·hits + false + missed).
 
-    ValueError where `positive` is neither among the true labels nor predicted: F1 is 0/0 there, and
-    the name is probably misspelled (scikit-learn gives 0.0 if there is but one class). Else as
-    `confusion`."""
+    Where `positive` is neither true nor predicted anywhere (0/0) it is 0.0 if all labels are one
+    other class; where they are two or more classes the name is probably misspelled: ValueError.
+    Both as in scikit-learn. Else ValueError as `confusion`."""
     pairs = _labels(true, predicted)
     truly, said = sum(t == positive for t, _ in pairs), sum(p == positive for _, p in pairs)
-    if truly + said == 0:
+    if truly + said == 0 and len(names := {label for pair in pairs for label in pair}) > 1:
         raise ValueError(
             f"positive={positive!r} was given, a label neither true nor predicted anywhere; "
-            f"expected one of {_listed(pairs)}."
+            f"expected one of {_listed(names)}."
         )
     hits = sum(t == p == positive for t, p in pairs)
-    return 2 * hits / (truly + said)
+    return 2 * hits / max(truly + said, 1)
 
 
 def macro_f1(true: Iterable[Any], predicted: Iterable[Any]) -> float:
@@ -56,23 +58,18 @@ def matthews(true: Iterable[Any], predicted: Iterable[Any]) -> float:
     n, names = len(pairs), {name for pair in pairs for name in pair}
     truly = [sum(t == name for t, _ in pairs) for name in names]
     said = [sum(p == name for _, p in pairs) for name in names]
-    spread = (n * n - sum(x * x for x in truly)) * (n * n - sum(x * x for x in said))
-    together = n * sum(t == p for t, p in pairs) - sum(
-        x * y for x, y in zip(truly, said, strict=True)
-    )
-    return together / math.sqrt(spread) if spread else 0.0
+    together = n * sum(t == p for t, p in pairs) - _dot(truly, said)
+    r = _correlation(together, n * n - _dot(truly, truly), n * n - _dot(said, said))
+    return 0.0 if math.isnan(r) else r
 
 
 def pearson(true: Iterable[float], predicted: Iterable[float]) -> float:
     """How well a straight line maps the N numbers onto one another, −1 to 1; STS-B's first metric.
 
-    nan where one side is constant (0/0), as in scipy. ValueError for different lengths, fewer than
-    two numbers, and what is no number."""
-    x, y = _numbers(true, predicted)
-    if min(x) == max(x) or min(y) == max(y):
-        return math.nan
-    x, y = _centred(x), _centred(y)
-    return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(x, y, strict=True))))
+    Right to the last digit, however near to constant a side is. nan where one is constant (0/0), as
+    in scipy. ValueError for different lengths, fewer than two numbers, and what is no number."""
+    x, y = map(_centred, _numbers(true, predicted))
+    return _correlation(_dot(x, y), _dot(x, x), _dot(y, y))
 
 
 def spearman(true: Iterable[float], predicted: Iterable[float]) -> float:
@@ -89,10 +86,13 @@ def confusion(
     """How often each true label (row) was given each predicted one (column), in the order of names.
 
     ValueError for no labels, for lists of different lengths, for names on one side and numbers on
-    the other, and for a label that is not among the names."""
+    the other, for what is no label (nan, a row of logits), for a label that is not among the names,
+    and for a name that stands there twice."""
     pairs = _labels(true, predicted)
     if unknown := {label for pair in pairs for label in pair} - set(names):
-        raise ValueError(f"labels {sorted(unknown)} were given; expected some of {list(names)}.")
+        raise ValueError(f"labels [{_listed(unknown)}] were given; expected some of {list(names)}.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"names {list(names)} were given; expected each of them once.")
     table = [[0] * len(names) for _ in names]
     for t, p in pairs:
         table[names.index(t)][names.index(p)] += 1
@@ -104,9 +104,15 @@ def confusion(
 
 def _labels(true: Iterable[Any], predicted: Iterable[Any]) -> list[tuple[Any, Any]]:
     """(true, predicted) of every text."""
-    pairs = list(zip(*same_length(true, predicted), strict=True))
+    pairs = list(zip(*map(_plain, same_length(true, predicted)), strict=True))
     if not pairs:
         raise ValueError("No labels were given; expected at least one, true and predicted.")
+    for label in (label for pair in pairs for label in pair):
+        if not isinstance(label, Hashable) or label != label:
+            raise ValueError(
+                f"{label!r:.60} was given as a label; expected one name or whole number a text. Of "
+                "logits, take the argmax first."
+            )
     if len({isinstance(label, str) for pair in pairs for label in pair}) > 1:
         raise ValueError(
             f"{pairs[0][0]!r} was given as a true label and {pairs[0][1]!r} as a predicted one; "
@@ -116,8 +122,8 @@ def _labels(true: Iterable[Any], predicted: Iterable[Any]) -> list[tuple[Any, An
 
 
 def _numbers(true: Iterable[float], predicted: Iterable[float]) -> tuple[list[float], list[float]]:
-    x, y = same_length(true, predicted)
-    if len(x) < 2 or not all(map(math.isfinite, x + y)):
+    x, y = map(_plain, same_length(true, predicted))
+    if len(x) < 2 or not all(isinstance(v, Real) and math.isfinite(v) for v in x + y):
         raise ValueError(
             f"{x[:4]} and {y[:4]} (of {len(x)}) were given; expected at least two numbers each, "
             "none of them nan or infinite. A model that gives such has diverged."
@@ -136,12 +142,31 @@ def same_length(true: Iterable[Any], predicted: Iterable[Any]) -> tuple[list[Any
     return x, y
 
 
-def _centred(values: list[float]) -> list[float]:
-    """The values less their mean, as a vector of length 1."""
-    mean = fmean(values)
-    moved = [value - mean for value in values]
-    length = math.hypot(*moved)
-    return [value / length for value in moved]
+def _plain(values: list[Any]) -> list[Any]:
+    """Numbers instead of tensors and arrays of one number, which compare and hash otherwise."""
+    return [value.item() if getattr(value, "shape", None) == () else value for value in values]
+
+
+def _centred(values: list[float]) -> list[int]:
+    """N·(value − mean), all in one unit that makes them whole: rounded differences of numbers that
+    differ by little would be mostly error."""
+    exact = [Fraction(value) for value in values]
+    unit = math.lcm(*(value.denominator for value in exact))
+    whole = [value.numerator * (unit // value.denominator) for value in exact]
+    total = sum(whole)
+    return [len(whole) * value - total for value in whole]
+
+
+def _dot(x: Sequence[int], y: Sequence[int]) -> int:
+    return sum(a * b for a, b in zip(x, y, strict=True))
+
+
+def _correlation(covariance: int, first: int, second: int) -> float:
+    """covariance / √(first · second) of whole numbers; nan where a variance is 0."""
+    if not first or not second:
+        return math.nan
+    r = math.sqrt(covariance * covariance / (first * second))  # rounded once: 1 stays 1
+    return r if covariance >= 0 else -r
 
 
 def _ranks(values: list[float]) -> list[float]:
@@ -152,5 +177,5 @@ def _ranks(values: list[float]) -> list[float]:
     return [(first[value] + last[value]) / 2 for value in values]
 
 
-def _listed(pairs: list[tuple[Any, Any]]) -> str:
-    return ", ".join(sorted({repr(label) for pair in pairs for label in pair}))
+def _listed(labels: Iterable[Any]) -> str:
+    return ", ".join(sorted(map(repr, labels)))

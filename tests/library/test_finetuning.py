@@ -418,7 +418,7 @@ def test_a_threshold_by_hand():
     answers = {"a": ("Ann", 2.0), "b": ("Bob", 1.0), "c": ("Lee is", -1.0)}
     # All answered: 1 + 0 + 2/3; the first alone: 1 + 1 + 0; none: 0 + 1 + 0.
     assert null_threshold(answers, task) == 1.5
-    assert null_threshold({**answers, "c": ("lee", -1.0)}, task) == -2.0  # 1 + 0 + 1, no worse
+    assert null_threshold({**answers, "c": ("lee", -1.0)}, task) == 1.5  # 1 + 0 + 1, no better
     assert null_threshold({**answers, "b": ("Bob", 3.0), "a": ("is", 2.0)}, task) == 3.0
 
 

@@ -37,6 +37,9 @@ def from_transformers(hf_model: Any) -> Model:
     BertForSequenceClassification (a BertForClassification here, with the names of its labels).
     Raises CheckpointError for another class or for settings ours do not have."""
     given = type(hf_model).__name__
+    if not hasattr(getattr(hf_model, "config", None), "model_type"):
+        where = f"{type(hf_model).__module__}.{given}"
+        raise CheckpointError(f"a {where} was given; expected a model of transformers, loaded.")
     family = family_named(hf_model.config.model_type, f"the {given}")
     kinds = {theirs: ours for ours, theirs in family.classes.items()}
     if given not in kinds:
@@ -92,8 +95,11 @@ _NO_DECODER = " These have no enhanced mask decoder, so their words would differ
 
 def known(model: nn.Module) -> tuple[Model, Family]:
     if not isinstance(model, MODELS):
-        inside = [f".{name}" for name, part in model.named_children() if isinstance(part, MODELS)]
+        parts = model.named_children() if isinstance(model, nn.Module) else ()
+        inside = [f".{name}" for name, part in parts if isinstance(part, MODELS)]
         advice = f" Give {' or '.join(inside)} alone." if inside else ""
+        if type(model).__module__.startswith("transformers."):
+            advice = " This one is transformers': from_transformers(model) makes it ours."
         raise CheckpointError(f"a {type(model).__name__} was given; expected {EXPECTED}.{advice}")
     if any(isinstance(part, DisentangledEmbedding) for part in model.modules()):
         raise CheckpointError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -40,8 +40,10 @@ class Comparison:
     @property
     def equal(self) -> bool:
         """Counts the same, and both differences within the tolerance."""
-        worst = max(self.output_difference, self.gradient_difference)
-        return self.our_parameters == self.reference_parameters and worst <= self.tolerance
+        differences = (self.output_difference, self.gradient_difference)
+        return self.our_parameters == self.reference_parameters and all(
+            difference <= self.tolerance for difference in differences
+        )
 
     def _rows(self) -> list[tuple[str, str, str]]:
         same = "the same" if self.our_parameters == self.reference_parameters else "different"
@@ -76,6 +78,8 @@ class Comparison:
         return card(f"{table}<div>{said}</div>", "comparison", 620)
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def compare(
     ours: nn.Module,
     reference: str | nn.Module = "transformers",
@@ -88,26 +92,24 @@ def compare(
     outputs and gradients.
 
     reference: "transformers" builds its model from our weights; or a transformers model, taken as
-    it is. sequences, length: the batch, ids or pixels drawn from `seed`. Raises ValueError for
-    another word or a reference of another shape, CheckpointError for a model that transformers does
-    not have.
+    it is. sequences, length: the batch, ids or pixels drawn from `seed`. Frozen weights are
+    compared like all others. Raises ValueError for another word, a reference of another shape,
+    weights that are no numbers and an empty batch, CheckpointError for what is no model of ours or
+    none of transformers.
     """
     from course_lib.checkpoints import from_transformers, their_inputs, to_transformers
+    from course_lib.checkpoints.convert import known
 
-    if isinstance(reference, str) and reference != "transformers":
-        raise ValueError(
-            f"reference={reference!r} was given; "
-            'expected "transformers" or a model of transformers.'
-        )
     built = isinstance(reference, str)
+    _check(known(ours)[0], reference, sequences, length)
     theirs: Any = to_transformers(ours) if built else copy.deepcopy(reference)
-    config: Any = ours.config
     _same_shapes(ours, from_transformers(theirs))
+    config: Any = ours.config
     batch = _batch(config, sequences, min(length, config.longest_text), seed)
     with _gradients_of(ours), _gradients_of(theirs):
         mine, other = ours(**batch), theirs(**their_inputs(theirs, batch))
         names, mask = _names(mine, other), batch.get("attention_mask")
-        output = max(_distance(mine, other, name, mask) for name in names)
+        output = _largest(_distance(mine, other, name, mask) for name in names)
         for outputs in (mine, other):
             _mean_loss(outputs, names, mask, seed).backward()
         del mine, other
@@ -124,6 +126,24 @@ def compare(
         tolerance=_tolerance(ours, theirs),
         batch=_described(batch, config),
     )
+
+
+def _check(ours: nn.Module, reference: Any, sequences: int, length: int) -> None:
+    if isinstance(reference, str) and reference != "transformers":
+        raise ValueError(
+            f"reference={reference!r} was given; "
+            'expected "transformers" or a model of transformers.'
+        )
+    if not all(isinstance(size, int) and size > 0 for size in (sequences, length)):
+        raise ValueError(
+            f"sequences={sequences!r} and length={length!r} were given; expected whole numbers, at "
+            "least 1."
+        )
+    if diverged := [n for n, p in ours.named_parameters() if not p.isfinite().all()]:
+        raise ValueError(
+            f"a model was given whose weight {diverged[0]} holds what is no number; expected "
+            "finite weights. Did its training diverge?"
+        )
 
 
 def _described(batch: dict[str, Tensor], config: Any) -> str:
@@ -181,16 +201,17 @@ def _batch(config: Any, sequences: int, length: int, seed: int) -> dict[str, Ten
 
 @contextmanager
 def _gradients_of(model: nn.Module) -> Iterator[None]:
-    """Dropout off and gradients cleared; mode and gradients as they were afterwards."""
-    training, before = model.training, [p.grad for p in model.parameters()]
-    model.eval()
-    model.zero_grad(set_to_none=True)
+    """Dropout off, gradients cleared and taken for every weight; mode, gradients and what is frozen
+    as they were afterwards."""
+    training, before = model.training, [(p, p.grad, p.requires_grad) for p in model.parameters()]
+    model.eval().requires_grad_(True).zero_grad(set_to_none=True)
     try:
         yield
     finally:
         model.train(training)
-        for p, grad in zip(model.parameters(), before, strict=True):
+        for p, grad, learns in before:
             p.grad = grad
+            p.requires_grad_(learns)
 
 
 def _names(mine: Any, other: Any) -> list[str]:
@@ -203,6 +224,11 @@ def _real(outputs: Any, name: str, mask: Tensor | None) -> Tensor:
     that is said of pictures."""
     output = getattr(outputs, name)
     return output if mask is None or name in ONE_A_ROW else output[mask.bool()]
+
+
+def _largest(values: Iterable[float]) -> float:
+    """nan if one of them is nan, which Python's max may pass over."""
+    return float(torch.tensor([0.0, *values], dtype=torch.float64).max())
 
 
 def _distance(mine: Any, other: Any, name: str, mask: Tensor | None) -> float:
@@ -223,12 +249,12 @@ def _mean_loss(outputs: Any, names: list[str], mask: Tensor | None, seed: int) -
 
 def _gradient_distance(ours: nn.Module, theirs: nn.Module) -> float:
     """`theirs` holds gradients where weights were. A parameter no output reaches counts as zero."""
-    named = dict(theirs.named_parameters())
-    largest = worst = 0.0
-    for name, p in ours.named_parameters():
-        grad = torch.zeros_like(p) if p.grad is None else p.grad
-        worst = max(worst, float((grad - named[name]).detach().abs().max()))
-        largest = max(largest, float(named[name].detach().abs().max()))
+    mine = {
+        n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in ours.named_parameters()
+    }
+    other = {name: gradient.detach() for name, gradient in theirs.named_parameters()}
+    worst = _largest(float((grad - other[name]).abs().max()) for name, grad in mine.items())
+    largest = _largest(float(other[name].abs().max()) for name in mine)
     return worst / largest if largest else worst
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import inspect
 import re
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from .page import Html
@@ -28,6 +29,9 @@ _HEAD = "padding:4px 14px;border-bottom:1px solid #d9d9d9;font:12px system-ui,sa
 _WHOLE = "border-top:1px solid #d9d9d9;padding:4px 14px;font:12px system-ui,sans-serif;color:#555"
 WIDTH = 100  # characters of a line
 COMMENT = re.compile(r"\s+# .*$")
+# What holds a function, and where.
+HOLDERS = {functools.partial: "func", functools.partialmethod: "func", property: "fget",
+           functools.cached_property: "func", functools.singledispatchmethod: "func"}  # fmt: skip
 FOR_TOOLS = re.compile(r"  # (fmt|type|noqa)\b.*$", re.MULTILINE)
 
 
@@ -35,13 +39,14 @@ def show(*objects: Any, whole: bool = False) -> Html:
     """The source of functions, classes or modules, highlighted in a notebook.
 
     Short at first: of a docstring its first sentence, a signature on one line, an error without its
-    words; a click, or whole=True, gives every line. For anything else the source of its class.
-    Raises TypeError where Python keeps no source.
+    words; a click, or whole=True, gives every line. Of a lambda the expression; of a partial, a
+    property and others that hold a function, the function; for anything else the source of its
+    class. Raises TypeError where Python keeps no source.
     """
     if not objects:
         raise TypeError("show() was given nothing; expected functions, classes or modules.")
     found = [_as_written(obj) for obj in objects]
-    sources = [_source(obj) for obj in found]
+    sources = [_source(written, obj) for written, obj in zip(found, objects, strict=True)]
     shown = sources if whole else [short_form(source) for source in sources]
     boxes = map(_box, found, shown, sources)
     return Html("".join(boxes), "\n\n".join(shown))
@@ -74,7 +79,10 @@ def short_form(source: str) -> str:
     lines = source.splitlines()
     indent = len(source) - len(source.lstrip(" "))
     dedented = textwrap.dedent(source)
-    changes = _changes(ast.parse(dedented), dedented.splitlines())
+    try:
+        changes = _changes(ast.parse(dedented), dedented.splitlines())
+    except SyntaxError:  # a part of a statement
+        return source
     for first, last, new in sorted(changes, reverse=True):  # from the end, so that numbers hold
         lines[first - 1 : last] = [" " * indent + line for line in new]
     return FOR_TOOLS.sub("", "\n".join(lines)) + "\n"
@@ -128,22 +136,39 @@ def _signature(node: ast.FunctionDef, lines: list[str]) -> list[str]:
 
 
 def _as_written(obj: Any) -> Any:
-    """The thing that has source: the object itself, or the class of an instance."""
+    """The thing that has source: the object itself, what it holds, or the class of an instance."""
     obj = inspect.unwrap(obj) if callable(obj) else obj
-    if isinstance(obj, property):
-        return obj.fget
+    for kind, part in HOLDERS.items():
+        if isinstance(obj, kind) and callable(held := getattr(obj, part)):
+            return _as_written(held)
     named = inspect.isroutine(obj) or inspect.isclass(obj) or isinstance(obj, ModuleType)
     return obj if named else type(obj)
 
 
-def _source(obj: Any) -> str:
+def _source(obj: Any, given: Any) -> str:
     try:
-        return inspect.getsource(obj)
+        is_lambda = inspect.isfunction(obj) and obj.__name__ == "<lambda>"
+        return (_lambda(obj) if is_lambda else "") or inspect.getsource(obj)
     except (OSError, TypeError) as error:
         raise TypeError(
-            f"show() was given {obj!r}, of which Python keeps no source (it is built in, or was "
-            "typed at a prompt); expected a function, class or module read from a file."
+            f"show() was given {given!r:.200}, of which Python keeps no source (it is built in, or "
+            "was typed at a prompt); expected a function, class or module read from a file."
         ) from error
+
+
+def _lambda(function: FunctionType) -> str:
+    """The expression; its lines hold parts of other things. "" where its file cannot be read as
+    Python, as a cell with magic lines."""
+    text = "".join(inspect.findsource(function)[0])
+    starts = {(line, column) for line, _, column, _ in function.__code__.co_positions()}
+    try:
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)]
+    except SyntaxError:
+        return ""
+    for node in nodes:
+        if (node.body.lineno, node.body.col_offset) in starts:
+            return f"{ast.get_source_segment(text, node)}\n"
+    return ""
 
 
 def _box(obj: Any, shown: str, source: str) -> str:
@@ -156,7 +181,7 @@ def _box(obj: Any, shown: str, source: str) -> str:
             f'<details style="{_WHOLE}"><summary>{every}</summary>'
             f'<pre style="{_PRE}">{escape(source)}</pre></details>'
         )
-    return _framed(_place(obj), code)
+    return _framed(_place(obj, len(source.splitlines())), code)
 
 
 def _framed(place: str, code: str) -> str:
@@ -164,7 +189,7 @@ def _framed(place: str, code: str) -> str:
     return f'<div class="course-source" style="{_BOX}">{head}{code}</div>'
 
 
-def _place(obj: Any) -> str:
+def _place(obj: Any, count: int) -> str:
     """Where it is written, such as course_lib/encoder.py, lines 30 to 58."""
     module = obj if isinstance(obj, ModuleType) else inspect.getmodule(obj)
     name = getattr(module, "__name__", "")
@@ -172,8 +197,8 @@ def _place(obj: Any) -> str:
     file = name.replace(".", "/") + ending if name and name != "__main__" else "this notebook"
     if isinstance(obj, ModuleType):
         return file
-    lines, first = inspect.getsourcelines(obj)
-    return f"{file}, lines {first} to {first + len(lines) - 1}"
+    first = inspect.getsourcelines(obj)[1]
+    return f"{file}, lines {first} to {first + count - 1}"
 
 
 def _highlighted(source: str) -> str:

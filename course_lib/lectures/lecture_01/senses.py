@@ -214,7 +214,7 @@ def static_context(vectors: StaticVectors) -> Vectors:
 
 def bag_of_words(mentions: Sequence[Mention]) -> dict[str, Tensor]:
     """1 for each other word that stands in the sentence, in whatever order."""
-    counts = Counter(w for m in mentions for w in set(m.words))
+    counts = Counter(w for m in mentions for w in dict.fromkeys(m.words))  # a set has no order
     ids = {word: k for k, word in enumerate(w for w, n in counts.items() if n > 1)}
     found = torch.zeros(len(mentions), len(ids) or 1)
     for row, mention in enumerate(mentions):

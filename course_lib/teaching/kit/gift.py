@@ -8,7 +8,7 @@ is written `\\n`.
 
 No library does it for us: of those on PyPI gift-wrapper is the one that is kept up, and it reads
 questions from YAML files and brings an SSH client. For Canvas and other platforms that import QTI,
-`text2qti` is kept well; `text2qti_text` writes what it reads."""
+text2qti is kept well; the function `text2qti` writes what it reads."""
 
 from __future__ import annotations
 

@@ -78,6 +78,25 @@ def spans_textbook(tags):
     return found
 
 
+def spans_by_parts(tags):
+    parts = [tag.split("-") for tag in tags]
+    return [(both[1], n, n) for n, both in enumerate(parts)]
+
+
+def spans_by_two_parts(tags):
+    """Right, but for kinds with a hyphen."""
+    found = []
+    for n, tag in enumerate(tags):
+        if tag == "O":
+            continue
+        mark, kind = tag.split("-")
+        if mark == "I" and found and found[-1][2] == n - 1 and found[-1][0] == kind:
+            found[-1] = (kind, found[-1][1], n)
+        else:
+            found.append((kind, n, n))
+    return found
+
+
 # ---------------------------------------------------------------- 03.3
 
 
@@ -208,6 +227,11 @@ WRONG = {
          "treat O first"),
         (lambda tags: [(k, n, n) for n, tag in enumerate(tags) for _, k in [tag.split("-")]],
          "treat O first"),
+        (lambda tags: [(tag[2], n, n) for n, tag in enumerate(tags)], "treat O first"),
+        (spans_by_parts, '"O".split("-")[1]'),
+        (spans_by_two_parts, "A kind may contain a hyphen itself"),
+        (lambda tags: [(k, n, n) for n, tag in enumerate(tags) for _, k in [tag.partition("-")]],
+         "partition always gives three parts"),
         (lambda tags: [s for s in spans_by_while(tags) if s[2] - s[1] < 2], "you have"),
     ],
     "03.3": [

@@ -59,13 +59,19 @@ SPANS = Exercise(
     library=("course_lib.train.span_metrics:bio_spans",
              "course_lib.train.span_metrics:_mark_and_kind"),
     when_raised=(
-        (r"values to unpack|split",
+        (r"too many values.*\n.*partition",
+         'partition always gives three parts: mark, _, kind = tag.partition("-").'),
+        (r"too many values",
+         'A kind may contain a hyphen itself: "B-art-film".split("-") has three parts. tag[2:], or '
+         'split("-", 1).'),
+        (r"values to unpack|split|string index out of range|substring not found",
          'O has no kind, so "O".split("-") has one part only: treat O first, or use partition, '
          "which always gives three parts."),
         (r"NoneType", "Nothing is open yet, or no longer, and your code asks for its kind: ask `is "
          "not None` first."),
-        (r"list index out of range", "A position behind the last tag was read. Where you look at "
-         "the next word, the last word has none."),
+        (r"list index out of range", 'Either parts of a tag were read that O does not have, '
+         '"O".split("-")[1], or a position behind the last tag: where you look at the next word, '
+         "the last word has none."),
     ),
     stages=(
         Stage("at most one entity", sentences("O O O", "O Bx O", "O O By Iy Iy O")),

@@ -278,7 +278,7 @@ def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
     question), an empty file, and as the items do."""
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(KINDS)}.")
-    items, ids = [], set[str]()
+    items, ids, asked = [], set[str](), set[str]()
     for number, line in enumerate(_lines(Path(path)), 1):
         try:
             entry = _fields(json.loads(line), kind)
@@ -287,15 +287,15 @@ def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
             if entry["id"] in ids:
                 raise ValueError(f"the id {entry['id']!r} stands in an earlier line, too.")
             items.append(KINDS[kind].make(entry))
+            own = {question.id for question in getattr(items[-1], "questions", ())}
+            if again := sorted(own & asked):
+                raise ValueError(f"the question {again[0]!r} stands in an earlier line, too.")
+            asked |= own
         except ValueError as error:  # json's own error is one, too
             raise ValueError(f"{path}, line {number}: {error}") from error
         ids.add(entry["id"])
     if not items:
         raise ValueError(f"{path} is empty; expected an item a line.")
-    try:
-        by_id(question for item in items for question in getattr(item, "questions", ()))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
     return tuple(items)
 
 

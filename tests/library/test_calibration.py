@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
+from torchmetrics.functional.classification import multiclass_calibration_error
 
 from course_lib.train.calibration import (
     Bin,
@@ -49,6 +50,34 @@ def test_every_text_falls_into_one_bin():
     bins = reliability(confidence, confidence > 0.5, bins=7)
     assert sum(part.texts for part in bins) == 101
     assert all(not part.texts or part.low <= part.confidence <= part.high for part in bins)
+
+
+@pytest.mark.parametrize("bins", [1, 5, 7, 10, 15, 20])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_value_on_an_edge_belongs_to_the_bin_below_it(bins: int, dtype: torch.dtype):
+    """As (low, high] says; 0 stands in the first. 0.7 · 10 is more than 7 in float64."""
+    edges = torch.tensor([n / bins for n in range(bins + 1)], dtype=torch.float64).to(dtype)
+    counts = [part.texts for part in reliability(edges, edges > 0.5, bins)]
+    assert counts == [2, *[1] * (bins - 1)]
+    above = torch.nextafter(edges[:-1], torch.ones_like(edges[:-1]))
+    assert [part.texts for part in reliability(above, above > 0.5, bins)] == [1] * bins
+
+
+@pytest.mark.parametrize("bins", [4, 10, 15])
+def test_the_expected_calibration_error_is_torchmetrics(bins: int):
+    torch.manual_seed(bins)
+    logits, labels = 2 * torch.randn(500, 3), torch.randint(3, (500,))
+    theirs = multiclass_calibration_error(logits.softmax(-1), labels, 3, n_bins=bins)
+    ours = expected_calibration_error(reliability(*confidences(logits, labels), bins=bins))
+    assert ours == pytest.approx(theirs.item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8, torch.bool])
+def test_labels_of_any_whole_type_are_the_same_labels(dtype: torch.dtype):
+    labels = LABELS.to(dtype)
+    for score in (log_loss, fit_temperature):
+        assert score(LOGITS, labels) == score(LOGITS, LABELS)
+    assert confidences(LOGITS, labels)[1].tolist() == [True, False, True, True]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -124,6 +153,7 @@ def test_a_score_that_is_no_mean():
         ({"logits": LOGITS * math.inf}, "no number"),
         ({"labels": LABELS + 1}, "not among the 2 classes"),
         ({"labels": LABELS - 2}, "not among the 2 classes"),
+        ({"labels": LABELS.float()}, "not among the 2 classes"),
         ({"temperature": 0.0}, "expected a number above 0"),
         ({"temperature": math.nan}, "expected a number above 0"),
     ],
@@ -142,10 +172,13 @@ def test_other_arguments_that_are_refused():
     half, yes = torch.tensor([0.5, 0.6]), torch.tensor([True, False])
     for arguments, message in (
         ((half, yes[:1]), r"right \(1,\)"), ((half, yes, 0), "bins=0"),
+        ((half, yes, 2.5), "bins=2.5"), ((half * math.nan, yes), "within 0 to 1"),
         ((half[:0], yes[:0]), "N at least 1"), ((half + 0.6, yes), "within 0 to 1"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             reliability(*arguments)
+    with pytest.raises(ValueError, match="0 bins without a text"):
+        expected_calibration_error([])
     with pytest.raises(ValueError, match=r"shape \(1,\)"):
         bootstrap_interval([1.0])
     with pytest.raises(ValueError, match="level=95"):

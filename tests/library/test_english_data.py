@@ -330,6 +330,8 @@ def test_overlap_by_hand():
     question = Question("q", "Who built the new mill?", passage, (Answer("Ann Lee", 25),))
     assert overlap_answer(question) == "Ann Lee"
     lost = Question("r", "What is green?", passage)
+    with pytest.raises(ValueError, match="the id 'q' was given to two questions"):
+        question_baselines([question, lost, question])
     scores = question_baselines([question, lost])
     assert scores["no answer"].exact == 0.5 and scores["overlap"].exact == 0.5
     assert scores["overlap"].has_answer.f1 == 1.0
@@ -393,6 +395,8 @@ def test_a_malformed_line_is_named(tmp_path: Path, kind: str, changes: dict, mes
 def test_files_that_cannot_be_read(tmp_path: Path):
     with pytest.raises(ValueError, match="line 2: the id 'r1' stands in an earlier line"):
         read_items("reviews", write(tmp_path, REVIEW, REVIEW))
+    with pytest.raises(ValueError, match="line 2: the question 'p1q1' stands in an earlier line"):
+        read_items("passages", write(tmp_path, PASSAGE, {**PASSAGE, "id": "p2"}))
     with pytest.raises(ValueError, match=r"line 2: .*Expecting"):
         read_items("reviews", write(tmp_path, REVIEW, "{"))
     with pytest.raises(ValueError, match=r"line 1: \[1\].* expected the fields"):

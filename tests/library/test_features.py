@@ -223,6 +223,7 @@ def test_windows_that_overlap_enough_hold_every_answer(stride: int, k: int):
     ("given", "message"),
     [
         ({"questions": []}, "No questions were given"),
+        ({"questions": [WHERE, Question("q", "Who?", LEE)]}, "the id 'q' was given to two"),
         ({"questions": [Question("q", " ", LEE)]}, "q: the question has no token"),
         ({"questions": [Question("q", "Who?", "\n")]}, "q: the passage has no token"),
         ({"length": 7}, "length=7 .* question of 4 tokens.*Expected at least 8"),

@@ -410,6 +410,26 @@ def test_questions_are_kept_apart():
     assert gold_answers(task) == {"a": ["Lee"], "b": []}
 
 
+def test_two_questions_with_one_id_are_not_scored_as_one():
+    questions = (Question("a", "who", "Ann.", (Answer("Ann", 0),)), Question("b", "who", "Bob."))
+    twice = replace(windows(*questions), questions=(questions[0], replace(questions[1], id="a")))
+    for score in (gold_answers, lambda task: best_answers(Told("answers", SPANS), task),
+                  lambda task: answer_scores(Told("answers", SPANS), task)):  # fmt: skip
+        with pytest.raises(ValueError, match="the id 'a' was given to two questions"):
+            score(twice)
+
+
+def test_gold_answers_stand_in_the_order_of_the_questions():
+    """In every process, whatever the texts' hashes are."""
+    names = [f"q{n}" for n in range(9)]
+    assert list(gold_answers(windows(*(Question(n, "who", "Ann.") for n in names)))) == names
+
+
+def test_a_task_without_texts_is_refused():
+    with pytest.raises(ValueError, match="A task without texts was given"):
+        best_answers(Told("answers", SPANS), windows(Question("a", "who", "Ann."))[:0])
+
+
 def test_a_threshold_by_hand():
     task = windows(
         Question("a", "who", "Ann.", (Answer("Ann", 0),)), Question("b", "who", "Bob."),

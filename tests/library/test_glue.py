@@ -325,6 +325,8 @@ def test_scores_are_those_of_scikit_learn_and_scipy():
             named = [[GLUE[name].names[n] for n in side] for side in (answers, labels)]
             assert glue_score(name, *named) == pytest.approx(scores)
     assert task_mean({"F1": 0.5, "accuracy": 1.0}) == 0.75
+    # No item of the positive class, and none called so: as scikit-learn has it.
+    assert glue_score("MRPC", ["not_equivalent"], ["not_equivalent"]) == {"F1": 0, "accuracy": 1}
 
 
 # ---------------------------------------------------------------- the same call, and bad input
@@ -355,6 +357,9 @@ def test_what_cannot_be_made_is_refused(given, message):
 def test_labels_that_a_task_does_not_have_are_refused():
     with pytest.raises(ValueError, match=r"'maybe' was given; RTE has \('entailment'"):
         glue_score("RTE", ["maybe"], ["entailment"])
+    for hidden in (-1, 2, 0.5):  # −1 is GLUE's label where the answers are not public
+        with pytest.raises(ValueError, match=f"the label {hidden} was given; MRPC has 0 to 1"):
+            glue_score("MRPC", [0, 1], [hidden, 1])
     with pytest.raises(ValueError, match="1 true and 2 predicted were given"):
         glue_score("CoLA", [0, 1], [0])
     with pytest.raises(ValueError, match="'SST' was given; expected one of"):

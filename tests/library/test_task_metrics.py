@@ -39,6 +39,7 @@ from course_lib.train.task_metrics import (
 )
 
 CASES = 300
+LABEL_CASES = 100  # scikit-learn looks at its input for a long time
 
 # ---------------------------------------------------------------- labels
 
@@ -52,7 +53,7 @@ def drawn_labels(seed: int) -> tuple[list[int], list[int]]:
 
 @pytest.mark.parametrize("named", [False, True])
 def test_label_metrics_are_scikit_learns(named: bool) -> None:
-    for seed in range(CASES):
+    for seed in range(LABEL_CASES):
         true, said = drawn_labels(seed)
         if named:
             true, said = ([f"class {k}" for k in side] for side in (true, said))  # type: ignore[misc]
@@ -70,11 +71,29 @@ def test_label_metrics_are_scikit_learns(named: bool) -> None:
         assert [f1(true, said, positive=name) for name in names] == pytest.approx(each)
 
 
-@pytest.mark.parametrize("make", [torch.tensor, np.array, tuple, iter])
+@pytest.mark.parametrize(
+    "make",
+    [torch.tensor, np.array, tuple, iter, lambda x: [*torch.tensor(x)], lambda x: [*np.array(x)]],
+)
 def test_tensors_and_arrays_are_read_as_lists(make: Any) -> None:
     for metric in (accuracy, f1, macro_f1, matthews, pearson, spearman):
         assert metric(make([1, 0, 1, 1]), make([1, 1, 0, 1])) == metric([1, 0, 1, 1], [1, 1, 0, 1])
     assert confusion(make([1, 0]), make([1, 1]), [0, 1]) == [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("positive", [1, 7])
+def test_of_one_class_alone_another_has_an_f1_of_zero(positive: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = sklearn.f1_score([0, 0], [0, 0], pos_label=positive)
+    assert f1([0, 0], [0, 0], positive) == theirs == 0
+
+
+@pytest.mark.parametrize("n", [4, 1_001, 50_001])
+def test_a_perfect_prediction_correlates_by_exactly_one(n: int) -> None:
+    labels = [k % 3 % 2 for k in range(n)]
+    assert matthews(labels, labels) == 1
+    assert matthews(labels, [1 - label for label in labels]) == -1
 
 
 # ---------------------------------------------------------------- numbers
@@ -93,8 +112,32 @@ def test_correlations_are_scipys() -> None:
                 assert ours(x, y) == pytest.approx(want, abs=1e-9, nan_ok=True), (seed, ours)
 
 
-def test_large_numbers_are_correlated_without_overflow() -> None:
-    assert pearson([1e200, 2e200, 4e200], [1, 2, 4]) == pytest.approx(1)
+# The same whole numbers, told by others: near to constant, near to the ends of float64, beyond it.
+SCALES = {
+    "1e15 more": lambda k: 1e15 + k / 4, "a bit each": lambda k: 2.0**52 + k,
+    "largest": lambda k: 1e307 * k, "smallest": lambda k: 5e-324 * k,
+    "both": lambda k: 1e300 + math.ulp(1e300) * k, "beyond": lambda k: 10**25 + k,
+    "float32": lambda k: np.float32(0.3) + np.float32(2**-25) * k,
+    "tensor": lambda k: torch.tensor(2.0**23 + k),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_correlation_does_not_depend_on_where_numbers_lie(scale: str) -> None:
+    for x, y in (([0, 1, 1, 3], [2, 1, 5, 4]), ([8, 0, 3, 3, 1, 9], [7, 2, 2, 5, 2, 6])):
+        for metric, theirs in ((pearson, stats.pearsonr), (spearman, stats.spearmanr)):
+            moved = metric([SCALES[scale](k) for k in x], y)
+            assert moved == pytest.approx(theirs(x, y)[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [*range(2, 40), 997])
+def test_a_perfect_order_is_exactly_one(n: int) -> None:
+    order = [k / 7 for k in range(n)]
+    for metric in (pearson, spearman):
+        assert metric(order, order) == 1 and metric(order, [-x for x in order]) == -1
+    assert spearman(order, [math.exp(x / n) for x in order]) == 1
+    tied = [k // 2 for k in range(n)]
+    assert n < 3 or spearman(tied, tied) == 1
 
 
 # ---------------------------------------------------------------- entities
@@ -187,6 +230,28 @@ def test_squad_scores_are_torchmetrics() -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "said", "answers", "exact", "f1"),
+    [
+        ("1.1", " ", [" "], 1, 0), ("2.0", " ", [" "], 1, 1),
+        ("1.1", "", ["The", "moon"], 1, 0), ("2.0", "", ["The", "moon"], 0, 0),
+        ("1.1", "a", ["the"], 1, 0), ("2.0", "a", ["the"], 1, 1),
+        ("1.1", "moon", ["the"], 0, 0), ("2.0", "moon", ["the"], 0, 0),
+        ("1.1", "the moon", ["Moon", "…"], 1, 1), ("2.0", "the moon", ["Moon", "…"], 1, 1),
+        ("1.1", "", ["moon"], 0, 0), ("2.0", "", ["moon"], 0, 0),
+        ("1.1", "?", ["!"], 1, 0), ("2.0", "?", ["!"], 1, 1), ("2.0", "", [], 1, 1),
+    ],
+)  # fmt: skip
+def test_answers_without_words(
+    version: str, said: str, answers: list[str], exact: int, f1: int
+) -> None:
+    """Values of the official scripts, evaluate-v1.1.py and evaluate-v2.0.py."""
+    scores = squad_scores({"q": said}, {"q": answers}, version)
+    assert (scores.exact, scores.f1) == (exact, f1)
+    assert exact_match(said, answers, version) == exact and answer_f1(said, answers, version) == f1
+    assert (scores.has_answer is None) == (not answers)
+
+
+@pytest.mark.parametrize(
     ("text", "normal"),
     [
         ("The Moon, at  last!", "moon at last"),
@@ -235,9 +300,63 @@ def test_no_threshold_is_better_than_the_chosen_one() -> None:
         assert f1_at(found, best) == pytest.approx(max(f1_at(found, t) for t in grid)), seed
 
 
+def answered_least(candidates: list[Candidate]) -> list[bool]:
+    """As the official script goes: the surest first, and further only where that is better."""
+    sure = sorted(candidates, key=lambda one: -one.margin)
+    gains = [answer_f1(one.text, one.answers) - answer_f1("", one.answers) for one in sure]
+    sums = [math.fsum(gains[:k]) for k in range(len(sure) + 1)]
+    count = next(k for k, total in enumerate(sums) if total > max(sums) - 1e-9)
+    return [one in sure[:count] for one in candidates]
+
+
+def test_of_equally_good_thresholds_the_one_that_answers_least() -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        margins = rng.sample(range(-20, 20), rng.randint(1, 9))
+        texts, golds = ["moon", "220 miles", "moon 220"], [[], ["moon"], ["220 miles"]]
+        found = [Candidate(rng.choice(texts), margin, rng.choice(golds)) for margin in margins]
+        best = choose_null_threshold(found)
+        assert [one.margin > best for one in found] == answered_least(found), seed
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(1.0, math.nextafter(1.0, 2)), (math.nextafter(1.0, 0), 1.0), (-1e300, 1e300), (-5e-324, 0.0)],
+)
+def test_a_threshold_lies_between_margins_however_near_or_far(low: float, high: float) -> None:
+    silent, right, wrong = (Candidate("moon", high, []), Candidate("moon", high, ["moon"]),
+                            Candidate("moon", low, []))  # fmt: skip
+    assert low <= choose_null_threshold([right, wrong]) < high
+    assert choose_null_threshold([right, right._replace(margin=low)]) < low
+    assert choose_null_threshold([silent, wrong]) >= high
+
+
 @pytest.mark.parametrize(
     ("metric", "one", "other", "message"),
     [
+        (accuracy, [1, 0], [[1], [0]], "as a label; expected one name or whole number a text"),
+        (matthews, torch.tensor([1, 0]), torch.zeros(2, 2), "Of logits, take the argmax first"),
+        (macro_f1, [1.0, math.nan], [1.0, math.nan], "nan was given as a label"),
+        (pearson, [[1.0], [2.0]], [1.0, 2.0], "expected at least two numbers each"),
+        (spearman, ["1", "2"], [1.0, 2.0], "expected at least two numbers each"),
+        (pearson, [1.0, None], [1.0, 2.0], "expected at least two numbers each"),
+        (lambda t, p: confusion(t, p, [0, 1, 1]), [0], [1], "expected each of them once"),
+        (lambda t, p: confusion(t, p, [1]), [None], [1], re.escape("labels [None] were given")),
+        (lambda p, q: squad_scores(p, q, "1.0"), {"a": "x"}, {"a": ["x"]}, "expected 1.1 or 2.0"),
+        (
+            lambda p, q: squad_scores(p, q, "1.1"),
+            {"a": ""},
+            {"a": []},
+            "SQuAD 1.1 has one for each",
+        ),
+        (squad_scores, {"a": None}, {"a": ["x"]}, "None was given; expected an answer's text"),
+        (squad_scores, {"a": "x"}, {"a": {"text": ["x"]}}, "expected a list of gold answers"),
+        (
+            squad_scores,
+            {1: "x"},
+            {1: ["x"], "b": [], 2: []},
+            re.escape("2 of the questions without one ['b', 2]"),
+        ),
         (accuracy, [1, 0], [1], "2 true and 1 predicted were given; expected as many"),
         (matthews, [], [], "No labels were given"),
         (macro_f1, ["spam"], [1], "'spam' was given as a true label and 1 as a predicted one"),

@@ -20,7 +20,7 @@ from course_lib.objectives.pretraining import (
     split_batch,
 )
 from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
-from course_lib.objectives.sequences import Batch, SpecialIds
+from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
 from course_lib.train import team
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Report, adamw, fit, train_step
@@ -125,6 +125,13 @@ def test_it_learns():
     assert after.mlm_loss < before.mlm_loss - 1
     assert history.steps == list(range(1, 401)) and not model.training
     assert after.found.shape[0] > 400 and after.pair_right.shape == (len(sequences),)
+
+
+def test_nothing_to_measure_is_refused():
+    ends = torch.tensor([[SPECIAL.cls, SPECIAL.sep]] * 2)
+    empty = PackedSequences(ends, torch.ones_like(ends), torch.zeros_like(ends))
+    with pytest.raises(ValueError, match="2 sequences without a word were given"):
+        evaluate(small_model(), empty, SPECIAL)
 
 
 def test_callbacks_hear_the_steps_they_asked_for_and_the_last():

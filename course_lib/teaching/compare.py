@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import torch
@@ -116,7 +117,10 @@ def compare(
         for p in theirs.parameters():
             # The gradient stands where the weight stood, and so gets our names.
             p.data = torch.zeros_like(p) if p.grad is None else p.grad
-        gradient = _gradient_distance(ours, from_transformers(theirs))
+        # Of outputs that are no numbers the gradients are none either, and cannot be converted.
+        gradient = (
+            _gradient_distance(ours, from_transformers(theirs)) if isfinite(output) else output
+        )
     return Comparison(
         reference="transformers" if built else type(reference).__name__,
         our_parameters=_count(ours),

@@ -145,7 +145,8 @@ def test_a_perfect_order_is_exactly_one(n: int) -> None:
 
 def drawn_tags(rng: random.Random) -> list[str]:
     """Any order of tags, also such as no annotator would write."""
-    return rng.choices(["O", "B-PER", "I-PER", "B-ORG", "I-ORG", "I-LOC"], k=rng.randint(1, 9))
+    kinds = ["O", "B-PER", "I-PER", "B-ORG", "I-ORG", "I-LOC", "B-art-film", "I-art-film", "I-art"]
+    return rng.choices(kinds, k=rng.randint(1, 9))
 
 
 def test_span_scores_are_seqevals() -> None:
@@ -190,7 +191,28 @@ def test_spans_of_tags(tags: str, spans: set, strict: set | None) -> None:
     assert bio_spans([]) == set()
 
 
-@pytest.mark.parametrize("tag", ["PER", "B-", "I", "S-PER", "E-PER", "b-PER", "O-PER", "", "-PER"])
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "PER",
+        "B-",
+        "I",
+        "S-PER",
+        "E-PER",
+        "b-PER",
+        "O-PER",
+        "",
+        "-PER",
+        "-",
+        "--",
+        "o",
+        "i-PER",
+        "B_PER",
+        "U-PER",
+        "L-PER",
+        " B-PER",
+    ],
+)
 def test_tags_of_another_form_are_refused(tag: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"the tag {tag!r} was given; expected O, B-")):
         bio_spans(["O", tag])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import inspect
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from course_lib import bert, encoder
 from course_lib.config import published
@@ -86,9 +88,82 @@ def test_show_takes_instances_and_several_things() -> None:
     assert f"course_lib/encoder.py, lines {first} to" in source.show(encoder.Pooler).html
 
 
-def test_show_of_what_has_no_source_says_so() -> None:
-    with pytest.raises(TypeError, match="Python keeps no source"):
-        source.show(len)
+LAMBDAS = {
+    "alone": lambda x: x + 1, "beside": lambda x: (x, 2),
+    "of several lines": lambda x: (
+        x
+        + 3
+    ),
+}  # fmt: skip
+
+
+def plain(x: int) -> int:
+    """One sentence."""
+    return x
+
+
+class Holds:
+    """Functions in what is no function."""
+
+    part = functools.partial(plain, 1)
+    part_method = functools.partialmethod(plain, 1)
+    cached = functools.cached_property(plain)
+    fixed = staticmethod(plain)
+    read = property(plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("alone", "lambda x: x + 1"), ("beside", "lambda x: (x, 2)"),
+        ("of several lines", "lambda x: (\n        x\n        + 3\n    )"),
+    ],
+)  # fmt: skip
+def test_show_of_a_lambda_is_the_expression(name: str, shown: str) -> None:
+    for function in (LAMBDAS[name], functools.partial(LAMBDAS[name], 1)):
+        for whole in (False, True):
+            assert repr(source.show(function, whole=whole)) == f"{shown}\n"
+    assert repr(source.show(*LAMBDAS.values())).startswith("lambda x: x + 1\n\n\nlambda")
+    first = inspect.getsourcelines(LAMBDAS[name])[1]
+    last = first + shown.count("\n")
+    assert f"lines {first} to {last}" in source.show(LAMBDAS[name]).html
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [*(vars(Holds)[n] for n in vars(Holds) if n[0] != "_"), Holds.part, Holds().part_method],
+)
+def test_show_finds_the_function_that_something_holds(thing: Any) -> None:
+    assert repr(source.show(thing, whole=True)) == inspect.getsource(plain)
+
+
+def test_a_function_read_from_a_part_of_a_statement_is_shown_as_it_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as a lambda in a cell with magic lines, which is no Python as a whole."""
+    monkeypatch.setattr(inspect, "getsource", lambda thing: "    'b': lambda x: x},\n")
+    monkeypatch.setattr(source, "_lambda", lambda function: "")
+    assert repr(source.show(LAMBDAS["alone"])) == "    'b': lambda x: x},\n"
+
+
+@pytest.mark.parametrize(
+    ("thing", "shown"),
+    [
+        (len, "<built-in function len>"), (None, "None"), (5, "5"), ("bert", "'bert'"),
+        ([1], r"\[1\]"),
+        (sys, "module 'sys'"), (torch.add, "<built-in method add"), (int.__add__, "slot wrapper"),
+        (torch.ones(1), "tensor"), (list[int], r"list\[int\]"), (property(), "<property object"),
+        (functools.partial(len, "a"), "functools.partial"), (iter([]), "<list_iterator"),
+    ],
+)  # fmt: skip
+def test_show_of_what_has_no_source_says_what_was_given(thing: Any, shown: str) -> None:
+    with pytest.raises(
+        TypeError, match=f"given .*{shown}.*Python keeps no source.*expected a func"
+    ):
+        source.show(thing)
+
+
+def test_show_of_nothing() -> None:
     with pytest.raises(TypeError, match="expected functions"):
         source.show()
 

@@ -613,6 +613,83 @@ def test_compare_finds_ours_equal_and_a_changed_reference_not() -> None:
     assert "✗ not equal" in changed._repr_html_() and "NOT equal" in repr(changed)
 
 
+def small_model(**changes: Any) -> torch.nn.Module:
+    small = {"hidden_size": 12, "num_heads": 3, "intermediate_size": 24, "vocab_size": 40}
+    return bert_for_pretraining("tiny", max_positions=20, **{**small, **changes})
+
+
+def test_compare_looks_at_frozen_weights_wherever_it_is_called() -> None:
+    """A frozen weight has no gradient of its own; the reference, built anew, is not frozen."""
+    from course_lib import compare
+
+    model = small_model()
+    model.encoder.requires_grad_(False)
+    learns = [p.requires_grad for p in model.parameters()]
+    for place in (torch.enable_grad(), torch.no_grad(), torch.inference_mode()):
+        with place:
+            assert compare(model).equal
+    assert [p.requires_grad for p in model.parameters()] == learns and False in learns
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_what_is_no_number_is_not_equal() -> None:
+    """Python's max passes over nan where it is not the first."""
+    from course_lib import compare, to_transformers
+
+    model = small_model()
+    theirs = to_transformers(model)
+    with torch.no_grad():
+        theirs.cls.seq_relationship.bias[0] = torch.nan
+    found = compare(model, theirs)
+    assert not found.equal and repr(found).count("✗ beyond") == 2
+    with torch.no_grad():
+        next(model.pair.parameters()).flatten()[0] = torch.inf
+    with pytest.raises(ValueError, match=r"a model was given whose weight .* no number"):
+        compare(model)
+
+
+@pytest.mark.parametrize(
+    ("ours", "reference", "message"),
+    [
+        (None, ..., "a NoneType was given; expected an Encoder"),
+        ("bert", ..., "a str was given; expected an Encoder"),
+        (bert_for_pretraining, ..., "a function was given; expected an Encoder"),
+        (torch.nn.Module, ..., "a type was given; expected an Encoder"),
+        (torch.nn.Linear(2, 2), ..., "a Linear was given; expected an Encoder"),
+        (..., None, "a builtins.NoneType was given; expected a model of transformers"),
+        (..., 5, "a builtins.int was given; expected a model of transformers"),
+        (
+            ...,
+            torch.nn.Linear(2, 2),
+            r"torch\..*Linear was given; expected a model of transformers",
+        ),
+        (..., small_model(), r"course_lib\..* was given; expected a model of transformers"),
+        (..., "BERT", "reference='BERT' was given"),
+    ],
+)
+def test_compare_says_what_it_was_given(ours: Any, reference: Any, message: str) -> None:
+    from course_lib import compare
+
+    ours = small_model() if ours is ... else ours
+    with pytest.raises(ValueError, match=message):
+        compare(ours) if reference is ... else compare(ours, reference)
+
+
+@pytest.mark.parametrize("size", [{"sequences": 0}, {"length": -1}, {"length": 1.5}])
+def test_compare_needs_a_batch(size: dict[str, Any]) -> None:
+    from course_lib import compare
+
+    with pytest.raises(ValueError, match="expected whole numbers, at least 1"):
+        compare(small_model(), **size)
+
+
+def test_compare_points_transformers_models_the_way() -> None:
+    from course_lib import compare, to_transformers
+
+    with pytest.raises(ValueError, match=r"This one is transformers': from_transformers\(model\)"):
+        compare(to_transformers(small_model()))
+
+
 def test_compare_in_double_precision_and_for_encoders() -> None:
     from course_lib import compare
 

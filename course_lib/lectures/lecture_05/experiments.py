@@ -44,7 +44,7 @@ from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, kept
 from course_lib.teaching.results import outcome as outcome  # where page 05 imports it from
 from course_lib.text.world import MicroWorld
-from course_lib.train.baselines import bag_of_words_accuracy
+from course_lib.train.baselines import PAIR_FEATURES, bag_of_words_accuracy
 from course_lib.train.loop import Callback, History, Objective, Report, fit
 from course_lib.train.metrics import evaluate
 
@@ -235,7 +235,7 @@ def replay(recipe: AlbertRecipe, material: PairMaterial) -> list[float]:
 
 def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
     """What needs no Transformer: the majority class; a bag of the words both segments
-    share; and a bag that keeps apart which words stand in which segment."""
+    share; one that keeps apart which words stand in which segment; and the lengths alone."""
     found = {}
     for task, train in material.train.items():
         heldout = material.heldout[task]
@@ -244,7 +244,7 @@ def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
         swapped = label.float().mean().item()
         bags = {
             kind: bag_of_words_accuracy(train, heldout, material.world.special, kind=kind)
-            for kind in ("shared", "ordered")
+            for kind in PAIR_FEATURES
         }
         found[task] = {"commoner label": max(swapped, 1 - swapped), **bags, "pairs": len(heldout)}
     return found

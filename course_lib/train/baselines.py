@@ -21,7 +21,6 @@ from course_lib.text.english import LabelledText, Pair, Question, TaggedSentence
 from .span_metrics import SquadScores, bio_spans, span_scores, squad_scores
 from .task_metrics import accuracy
 
-
 PAIR_FEATURES = ("shared", "ordered", "lengths")
 
 

@@ -3,7 +3,8 @@
 `05_sentence_tasks`: the same small ALBERT trained with MLM alone, with NSP, with SOP; each
 tested on the pairs of both tasks. `05_past_plateau`: the same for four times the steps, with
 curves. `05_in_step`: NSP whose wrong B is in step with A. `05_as_released`: SOP with the pairs of
-the released program, some of them with a B of another story. `05_sharing`: width of the embeddings
+the released program, some of them with a B of another story. `05_lengths`: what the lengths of two
+segments tell (length_leak.py). `05_sharing`: width of the embeddings
 against what is shared, at equal steps. `05_sharing_past_plateau`: its corners for four times the
 steps."""
 
@@ -379,12 +380,20 @@ def build_grid() -> dict[str, Any]:
     return _compared(grid_recipes(), GRID_SEEDS, prepare_pairs(GRID))
 
 
+def build_lengths() -> dict[str, Any]:
+    """What data/results/05_lengths.json holds."""
+    from .length_leak import build  # which builds on this module
+
+    return build()
+
+
 summary = partial(results.summary, measures=("masked_accuracy", "NSP", "SOP"), aside=("guesses",))
 RESULTS = {
     "05_sentence_tasks": build_tasks,
     "05_past_plateau": build_long,
     "05_in_step": build_in_step,
     "05_as_released": build_as_released,
+    "05_lengths": build_lengths,
     "05_sharing": build_grid,
     "05_sharing_past_plateau": build_corners,
 }

@@ -1,4 +1,4 @@
-"""`05_lengths`: what the lengths of two segments say of their order, and how soon a model finds out.
+"""`05_lengths`: what the lengths of two segments say of their order, and how soon a model finds it.
 
 A pair is made in one of WAYS. On the documentation of what is installed, a classifier sees nothing
 but the two lengths. Then the same sentences get random words, so that nothing else is left, and a

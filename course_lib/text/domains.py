@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -340,11 +339,3 @@ def repeated(
 
     known, found = set(runs(others)), list(runs(documents))
     return sum(run in known for run in found) / len(found) if found else 0.0
-
-
-def by_label(documents: Iterable[Document]) -> dict[str, list[Document]]:
-    """label -> its documents."""
-    found: defaultdict[str, list[Document]] = defaultdict(list)
-    for document in documents:
-        found[document.label].append(document)
-    return dict(found)

@@ -220,18 +220,18 @@ def passages(split: str | None = None) -> tuple[Passage, ...]:
     return _shipped("passages", split)
 
 
-def by_id(questions: Iterable[Question]) -> dict[str, Question]:
-    """{id: question}, in their order. ValueError where two have one id: answers are scored by it,
-    and one of the two would be lost."""
-    found: dict[str, Question] = {}
+def gold_texts(questions: Iterable[Question]) -> dict[str, list[str]]:
+    """question id -> the answers a reader may give, [] where the passage does not tell. ValueError
+    where two questions have one id: answers are scored by it."""
+    gold: dict[str, list[str]] = {}
     for question in questions:
-        if question.id in found:
+        if question.id in gold:
             raise ValueError(
                 f"the id {question.id!r} was given to two questions; expected one of its own for "
                 "each, since answers are scored by it."
             )
-        found[question.id] = question
-    return found
+        gold[question.id] = [answer.text for answer in question.answers]
+    return gold
 
 
 def questions(split: str | None = None) -> tuple[Question, ...]:
@@ -278,22 +278,19 @@ def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
     question), an empty file, and as the items do."""
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(KINDS)}.")
-    items, ids, asked = [], set[str](), set[str]()
+    items, ids = [], set[tuple[str, str]]()
     for number, line in enumerate(_lines(Path(path)), 1):
         try:
             entry = _fields(json.loads(line), kind)
             if entry["split"] not in SPLITS:
                 raise ValueError(f"split is {entry['split']!r}; expected one of {SPLITS}.")
-            if entry["id"] in ids:
-                raise ValueError(f"the id {entry['id']!r} stands in an earlier line, too.")
             items.append(KINDS[kind].make(entry))
-            own = {question.id for question in getattr(items[-1], "questions", ())}
-            if again := sorted(own & asked):
-                raise ValueError(f"the question {again[0]!r} stands in an earlier line, too.")
-            asked |= own
+            own = {("question", part.id) for part in getattr(items[-1], "questions", ())}
+            if again := sorted(ids & (own := own | {(kind, entry["id"])})):
+                raise ValueError(f"the id {again[0][1]!r} stands in an earlier line, too.")
         except ValueError as error:  # json's own error is one, too
             raise ValueError(f"{path}, line {number}: {error}") from error
-        ids.add(entry["id"])
+        ids |= own
     if not items:
         raise ValueError(f"{path} is empty; expected an item a line.")
     return tuple(items)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
 
-from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence, by_id
+from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence, gold_texts
 from .packing import pack_pair
 from .tasks import Cut, LabelledSequences
 
@@ -286,7 +286,7 @@ def question_sequences(
     windows."""
     if not questions:
         raise ValueError("No questions were given; expected at least one.")
-    by_id(questions)  # raises before a training whose answers could not be scored
+    gold_texts(questions)  # raises before a training whose answers could not be scored
     packed, spans, offsets, numbers, lost = [], [], [], [], []
     for number, question in enumerate(questions):
         question_ids = tokenizer.encode(question.question)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -236,11 +236,10 @@ def _runs(sentence: str, never: set[str]) -> Iterator[str]:
 
 
 def question_baselines(questions: Sequence[Question]) -> dict[str, SquadScores]:
-    """SQuAD's scores of never answering, and of always giving the `overlap_answer`. ValueError
-    where two questions have one id."""
-    named = english.by_id(questions)
-    gold = {id: [answer.text for answer in question.answers] for id, question in named.items()}
-    overlap = {id: overlap_answer(question) for id, question in named.items()}
+    """SQuAD's scores of never answering, and of always giving the `overlap_answer`. ValueError as
+    `gold_texts`."""
+    gold = english.gold_texts(questions)
+    overlap = {question.id: overlap_answer(question) for question in questions}
     return {
         "no answer": squad_scores(dict.fromkeys(gold, ""), gold),
         "overlap": squad_scores(overlap, gold),
@@ -256,21 +255,11 @@ Row = tuple[str, str, str, float]  # data, what is measured, baseline, its score
 def english_baselines() -> list[Row]:
     """(data, what is measured, baseline, its score on the test split) for `data/english/`."""
     return [
-        *_label_rows("reviews", english.reviews("train"), english.reviews("test")),
-        *_label_rows(
-            "plain_reviews", english.plain_reviews("train"), english.plain_reviews("test")
-        ),
-        *_label_rows("finance", english.finance("train"), english.finance("test")),
-        *(
-            ("finance", "accuracy, ten folds", sees, cross_validated(english.finance(), sees))
-            for sees in SEES[1:-1]
-        ),
-        *_label_rows("messages", english.messages("train"), english.messages("test")),
-        *_label_rows("nli", english.nli_pairs("train"), english.nli_pairs("test")),
-        *(
-            ("nli", "accuracy, ten folds", sees, cross_validated(english.nli_pairs(), sees))
-            for sees in SEES[1:]
-        ),
+        *_label_rows("reviews", english.reviews),
+        *_label_rows("plain_reviews", english.plain_reviews),
+        *_label_rows("finance", english.finance, folds=True),
+        *_label_rows("messages", english.messages),
+        *_label_rows("nli", english.nli_pairs, folds=True),
         *_tag_rows(english.tagged_sentences("train"), english.tagged_sentences("test")),
         *(
             ("passages", measure, name, score)
@@ -280,9 +269,14 @@ def english_baselines() -> list[Row]:
     ]
 
 
-def _label_rows(data: str, train: Sequence[Item], test: Sequence[Item]) -> list[Row]:
+def _label_rows(data: str, read: Callable[..., Sequence[Item]], folds: bool = False) -> list[Row]:
+    train, test = read("train"), read("test")
     seen = SEES if isinstance(train[0], Pair) else SEES[:-1]
-    return [(data, "accuracy", sees, label_accuracy(train, test, sees)) for sees in seen]
+    rows = [(data, "accuracy", sees, label_accuracy(train, test, sees)) for sees in seen]
+    tenfold = seen[1:] if folds else ()
+    return rows + [
+        (data, "accuracy, ten folds", sees, cross_validated(read(), sees)) for sees in tenfold
+    ]
 
 
 def _tag_rows(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -> list[Row]:

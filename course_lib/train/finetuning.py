@@ -25,7 +25,7 @@ from course_lib.objectives.classification import classification_loss, regression
 from course_lib.objectives.sequences import Batch, shuffled
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.objectives.token_labels import token_classification_loss
-from course_lib.text.english import by_id
+from course_lib.text.english import gold_texts
 from course_lib.text.features import QuestionSequences, TaggedSequences
 from course_lib.text.tasks import LabelledSequences, ScoredSequences
 
@@ -231,10 +231,8 @@ def null_threshold(answers: Mapping[str, tuple[str, float]], task: QuestionSeque
 
 
 def gold_answers(task: QuestionSequences) -> dict[str, list[str]]:
-    """question id -> the answers a reader may give, [] where the passage does not tell. ValueError
-    where two questions have one id."""
-    named = by_id(task.questions[n] for n in dict.fromkeys(task.question.tolist()))
-    return {id: [answer.text for answer in question.answers] for id, question in named.items()}
+    """`gold_texts` of the questions that these windows are of, with its error."""
+    return gold_texts(task.questions[n] for n in dict.fromkeys(task.question.tolist()))
 
 
 def answer_scores(

@@ -136,9 +136,7 @@ def evaluate_bilm(
 def _between(masked: Masked, start: int, count: int) -> Masked:
     """The part of a mask that belongs to `count` sequences from `start` on."""
     tokens = masked.input_ids.shape[1]
-    inside: Tensor = (masked.predict_at >= start * tokens) & (
-        masked.predict_at < (start + count) * tokens
-    )
+    inside = (rows := masked.predict_at // tokens).ge(start) & rows.lt(start + count)
     return Masked(
         masked.input_ids[start : start + count],
         masked.predict_at[inside] - start * tokens,

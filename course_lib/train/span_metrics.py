@@ -193,10 +193,8 @@ def squad_scores(
     ValueError for no questions, ids that are not the same on both sides, answers that are no texts,
     another version, and in 1.1 for a question without gold answers."""
     if not questions or predicted.keys() != questions.keys():
-        missing, foreign = (
-            sorted(a.keys() - b.keys(), key=repr)
-            for a, b in ((questions, predicted), (predicted, questions))
-        )
+        missing = sorted(questions.keys() - predicted.keys(), key=repr)
+        foreign = sorted(predicted.keys() - questions.keys(), key=repr)
         raise ValueError(
             f"{len(questions)} questions and {len(predicted)} answers were given, {len(missing)} "
             f"of the questions without one {missing[:3]}, {len(foreign)} of the answers to "
@@ -204,17 +202,16 @@ def squad_scores(
             'question, "" for none.'
         )
     scores = {
-        name: (exact_match(predicted[name], answers, version),
-               answer_f1(predicted[name], answers, version))
+        name: [score(predicted[name], answers, version) for score in (exact_match, answer_f1)]
         for name, answers in questions.items()
-    }  # fmt: skip
-    parts = ([scores[n] for n, answers in questions.items() if (len(answers) > 0) is has_answer]
-             for has_answer in (True, False))  # fmt: skip
-    has_answer, no_answer = (SquadScores(*_squad_means(part)) if part else None for part in parts)
-    return SquadScores(*_squad_means(list(scores.values())), has_answer, no_answer)
+    }
+    answerable = [scores[name] for name, answers in questions.items() if len(answers)]
+    silent = [scores[name] for name, answers in questions.items() if not len(answers)]
+    parts = (SquadScores(*_squad_means(part)) if part else None for part in (answerable, silent))
+    return SquadScores(*_squad_means(list(scores.values())), *parts)
 
 
-def _squad_means(scores: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
+def _squad_means(scores: Sequence[Sequence[float]]) -> tuple[float, float, int]:
     exact, f1 = map(fmean, zip(*scores, strict=True))
     return exact, f1, len(scores)
 

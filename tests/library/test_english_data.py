@@ -395,7 +395,7 @@ def test_a_malformed_line_is_named(tmp_path: Path, kind: str, changes: dict, mes
 def test_files_that_cannot_be_read(tmp_path: Path):
     with pytest.raises(ValueError, match="line 2: the id 'r1' stands in an earlier line"):
         read_items("reviews", write(tmp_path, REVIEW, REVIEW))
-    with pytest.raises(ValueError, match="line 2: the question 'p1q1' stands in an earlier line"):
+    with pytest.raises(ValueError, match="line 2: the id 'p1q1' stands in an earlier line"):
         read_items("passages", write(tmp_path, PASSAGE, {**PASSAGE, "id": "p2"}))
     with pytest.raises(ValueError, match=r"line 2: .*Expecting"):
         read_items("reviews", write(tmp_path, REVIEW, "{"))

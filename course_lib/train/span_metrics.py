@@ -94,7 +94,7 @@ def _rates(truly: set, said: set) -> tuple[float, float, float]:
 
 
 def _check_sentences(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> None:
-    if not true:
+    if true is None or not len(true):
         raise ValueError("No sentences were given; expected at least one, true and predicted.")
     for n, (a, b) in enumerate(zip(*same_length(true, predicted), strict=True)):
         if isinstance(a, str) or isinstance(b, str):

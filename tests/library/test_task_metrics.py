@@ -149,6 +149,11 @@ def drawn_tags(rng: random.Random) -> list[str]:
     return rng.choices(kinds, k=rng.randint(1, 9))
 
 
+def test_sentences_may_stand_in_an_array() -> None:
+    tags = np.array([["B-PER", "I-PER", "O"], ["O", "O", "B-LOC"]])
+    assert span_scores(tags, tags).f1 == 1
+
+
 def test_span_scores_are_seqevals() -> None:
     for seed in range(CASES):
         rng = random.Random(seed)

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.kernels.distillation import soft_target_loss
+from course_lib.kernels.distillation import check_temperature, soft_target_loss
 from course_lib.kernels.masked_loss import mean_cross_entropy
 
 from .pretraining import check_weights, check_whole
@@ -62,7 +62,7 @@ def attention_loss(
 def prediction_loss(student: Tensor, teacher: Tensor, temperature: float = 1.0) -> Tensor:
     """Cross-entropy of the teacher's softened answers, in nats, mean over N: (N, classes) both
     (equation 10, where the temperature is 1)."""
-    _check_temperature(temperature)
+    check_temperature(temperature)
     mine, theirs = matched("answers", student, teacher, ALIKE)
     return F.cross_entropy(mine / temperature, (theirs / temperature).softmax(-1))
 
@@ -82,7 +82,7 @@ def distilbert_loss(
     ValueError for a negative weight, for none above 0, and for a temperature not above 0."""
     weights = {"soft": soft, "mlm": mlm, "cosine": cosine}
     check_weights(weights)
-    _check_temperature(temperature)
+    check_temperature(temperature)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         check_whole(targets)
@@ -124,7 +124,7 @@ def tinybert_loss(
         "attention": attention, "hidden": hidden, "embedding": embedding, "prediction": prediction,
     }  # fmt: skip
     check_weights(weights)
-    _check_temperature(temperature)
+    check_temperature(temperature)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         check_whole(targets)
@@ -184,14 +184,6 @@ def needed(value: Any, what: str, how: str) -> Any:
     if value is None:
         raise ValueError(f"no {what} were given; expected them, for a loss with a weight. {how}.")
     return value
-
-
-def _check_temperature(temperature: float) -> None:
-    if not 0 < temperature < float("inf"):
-        raise ValueError(
-            f"temperature={temperature!r} was given; expected a finite number above 0. 1 leaves "
-            "the answers as they are, more softens them."
-        )
 
 
 def _check_mapping(mapping: Sequence[int], student_layers: int, teacher_layers: int) -> None:

@@ -289,8 +289,7 @@ def question_sequences(
     leaves no room for the passage, and a stride below 1 or with gaps between the windows."""
     if not questions:
         raise ValueError("No questions were given; expected at least one.")
-    packed, spans, offsets, numbers, lost = [], [], [], [], []
-    best: list[Tensor] = []  # of each window
+    packed, spans, offsets, most_context, numbers, lost = [], [], [], [], [], []
     for number, question in enumerate(questions):
         question_ids = tokenizer.encode(question.question)
         text, offsets_of = tokenizer.encode_with_offsets(question.passage)
@@ -307,21 +306,21 @@ def question_sequences(
             found |= whole
             spans.append((answer[0] + before, answer[1] + before) if answer and whole else (0, 0))
             packed.append(pack(question_ids, text[part], tokenizer.special, length))
-            row = torch.zeros(length, 2, dtype=torch.int64)
-            row[len(question_ids) + 2 :][: len(text[part])] = torch.tensor(offsets_of[part])
-            offsets.append(row)
-            here = torch.zeros(length, dtype=torch.bool)
-            here[len(question_ids) + 2 :][: len(text[part])] = window_of[part] == window
-            best.append(here)
+            text_at = slice(len(question_ids) + 2, len(question_ids) + 2 + len(text[part]))
+            placed, best = torch.zeros(length, 2, dtype=torch.int64), torch.zeros(length).bool()
+            placed[text_at] = torch.tensor(offsets_of[part])
+            best[text_at] = window_of[part] == window
+            offsets.append(placed)
+            most_context.append(best)
             numbers.append(number)
         if answer:
             lost.append(int(not found))
-    sequences, placed = to_sequences(packed), torch.stack(offsets)
+    sequences, stands = to_sequences(packed), torch.stack(offsets)
     starts, ends = torch.tensor(spans).unbind(1)
     # [SEP] after the window belongs to segment 1, too; it stands nowhere in the passage.
-    allowed = (sequences.token_type_ids == 1) & (placed[..., 1] > 0)
+    allowed = (sequences.token_type_ids == 1) & (stands[..., 1] > 0)
     return QuestionSequences(
-        sequences, starts, ends, allowed, torch.stack(best), placed, torch.tensor(numbers),
+        sequences, starts, ends, allowed, torch.stack(most_context), stands, torch.tensor(numbers),
         tuple(questions), _cut(lost, length, "answers"),
     )  # fmt: skip
 

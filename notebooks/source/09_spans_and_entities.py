@@ -596,6 +596,10 @@ from dataclasses import replace
 config = FusionConfig(vocab_size=2_000, num_layers=2, hidden_size=96, num_heads=4, intermediate_size=384,
                       layers=("text", "fusion"), entity_size=32)  # fmt: skip
 fused = FusionEncoder(config, vectors.entity).eval()
+with torch.no_grad():
+    for name, weight in fused.named_parameters():
+        if name.endswith("bias"):  # at random, as training leaves them: they begin at zero
+            weight.normal_(std=0.1)
 plain = bert(
     "base", vocab_size=2_000, num_layers=2, hidden_size=96, num_heads=4, intermediate_size=384
 ).eval()
@@ -628,8 +632,8 @@ print(f"an entity at position 4 moves the vectors there by {(linked - bare)[:, 4
 
 # %% [markdown]
 # Elsewhere nothing moves: the last block fuses *after* its attention. With two fusion blocks, the next one's attention would carry it on. (The vector of
-# zeros does not stay one: the attention among entities and its biases fill it. So in the released model, with six such blocks, every text is read a little
-# differently than by BERT, with entities or without.) The
+# zeros does not stay one: the biases of the attention among entities fill it. So the released model reads every text a little differently than BERT
+# would, with entities or without.) The
 # tests hold a plain version of the whole model, written from the formulas, against ours. And the sizes, counted (the paper says 114M):
 
 # %% tags=["nbval-check-output"]

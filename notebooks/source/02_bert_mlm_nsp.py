@@ -896,7 +896,7 @@ print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 #
 # The optimiser is Adam. The learning rate rises in the first tenth of the steps (*warm-up*) and then falls to zero in a
 # straight line; large gradients are cut. (BERT's own program counts the fall from step 0: after such a warm-up its rate
-# drops to 0.9 of the top and goes on from there, and its first step has rate 0. `released_schedule=True` does so.) Where the processor multiplies bfloat16 itself, it is used; the last line printed
+# drops to 0.9 of the top and goes on from there, and its first step has rate 0. `released_schedule=True` does so; `findings/bert_tensorflow_warmup.sh` runs the program.) Where the processor multiplies bfloat16 itself, it is used; the last line printed
 # says which format it was.
 
 # %% [markdown]

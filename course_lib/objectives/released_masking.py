@@ -3,8 +3,9 @@
 roberta (fairseq, mask_tokens_dataset.py): `<s>` and `</s>` are masked like words, 2 of 64 selected
 positions at 64 tokens; rate · n is rounded up or down at random, so that it holds on average; and a
 random id is never padding, unknown, `<s>` or `</s>`.
-electra (pretrain_helpers.py): positions are drawn with replacement. Of 10 draws among 62 words 9.3
-are distinct, so fewer than 15% are masked. (Here a position drawn twice is one: it counts once in
+electra (pretrain_helpers.py): positions are drawn with replacement, at most 15.5% of the sequence's
+positions, rounded down. Of 9 draws among the 62 words of 64 tokens 8.4 are distinct: 13% are
+selected, not 15%. (Here a position drawn twice is one: it counts once in
 the loss. In the program it counts twice, and where the generator fills it with two different words,
 the discriminator reads the piece whose id is the mean of theirs, rounded down.)
 distilbert (distiller.py): rare tokens are preferred, each with a weight of 1 / count^0.7, and
@@ -125,8 +126,10 @@ def _lowest(draw: np.ndarray, allowed: np.ndarray, count: np.ndarray) -> np.ndar
 def _drawn_again(
     uniform: np.ndarray, allowed: np.ndarray, lengths: np.ndarray, rate: float
 ) -> np.ndarray:
-    """(N, T) bool: as many draws as BERT selects positions, each among all allowed ones."""
-    count = counts_to_predict(lengths, allowed, rate, None)
+    """(N, T) bool: as many draws as BERT selects positions, or as the program has room for
+    (configure_pretraining.py, max_predictions_per_seq); each among all allowed positions."""
+    room = max(1, int((rate + 0.005) * allowed.shape[1]))
+    count = counts_to_predict(lengths, allowed, rate, room)
     words = np.argsort(~allowed, axis=1, kind="stable")  # the allowed positions first, in order
     drawn = (uniform * allowed.sum(axis=1, keepdims=True)).astype(np.int64)
     row, number = np.nonzero(np.arange(allowed.shape[1]) < count[:, None])

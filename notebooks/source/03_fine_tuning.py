@@ -960,7 +960,7 @@ curves_chart(
 # |---|---|---|
 # | **restarts** | BERT-large sometimes failed on small sets; so several runs with another order of the data and another head, and the best was kept | BERT, section 4.1 |
 # | **spread** | one setting, MRPC: between 84% and 88% from run to run | README of BERT's code |
-# | **warm-up** | the rate climbs from near 0, so that the first steps, with a head at random, cannot do much harm | our loop and BERT's released code: a tenth of the steps (for pre-training: BERT, A.2). In the released code the rate then drops to 0.9 of the top, as it falls from step 0 on. There and in transformers the very first step has rate 0: its batch is lost (`findings/transformers_first_step.sh`) |
+# | **warm-up** | the rate climbs from near 0, so that the first steps, with a head at random, cannot do much harm | our loop and BERT's released code: a tenth of the steps (for pre-training: BERT, A.2). In the released code the rate then drops to 0.9 of the top, as it falls from step 0 on. There and in transformers the very first step has rate 0: its batch is lost |
 # | **bias correction** | Adam's running means begin at 0 and must be scaled up; BERT's own code does not, and at the same rate its first step is {{number:first_step}} times as long | the released code; Zhang and others 2020 |
 #
 # Without the correction, Zhang and others found, runs on few texts are unstable; torch's AdamW, which we use,

@@ -254,7 +254,7 @@ def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
         word_of = word_numbers(vocabulary, ready.train.input_ids, ready.train.attention_mask)
     masking: dict[str, Any] = {
         "rate": objective.rate, "mix": objective.mix, "seed": training.seed,
-        "mask_copies": objective.mask_copies or None,
+        "mask_copies": objective.mask_copies or None, "rule": objective.masking,
     }  # fmt: skip
     whole = pretraining_batches(
         ready.train, ready.special, batch_size=training.batch_size, word_of=word_of,
@@ -422,6 +422,7 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
     history = fit(
         ready.model, ready.objective, batches,
         steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
+        released_schedule=training.released_schedule,
         weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
         accumulate=training.accumulate, precision=training.precision, seed=training.seed,
         callbacks=[diary], checkpoint=out / RUN, checkpoint_every=recipe.reports.save_every,

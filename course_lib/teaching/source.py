@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .page import Html
@@ -160,15 +160,25 @@ def _lambda(function: FunctionType) -> str:
     """The expression; its lines hold parts of other things. "" where its file cannot be read as
     Python, as a cell with magic lines."""
     text = "".join(inspect.findsource(function)[0])
-    starts = {(line, column) for line, _, column, _ in function.__code__.co_positions()}
+    wanted = _marks(function.__code__)
     try:
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)]
     except SyntaxError:
         return ""
     for node in nodes:
-        if (node.body.lineno, node.body.col_offset) in starts:
+        compiled = compile(ast.Expression(node), "", "eval").co_consts
+        *_, code = (value for value in compiled if isinstance(value, CodeType))
+        if _marks(code) == wanted:
             return f"{ast.get_source_segment(text, node)}\n"
     return ""
+
+
+def _marks(code: CodeType) -> tuple[Any, ...]:
+    """What tells lambdas of one file apart: where their parts stand, their arguments and constants.
+    Their instructions do not: a name from around is another kind of name where one is alone."""
+    places = {place for place in code.co_positions() if None not in place}
+    plain = [value for value in code.co_consts if not isinstance(value, CodeType)]
+    return places, code.co_varnames, plain
 
 
 def _box(obj: Any, shown: str, source: str) -> str:

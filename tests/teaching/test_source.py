@@ -89,7 +89,8 @@ def test_show_takes_instances_and_several_things() -> None:
 
 
 LAMBDAS = {
-    "alone": lambda x: x + 1, "beside": lambda x: (x, 2),
+    "alone": lambda x: x + 1, "beside": lambda x: (x, 2), "constant": lambda: 1,
+    "outer": lambda y=lambda: 0: lambda: y,
     "of several lines": lambda x: (
         x
         + 3
@@ -112,10 +113,14 @@ class Holds:
     read = property(plain)
 
 
+LAMBDAS["inner"] = LAMBDAS["outer"]()
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("alone", "lambda x: x + 1"), ("beside", "lambda x: (x, 2)"),
+        ("alone", "lambda x: x + 1"), ("beside", "lambda x: (x, 2)"), ("constant", "lambda: 1"),
+        ("outer", "lambda y=lambda: 0: lambda: y"), ("inner", "lambda: y"),
         ("of several lines", "lambda x: (\n        x\n        + 3\n    )"),
     ],
 )  # fmt: skip

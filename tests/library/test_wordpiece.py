@@ -123,21 +123,18 @@ def test_case_and_accents_are_two_settings(settings: dict, words: list[str]):
     learned = train_wordpiece([text] * 2, 60, **settings)
     assert set(words) <= set(learned.vocab) and learned.tokenize(text) == words
     assert ours.with_vocab(learned.vocab).tokenize(text) == words
-    other = {**settings, "strip_accents": not ours.strip_accents}
-    with pytest.raises(ValueError, match="never be matched|'Übung' can|'ubung' can") as error:
+    with pytest.raises(ValueError, match="'übung' can never be matched"):
         WordPiece.from_words(["übung"], strip_accents=True)
-        WordPiece.from_words(words, **other)
-    assert "übung" in str(error.value)
 
 
 def test_every_old_character(old_characters: list[str]):
     splitter = pre_tokenizers.BertPreTokenizer()
     ours = [WordPiece(SPECIAL_TOKENS, **settings).normalisation for settings in SETTINGS[:4]]
     theirs = [normalizers.BertNormalizer(**settings) for settings in ours]
-    for char in old_characters:
+    for number, char in enumerate(old_characters):
         text = f"a{char}B"
-        for settings, normaliser in zip(ours, theirs, strict=True):
-            assert normalise(text, **settings) == normaliser.normalize_str(text), repr(char)
+        for which in {0, number % 4}:
+            assert normalise(text, **ours[which]) == theirs[which].normalize_str(text), repr(char)
         bare = normalise(text, lowercase=False)
         assert split_words(bare) == [w for w, _ in splitter.pre_tokenize_str(bare)], repr(char)
 

@@ -120,7 +120,6 @@ KNOWN: dict[str, Source] = {
     "TinyBERT_General_4L_312D": Source("huawei-noah/TinyBERT_General_4L_312D"),
     "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
 }
-VOCABULARY_FILES = ("vocab.txt", "vocab.json", "merges.txt")
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
 
 
@@ -342,6 +341,9 @@ def _wrap(
     return Pretrained(encoder, whole, read, place, digest or sha256_of(path), path, error)
 
 
+_OF_A_TOKENIZER = (WHOLE, "vocab.txt", "vocab.json", "merges.txt")
+
+
 def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str | None]:
     """The tokenizer whose files lie in `folder`, or None and why; with a warning where there are
     files of one. The weights are of use without it."""
@@ -350,7 +352,7 @@ def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str |
     # WordPiece's in any family, as save_folder writes it.
     if "vocab.txt" in there and (WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"):
         read = WordPiece.from_file
-    files = sorted(there & {WHOLE, *VOCABULARY_FILES} | {n for n in there if n.endswith(".model")})
+    files = sorted(name for name in there if name in _OF_A_TOKENIZER or name.endswith(".model"))
     if not files:
         return None, f"no vocabulary lies in {folder}"
     try:

@@ -31,6 +31,7 @@ from .tokenizer_files import (
     SPECIAL_MAP,
     AddedToken,
     in_order,
+    parts_unlike,
     read_object,
     read_text,
     read_tokenizer_json,
@@ -515,21 +516,21 @@ def _from_two_files(vocab: Path, merges: Path) -> Parts:
 def _from_tokenizer_json(path: Path) -> Parts:
     read, content = read_tokenizer_json(path, "BPE")
     model, tokens = content["model"], tokens_in(content)
-    refuse(path, _options_not_here(content, tokens), "what GPT-2 and RoBERTa have")
+    refuse(path, _options_not_here(read, content, tokens), "what GPT-2 and RoBERTa have")
     vocab = model["vocab"] | {token.content: token.id for token in tokens}
     if CLS in vocab and SEP in vocab:  # of one without, the error that ByteBPE itself gives
         refuse_frame(read, path, vocab[CLS], vocab[SEP])
     return vocab, model["merges"], [t.content for t in tokens if "lstrip" in t.flags]
 
 
-def _options_not_here(content: dict[str, Any], tokens: Sequence[AddedToken]) -> list[str]:
+def _options_not_here(
+    read: Tokenizer, content: dict[str, Any], tokens: Sequence[AddedToken]
+) -> list[str]:
     """Which settings of a tokenizer.json would give other ids than ByteBPE does."""
     model, splitter = content["model"], content.get("pre_tokenizer") or {}
     parts = ("continuing_subword_prefix", "end_of_word_suffix", "ignore_merges", "dropout")
     odd = [name for name in parts if model.get(name)]
-    odd += [f"normalizer {content['normalizer']['type']}"] if content.get("normalizer") else []
-    if splitter.get("type") != "ByteLevel":
-        return [*odd, f"pre_tokenizer {splitter.get('type')}"]
+    odd += parts_unlike(read, "None", "ByteLevel")
     odd += settings_unlike(splitter, {"add_prefix_space": False, "use_regex": True})
     odd += [f"{flag} of {t.content!r}" for t in tokens for flag in t.flags - {"lstrip"}]
     return odd + [

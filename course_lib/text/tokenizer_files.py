@@ -96,7 +96,9 @@ def read_tokenizer_json(path: Path, kind: str) -> tuple[Tokenizer, dict[str, Any
     content = _parsed(text, path)
     try:
         read = Tokenizer.from_str(text)
-    except Exception as error:  # the library raises a bare Exception
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # the library raises a bare Exception, or panics
         raise ValueError(
             f"{path} is no {WHOLE} of the tokenizers library, which cannot read it: {error}."
         ) from error
@@ -145,6 +147,15 @@ def settings_unlike(settings: Mapping[str, Any], expected: Mapping[str, Any]) ->
         if name in settings
         and settings[name] not in (value if isinstance(value, tuple) else (value, None))
     ]
+
+
+def parts_unlike(read: Tokenizer, normalizers: str, pre_tokenizer: str) -> list[str]:
+    """Which of the two parts before the model is another than a tokenizer here has, by its class.
+
+    normalizers: a pattern of those that it has; no part is called None."""
+    names = [str(part and type(part).__name__) for part in (read.normalizer, read.pre_tokenizer)]
+    pairs = zip(("normalizer", "pre_tokenizer"), names, (normalizers, pre_tokenizer), strict=True)
+    return [f"{part} {name}" for part, name, known in pairs if not re.fullmatch(known, name)]
 
 
 def refuse_frame(read: Tokenizer, path: Path, cls: int | None, sep: int | None) -> None:

@@ -25,6 +25,7 @@ from torch import Tensor
 from .tokenizer_files import (
     CONFIG,
     in_order,
+    parts_unlike,
     read_object,
     read_text,
     read_tokenizer_json,
@@ -553,15 +554,10 @@ def _shown_by(vocab: Sequence[str]) -> dict[str, Any]:
 
 def _from_tokenizer_json(path: Path) -> tuple[list[str], dict[str, Any]]:
     read, content = read_tokenizer_json(path, "WordPiece")
-    model, normalizer = content["model"], content.get("normalizer")
-    splitter, tokens = content.get("pre_tokenizer") or {}, tokens_in(content)
-    off = dict.fromkeys(SETTINGS, False)
-    normalizer = {"type": "BertNormalizer", **off} if normalizer is None else normalizer
+    model, tokens = content["model"], tokens_in(content)
+    normalizer = content.get("normalizer") or dict.fromkeys(SETTINGS, False)
     unlike = settings_unlike(model, {"unk_token": UNK, "continuing_subword_prefix": CONTINUES})
-    if normalizer["type"] != "BertNormalizer":
-        unlike.append(f"normalizer {normalizer['type']}")
-    if splitter.get("type") != "BertPreTokenizer":
-        unlike.append(f"pre_tokenizer {splitter.get('type')}")
+    unlike += parts_unlike(read, "None|BertNormalizer", "BertPreTokenizer")
     unlike += [f"{flag} of {token.content!r}" for token in tokens for flag in SINGLE & token.flags]
     refuse(path, unlike, f"{UNK}, {CONTINUES}, BertNormalizer, BertPreTokenizer and {ANYWHERE}")
     vocab = in_order(model["vocab"], path)

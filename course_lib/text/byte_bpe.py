@@ -26,23 +26,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .tokenizer_files import (
-    CONFIG,
-    SPECIAL_MAP,
-    AddedToken,
-    in_order,
-    parts_unlike,
-    read_object,
-    read_text,
-    read_tokenizer_json,
-    refuse,
-    refuse_beside,
-    refuse_frame,
-    settings_unlike,
-    text_of,
-    tokenizer_file,
-    tokens_in,
-)
+from . import tokenizer_files as files
 from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
 
 if TYPE_CHECKING:
@@ -219,7 +203,7 @@ class ByteBPE(Vocabulary):
         Raises FileNotFoundError, and ValueError for files that hold no byte-level BPE, for settings
         that ByteBPE does not have, and for files that contradict each other.
         """
-        path = tokenizer_file(path, "vocab.json")
+        path = files.tokenizer_file(path, "vocab.json")
         two = path.name == "vocab.json"
         needed = [path, path.with_name("merges.txt")] if two else [path]
         if missing := [str(file) for file in needed if not file.is_file()]:
@@ -229,10 +213,10 @@ class ByteBPE(Vocabulary):
             )
         vocab, rules, lstrip = _from_two_files(*needed) if two else _from_tokenizer_json(path)
         try:
-            made = cls(in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
+            made = cls(files.in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
         except ValueError as error:
             raise ValueError(f"{path} is no byte-level BPE as here: {error}") from error
-        refuse_beside(made, path, SPECIAL_TOKENS, {"add_prefix_space": False}, CLASSES)
+        files.refuse_beside(made, path, SPECIAL_TOKENS, {"add_prefix_space": False}, CLASSES)
         return made
 
     def save(self, folder: str | Path) -> None:
@@ -499,39 +483,43 @@ Parts = tuple[dict[str, int], list[Any], list[str]]  # token -> id, the merges, 
 
 
 def _from_two_files(vocab: Path, merges: Path) -> Parts:
-    ids = read_object(vocab)
+    ids = files.read_object(vocab)
     if not all(isinstance(id, int) for id in ids.values()):
         raise ValueError(f"{vocab} is no vocab.json: expected one object, token: id.")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
-    lines = read_text(merges, "a merges.txt").replace("\r\n", "\n").split("\n")
+    lines = files.read_text(merges, "a merges.txt").replace("\r\n", "\n").split("\n")
     rules = lines[1:] if lines[0].startswith("#version") else lines
-    special, config = (read_object(vocab.with_name(name)) for name in (SPECIAL_MAP, CONFIG))
+    special, config = (
+        files.read_object(vocab.with_name(name)) for name in (files.SPECIAL_MAP, files.CONFIG)
+    )
     added = config.get("added_tokens_decoder")
     tokens = [special.get("mask_token"), *(added.values() if isinstance(added, dict) else ())]
-    strips = {text_of(token): token.get("lstrip") for token in tokens if isinstance(token, dict)}
+    strips = {
+        files.text_of(token): token.get("lstrip") for token in tokens if isinstance(token, dict)
+    }
     strips = {MASK: True, **strips}
     return ids, [rule for rule in rules if rule], [token for token in strips if strips[token]]
 
 
 def _from_tokenizer_json(path: Path) -> Parts:
-    read, content = read_tokenizer_json(path, "BPE")
-    model, tokens = content["model"], tokens_in(content)
-    refuse(path, _options_not_here(read, content, tokens), "what GPT-2 and RoBERTa have")
+    read, content = files.read_tokenizer_json(path, "BPE")
+    model, tokens = content["model"], files.tokens_in(content)
+    files.refuse(path, _options_not_here(read, content, tokens), "what GPT-2 and RoBERTa have")
     vocab = model["vocab"] | {token.content: token.id for token in tokens}
     if CLS in vocab and SEP in vocab:  # of one without, the error that ByteBPE itself gives
-        refuse_frame(read, path, vocab[CLS], vocab[SEP])
+        files.refuse_frame(read, path, vocab[CLS], vocab[SEP])
     return vocab, model["merges"], [t.content for t in tokens if "lstrip" in t.flags]
 
 
 def _options_not_here(
-    read: Tokenizer, content: dict[str, Any], tokens: Sequence[AddedToken]
+    read: Tokenizer, content: dict[str, Any], tokens: Sequence[files.AddedToken]
 ) -> list[str]:
     """Which settings of a tokenizer.json would give other ids than ByteBPE does."""
     model, splitter = content["model"], content.get("pre_tokenizer") or {}
     parts = ("continuing_subword_prefix", "end_of_word_suffix", "ignore_merges", "dropout")
     odd = [name for name in parts if model.get(name)]
-    odd += parts_unlike(read, "None", "ByteLevel")
-    odd += settings_unlike(splitter, {"add_prefix_space": False, "use_regex": True})
+    odd += files.parts_unlike(read, "None", "ByteLevel")
+    odd += files.settings_unlike(splitter, {"add_prefix_space": False, "use_regex": True})
     odd += [f"{flag} of {t.content!r}" for t in tokens for flag in t.flags - {"lstrip"}]
     return odd + [
         f"the added token {t.content!r}" for t in tokens if t.content not in SPECIAL_TOKENS

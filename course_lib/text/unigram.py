@@ -12,19 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .tokenizer_files import (
-    CONFIG,
-    SPECIAL_MAP,
-    WHOLE,
-    read_object,
-    read_tokenizer_json,
-    refuse,
-    refuse_beside,
-    refuse_frame,
-    settings_unlike,
-    text_of,
-    tokenizer_file,
-)
+from . import tokenizer_files as files
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -66,12 +54,12 @@ class Unigram(Vocabulary):
             raise ValueError(
                 f"a vocabulary of {len(self.vocab):,} pieces was given that has none or several of "
                 f"{', '.join(odd)}; expected the five special tokens of an encoder, each once, or "
-                f"their names in {CONFIG}."
+                f"their names in {files.CONFIG}."
             )
         self.special_tokens = [ways[0] for ways in there.values()]
         content, unk = json.loads(read.to_str()), self.special.unk
-        odd = settings_unlike(content["model"], {"unk_id": (unk,)})
-        refuse("the tokenizer", odd, f"the id of {self.token(unk)}, {unk}")
+        odd = files.settings_unlike(content["model"], {"unk_id": (unk,)})
+        files.refuse("the tokenizer", odd, f"the id of {self.token(unk)}, {unk}")
         self._plain = _without_special(content, {self.ids[t] for t in self.special_tokens})
 
     @classmethod
@@ -81,19 +69,19 @@ class Unigram(Vocabulary):
 
         Raises FileNotFoundError, and ValueError for a file that holds something else, or that the
         files beside it contradict."""
-        path = tokenizer_file(path, WHOLE)
+        path = files.tokenizer_file(path, files.WHOLE)
         if not path.is_file():
             raise FileNotFoundError(
                 f"{path} was given; expected a tokenizer.json, or the folder that has one. {ADVICE}"
             )
-        read, _ = read_tokenizer_json(path, "Unigram")
+        read, _ = files.read_tokenizer_json(path, "Unigram")
         try:
             made = cls(read, _special_beside(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-        refuse_frame(read, path, made.special.cls, made.special.sep)
+        files.refuse_frame(read, path, made.special.cls, made.special.sep)
         added = read.get_added_tokens_decoder().values()
-        refuse_beside(made, path, (token.content for token in added), {})
+        files.refuse_beside(made, path, (token.content for token in added), {})
         return made
 
     def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
@@ -130,8 +118,10 @@ class Unigram(Vocabulary):
 
 def _special_beside(path: Path) -> dict[str, str]:
     """Which token is called what, where the files beside `path` say so."""
-    beside = read_object(path.with_name(SPECIAL_MAP)) | read_object(path.with_name(CONFIG))
-    tokens = {name: text_of(beside.get(f"{name}_token")) for name in SPECIAL}
+    beside = files.read_object(path.with_name(files.SPECIAL_MAP)) | files.read_object(
+        path.with_name(files.CONFIG)
+    )
+    tokens = {name: files.text_of(beside.get(f"{name}_token")) for name in SPECIAL}
     return {name: token for name, token in tokens.items() if token is not None}
 
 

@@ -22,21 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .tokenizer_files import (
-    CONFIG,
-    in_order,
-    parts_unlike,
-    read_object,
-    read_text,
-    read_tokenizer_json,
-    refuse,
-    refuse_beside,
-    refuse_frame,
-    settings_unlike,
-    tokenizer_file,
-    tokens_beside,
-    tokens_in,
-)
+from . import tokenizer_files as files
 from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
 
 if TYPE_CHECKING:
@@ -254,7 +240,7 @@ class WordPiece(Vocabulary):
         lowercase, strip_accents: None takes them from the files.
         Raises FileNotFoundError, and ValueError for a file that holds no WordPiece vocabulary, for
         settings that WordPiece does not have, and for files that contradict each other."""
-        path = tokenizer_file(path, "vocab.txt")
+        path = files.tokenizer_file(path, "vocab.txt")
         if not path.is_file():
             raise FileNotFoundError(
                 f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
@@ -267,7 +253,7 @@ class WordPiece(Vocabulary):
             read = cls(vocab, **{**settings, **wanted})
         except ValueError as error:
             raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
-        refuse_beside(read, path, read.added_tokens, _expected_beside(read, wanted), CLASSES)
+        files.refuse_beside(read, path, read.added_tokens, _expected_beside(read, wanted), CLASSES)
         return read
 
     def save(self, path: str | Path) -> None:
@@ -524,17 +510,19 @@ SINGLE, ANYWHERE = {"single_word"}, "added tokens that are taken wherever they s
 
 
 def _from_vocab_txt(path: Path) -> tuple[list[str], dict[str, Any]]:
-    text = read_text(path, "a vocab.txt or a tokenizer.json").replace("\r\n", "\n")
+    text = files.read_text(path, "a vocab.txt or a tokenizer.json").replace("\r\n", "\n")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
     vocab = [line.rstrip(" \t") for line in text.rstrip(" \t\n").split("\n")]
-    config = read_object(path.with_name(CONFIG))
+    config = files.read_object(path.with_name(files.CONFIG))
     config = {name: value for name, value in config.items() if value is not None}
     settings = {ours: config[theirs] for ours, theirs in SETTINGS.items() if theirs in config}
     odd = [f"{SETTINGS[n]} = {v!r}" for n, v in settings.items() if not isinstance(v, bool)]
-    refuse(path.with_name(CONFIG), odd, "true or false")
+    files.refuse(path.with_name(files.CONFIG), odd, "true or false")
     added: dict[str, bool] = {}
-    for token in sorted(tokens_beside(path), key=lambda token: (token.id is None, token.id or 0)):
-        refuse(path.with_name(CONFIG), [*SINGLE & token.flags], ANYWHERE)
+    for token in sorted(
+        files.tokens_beside(path), key=lambda token: (token.id is None, token.id or 0)
+    ):
+        files.refuse(path.with_name(files.CONFIG), [*SINGLE & token.flags], ANYWHERE)
         added.setdefault(token.content, bool(token.normalized))
     settings["added_tokens"] = {**_special_of(vocab), **added}
     return vocab, settings if "lowercase" in settings else {**_shown_by(vocab), **settings}
@@ -553,16 +541,20 @@ def _shown_by(vocab: Sequence[str]) -> dict[str, Any]:
 
 
 def _from_tokenizer_json(path: Path) -> tuple[list[str], dict[str, Any]]:
-    read, content = read_tokenizer_json(path, "WordPiece")
-    model, tokens = content["model"], tokens_in(content)
+    read, content = files.read_tokenizer_json(path, "WordPiece")
+    model, tokens = content["model"], files.tokens_in(content)
     normalizer = content.get("normalizer") or dict.fromkeys(SETTINGS, False)
-    unlike = settings_unlike(model, {"unk_token": UNK, "continuing_subword_prefix": CONTINUES})
-    unlike += parts_unlike(read, "None|BertNormalizer", "BertPreTokenizer")
+    unlike = files.settings_unlike(
+        model, {"unk_token": UNK, "continuing_subword_prefix": CONTINUES}
+    )
+    unlike += files.parts_unlike(read, "None|BertNormalizer", "BertPreTokenizer")
     unlike += [f"{flag} of {token.content!r}" for token in tokens for flag in SINGLE & token.flags]
-    refuse(path, unlike, f"{UNK}, {CONTINUES}, BertNormalizer, BertPreTokenizer and {ANYWHERE}")
-    vocab = in_order(model["vocab"], path)
+    files.refuse(
+        path, unlike, f"{UNK}, {CONTINUES}, BertNormalizer, BertPreTokenizer and {ANYWHERE}"
+    )
+    vocab = files.in_order(model["vocab"], path)
     if UNK in vocab:  # of one without, the error that WordPiece itself gives
-        refuse_frame(read, path, read.token_to_id(CLS), read.token_to_id(SEP))
+        files.refuse_frame(read, path, read.token_to_id(CLS), read.token_to_id(SEP))
     settings = {name: normalizer.get(name) for name in SETTINGS}
     settings["max_chars"] = model["max_input_chars_per_word"]
     settings["added_tokens"] = {t.content: bool(t.normalized) for t in tokens if t.content}

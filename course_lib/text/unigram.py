@@ -7,14 +7,29 @@ is the library's business, too: lecture 10 trains some."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .tokenizer_files import (
+    CONFIG,
+    SPECIAL_MAP,
+    WHOLE,
+    read_object,
+    read_tokenizer_json,
+    refuse,
+    refuse_frame,
+    refuse_tokens_beside,
+    settings_unlike,
+    text_of,
+)
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from course_lib.objectives.sequences import SpecialIds
 
 # What SpecialIds calls them, and how released vocabularies do.
@@ -23,56 +38,65 @@ SPECIAL = {
     "sep": ("</s>", "[SEP]"), "mask": ("<mask>", "[MASK]"),
 }  # fmt: skip
 SPACE = "▁"
+ADVICE = (
+    "A sentencepiece .model alone is not read. transformers makes a tokenizer.json of XLM-R's and "
+    "of ALBERT's: AutoTokenizer.from_pretrained(folder).save_pretrained(folder). Of DeBERTa's that "
+    "would lose the character map (ﬁ, ½ and full-width letters become [UNK]), and this keeps it: "
+    "made = transformers.convert_slow_tokenizer.DebertaV2Converter(AutoTokenizer.from_pretrained("
+    "folder)).converted(); made.add_special_tokens(['[MASK]']); made.save('tokenizer.json')."
+)
 
 
 class Unigram(Vocabulary):
     """A SentencePiece vocabulary. read: the library's tokenizer, as its tokenizer.json has it.
 
-    Raises ValueError where one of the five special tokens is not in it."""
+    special: which token is "pad", "unk", "cls", "sep" and "mask"; of those that are not said, the
+    usual spelling that the vocabulary has.
+    Raises ValueError where one of the five special tokens is not in it, or in two spellings, and
+    where unknown text becomes another token than the one called "unk"."""
 
-    def __init__(self, read: Any):
+    def __init__(self, read: Tokenizer, special: Mapping[str, str] | None = None):
         self._read = read
         by_id = {id: token for token, id in read.get_vocab(with_added_tokens=True).items()}
         self.vocab = [by_id.get(id, f"<unused {id}>") for id in range(max(by_id) + 1)]
         self.ids = {token: id for id, token in enumerate(self.vocab)}
-        self._named = {
-            name: next((t for t in spellings if t in self.ids), None)
-            for name, spellings in SPECIAL.items()
-        }
-        if missing := [SPECIAL[name] for name, token in self._named.items() if token is None]:
+        spellings = {**SPECIAL, **{name: (token,) for name, token in (special or {}).items()}}
+        there = {name: [t for t in ways if t in self.ids] for name, ways in spellings.items()}
+        if odd := [" or ".join(spellings[name]) for name, ways in there.items() if len(ways) != 1]:
             raise ValueError(
-                f"a vocabulary of {len(self.vocab):,} pieces was given without "
-                f"{', '.join(' or '.join(spellings) for spellings in missing)}; expected the five "
-                "special tokens of an encoder."
+                f"a vocabulary of {len(self.vocab):,} pieces was given that has none or several of "
+                f"{', '.join(odd)}; expected the five special tokens of an encoder, each once, or "
+                f"their names in {CONFIG}."
             )
+        self._named = {name: ways[0] for name, ways in there.items()}
+        content = json.loads(read.to_str())
+        unk = self.ids[self._named["unk"]]
+        odd = settings_unlike(content["model"], {"unk_id": (unk,)})
+        refuse("the tokenizer", odd, f"the id of {self._named['unk']}, {unk}")
+        self._plain = _without_special(content, {self.ids[t] for t in self._named.values()})
 
     @classmethod
     def from_file(cls, path: str | Path) -> Unigram:
-        """Read a tokenizer.json, or the folder that has one.
+        """Read a tokenizer.json, or the folder that has one: the ids are those that the library
+        gives, whatever truncation and padding the file asks for (see tokenizer_files).
 
-        Raises FileNotFoundError, and ValueError for a file that holds something else."""
-        from tokenizers import Tokenizer, models
-
+        Raises FileNotFoundError, and ValueError for a file that holds something else, or that the
+        files beside it contradict."""
         path = Path(path)
-        path = path / "tokenizer.json" if path.is_dir() else path
+        path = path / WHOLE if path.is_dir() else path
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} was given; expected a tokenizer.json, or the folder that has one. A "
-                "sentencepiece .model alone is not read: transformers' AutoTokenizer makes a "
-                "tokenizer.json of it (save_pretrained)."
+                f"{path} was given; expected a tokenizer.json, or the folder that has one. {ADVICE}"
             )
+        read, _ = read_tokenizer_json(path, "Unigram")
         try:
-            read = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises a bare Exception
-            raise ValueError(
-                f"{path} was given; expected a tokenizer.json, and reading it fails: {error}"
-            ) from error
-        if not isinstance(read.model, models.Unigram):
-            raise ValueError(
-                f"{path} holds a {type(read.model).__name__} model; expected Unigram, as ALBERT "
-                "and XLM-R have it. WordPiece.from_file and ByteBPE.from_file read the others."
-            )
-        return cls(read)
+            made = cls(read, _special_beside(path))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        refuse_frame(read, path, made.special.cls, made.special.sep)
+        added = read.get_added_tokens_decoder().values()
+        refuse_tokens_beside(path, {str(token.content): made.ids[token.content] for token in added})
+        return made
 
     @cached_property
     def special(self) -> SpecialIds:
@@ -80,19 +104,22 @@ class Unigram(Vocabulary):
         from course_lib.objectives.sequences import SpecialIds
 
         return SpecialIds(
-            **{name: self.ids[str(token)] for name, token in self._named.items()},
+            **{name: self.ids[token] for name, token in self._named.items()},
             vocab_size=self.vocab_size,
         )
 
-    def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without special tokens around it."""
-        found: list[int] = self._read.encode(text, add_special_tokens=False).ids
-        return found
+    def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
+        """The ids of `text`, without special tokens around it.
+
+        parse_special: False takes <s>, <mask> and so on for plain characters, as SentencePiece
+        itself does; True gives them their own ids, as transformers' tokenizers do."""
+        read = self._read if parse_special else self._plain
+        return list(read.encode(text, add_special_tokens=False).ids)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids of `text`, and where in it each of them stands: (start, end) in characters,
         without the white space that a piece may begin with."""
-        found = self._read.encode(text, add_special_tokens=False)
+        found = self._plain.encode(text, add_special_tokens=False)
         offsets = []
         for start, end in found.offsets:
             while start < end and text[start].isspace():
@@ -111,3 +138,33 @@ class Unigram(Vocabulary):
 
     def __repr__(self) -> str:
         return f"Unigram({self.vocab_size:,} tokens)"
+
+
+def _special_beside(path: Path) -> dict[str, str]:
+    """Which token is called what, where the files beside `path` say so and agree."""
+    special: dict[str, str] = {}
+    for file in (path.with_name(SPECIAL_MAP), path.with_name(CONFIG)):
+        settings = read_object(file)
+        for name in SPECIAL:
+            token = text_of(settings.get(f"{name}_token"))
+            if token is not None and special.setdefault(name, token) != token:
+                raise ValueError(
+                    f"{name}_token is {token!r} in {file} and {special[name]!r} in {SPECIAL_MAP}: "
+                    "expected one and the same."
+                )
+    return special
+
+
+def _without_special(content: dict[str, Any], special: set[int]) -> Tokenizer:
+    """The tokenizer for which special tokens in a text are plain text: in it they have names with a
+    character that no text holds, and their ids as before."""
+    from tokenizers import Tokenizer
+
+    special = special | {token["id"] for token in content["added_tokens"] if token["special"]}
+    vocab = content["model"]["vocab"]
+    for token in content["added_tokens"]:
+        if token["id"] in special:
+            token.update(content=f"\uffff{token['id']}", normalized=False)
+    for id in special & set(range(len(vocab))):
+        vocab[id][0] = f"\uffff{id}"
+    return Tokenizer.from_str(json.dumps({**content, "post_processor": None}))

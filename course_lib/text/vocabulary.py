@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 # Unicode's white space. Python alone takes U+001C to U+001F for white space, too.
 WHITE_SPACE = "".join(
     c for c in map(chr, range(0x3001)) if c.isspace() and c not in "\x1c\x1d\x1e\x1f"
 )
+
+
+def taken_whole(tokens: Iterable[str]) -> re.Pattern[str]:
+    """A pattern whose `split` gives text, token, text, token, …, text: the longest token first."""
+    longest = sorted(map(re.escape, tokens), key=len, reverse=True)
+    return re.compile("(" + ("|".join(longest) or "(?!)") + ")")
 
 
 class Vocabulary:

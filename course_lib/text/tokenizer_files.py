@@ -104,6 +104,15 @@ def read_tokenizer_json(path: Path, kind: str) -> tuple[Tokenizer, dict[str, Any
     return read, content
 
 
+def model_kind(path: Path) -> str | None:
+    """What kind of model a tokenizer.json says it has, unchecked."""
+    try:
+        model = read_object(path).get("model")
+    except ValueError:  # whoever reads it will say so
+        return None
+    return model.get("type") if isinstance(model, dict) else None
+
+
 def tokens_in(content: Mapping[str, Any]) -> list[AddedToken]:
     """The added tokens of a tokenizer.json."""
     return [_added(entry, entry["id"]) for entry in content.get("added_tokens") or ()]

@@ -40,10 +40,10 @@ SPECIAL = {
 SPACE = "▁"
 ADVICE = (
     "A sentencepiece .model alone is not read. transformers makes a tokenizer.json of XLM-R's and "
-    "of ALBERT's: AutoTokenizer.from_pretrained(folder).save_pretrained(folder). Of DeBERTa's that "
-    "would lose the character map (ﬁ, ½ and full-width letters become [UNK]), and this keeps it: "
-    "made = transformers.convert_slow_tokenizer.DebertaV2Converter(AutoTokenizer.from_pretrained("
-    "folder)).converted(); made.add_special_tokens(['[MASK]']); made.save('tokenizer.json')."
+    "of ALBERT's: slow = AutoTokenizer.from_pretrained(folder); slow.save_pretrained(folder). Of "
+    "DeBERTa's that would lose the character map (ﬁ, ½ and full-width letters become [UNK]). This "
+    "keeps it: new = transformers.convert_slow_tokenizer.DebertaV2Converter(slow).converted(); "
+    "new.add_special_tokens(['[MASK]']); new.save(folder + '/tokenizer.json')."
 )
 
 

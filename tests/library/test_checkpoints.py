@@ -659,10 +659,6 @@ def test_the_tokenizers_of_other_members(tmp_path: Path):
     found = load_pretrained(folder).tokenizer
     assert isinstance(found, ByteBPE) and found.encode("a cat") == byte_bpe.encode("a cat")
     folder = member_folder(tmp_path / "g", MEMBERS["albert all"]())
-    assert load_pretrained(folder).tokenizer is None
-    (folder / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"expected a tokenizer\.json, and reading it fails"):
-        load_pretrained(folder)
 
 
 def test_known_names():

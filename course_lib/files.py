@@ -7,6 +7,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import time
 from contextlib import suppress
 from functools import cache
@@ -199,43 +200,39 @@ def hub_file(
             ask(f"{page}/resolve/{quote(revision, safe='')}/{name}", timeout=PATIENCE)
         return Path(hf_hub_download(repository, name, revision=revision, repo_type=repo_type))
     except Exception as error:  # of whichever library the client speaks HTTP with
-        _raise_unless_absent(error, name, page)
+        neither = type(error).__name__ == "LocalEntryNotFoundError"  # here nor there: why not there
+        _raise_unless_absent(error.__cause__ or error if neither else error, name)
         return None
 
 
-_ANSWERS = {  # status -> what it means, what to do
-    401: ("no such public repository, or a token that is not accepted",
-          "check the name, and the token in HF_TOKEN"),
-    403: ("access is forbidden, by the hub or by a proxy", "check the token in HF_TOKEN"),
-    404: ("no such repository or revision", "check the name"),
-    429: ("too many requests", "wait some minutes and try again"),
-}  # fmt: skip
+_ANSWERS = (  # a part of what the client raised and of the status; what it means; what to do
+    ("GatedRepo", "it is open only to those who accepted the conditions",
+     "accept them on its page and set HF_TOKEN"),
+    ("401", "no such public repository, or a token that is not accepted",
+     "check the name, and the token in HF_TOKEN"),
+    ("403", "access is forbidden, by the hub or by a proxy", "check the token in HF_TOKEN"),
+    ("404", "no such repository or revision", "check the name"),
+    ("429", "too many requests", "wait some minutes and try again"),
+    (" 5", "it is busy or out of order", "try again later"),
+    (" 4", "it does not take this request", "try again later"),
+    ("Timeout", "no answer for {} in time", "try again later"),
+    ("Connect", "no answer", "run once with a network"),
+    ("Protocol|Read|Write|Close", "the connection broke off at {}", "try again later"),
+)  # fmt: skip
 
 
-def _raise_unless_absent(error: BaseException, name: str, page: str) -> None:
+def _raise_unless_absent(error: BaseException, name: str) -> None:
     """Return where the hub says that a repository has no such file; else raise HubError: why."""
-    if type(error).__name__ == "LocalEntryNotFoundError":  # the client's "neither here nor there"
-        error = error.__cause__ or error
-    kind, status = type(error).__name__, getattr(getattr(error, "response", None), "status_code", 0)
-    if kind == "GatedRepoError":
-        raise HubError(
-            f"the hub answered {status}: {page} is open only to those who accepted its conditions",
-            "accept them there and set HF_TOKEN",
-        ) from error
-    if status == 404 and kind not in ("RepositoryNotFoundError", "RevisionNotFoundError"):
+    status = getattr(getattr(error, "response", None), "status_code", "")
+    what = f"{type(error).__name__} {status}"
+    if status == 404 and not re.match("Repository|Revision", what):
         return
-    if status:
-        other = "it is busy or out of order" if status >= 500 else "it does not take this request"
-        meaning, advice = _ANSWERS.get(status, (other, "try again later"))
-        raise HubError(f"the hub answered {status} for {name}: {meaning}", advice) from error
-    if "Timeout" in kind:
-        raise HubError(f"no answer for {name} in time") from error
-    if "Connect" in kind and "CERTIFICATE" not in str(error):
-        raise HubError("no answer", "run once with a network") from error
-    if kind in ("RemoteProtocolError", "ReadError", "WriteError", "CloseError"):
-        raise HubError(f"the connection broke off at {name}") from error
+    for part, meaning, advice in _ANSWERS:
+        if re.search(part, what) and "CERTIFICATE" not in str(error):
+            said = f"the hub answered {status} for {{}}: " if status else ""
+            raise HubError((said + meaning).format(name), advice) from error
     first = str(error).partition("\n")[0]
-    raise HubError(f"{name} could not be fetched, {kind}: {first}") from error
+    raise HubError(f"{name} could not be fetched, {what.strip()}: {first}") from error
 
 
 def main() -> None:

@@ -105,6 +105,11 @@ KNOWN: dict[str, Source] = {
 # Behind any other owner the name alone is somebody else's repository.
 CANONICAL = ("google-bert", "FacebookAI", "albert", "distilbert")
 SHARDS, PICKLE = f"{WEIGHTS}.index.json", "pytorch_model.bin"
+SHARDED = f"has its weights in several files ({SHARDS}), which are not read"
+CONVERT = (
+    "load the weights with transformers where you trust them, and write them as one file: "
+    'save_pretrained(folder, max_shard_size="100GB")'
+)
 VOCABULARY_FILES = ("vocab.txt", "vocab.json", "merges.txt")
 TOKENIZER_FILES = (WHOLE, *VOCABULARY_FILES, TOKENIZER_CONFIG, SPECIAL_MAP, "added_tokens.json")
 
@@ -268,23 +273,12 @@ def _on_network(source: Source) -> Path:
         _fetch_vocabulary(source.repository, commit)
         weights = hub_file(source.repository, WEIGHTS, revision=commit)
         if weights is None:
-            shards = hub_file(source.repository, SHARDS, revision=commit)
-            raise HubError(*_unread(source.repository, shards is not None))
+            sharded = hub_file(source.repository, SHARDS, revision=commit) is not None
+            why = f"lacks {WEIGHTS}; a pickle is not read"
+            raise HubError(f"the repository {SHARDED if sharded else why}", CONVERT)
     except HubError as error:
         raise HubError(f"the network ({error})", error.advice) from error
     return weights.parent
-
-
-def _unread(where: str, sharded: bool) -> tuple[str, str]:
-    """Why weights of another form are not read, and what to do."""
-    if sharded:
-        return f"{where} has its weights in several files ({SHARDS}), which are not read", (
-            "load them with transformers and write one file, save_pretrained(folder, "
-            'max_shard_size="100GB")'
-        )
-    return f"{where} lacks {WEIGHTS}; a pickle is not read", (
-        "convert the weights where you trust them, with transformers' save_pretrained"
-    )
 
 
 def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
@@ -294,7 +288,7 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     weights, config_file = path / WEIGHTS, path / CONFIG
     if not weights.is_file():
         if (path / SHARDS).is_file():
-            raise CheckpointError("{}: {}.".format(*_unread(str(path), True)))
+            raise CheckpointError(f"{path} {SHARDED}: {CONVERT}.")
         for file in sorted(path.iterdir()):
             refuse_pickle_name(file)
     if missing := [file.name for file in (weights, config_file) if not file.is_file()]:

@@ -56,14 +56,14 @@ class TextPart:
     # How many pieces to learn, a vocab.txt, or the name of a checkpoint that has one; the world has
     # its own. Of ELMo: words to predict.
     vocabulary: int | str = 8_192
-    # Of a vocabulary that is learned: capitals become small letters (default: true), and letters
-    # lose accents and other marks (default: where capitals do, and in a text of one's own only if
-    # such letters are rare in it, as in English).
-    lowercase: bool | None = None
-    strip_accents: bool | None = None
     added: int = 0  # whole words of the text behind those pieces
     length: int = 128  # tokens in a sequence, special ones included
     heldout: int = 500  # sequences to be measured on, at most
+    # Of a vocabulary that is learned here: whether capitals become small letters (default: true),
+    # and whether letters lose accents and other marks (default: if capitals go; of a reader's own
+    # text, only where such letters are rare, as in English).
+    lowercase: bool | None = None
+    strip_accents: bool | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("stories", 1), ("length", 8), ("heldout", 1)):

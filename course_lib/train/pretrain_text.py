@@ -12,9 +12,9 @@ from unicodedata import is_normalized
 
 from course_lib.checkpoints import load_pretrained
 from course_lib.text.characters import WordVocabulary, words_of
-from course_lib.text.documentation import corpus_hash, documentation, split_of
+from course_lib.text.documentation import corpus_hash, documentation, split_of, split_sentences
 from course_lib.text.domains import SOURCES, domain
-from course_lib.text.folder import read_folder, sentences_of
+from course_lib.text.folder import SENTENCE_END, read_folder
 from course_lib.text.tokenizer_files import CONFIG
 from course_lib.text.wordpiece import WordPiece, fast_wordpiece, train_wordpiece, without_accents
 from course_lib.text.world import MicroWorld, Story
@@ -55,7 +55,8 @@ def read_text(part: TextPart) -> Reading:
     tokenizer = _tokenizer(part, learned_from, about)
     if part.added:
         tokenizer = extended(tokenizer, learned_from, part.added)
-    notes += _marks_line(part, about, tokenizer.lowercase, tokenizer.strip_accents)
+    form = {"lowercase": tokenizer.lowercase, "strip_accents": tokenizer.strip_accents}
+    notes += _say(form, about)
     ids = (_encode(tokenizer, texts[0]), _encode(tokenizer, texts[1]))
     return Reading(tokenizer, ids, about, notes)
 
@@ -76,7 +77,7 @@ def read_words(part: TextPart) -> Reading:
     else:
         texts, _, about, notes = _texts(part)
     form = _form(part, about)
-    notes += _marks_line(part, about, **form)
+    notes += _say(form, about)
     words = [[[w for s in document if (w := words_of(s, **form))] for document in text]
              for text in texts]  # fmt: skip
     train = [sentence for document in words[0] for sentence in document]
@@ -93,16 +94,12 @@ def _texts(
 ) -> tuple[tuple[Any, Any], Sequence[str], dict[str, Any], tuple[str, ...]]:
     """Both splits as documents of sentences, the paragraphs to learn a vocabulary from, where all
     of it comes from, and what was left out."""
-    if part.source == "documentation":
-        train, heldout = documentation("train"), documentation("heldout")
-        about = {"source": part.source, "words": train.words, "hash": train.hash,
-                 "heldout_hash": heldout.hash, "versions": train.versions}  # fmt: skip
-        return (train.sentences(), heldout.sentences()), train.paragraphs, about, _namesake(part)
-    if part.source in SOURCES:
-        read = domain(part.source)
-        train, heldout = read.corpus("train"), read.corpus("heldout")
-        about = {"source": part.source, "words": train.words, "hash": read.hash,
-                 "versions": train.versions}  # fmt: skip
+    if part.source == "documentation" or part.source in SOURCES:
+        read = domain(part.source) if part.source in SOURCES else None
+        train, heldout = map(read.corpus if read else documentation, ("train", "heldout"))
+        both = {"hash": train.hash, "heldout_hash": heldout.hash}
+        about = {"source": part.source, "words": train.words,
+                 **({"hash": read.hash} if read else both), "versions": train.versions}  # fmt: skip
         return (train.sentences(), heldout.sentences()), train.paragraphs, about, _namesake(part)
     train_paragraphs, held_paragraphs, notes = _own(Path(part.source))
     learned_from = [p for document in train_paragraphs for p in document]
@@ -158,7 +155,9 @@ def _own(source: Path) -> tuple[list[list[str]], list[list[str]], tuple[str, ...
 
 
 def _sentences(documents: Iterable[Iterable[str]]) -> list[list[str]]:
-    return [[s for p in document for s in sentences_of(p)] for document in documents]
+    return [
+        [s for p in document for s in split_sentences(p, SENTENCE_END)] for document in documents
+    ]
 
 
 RARE = 0.002
@@ -174,24 +173,16 @@ def _form(part: TextPart, about: Mapping[str, Any]) -> dict[str, bool]:
     return {"lowercase": lowercase, "strip_accents": strip}
 
 
-def _marks_line(
-    part: TextPart, about: dict[str, Any], lowercase: bool, strip_accents: bool
-) -> tuple[str, ...]:
-    """What becomes of case and marks of a reader's text, kept in `about` and in words."""
+def _say(form: dict[str, bool], about: dict[str, Any]) -> tuple[str, ...]:
+    """What becomes of case and marks of a reader's text: into `about`, and in words."""
     if "marked" not in about:
         return ()
-    about |= {"lowercase": lowercase, "strip_accents": strip_accents}
-    why = "as words differ by them" if about["marked"] >= RARE else "as hardly a word has them"
-    if part.strip_accents is not None:
-        why = "as the recipe says"
-    elif isinstance(part.vocabulary, str):
-        why = f"as in {part.vocabulary}"
-    elif not lowercase:
-        why = "as capitals are"
+    about |= form
+    dropped, lower = form["strip_accents"], form["lowercase"]
     return (
-        f"{about['marked']:.1%} of the words have accents or other marks, which are "
-        f"{'dropped' if strip_accents else 'kept'}, {why}; capitals are "
-        f"{'lower-cased' if lowercase else 'kept'} (strip_accents and lowercase under [text]).",
+        f"{about['marked']:.1%} of the words have accents or other marks (in English fewer than "
+        f"{RARE:.1%}): they are {'dropped' if dropped else 'kept'}, and capitals are "
+        f"{'lower-cased' if lower else 'kept'}. strip_accents and lowercase under [text] decide.",
     )
 
 

@@ -86,7 +86,7 @@ FAILURES = {
     "429": (429, "answered 429 for {}: too many requests", "wait some minutes"),
     "401": (401, "answered 401 for {}: no such public repository, or a token", "check the name"),
     "403": (403, "answered 403 for {}: access is forbidden", "check the token"),
-    "gated": ("403 GatedRepo", "answered 403: .*small is open only to those who", "set HF_TOKEN"),
+    "gated": ("403 GatedRepo", "answered 403 for {}: it is open only to those", "set HF_TOKEN"),
     "no repository": ("404 RepoNotFound", "answered 404 for {}: no such", "check the name"),
     "no revision": ("404 RevisionNotFound", "answered 404 for {}: no such", "check the name"),
     "418": (418, "answered 418 for {}: it does not take", "try again later"),
@@ -161,8 +161,16 @@ PLAIN = ("config.json", "model.safetensors")
     [
         ([], "answered 401 for config.json: no such public repository", "check the name"),
         (["vocab.txt"], "lacks config.json", "check the name"),
-        (["config.json"], "lacks model.safetensors; a pickle is not", "convert the weights"),
-        (["config.json", "pytorch_model.bin"], "a pickle is not read", "convert the weights"),
+        (
+            ["config.json"],
+            "lacks model.safetensors; a pickle is not",
+            "load the weights with transformers",
+        ),
+        (
+            ["config.json", "pytorch_model.bin"],
+            "a pickle is not read",
+            "load the weights with transformers",
+        ),
         (["config.json", "model.safetensors.index.json"], "in several files", "max_shard_size"),
     ],
 )

@@ -13,7 +13,8 @@ import pytest
 from own_text import paragraphs
 
 from course_lib.checkpoints import load_pretrained
-from course_lib.text.folder import read_folder, sentences_of
+from course_lib.text.documentation import split_sentences
+from course_lib.text.folder import SENTENCE_END, read_folder
 from course_lib.text.wordpiece import SPECIAL_TOKENS, WordPiece
 from course_lib.train.pretrain import RESULTS, pretrain
 from course_lib.train.pretrain_recipe import (
@@ -68,7 +69,7 @@ def test_words_that_differ_by_marks_stay_apart(language: str, tmp_path: Path):
     assert tokenizer.decode(tokenizer.encode(words[0])) == words[0]
     assert (tokenizer.lowercase, tokenizer.strip_accents) == (True, False)
     assert reading.about["strip_accents"] is False and reading.about["marked"] > 0.05
-    assert re.search(r"% of the words have .* kept, as words differ by them", reading.notes[-1])
+    assert re.search(r"% of the words have .*: they are kept, and cap", reading.notes[-1])
     stripped = read_text(replace(part, strip_accents=True)).tokenizer
     assert stripped.strip_accents and stripped.normalisation["lowercase"]
     if language not in ("Korean", "Japanese"):
@@ -83,11 +84,11 @@ def test_rare_marks_are_dropped(tmp_path: Path):
     reading = read_text(part)
     assert reading.about["marked"] == 0 and reading.tokenizer.strip_accents
     assert reading.tokenizer.encode("naïve") == reading.tokenizer.encode("naive")
-    assert "dropped, as hardly a word has them" in reading.notes[-1]
+    assert "they are dropped, and capitals are lower-cased" in reading.notes[-1]
     kept = read_text(replace(part, strip_accents=False))
     assert kept.tokenizer.vocab == reading.tokenizer.vocab
     assert kept.tokenizer.tokenize("naïve") == ["[UNK]"]
-    assert "kept, as the recipe says" in kept.notes[-1]
+    assert "they are kept, and capitals are lower-cased" in kept.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_a_bare_list_of_pieces_is_read_as_the_recipe_says(tmp_path: Path):
     reading = read_text(part)
     assert (reading.tokenizer.lowercase, reading.tokenizer.strip_accents) == (False, True)
     named = replace(text, vocabulary="course-bert")
-    assert "dropped, as in course-bert" in read_text(named).notes[-1]
+    assert "they are dropped" in read_text(named).notes[-1]  # which would be silent
     with pytest.raises(ValueError, match="strip_accents=False was given with vocabulary='course-b"):
         read_text(replace(named, strip_accents=False))
 
@@ -244,7 +245,7 @@ def link(path: Path, target: Path) -> None:
     ("links", "left"),
     [
         ({"b.txt": "a.txt"}, "1 that lead to what is read anyway (b.txt)"),
-        ({"b.txt": "nowhere.txt"}, "1 that are links to nothing (b.txt)"),
+        ({"b.txt": "nowhere.txt"}, "1 that lead to no file (b.txt)"),
         ({"b": "nowhere"}, "1 that do not end in .txt (b)"),
         ({"more/circle": "."}, "1 that lead to what is read anyway (more/circle)"),
         ({"more/up": ".."}, "1 that lead to what is read anyway (more/up)"),
@@ -319,6 +320,6 @@ def test_a_letter_in_two_forms_is_named(tmp_path: Path):
     ],
 )
 def test_sentences_of_other_scripts(paragraph: str, count: int):
-    sentences = sentences_of(paragraph)
+    sentences = split_sentences(paragraph, SENTENCE_END)
     assert len(sentences) == count
     assert "".join(sentences).replace(" ", "") == paragraph.replace(" ", "")

@@ -129,7 +129,8 @@ def settings_unlike(settings: Mapping[str, Any], expected: Mapping[str, Any]) ->
     return [
         f"{name} = {settings[name]!r:.60}"
         for name, value in expected.items()
-        if settings.get(name) not in (value if isinstance(value, tuple) else (value, None))
+        if name in settings
+        and settings[name] not in (value if isinstance(value, tuple) else (value, None))
     ]
 
 

@@ -146,6 +146,16 @@ def test_long_and_unknown_words():
     assert ours.tokenize("xyx x") == ["[UNK]", "x"]
 
 
+def test_where_it_is_not_googles_own_rule():
+    """That gives ς at a word's end, cuts up to 200 characters, keeps \ue000, splits [MASK]."""
+    ours = WordPiece.from_words(["σας", "σασ", "a", "##a", "x", "[", "]", "mask"])
+    assert ours.tokenize("ΣΑΣ \ue000x [MASK]") == ["σασ", "x", "[MASK]"]
+    assert ours.tokenize("a" * 101) == ["[UNK]"]
+    longer = WordPiece(ours.vocab, max_chars=200, added_tokens={})
+    assert len(longer.tokenize("a" * 200)) == 200 and longer.tokenize("a" * 201) == ["[UNK]"]
+    assert longer.tokenize("[MASK]") == ["[", "mask", "]"]
+
+
 def test_from_words_and_back(tmp_path: Path):
     ours = WordPiece.from_words(["the", "cat", "##s", "."])
     assert ours.vocab[:5] == list(SPECIAL_TOKENS)

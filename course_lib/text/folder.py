@@ -8,8 +8,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-HIDDEN, NOT_TXT, NO_FILE = "are hidden", "do not end in .txt", "lead to no file"
-TWICE, EMPTY, BINARY = "lead to what is read anyway", "hold no text", "are no text files"
+HIDDEN, NOT_TXT, NO_FILE = "hidden", "not ending in .txt", "leading to no file"
+TWICE, EMPTY, BINARY = "leading to what is read anyway", "holding no text", "not text at all"
 LeftOut = defaultdict[str, list[Path]]  # why -> which
 
 
@@ -42,7 +42,7 @@ def read_folder(source: Path) -> tuple[list[list[str]], tuple[str, ...]]:
 def _line(why: str, which: list[Path], source: Path) -> str:
     names = sorted(path.relative_to(source).as_posix() for path in which)
     return (
-        f"Left out: {len(names):,} that {why} ({', '.join(names[:3] + ['…'] * (names[3:] != []))})."
+        f"{len(names):,} left out, {why}: {', '.join(names[:3])}{' and others' * (len(names) > 3)}."
     )
 
 

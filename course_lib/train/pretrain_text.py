@@ -178,11 +178,12 @@ def _say(form: dict[str, bool], about: dict[str, Any]) -> tuple[str, ...]:
     if "marked" not in about:
         return ()
     about |= form
-    dropped, lower = form["strip_accents"], form["lowercase"]
+    marks = "dropped" if form["strip_accents"] else "kept"
+    capitals = "lower-cased" if form["lowercase"] else "kept"
     return (
         f"{about['marked']:.1%} of the words have accents or other marks (in English fewer than "
-        f"{RARE:.1%}): they are {'dropped' if dropped else 'kept'}, and capitals are "
-        f"{'lower-cased' if lower else 'kept'}. strip_accents and lowercase under [text] decide.",
+        f"{RARE:.1%}): they are {marks}, and capitals are {capitals}. strip_accents and lowercase "
+        "under [text] change that.",
     )
 
 

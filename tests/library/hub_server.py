@@ -91,15 +91,16 @@ class _Answer(BaseHTTPRequestHandler):
             self._send(200, data, fault, **etag, **commit)
 
     def _send(self, status: int, data: bytes, fault: Any = None, **headers: str) -> None:
-        if fault == "half" and self.headers.get("Range"):
+        start = int((self.headers.get("Range") or "bytes=0-")[len("bytes=") : -1])
+        if fault == "half" and start:
             self.close_connection = True  # a second try to get the rest fails as well
             return
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
+        data = data[start:] if status == 200 else data
         body = data[: len(data) // 2] if fault in ("half", "short") else data
         announced = body if fault == "short" and self.command == "GET" else data
-        self.send_header("Content-Length", str(len(announced)))
+        self.send_response(206 if start and status == 200 else status)
+        for name, value in {**headers, "Content-Length": str(len(announced))}.items():
+            self.send_header(name, value)
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(body)

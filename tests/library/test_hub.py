@@ -91,7 +91,7 @@ FAILURES = {
     "no revision": ("404 RevisionNotFound", "answered 404 for {}: no such", "check the name"),
     "418": (418, "answered 418 for {}: it does not take", "try again later"),
     "cut": ("cut", "connection broke off at {}", "try again later"),
-    "login": ("login", "{} could not be fetched, .*X-Repo-Commit", "try again later"),
+    "login": ("login", "{} could not be fetched, .*Error", "try again later"),
 }  # fmt: skip
 PLACES = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
 

@@ -96,7 +96,9 @@ def test_rare_marks_are_dropped(tmp_path: Path):
     [(None, None, (True, False)), (False, None, (False, False)), (True, None, (True, False)),
      (None, True, (True, True)), (False, True, (False, True)), (False, False, (False, False))],
 )  # fmt: skip
-def test_the_settings_mean_what_they_say_and_are_saved(lowercase, strip_accents, form, tmp_path):
+def test_the_settings_mean_what_they_say_and_are_saved(
+    lowercase, strip_accents, form, tmp_path, capsys
+):
     """transformers reads the same ids out of the folder as ours."""
     from transformers import AutoTokenizer
 
@@ -109,6 +111,7 @@ def test_the_settings_mean_what_they_say_and_are_saved(lowercase, strip_accents,
                             training=TrainingPart(steps=1, batch_size=8))  # fmt: skip
     out = tmp_path / "out"
     results = pretrain(recipe, out)
+    assert results["notes"][-1] in capsys.readouterr().out
     assert (results["text"]["lowercase"], results["text"]["strip_accents"]) == form
     assert json.loads((out / RESULTS).read_text())["notes"] == list(results["notes"])
     ours = load_pretrained(out / "model").tokenizer
@@ -181,28 +184,28 @@ RESOURCE_FORK = b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X"
 @pytest.mark.parametrize(
     ("name", "content", "left"),
     [
-        (".ipynb_checkpoints/a-checkpoint.txt", TEXT, "1 that are hidden (.ipynb_checkpoints)"),
-        ("more/.git/a.txt", TEXT, "1 that are hidden (more/.git)"),
-        ("._a.txt", RESOURCE_FORK, "1 that are hidden (._a.txt)"),
-        ("__MACOSX/._a.txt", RESOURCE_FORK, "1 that are hidden (__MACOSX/._a.txt)"),
-        (".DS_Store", b"\0", "1 that are hidden (.DS_Store)"),
-        ("b.md", TEXT, "1 that do not end in .txt (b.md)"),
-        ("b", TEXT, "1 that do not end in .txt (b)"),
-        ("b.txt.gz", b"\x1f\x8b", "1 that do not end in .txt (b.txt.gz)"),
-        ("b.txt~", TEXT, "1 that do not end in .txt (b.txt~)"),
-        ("b.txt", b"", "1 that hold no text (b.txt)"),
-        ("b.txt", b"\xef\xbb\xbf \r\n\r\n\t", "1 that hold no text (b.txt)"),
-        ("b.txt", RESOURCE_FORK, "1 that are no text files (b.txt)"),
-        ("b.txt", b"%PDF-1.7\0\xff", "1 that are no text files (b.txt)"),
-        ("b.txt", "a\n\nb".encode("utf-16-le"), "1 that are no text files (b.txt)"),
-        ("b.txt", "a\n\nb".encode("utf-32"), "1 that are no text files (b.txt)"),
+        (".ipynb_checkpoints/a-checkpoint.txt", TEXT, "1 left out, hidden: .ipynb_checkpoints."),
+        ("more/.git/a.txt", TEXT, "1 left out, hidden: more/.git."),
+        ("._a.txt", RESOURCE_FORK, "1 left out, hidden: ._a.txt."),
+        ("__MACOSX/._a.txt", RESOURCE_FORK, "1 left out, hidden: __MACOSX/._a.txt."),
+        (".DS_Store", b"\0", "1 left out, hidden: .DS_Store."),
+        ("b.md", TEXT, "1 left out, not ending in .txt: b.md."),
+        ("b", TEXT, "1 left out, not ending in .txt: b."),
+        ("b.txt.gz", b"\x1f\x8b", "1 left out, not ending in .txt: b.txt.gz."),
+        ("b.txt~", TEXT, "1 left out, not ending in .txt: b.txt~."),
+        ("b.txt", b"", "1 left out, holding no text: b.txt."),
+        ("b.txt", b"\xef\xbb\xbf \r\n\r\n\t", "1 left out, holding no text: b.txt."),
+        ("b.txt", RESOURCE_FORK, "1 left out, not text at all: b.txt."),
+        ("b.txt", b"%PDF-1.7\0\xff", "1 left out, not text at all: b.txt."),
+        ("b.txt", "a\n\nb".encode("utf-16-le"), "1 left out, not text at all: b.txt."),
+        ("b.txt", "a\n\nb".encode("utf-32"), "1 left out, not text at all: b.txt."),
     ],
 )
 def test_what_is_no_text_of_the_readers_is_left_out_with_a_line(name, content, left, tmp_path):
     (tmp_path / "a.txt").write_bytes(TEXT)
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(content)
-    assert read_folder(tmp_path) == ([READ], (f"Left out: {left}.",))
+    assert read_folder(tmp_path) == ([READ], (left,))
 
 
 @pytest.mark.parametrize(
@@ -244,14 +247,14 @@ def link(path: Path, target: Path) -> None:
 @pytest.mark.parametrize(
     ("links", "left"),
     [
-        ({"b.txt": "a.txt"}, "1 that lead to what is read anyway (b.txt)"),
-        ({"b.txt": "nowhere.txt"}, "1 that lead to no file (b.txt)"),
-        ({"b": "nowhere"}, "1 that do not end in .txt (b)"),
-        ({"more/circle": "."}, "1 that lead to what is read anyway (more/circle)"),
-        ({"more/up": ".."}, "1 that lead to what is read anyway (more/up)"),
+        ({"b.txt": "a.txt"}, "1 left out, leading to what is read anyway: b.txt."),
+        ({"b.txt": "nowhere.txt"}, "1 left out, leading to no file: b.txt."),
+        ({"b": "nowhere"}, "1 left out, not ending in .txt: b."),
+        ({"more/circle": "."}, "1 left out, leading to what is read anyway: more/circle."),
+        ({"more/up": ".."}, "1 left out, leading to what is read anyway: more/up."),
         (
             {"z": "more", "more/b.txt": "a.txt"},
-            "2 that lead to what is read anyway (more/b.txt, z)",
+            "2 left out, leading to what is read anyway: more/b.txt, z.",
         ),
     ],
 )
@@ -261,7 +264,7 @@ def test_what_links_lead_to_is_read_once(links: dict[str, str], left: str, tmp_p
     (text / "a.txt").write_bytes(TEXT)
     for name, target in links.items():
         link(text / name, text / target)
-    assert read_folder(text) == ([READ], (f"Left out: {left}.",))
+    assert read_folder(text) == ([READ], (left,))
 
 
 def test_links_to_other_folders_are_followed_once(tmp_path: Path):
@@ -274,7 +277,7 @@ def test_links_to_other_folders_are_followed_once(tmp_path: Path):
     link(text / "disk2", other)
     documents, notes = read_folder(text)
     assert documents == [READ]
-    assert notes == ("Left out: 2 that lead to what is read anyway (disk/circle, disk2).",)
+    assert notes == ("2 left out, leading to what is read anyway: disk/circle, disk2.",)
     os.link(other / "a.txt", text / "hard.txt")
     assert read_folder(text)[0] == [READ]
 
@@ -283,17 +286,18 @@ def test_many_of_a_kind_are_one_line(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes(TEXT)
     for number in range(5):
         (tmp_path / f"{number}.md").write_bytes(TEXT)
-    assert read_folder(tmp_path)[1] == (
-        "Left out: 5 that do not end in .txt (0.md, 1.md, 2.md, …).",
-    )
+    line = "5 left out, not ending in .txt: 0.md, 1.md, 2.md and others."
+    assert read_folder(tmp_path)[1] == (line,)
 
 
 def test_a_folder_of_other_things_says_what_lies_there(tmp_path: Path):
     (tmp_path / "a.md").write_bytes(TEXT)
-    with pytest.raises(ValueError, match=r"no file that ends in .txt.*1 that do not .*a\.md"):
+    with pytest.raises(ValueError, match=r"no file that ends in .txt.*1 left out, not .*: a\.md"):
         read_folder(tmp_path)
     (tmp_path / "b.txt").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"0 paragraphs to learn.*1 that hold no text \(b\.txt\)"):
+    with pytest.raises(
+        ValueError, match=r"0 paragraphs to learn.*1 left out, holding no text: b\.txt"
+    ):
         read_text(TextPart(str(tmp_path)))
 
 

@@ -110,8 +110,8 @@ CONVERT = (
     "load the weights with transformers where you trust them, and write them as one file: "
     'save_pretrained(folder, max_shard_size="100GB")'
 )
-VOCABULARY_FILES = ("vocab.txt", "vocab.json", "merges.txt")
-TOKENIZER_FILES = (WHOLE, *VOCABULARY_FILES, TOKENIZER_CONFIG, SPECIAL_MAP, "added_tokens.json")
+VOCABULARIES = (WHOLE, "vocab.txt", "vocab.json", "merges.txt")
+TOKENIZER_FILES = (*VOCABULARIES, TOKENIZER_CONFIG, SPECIAL_MAP, "added_tokens.json")
 
 
 @dataclass(frozen=True)
@@ -368,7 +368,7 @@ def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str |
     # WordPiece's in any family, as save_folder writes it.
     if "vocab.txt" in there and (WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"):
         read = WordPiece.from_file
-    files = sorted(there & {WHOLE, *VOCABULARY_FILES} | {n for n in there if n.endswith(".model")})
+    files = sorted(name for name in there if name in VOCABULARIES or name.endswith(".model"))
     if not files:
         return None, f"no vocabulary lies in {folder}"
     try:

@@ -21,7 +21,7 @@ import sys
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .tokenizer_files import (
     CONFIG,
     SPECIAL_MAP,
-    WHOLE,
     AddedToken,
     in_order,
     read_object,
@@ -38,16 +37,16 @@ from .tokenizer_files import (
     refuse,
     refuse_beside,
     refuse_frame,
-    refuse_tokens_beside,
     settings_unlike,
+    text_of,
+    tokenizer_file,
     tokens_in,
 )
-from .vocabulary import WHITE_SPACE, Vocabulary, taken_whole
+from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from course_lib.objectives.sequences import SpecialIds
 
 # RoBERTa's names for BERT's [CLS] [PAD] [SEP] [UNK] [MASK]. The first four have ids 0 to 3, <mask>
 # has the last. Nothing ever becomes <unk>.
@@ -195,12 +194,14 @@ class ByteBPE(Vocabulary):
     Raises ValueError when the vocabulary or the merges are not like that.
     """
 
+    special_tokens = (PAD, UNK, CLS, SEP, MASK)
+
     def __init__(
         self, vocab: Sequence[str], merges: Sequence[Pair], lstrip: Collection[str] = (MASK,)
     ):
         self.vocab = list(vocab)
         self.merges = [(left, right) for left, right in merges]
-        self.ids = {token: i for i, token in enumerate(self.vocab)}
+        self.ids = numbered(self.vocab)
         self.ranks = {pair: rank for rank, pair in enumerate(self.merges)}
         self.lstrip = frozenset(lstrip)
         self._cache: dict[str, list[int]] = {}
@@ -217,9 +218,7 @@ class ByteBPE(Vocabulary):
         Raises FileNotFoundError, and ValueError for files that hold no byte-level BPE, for settings
         that ByteBPE does not have, and for files that contradict each other.
         """
-        path = Path(path)
-        if path.is_dir():
-            path = path / (WHOLE if (path / WHOLE).is_file() else "vocab.json")
+        path = tokenizer_file(path, "vocab.json")
         two = path.name == "vocab.json"
         needed = [path, path.with_name("merges.txt")] if two else [path]
         if missing := [str(file) for file in needed if not file.is_file()]:
@@ -232,8 +231,7 @@ class ByteBPE(Vocabulary):
             made = cls(in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
         except ValueError as error:
             raise ValueError(f"{path} is no byte-level BPE as here: {error}") from error
-        refuse_beside(path, BESIDE, CLASSES)
-        refuse_tokens_beside(path, {token: made.ids[token] for token in SPECIAL_TOKENS})
+        refuse_beside(made, path, SPECIAL_TOKENS, {"add_prefix_space": False}, CLASSES)
         return made
 
     def save(self, folder: str | Path) -> None:
@@ -243,14 +241,6 @@ class ByteBPE(Vocabulary):
         lines = ("#version: 0.2", *(f"{left} {right}" for left, right in self.merges))
         write_atomic(Path(folder, "merges.txt"), "".join(f"{line}\n" for line in lines))
         write_atomic(Path(folder, "vocab.json"), json.dumps(self.ids, ensure_ascii=False))
-
-    @cached_property
-    def special(self) -> SpecialIds:
-        """The ids of <pad> <unk> <s> </s> <mask> under BERT's names, and the number of tokens."""
-        from course_lib.objectives.sequences import SpecialIds
-
-        pad, unk, cls, sep, mask = (self.ids[token] for token in (PAD, UNK, CLS, SEP, MASK))
-        return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)
 
     def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
         """The ids of `text`, without <s> and </s> around it.
@@ -483,9 +473,6 @@ def _check_vocab(vocab: Sequence[str], ids: Mapping[str, int]) -> None:
             f"{' and more' if len(missing) > 8 else ''}. Expected are the special tokens "
             f"{' '.join(SPECIAL_TOKENS)} and the stand-ins of all 256 bytes."
         )
-    if len(ids) != len(vocab):
-        twice = next(token for i, token in enumerate(vocab) if ids[token] != i)
-        raise ValueError(f"{twice!r} stands twice in the vocabulary: a token must have one id.")
     for token in vocab:
         _check_stand_ins(token)
 
@@ -504,10 +491,6 @@ def _check_merges(merges: Sequence[Pair], ids: Mapping[str, int]) -> None:
         known.add(left + right)
 
 
-BESIDE = {  # what files beside may say, by the names that transformers gives it
-    "pad_token": PAD, "unk_token": UNK, "cls_token": CLS, "sep_token": SEP, "mask_token": MASK,
-    "add_prefix_space": False,
-}  # fmt: skip
 CLASSES = "(Roberta|Bart|Longformer|GPT2)Tokenizer"
 
 
@@ -522,8 +505,9 @@ def _from_two_files(vocab: Path, merges: Path) -> Parts:
     lines = read_text(merges, "a merges.txt").replace("\r\n", "\n").split("\n")
     rules = lines[1:] if lines[0].startswith("#version") else lines
     special, config = (read_object(vocab.with_name(name)) for name in (SPECIAL_MAP, CONFIG))
-    tokens = (special.get("mask_token"), *(config.get("added_tokens_decoder") or {}).values())
-    strips = {token["content"]: token.get("lstrip") for token in tokens if isinstance(token, dict)}
+    added = config.get("added_tokens_decoder")
+    tokens = [special.get("mask_token"), *(added.values() if isinstance(added, dict) else ())]
+    strips = {text_of(token): token.get("lstrip") for token in tokens if isinstance(token, dict)}
     strips = {MASK: True, **strips}
     return ids, [rule for rule in rules if rule], [token for token in strips if strips[token]]
 

@@ -15,11 +15,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .vocabulary import Vocabulary
+
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 WHOLE, CONFIG = "tokenizer.json", "tokenizer_config.json"
 SPECIAL_MAP, MODEL_CONFIG = "special_tokens_map.json", "config.json"
+NAMES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 GENERIC = (
     "PreTrainedTokenizerFast|TokenizersBackend"  # transformers' classes for any tokenizer.json
 )
@@ -32,6 +35,14 @@ class AddedToken(NamedTuple):
     id: int | None = None  # None where a file does not say it
     normalized: bool | None = None  # whether it is looked for in the normalised text
     flags: frozenset[str] = frozenset()  # which of lstrip, rstrip and single_word it has
+
+
+def tokenizer_file(path: str | Path, otherwise: str) -> Path:
+    """`path`; of a folder the tokenizer.json in it, or if there is none, the file `otherwise`."""
+    path = Path(path)
+    if not path.is_dir():
+        return path
+    return path / (WHOLE if (path / WHOLE).is_file() else otherwise)
 
 
 def read_text(path: Path, expected: str) -> str:
@@ -59,13 +70,15 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
     return content
 
 
-def refuse(where: Path | str, settings: Iterable[str], expected: str) -> None:
+READERS = "The tokenizers library (Tokenizer.from_file) or transformers' AutoTokenizer may read it."
+
+
+def refuse(
+    where: Path | str, settings: Iterable[str], expected: str, advice: str = READERS
+) -> None:
     """Raise ValueError where there are any settings, which a tokenizer here does not have."""
     if named := ", ".join(settings):
-        raise ValueError(
-            f"{where} sets {named}; expected {expected}. The tokenizers library "
-            "(Tokenizer.from_file) or transformers' AutoTokenizer may read it."
-        )
+        raise ValueError(f"{where} sets {named}; expected {expected}. {advice}")
 
 
 # ---------------------------------------------------------------- tokenizer.json
@@ -167,35 +180,45 @@ def text_of(token: Any) -> Any:
 def tokens_beside(path: Path) -> list[AddedToken]:
     """What tokens the files beside a vocabulary add, those first of which most is said: the
     added_tokens_decoder of tokenizer_config.json, added_tokens.json, more special tokens."""
-    config = read_object(path.with_name(CONFIG))
-    tokens = [_added(e, id) for id, e in (config.get("added_tokens_decoder") or {}).items()]
-    older = read_object(path.with_name("added_tokens.json"))
-    tokens += [AddedToken(content, id, True) for content, id in older.items()]
-    for settings in (config, read_object(path.with_name(SPECIAL_MAP))):
-        for key in ("additional_special_tokens", "extra_special_tokens"):
-            more = settings.get(key) or ()
-            more = more.values() if isinstance(more, dict) else more
-            tokens += [AddedToken(text_of(token), None, False) for token in more]
+    config, tokens = read_object(path.with_name(CONFIG)), []
+    try:
+        for id, entry in (config.get("added_tokens_decoder") or {}).items():
+            tokens.append(_added(entry, id))
+        for content, id in read_object(path.with_name("added_tokens.json")).items():
+            tokens.append(AddedToken(content, int(id), True))
+        for settings in (config, read_object(path.with_name(SPECIAL_MAP))):
+            for key in ("additional_special_tokens", "extra_special_tokens"):
+                more = settings.get(key) or ()
+                more = more.values() if isinstance(more, dict) else more
+                tokens += [AddedToken(str(text_of(token)), None, False) for token in more]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"the added tokens beside {path} are not as transformers writes them: {error!r}."
+        ) from error
     return tokens
 
 
-def refuse_beside(path: Path, expected: Mapping[str, Any], classes: str) -> None:
-    """Raise ValueError where a file beside `path` contradicts what was read.
+def refuse_beside(
+    read: Vocabulary,
+    path: Path,
+    added: Iterable[str],
+    expected: Mapping[str, Any],
+    classes: str = r"\w+",
+) -> None:
+    """Raise ValueError where a file beside `path` contradicts the tokenizer that was read from it.
 
-    expected: what was read, by the names that transformers gives the settings; of a tuple, each
-    value will do. classes: a pattern of transformers' classes that cut as the tokenizer here."""
-    classes = f"({classes})(Fast)?|{GENERIC}"
+    added: its tokens that are taken out of a text whole. expected: other settings, by the names
+    that transformers gives them; of a tuple, each value will do. classes: a pattern of
+    transformers' classes that cut as it does."""
+    expected = {**expected, **dict(zip(NAMES, read.special_tokens, strict=True))}
     for name in (MODEL_CONFIG, SPECIAL_MAP, CONFIG):
         settings = {key: text_of(value) for key, value in read_object(path.with_name(name)).items()}
         unlike = [] if name == MODEL_CONFIG else settings_unlike(settings, expected)
         kind = settings.get("tokenizer_class")
-        if kind is not None and not re.fullmatch(classes, str(kind)):
+        if kind is not None and not re.fullmatch(f"({classes})(Fast)?|{GENERIC}", str(kind)):
             unlike.append(f"tokenizer_class = {kind!r}")
-        refuse(path.with_name(name), unlike, f"what {path.name} says, or nothing")
-
-
-def refuse_tokens_beside(path: Path, ids: Mapping[str, int]) -> None:
-    """Raise ValueError where files beside `path` add a token that is not in `ids`, or elsewhere."""
+        refuse(path.with_name(name), unlike, f"what {path.name} says, or nothing", "Correct one.")
+    ids = {token: read.ids[token] for token in added}
     for token in tokens_beside(path):
         if token.content not in ids or token.id not in (None, ids[token.content]):
             raise ValueError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +19,16 @@ from .tokenizer_files import (
     read_object,
     read_tokenizer_json,
     refuse,
+    refuse_beside,
     refuse_frame,
-    refuse_tokens_beside,
     settings_unlike,
     text_of,
+    tokenizer_file,
 )
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-    from course_lib.objectives.sequences import SpecialIds
 
 # What SpecialIds calls them, and how released vocabularies do.
 SPECIAL = {
@@ -62,18 +60,19 @@ class Unigram(Vocabulary):
         self.ids = {token: id for id, token in enumerate(self.vocab)}
         spellings = {**SPECIAL, **{name: (token,) for name, token in (special or {}).items()}}
         there = {name: [t for t in ways if t in self.ids] for name, ways in spellings.items()}
-        if odd := [" or ".join(spellings[name]) for name, ways in there.items() if len(ways) != 1]:
+        if odd := [
+            " or ".join(map(str, spellings[name])) for name, ways in there.items() if len(ways) != 1
+        ]:
             raise ValueError(
                 f"a vocabulary of {len(self.vocab):,} pieces was given that has none or several of "
                 f"{', '.join(odd)}; expected the five special tokens of an encoder, each once, or "
                 f"their names in {CONFIG}."
             )
-        self._named = {name: ways[0] for name, ways in there.items()}
-        content = json.loads(read.to_str())
-        unk = self.ids[self._named["unk"]]
+        self.special_tokens = [ways[0] for ways in there.values()]
+        content, unk = json.loads(read.to_str()), self.special.unk
         odd = settings_unlike(content["model"], {"unk_id": (unk,)})
-        refuse("the tokenizer", odd, f"the id of {self._named['unk']}, {unk}")
-        self._plain = _without_special(content, {self.ids[t] for t in self._named.values()})
+        refuse("the tokenizer", odd, f"the id of {self.token(unk)}, {unk}")
+        self._plain = _without_special(content, {self.ids[t] for t in self.special_tokens})
 
     @classmethod
     def from_file(cls, path: str | Path) -> Unigram:
@@ -82,8 +81,7 @@ class Unigram(Vocabulary):
 
         Raises FileNotFoundError, and ValueError for a file that holds something else, or that the
         files beside it contradict."""
-        path = Path(path)
-        path = path / WHOLE if path.is_dir() else path
+        path = tokenizer_file(path, WHOLE)
         if not path.is_file():
             raise FileNotFoundError(
                 f"{path} was given; expected a tokenizer.json, or the folder that has one. {ADVICE}"
@@ -95,18 +93,8 @@ class Unigram(Vocabulary):
             raise ValueError(f"{path}: {error}") from error
         refuse_frame(read, path, made.special.cls, made.special.sep)
         added = read.get_added_tokens_decoder().values()
-        refuse_tokens_beside(path, {str(token.content): made.ids[token.content] for token in added})
+        refuse_beside(made, path, (token.content for token in added), {})
         return made
-
-    @cached_property
-    def special(self) -> SpecialIds:
-        """The special ids under BERT's names, and the number of tokens."""
-        from course_lib.objectives.sequences import SpecialIds
-
-        return SpecialIds(
-            **{name: self.ids[token] for name, token in self._named.items()},
-            vocab_size=self.vocab_size,
-        )
 
     def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
         """The ids of `text`, without special tokens around it.
@@ -141,18 +129,10 @@ class Unigram(Vocabulary):
 
 
 def _special_beside(path: Path) -> dict[str, str]:
-    """Which token is called what, where the files beside `path` say so and agree."""
-    special: dict[str, str] = {}
-    for file in (path.with_name(SPECIAL_MAP), path.with_name(CONFIG)):
-        settings = read_object(file)
-        for name in SPECIAL:
-            token = text_of(settings.get(f"{name}_token"))
-            if token is not None and special.setdefault(name, token) != token:
-                raise ValueError(
-                    f"{name}_token is {token!r} in {file} and {special[name]!r} in {SPECIAL_MAP}: "
-                    "expected one and the same."
-                )
-    return special
+    """Which token is called what, where the files beside `path` say so."""
+    beside = read_object(path.with_name(SPECIAL_MAP)) | read_object(path.with_name(CONFIG))
+    tokens = {name: text_of(beside.get(f"{name}_token")) for name in SPECIAL}
+    return {name: token for name, token in tokens.items() if token is not None}
 
 
 def _without_special(content: dict[str, Any], special: set[int]) -> Tokenizer:

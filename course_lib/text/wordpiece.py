@@ -24,7 +24,6 @@ from torch import Tensor
 
 from .tokenizer_files import (
     CONFIG,
-    WHOLE,
     in_order,
     read_object,
     read_text,
@@ -32,17 +31,16 @@ from .tokenizer_files import (
     refuse,
     refuse_beside,
     refuse_frame,
-    refuse_tokens_beside,
     settings_unlike,
+    tokenizer_file,
     tokens_beside,
     tokens_in,
 )
-from .vocabulary import WHITE_SPACE, Vocabulary, taken_whole
+from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from course_lib.objectives.sequences import SpecialIds
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUES = "##"  # marks a piece that does not begin its word
@@ -173,6 +171,8 @@ class WordPiece(Vocabulary):
     Raises ValueError for a vocabulary that is empty, lacks a special token or repeats a token, and
     for added tokens of which normalising leaves nothing, or the same as of another one."""
 
+    special_tokens = SPECIAL_TOKENS
+
     def __init__(
         self,
         vocab: Sequence[str],
@@ -193,23 +193,21 @@ class WordPiece(Vocabulary):
             "handle_chinese_chars": handle_chinese_chars,
         }
         self.max_chars = max_chars
-        self.cut_into = {token: i for i, token in enumerate(vocab)}  # what a word may become
+        vocab = list(vocab)
+        self.cut_into = numbered(vocab)  # what a word may become
         self.added_tokens = dict(_special_of(vocab) if added_tokens is None else added_tokens)
         self.vocab = [*vocab, *(token for token in self.added_tokens if token not in self.cut_into)]
-        self.ids = {token: i for i, token in enumerate(self.vocab)}
-        _check_vocab(self.vocab, self.ids)
-        if UNK not in self.cut_into:
-            raise ValueError(f"{UNK} is an added token only; expected it in the vocabulary.")
+        self.ids = numbered(self.vocab)
+        _check_special(self)
         as_written = [token for token, late in self.added_tokens.items() if not late]
-        self._late = {
-            self._normalise(token): token for token, late in self.added_tokens.items() if late
-        }
-        if "" in self._late or len(as_written) + len(self._late) < len(self.added_tokens):
+        late = [token for token, late in self.added_tokens.items() if late]
+        self._normalised = {self._normalise(token): token for token in late}
+        if "" in self._normalised or len(self._normalised) < len(late):
             raise ValueError(
-                f"of the added tokens {', '.join(self._late.values())} normalising leaves nothing, "
-                "or the same of two: expected tokens that stay apart."
+                f"of the added tokens {', '.join(late)} normalising leaves nothing, or the same of "
+                "two: expected tokens that stay apart."
             )
-        self._find = taken_whole(as_written), taken_whole(self._late)
+        self._find = taken_whole(as_written), taken_whole(self._normalised)
 
     def _normalise(self, text: str) -> str:
         return normalise(text, **self.normalisation)
@@ -253,9 +251,7 @@ class WordPiece(Vocabulary):
         lowercase, strip_accents: None takes them from the files.
         Raises FileNotFoundError, and ValueError for a file that holds no WordPiece vocabulary, for
         settings that WordPiece does not have, and for files that contradict each other."""
-        path = Path(path)
-        if path.is_dir():
-            path = path / (WHOLE if (path / WHOLE).is_file() else "vocab.txt")
+        path = tokenizer_file(path, "vocab.txt")
         if not path.is_file():
             raise FileNotFoundError(
                 f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
@@ -268,7 +264,7 @@ class WordPiece(Vocabulary):
             read = cls(vocab, **{**settings, **wanted})
         except ValueError as error:
             raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
-        _refuse_beside(read, path, wanted)
+        refuse_beside(read, path, read.added_tokens, _expected_beside(read, wanted), CLASSES)
         return read
 
     def save(self, path: str | Path) -> None:
@@ -278,14 +274,6 @@ class WordPiece(Vocabulary):
         write_atomic(Path(path), "".join(f"{token}\n" for token in self.vocab))
 
     @cached_property
-    def special(self) -> SpecialIds:
-        """The ids of [PAD] [UNK] [CLS] [SEP] [MASK], and the size of the vocabulary."""
-        from course_lib.objectives.sequences import SpecialIds
-
-        pad, unk, cls, sep, mask = (self.ids[token] for token in SPECIAL_TOKENS)
-        return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)
-
-    @cached_property
     def continuing(self) -> Tensor:
         """(V,) bool: is the token with this id a ## piece, which goes on with a word?"""
         return torch.tensor([token.startswith(CONTINUES) for token in self.vocab])
@@ -293,7 +281,7 @@ class WordPiece(Vocabulary):
     def tokenize(self, text: str) -> list[str]:
         """The tokens of `text`. A special token written out, such as [MASK], stays whole."""
         parts = self._parts(text)
-        return [t for word, whole in parts for t in ([word] if whole else self._cut(word))]
+        return [t for word, whole in parts for t in ([word] if whole else self.cut_word(word))]
 
     def words(self, text: str) -> Iterator[str]:
         """The words of `text` before they are cut into pieces; added tokens whole."""
@@ -308,15 +296,16 @@ class WordPiece(Vocabulary):
                 continue
             for inner, normal in enumerate(second.split(self._normalise(part))):
                 if inner % 2:
-                    yield self._late[normal], True
+                    yield self._normalised[normal], True
                 else:
                     yield from ((word, False) for word in split_words(normal))
 
     def pieces(self, word: str) -> list[str]:
-        """The pieces of one normalised word; [UNK] alone when it is too long or does not match."""
-        return [word] if word in self.added_tokens else self._cut(word)
+        """The pieces of one of `words`: an added token is whole, another word is cut."""
+        return [word] if word in self.added_tokens else self.cut_word(word)
 
-    def _cut(self, word: str) -> list[str]:
+    def cut_word(self, word: str) -> list[str]:
+        """The pieces of one normalised word; [UNK] alone when it is too long or does not match."""
         if len(word) > self.max_chars:
             return [UNK]
         return longest_match(word, self.cut_into) or [UNK]
@@ -334,7 +323,7 @@ class WordPiece(Vocabulary):
         ids, offsets = [], []
         for word, places, whole in self._placed_words(text):
             start = 0
-            for number, piece in enumerate([word] if whole else self._cut(word)):
+            for number, piece in enumerate([word] if whole else self.cut_word(word)):
                 bare = piece.removeprefix(CONTINUES if number else "")
                 end = len(places) if whole or piece == UNK else start + len(bare)
                 ids.append(self.ids[piece])
@@ -362,7 +351,7 @@ class WordPiece(Vocabulary):
         for number, part in enumerate(self._find[1].split(text)):
             inside = places[at : (at := at + len(part))]
             if number % 2:
-                yield self._late[part], inside, True
+                yield self._normalised[part], inside, True
             else:
                 yield from ((*placed, False) for placed in _words_and_places(part, inside))
 
@@ -505,16 +494,13 @@ def _special_of(vocab: Collection[str]) -> dict[str, bool]:
     return {token: False for token in SPECIAL_TOKENS if token in vocab}
 
 
-def _check_vocab(vocab: Sequence[str], ids: dict[str, int]) -> None:
-    missing = [token for token in SPECIAL_TOKENS if token not in ids]
-    if missing:
+def _check_special(read: WordPiece) -> None:
+    missing = [token for token in SPECIAL_TOKENS if token not in read.ids]
+    if missing or UNK not in read.cut_into:
         raise ValueError(
-            f"the vocabulary ({len(vocab)} tokens) lacks {' '.join(missing)}. "
+            f"the vocabulary ({len(read.vocab)} tokens) lacks {' '.join(missing or [UNK])}. "
             "WordPiece.from_words(words) puts the special tokens in front."
         )
-    if len(ids) != len(vocab):
-        twice = next(token for i, token in enumerate(vocab) if ids[token] != i)
-        raise ValueError(f"{twice!r} stands twice in the vocabulary: a token must have one id.")
 
 
 SETTINGS = {  # in a tokenizer.json and here -> in tokenizer_config.json
@@ -523,7 +509,6 @@ SETTINGS = {  # in a tokenizer.json and here -> in tokenizer_config.json
     "clean_text": "clean_text",
     "handle_chinese_chars": "tokenize_chinese_chars",
 }
-NAMES = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 # What else a tokenizer_config.json may say of how BERT's classes cut.
 CUT = {
     "do_basic_tokenize": True, "do_word_tokenize": True, "do_subword_tokenize": True,
@@ -584,14 +569,11 @@ def _from_tokenizer_json(path: Path) -> tuple[list[str], dict[str, Any]]:
     return vocab, {**settings, "max_chars": model["max_input_chars_per_word"], "added_tokens": late}
 
 
-def _refuse_beside(read: WordPiece, path: Path, wanted: Collection[str]) -> None:
-    """Raise ValueError where a file beside `path` contradicts `read`, what was wanted apart."""
+def _expected_beside(read: WordPiece, wanted: Collection[str]) -> dict[str, Any]:
+    """What a tokenizer_config.json may say, but for settings that the caller wanted otherwise."""
     expected = {theirs: read.normalisation[ours] for ours, theirs in SETTINGS.items()}
     if wanted:
         del expected["do_lower_case"], expected["strip_accents"]
     elif read.strip_accents != read.lowercase:  # which null would say
         expected["strip_accents"] = (read.strip_accents,)
-    refuse_beside(
-        path, {**expected, **CUT, **dict(zip(NAMES, SPECIAL_TOKENS, strict=True))}, CLASSES
-    )
-    refuse_tokens_beside(path, {token: read.ids[token] for token in read.added_tokens})
+    return {**expected, **CUT}

@@ -389,6 +389,9 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     ({"added_tokens": {"[MASK]": 9}}, r"token '\[MASK\]' with the id 9"),
     ({"tokenizer_config": {"added_tokens_decoder": {"5": E1}}}, r"token '\[E1\]' with the id 5"),
     ({"tokenizer_config": []}, "holds a list"),
+    ({"added_tokens": {"[E1]": None}}, "not as transformers writes them"),
+    ({"tokenizer_config": {"added_tokens_decoder": {"x": E1}}}, "not as transformers writes them"),
+    ({"tokenizer_config": {"added_tokens_decoder": ["[E1]"]}}, "not as transformers writes them"),
 ]  # fmt: skip
 AGREEMENTS: list[dict[str, Any]] = [
     {"do_lower_case": True, "strip_accents": None, "tokenize_chinese_chars": True},
@@ -451,7 +454,7 @@ def test_files_beside_a_byte_level_bpe(tmp_path: Path, config: Any, says: str, w
     [
         ({"special_tokens_map": {"cls_token": "[CLS]"}}, r"none or several of \[CLS\]"),
         ({"tokenizer_config": {"cls_token": "</s>"}, "special_tokens_map": {"cls_token": "<s>"}},
-         "cls_token is '</s>' in"),
+         "special_tokens_map.json sets cls_token = '<s>'"),
         ({"tokenizer_config": {"unk_token": "<pad>"}}, "unk_id = 3; expected the id of <pad>, 1"),
         ({"added_tokens": {"[E1]": 7}}, r"token '\[E1\]' with the id 7"),
         ({"tokenizer_config": {"cls_token": "<s>", "mask_token": {"content": "<mask>"}}}, ""),

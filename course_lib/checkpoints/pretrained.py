@@ -229,11 +229,10 @@ def _complete(repository: str, folder: Path) -> None:
     Warns where that fails: without it the tokenizer would be None and nobody would know why."""
     names = {file.name for file in folder.iterdir()}
     listed = TOKENIZER_CONFIG in names and names & {"vocab.txt", "merges.txt"}
-    reads_text = read_json(folder / CONFIG).get("model_type") != "vit"
-    if WHOLE in names or listed or not reads_text:
+    if WHOLE in names or listed:
         return
     try:
-        _fetch_vocabulary(repository, folder.name)
+        _fetch_vocabulary(repository, folder)
     except HubError as error:
         warnings.warn(
             f"{repository} lies in the Hugging Face cache without its whole vocabulary, which the "
@@ -243,9 +242,14 @@ def _complete(repository: str, folder: Path) -> None:
         )
 
 
-def _fetch_vocabulary(repository: str, commit: str) -> None:
-    for name in TOKENIZER_FILES:
-        hub_file(repository, name, revision=commit)
+def _fetch_vocabulary(repository: str, folder: Path) -> None:
+    """What a tokenizer may be read from, and what it cannot be, so that the reason is known."""
+    if read_json(folder / CONFIG).get("model_type") == "vit":  # which reads no text
+        return
+    there = [hub_file(repository, name, revision=folder.name) for name in TOKENIZER_FILES]
+    if there[0] is None:
+        for name in ("spm.model", "spiece.model", "sentencepiece.bpe.model"):
+            hub_file(repository, name, revision=folder.name)
 
 
 def _in_wheel(source: Source) -> Path:
@@ -270,7 +274,7 @@ def _on_network(source: Source) -> Path:
         if config is None:
             raise HubError(f"the repository lacks {CONFIG}, or there is none", "check the name")
         commit = config.parent.name
-        _fetch_vocabulary(source.repository, commit)
+        _fetch_vocabulary(source.repository, config.parent)
         weights = hub_file(source.repository, WEIGHTS, revision=commit)
         if weights is None:
             sharded = hub_file(source.repository, SHARDS, revision=commit) is not None

@@ -204,6 +204,13 @@ def test_a_repository_with_fewer_files(code: str | int, only: str, hub: Hub, che
     assert (found.tokenizer is None) == (only == "none")
 
 
+def test_a_vocabulary_of_another_kind_is_the_reason(hub: Hub, checkpoint: dict[str, bytes]):
+    """As in a folder: a sentencepiece model alone, which a repository of DeBERTa's has."""
+    put(hub, "someone/small", {**checkpoint, "spm.model": b"\n\x0e"}, *PLAIN, "spm.model")
+    with pytest.warns(UserWarning, match="weights were read and the tokenizer was not"):
+        assert load_pretrained("someone/small").tokenizer is None
+
+
 def test_a_repository_that_got_an_owner(hub: Hub, checkpoint: dict[str, bytes]):
     put(hub, "google-bert/small", checkpoint)
     hub.renamed["small"] = "google-bert/small"

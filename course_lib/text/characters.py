@@ -19,7 +19,7 @@ from torch import Tensor
 from course_lib.files import write_atomic
 from course_lib.objectives.sequences import SpecialIds
 
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, numbered
 from .wordpiece import normalise, split_words
 
 BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PADDING = 257, 258, 259, 260, 261
@@ -78,10 +78,7 @@ class WordVocabulary(Vocabulary):
 
     def __init__(self, words: Sequence[str], predicted: int | None = None) -> None:
         self.vocab = [PAD, UNK, BEGIN, END, *words]
-        self.ids = {word: number for number, word in enumerate(self.vocab)}
-        if len(self.ids) < len(self.vocab):
-            twice = Counter(self.vocab).most_common(1)[0][0]
-            raise ValueError(f"{twice!r} was given twice, or is a sign; expected each word once.")
+        self.ids = numbered(self.vocab)
         self.predicted = min(predicted or self.vocab_size, self.vocab_size)
 
     @classmethod

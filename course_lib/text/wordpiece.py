@@ -188,7 +188,7 @@ class WordPiece(Vocabulary):
         self.strip_accents = lowercase if strip_accents is None else strip_accents
         self.normalisation: dict[str, Any] = {
             "lowercase": lowercase,
-            "strip_accents": self.strip_accents,
+            "strip_accents": None if self.strip_accents == lowercase else self.strip_accents,
             "clean_text": clean_text,
             "handle_chinese_chars": handle_chinese_chars,
         }
@@ -199,13 +199,13 @@ class WordPiece(Vocabulary):
         self.vocab = [*vocab, *(token for token in self.added_tokens if token not in self.cut_into)]
         self.ids = numbered(self.vocab)
         _check_special(self)
-        as_written = [token for token, late in self.added_tokens.items() if not late]
-        late = [token for token, late in self.added_tokens.items() if late]
-        self._normalised = {self._normalise(token): token for token in late}
-        if "" in self._normalised or len(self._normalised) < len(late):
+        as_written = [token for token, normalized in self.added_tokens.items() if not normalized]
+        others = [token for token, normalized in self.added_tokens.items() if normalized]
+        self._normalised = {self._normalise(token): token for token in others}
+        if "" in self._normalised or len(self._normalised) < len(others):
             raise ValueError(
-                f"of the added tokens {', '.join(late)} normalising leaves nothing, or the same of "
-                "two: expected tokens that stay apart."
+                f"of the added tokens {', '.join(others)} normalising leaves nothing, or the same "
+                "of two: expected tokens that stay apart."
             )
         self._find = taken_whole(as_written), taken_whole(self._normalised)
 
@@ -227,8 +227,9 @@ class WordPiece(Vocabulary):
             if split_words(made._normalise(bare)) != [bare]:
                 raise ValueError(
                     f"{word!r} can never be matched: text is "
-                    f"{'lower-cased, ' if lowercase else ''}split at spaces and at punctuation "
-                    "first. Give whole words in the form in which they arrive."
+                    f"{'lower-cased, ' if lowercase else ''}"
+                    f"{'stripped of accents, ' if made.strip_accents else ''}split at spaces and "
+                    "at punctuation first. Give whole words in the form in which they arrive."
                 )
         return made
 
@@ -244,8 +245,9 @@ class WordPiece(Vocabulary):
         """Read `vocab.txt` (a token a line) or `tokenizer.json` (the `tokenizers` library's), or
         the folder of either.
 
-        A tokenizer.json gives the ids that the library gives (see tokenizer_files), whatever
-        truncation and padding it asks for. Beside vocab.txt, tokenizer_config.json has the settings
+        A tokenizer.json gives the ids that the library gives, which are not always those of
+        transformers' BertTokenizer (see tokenizer_files), whatever truncation and padding it asks
+        for. Beside vocab.txt, tokenizer_config.json has the settings
         and, with added_tokens.json and special_tokens_map.json, the added tokens. Where it does not
         name them, the pieces show whether capitals and accents are kept.
         lowercase, strip_accents: None takes them from the files.
@@ -481,8 +483,9 @@ def fast_wordpiece(wordpiece: WordPiece) -> Tokenizer:
     tokenizer.normalizer = normalizers.BertNormalizer(**wordpiece.normalisation)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(cleanup=False)
-    for token, late in wordpiece.added_tokens.items():
-        tokenizer.add_tokens([AddedToken(token, normalized=late, special=not late)])
+    for token, normalized in wordpiece.added_tokens.items():
+        added = AddedToken(token, normalized=normalized, special=not normalized)
+        tokenizer.add_tokens([added])
     return tokenizer
 
 
@@ -565,8 +568,9 @@ def _from_tokenizer_json(path: Path) -> tuple[list[str], dict[str, Any]]:
     if UNK in vocab:  # of one without, the error that WordPiece itself gives
         refuse_frame(read, path, read.token_to_id(CLS), read.token_to_id(SEP))
     settings = {name: normalizer.get(name) for name in SETTINGS}
-    late = {token.content: bool(token.normalized) for token in tokens if token.content}
-    return vocab, {**settings, "max_chars": model["max_input_chars_per_word"], "added_tokens": late}
+    settings["max_chars"] = model["max_input_chars_per_word"]
+    settings["added_tokens"] = {t.content: bool(t.normalized) for t in tokens if t.content}
+    return vocab, settings
 
 
 def _expected_beside(read: WordPiece, wanted: Collection[str]) -> dict[str, Any]:
@@ -574,6 +578,7 @@ def _expected_beside(read: WordPiece, wanted: Collection[str]) -> dict[str, Any]
     expected = {theirs: read.normalisation[ours] for ours, theirs in SETTINGS.items()}
     if wanted:
         del expected["do_lower_case"], expected["strip_accents"]
-    elif read.strip_accents != read.lowercase:  # which null would say
-        expected["strip_accents"] = (read.strip_accents,)
+    else:  # null says: as do_lower_case
+        same = read.strip_accents == read.lowercase
+        expected["strip_accents"] = (read.strip_accents, None) if same else (read.strip_accents,)
     return {**expected, **CUT}

@@ -123,7 +123,7 @@ def test_case_and_accents_are_two_settings(settings: dict, words: list[str]):
     learned = train_wordpiece([text] * 2, 60, **settings)
     assert set(words) <= set(learned.vocab) and learned.tokenize(text) == words
     assert ours.with_vocab(learned.vocab).tokenize(text) == words
-    with pytest.raises(ValueError, match="'übung' can never be matched"):
+    with pytest.raises(ValueError, match=r"'übung' can never .*accents"):
         WordPiece.from_words(["übung"], strip_accents=True)
 
 

@@ -65,9 +65,9 @@ def spell_sentences(
     return ids, (ids != 0).any(dim=-1).long()
 
 
-def words_of(text: str, *, lowercase: bool = True) -> list[str]:
+def words_of(text: str, *, lowercase: bool = True, strip_accents: bool | None = None) -> list[str]:
     """The words of a text as BERT's tokenizer cuts them, before its pieces: signs stand alone."""
-    return split_words(normalise(text, lowercase=lowercase))
+    return split_words(normalise(text, lowercase=lowercase, strip_accents=strip_accents))
 
 
 class WordVocabulary(Vocabulary):

@@ -415,7 +415,8 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
         claim(out, recipe, ready.reading.about)
         print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
               f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
-              f"{ready.special.vocab_size:,}, {_where(team)}", flush=True)  # fmt: skip
+              f"{ready.special.vocab_size:,}, {_where(team)}",
+              *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
     training = recipe.training
     diary = Diary(ready, out / LOG, team)
     diary.begin(_steps_done(out / RUN))
@@ -467,6 +468,7 @@ def finish(ready: Pretraining, out: Path, precision: str, team: Alone = ALONE) -
     results = {
         "recipe": ready.recipe.as_dict(),
         "text": ready.reading.about,
+        **({"notes": ready.reading.notes} if ready.reading.notes else {}),
         "rows": len(ready.train),
         "parameters": count_parameters(model),
         "reached": reached,

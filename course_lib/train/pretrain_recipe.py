@@ -62,6 +62,11 @@ class TextPart:
     added: int = 0  # whole words of the text behind those pieces
     length: int = 128  # tokens in a sequence, special ones included
     heldout: int = 500  # sequences to be measured on, at most
+    # Of a vocabulary that is learned here: whether capitals become small letters (default: true),
+    # and whether letters lose accents and other marks (default: if capitals go; of a reader's own
+    # text, only where such letters are rare, as in English).
+    lowercase: bool | None = None
+    strip_accents: bool | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("stories", 1), ("length", 8), ("heldout", 1)):
@@ -137,11 +142,13 @@ class PretrainRecipe:
         """All settings as plain values, those left to their defaults too. Of the settings that came
         later only those in use: a recipe without them is still what older results say."""
         found = asdict(self)
+        text, training = self.text, self.training
         later = (
             ("model", "start", self.model.start), ("model", "rows", self.model.start),
             ("objective", "masking", self.objective.masking != "bert"),
-            ("text", "added", self.text.added),
-            ("training", "released_schedule", self.training.released_schedule),
+            ("text", "added", text.added), ("text", "lowercase", text.lowercase is not None),
+            ("text", "strip_accents", text.strip_accents is not None),
+            ("training", "released_schedule", training.released_schedule),
         )  # fmt: skip
         for part, name, used in later:
             if not used:

@@ -19,7 +19,9 @@ from .sequences import Batch, PackedSequences, SpecialIds
 from .span_boundary import boundary_targets, mask_spans
 
 POOL = 32  # batches whose sequences are sorted by length together
-LABELS_AT = {"predict_at": "labels", "boundaries": "sbo_labels"}  # positions -> their targets
+# Inputs that are flat positions -> their targets; and those that all parts of a batch share.
+LABELS_AT = {"predict_at": "labels", "boundaries": "sbo_labels", "align_at": "entity"}
+SHARED = ("candidates",)
 COUNT = "num_"  # before a target's name: how many of it the whole batch holds
 
 
@@ -135,31 +137,36 @@ def split_batch(batch: Batch, parts: int) -> list[Batch]:
 
 
 def counted_together(parts: Sequence[Batch]) -> list[Batch]:
-    """The same batches, each with the number of targets in all of them: targets["num_labels"] is
-    how many of "labels" count, and so for every other target; "num_real" is how many tokens are
-    real, less the masked ones that are ignored. A count that a batch already has stays."""
-    names = [name for name in parts[0].targets if not name.startswith(COUNT)]
-    counts = {
-        COUNT + name: torch.stack([(part.targets[name] != IGNORED).sum() for part in parts]).sum()
-        for name in names
-    }
-    if {"predict_at", "attention_mask"} <= set(parts[0].inputs):
-        real = [
-            (part.inputs["attention_mask"] != 0).sum() - (part.targets["labels"] == IGNORED).sum()
-            for part in parts
-        ]
-        counts["num_real"] = torch.stack(real).sum()
+    """The same batches, each with what means over all of them are divided by: targets["num_labels"]
+    is how many of "labels" count, and so for every other target; "num_sequences" how many texts or
+    pictures there are, "num_positions" how many positions with padding, "num_tokens" without,
+    "num_token_pairs" pairs of tokens in one text, "num_masked" selected positions, "num_real"
+    tokens less the masked ones that are ignored; "num_each_class" (classes,) the texts of each
+    class. A count that a batch already has stays."""
+    each = [_counts(part) for part in parts]
+    counts = {COUNT + name: torch.stack([count[name] for count in each]).sum() for name in each[0]}
+    if "classes" in parts[0].targets:
+        classes = torch.cat([part.targets["classes"] for part in parts])
+        counts["num_each_class"] = torch.bincount(classes[classes >= 0])
     return [Batch(part.inputs, {**counts, **part.targets}) for part in parts]
 
 
-def check_whole(targets: Mapping[str, Tensor]) -> None:
-    """Raise ValueError for a part of a larger batch, whose other parts' tokens are not counted."""
-    if any(name.startswith(COUNT) for name in targets):
-        raise ValueError(
-            "A part of a larger batch was given; these losses are means over the real tokens of a "
-            "whole batch, and cannot be added up over parts. Train with accumulate=1, and in one "
-            "process."
-        )
+def _counts(batch: Batch) -> dict[str, Tensor]:
+    """What there is in one batch, by name."""
+    targets = {name: x for name, x in batch.targets.items() if not name.startswith(COUNT)}
+    found = {name: (x != IGNORED).sum() for name, x in targets.items()}
+    if batch.inputs:
+        found["sequences"] = torch.tensor(len(next(iter(batch.inputs.values()))))
+    if "input_ids" in batch.inputs:
+        ids = batch.inputs["input_ids"]
+        real = batch.inputs.get("attention_mask", torch.ones(ids.shape[:2])) != 0  # (B, T)
+        tokens = real.sum(dim=1)
+        found |= {"positions": torch.tensor(real.numel()), "tokens": tokens.sum(),
+                  "token_pairs": tokens.square().sum()}  # fmt: skip
+        if "predict_at" in batch.inputs:
+            found["masked"] = torch.tensor(len(batch.inputs["predict_at"]))
+            found["real"] = tokens.sum() - (targets["labels"] == IGNORED).sum()
+    return found
 
 
 def check_weights(weights: Mapping[str, float]) -> None:
@@ -175,7 +182,10 @@ def check_weights(weights: Mapping[str, float]) -> None:
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Batch:
     """The sequences from `start` to before `stop`; their selected positions are numbered anew."""
-    inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name not in LABELS_AT}
+    inputs = {
+        name: x if name in SHARED else x[start:stop]
+        for name, x in batch.inputs.items() if name not in LABELS_AT
+    }  # fmt: skip
     targets = {n: x if n.startswith(COUNT) else x[start:stop] for n, x in batch.targets.items()}
     for name, labels in LABELS_AT.items():
         if name in batch.inputs:

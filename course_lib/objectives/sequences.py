@@ -80,6 +80,14 @@ class Batch(NamedTuple):
     targets: dict[str, Tensor]
 
 
+def part_of_mean(mean: Tensor, count: Tensor | int, whole: Tensor | None) -> Tensor:
+    """A mean over `count` items as its part of the mean over all `whole` items of a larger batch:
+    the parts of a batch add up. None: there are no others. No item: zero, not not-a-number."""
+    if whole is None:
+        return mean
+    return mean * count / whole if count else mean.nan_to_num() * 0
+
+
 def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tensor]:
     """Numbers of the examples of a step's batch, (batch_size,), as a pure function of the step:
     each epoch visits them in a new order, none twice; what is left over when no batch can be filled

@@ -19,14 +19,12 @@ from course_lib.heads import (
     TokenClassifierOutput,
 )
 from course_lib.objectives.classification import classification_loss
-from course_lib.objectives.pretraining import split_batch
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.english import Answer, Question, TaggedSentence
 from course_lib.text.features import question_sequences, tagged_sequences
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.wordpiece import WordPiece
 from course_lib.train.finetuning import (
-    LOSSES,
     answer_scores,
     best_answers,
     class_accuracy,
@@ -260,18 +258,6 @@ def test_a_batch_that_cannot_be_filled_is_refused(batch_size):
         labelled_batches(toy(), batch_size)
     with pytest.raises(ValueError, match="batch_size=16 was given for 10 examples"):
         finetune(encoder(), toy(10), steps=1)
-
-
-@every_kind
-def test_parts_of_a_batch_add_up(kind):
-    """As parts of one batch they are padded alike: a span's softmax goes over padding, too."""
-    task = KINDS[kind](12)
-    model, loss = head_on(encoder(), task).eval(), LOSSES[type(task)]
-    whole = labelled_batches(task, 7)(0)
-    parts = split_batch(whole, 3)
-    added = sum(loss(model(**p.inputs), p.targets)["total"] for p in parts)
-    together = loss(model(**whole.inputs), whole.targets)["total"]
-    assert added.item() == pytest.approx(together.item(), rel=1e-5)
 
 
 # ---------------------------------------------------------------- accuracy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -12,12 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from course_lib.config import check_number, check_size
 from course_lib.objectives.sequences import Batch
 
 from .allocator import keep_freed_memory
 from .precision import choose_precision, computing_in, loss_scaler
-from .schedule import check_betas, warmup_then_linear
-from .state import load_run, save_run
+from .schedule import check_betas, check_training, warmup_then_linear
+from .state import check_finite, load_run, save_run, whole_tensor
 from .team import ALONE, Alone, Guest
 
 Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
@@ -69,7 +71,7 @@ def fit(
     learning_rate: float = 1e-3,
     warmup: float = 0.1,
     weight_decay: float = 0.01,
-    clip: float = 1.0,
+    clip: float | None = 1.0,
     betas: tuple[float, float] = (0.9, 0.999),
     accumulate: int = 1,
     precision: str = "auto",
@@ -86,16 +88,18 @@ def fit(
     batches(step) gives the step's Batch, objective(outputs, targets) its losses, "total" among
     them. With `accumulate=n` each step adds the gradients of n batches, step·n and those after it,
     and moves the weights once, as for one batch n times as large: the objective must divide by the
-    count it is given (targets["num_labels"] …), as the course's own do. betas: how slowly Adam
-    forgets gradients and their squares.
+    count it is given (targets["num_labels"] …), as the course's own do. clip: the longest gradient
+    that moves the weights as it is, a longer one is shortened to it; 0 or None: no clipping. betas:
+    how slowly Adam forgets gradients and their squares.
 
     scale(name, step): a factor of the learning rate for the parameter of this name; 0 keeps it as
     it is. Layer-wise rates and gradual unfreezing are written with it (see layer_rates.py).
 
     With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a run
     found there goes on where it stopped. On one machine, with one thread count and one precision,
-    the result is the same to the last bit, interrupted or not. Raises ValueError for a damaged or
-    foreign checkpoint and FloatingPointError when the loss is no longer a number.
+    the result is the same to the last bit, interrupted or not. Raises ValueError for settings that
+    make no sense, before anything else, and for a damaged or foreign checkpoint; FloatingPointError
+    when loss, gradient or weights are no longer finite numbers, before they are saved.
 
     device: "cpu", "cuda", "mps", or "auto": where the model is, and for one on the CPU what
     choosing.TRAINING says of one as large. When a callback looks at the model, and afterwards, it
@@ -108,22 +112,22 @@ def fit(
 
     The process keeps the memory that a step frees for the next one (see allocator.py, which says
     how to switch that off)."""
-    _check_accumulate(accumulate)
+    check_training(
+        steps=steps, learning_rate=learning_rate, warmup=warmup, weight_decay=weight_decay,
+        clip=clip, betas=betas, accumulate=accumulate, precision=precision, seed=seed,
+    )  # fmt: skip
+    check_size("checkpoint_every", checkpoint_every, 0)
     keep_freed_memory()
     team = team or Guest(model, device)
     history = History(
         precision=choose_precision(precision, team.device.type), device=team.device.type
     )
     scaler = loss_scaler(history.precision, team.device.type)
-    if scaler.is_enabled() and team.sharded:
-        raise ValueError(
-            "float16 was chosen for weights that are shared out (--fsdp); expected float32 or "
-            'bfloat16. Set precision = "float32" under [training].'
-        )
+    check_sharded(history.precision, team)
     together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
     recipe = {
-        "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
+        "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip or 0.0,
         "weight_decay": weight_decay, "betas": list(betas), "accumulate": accumulate,
         "precision": history.precision, "seed": seed,
     }  # fmt: skip
@@ -165,18 +169,21 @@ def train_step(
     objective: Objective,
     optimizer: torch.optim.Optimizer,
     batch: Batch | Sequence[Batch],
-    clip: float,
+    clip: float | None,
     precision: str,
     team: Alone = ALONE,
     scaler: torch.amp.GradScaler | None = None,
 ) -> dict[str, float]:
-    """Forward, loss, backward, clip, update: one step, and its losses as plain numbers.
+    """Forward, loss, backward, clip, update: one step, and its losses as plain numbers. clip: 0 or
+    None for none. Raises FloatingPointError, and moves nothing, when loss or gradient are no finite
+    numbers; but gradients that overflow in float16 are the scaler's to deal with.
 
     Several batches are the parts of one large batch: each is divided by the count of all, so the
     gradients add up to that of the whole, however unequal the parts are; so do those of a team's
     processes, each of which computes on sequences of its own. scaler: `loss_scaler`'s, kept from
     step to step; None: one that changes nothing."""
     scaler = scaler or loss_scaler("float32", team.device.type)
+    optimizer.zero_grad()  # what a step that failed has left
     parts = team.mine([batch] if isinstance(batch, Batch) else list(batch))
     found = []
     for number, part in enumerate(parts, start=1):
@@ -186,18 +193,16 @@ def train_step(
             losses = objective(outputs, part.targets)
             team.backward(scaler.scale(losses["total"]))
         found.append({name: loss.detach() for name, loss in losses.items()})
+    numbers = {name: sum(losses[name].item() for losses in found) for name in found[0]}
+    numbers = team.added(numbers)
+    check_finite("loss", numbers["total"])
     scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    length = nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf)
+    if not scaler.is_enabled():
+        check_finite("gradient's length", whole_tensor(length).item())
     scaler.step(optimizer)
     scaler.update()
     optimizer.zero_grad()
-    numbers = {name: sum(losses[name].item() for losses in found) for name in found[0]}
-    numbers = team.added(numbers)
-    if numbers["total"] != numbers["total"]:
-        raise FloatingPointError(
-            "The loss is no longer a number; expected a finite one. Lower the learning rate, or "
-            'train with precision="float32" to see whether the number format is the cause.'
-        )
     return numbers
 
 
@@ -211,6 +216,8 @@ def adamw(
 ) -> torch.optim.Optimizer:
     """Adam with decoupled weight decay on matrices; biases and LayerNorms do not decay (as in
     BERT's code). one_by_one: each parameter by itself, under its name, so that rates can differ."""
+    check_number("learning_rate", learning_rate)
+    check_number("weight_decay", weight_decay)
     check_betas(betas)
     if one_by_one:
         each: list[Any] = [
@@ -226,11 +233,12 @@ def adamw(
     return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=1e-6, fused=True)
 
 
-def _check_accumulate(accumulate: int) -> None:
-    if not isinstance(accumulate, int) or accumulate < 1:
+def check_sharded(precision: str, team: Alone) -> None:
+    """Raise ValueError for float16 where each process keeps a part of the weights."""
+    if precision == "float16" and team.sharded:
         raise ValueError(
-            f"accumulate={accumulate!r} was given; expected a whole number of batches for each "
-            "step, at least 1. 1 moves the weights after every batch."
+            "float16 was chosen for weights that are shared out (--fsdp); expected float32 or "
+            'bfloat16. Set precision = "float32" under [training].'
         )
 
 
@@ -242,10 +250,11 @@ def set_learning_rate(
 
 
 def _tell(callbacks: Sequence[Callback], report: Report, team: Alone) -> None:
-    """Call each callback whose turn it is; the last step is everyone's turn. The model is at home
+    """Call each callback whose turn it is, every `every` steps (0: none of them); the last step is
+    everyone's turn. The model is at home
     meanwhile, unless all of them say that they do not look at it (`looks = False`)."""
-    last = report.step == report.steps
-    due = [c for c in callbacks if last or report.step % getattr(c, "every", 1) == 0]
+    steps = report.step, report.steps
+    due = [callback for callback in callbacks if _is_due(*steps, getattr(callback, "every", 1))]
     looks = any(getattr(callback, "looks", True) for callback in due)
     with team.returning(report.model) if looks else nullcontext():
         for callback in due:

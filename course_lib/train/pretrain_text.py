@@ -45,6 +45,8 @@ def read_text(part: TextPart) -> Reading:
     tokenizer = _tokenizer(part.vocabulary, learned_from)
     if part.added:
         tokenizer = extended(tokenizer, learned_from, part.added)
+    if isinstance(part.vocabulary, str):  # a file may change, and a name mean another checkpoint
+        about["vocabulary_hash"] = corpus_hash([tokenizer.vocab])
     ids = (_encode(tokenizer, texts[0]), _encode(tokenizer, texts[1]))
     return Reading(tokenizer, ids, about)
 
@@ -91,7 +93,8 @@ def _texts(part: TextPart) -> tuple[tuple[Any, Any], Iterable[str], dict[str, An
     train_paragraphs, held_paragraphs = _files(Path(part.source))
     learned_from = [p for document in train_paragraphs for p in document]
     about = {"source": part.source, "words": sum(len(p.split()) for p in learned_from),
-             "hash": corpus_hash(train_paragraphs)}  # fmt: skip
+             "hash": corpus_hash(train_paragraphs),
+             "heldout_hash": corpus_hash(held_paragraphs)}  # fmt: skip
     return (_sentences(train_paragraphs), _sentences(held_paragraphs)), learned_from, about
 
 

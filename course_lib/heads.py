@@ -350,7 +350,8 @@ class BertForClassification(nn.Module):
         **wanted: bool,
     ) -> ClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, classes)."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        segments = segments_for(self.config, token_type_ids)
+        out = self.encoder(input_ids, attention_mask, segments, **wanted)
         logits = self.classifier(self.dropout(out.pooler_output))
         return ClassifierOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
@@ -377,7 +378,8 @@ class BertForTokenClassification(nn.Module):
         **wanted: bool,
     ) -> TokenClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, T, labels)."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        segments = segments_for(self.config, token_type_ids)
+        out = self.encoder(input_ids, attention_mask, segments, **wanted)
         logits = self.classifier(self.dropout(out.last_hidden_state))
         return TokenClassifierOutput(
             logits, out.hidden_states, out.attentions, out.attention_scores
@@ -406,9 +408,17 @@ class BertForQuestionAnswering(nn.Module):
         **wanted: bool,
     ) -> SpanOutput:
         """As the encoder's call; (B, T) -> start logits (B, T) and end logits (B, T)."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        segments = segments_for(self.config, token_type_ids)
+        out = self.encoder(input_ids, attention_mask, segments, **wanted)
         start, end = self.span(out.last_hidden_state).unbind(-1)  # (B, T, 2) -> twice (B, T)
         return SpanOutput(start, end, out.hidden_states, out.attentions, out.attention_scores)
+
+
+def segments_for(config: BertConfig, token_type_ids: Tensor | None) -> Tensor | None:
+    """What a fine-tuned encoder is told of a pair's two texts: `token_type_ids`, or nothing (None)
+    where it was pre-trained without a second segment, as RoBERTa, DistilBERT and ModernBERT were.
+    The separators alone then tell it which text is which."""
+    return token_type_ids if config.type_vocab_size > 1 else None
 
 
 def label_names(labels: int | Sequence[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from course_lib.kernels.masked_loss import mean_cross_entropy
 from .masked_lm import BERT_MIX, check_mix, masked_lm_loss
 from .next_sentence import next_sentence_loss
 from .pretraining import pretraining_batches
-from .sequences import Batch, PackedSequences, SpecialIds
+from .sequences import Batch, PackedSequences, SpecialIds, text_first
 
 DEA_MIX = (0.05, 0.15, 0.8)  # another entity, none, kept
 
@@ -90,6 +90,7 @@ def alignment_batches(
             f"entity_ids of shape {tuple(entity_ids.shape)} was given; expected that of the "
             f"sequences, {tuple(sequences.input_ids.shape)}. Link the sequences after packing them."
         )
+    entity_ids = entity_ids.gather(1, text_first(sequences.attention_mask))  # as batches have it
     numbered = PackedSequences(
         sequences.input_ids,
         sequences.attention_mask,

@@ -55,13 +55,14 @@ def pack_pairs(
     """The pairs that `pairs_of` makes of every document, packed, with their labels.
 
     fewest: how many documents it needs; two if it takes segments from others."""
-    _check(documents, length, fewest)
+    _check(documents, length - special.separators + 1, fewest)
     draw = random.Random(seed)
     parts, labels = [], []
+    room = length - special.separators + 1  # with one separator
     for start in range(0, len(documents), AT_ONCE):
         packed = []
         for number in range(start, min(start + AT_ONCE, len(documents))):
-            for a, b, label in pairs_of(documents, number, draw, length, short_share):
+            for a, b, label in pairs_of(documents, number, draw, room, short_share):
                 packed.append(pack(a, b, special, length))
                 labels.append(label)
         if packed:

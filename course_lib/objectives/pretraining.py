@@ -15,7 +15,7 @@ from course_lib.kernels.masked_loss import IGNORED
 
 from .masked_lm import BERT_MIX, Masked, mask_sequences, mask_whole_words, masked_lm_loss
 from .next_sentence import next_sentence_loss
-from .sequences import Batch, PackedSequences, SpecialIds
+from .sequences import Batch, PackedSequences, SpecialIds, text_first
 from .span_boundary import boundary_targets, mask_spans
 
 POOL = 32  # batches whose sequences are sorted by length together
@@ -99,8 +99,11 @@ def pretraining_batch(
     sequences: PackedSequences, special: SpecialIds, boundaries: bool = False, **masking: Any
 ) -> Batch:
     """Sequences, masked and cut to their longest text, as a model's inputs and an objective's
-    targets."""
-    longest = int(sequences.attention_mask.sum(dim=1).max())
+    targets; padding before or between the tokens goes behind them."""
+    if "word_of" in masking:
+        masking["word_of"] = masking["word_of"].gather(1, text_first(sequences.attention_mask))
+    sequences = sequences.padding_last()
+    longest = int((sequences.attention_mask != 0).sum(dim=1).max())
     cut = {name: value[:, :longest].contiguous() for name, value in sequences.inputs.items()}
     sequences = PackedSequences(**cut, next_sentence_label=sequences.next_sentence_label)
     if "word_of" in masking:

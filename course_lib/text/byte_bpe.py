@@ -230,7 +230,7 @@ class ByteBPE(Vocabulary):
         from course_lib.objectives.sequences import SpecialIds
 
         pad, unk, cls, sep, mask = (self.ids[token] for token in (PAD, UNK, CLS, SEP, MASK))
-        return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)
+        return SpecialIds(pad, unk, cls, sep, mask, self.vocab_size, separators=2)
 
     def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
         """The ids of `text`, without <s> and </s> around it.

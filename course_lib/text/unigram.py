@@ -82,6 +82,7 @@ class Unigram(Vocabulary):
         return SpecialIds(
             **{name: self.ids[str(token)] for name, token in self._named.items()},
             vocab_size=self.vocab_size,
+            separators=2 if self._named["sep"] == "</s>" else 1,  # XLM-R's pairs; ALBERT's
         )
 
     def encode(self, text: str) -> list[int]:

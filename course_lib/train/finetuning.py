@@ -22,7 +22,7 @@ from course_lib.heads import (
 )
 from course_lib.images import LabelledPictures
 from course_lib.objectives.classification import classification_loss, regression_loss
-from course_lib.objectives.sequences import Batch, shuffled
+from course_lib.objectives.sequences import Batch, shuffled, text_first
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.objectives.token_labels import token_classification_loss
 from course_lib.text.features import QuestionSequences, TaggedSequences
@@ -62,10 +62,11 @@ def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[in
 
 
 def text_inputs(task: Task) -> dict[str, Tensor]:
-    """A model's arguments, cut to the longest of the texts; of pictures, the pictures."""
+    """A model's arguments, padding behind the texts and cut to the longest of them; of pictures,
+    the pictures."""
     if isinstance(task, LabelledPictures):
         return {"pixel_values": task.pixel_values}
-    given, longest = task.sequences.inputs, _longest(task)
+    given, longest = task.sequences.padding_last().inputs, _longest(task)
     return {name: value[:, :longest].contiguous() for name, value in given.items()}
 
 
@@ -76,12 +77,13 @@ def targets_of(task: Task) -> dict[str, Tensor]:
     if isinstance(task, ScoredSequences):
         return {"values": task.values}
     if isinstance(task, TaggedSequences):
-        return {"token_labels": task.labels[:, : _longest(task)].contiguous()}
+        moved = task.labels.gather(1, text_first(task.sequences.attention_mask))
+        return {"token_labels": moved[:, : _longest(task)].contiguous()}
     return {"start": task.start, "end": task.end}
 
 
 def _longest(task: Any) -> int:
-    return int(task.sequences.attention_mask.sum(dim=1).max())
+    return int((task.sequences.attention_mask != 0).sum(dim=1).max())
 
 
 def classifier_on(
@@ -149,28 +151,31 @@ def finetune(
 
 @torch.no_grad()
 def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
-    """The model's logits of these names for all texts of the task, padded to its sequences' length,
-    on the CPU. The model is left as it was found, wherever it is."""
+    """The model's logits of these names for all texts of the task, a token's where it stands in its
+    sequence, on the CPU. The model is left as it was found, wherever it is."""
     was_training, device = model.training, next(model.parameters(), torch.empty(0)).device
     model.eval()
     found = []
     try:
         for start in range(0, len(task), batch_size):
-            given = text_inputs(task[start : start + batch_size])
-            out = model(**{name: value.to(device) for name, value in given.items()})
-            found.append([getattr(out, name).cpu() for name in names])
+            part = task[start : start + batch_size]
+            out = model(**{name: value.to(device) for name, value in text_inputs(part).items()})
+            logits = [getattr(out, name).cpu() for name in names]
+            if isinstance(part, TaggedSequences | QuestionSequences):
+                logits = [_in_place(x, part.sequences.attention_mask) for x in logits]
+            found.append(logits)
     finally:
         model.train(was_training)
-    if not isinstance(task, TaggedSequences | QuestionSequences):  # nothing to pad
-        return [torch.cat(parts) for parts in zip(*found, strict=True)]
-    length = task.sequences.input_ids.shape[1]
-    return [torch.cat([_padded(x, length) for x in parts]) for parts in zip(*found, strict=True)]
+    return [torch.cat(parts) for parts in zip(*found, strict=True)]
 
 
-def _padded(logits: Tensor, length: int) -> Tensor:
-    """(B, T, …) with zeros up to T = length."""
-    short = length - logits.shape[1]
-    return torch.cat([logits, logits.new_zeros(len(logits), short, *logits.shape[2:])], dim=1)
+def _in_place(logits: Tensor, attention_mask: Tensor) -> Tensor:
+    """(B, longest, …), as `text_inputs` moved the tokens, -> (B, T, …), where they stand in their
+    sequences; zeros elsewhere."""
+    order = text_first(attention_mask)[:, : logits.shape[1]]
+    at = order.view(*order.shape, *[1] * (logits.dim() - 2)).expand_as(logits)
+    empty = logits.new_zeros(*attention_mask.shape, *logits.shape[2:])
+    return empty.scatter(1, at, logits)
 
 
 def predicted_classes(model: BertForClassification, task: LabelledSequences) -> list[str]:

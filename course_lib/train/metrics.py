@@ -74,6 +74,7 @@ def evaluate(
     has_pairs = sequences.next_sentence_label is not None and isinstance(model, BertForPreTraining)
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
+    sequences = sequences.padding_last()
     masked = evaluation_mask(sequences, special, seed=seed, mix=mix)
     found, pair_right, mlm, nsp = [], [], 0.0, 0.0
     for start in range(0, len(sequences), batch_size):

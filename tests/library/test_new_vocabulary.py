@@ -189,7 +189,7 @@ def test_a_run_starts_with_any_member_whose_head_is_berts(folder, tmp_path_facto
 
 def test_positions_that_are_counted_from_padding_keep_its_number():
     other = WordPiece(["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", *PIECES])
-    with pytest.raises(ValueError, match="expected \\[PAD\\] at 0. Put it there"):
+    with pytest.raises(ValueError, match=r"expected \[PAD\] at 0\. Put it there"):
         with_vocabulary(MEMBERS["RoBERTa"](15), WordPiece.from_words(PIECES), other)
     moved = with_vocabulary(MEMBERS["BERT"](15), WordPiece.from_words(PIECES), other)
     assert moved.config.pad_token_id == 1
@@ -303,12 +303,11 @@ def recipe(folder, *, start="course-bert", objective="mlm", **more):
     model = {
         name: more.pop(name) for name in ("settings", "rows", "family", "size") if name in more
     }
-    text = more
     return PretrainRecipe(
         name="t", about="t",
         model=ModelPart(start=start, **model),
         text=TextPart(**{"source": str(folder), "vocabulary": "course-bert", "length": 32,
-                         "heldout": 4, **text}),
+                         "heldout": 4, **more}),
         objective=ObjectivePart(name=objective),
         training=TrainingPart(steps=2, batch_size=2),
     )  # fmt: skip

@@ -42,7 +42,7 @@ class BertConfig:
             smallest = 0 if name in ("num_layers", "type_vocab_size") else 1
             check_size(name, getattr(self, name), smallest)
         pad = self.pad_token_id
-        if not isinstance(pad, int) or isinstance(pad, bool) or not 0 <= pad < self.vocab_size:
+        if not is_whole(pad) or not 0 <= pad < self.vocab_size:
             raise ValueError(
                 f"pad_token_id={pad!r} was given; expected an id of the vocabulary, "
                 f"0 to {self.vocab_size - 1}."
@@ -95,12 +95,16 @@ class BertConfig:
 
 def check_size(name: str, value: object, smallest: int = 1, most: float = inf) -> None:
     """Raise ValueError unless the setting `name` is a whole number from `smallest` to `most`."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not smallest <= value <= most:  # type: ignore[operator]
+    if not is_whole(value) or not smallest <= value <= most:  # type: ignore[operator]
         upwards = "" if most == inf else f" and at most {most:,}"
         raise ValueError(
             f"{name}={value!r} was given; expected a whole number of at least {smallest}{upwards}."
         )
+
+
+def is_whole(value: object) -> bool:
+    """Whether a setting is a whole number, and no truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> bool:

@@ -11,11 +11,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.config import check_size
 from course_lib.kernels.masked_loss import IGNORED
 
-from .masked_lm import BERT_MIX, Masked, mask_sequences, mask_whole_words, masked_lm_loss
+from .masked_lm import (
+    BERT_MIX,
+    Masked,
+    check_mix,
+    check_rate,
+    mask_sequences,
+    mask_whole_words,
+    masked_lm_loss,
+)
 from .next_sentence import next_sentence_loss
-from .sequences import Batch, PackedSequences, SpecialIds, text_first
+from .sequences import Batch, PackedSequences, SpecialIds, check_batch_size, text_first
 from .span_boundary import boundary_targets, mask_spans
 
 POOL = 32  # batches whose sequences are sorted by length together
@@ -50,23 +59,23 @@ def pretraining_batches(
     crash.
 
     Every epoch visits the sequences in a new order with new masks (dynamic masking); with
-    `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's).
+    `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's; 0
+    or None: dynamic).
     word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`), or,
     with `spans`, the settings of `mask_spans`, spans of them. boundaries: the batch also asks for
     the span-boundary objective (see `boundary_targets`).
-    Raises ValueError when there are fewer sequences than a batch holds, and for spans without
-    word_of.
+    Raises ValueError when there are fewer sequences than a batch holds, for spans without word_of,
+    and for less than no copies.
     """
     if spans is not None and word_of is None:
         raise ValueError(
             f"spans={dict(spans)} was given without word_of; expected it, (N, T): spans are made "
             "of words. `word_numbers` gives it."
         )
-    if not 1 <= batch_size <= len(sequences):
-        raise ValueError(
-            f"batch_size={batch_size} was given for {len(sequences)} sequences; expected 1 to "
-            f"{len(sequences)}."
-        )
+    check_batch_size(batch_size, len(sequences), "sequences")
+    check_size("mask_copies", mask_copies or 0, 0)
+    check_rate(rate)
+    check_mix(mix)
     steps_per_epoch = len(sequences) // batch_size
     lengths = sequences.attention_mask.sum(dim=1)
 
@@ -85,7 +94,7 @@ def pretraining_batches(
     def batches(step: int) -> Batch:
         epoch, number = divmod(step, steps_per_epoch)
         which = order(epoch)[number]
-        draw = epoch if mask_copies is None else epoch % mask_copies
+        draw = epoch % mask_copies if mask_copies else epoch
         settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
         if word_of is not None:
             settings["word_of"] = word_of[which]

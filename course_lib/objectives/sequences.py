@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from course_lib.config import is_whole
+
 
 @dataclass(frozen=True)
 class SpecialIds:
@@ -108,10 +110,7 @@ def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tens
     any more is left out.
 
     Raises ValueError when there are fewer examples than a batch holds."""
-    if not 1 <= batch_size <= count:
-        raise ValueError(
-            f"batch_size={batch_size} was given for {count} examples; expected 1 to {count}."
-        )
+    check_batch_size(batch_size, count)
 
     def which(step: int) -> Tensor:
         epoch, number = divmod(step, count // batch_size)
@@ -120,6 +119,14 @@ def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tens
         return order[number * batch_size : (number + 1) * batch_size]
 
     return which
+
+
+def check_batch_size(batch_size: int, count: int, what: str = "examples") -> None:
+    """Raise ValueError unless a batch can be filled."""
+    if not is_whole(batch_size) or not 1 <= batch_size <= count:
+        raise ValueError(
+            f"batch_size={batch_size!r} was given for {count} {what}; expected 1 to {count}."
+        )
 
 
 def pack(

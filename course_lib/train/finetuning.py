@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.config import check_size
 from course_lib.encoder import Encoder, initialise, pooler_for
 from course_lib.family.vit import VitForClassification
 from course_lib.heads import (
@@ -133,6 +134,7 @@ def finetune(
     frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
     vectors that stay as they are. device: as in `fit`; the model that is returned, with the task's
     head, is where the encoder is. Raises ValueError as `labelled_batches` and `fit` do."""
+    check_size("seed", seed, 0)
     model = head_on(encoder, task, seed)
     if frozen:
         model.encoder.requires_grad_(False)

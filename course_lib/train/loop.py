@@ -246,7 +246,9 @@ def set_learning_rate(
     optimizer: torch.optim.Optimizer, rate: float, scale: Scale | None = None, step: int = 0
 ) -> None:
     for group in optimizer.param_groups:
-        group["lr"] = rate * scale(group["name"], step) if scale else rate
+        factor = scale(group["name"], step) if scale else 1.0
+        check_number(f"scale({group.get('name')!r}, {step})", factor)
+        group["lr"] = rate * factor
 
 
 def _tell(callbacks: Sequence[Callback], report: Report, team: Alone) -> None:

@@ -24,6 +24,7 @@ from course_lib.objectives.pretraining import (
 from course_lib.objectives.sequences import Batch, SpecialIds
 from course_lib.train import team
 from course_lib.train.flops import step_flops
+from course_lib.train.layer_rates import gradual_unfreezing, layerwise_rates
 from course_lib.train.loop import Report, adamw, fit, train_step
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision, loss_scaler
@@ -337,6 +338,16 @@ def test_a_gpu_learns_what_a_cpu_learns(precision):
 TWO_SHARES = "expected two numbers from 0 to below 1"
 
 
+def batches_of(batch_size=8, **settings):
+    return pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=batch_size, **settings)
+
+
+def test_no_copies_of_the_mask_are_dynamic_masking():
+    for other, same in ((0, True), (None, True), (1, False)):
+        late = [batches_of(mask_copies=copies)(60).inputs["input_ids"] for copies in (other, 0)]
+        assert torch.equal(*late) == same
+
+
 class SharedOut(Alone):
     """A process that keeps a part of every weight."""
 
@@ -358,6 +369,15 @@ REFUSED = [
       for n in ("learning_rate", "weight_decay", "clip") for x in (-1, -1e-9, NAN, INF, True, "1")],
     *[(lambda w=w: train(warmup=w), "pass n / 24") for w in (-0.1, 1.5, NAN, INF, True, "0.1")],
     *[(lambda p=p: train(precision=p), "expected one of auto") for p in ("int8", None, 16, ["x"])],
+    *[(lambda n=n: batches_of(batch_size=n), f"batch_size={n!r} was given for .* sequences")
+      for n in (0, -1, 10_000, 2.0, True, "8")],
+    *[(lambda n=n: batches_of(mask_copies=n), f"mask_copies={n!r} was given; expected a whole")
+      for n in (-1, 1.5, True, "1")],
+    *[(lambda r=r: batches_of(rate=r), "rate=.*expected a fraction") for r in (True, "0.1", NAN)],
+    *[(lambda x=x: train(steps=1, scale=lambda name, step: x), "scale\\('encoder.* a finite number")
+      for x in (-1.0, NAN, INF, None)],
+    *[(lambda x=x: layerwise_rates(2, x), "expected at least 1") for x in (NAN, INF, True, "2")],
+    *[(lambda x=x: gradual_unfreezing(2, x), "at least one step") for x in (1.5, True, "2")],
     *[(lambda s=s: adamw(small_model(), *s), "expected a finite number")
       for s in ((-1.0, 0.0), (1.0, -0.1))],
     *[(lambda betas=betas: train(betas=betas), TWO_SHARES)

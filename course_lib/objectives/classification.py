@@ -99,7 +99,7 @@ def check_labels(name: str, labels: Tensor, logits: Tensor, count: Tensor | None
         )
     labelled = labels[labels != IGNORED]
     if not labelled.numel():
-        if count is None:
+        if not count:
             raise ValueError(
                 f"{name} were given that are all {IGNORED}, ignored; expected at least one "
                 "label. Was every word cut away?"

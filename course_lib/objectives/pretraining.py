@@ -19,6 +19,7 @@ from .masked_lm import (
     Masked,
     check_mix,
     check_rate,
+    check_words,
     mask_sequences,
     mask_whole_words,
     masked_lm_loss,
@@ -110,6 +111,7 @@ def pretraining_batch(
     """Sequences, masked and cut to their longest text, as a model's inputs and an objective's
     targets; padding before or between the tokens goes behind them."""
     if "word_of" in masking:
+        check_words(sequences, masking["word_of"])
         masking["word_of"] = masking["word_of"].gather(1, text_first(sequences.attention_mask))
     sequences = sequences.padding_last()
     longest = int((sequences.attention_mask != 0).sum(dim=1).max())

@@ -316,6 +316,17 @@ def same_draws(monkeypatch):
     )
 
 
+@pytest.mark.parametrize("name", ["classification_loss", "weighted_classification_loss",
+                                  "token_classification_loss", "joint_exits_loss"])  # fmt: skip
+def test_a_batch_in_parts_of_which_none_has_a_label_is_refused(name):
+    model, objective, whole = CASES[name]()
+    ((target, labels),) = whole.targets.items()
+    nothing = Batch(whole.inputs, {target: torch.full_like(labels, IGNORED)})
+    for parts in (nothing, split_batch(nothing, PARTS)):
+        with pytest.raises(ValueError, match="all -100, ignored; expected at least one"):
+            gradients_of(model, objective, parts)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_parts_add_up_to_the_whole(name, same_draws):
     torch.manual_seed(0)

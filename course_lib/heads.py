@@ -31,13 +31,17 @@ class PreTrainingOutput:
 
 
 @dataclass
-class MaskedLMOutput:
-    """Logits of the words under transformers' name, and what was asked for."""
+class LogitsOutput:
+    """A head's logits under transformers' name, and what was asked for."""
 
-    logits: Tensor  # (B, T, V), or (N, V) when only selected positions are predicted
+    logits: Tensor
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
     attention_scores: tuple[Tensor, ...] | None = None
+
+
+class MaskedLMOutput(LogitsOutput):
+    """Logits of the words: (B, T, V), or (N, V) when only selected positions are predicted."""
 
     @property
     def prediction_logits(self) -> Tensor:
@@ -52,34 +56,16 @@ class SpanPreTrainingOutput(MaskedLMOutput):
     sbo_logits: Tensor | None = None  # (M, V), where boundaries were given
 
 
-@dataclass
-class TokenOutput:
-    """One logit a token, under transformers' name, and what was asked for."""
-
-    logits: Tensor  # (B, T); above zero: replaced
-    hidden_states: tuple[Tensor, ...] | None = None
-    attentions: tuple[Tensor, ...] | None = None
-    attention_scores: tuple[Tensor, ...] | None = None
+class TokenOutput(LogitsOutput):
+    """One logit a token, (B, T); above zero: replaced."""
 
 
-@dataclass
-class ClassifierOutput:
-    """Logits of the classes under transformers' name."""
-
-    logits: Tensor  # (B, classes)
-    hidden_states: tuple[Tensor, ...] | None = None
-    attentions: tuple[Tensor, ...] | None = None
-    attention_scores: tuple[Tensor, ...] | None = None
+class ClassifierOutput(LogitsOutput):
+    """Logits of the classes, (B, classes)."""
 
 
-@dataclass
-class TokenClassifierOutput:
-    """Logits of the labels of every token, under transformers' name."""
-
-    logits: Tensor  # (B, T, labels)
-    hidden_states: tuple[Tensor, ...] | None = None
-    attentions: tuple[Tensor, ...] | None = None
-    attention_scores: tuple[Tensor, ...] | None = None
+class TokenClassifierOutput(LogitsOutput):
+    """Logits of the labels of every token, (B, T, labels)."""
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.config import is_number
+from course_lib.config import check_size, is_number
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
 from course_lib.kernels.masking import apply_mix, mask_tokens
 from course_lib.kernels.unit_masking import select_words
@@ -118,7 +118,7 @@ def mask_whole_words(
     check_rate(rate)
     check_mix(mix)
     check_words(sequences, word_of)
-    _check_max_words(max_words)
+    check_size("max_words", max_words)
     examples = numbered(sequences, first_example, examples)
     at = select_words(
         word_of.long().masked_fill(~eligible_positions(sequences, special), -1),
@@ -212,14 +212,6 @@ def check_words(sequences: PackedSequences, word_of: Tensor) -> None:
         raise ValueError(
             f"word_of holds {int(word_of.min())}; expected numbers of words from 0 on, and -1 "
             "where no mask may fall."
-        )
-
-
-def _check_max_words(max_words: int) -> None:
-    if not isinstance(max_words, int) or max_words < 1:
-        raise ValueError(
-            f"max_words={max_words!r} was given; expected a whole number of at least 1: 1 hides "
-            "words one by one, 3 is ALBERT's."
         )
 
 

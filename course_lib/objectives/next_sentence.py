@@ -175,9 +175,14 @@ def _check(documents: Sequence[Document], length: int, fewest: int) -> None:
             f"length={length} was given; expected at least {SPECIALS_IN_A_PAIR + 2}: three special "
             "tokens and one word on each side."
         )
+    check_documents(documents)
+
+
+def check_documents(documents: Sequence[Document]) -> None:
+    """Raise ValueError for a document without a sentence, and for a sentence without a word."""
     for number, document in enumerate(documents):
-        if not document or not all(document):
+        if not document or not all(len(sentence) for sentence in document):
             raise ValueError(
                 f"Document {number} is empty or holds an empty sentence; expected words in each. "
-                "Leave out empty texts before making pairs."
+                "Leave empty texts out before."
             )

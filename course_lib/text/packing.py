@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from course_lib.objectives.next_sentence import (
     Document,
+    check_documents,
     make_pairs,
     one_sentence_pairs_of_document,
     pack_pairs,
@@ -138,9 +139,4 @@ def _check(documents: Sequence[Sequence[Sequence[int]]], length: int) -> None:
         raise ValueError(f"length={length} was given; expected at least 3: [CLS], a token, [SEP].")
     if not documents:
         raise ValueError("No documents were given; expected at least one with text in it.")
-    for number, document in enumerate(documents):
-        if not document or not all(len(sentence) for sentence in document):
-            raise ValueError(
-                f"Document {number} is empty or holds an empty sentence; expected words in each. "
-                "Leave out empty texts before packing."
-            )
+    check_documents(documents)

@@ -112,10 +112,12 @@ def fit(
 
     The process keeps the memory that a step frees for the next one (see allocator.py, which says
     how to switch that off)."""
-    check_training(
-        steps=steps, learning_rate=learning_rate, warmup=warmup, weight_decay=weight_decay,
-        clip=clip, betas=betas, accumulate=accumulate, precision=precision, seed=seed,
-    )  # fmt: skip
+    recipe = {
+        "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
+        "weight_decay": weight_decay, "betas": betas, "accumulate": accumulate,
+        "precision": precision, "seed": seed,
+    }  # fmt: skip
+    check_training(recipe)
     check_size("checkpoint_every", checkpoint_every, 0)
     keep_freed_memory()
     team = team or Guest(model, device)
@@ -126,11 +128,7 @@ def fit(
     check_sharded(history.precision, team)
     together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
-    recipe = {
-        "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip or 0.0,
-        "weight_decay": weight_decay, "betas": list(betas), "accumulate": accumulate,
-        "precision": history.precision, "seed": seed,
-    }  # fmt: skip
+    recipe |= {"clip": clip or 0.0, "precision": history.precision}
     if scale:
         recipe["scaled"] = True  # a run without does not go on with one that has it
     done = 0
@@ -155,7 +153,7 @@ def fit(
             history.seconds = time.perf_counter() - began
             report = Report(step + 1, steps, losses, history.tokens_per_second, model)
             _tell(callbacks, report, team)
-            if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
+            if checkpoint is not None and is_due(step + 1, steps, checkpoint_every):
                 done = step + 1
                 save_run(
                     checkpoint, model, optimizer, history.losses, done, recipe, scaler, team.first
@@ -256,7 +254,7 @@ def _tell(callbacks: Sequence[Callback], report: Report, team: Alone) -> None:
     everyone's turn. The model is at home
     meanwhile, unless all of them say that they do not look at it (`looks = False`)."""
     steps = report.step, report.steps
-    due = [callback for callback in callbacks if _is_due(*steps, getattr(callback, "every", 1))]
+    due = [callback for callback in callbacks if is_due(*steps, getattr(callback, "every", 1))]
     looks = any(getattr(callback, "looks", True) for callback in due)
     with team.returning(report.model) if looks else nullcontext():
         for callback in due:
@@ -271,5 +269,6 @@ def _positions(batch: Batch) -> int:
     return len(given["pixel_values"]) if texts is None else texts.numel()
 
 
-def _is_due(step: int, steps: int, every: int) -> bool:
+def is_due(step: int, steps: int, every: int) -> bool:
+    """Whether something has its turn: every so many steps and at the last; 0: there alone."""
     return step == steps or (every > 0 and step % every == 0)

@@ -28,7 +28,7 @@ import torch
 from torch import nn
 
 from course_lib.checkpoints import load_pretrained
-from course_lib.config import BertConfig, published
+from course_lib.config import BertConfig, check_size, published
 from course_lib.encoder import Encoder, Pooler, count_parameters
 from course_lib.family.albert import AlbertConfig, albert_encoder
 from course_lib.family.deberta import (
@@ -58,7 +58,7 @@ from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
 from course_lib.text.wordpiece import WordPiece, word_numbers
 
-from .loop import Objective, Report, check_sharded, fit
+from .loop import Objective, Report, check_sharded, fit, is_due
 from .metrics import evaluate, evaluate_bilm
 from .new_vocabulary import with_vocabulary
 from .precision import choose_precision
@@ -184,8 +184,7 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
             "vocabulary, objective mlm, and no settings: they are the checkpoint's."
         )
     assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
-    kind, _ = ENCODERS[asked.family]
-    if not isinstance(model.config, kind) or asked.size != ModelPart.size:
+    if not isinstance(model.config, ENCODERS[asked.family][0]) or asked.size != ModelPart.size:
         raise ValueError(
             f"family={asked.family!r} and size={asked.size!r} were given with "
             f"start={asked.start!r}, which has a {type(model.config).__name__}; expected neither: "
@@ -244,25 +243,24 @@ def _check(recipe: PretrainRecipe) -> None:
             f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
             f"has a pooler, from which pairs are classified: {', '.join(POOLED)}."
         )
-    if recipe.model.generator != ModelPart.generator and objective != "rtd":
+    if unread := _unread(recipe):
         raise ValueError(
-            f"generator={recipe.model.generator} was given with objective {objective!r}; expected "
-            "none: only an ELECTRA, objective rtd, has one. Leave it out."
+            f"{', '.join(unread)} was given with family {family!r}, objective {objective!r} and "
+            f"source {recipe.text.source!r}, which do not read it. Leave it out: only an ELECTRA "
+            "has a generator, an ELMo masks nothing, and the world has its own vocabulary."
         )
-    text = recipe.text
-    if text.source == "world" and family != "elmo" and (text.added or type(text.vocabulary) is str):
-        raise ValueError(
-            f"vocabulary={text.vocabulary!r} and added={text.added} were given with source "
-            f"{text.source!r}; expected neither: the world has its own vocabulary. Leave them out."
-        )
-    usual = vars(ObjectivePart(objective)).items()
-    unread = [name for name, value in usual if getattr(recipe.objective, name) != value]
-    unread += ["added"] if text.added else []
-    if family == "elmo" and unread:
-        raise ValueError(
-            f"{', '.join(unread)} was given for elmo; expected neither masking nor added words: it "
-            "predicts every word of its text. Leave it out."
-        )
+
+
+def _unread(recipe: PretrainRecipe) -> list[str]:
+    """Settings that are not the usual ones and that a run of this kind would never read."""
+    model, objective, text = recipe.model, recipe.objective, recipe.text
+    elmo = model.family == "elmo"
+    usual = vars(ObjectivePart(objective.name)).items()
+    found = [name for name, value in usual if elmo and getattr(objective, name) != value]
+    found += ["generator"] * (objective.name != "rtd" and model.generator != ModelPart.generator)
+    found += ["added"] * (text.added > 0 and (elmo or text.source == "world"))
+    own = text.source == "world" and not elmo and isinstance(text.vocabulary, str)
+    return found + ["vocabulary"] * own
 
 
 def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds) -> None:
@@ -273,16 +271,14 @@ def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds
             f"length={length} was given; expected at most {config.longest_text}, the positions "
             f"that the model has for text (max_positions={config.max_positions})."
         )
-    if pieces > config.vocab_size or special.pad != config.pad_token_id:
+    segments = 2 if recipe.objective.name in PAIRS else 0
+    enough = config.vocab_size >= pieces and config.type_vocab_size >= segments
+    if not enough or config.pad_token_id != special.pad:
         raise ValueError(
-            f"a vocabulary of {pieces:,} pieces, [PAD] at {special.pad}, was given for a model "
-            f"with vocab_size={config.vocab_size} and pad_token_id={config.pad_token_id}; expected "
-            "a row for each piece. Leave both out of the settings: they follow the vocabulary."
-        )
-    if recipe.objective.name in PAIRS and config.type_vocab_size < 2:
-        raise ValueError(
-            f"type_vocab_size={config.type_vocab_size} was given with objective "
-            f"{recipe.objective.name!r}; expected 2: pairs have two segments. Leave it out."
+            f"vocab_size={config.vocab_size}, pad_token_id={config.pad_token_id} and "
+            f"type_vocab_size={config.type_vocab_size} were given for {pieces:,} pieces, [PAD] at "
+            f"{special.pad}, and {segments} segments; expected a row for each. Leave them out of "
+            "the settings: they follow the text and the objective."
         )
 
 
@@ -355,17 +351,13 @@ class Diary:
     def __call__(self, report: Report) -> None:
         if self._first is None:
             self._first = report.step - 1
-        reports = self.ready.recipe.reports
-        if self._is_due(report, reports.log_every):
+        reports, at = self.ready.recipe.reports, (report.step, report.steps)
+        if reports.log_every and is_due(*at, reports.log_every):
             self._write(report, {**report.losses, "tokens_per_second": report.tokens_per_second})
             self._say(report)
-        if self._is_due(report, reports.evaluate_every):
+        if reports.evaluate_every and is_due(*at, reports.evaluate_every):
             self._write(report, measure(self.ready, report.model, self.team))
             report.model.train()
-
-    @staticmethod
-    def _is_due(report: Report, every: int) -> bool:
-        return every > 0 and (report.step % every == 0 or report.step == report.steps)
 
     def _write(self, report: Report, found: dict[str, float]) -> None:
         if not self.team.first:
@@ -456,7 +448,9 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
 
     Returns what results.json holds; of a team, on the first process. Raises ValueError where `out`
     holds the run of another recipe or of other text."""
-    check_team(recipe, team)
+    training = recipe.training
+    check_size("batch_size (a sequence for each process)", training.batch_size, team.size)
+    check_sharded(choose_precision(training.precision, team.device.type), team)
     out, ready = Path(out), set_up(recipe)
     batches = batches_of(ready)  # what cannot be run is refused before anything is written
     out.mkdir(parents=True, exist_ok=True)
@@ -467,7 +461,6 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
         print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
               f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
               f"{ready.special.vocab_size:,}, {_where(team)}", flush=True)  # fmt: skip
-    training = recipe.training
     diary = Diary(ready, out / LOG, team)
     diary.begin(_steps_done(out / RUN))
     history = fit(
@@ -479,17 +472,6 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
         team=team,
     )  # fmt: skip
     return finish(ready, out, history.precision, team)
-
-
-def check_team(recipe: PretrainRecipe, team: Alone) -> None:
-    """Raise ValueError for what these processes cannot run."""
-    batch_size, precision = recipe.training.batch_size, recipe.training.precision
-    if batch_size < team.size:
-        raise ValueError(
-            f"batch_size={batch_size} was given for {team.size} processes; expected a sequence "
-            "for each, at least."
-        )
-    check_sharded(choose_precision(precision, team.device.type), team)
 
 
 def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:

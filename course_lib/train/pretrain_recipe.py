@@ -108,8 +108,7 @@ class TrainingPart(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        others = ("batch_size", "short_steps", "short_length")
-        check_training(**{n: x for n, x in vars(self).items() if n not in others})
+        check_training(vars(self))
         object.__setattr__(self, "clip", self.clip or 0.0)  # as fit writes none
         check_size("batch_size", self.batch_size)
         if not 0 <= self.short_steps <= self.steps:

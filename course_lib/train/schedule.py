@@ -3,7 +3,7 @@ A.2), and what Adam makes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from course_lib.config import check_number, check_size, is_number
@@ -42,28 +42,18 @@ def adam_trace(
     return steps
 
 
-def check_training(
-    *,
-    steps: Any,
-    learning_rate: Any,
-    warmup: Any,
-    weight_decay: Any,
-    clip: Any,
-    betas: Any,
-    accumulate: Any,
-    precision: Any,
-    seed: Any,
-) -> None:
+def check_training(settings: Mapping[str, Any]) -> None:
     """Raise ValueError unless these are settings of `train.loop.fit`. clip: 0 or None for none."""
-    check_size("steps", steps, 0)
-    check_size("accumulate", accumulate)
-    check_size("seed", seed, 0, 2**32 - 1)
-    check_number("learning_rate", learning_rate)
-    check_number("weight_decay", weight_decay)
+    check_size("steps", settings["steps"], 0)
+    check_size("accumulate", settings["accumulate"])
+    check_size("seed", settings["seed"], 0, 2**32 - 1)
+    check_number("learning_rate", settings["learning_rate"])
+    check_number("weight_decay", settings["weight_decay"])
+    clip = settings["clip"]
     check_number("clip", 0 if clip is None else clip, advice="0 is no clipping.")
-    _check_warmup(warmup, steps)
-    check_betas(betas)
-    choose_precision(precision)
+    _check_warmup(settings["warmup"], settings["steps"])
+    check_betas(settings["betas"])
+    choose_precision(settings["precision"])
 
 
 def _check_warmup(warmup: object, steps: int) -> None:

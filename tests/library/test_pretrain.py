@@ -260,11 +260,11 @@ UNFIT = [
     (small("modernbert", settings={"biases": 1}), "biases=1 was given; expected true or false"),
     *[(small(family, settings={"max_positions": 32 + more}), "expected at most 31, the positions")
       for family, more in (("bert", -1), ("roberta", 0))],
-    (small("bert", "mlm+nsp", settings={"type_vocab_size": 1}), "pairs have two segments"),
+    (small("bert", "mlm+nsp", settings={"type_vocab_size": 1}), "type_vocab_size=1 were .* 2 segm"),
     *[(replace(small(), text=replace(small().text, **more)), "the world has its own vocabulary")
       for more in ({"added": 3}, {"vocabulary": "vocab.txt"})],
-    (replace(small(), model=ModelPart(generator=0.5)), "only an ELECTRA, objective rtd, has one"),
-    (replace(small_elmo(), objective=ObjectivePart("bilm", 0.3)), "rate was given for elmo"),
+    (replace(small(), model=ModelPart(generator=0.5)), "generator was given .*only an ELECTRA"),
+    (replace(small_elmo(), objective=ObjectivePart("bilm", 0.3)), "rate was given with fam.*elmo"),
     (small("electra", "rtd", size="small", settings={"hidden_size": 33}), "hidden_size=33"),
 ]  # fmt: skip
 
@@ -286,7 +286,7 @@ class SomeProcesses(Alone):
 
 @pytest.mark.parametrize(
     ("training", "message"),
-    [({"batch_size": 8}, "batch_size=8 was given for 9 processes; expected a sequence for each"),
+    [({"batch_size": 8}, r"a sequence for each process\)=8 was given; .* at least 9"),
      ({"batch_size": 9, "precision": "float16"}, "float16 was chosen for weights")],
 )  # fmt: skip
 def test_what_several_processes_cannot_run_is_refused_and_nothing_is_written(

@@ -15,7 +15,7 @@ trap 'rm -rf "$tmp"' EXIT
 python3 -m venv "$tmp/venv"
 "$tmp/venv/bin/pip" install -q torch==2.13.0
 cd "$tmp"
-"$tmp/venv/bin/python" - <<'PYTHON'
+"$tmp/venv/bin/python" - <<'PYTHON' 2>/dev/null
 import sys
 
 import torch

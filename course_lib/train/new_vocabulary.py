@@ -65,15 +65,14 @@ def with_vocabulary(
             f"a vocabulary with [PAD] at {pad} was given for a model that counts positions from "
             f"its own, {kept}; expected [PAD] at {kept}. Put it there in the new vocabulary."
         )
-    known = rows == "mean"
-    sources = [old_rows(p, old) if known or p in old.ids else [] for p in new.vocab]
     generator = torch.Generator().manual_seed(seed)
     config = replace(model.config, vocab_size=len(new), pad_token_id=pad)
 
     def moved(values: Tensor, sd: float = config.initializer_range) -> Tensor:
         """(old pieces, …) -> (new pieces, …), what no old piece tells drawn anew."""
         found = torch.empty(len(new), *values.shape[1:]).normal_(std=sd, generator=generator)
-        for row, from_rows in enumerate(sources):
+        for row, piece in enumerate(new.vocab):
+            from_rows = old_rows(piece, old) if rows == "mean" or piece in old.ids else []
             if from_rows:
                 found[row] = values[from_rows].mean(0)
         return found

@@ -15,7 +15,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
+from course_lib.objectives.sequences import (
+    PackedSequences,
+    SpecialIds,
+    pack,
+    text_first,
+    to_sequences,
+)
 
 from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence
 from .packing import pack_pair
@@ -247,7 +253,7 @@ class QuestionSequences:
     cut: Cut
 
     def __post_init__(self) -> None:
-        if (self.sequences.attention_mask.diff(dim=1) > 0).any():
+        if (text_first(self.sequences.attention_mask).diff(dim=1) != 1).any():
             raise ValueError(
                 "questions with padding before or between their tokens were given; expected all of "
                 "it behind them: the null answer is position 0. question_sequences makes them so."

@@ -128,7 +128,7 @@ def fit(
     check_sharded(history.precision, team)
     together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
-    recipe |= {"clip": clip or 0.0, "precision": history.precision}
+    recipe |= {"clip": clip or 0.0, "betas": list(betas), "precision": history.precision}
     if scale:
         recipe["scaled"] = True  # a run without does not go on with one that has it
     done = 0

@@ -112,7 +112,7 @@ def fit(
 
     The process keeps the memory that a step frees for the next one (see allocator.py, which says
     how to switch that off)."""
-    recipe = {
+    recipe: dict[str, Any] = {
         "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
         "weight_decay": weight_decay, "betas": betas, "accumulate": accumulate,
         "precision": precision, "seed": seed,

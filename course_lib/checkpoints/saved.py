@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from course_lib.config import BertConfig
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.files import write_atomic
-from course_lib.text.wordpiece import SPECIAL_TOKENS, WordPiece, fast_wordpiece
+from course_lib.text.tokenizer_files import NAMES
+from course_lib.text.wordpiece import SETTINGS, SPECIAL_TOKENS, WordPiece, fast_wordpiece
 
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
 from .families import MODELS, Labelled, Model, family_named, has_pooler
@@ -88,13 +89,12 @@ def _save_vocabulary(tokenizer: WordPiece, folder: Path, longest: int, segments:
 
     fast, special = fast_wordpiece(tokenizer), tokenizer.special
     fast.post_processor = BertProcessing(("[SEP]", special.sep), ("[CLS]", special.cls))
-    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
     about = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "do_lower_case": tokenizer.lowercase,
+        **{theirs: tokenizer.normalisation[ours] for ours, theirs in SETTINGS.items()},
         "model_max_length": longest,
         "model_input_names": ["input_ids", *["token_type_ids"] * segments, "attention_mask"],
-        **dict(zip(names, SPECIAL_TOKENS, strict=True)),
+        **dict(zip(NAMES, SPECIAL_TOKENS, strict=True)),
     }
     write_atomic(folder / "tokenizer_config.json", json.dumps(about, indent=1) + "\n")
     write_atomic(folder / "tokenizer.json", fast.to_str())

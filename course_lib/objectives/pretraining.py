@@ -25,6 +25,7 @@ from .masked_lm import (
     masked_lm_loss,
 )
 from .next_sentence import next_sentence_loss
+from .released_masking import check_rule, mask_as_released
 from .sequences import Batch, PackedSequences, SpecialIds, check_batch_size, text_first
 from .span_boundary import boundary_targets, mask_spans
 
@@ -55,6 +56,7 @@ def pretraining_batches(
     max_words: int = 1,
     spans: Mapping[str, Any] | None = None,
     boundaries: bool = False,
+    rule: str = "bert",
 ) -> Callable[[int], Batch]:
     """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a
     crash.
@@ -64,10 +66,12 @@ def pretraining_batches(
     or None: dynamic).
     word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`), or,
     with `spans`, the settings of `mask_spans`, spans of them. boundaries: the batch also asks for
-    the span-boundary objective (see `boundary_targets`).
+    the span-boundary objective (see `boundary_targets`). rule: single tokens are masked as another
+    member's program does (see released_masking.py).
     Raises ValueError when there are fewer sequences than a batch holds, for spans without word_of,
-    and for less than no copies.
+    for a rule with it, and for less than no copies.
     """
+    check_rule(rule, word_of is None)
     if spans is not None and word_of is None:
         raise ValueError(
             f"spans={dict(spans)} was given without word_of; expected it, (N, T): spans are made "
@@ -77,6 +81,11 @@ def pretraining_batches(
     check_size("mask_copies", mask_copies or 0, 0)
     check_rate(rate)
     check_mix(mix)
+    counts = None
+    if rule == "distilbert":
+        counts = sequences.input_ids[sequences.attention_mask.bool()].bincount(
+            minlength=special.vocab_size
+        )
     steps_per_epoch = len(sequences) // batch_size
     lengths = sequences.attention_mask.sum(dim=1)
 
@@ -100,6 +109,8 @@ def pretraining_batches(
         if word_of is not None:
             settings["word_of"] = word_of[which]
             settings |= {"max_words": max_words} if spans is None else {"spans": spans}
+        if rule != "bert":
+            settings |= {"rule": rule, "token_counts": counts}
         return pretraining_batch(sequences[which], special, boundaries, **settings)
 
     return batches
@@ -124,7 +135,8 @@ def pretraining_batch(
         else:
             masked = mask_whole_words(sequences, special, **masking)
     else:
-        masked = mask_sequences(sequences, special, **masking)
+        mask = mask_as_released if "rule" in masking else mask_sequences
+        masked = mask(sequences, special, **masking)
     inputs = {**cut, "input_ids": masked.input_ids, "predict_at": masked.predict_at}
     targets = {"labels": masked.original_ids}
     if boundaries:
@@ -154,9 +166,9 @@ def counted_together(parts: Sequence[Batch]) -> list[Batch]:
     """The same batches, each with what means over all of them are divided by: targets["num_labels"]
     is how many of "labels" count, and so for every other target; "num_sequences" how many texts or
     pictures there are, "num_positions" how many positions with padding, "num_tokens" without,
-    "num_token_pairs" pairs of tokens in one text, "num_masked" selected positions, "num_real"
-    tokens less the masked ones that are ignored; "num_each_class" (classes,) the texts of each
-    class. A count that a batch already has stays."""
+    "num_position_pairs" and "num_token_pairs" pairs of them in one text, "num_masked" selected
+    positions, "num_real" tokens less the masked ones that are ignored; "num_each_class" (classes,)
+    the texts of each class. A count that a batch already has stays."""
     each = [_counts(part) for part in parts]
     counts = {COUNT + name: torch.stack([count[name] for count in each]).sum() for name in each[0]}
     if "classes" in parts[0].targets:
@@ -176,7 +188,8 @@ def _counts(batch: Batch) -> dict[str, Tensor]:
         real = batch.inputs.get("attention_mask", torch.ones(ids.shape[:2])) != 0  # (B, T)
         tokens = real.sum(dim=1)
         found |= {"positions": torch.tensor(real.numel()), "tokens": tokens.sum(),
-                  "token_pairs": tokens.square().sum()}  # fmt: skip
+                  "token_pairs": tokens.square().sum(),
+                  "position_pairs": torch.tensor(real.numel() * real.shape[1])}  # fmt: skip
         if "predict_at" in batch.inputs:
             found["masked"] = torch.tensor(len(batch.inputs["predict_at"]))
             found["real"] = tokens.sum() - (targets["labels"] == IGNORED).sum()

@@ -70,6 +70,7 @@ def fit(
     steps: int,
     learning_rate: float = 1e-3,
     warmup: float = 0.1,
+    released_schedule: bool = False,
     weight_decay: float = 0.01,
     clip: float | None = 1.0,
     betas: tuple[float, float] = (0.9, 0.999),
@@ -90,7 +91,8 @@ def fit(
     and moves the weights once, as for one batch n times as large: the objective must divide by the
     count it is given (targets["num_labels"] …), as the course's own do. clip: the longest gradient
     that moves the weights as it is, a longer one is shortened to it; 0 or None: no clipping. betas:
-    how slowly Adam forgets gradients and their squares.
+    how slowly Adam forgets gradients and their squares. released_schedule: the learning rate as in
+    BERT's program (`warmup_then_linear`, as_released).
 
     scale(name, step): a factor of the learning rate for the parameter of this name; 0 keeps it as
     it is. Layer-wise rates and gradual unfreezing are written with it (see layer_rates.py).
@@ -129,6 +131,8 @@ def fit(
     together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
     recipe |= {"clip": clip or 0.0, "betas": list(betas), "precision": history.precision}
+    if released_schedule:
+        recipe["released_schedule"] = True
     if scale:
         recipe["scaled"] = True  # a run without does not go on with one that has it
     done = 0
@@ -142,8 +146,8 @@ def fit(
         for step in range(done, steps):
             # Dropout's numbers, also after a resumption.
             torch.manual_seed(team.seed(seed * 1_000_003 + step))
-            rate = learning_rate * warmup_then_linear(step, steps, warmup)
-            set_learning_rate(optimizer, rate, scale, step)
+            rate = warmup_then_linear(step, steps, warmup, released_schedule)
+            set_learning_rate(optimizer, learning_rate * rate, scale, step)
             parts = [batches(step * accumulate + part) for part in range(accumulate)]
             losses = train_step(
                 together, objective, optimizer, parts, clip, history.precision, team, scaler

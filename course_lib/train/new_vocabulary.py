@@ -38,8 +38,7 @@ def extended(tokenizer: WordPiece, texts: Iterable[str], added: int) -> WordPiec
             "come at least twice and are cut into pieces."
         )
     chosen = sorted(saved, key=lambda word: (-saved[word], word))[:added]
-    more = [*tokenizer.vocab, *chosen]
-    return WordPiece(more, lowercase=tokenizer.lowercase, max_chars=tokenizer.max_chars)
+    return tokenizer.with_vocab([*tokenizer.vocab, *chosen])
 
 
 def with_vocabulary(

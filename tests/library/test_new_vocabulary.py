@@ -76,6 +76,8 @@ def test_words_that_save_most_pieces_are_added(old):
     short = extended(WordPiece(old.vocab, max_chars=5), texts, 2)
     assert short.tokenize("boots bootss") == ["boots", "[UNK]"]
     assert more.tokenize("the boots") == ["the", "boots"]
+    short = extended(WordPiece(old.vocab, max_chars=5, lowercase=False), texts, 2)
+    assert short.tokenize("The bootss boots") == ["[UNK]", "[UNK]", "boots"]  # its settings stay
     with pytest.raises(ValueError, match="added=9 was given; expected 1 to 3"):
         extended(old, texts, 9)
 

@@ -490,7 +490,9 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
     begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
     parts = [name for name in requested["recipe"] if name != "reports"]
     different = [name for name in parts if begun["recipe"][name] != requested["recipe"][name]]
-    text, begun_text = requested["text"], begun["text"]
+    text = requested["text"]
+    usual = {name: True for name in ("lowercase", "strip_accents") if name in text}
+    begun_text = {**usual, **begun["text"]}  # what was done before it was written down
     if any(text.get(name) != value for name, value in begun_text.items()):
         different.append("the text that was read")
     if different:

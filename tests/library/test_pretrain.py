@@ -673,6 +673,28 @@ def test_a_folder_whose_text_or_vocabulary_has_changed_is_refused(file, tmp_path
     assert "the text that was read" in refused(capsys, *given)
 
 
+def test_an_older_run_goes_on_only_as_older_runs_read_their_text(tmp_path, capsys):
+    """They dropped all capitals and marks and did not write that down."""
+    texts = [text.replace("boat", "böat") for text in paragraphs(120)]
+    written(tmp_path / "text", texts)
+    for strip, goes_on in ((True, True), (False, False)):
+        text = TextPart(
+            str(tmp_path / "text"), vocabulary=90, length=32, heldout=9, strip_accents=strip
+        )
+        recipe, out = replace(small(), text=text), tmp_path / str(strip)
+        pretrain(recipe, out)
+        begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+        for name in ("lowercase", "strip_accents", "marked", "heldout_hash"):
+            begun["text"].pop(name)
+        (out / ASKED).write_text(json.dumps(begun), encoding="utf-8")
+        if goes_on:
+            pretrain(recipe, out)
+            assert "was begun before heldout_hash, marked was" in capsys.readouterr().out
+        else:
+            with pytest.raises(ValueError, match="differs in: the text that was read"):
+                pretrain(recipe, out)
+
+
 def test_what_cannot_be_run_is_said_in_words(file, tmp_path, capsys):
     out = ["--out", str(tmp_path / "out")]
     (tmp_path / "taken").write_text("a file")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import inf
+from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar, overload
 
 from .kernels.choosing import ATTENTION_PATHS, check_path
@@ -39,9 +41,10 @@ class BertConfig:
         for name in (*sizes, "num_layers", "type_vocab_size"):
             smallest = 0 if name in ("num_layers", "type_vocab_size") else 1
             check_size(name, getattr(self, name), smallest)
-        if not isinstance(self.pad_token_id, int) or not 0 <= self.pad_token_id < self.vocab_size:
+        pad = self.pad_token_id
+        if not is_whole(pad) or not 0 <= pad < self.vocab_size:
             raise ValueError(
-                f"pad_token_id={self.pad_token_id!r} was given; expected an id of the vocabulary, "
+                f"pad_token_id={pad!r} was given; expected an id of the vocabulary, "
                 f"0 to {self.vocab_size - 1}."
             )
         if self.longest_text < 1:
@@ -59,12 +62,14 @@ class BertConfig:
                 f"num_heads={self.num_heads}; expected hidden_size to be a multiple of num_heads. "
                 "Change one of the two."
             )
-        for name in ("hidden_dropout", "attention_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} was given; expected a number from 0 up to, "
-                    "not including, 1. Use 0.0 to switch dropout off."
-                )
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if part.name.endswith("dropout"):
+                check_number(part.name, value, below=1, advice="Use 0.0 to switch dropout off.")
+            elif part.type == "float":
+                check_number(part.name, value)
+            elif part.type == "bool" and not isinstance(value, bool):
+                raise ValueError(f"{part.name}={value!r} was given; expected true or false.")
         check_path(self.kernels, self.paths)
 
     @property
@@ -88,11 +93,35 @@ class BertConfig:
         return {"gelu": "none", "gelu_new": "tanh"}.get(self.hidden_act, self.hidden_act)
 
 
-def check_size(name: str, value: object, smallest: int = 1) -> None:
-    """Raise ValueError unless the setting `name` is a whole number of at least `smallest`."""
-    if not isinstance(value, int) or value < smallest:
+def check_size(name: str, value: object, smallest: int = 1, most: float = inf) -> None:
+    """Raise ValueError unless the setting `name` is a whole number from `smallest` to `most`."""
+    if not is_whole(value) or not smallest <= value <= most:  # type: ignore[operator]
+        upwards = "" if most == inf else f" and at most {most:,}"
         raise ValueError(
-            f"{name}={value!r} was given; expected a whole number of at least {smallest}."
+            f"{name}={value!r} was given; expected a whole number of at least {smallest}{upwards}."
+        )
+
+
+def is_whole(value: object) -> bool:
+    """Whether a setting is a whole number, and no truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """Whether a setting is a number, whole or not, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_number(
+    name: str, value: object, least: float = 0.0, below: float = inf, advice: str = ""
+) -> None:
+    """Raise ValueError unless the setting `name` is a number from `least` up to, not including,
+    `below`; never infinite, and no truth value."""
+    if not is_number(value) or not least <= value < below:  # type: ignore[operator]
+        bound = "" if below == inf else f" to, not including, {below:g}"
+        raise ValueError(
+            f"{name}={value!r} was given; expected a {'finite ' if below == inf else ''}number "
+            f"from {least:g} up{bound}.{advice and ' '}{advice}"
         )
 
 

@@ -31,13 +31,17 @@ class PreTrainingOutput:
 
 
 @dataclass
-class MaskedLMOutput:
-    """Logits of the words under transformers' name, and what was asked for."""
+class LogitsOutput:
+    """A head's logits under transformers' name, and what was asked for."""
 
-    logits: Tensor  # (B, T, V), or (N, V) when only selected positions are predicted
+    logits: Tensor
     hidden_states: tuple[Tensor, ...] | None = None
     attentions: tuple[Tensor, ...] | None = None
     attention_scores: tuple[Tensor, ...] | None = None
+
+
+class MaskedLMOutput(LogitsOutput):
+    """Logits of the words: (B, T, V), or (N, V) when only selected positions are predicted."""
 
     @property
     def prediction_logits(self) -> Tensor:
@@ -52,34 +56,16 @@ class SpanPreTrainingOutput(MaskedLMOutput):
     sbo_logits: Tensor | None = None  # (M, V), where boundaries were given
 
 
-@dataclass
-class TokenOutput:
-    """One logit a token, under transformers' name, and what was asked for."""
-
-    logits: Tensor  # (B, T); above zero: replaced
-    hidden_states: tuple[Tensor, ...] | None = None
-    attentions: tuple[Tensor, ...] | None = None
-    attention_scores: tuple[Tensor, ...] | None = None
+class TokenOutput(LogitsOutput):
+    """One logit a token, (B, T); above zero: replaced."""
 
 
-@dataclass
-class ClassifierOutput:
-    """Logits of the classes under transformers' name."""
-
-    logits: Tensor  # (B, classes)
-    hidden_states: tuple[Tensor, ...] | None = None
-    attentions: tuple[Tensor, ...] | None = None
-    attention_scores: tuple[Tensor, ...] | None = None
+class ClassifierOutput(LogitsOutput):
+    """Logits of the classes, (B, classes)."""
 
 
-@dataclass
-class TokenClassifierOutput:
-    """Logits of the labels of every token, under transformers' name."""
-
-    logits: Tensor  # (B, T, labels)
-    hidden_states: tuple[Tensor, ...] | None = None
-    attentions: tuple[Tensor, ...] | None = None
-    attention_scores: tuple[Tensor, ...] | None = None
+class TokenClassifierOutput(LogitsOutput):
+    """Logits of the labels of every token, (B, T, labels)."""
 
 
 @dataclass
@@ -350,7 +336,8 @@ class BertForClassification(nn.Module):
         **wanted: bool,
     ) -> ClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, classes)."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        segments = segments_for(self.config, token_type_ids)
+        out = self.encoder(input_ids, attention_mask, segments, **wanted)
         logits = self.classifier(self.dropout(out.pooler_output))
         return ClassifierOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
@@ -377,7 +364,8 @@ class BertForTokenClassification(nn.Module):
         **wanted: bool,
     ) -> TokenClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, T, labels)."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        segments = segments_for(self.config, token_type_ids)
+        out = self.encoder(input_ids, attention_mask, segments, **wanted)
         logits = self.classifier(self.dropout(out.last_hidden_state))
         return TokenClassifierOutput(
             logits, out.hidden_states, out.attentions, out.attention_scores
@@ -406,9 +394,17 @@ class BertForQuestionAnswering(nn.Module):
         **wanted: bool,
     ) -> SpanOutput:
         """As the encoder's call; (B, T) -> start logits (B, T) and end logits (B, T)."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        segments = segments_for(self.config, token_type_ids)
+        out = self.encoder(input_ids, attention_mask, segments, **wanted)
         start, end = self.span(out.last_hidden_state).unbind(-1)  # (B, T, 2) -> twice (B, T)
         return SpanOutput(start, end, out.hidden_states, out.attentions, out.attention_scores)
+
+
+def segments_for(config: BertConfig, token_type_ids: Tensor | None) -> Tensor | None:
+    """What a fine-tuned encoder is told of a pair's two texts: `token_type_ids`, or nothing (None)
+    where it was pre-trained without a second segment, as RoBERTa, DistilBERT and ModernBERT were.
+    The separators alone then tell it which text is which."""
+    return token_type_ids if config.type_vocab_size > 1 else None
 
 
 def label_names(labels: int | Sequence[str]) -> tuple[str, ...]:

@@ -67,6 +67,14 @@ class FactorisedEmbeddings(nn.Module):
         return self.project(self.tables(input_ids, token_type_ids))  # (B, T, E) -> (B, T, H)
 
 
+def tables_of(encoder: Encoder) -> Embeddings:
+    """The embedding tables themselves, with or without a projection behind them."""
+    embeddings = encoder.embeddings
+    tables = embeddings.tables if isinstance(embeddings, FactorisedEmbeddings) else embeddings
+    assert isinstance(tables, Embeddings)
+    return tables
+
+
 def sharing_plan(config: AlbertConfig) -> list[tuple[int, int]]:
     """For each layer, which block attends and which feeds forward."""
     size = config.num_layers // config.num_groups

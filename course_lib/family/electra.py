@@ -21,7 +21,7 @@ from course_lib.encoder import Embeddings, Encoder, Pooler
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.kernels.sampling import sample_tokens
 
-from .albert import FactorisedEmbeddings
+from .albert import FactorisedEmbeddings, tables_of
 
 GENERATOR_SIZE = {"small": 1 / 4, "base": 1 / 3, "large": 1 / 4}  # of the discriminator's width
 DISENTANGLED = "gradient-disentangled"
@@ -182,7 +182,7 @@ def merged(discriminator: BertForReplacedTokens) -> BertForReplacedTokens:
     """A copy that needs no generator any more: E_G and Δ are added into one table. This is what is
     saved and fine-tuned. Of a discriminator with a table of its own, a plain copy."""
     alone = deepcopy(discriminator)
-    tables = _tables(alone.encoder)
+    tables = tables_of(alone.encoder)
     if isinstance(tables.token, DisentangledEmbedding):
         tables.token = tables.token.merged()
     return alone
@@ -201,7 +201,7 @@ def _tie(generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied:
         raise ValueError(f"tied={tied!r} was given; expected one of {', '.join(TIED)}.")
     if tied == "none":
         return
-    ours, theirs = _tables(generator.encoder), _tables(discriminator.encoder)
+    ours, theirs = tables_of(generator.encoder), tables_of(discriminator.encoder)
     names = ("token", "position", "segment") if tied == "all" else ("token",)
     for name in names:
         mine, other = (getattr(tables, name) for tables in (ours, theirs))
@@ -219,11 +219,3 @@ def _tie(generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied:
     if tied == "all":
         ours.position, ours.segment, ours.norm = theirs.position, theirs.segment, theirs.norm
     generator.mlm.tie(theirs.token)
-
-
-def _tables(encoder: Encoder) -> Embeddings:
-    """The tables themselves, with or without a projection behind them."""
-    embeddings = encoder.embeddings
-    tables = embeddings.tables if isinstance(embeddings, FactorisedEmbeddings) else embeddings
-    assert isinstance(tables, Embeddings)
-    return tables

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.config import check_size
+from course_lib.config import check_number, check_size, is_number
 from course_lib.encoder import EncoderOutput
 
 CHARACTERS = 262  # padding of rows, 256 bytes, five signs; see text/characters.py
@@ -64,10 +64,9 @@ class ElmoConfig:
                 f"projection_size={self.projection_size} was given for cell_size={self.cell_size}; "
                 "expected a projection no wider than the cells."
             )
-        if self.clip is not None and not self.clip > 0:
+        if self.clip is not None and not (is_number(self.clip) and self.clip > 0):
             raise ValueError(f"clip={self.clip!r} was given; expected a bound above 0, or None.")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout={self.dropout!r} was given; expected 0 up to 1, 1 excluded.")
+        check_number("dropout", self.dropout, below=1)
 
     @property
     def hidden_size(self) -> int:

@@ -23,7 +23,7 @@ from course_lib.encoder import (
     check_mask,
     in_compute_format,
 )
-from course_lib.heads import label_names
+from course_lib.heads import label_names, segments_for
 from course_lib.kernels.early_exit import (
     Confident,
     Exit,
@@ -124,7 +124,8 @@ class FastBert(nn.Module):
         token_type_ids: Tensor | None = None,
     ) -> ExitsOutput:
         """As the encoder's call; all exits answer."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, output_hidden_states=True)
+        segments = segments_for(self.config, token_type_ids)
+        out = self.encoder(input_ids, attention_mask, segments, output_hidden_states=True)
         states = out.hidden_states[1:]  # behind each block
         # Not one tensor: exits that a loss does not read then get no gradient, not zeros.
         answers = (leave(x, attention_mask) for leave, x in zip(self.exits, states, strict=True))
@@ -147,7 +148,8 @@ class FastBert(nn.Module):
         mode. Raises ValueError for a speed outside 0 to 1, and as the encoder's call."""
         check_mask(input_ids, attention_mask)
         confident = entropy_at_most(speed) if rule is None else rule
-        x = in_compute_format(self.encoder.embeddings(input_ids, token_type_ids))
+        segments = segments_for(self.config, token_type_ids)
+        x = in_compute_format(self.encoder.embeddings(input_ids, segments))
         exits: list[Exit] = list(self.exits)
         return early_exit(x, _layers(self.encoder.stack), exits, confident, attention_mask)
 

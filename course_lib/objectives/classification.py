@@ -11,6 +11,8 @@ from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
 
+from .sequences import part_of_mean
+
 
 def classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Mean of −log P(the true class), in nats: outputs.logits (B, classes), targets["classes"]
@@ -41,7 +43,12 @@ def weighted_classification_loss(
                 "a class."
             )
         check_labels("classes", label, logits, targets.get("num_classes"))
-        return {"total": F.cross_entropy(logits.float(), label, weights, ignore_index=IGNORED)}
+        wide = logits if logits.dtype == torch.float64 else logits.float()
+        each = weights.to(wide)
+        mean = F.cross_entropy(wide, label, each, ignore_index=IGNORED)
+        counts = targets.get("num_each_class")  # of the whole batch, up to its highest class
+        whole = None if counts is None else (each[: len(counts)] * counts[: len(each)]).sum()
+        return {"total": part_of_mean(mean, each[label[label != IGNORED]].sum(), whole)}
 
     return loss
 
@@ -92,7 +99,7 @@ def check_labels(name: str, labels: Tensor, logits: Tensor, count: Tensor | None
         )
     labelled = labels[labels != IGNORED]
     if not labelled.numel():
-        if count is None:
+        if not count:
             raise ValueError(
                 f"{name} were given that are all {IGNORED}, ignored; expected at least one "
                 "label. Was every word cut away?"

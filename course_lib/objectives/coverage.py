@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import torch
 
+from course_lib.config import check_size
+
 from .masked_lm import check_rate, eligible_positions, mask_sequences
 from .sequences import PackedSequences, SpecialIds
 
@@ -57,6 +59,5 @@ def simulated_coverage(
 
 
 def _check(epochs: int, copies: int | None) -> None:
-    for name, value in {"epochs": epochs, "copies": 1 if copies is None else copies}.items():
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name}={value!r} was given; expected a whole number, at least 1.")
+    check_size("epochs", epochs)
+    check_size("copies", 1 if copies is None else copies)

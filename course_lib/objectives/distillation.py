@@ -1,9 +1,10 @@
 """What a student learns from its teacher: DistilBERT's three losses, TinyBERT's four.
 
 All are pure functions of what both networks said; each is a mean, in nats or squared units, over
-real tokens, computed in float32 or wider. No gradient reaches the teacher. (TinyBERT's program
-takes its means over padding too: `tinybert_loss(…, as_released=True)`.) B batch, T tokens, N real
-tokens of the batch, H width of the student, H' of the teacher, A heads, V vocabulary."""
+real tokens, computed in float32 or wider; of a part of a batch, its part of that mean. No gradient
+reaches the teacher. (TinyBERT's program takes its means over padding too:
+`tinybert_loss(…, as_released=True)`.) B batch, T tokens, N real tokens of the batch, H width of the
+student, H' of the teacher, A heads, V vocabulary."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from torch import Tensor
 from course_lib.kernels.distillation import check_temperature, soft_target_loss
 from course_lib.kernels.masked_loss import mean_cross_entropy
 
-from .pretraining import check_weights, check_whole
+from .pretraining import check_weights
+from .sequences import part_of_mean
 
 Losses = dict[str, Tensor]
 Objective = Callable[[Any, Mapping[str, Tensor]], Losses]
@@ -85,19 +87,19 @@ def distilbert_loss(
     check_temperature(temperature)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
-        check_whole(targets)
         student, teacher, real = outputs.student, outputs.teacher, outputs.real
+        tokens = real.sum(), targets.get("num_tokens")
         found: Losses = {}
         if soft:
-            answers = student.logits[real], teacher.logits[real]  # (N, V) both
-            found["soft"] = soft_target_loss(*matched("answers", *answers, ALIKE), temperature)
+            answers = matched("answers", student.logits[real], teacher.logits[real], ALIKE)
+            found["soft"] = part_of_mean(soft_target_loss(*answers, temperature), *tokens)
         if mlm:
             at = needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
             logits = student.logits.flatten(0, 1)[at]
-            found["mlm"] = mean_cross_entropy(logits, targets["labels"])
+            found["mlm"] = mean_cross_entropy(logits, targets["labels"], targets.get("num_labels"))
         if cosine:
             last = student.hidden_states[-1][real], teacher.hidden_states[-1][real]
-            found["cosine"] = cosine_loss(*last)
+            found["cosine"] = part_of_mean(cosine_loss(*last), *tokens)
         return weighted_total(found, weights)
 
     return loss
@@ -127,9 +129,10 @@ def tinybert_loss(
     check_temperature(temperature)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
-        check_whole(targets)
         student, teacher, real = outputs.student, outputs.teacher, outputs.real
         counted = torch.ones_like(real) if as_released else real
+        of = "position" if as_released else "token"
+        tokens = counted.sum(), targets.get(f"num_{of}s")
         found: Losses = {}
         pairs = list(enumerate(mapping, start=1))
         if attention:
@@ -140,23 +143,27 @@ def tinybert_loss(
             layers = [
                 attention_loss(mine[m - 1], theirs[n - 1], real, as_released) for m, n in pairs
             ]
-            found["attention"] = torch.stack(layers).sum()
+            both = counted.sum(1).square().sum(), targets.get(f"num_{of}_pairs")
+            found["attention"] = part_of_mean(torch.stack(layers).sum(), *both)
         if hidden:
             mine, theirs = outputs.widened, teacher.hidden_states
             _check_mapping(mapping, len(mine) - 1, len(theirs) - 1)
             layers = [hidden_loss(mine[m][counted], theirs[n][counted]) for m, n in pairs]
-            found["hidden"] = torch.stack(layers).sum()
+            found["hidden"] = part_of_mean(torch.stack(layers).sum(), *tokens)
         if embedding:
             mine, theirs = outputs.widened[0], teacher.hidden_states[0]
-            found["embedding"] = hidden_loss(mine[counted], theirs[counted])
+            mean = hidden_loss(mine[counted], theirs[counted])
+            found["embedding"] = part_of_mean(mean, *tokens)
         if prediction:
             how = "Give both a head, or leave prediction at 0"
             mine = needed(getattr(student, "logits", None), "answers", how)
             theirs = needed(getattr(teacher, "logits", None), "answers", how)
+            counts: Any = len(mine), targets.get("num_sequences")
             if mine.dim() == 3:  # an answer a token, not one a text
-                mine, theirs = mine[counted], theirs[counted]
+                mine, theirs, counts = mine[counted], theirs[counted], tokens
             classes = mine.shape[-1] if as_released else 1
-            found["prediction"] = prediction_loss(mine, theirs, temperature) / classes
+            mean = prediction_loss(mine, theirs, temperature) / classes
+            found["prediction"] = part_of_mean(mean, *counts)
         return weighted_total(found, weights)
 
     return loss

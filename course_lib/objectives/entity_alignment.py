@@ -18,7 +18,7 @@ from course_lib.kernels.masked_loss import mean_cross_entropy
 from .masked_lm import BERT_MIX, check_mix, masked_lm_loss
 from .next_sentence import next_sentence_loss
 from .pretraining import pretraining_batches
-from .sequences import Batch, PackedSequences, SpecialIds
+from .sequences import Batch, PackedSequences, SpecialIds, text_first
 
 DEA_MIX = (0.05, 0.15, 0.8)  # another entity, none, kept
 
@@ -66,10 +66,13 @@ def entity_targets(entity_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def alignment_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """dEA + MLM (+ NSP where the batch has its labels), each a mean in nats, without weights, as in
-    the released program: total, mlm, dea, nsp. A batch without entities has no dEA."""
+    the released program: total, mlm, dea, nsp. A batch without entities has no dEA. Of batches that
+    are added up, each has its own candidates; parts of one batch share them (`split_batch`)."""
     found = {"mlm": masked_lm_loss(outputs, targets)["mlm"]}
-    if len(targets["entity"]):
-        found["dea"] = mean_cross_entropy(outputs.entity_logits, targets["entity"])
+    entity = targets["entity"]
+    count = targets.get("num_entity", torch.tensor(len(entity)))
+    if count:
+        found["dea"] = mean_cross_entropy(outputs.entity_logits, entity, count)
     if "next_sentence_label" in targets:
         found["nsp"] = next_sentence_loss(outputs, targets)["nsp"]
     return {"total": sum(found.values(), torch.zeros(())), **found}
@@ -97,6 +100,7 @@ def alignment_batches(
             f"entity_ids of shape {tuple(entity_ids.shape)} was given; expected that of the "
             f"sequences, {tuple(sequences.input_ids.shape)}. Link the sequences after packing them."
         )
+    entity_ids = entity_ids.gather(1, text_first(sequences.attention_mask))  # as batches have it
     numbered = PackedSequences(
         sequences.input_ids,
         sequences.attention_mask,

@@ -13,6 +13,7 @@ from course_lib.kernels.distillation import soft_target_loss
 from course_lib.kernels.masked_loss import mean_cross_entropy
 
 from .classification import check_labels
+from .sequences import part_of_mean
 
 Losses = dict[str, Tensor]
 DIRECTIONS = ("reverse", "forward")
@@ -35,7 +36,9 @@ def self_distillation_loss(
         *students, teacher = outputs.exit_logits
         _some(students)
         diverge = _reverse if direction == "reverse" else soft_target_loss
-        return _summed([diverge(student, teacher) for student in students])
+        count, whole = len(teacher), targets.get("num_sequences")
+        means = [diverge(student, teacher) for student in students]
+        return _summed([part_of_mean(mean, count, whole) for mean in means])
 
     return loss
 

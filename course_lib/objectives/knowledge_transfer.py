@@ -18,7 +18,8 @@ from course_lib.kernels.masked_loss import mean_cross_entropy
 
 from .distillation import ALIKE, Losses, Objective, matched, needed, prediction_loss, weighted_total
 from .next_sentence import next_sentence_loss
-from .pretraining import check_weights, check_whole
+from .pretraining import check_weights
+from .sequences import part_of_mean
 
 PROGRAM_WEIGHTS = {"feature_map": 100.0, "mean": 5_000.0, "variance": 5.0, "attention": 1.0}
 ALPHA = 0.5  # of the masked words' own labels, in the program's command
@@ -79,7 +80,6 @@ def transfer_loss(
     chosen = None if layers is None else tuple(layers)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
-        check_whole(targets)
         student, teacher, real = outputs.student, outputs.teacher, outputs.real
         real = torch.ones_like(real) if over_padding else real
         mine = [state[real] for state in student.hidden_states]  # each (N, H), embeddings first
@@ -99,7 +99,9 @@ def transfer_loss(
             pairs = [(one[n - 1], other[n - 1]) for n in which]
             found["attention"] = [attention_transfer_loss(*pair, real) for pair in pairs]
         sums = {name: torch.stack(parts).sum() / depth for name, parts in found.items()}
-        return weighted_total(sums, weights)
+        tokens = real.sum(), targets.get("num_positions" if over_padding else "num_tokens")
+        of_batch = {name: part_of_mean(mean, *tokens) for name, mean in sums.items()}
+        return weighted_total(of_batch, weights)
 
     return loss
 
@@ -120,16 +122,16 @@ def pretraining_distillation_loss(alpha: float = ALPHA, pair: float = 1.0) -> Ob
     weights = {"mlm": alpha, "kd": 1 - alpha, "nsp": pair}
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
-        check_whole(targets)
         at = needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
         mine, theirs = (
             x.prediction_logits.flatten(0, 1)[at] for x in (outputs.student, outputs.teacher)
         )
         found: Losses = {}
         if alpha > 0:
-            found["mlm"] = mean_cross_entropy(mine, targets["labels"])
+            found["mlm"] = mean_cross_entropy(mine, targets["labels"], targets.get("num_labels"))
         if alpha < 1:
-            found["kd"] = prediction_loss(*matched("answers", mine, theirs, ALIKE))
+            taught = prediction_loss(*matched("answers", mine, theirs, ALIKE))
+            found["kd"] = part_of_mean(taught, len(at), targets.get("num_masked"))
         if pair and "next_sentence_label" in targets:
             found["nsp"] = next_sentence_loss(outputs.student, targets)["nsp"]
         return weighted_total(found, weights)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.config import check_size, is_number
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
 from course_lib.kernels.masking import apply_mix, mask_tokens
 from course_lib.kernels.unit_masking import select_words
@@ -117,7 +118,7 @@ def mask_whole_words(
     check_rate(rate)
     check_mix(mix)
     check_words(sequences, word_of)
-    _check_max_words(max_words)
+    check_size("max_words", max_words)
     examples = numbered(sequences, first_example, examples)
     at = select_words(
         word_of.long().masked_fill(~eligible_positions(sequences, special), -1),
@@ -177,7 +178,7 @@ def masked_lm_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Ten
 
 def check_rate(rate: float) -> None:
     """Raise ValueError unless `rate` is a fraction from 0 to 1."""
-    if not 0 <= rate <= 1:  # also refuses not-a-number
+    if not is_number(rate) or not 0 <= rate <= 1:  # also refuses not-a-number
         raise ValueError(
             f"rate={rate!r} was given; expected a fraction of positions, 0 to 1. BERT's is 0.15."
         )
@@ -185,7 +186,7 @@ def check_rate(rate: float) -> None:
 
 def check_mix(mix: tuple[float, float, float]) -> None:
     """Raise ValueError unless the three probabilities lie in 0..1 and sum to one."""
-    if len(mix) != 3 or not all(0 <= p <= 1 for p in mix):
+    if len(mix) != 3 or not all(is_number(p) and 0 <= p <= 1 for p in mix):
         raise ValueError(
             f"mix={mix!r} was given; expected three probabilities, 0 to 1: of [MASK], of random "
             "words, "
@@ -211,14 +212,6 @@ def check_words(sequences: PackedSequences, word_of: Tensor) -> None:
         raise ValueError(
             f"word_of holds {int(word_of.min())}; expected numbers of words from 0 on, and -1 "
             "where no mask may fall."
-        )
-
-
-def _check_max_words(max_words: int) -> None:
-    if not isinstance(max_words, int) or max_words < 1:
-        raise ValueError(
-            f"max_words={max_words!r} was given; expected a whole number of at least 1: 1 hides "
-            "words one by one, 3 is ALBERT's."
         )
 
 

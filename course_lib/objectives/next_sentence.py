@@ -57,13 +57,14 @@ def pack_pairs(
     """The pairs that `pairs_of` makes of every document, packed, with their labels.
 
     fewest: how many documents it needs; two if it takes segments from others."""
-    _check(documents, length, fewest)
+    _check(documents, length - special.separators + 1, fewest)
     draw = random.Random(seed)
     parts, labels = [], []
+    room = length - special.separators + 1  # with one separator
     for start in range(0, len(documents), AT_ONCE):
         packed = []
         for number in range(start, min(start + AT_ONCE, len(documents))):
-            for a, b, label in pairs_of(documents, number, draw, length, short_share):
+            for a, b, label in pairs_of(documents, number, draw, room, short_share):
                 packed.append(pack(a, b, special, length))
                 labels.append(label)
         if packed:
@@ -181,9 +182,14 @@ def _check(documents: Sequence[Document], length: int, fewest: int) -> None:
             f"length={length} was given; expected at least {SPECIALS_IN_A_PAIR + 2}: three special "
             "tokens and one word on each side."
         )
+    check_documents(documents)
+
+
+def check_documents(documents: Sequence[Document]) -> None:
+    """Raise ValueError for a document without a sentence, and for a sentence without a word."""
     for number, document in enumerate(documents):
-        if not document or not all(document):
+        if not document or not all(len(sentence) for sentence in document):
             raise ValueError(
                 f"Document {number} is empty or holds an empty sentence; expected words in each. "
-                "Leave out empty texts before making pairs."
+                "Leave empty texts out before."
             )

@@ -11,16 +11,28 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.config import check_size
 from course_lib.kernels.masked_loss import IGNORED
 
-from .masked_lm import BERT_MIX, Masked, mask_sequences, mask_whole_words, masked_lm_loss
+from .masked_lm import (
+    BERT_MIX,
+    Masked,
+    check_mix,
+    check_rate,
+    check_words,
+    mask_sequences,
+    mask_whole_words,
+    masked_lm_loss,
+)
 from .next_sentence import next_sentence_loss
 from .released_masking import check_rule, mask_as_released
-from .sequences import Batch, PackedSequences, SpecialIds
+from .sequences import Batch, PackedSequences, SpecialIds, check_batch_size, text_first
 from .span_boundary import boundary_targets, mask_spans
 
 POOL = 32  # batches whose sequences are sorted by length together
-LABELS_AT = {"predict_at": "labels", "boundaries": "sbo_labels"}  # positions -> their targets
+# Inputs that are flat positions -> their targets; and those that all parts of a batch share.
+LABELS_AT = {"predict_at": "labels", "boundaries": "sbo_labels", "align_at": "entity"}
+SHARED = ("candidates",)
 COUNT = "num_"  # before a target's name: how many of it the whole batch holds
 
 
@@ -50,13 +62,14 @@ def pretraining_batches(
     crash.
 
     Every epoch visits the sequences in a new order with new masks (dynamic masking); with
-    `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's).
+    `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's; 0
+    or None: dynamic).
     word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`), or,
     with `spans`, the settings of `mask_spans`, spans of them. boundaries: the batch also asks for
     the span-boundary objective (see `boundary_targets`). rule: single tokens are masked as another
     member's program does (see released_masking.py).
     Raises ValueError when there are fewer sequences than a batch holds, for spans without word_of,
-    and for a rule with it.
+    for a rule with it, and for less than no copies.
     """
     check_rule(rule, word_of is None)
     if spans is not None and word_of is None:
@@ -64,11 +77,10 @@ def pretraining_batches(
             f"spans={dict(spans)} was given without word_of; expected it, (N, T): spans are made "
             "of words. `word_numbers` gives it."
         )
-    if not 1 <= batch_size <= len(sequences):
-        raise ValueError(
-            f"batch_size={batch_size} was given for {len(sequences)} sequences; expected 1 to "
-            f"{len(sequences)}."
-        )
+    check_batch_size(batch_size, len(sequences), "sequences")
+    check_size("mask_copies", mask_copies or 0, 0)
+    check_rate(rate)
+    check_mix(mix)
     counts = None
     if rule == "distilbert":
         counts = sequences.input_ids[sequences.attention_mask.bool()].bincount(
@@ -92,7 +104,7 @@ def pretraining_batches(
     def batches(step: int) -> Batch:
         epoch, number = divmod(step, steps_per_epoch)
         which = order(epoch)[number]
-        draw = epoch if mask_copies is None else epoch % mask_copies
+        draw = epoch % mask_copies if mask_copies else epoch
         settings = {"rate": rate, "mix": mix, "seed": seed, "epoch": draw, "examples": which}
         if word_of is not None:
             settings["word_of"] = word_of[which]
@@ -108,8 +120,12 @@ def pretraining_batch(
     sequences: PackedSequences, special: SpecialIds, boundaries: bool = False, **masking: Any
 ) -> Batch:
     """Sequences, masked and cut to their longest text, as a model's inputs and an objective's
-    targets."""
-    longest = int(sequences.attention_mask.sum(dim=1).max())
+    targets; padding before or between the tokens goes behind them."""
+    if "word_of" in masking:
+        check_words(sequences, masking["word_of"])
+        masking["word_of"] = masking["word_of"].gather(1, text_first(sequences.attention_mask))
+    sequences = sequences.padding_last()
+    longest = int((sequences.attention_mask != 0).sum(dim=1).max())
     cut = {name: value[:, :longest].contiguous() for name, value in sequences.inputs.items()}
     sequences = PackedSequences(**cut, next_sentence_label=sequences.next_sentence_label)
     if "word_of" in masking:
@@ -147,31 +163,37 @@ def split_batch(batch: Batch, parts: int) -> list[Batch]:
 
 
 def counted_together(parts: Sequence[Batch]) -> list[Batch]:
-    """The same batches, each with the number of targets in all of them: targets["num_labels"] is
-    how many of "labels" count, and so for every other target; "num_real" is how many tokens are
-    real, less the masked ones that are ignored. A count that a batch already has stays."""
-    names = [name for name in parts[0].targets if not name.startswith(COUNT)]
-    counts = {
-        COUNT + name: torch.stack([(part.targets[name] != IGNORED).sum() for part in parts]).sum()
-        for name in names
-    }
-    if {"predict_at", "attention_mask"} <= set(parts[0].inputs):
-        real = [
-            (part.inputs["attention_mask"] != 0).sum() - (part.targets["labels"] == IGNORED).sum()
-            for part in parts
-        ]
-        counts["num_real"] = torch.stack(real).sum()
+    """The same batches, each with what means over all of them are divided by: targets["num_labels"]
+    is how many of "labels" count, and so for every other target; "num_sequences" how many texts or
+    pictures there are, "num_positions" how many positions with padding, "num_tokens" without,
+    "num_position_pairs" and "num_token_pairs" pairs of them in one text, "num_masked" selected
+    positions, "num_real" tokens less the masked ones that are ignored; "num_each_class" (classes,)
+    the texts of each class. A count that a batch already has stays."""
+    each = [_counts(part) for part in parts]
+    counts = {COUNT + name: torch.stack([count[name] for count in each]).sum() for name in each[0]}
+    if "classes" in parts[0].targets:
+        classes = torch.cat([part.targets["classes"] for part in parts])
+        counts["num_each_class"] = torch.bincount(classes[classes >= 0])
     return [Batch(part.inputs, {**counts, **part.targets}) for part in parts]
 
 
-def check_whole(targets: Mapping[str, Tensor]) -> None:
-    """Raise ValueError for a part of a larger batch, whose other parts' tokens are not counted."""
-    if any(name.startswith(COUNT) for name in targets):
-        raise ValueError(
-            "A part of a larger batch was given; these losses are means over the real tokens of a "
-            "whole batch, and cannot be added up over parts. Train with accumulate=1, and in one "
-            "process."
-        )
+def _counts(batch: Batch) -> dict[str, Tensor]:
+    """What there is in one batch, by name."""
+    targets = {name: x for name, x in batch.targets.items() if not name.startswith(COUNT)}
+    found = {name: (x != IGNORED).sum() for name, x in targets.items()}
+    if batch.inputs:
+        found["sequences"] = torch.tensor(len(next(iter(batch.inputs.values()))))
+    if "input_ids" in batch.inputs:
+        ids = batch.inputs["input_ids"]
+        real = batch.inputs.get("attention_mask", torch.ones(ids.shape[:2])) != 0  # (B, T)
+        tokens = real.sum(dim=1)
+        found |= {"positions": torch.tensor(real.numel()), "tokens": tokens.sum(),
+                  "token_pairs": tokens.square().sum(),
+                  "position_pairs": torch.tensor(real.numel() * real.shape[1])}  # fmt: skip
+        if "predict_at" in batch.inputs:
+            found["masked"] = torch.tensor(len(batch.inputs["predict_at"]))
+            found["real"] = tokens.sum() - (targets["labels"] == IGNORED).sum()
+    return found
 
 
 def check_weights(weights: Mapping[str, float]) -> None:
@@ -187,7 +209,10 @@ def check_weights(weights: Mapping[str, float]) -> None:
 
 def _rows_of(batch: Batch, start: int, stop: int) -> Batch:
     """The sequences from `start` to before `stop`; their selected positions are numbered anew."""
-    inputs = {name: x[start:stop] for name, x in batch.inputs.items() if name not in LABELS_AT}
+    inputs = {
+        name: x if name in SHARED else x[start:stop]
+        for name, x in batch.inputs.items() if name not in LABELS_AT
+    }  # fmt: skip
     targets = {n: x if n.startswith(COUNT) else x[start:stop] for n, x in batch.targets.items()}
     for name, labels in LABELS_AT.items():
         if name in batch.inputs:

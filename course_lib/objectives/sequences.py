@@ -4,13 +4,15 @@ sequences, T positions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from course_lib.config import is_whole
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class SpecialIds:
     sep: int
     mask: int
     vocab_size: int
+    separators: int = 1  # between the texts of a pair: RoBERTa and XLM-R were trained with two
 
     @property
     def never_masked(self) -> tuple[int, int, int]:
@@ -61,6 +64,13 @@ class PackedSequences:
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 
+    def padding_last(self) -> PackedSequences:
+        """The same texts with all padding behind them, where models have met it: a pooler reads
+        position 0. The tokens themselves are what attention_mask says; gaps between them close."""
+        order = text_first(self.attention_mask)
+        moved = {name: value.gather(1, order) for name, value in self.inputs.items()}
+        return replace(self, **moved)
+
     @property
     def sentence_order_label(self) -> Tensor | None:
         """(N,) int64, 0 in order, 1 swapped: the label under the name of ALBERT's task."""
@@ -72,6 +82,12 @@ class PackedSequences:
         return 1 - self.attention_mask.float().mean().item()
 
 
+def text_first(attention_mask: Tensor) -> Tensor:
+    """(N, T) -> (N, T): of each sequence the positions of its tokens in their order, then those of
+    its padding."""
+    return (attention_mask == 0).to(torch.int8).argsort(dim=1, stable=True)
+
+
 class Batch(NamedTuple):
     """One step's work: the model's keyword arguments, and what the objective compares its answer
     with."""
@@ -80,16 +96,21 @@ class Batch(NamedTuple):
     targets: dict[str, Tensor]
 
 
+def part_of_mean(mean: Tensor, count: Tensor | int, whole: Tensor | None) -> Tensor:
+    """A mean over `count` items as its part of the mean over all `whole` items of a larger batch:
+    the parts of a batch add up. None: there are no others. No item: zero, not not-a-number."""
+    if whole is None:
+        return mean
+    return mean * count / whole if count else mean.nan_to_num() * 0
+
+
 def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tensor]:
     """Numbers of the examples of a step's batch, (batch_size,), as a pure function of the step:
     each epoch visits them in a new order, none twice; what is left over when no batch can be filled
     any more is left out.
 
     Raises ValueError when there are fewer examples than a batch holds."""
-    if not 1 <= batch_size <= count:
-        raise ValueError(
-            f"batch_size={batch_size} was given for {count} examples; expected 1 to {count}."
-        )
+    check_batch_size(batch_size, count)
 
     def which(step: int) -> Tensor:
         epoch, number = divmod(step, count // batch_size)
@@ -100,11 +121,19 @@ def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tens
     return which
 
 
+def check_batch_size(batch_size: int, count: int, what: str = "examples") -> None:
+    """Raise ValueError unless a batch can be filled."""
+    if not is_whole(batch_size) or not 1 <= batch_size <= count:
+        raise ValueError(
+            f"batch_size={batch_size!r} was given for {count} {what}; expected 1 to {count}."
+        )
+
+
 def pack(
-    a: Sequence[int], b: Sequence[int] | None, special: SpecialIds, length: int
+    a: Sequence[int], b: Sequence[int] | None, special: SpecialIds, length: int | None = None
 ) -> tuple[list[int], list[int], list[int]]:
     """[CLS] a [SEP] b [SEP] and padding: input_ids, token_type_ids, attention_mask, each `length`
-    long.
+    long, without one as long as the text. Where `special.separators` is 2: <s> a </s></s> b </s>.
 
     Raises ValueError for an empty segment and for text that does not fit; see `truncate_pair`.
     """
@@ -113,9 +142,10 @@ def pack(
             "An empty segment was given; expected at least one token in each. Leave out empty "
             "texts before packing; for a single text pass b=None."
         )
-    first = [special.cls, *a, special.sep]
+    first = [special.cls, *a, *[special.sep] * (1 if b is None else special.separators)]
     second = [] if b is None else [*b, special.sep]
     used = len(first) + len(second)
+    length = used if length is None else length
     if used > length:
         raise ValueError(
             f"{used} tokens were given, special tokens included; expected at most length={length}. "

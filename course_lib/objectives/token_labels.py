@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import mean_cross_entropy
 
 from .classification import check_labels
+from .sequences import part_of_mean
 
 
 def token_classification_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -31,7 +33,8 @@ def padded_token_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, 
 
     After BioBERT's NER code (dmis-lab/biobert, run_ner.py:375-382), whose mask is commented out;
     that takes the sum, and has a class for padding. Raises ValueError as the loss above does."""
-    labels = targets["token_labels"]
-    check_labels("token_labels", labels, outputs.logits)
-    wide = outputs.logits.float().flatten(0, 1)
-    return {"total": F.cross_entropy(wide, labels.clamp(min=0).flatten())}
+    labels, logits = targets["token_labels"], outputs.logits.flatten(0, 1)
+    check_labels("token_labels", labels, outputs.logits, targets.get("num_token_labels"))
+    wide = logits if logits.dtype == torch.float64 else logits.float()
+    mean = F.cross_entropy(wide, labels.clamp(min=0).flatten())
+    return {"total": part_of_mean(mean, labels.numel(), targets.get("num_positions"))}

@@ -148,8 +148,7 @@ def one_row(tokenizer: WordPiece | ByteBPE, a: str, b: str | None = None) -> Pac
     second = None if b is None else tokenizer.encode(b)
     if not first or second == []:
         raise ValueError("The sentence is empty; expected at least one word. Type one above.")
-    length = len(first) + 2 + (0 if second is None else len(second) + 1)
-    return to_sequences([pack(first, second, tokenizer.special, length)])
+    return to_sequences([pack(first, second, tokenizer.special)])
 
 
 def check_words(tokenizer: WordPiece, text: str, most: int) -> None:

@@ -45,7 +45,7 @@ def predict_masked(
     from course_lib.objectives.sequences import pack
 
     a, b = tokenizer.encode(text), tokenizer.encode(second) if second else None
-    ids, types, mask = pack(a, b, tokenizer.special, len(a) + (len(b) + 1 if b else 0) + 2)
+    ids, types, mask = pack(a, b, tokenizer.special)
     if tokenizer.special.mask not in ids:
         raise ValueError(f"{text!r} holds no [MASK]; expected one instead of the word to predict.")
     rows = [torch.tensor([row]) for row in (ids, mask, types)]

@@ -100,7 +100,7 @@ def likeliest_words(
         for part in at.split(batch_size):
             text, position = part // tokens, part % tokens
             here = sequences[text]
-            longest = int(here.attention_mask.sum(dim=1).max())
+            longest = 1 + int(here.attention_mask.nonzero()[:, 1].max())
             ids = here.input_ids[:, :longest].clone()
             ids[torch.arange(len(part)), position] = mask_id
             inputs = (ids, here.attention_mask[:, :longest], here.token_type_ids[:, :longest])

@@ -124,6 +124,7 @@ def _neighbours(sequences: PackedSequences, selected: Tensor) -> Iterator[tuple[
 def _form_ids(sequences: PackedSequences) -> set[int]:
     """[CLS], [SEP] and [PAD], read off the sequences: the first position, the last real one, and
     what follows it."""
+    sequences = sequences.padding_last()
     ends = sequences.attention_mask.sum(1) - 1
     last = sequences.input_ids.gather(1, ends[:, None])
     padding = sequences.input_ids[sequences.attention_mask == 0]

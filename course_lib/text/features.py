@@ -16,7 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
+from course_lib.objectives.sequences import (
+    PackedSequences,
+    SpecialIds,
+    pack,
+    text_first,
+    to_sequences,
+)
 
 from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence, gold_texts
 from .packing import pack_pair
@@ -97,7 +103,7 @@ def plain_sequences(
         b = None if second is None else ids[1]
         row = pack_pair(ids[0], b, tokenizer.special, length, truncate=True)
         packed.append(row)
-        left_out.append(1 + sum(len(part) + 1 for part in ids) - sum(row[2]))
+        left_out.append(sum(pack(ids[0], b, tokenizer.special)[2]) - sum(row[2]))
     return to_sequences(packed), _cut(left_out, length, "tokens")
 
 
@@ -249,6 +255,13 @@ class QuestionSequences:
     questions: tuple[Question, ...]
     cut: Cut
 
+    def __post_init__(self) -> None:
+        if (text_first(self.sequences.attention_mask).diff(dim=1) != 1).any():
+            raise ValueError(
+                "questions with padding before or between their tokens were given; expected all of "
+                "it behind them: the null answer is position 0. question_sequences makes them so."
+            )
+
     def __len__(self) -> int:
         return len(self.start)
 
@@ -295,7 +308,8 @@ def question_sequences(
     for number, question in enumerate(questions):
         question_ids = tokenizer.encode(question.question)
         text, offsets_of = tokenizer.encode_with_offsets(question.passage)
-        room = length - len(question_ids) - 3
+        controls = 2 + tokenizer.special.separators
+        room = length - len(question_ids) - controls
         _check_room(question, question_ids, text, room, length, stride)
         answer = _tokens_of(question.answers[0], offsets_of) if question.answers else None
         found = False
@@ -303,12 +317,12 @@ def question_sequences(
         window_of = _most_context(begins, room, len(text))
         for window, first in enumerate(begins):
             part = slice(first, first + room)
-            before = len(question_ids) + 2 - first  # from a token's number to its position
+            before = len(question_ids) + controls - 1 - first  # from a token's number to its place
             whole = answer is not None and first <= answer[0] and answer[1] < first + room
             found |= whole
             spans.append((answer[0] + before, answer[1] + before) if answer and whole else (0, 0))
             packed.append(pack(question_ids, text[part], tokenizer.special, length))
-            text_at = slice(len(question_ids) + 2, len(question_ids) + 2 + len(text[part]))
+            text_at = slice(before + first, before + first + len(text[part]))
             placed, best = torch.zeros(length, 2, dtype=torch.int64), torch.zeros(length).bool()
             placed[text_at] = torch.tensor(offsets_of[part])
             best[text_at] = window_of[part] == window
@@ -354,8 +368,8 @@ def _check_room(
     if room < 1:
         raise ValueError(
             f"length={length} was given; {question.id} has a question of {len(question_ids)} "
-            "tokens: with [CLS] and two [SEP] that leaves no room for its passage. Expected at "
-            f"least {len(question_ids) + 4}."
+            "tokens: with [CLS] and the separators that leaves no room for its passage. Expected "
+            f"at least {length - room + 1}."
         )
     if not isinstance(stride, int) or not 1 <= stride <= room:
         raise ValueError(

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from course_lib.objectives.next_sentence import (
     Document,
+    check_documents,
     make_pairs,
     one_sentence_pairs_of_document,
     pack_pairs,
@@ -33,7 +34,8 @@ def pack_pair(
     truncate: bool = False,
     seed: int | None = None,
 ) -> Packed:
-    """[CLS] a [SEP] b [SEP] padded to `length`: (input_ids, token_type_ids, attention_mask).
+    """[CLS] a [SEP] b [SEP] padded to `length`: (input_ids, token_type_ids, attention_mask); with
+    the vocabularies of RoBERTa and XLM-R <s> a </s></s> b </s>.
 
     a, b: ids without special ones; b=None for a single text.
     truncate: shorten what does not fit, token by token from whichever text is longer (b when they
@@ -42,14 +44,14 @@ def pack_pair(
     Raises ValueError for an empty text, and for a too long one unless `truncate` is set.
     """
     if truncate and a and (b is None or b):
-        a, b = _shorten(a, b, length, seed)
+        a, b = _shorten(a, b, special, length, seed)
     return pack(a, b, special, length)
 
 
 def _shorten(
-    a: Sequence[int], b: Sequence[int] | None, length: int, seed: int | None
+    a: Sequence[int], b: Sequence[int] | None, special: SpecialIds, length: int, seed: int | None
 ) -> tuple[Sequence[int], Sequence[int] | None]:
-    controls = 2 if b is None else 3  # [CLS] and a [SEP] for each text
+    controls = 2 if b is None else 2 + special.separators  # [CLS] and what ends the texts
     needed = controls + (1 if b is None else 2)
     if length < needed:
         raise ValueError(
@@ -139,9 +141,4 @@ def _check(documents: Sequence[Sequence[Sequence[int]]], length: int) -> None:
         raise ValueError(f"length={length} was given; expected at least 3: [CLS], a token, [SEP].")
     if not documents:
         raise ValueError("No documents were given; expected at least one with text in it.")
-    for number, document in enumerate(documents):
-        if not document or not all(len(sentence) for sentence in document):
-            raise ValueError(
-                f"Document {number} is empty or holds an empty sentence; expected words in each. "
-                "Leave out empty texts before packing."
-            )
+    check_documents(documents)

@@ -49,7 +49,8 @@ class Vocabulary:
         from course_lib.objectives.sequences import SpecialIds
 
         pad, unk, cls, sep, mask = (self.ids[token] for token in self.special_tokens)
-        return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)
+        separators = 2 if self.special_tokens[3] == "</s>" else 1  # RoBERTa's and XLM-R's pairs
+        return SpecialIds(pad, unk, cls, sep, mask, self.vocab_size, separators)
 
     def token(self, id: int) -> str:
         """The token with this id. Raises ValueError for an id outside 0 .. vocab_size - 1."""

@@ -98,5 +98,5 @@ def unlabelled_batches(
     sequences: PackedSequences, batch_size: int, seed: int = 0
 ) -> Callable[[int], Batch]:
     """Batches of texts without labels, in the order of `shuffled`, which raises its errors."""
-    which = shuffled(len(sequences), batch_size, seed)
+    which, sequences = shuffled(len(sequences), batch_size, seed), sequences.padding_last()
     return lambda step: Batch(sequences[which(step)].inputs, {})

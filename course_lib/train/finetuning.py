@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.config import check_size
 from course_lib.encoder import Encoder, initialise, pooler_for
 from course_lib.family.vit import VitForClassification
 from course_lib.heads import (
@@ -22,7 +23,7 @@ from course_lib.heads import (
 )
 from course_lib.images import LabelledPictures
 from course_lib.objectives.classification import classification_loss, regression_loss
-from course_lib.objectives.sequences import Batch, shuffled
+from course_lib.objectives.sequences import Batch, shuffled, text_first
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.objectives.token_labels import token_classification_loss
 from course_lib.text.english import gold_texts
@@ -63,10 +64,11 @@ def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[in
 
 
 def text_inputs(task: Task) -> dict[str, Tensor]:
-    """A model's arguments, cut to the longest of the texts; of pictures, the pictures."""
+    """A model's arguments, padding behind the texts and cut to the longest of them; of pictures,
+    the pictures."""
     if isinstance(task, LabelledPictures):
         return {"pixel_values": task.pixel_values}
-    given, longest = task.sequences.inputs, _longest(task)
+    given, longest = task.sequences.padding_last().inputs, _longest(task)
     return {name: value[:, :longest].contiguous() for name, value in given.items()}
 
 
@@ -77,12 +79,13 @@ def targets_of(task: Task) -> dict[str, Tensor]:
     if isinstance(task, ScoredSequences):
         return {"values": task.values}
     if isinstance(task, TaggedSequences):
-        return {"token_labels": task.labels[:, : _longest(task)].contiguous()}
+        moved = task.labels.gather(1, text_first(task.sequences.attention_mask))
+        return {"token_labels": moved[:, : _longest(task)].contiguous()}
     return {"start": task.start, "end": task.end}
 
 
 def _longest(task: Any) -> int:
-    return int(task.sequences.attention_mask.sum(dim=1).max())
+    return int((task.sequences.attention_mask != 0).sum(dim=1).max())
 
 
 def classifier_on(
@@ -132,6 +135,7 @@ def finetune(
     frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
     vectors that stay as they are. device: as in `fit`; the model that is returned, with the task's
     head, is where the encoder is. Raises ValueError as `labelled_batches` and `fit` do."""
+    check_size("seed", seed, 0)
     model = head_on(encoder, task, seed)
     if frozen:
         model.encoder.requires_grad_(False)
@@ -150,8 +154,9 @@ def finetune(
 
 @torch.no_grad()
 def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
-    """The model's logits of these names for all texts of the task, padded to its sequences' length,
-    on the CPU. The model is left as it was found, wherever it is. ValueError for no texts."""
+    """The model's logits of these names for all texts of the task, a token's where it stands in its
+    sequence, on the CPU. The model is left as it was found, wherever it is. ValueError for no
+    texts."""
     if not len(task):
         raise ValueError("A task without texts was given; expected at least one.")
     was_training, device = model.training, next(model.parameters(), torch.empty(0)).device
@@ -159,21 +164,24 @@ def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 6
     found = []
     try:
         for start in range(0, len(task), batch_size):
-            given = text_inputs(task[start : start + batch_size])
-            out = model(**{name: value.to(device) for name, value in given.items()})
-            found.append([getattr(out, name).cpu() for name in names])
+            part = task[start : start + batch_size]
+            out = model(**{name: value.to(device) for name, value in text_inputs(part).items()})
+            logits = [getattr(out, name).cpu() for name in names]
+            if isinstance(part, TaggedSequences | QuestionSequences):
+                logits = [_in_place(x, part.sequences.attention_mask) for x in logits]
+            found.append(logits)
     finally:
         model.train(was_training)
-    if not isinstance(task, TaggedSequences | QuestionSequences):  # nothing to pad
-        return [torch.cat(parts) for parts in zip(*found, strict=True)]
-    length = task.sequences.input_ids.shape[1]
-    return [torch.cat([_padded(x, length) for x in parts]) for parts in zip(*found, strict=True)]
+    return [torch.cat(parts) for parts in zip(*found, strict=True)]
 
 
-def _padded(logits: Tensor, length: int) -> Tensor:
-    """(B, T, …) with zeros up to T = length."""
-    short = length - logits.shape[1]
-    return torch.cat([logits, logits.new_zeros(len(logits), short, *logits.shape[2:])], dim=1)
+def _in_place(logits: Tensor, attention_mask: Tensor) -> Tensor:
+    """(B, longest, …), as `text_inputs` moved the tokens, -> (B, T, …), where they stand in their
+    sequences; zeros elsewhere."""
+    order = text_first(attention_mask)[:, : logits.shape[1]]
+    at = order.view(*order.shape, *[1] * (logits.dim() - 2)).expand_as(logits)
+    empty = logits.new_zeros(*attention_mask.shape, *logits.shape[2:])
+    return empty.scatter(1, at, logits)
 
 
 def predicted_classes(model: BertForClassification, task: LabelledSequences) -> list[str]:

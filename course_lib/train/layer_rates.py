@@ -6,7 +6,10 @@ a factor of the learning rate, by a parameter's name and the step: `fit(…, sca
 
 from __future__ import annotations
 
+import math
 import re
+
+from course_lib.config import is_number, is_whole
 
 from .loop import Scale
 
@@ -23,7 +26,7 @@ def layer_of(name: str, num_layers: int) -> int:
 def layerwise_rates(num_layers: int, divisor: float = 1.2) -> Scale:
     """Layer i of L has the rate divided by divisor^(L - i), i from 0, as in FinBERT's code; the
     embeddings as a layer below, the head whole. Raises ValueError for a divisor below 1."""
-    if divisor < 1:
+    if not is_number(divisor) or not 1 <= divisor < math.inf:
         raise ValueError(
             f"divisor={divisor} was given; expected at least 1, which changes nothing."
         )
@@ -34,7 +37,7 @@ def gradual_unfreezing(num_layers: int, every: int, as_released: bool = False) -
     """The head from the first step; the highest layer from step `every`, the next one below from
     step 2·every, the embeddings last. as_released: FinBERT's program, which never reaches the
     lowest two layers nor the pooler. Raises ValueError for less than one step."""
-    if every < 1:
+    if not is_whole(every) or every < 1:
         raise ValueError(f"every={every} was given; expected at least one step.")
 
     def factor(name: str, step: int) -> float:

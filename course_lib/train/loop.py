@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -12,12 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from course_lib.config import check_number, check_size
 from course_lib.objectives.sequences import Batch
 
 from .allocator import keep_freed_memory
 from .precision import choose_precision, computing_in, loss_scaler
-from .schedule import check_betas, warmup_then_linear
-from .state import load_run, save_run
+from .schedule import check_betas, check_training, warmup_then_linear
+from .state import check_finite, load_run, save_run, whole_tensor
 from .team import ALONE, Alone, Guest
 
 Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
@@ -70,7 +72,7 @@ def fit(
     warmup: float = 0.1,
     released_schedule: bool = False,
     weight_decay: float = 0.01,
-    clip: float = 1.0,
+    clip: float | None = 1.0,
     betas: tuple[float, float] = (0.9, 0.999),
     accumulate: int = 1,
     precision: str = "auto",
@@ -87,17 +89,19 @@ def fit(
     batches(step) gives the step's Batch, objective(outputs, targets) its losses, "total" among
     them. With `accumulate=n` each step adds the gradients of n batches, step·n and those after it,
     and moves the weights once, as for one batch n times as large: the objective must divide by the
-    count it is given (targets["num_labels"] …), as the course's own do. betas: how slowly Adam
-    forgets gradients and their squares. released_schedule: the learning rate as in BERT's program
-    (`warmup_then_linear`, as_released).
+    count it is given (targets["num_labels"] …), as the course's own do. clip: the longest gradient
+    that moves the weights as it is, a longer one is shortened to it; 0 or None: no clipping. betas:
+    how slowly Adam forgets gradients and their squares. released_schedule: the learning rate as in
+    BERT's program (`warmup_then_linear`, as_released).
 
     scale(name, step): a factor of the learning rate for the parameter of this name; 0 keeps it as
     it is. Layer-wise rates and gradual unfreezing are written with it (see layer_rates.py).
 
     With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a run
     found there goes on where it stopped. On one machine, with one thread count and one precision,
-    the result is the same to the last bit, interrupted or not. Raises ValueError for a damaged or
-    foreign checkpoint and FloatingPointError when the loss is no longer a number.
+    the result is the same to the last bit, interrupted or not. Raises ValueError for settings that
+    make no sense, before anything else, and for a damaged or foreign checkpoint; FloatingPointError
+    when loss, gradient or weights are no longer finite numbers, before they are saved.
 
     device: "cpu", "cuda", "mps", or "auto": where the model is, and for one on the CPU what
     choosing.TRAINING says of one as large. When a callback looks at the model, and afterwards, it
@@ -110,25 +114,23 @@ def fit(
 
     The process keeps the memory that a step frees for the next one (see allocator.py, which says
     how to switch that off)."""
-    _check_accumulate(accumulate)
+    recipe: dict[str, Any] = {
+        "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
+        "weight_decay": weight_decay, "betas": betas, "accumulate": accumulate,
+        "precision": precision, "seed": seed,
+    }  # fmt: skip
+    check_training(recipe)
+    check_size("checkpoint_every", checkpoint_every, 0)
     keep_freed_memory()
     team = team or Guest(model, device)
     history = History(
         precision=choose_precision(precision, team.device.type), device=team.device.type
     )
     scaler = loss_scaler(history.precision, team.device.type)
-    if scaler.is_enabled() and team.sharded:
-        raise ValueError(
-            "float16 was chosen for weights that are shared out (--fsdp); expected float32 or "
-            'bfloat16. Set precision = "float32" under [training].'
-        )
+    check_sharded(history.precision, team)
     together = team.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
-    recipe = {
-        "steps": steps, "learning_rate": learning_rate, "warmup": warmup, "clip": clip,
-        "weight_decay": weight_decay, "betas": list(betas), "accumulate": accumulate,
-        "precision": history.precision, "seed": seed,
-    }  # fmt: skip
+    recipe |= {"clip": clip or 0.0, "betas": list(betas), "precision": history.precision}
     if released_schedule:
         recipe["released_schedule"] = True
     if scale:
@@ -155,7 +157,7 @@ def fit(
             history.seconds = time.perf_counter() - began
             report = Report(step + 1, steps, losses, history.tokens_per_second, model)
             _tell(callbacks, report, team)
-            if checkpoint is not None and _is_due(step + 1, steps, checkpoint_every):
+            if checkpoint is not None and is_due(step + 1, steps, checkpoint_every):
                 done = step + 1
                 save_run(
                     checkpoint, model, optimizer, history.losses, done, recipe, scaler, team.first
@@ -169,18 +171,21 @@ def train_step(
     objective: Objective,
     optimizer: torch.optim.Optimizer,
     batch: Batch | Sequence[Batch],
-    clip: float,
+    clip: float | None,
     precision: str,
     team: Alone = ALONE,
     scaler: torch.amp.GradScaler | None = None,
 ) -> dict[str, float]:
-    """Forward, loss, backward, clip, update: one step, and its losses as plain numbers.
+    """Forward, loss, backward, clip, update: one step, and its losses as plain numbers. clip: 0 or
+    None for none. Raises FloatingPointError, and moves nothing, when loss or gradient are no finite
+    numbers; but gradients that overflow in float16 are the scaler's to deal with.
 
     Several batches are the parts of one large batch: each is divided by the count of all, so the
     gradients add up to that of the whole, however unequal the parts are; so do those of a team's
     processes, each of which computes on sequences of its own. scaler: `loss_scaler`'s, kept from
     step to step; None: one that changes nothing."""
     scaler = scaler or loss_scaler("float32", team.device.type)
+    optimizer.zero_grad()  # what a step that failed has left
     parts = team.mine([batch] if isinstance(batch, Batch) else list(batch))
     found = []
     for number, part in enumerate(parts, start=1):
@@ -190,18 +195,16 @@ def train_step(
             losses = objective(outputs, part.targets)
             team.backward(scaler.scale(losses["total"]))
         found.append({name: loss.detach() for name, loss in losses.items()})
+    numbers = {name: sum(losses[name].item() for losses in found) for name in found[0]}
+    numbers = team.added(numbers)
+    check_finite("loss", numbers["total"])
     scaler.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    length = nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf)
+    if not scaler.is_enabled():
+        check_finite("gradient's length", whole_tensor(length).item())
     scaler.step(optimizer)
     scaler.update()
     optimizer.zero_grad()
-    numbers = {name: sum(losses[name].item() for losses in found) for name in found[0]}
-    numbers = team.added(numbers)
-    if numbers["total"] != numbers["total"]:
-        raise FloatingPointError(
-            "The loss is no longer a number; expected a finite one. Lower the learning rate, or "
-            'train with precision="float32" to see whether the number format is the cause.'
-        )
     return numbers
 
 
@@ -215,6 +218,8 @@ def adamw(
 ) -> torch.optim.Optimizer:
     """Adam with decoupled weight decay on matrices; biases and LayerNorms do not decay (as in
     BERT's code). one_by_one: each parameter by itself, under its name, so that rates can differ."""
+    check_number("learning_rate", learning_rate)
+    check_number("weight_decay", weight_decay)
     check_betas(betas)
     if one_by_one:
         each: list[Any] = [
@@ -230,11 +235,12 @@ def adamw(
     return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=1e-6, fused=True)
 
 
-def _check_accumulate(accumulate: int) -> None:
-    if not isinstance(accumulate, int) or accumulate < 1:
+def check_sharded(precision: str, team: Alone) -> None:
+    """Raise ValueError for float16 where each process keeps a part of the weights."""
+    if precision == "float16" and team.sharded:
         raise ValueError(
-            f"accumulate={accumulate!r} was given; expected a whole number of batches for each "
-            "step, at least 1. 1 moves the weights after every batch."
+            "float16 was chosen for weights that are shared out (--fsdp); expected float32 or "
+            'bfloat16. Set precision = "float32" under [training].'
         )
 
 
@@ -242,14 +248,17 @@ def set_learning_rate(
     optimizer: torch.optim.Optimizer, rate: float, scale: Scale | None = None, step: int = 0
 ) -> None:
     for group in optimizer.param_groups:
-        group["lr"] = rate * scale(group["name"], step) if scale else rate
+        factor = scale(group["name"], step) if scale else 1.0
+        check_number(f"scale({group.get('name')!r}, {step})", factor)
+        group["lr"] = rate * factor
 
 
 def _tell(callbacks: Sequence[Callback], report: Report, team: Alone) -> None:
-    """Call each callback whose turn it is; the last step is everyone's turn. The model is at home
+    """Call each callback whose turn it is, every `every` steps (0: none of them); the last step is
+    everyone's turn. The model is at home
     meanwhile, unless all of them say that they do not look at it (`looks = False`)."""
-    last = report.step == report.steps
-    due = [c for c in callbacks if last or report.step % getattr(c, "every", 1) == 0]
+    steps = report.step, report.steps
+    due = [callback for callback in callbacks if is_due(*steps, getattr(callback, "every", 1))]
     looks = any(getattr(callback, "looks", True) for callback in due)
     with team.returning(report.model) if looks else nullcontext():
         for callback in due:
@@ -264,5 +273,6 @@ def _positions(batch: Batch) -> int:
     return len(given["pixel_values"]) if texts is None else texts.numel()
 
 
-def _is_due(step: int, steps: int, every: int) -> bool:
+def is_due(step: int, steps: int, every: int) -> bool:
+    """Whether something has its turn: every so many steps and at the last; 0: there alone."""
     return step == steps or (every > 0 and step % every == 0)

@@ -73,6 +73,7 @@ def evaluate(
     as in training; accuracy is then higher. The model is left as it was found. Raises ValueError
     where no token is selected: sequences without words, or none."""
     has_pairs = sequences.next_sentence_label is not None and isinstance(model, BertForPreTraining)
+    sequences = sequences.padding_last()
     masked = evaluation_mask(sequences, special, seed=seed, mix=mix)
     if not len(masked.original_ids):
         raise ValueError(f"{len(sequences)} sequences without a word were given; expected words.")

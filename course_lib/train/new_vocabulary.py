@@ -16,6 +16,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from course_lib.config import BertConfig
+from course_lib.family.albert import tables_of
 from course_lib.heads import BertForMaskedLM
 from course_lib.text.wordpiece import CONTINUES, WordPiece, fast_wordpiece
 
@@ -43,31 +45,47 @@ def with_vocabulary(
     model: BertForMaskedLM, old: WordPiece, new: WordPiece, rows: str = "mean", seed: int = 0
 ) -> BertForMaskedLM:
     """A copy of the model for another vocabulary; all but the token table and the decoder's bias
-    stays as it is.
+    (and the columns that MobileBERT's decoder has besides) stays as it is.
 
     rows: what the pieces begin with that the old vocabulary lacks. "mean": the mean of the rows
     (and biases) of the old pieces they are written with, [UNK]s left out; "random": drawn as at
-    random initialisation. Raises ValueError for another word, and where the model does not belong
-    to the old vocabulary."""
-    if rows not in ROWS:
-        raise ValueError(f"rows={rows!r} was given; expected one of {', '.join(ROWS)}.")
+    random initialisation. Raises ValueError for another word, where the model does not belong to
+    the old vocabulary, and for another number of [PAD] where positions are counted from it."""
+    check_rows(rows)
     table: Tensor = model.encoder.embeddings.token.weight.detach()  # type: ignore
     if len(old) != len(table):
         raise ValueError(
             f"a vocabulary of {len(old):,} pieces was given for a model with {len(table):,} rows; "
             "expected the vocabulary the model was trained with."
         )
-    copy = deepcopy(model)
-    bias, made = model.mlm.bias.detach(), torch.empty(len(new), table.shape[1])
+    pad, kept = new.special.pad, model.config.pad_token_id
+    if pad != kept and model.config.longest_text < model.config.max_positions:
+        raise ValueError(
+            f"a vocabulary with [PAD] at {pad} was given for a model that counts positions from "
+            f"its own, {kept}; expected [PAD] at {kept}. Put it there in the new vocabulary."
+        )
     generator = torch.Generator().manual_seed(seed)
-    made.normal_(std=model.config.initializer_range, generator=generator)
-    made_bias = torch.zeros(len(new))
-    for row, piece in enumerate(new.vocab):
-        from_rows = old_rows(piece, old) if rows == "mean" or piece in old.ids else []
-        if from_rows:
-            made[row], made_bias[row] = table[from_rows].mean(0), bias[from_rows].mean()
-    config = replace(model.config, vocab_size=len(new), pad_token_id=new.special.pad)
-    return _put(copy, made, made_bias, config)
+    config = replace(model.config, vocab_size=len(new), pad_token_id=pad)
+
+    def moved(values: Tensor, sd: float = config.initializer_range) -> Tensor:
+        """(old pieces, …) -> (new pieces, …), what no old piece tells drawn anew."""
+        found = torch.empty(len(new), *values.shape[1:]).normal_(std=sd, generator=generator)
+        for row, piece in enumerate(new.vocab):
+            from_rows = old_rows(piece, old) if rows == "mean" or piece in old.ids else []
+            if from_rows:
+                found[row] = values[from_rows].mean(0)
+        return found
+
+    made, bias = moved(table), moved(model.mlm.bias.detach(), 0.0)
+    extra = model.mlm.extra
+    columns = None if extra is None else moved(extra.weight.detach().T)
+    return _put(deepcopy(model), made, bias, columns, config)
+
+
+def check_rows(rows: str) -> None:
+    """Raise ValueError for another word than those of ROWS."""
+    if rows not in ROWS:
+        raise ValueError(f"rows={rows!r} was given; expected one of {', '.join(ROWS)}.")
 
 
 def old_rows(piece: str, old: WordPiece) -> list[int]:
@@ -82,13 +100,18 @@ def old_rows(piece: str, old: WordPiece) -> list[int]:
     return [old.ids[one] for one in found if old.ids[one] != old.special.unk]
 
 
-def _put(model: BertForMaskedLM, rows: Tensor, bias: Tensor, config: object) -> BertForMaskedLM:
-    token = nn.Embedding(len(rows), rows.shape[1], padding_idx=config.pad_token_id)  # type: ignore[attr-defined]
+def _put(
+    model: BertForMaskedLM, rows: Tensor, bias: Tensor, columns: Tensor | None, config: BertConfig
+) -> BertForMaskedLM:
+    token = nn.Embedding(len(rows), rows.shape[1], padding_idx=config.pad_token_id)
     with torch.no_grad():
         token.weight.copy_(rows)
-    model.encoder.embeddings.token = token
+    tables_of(model.encoder).token = token
     model.mlm.bias = nn.Parameter(bias.to(model.mlm.bias))
     model.mlm.tie(token)
+    if columns is not None:
+        model.mlm.extra = nn.Linear(len(rows), columns.shape[1], bias=False)
+        model.mlm.extra.weight = nn.Parameter(columns.T.contiguous())
     for part in model.modules():
         if getattr(part, "config", None) == model.config and part is not model:
             part.config = config  # type: ignore[assignment]

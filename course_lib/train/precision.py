@@ -29,15 +29,15 @@ def _capability() -> tuple[int, int]:
 def choose_precision(requested: str = "auto", device: str = "cpu") -> str:
     """ "auto" becomes the quickest of FORMATS that `device` multiplies natively, float16 on older
     GPUs only; anything else must be one of them."""
-    if requested == "auto":
-        if native_bfloat16(device):
-            return "bfloat16"
-        return "float16" if device == "cuda" and _capability() >= (7, 0) else "float32"
-    if requested not in FORMATS:
+    if requested not in ("auto", *FORMATS):
         raise ValueError(
             f"precision {requested!r} was given; expected one of auto, {', '.join(FORMATS)}."
         )
-    return requested
+    if requested != "auto":
+        return requested
+    if native_bfloat16(device):
+        return "bfloat16"
+    return "float16" if device == "cuda" and _capability() >= (7, 0) else "float32"
 
 
 def computing_in(precision: str, device: str = "cpu") -> AbstractContextManager[object]:

@@ -28,7 +28,7 @@ import torch
 from torch import nn
 
 from course_lib.checkpoints import load_pretrained
-from course_lib.config import BertConfig, published
+from course_lib.config import BertConfig, check_size, published
 from course_lib.encoder import Encoder, Pooler, count_parameters
 from course_lib.family.albert import AlbertConfig, albert_encoder
 from course_lib.family.deberta import (
@@ -58,10 +58,11 @@ from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
 from course_lib.text.wordpiece import WordPiece, word_numbers
 
-from .loop import Objective, Report, fit
+from .loop import Objective, Report, check_sharded, fit, is_due
 from .metrics import evaluate, evaluate_bilm
 from .new_vocabulary import with_vocabulary
-from .pretrain_recipe import PretrainRecipe, read_recipe
+from .precision import choose_precision
+from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text, read_words
 from .state import put_weights, whole_weights
 from .team import ALONE, Alone, join
@@ -132,6 +133,8 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
         started(recipe, reading.tokenizer) if recipe.model.start
         else build(recipe, reading.tokenizer.special)
     )  # fmt: skip
+    if isinstance(model.config, BertConfig):
+        _check_shape(recipe, model.config, reading.tokenizer.special)
     return Pretraining(recipe, reading, train, heldout[: recipe.text.heldout], model, objective)
 
 
@@ -165,8 +168,8 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
     """The checkpoint that a recipe starts with, its rows those of the recipe's vocabulary, and the
     masked-word loss. Shape and settings are the checkpoint's.
 
-    Raises ValueError where the checkpoint is no BERT with a masked-word head, where the recipe asks
-    for another objective or shape, or for longer sequences than it has positions."""
+    Raises ValueError where the checkpoint has no masked-word head as BERT's, and where the recipe
+    asks for another objective or shape."""
     found, asked = load_pretrained(recipe.model.start), recipe.model
     model, old = found.model, found.tokenizer
     if isinstance(model, BertForPreTraining):
@@ -175,15 +178,17 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
     whole = type(model) is BertForMaskedLM and isinstance(old, WordPiece)
     if not whole or recipe.objective.name != "mlm" or asked.settings:
         raise ValueError(
-            f"start={asked.start!r} was given with objective {recipe.objective.name!r} and "
-            f"settings {sorted(asked.settings)}; expected a BERT with its masked-word head and a "
-            "WordPiece vocabulary, objective mlm, and no settings: they are the checkpoint's."
+            f"start={asked.start!r} was given, a {type(model).__name__} with a "
+            f"{type(old).__name__} as tokenizer, with objective {recipe.objective.name!r} and "
+            f"settings {sorted(asked.settings)}; expected a BertForMaskedLM with a WordPiece "
+            "vocabulary, objective mlm, and no settings: they are the checkpoint's."
         )
     assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
-    if recipe.text.length > model.config.max_positions:
+    if not isinstance(model.config, ENCODERS[asked.family][0]) or asked.size != ModelPart.size:
         raise ValueError(
-            f"length={recipe.text.length} was given; expected at most "
-            f"{model.config.max_positions}, the positions of {asked.start}."
+            f"family={asked.family!r} and size={asked.size!r} were given with "
+            f"start={asked.start!r}, which has a {type(model.config).__name__}; expected neither: "
+            "they are the checkpoint's. Leave them out."
         )
     moved = with_vocabulary(model, old, tokenizer, asked.rows, recipe.training.seed)
     return moved, masked_lm_loss
@@ -237,6 +242,43 @@ def _check(recipe: PretrainRecipe) -> None:
         raise ValueError(
             f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
             f"has a pooler, from which pairs are classified: {', '.join(POOLED)}."
+        )
+    if unread := _unread(recipe):
+        raise ValueError(
+            f"{', '.join(unread)} was given with family {family!r}, objective {objective!r} and "
+            f"source {recipe.text.source!r}, which do not read it. Leave it out: only an ELECTRA "
+            "has a generator, an ELMo masks nothing, and the world has its own vocabulary."
+        )
+
+
+def _unread(recipe: PretrainRecipe) -> list[str]:
+    """Settings that are not the usual ones and that a run of this kind would never read."""
+    model, objective, text = recipe.model, recipe.objective, recipe.text
+    elmo = model.family == "elmo"
+    usual = vars(ObjectivePart(objective.name)).items()
+    found = [name for name, value in usual if elmo and getattr(objective, name) != value]
+    found += ["generator"] * (objective.name != "rtd" and model.generator != ModelPart.generator)
+    found += ["added"] * (text.added > 0 and (elmo or text.source == "world"))
+    own = text.source == "world" and not elmo and isinstance(text.vocabulary, str)
+    return found + ["vocabulary"] * own
+
+
+def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds) -> None:
+    """Raise ValueError where the model cannot read what the text becomes."""
+    length, pieces = recipe.text.length, special.vocab_size
+    if length > config.longest_text:
+        raise ValueError(
+            f"length={length} was given; expected at most {config.longest_text}, the positions "
+            f"that the model has for text (max_positions={config.max_positions})."
+        )
+    segments = 2 if recipe.objective.name in PAIRS else 0
+    enough = config.vocab_size >= pieces and config.type_vocab_size >= segments
+    if not enough or config.pad_token_id != special.pad:
+        raise ValueError(
+            f"vocab_size={config.vocab_size}, pad_token_id={config.pad_token_id} and "
+            f"type_vocab_size={config.type_vocab_size} were given for {pieces:,} pieces, [PAD] at "
+            f"{special.pad}, and {segments} segments; expected a row for each. Leave them out of "
+            "the settings: they follow the text and the objective."
         )
 
 
@@ -309,12 +351,11 @@ class Diary:
     def __call__(self, report: Report) -> None:
         if self._first is None:
             self._first = report.step - 1
-        reports = self.ready.recipe.reports
-        last = report.step == report.steps
-        if report.step % reports.log_every == 0 or last:
+        reports, at = self.ready.recipe.reports, (report.step, report.steps)
+        if reports.log_every and is_due(*at, reports.log_every):
             self._write(report, {**report.losses, "tokens_per_second": report.tokens_per_second})
             self._say(report)
-        if report.step % reports.evaluate_every == 0 or last:
+        if reports.evaluate_every and is_due(*at, reports.evaluate_every):
             self._write(report, measure(self.ready, report.model, self.team))
             report.model.train()
 
@@ -407,17 +448,20 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
 
     Returns what results.json holds; of a team, on the first process. Raises ValueError where `out`
     holds the run of another recipe or of other text."""
+    training = recipe.training
+    check_size("batch_size (a sequence for each process)", training.batch_size, team.size)
+    check_sharded(choose_precision(training.precision, team.device.type), team)
     out, ready = Path(out), set_up(recipe)
     batches = batches_of(ready)  # what cannot be run is refused before anything is written
     out.mkdir(parents=True, exist_ok=True)
-    team.check_same("The text", ready.reading.about["hash"])
+    hashes = [value for name, value in ready.reading.about.items() if name.endswith("hash")]
+    team.check_same("The text", hashes)
     if team.first:
         claim(out, recipe, ready.reading.about)
         print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
               f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
               f"{ready.special.vocab_size:,}, {_where(team)}",
               *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
-    training = recipe.training
     diary = Diary(ready, out / LOG, team)
     diary.begin(_steps_done(out / RUN))
     history = fit(
@@ -435,7 +479,9 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
 def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
     """Write down what is run in the folder; raise ValueError where something else was.
 
-    How often a run reports may change; all else belongs to the run."""
+    How often a run reports may change; all else belongs to the run. What an older run did not
+    write down of its text, such as a hash of what is held out, is believed to be as it is now, and
+    written down."""
     requested = json.loads(json.dumps({"recipe": recipe.as_dict(), "text": about}))
     if not (out / ASKED).exists():
         if not (out / RUN).exists():  # what is in there, this recipe does not speak for
@@ -444,13 +490,20 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
     begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
     parts = [name for name in requested["recipe"] if name != "reports"]
     different = [name for name in parts if begun["recipe"][name] != requested["recipe"][name]]
-    if begun["text"] != requested["text"]:
+    text = requested["text"]
+    usual = {name: True for name in ("lowercase", "strip_accents") if name in text}
+    begun_text = {**usual, **begun["text"]}  # what was done before it was written down
+    if any(text.get(name) != value for name, value in begun_text.items()):
         different.append("the text that was read")
     if different:
         raise ValueError(
             f"{out} holds a run that differs in: {', '.join(different)}; expected the same recipe "
             "and text, to go on with it. Choose another --out, or delete the folder."
         )
+    if unknown := sorted(text.keys() - begun_text.keys()):
+        print(f"{out} was begun before {', '.join(unknown)} was written down: whether that part of "
+              "the text is still the same cannot be told. From now on it can.")  # fmt: skip
+        write_atomic(out / ASKED, json.dumps({**begun, "text": text}, indent=1) + "\n")
 
 
 def _where(team: Alone) -> str:
@@ -536,7 +589,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             recipe = replace(recipe, training=replace(recipe.training, steps=options.steps))
         team = join(options.device, options.fsdp)
         results = pretrain(recipe, options.out, team)
-    except (ValueError, FileNotFoundError, FloatingPointError) as error:
+    except (ValueError, OSError, FloatingPointError) as error:
         sys.exit(f"pretrain: {error}")
     team.leave()
     if not team.first:

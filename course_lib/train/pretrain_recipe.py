@@ -9,16 +9,30 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, get_type_hints
 
+from course_lib.config import check_number, check_size
 from course_lib.objectives.masked_lm import BERT_MIX, check_mix, check_rate
 from course_lib.objectives.released_masking import check_rule
 
+from .new_vocabulary import check_rows
+from .schedule import check_training
+
 UNITS = ("tokens", "words", "runs", "spans")
+NONE = ("none", "off")  # how a file writes that there is no such bound: TOML has no word for it
+
+
+class Part:
+    """A table of a recipe: whoever makes one, its values have the types that it declares."""
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(type(self)).items():
+            object.__setattr__(self, name, _value(hint, getattr(self, name), name))
 
 
 @dataclass(frozen=True)
-class ModelPart:
+class ModelPart(Part):
     """Which member of the family, of which size, and what differs from that size."""
 
     family: str = "bert"  # a name of pretrain.ENCODERS
@@ -28,9 +42,14 @@ class ModelPart:
     start: str = ""  # a checkpoint of load_pretrained to go on with; "": random initialisation
     rows: str = "mean"  # of a start: what pieces begin with that it lacks (new_vocabulary.py)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("generator", self.generator)
+        check_rows(self.rows)
+
 
 @dataclass(frozen=True)
-class ObjectivePart:
+class ObjectivePart(Part):
     """What the model learns to predict."""
 
     name: str = "mlm"  # of pretrain.OBJECTIVES: mlm, mlm+nsp, mlm+sop, mlm+sbo, rtd, bilm
@@ -41,15 +60,17 @@ class ObjectivePart:
     masking: str = "bert"  # whose rule: bert's, or another of released_masking.RULES
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_rate(self.rate)
         check_mix(self.mix)
+        check_size("mask_copies", self.mask_copies, 0)
         check_rule(self.masking, self.units == "tokens")
         if self.units not in UNITS:
             raise ValueError(f"units={self.units!r} was given; expected one of {', '.join(UNITS)}.")
 
 
 @dataclass(frozen=True)
-class TextPart:
+class TextPart(Part):
     """What is read. source: "documentation" (what is installed here), "world" (the micro-world's
     stories), "medicine", "law", "finance" (domains.py), or a file or folder of plain text,
     paragraphs apart by an empty line."""
@@ -69,15 +90,15 @@ class TextPart:
     strip_accents: bool | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("stories", 1), ("length", 8), ("heldout", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} was given; expected at least {least}."
-                )
+        super().__post_init__()
+        for name, least in (("stories", 1), ("length", 8), ("heldout", 1), ("added", 0)):
+            check_size(name, getattr(self, name), least)
+        if not isinstance(self.vocabulary, str):
+            check_size("vocabulary", self.vocabulary)
 
 
 @dataclass(frozen=True)
-class TrainingPart:
+class TrainingPart(Part):
     """How the weights move: `train.loop.fit`'s arguments under the same names."""
 
     steps: int = 1_000
@@ -88,13 +109,17 @@ class TrainingPart:
     learning_rate: float = 1e-3
     warmup: float = 0.1
     weight_decay: float = 0.01
-    clip: float = 1.0
+    clip: float | None = 1.0  # 0 or "none": no clipping
     betas: tuple[float, float] = (0.9, 0.999)
     precision: str = "auto"
     seed: int = 0
     released_schedule: bool = False  # the learning rate as in BERT's program (schedule.py)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        check_training(vars(self))
+        object.__setattr__(self, "clip", self.clip or 0.0)  # as fit writes none
+        check_size("batch_size", self.batch_size)
         if not 0 <= self.short_steps <= self.steps:
             raise ValueError(
                 f"short_steps={self.short_steps} was given for {self.steps} steps; expected 0 to "
@@ -103,16 +128,22 @@ class TrainingPart:
 
 
 @dataclass(frozen=True)
-class ReportsPart:
-    """How often, in steps, the run writes down its loss, is measured, and is saved."""
+class ReportsPart(Part):
+    """How often, in steps, the run writes down its loss, is measured, and is saved; 0: never. What
+    it has become is measured and saved at the end in any case."""
 
     log_every: int = 50
     evaluate_every: int = 1_000
     save_every: int = 500
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, steps in vars(self).items():
+            check_size(name, steps, 0)
+
 
 @dataclass(frozen=True)
-class PretrainRecipe:
+class PretrainRecipe(Part):
     """A recipe file, read. `name` is what the result is called."""
 
     name: str
@@ -124,6 +155,7 @@ class PretrainRecipe:
     reports: ReportsPart = field(default_factory=ReportsPart)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         short, length = self.training.short_length, self.text.length
         if not self.training.short_steps:
             return
@@ -195,14 +227,21 @@ def _required(part: Any) -> bool:
 
 
 def _value(hint: Any, given: Any, where: str) -> Any:
+    """What a setting of this type becomes: a table a Part, a list a tuple, a whole number a float
+    where one is wanted. Raises ValueError for another type."""
     if is_dataclass(hint):
+        if isinstance(given, hint):  # type: ignore[arg-type]
+            return given
         if not isinstance(given, Mapping):
             raise ValueError(f"{where} is {given!r}; expected a table.")
         return _build(hint, given, where)  # type: ignore[arg-type]
     kinds = getattr(hint, "__args__", ()) if "|" in str(hint) else (hint,)
+    if given in NONE and NoneType in kinds:
+        return None
     for kind in kinds:
         plain = getattr(kind, "__origin__", kind)
-        if plain is tuple and isinstance(given, list) and len(given) == len(kind.__args__):
+        row = isinstance(given, (list, tuple))
+        if plain is tuple and row and len(given) == len(kind.__args__):
             return tuple(_value(k, x, where) for k, x in zip(kind.__args__, given, strict=True))
         if plain is float and isinstance(given, int) and not isinstance(given, bool):
             return float(given)
@@ -210,5 +249,6 @@ def _value(hint: Any, given: Any, where: str) -> Any:
             continue
         if isinstance(plain, type) and plain is not tuple and isinstance(given, plain):
             return given
-    names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in kinds)
+    words = {NoneType: '"none"'}
+    names = " or ".join(words.get(kind, getattr(kind, "__name__", str(kind))) for kind in kinds)
     raise ValueError(f"{where} is {given!r}; expected a value of type {names}.")

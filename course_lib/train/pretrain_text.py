@@ -55,6 +55,8 @@ def read_text(part: TextPart) -> Reading:
     tokenizer = _tokenizer(part, learned_from, about)
     if part.added:
         tokenizer = extended(tokenizer, learned_from, part.added)
+    if isinstance(part.vocabulary, str):  # a file may change, and a name mean another checkpoint
+        about["vocabulary_hash"] = corpus_hash([tokenizer.vocab])
     form = {"lowercase": tokenizer.lowercase, "strip_accents": tokenizer.strip_accents}
     notes += _say(form, about)
     ids = (_encode(tokenizer, texts[0]), _encode(tokenizer, texts[1]))
@@ -109,7 +111,8 @@ def _texts(
             "(NFC): where marks are kept, a letter written in two ways counts as two.",
         )
     about = {"source": part.source, "words": sum(len(p.split()) for p in learned_from),
-             "hash": corpus_hash(train_paragraphs), "marked": _marked(learned_from)}  # fmt: skip
+             "hash": corpus_hash(train_paragraphs), "heldout_hash": corpus_hash(held_paragraphs),
+             "marked": _marked(learned_from)}  # fmt: skip
     return (_sentences(train_paragraphs), _sentences(held_paragraphs)), learned_from, about, notes
 
 

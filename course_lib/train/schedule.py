@@ -3,7 +3,12 @@ A.2), and what Adam makes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from course_lib.config import check_number, check_size, is_number
+
+from .precision import choose_precision
 
 
 def warmup_then_linear(
@@ -17,11 +22,7 @@ def warmup_then_linear(
     from the top to 0.9 of it and never comes back. (ELECTRA's program multiplies climb and fall.)
     Raises ValueError for what is no fraction.
     """
-    if not 0 <= warmup <= 1:
-        raise ValueError(
-            f"warmup={warmup!r} was given; expected a fraction of the steps, from 0 to 1. To climb "
-            f"for n of the {steps:,} steps, pass n / {steps}."
-        )
+    _check_warmup(warmup, steps)
     if as_released:
         climbing = int(warmup * steps)  # rounded down, as run_classifier.py does
         return step / climbing if step < climbing else (steps - step) / steps
@@ -49,9 +50,32 @@ def adam_trace(
     return steps
 
 
+def check_training(settings: Mapping[str, Any]) -> None:
+    """Raise ValueError unless these are settings of `train.loop.fit`. clip: 0 or None for none."""
+    check_size("steps", settings["steps"], 0)
+    check_size("accumulate", settings["accumulate"])
+    check_size("seed", settings["seed"], 0, 2**32 - 1)
+    check_number("learning_rate", settings["learning_rate"])
+    check_number("weight_decay", settings["weight_decay"])
+    clip = settings["clip"]
+    check_number("clip", 0 if clip is None else clip, advice="0 is no clipping.")
+    _check_warmup(settings["warmup"], settings["steps"])
+    check_betas(settings["betas"])
+    choose_precision(settings["precision"])
+
+
+def _check_warmup(warmup: object, steps: int) -> None:
+    if not is_number(warmup) or not 0 <= warmup <= 1:  # type: ignore[operator]
+        raise ValueError(
+            f"warmup={warmup!r} was given; expected a fraction of the steps, from 0 to 1. To climb "
+            f"for n of the {steps:,} steps, pass n / {steps}."
+        )
+
+
 def check_betas(betas: Sequence[float]) -> None:
     """Raise ValueError unless these are two numbers from 0 to below 1."""
-    if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
+    pair = isinstance(betas, (tuple, list)) and len(betas) == 2
+    if not pair or not all(is_number(beta) and 0 <= beta < 1 for beta in betas):
         raise ValueError(
             f"betas={betas!r} was given; expected two numbers from 0 to below 1: how much Adam "
             "keeps of its mean, and of its mean square. BERT's are (0.9, 0.999), RoBERTa's "

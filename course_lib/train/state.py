@@ -8,6 +8,7 @@ gathered first: the file is the same however many trained, and any number can go
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,16 +32,20 @@ def save_run(
     write: bool = True,
 ) -> None:
     """Write the run as it stands after `step` steps. Of several processes all call this, and one
-    has `write`."""
+    has `write`. Raises FloatingPointError for numbers that are not finite, and leaves what was
+    saved before as it is."""
     tensors = {f"model.{name}": value for name, value in whole_weights(model, write).items()}
     for number, state in optimizer.state_dict()["state"].items():
         for name, value in _whole(state, write).items():
             tensors[f"optimizer.{number}.{name}"] = value
     if not write:
         return
+    for name in tensors.keys() - {f"model.{name}" for name, _ in model.named_buffers()}:
+        largest = tensors[name].abs().max().item() if tensors[name].numel() else 0.0
+        check_finite(f"largest entry of {name}", largest)
     for name, values in history.items():
         tensors[f"history.{name}"] = torch.tensor(values, dtype=torch.float64)
-    header = {"step": str(step), "recipe": json.dumps(recipe, sort_keys=True)}
+    header = {"step": str(step), "recipe": json.dumps(recipe, sort_keys=True, default=float)}
     header["scaler"] = json.dumps(scaler.state_dict())  # {} where it changes nothing
     write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata=header))
 
@@ -80,7 +85,7 @@ def load_run(
         return 0, {}
     tensors, header = _read(path)
     saved = json.loads(header["recipe"])
-    if saved != json.loads(json.dumps(recipe)):
+    if saved != json.loads(json.dumps(recipe, default=float)):
         different = sorted(k for k in {*saved, *recipe} if saved.get(k) != recipe.get(k))
         raise ValueError(
             f"{path} was saved by a run with other settings ({', '.join(different)}); expected the "
@@ -134,11 +139,24 @@ def _whole(tensors: Mapping[str, Tensor], keep: bool) -> dict[str, Tensor]:
     """Tensors on the CPU, those that processes keep parts of gathered one by one."""
     found = {}
     for name, value in tensors.items():
-        if hasattr(value, "full_tensor"):  # a DTensor: here is a part of it
-            value = value.full_tensor()
+        value = whole_tensor(value)
         if keep:
             found[name] = value.cpu()
     return found
+
+
+def whole_tensor(value: Tensor) -> Tensor:
+    """The tensor itself; gathered, where here is only a part of it (a DTensor)."""
+    return value.full_tensor() if hasattr(value, "full_tensor") else value
+
+
+def check_finite(what: str, value: float) -> None:
+    """Raise FloatingPointError for what is infinite or no number."""
+    if not math.isfinite(value):
+        raise FloatingPointError(
+            f"The {what} is {value}; expected a finite number. Lower the learning rate, or train "
+            'with precision="float32" to see whether the number format is the cause.'
+        )
 
 
 def _part(value: Tensor, like: Tensor | None) -> Tensor:

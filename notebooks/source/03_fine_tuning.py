@@ -220,7 +220,9 @@ check("03.3", my_best_span)
 #
 # ### Three heads
 #
-# The class of a pair is the class of a text whose sequence has two segments: no head of its own.
+# The class of a pair is the class of a text whose sequence has two segments: no head of its own. Encoders that were pre-trained without
+# segments (RoBERTa, DistilBERT, ModernBERT) are not told which text a token belongs to: `segments_for` gives them nothing, and the
+# separators alone tell the two texts apart.
 
 # %%
 from course_lib.heads import BertForClassification, BertForQuestionAnswering, BertForTokenClassification

@@ -254,6 +254,9 @@ from course_lib.objectives.distillation import cosine_loss, distilbert_loss
 show(soft_target_loss, cosine_loss, distilbert_loss)
 
 # %% [markdown]
+# `part_of_mean` leaves a mean as it is, unless the batch is a part of a larger one: then it takes that part of the larger batch's mean, so that
+# the parts add up, however uneven they are.
+#
 # ### Teacher and student before the same text
 #
 # The training loop is that of lecture 02. It trains any model; so here is a model that holds two. The teacher reads

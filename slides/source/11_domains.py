@@ -52,7 +52,7 @@ def words_measured() -> str:
 
 
 def code_rows() -> str:
-    return code(body_of(with_vocabulary, "for row, piece"))
+    return code(body_of(with_vocabulary, "def moved"))
 
 
 def hidden_words() -> Any:

@@ -205,9 +205,3 @@ def test_repeated_or_stopped_and_resumed_it_ends_in_the_same_bits(case, tmp_path
     for again, curve_again in (train(case), train(case, path)):
         assert curve_again.losses == curve.losses
         assert same_bits(again, whole)
-
-
-def test_a_batch_in_parts_is_refused():
-    pair, objective, batches = distilbert_case()
-    with pytest.raises(ValueError, match="accumulate=1"):
-        fit(pair, objective, batches, steps=1, accumulate=2)

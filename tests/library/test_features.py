@@ -290,6 +290,8 @@ def test_every_answer_is_found_again(tokenizer: WordPiece | ByteBPE, length: int
     found = in_windows(task)
     answerable = {n for n, question in enumerate(questions) if question.answers}
     assert found.keys() == answerable and not task.cut.texts
+    separators = (task.sequences.input_ids == tokenizer.special.sep).sum(dim=1)
+    assert (separators == (3 if isinstance(tokenizer, ByteBPE) else 2)).all()  # RoBERTa's has two
     if length == 96:
         assert len(task) > 2 * len(questions) and max(found.values()) > 1  # windows are exercised
 

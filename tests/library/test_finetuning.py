@@ -7,26 +7,41 @@ from dataclasses import replace
 
 import pytest
 import torch
+from objective_parts import draw_sequences, special_ids
 from torch import nn
 
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
+from course_lib.family.deberta import DebertaConfig, deberta_encoder
+from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
+from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
+from course_lib.family.roberta import RobertaConfig, roberta_encoder
+from course_lib.family.xlm_roberta import XlmRobertaConfig
 from course_lib.heads import (
     BertForClassification,
+    BertForPreTraining,
     BertForQuestionAnswering,
     BertForTokenClassification,
     SpanOutput,
     TokenClassifierOutput,
 )
 from course_lib.objectives.classification import classification_loss
-from course_lib.objectives.pretraining import split_batch
+from course_lib.objectives.distillation import tinybert_loss
+from course_lib.objectives.entity_alignment import alignment_batches
+from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.english import Answer, Question, TaggedSentence
-from course_lib.text.features import question_sequences, tagged_sequences
-from course_lib.text.tasks import LabelledSequences
+from course_lib.text.features import question_sequences, tagged_sequences, text_sequences
+from course_lib.text.tasks import LabelledSequences, ScoredSequences
 from course_lib.text.wordpiece import WordPiece
+from course_lib.train.distilling import Taught
+from course_lib.train.exits import (
+    fastbert_on,
+    train_backbone,
+    train_students,
+    unlabelled_batches,
+)
 from course_lib.train.finetuning import (
-    LOSSES,
     answer_scores,
     best_answers,
     class_accuracy,
@@ -43,6 +58,8 @@ from course_lib.train.finetuning import (
     task_score,
     text_inputs,
 )
+from course_lib.train.loop import fit
+from course_lib.train.metrics import evaluate
 
 WORDS = WordPiece.from_words(
     ["ann", "bob", "lee", "york", "rome", "##shire", "met", "is", "in", "who", "where", ".", "?"]
@@ -262,18 +279,6 @@ def test_a_batch_that_cannot_be_filled_is_refused(batch_size):
         finetune(encoder(), toy(10), steps=1)
 
 
-@every_kind
-def test_parts_of_a_batch_add_up(kind):
-    """As parts of one batch they are padded alike: a span's softmax goes over padding, too."""
-    task = KINDS[kind](12)
-    model, loss = head_on(encoder(), task).eval(), LOSSES[type(task)]
-    whole = labelled_batches(task, 7)(0)
-    parts = split_batch(whole, 3)
-    added = sum(loss(model(**p.inputs), p.targets)["total"] for p in parts)
-    together = loss(model(**whole.inputs), whole.targets)["total"]
-    assert added.item() == pytest.approx(together.item(), rel=1e-5)
-
-
 # ---------------------------------------------------------------- accuracy
 
 
@@ -475,3 +480,171 @@ def test_outputs_are_padded_to_the_sequences_and_do_not_depend_on_the_batch(kind
                 torch.testing.assert_close(scores[n, :used], alone)
             model.train()
     assert not found[0][:, int(task.sequences.attention_mask.sum(1).max()) :].any()
+
+
+# ---------------------------------------------------------------- encoders without two segments
+
+
+SHAPE = {
+    name: value
+    for name, value in vars(CONFIG).items()
+    if name
+    not in (
+        "max_positions",
+        "type_vocab_size",
+        "pad_token_id",
+        "layer_norm_eps",
+        "kernels",
+        "hidden_act",
+    )
+}
+WITHOUT = {
+    "RoBERTa": lambda: roberta_encoder(RobertaConfig(**SHAPE, max_positions=30), pooler=False),
+    "XLM-R": lambda: roberta_encoder(XlmRobertaConfig(**SHAPE, max_positions=30)),
+    "DistilBERT": lambda: distilbert_encoder(DistilBertConfig(**SHAPE)),
+    "ModernBERT": lambda: modernbert_encoder(ModernBertConfig(**SHAPE, pad_token_id=0)),
+    "DeBERTa": lambda: deberta_encoder(DebertaConfig(**SHAPE, type_vocab_size=0, span=16)),
+}  # fmt: skip
+
+
+def pairs(count=32):
+    """Does the second text name somebody whom the first names?"""
+    made = sentences(count)
+    first, second = [s.text for s in made], [s.text for s in made[1:] + made[:1]]
+    labels = ["yes" if {*a.split()} & {*b.split()} & {"ann", "bob"} else "no"
+              for a, b in zip(first, second, strict=True)]  # fmt: skip
+    return text_sequences(first, labels, ("no", "yes"), WORDS, 24, second)
+
+
+def scored_pairs():
+    task = pairs()
+    return ScoredSequences(task.sequences, task.labels.float())
+
+
+@pytest.mark.parametrize(
+    ("name", "task_of"),
+    [
+        ("RoBERTa", pairs), ("RoBERTa", asking), ("XLM-R", pairs), ("DistilBERT", scored_pairs),
+        ("DistilBERT", asking), ("ModernBERT", pairs), ("ModernBERT", asking), ("DeBERTa", asking),
+    ],
+)  # fmt: skip
+def test_pairs_and_questions_are_learnt_without_segments(name, task_of):
+    """The separators tell the texts apart; what token_type_ids say changes nothing."""
+    task = task_of()
+    assert task.sequences.token_type_ids.any()
+    model = finetune(WITHOUT[name](), task, steps=2, precision="float32")
+    assert 0 <= task_score(model, task) <= 1 or isinstance(task, ScoredSequences)
+    inputs = text_inputs(task[:5])
+    others = inputs | {"token_type_ids": torch.zeros_like(inputs["input_ids"])}
+    with torch.no_grad():
+        for field in ("start_logits", "end_logits") if task_of is asking else ("logits",):
+            told, untold = (getattr(model(**given), field) for given in (inputs, others))
+            torch.testing.assert_close(told, untold)
+
+
+def test_berts_own_segments_are_still_read():
+    task = pairs()
+    model = finetune(encoder(pooler=True), task, steps=1, precision="float32")
+    inputs = text_inputs(task[:5])
+    with torch.no_grad():
+        told = model(**inputs).logits
+        untold = model(**inputs | {"token_type_ids": torch.zeros_like(inputs["input_ids"])}).logits
+    assert (told - untold).abs().max() > 1e-4
+
+
+def test_pairs_without_segments_for_exits_and_a_teacher_with_them():
+    task, student = pairs(), WITHOUT["DistilBERT"]()
+    model = fastbert_on(student, task.names, exit_size=8)
+    train_backbone(model, labelled_batches(task, 8), steps=1, precision="float32")
+    train_students(model, unlabelled_batches(task.sequences, 8), steps=1, precision="float32")
+    assert len(model.answer(**text_inputs(task)).layers_used) == len(task)
+    pair = Taught(classifier_on(student, task.names), classifier_on(encoder(pooler=True), 2))
+    loss = tinybert_loss((), attention=0.0, hidden=0.0, embedding=0.0, prediction=1.0)
+    history = fit(pair, loss, labelled_batches(task, 8), steps=1, precision="float32")
+    assert history.losses["total"][0] > 0
+
+
+# ---------------------------------------------------------------- padding that is not behind
+
+
+def at_the_left(mask):
+    """For each text its padding, then its tokens."""
+    return mask.argsort(dim=1, stable=True)
+
+
+def between(mask):
+    """For each text its first two tokens, its padding, the others."""
+    where = torch.arange(mask.shape[1]).expand_as(mask)
+    return torch.where(mask == 0, 2, where + (where > 1)).argsort(dim=1, stable=True)
+
+
+def moved(sequences, order):
+    return PackedSequences(
+        **{name: value.gather(1, order) for name, value in sequences.inputs.items()},
+        next_sentence_label=sequences.next_sentence_label,
+    )
+
+
+anywhere = pytest.mark.parametrize("place", [at_the_left, between], ids=lambda f: f.__name__)
+
+
+def same_tensors(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@anywhere
+def test_no_word_is_lost_wherever_the_padding_is(place):
+    """Texts with padding before or between their tokens are read as if it were behind them."""
+    task = toy()
+    order = place(task.sequences.attention_mask)
+    shifted = replace(task, sequences=moved(task.sequences, order))
+    assert not torch.equal(shifted.sequences.input_ids, task.sequences.input_ids)
+    assert same_tensors(text_inputs(shifted[:9]), text_inputs(task[:9]))
+    batches = [unlabelled_batches(some.sequences, 8)(1).inputs for some in (task, shifted)]
+    assert same_tensors(*batches)
+
+    tags = tagging(12)
+    order = place(tags.sequences.attention_mask)
+    back = order.argsort(dim=1)  # where each token has gone
+    elsewhere = replace(
+        tags, sequences=moved(tags.sequences, order), labels=tags.labels.gather(1, order),
+        first=tuple(tuple(back[n, list(row)].tolist()) for n, row in enumerate(tags.first)),
+    )  # fmt: skip
+    assert elsewhere.tags(elsewhere.labels) == tags.tags(tags.labels)
+    for of in (text_inputs, targets_of):
+        assert same_tensors(of(elsewhere[:5]), of(tags[:5]))
+    model = head_on(encoder(), tags)
+    assert predicted_tags(model, elsewhere) == predicted_tags(model, tags)
+    questions = asking(12)
+    order = place(questions.sequences.attention_mask)
+    with pytest.raises(ValueError, match="padding before or between their tokens were given"):
+        replace(questions, sequences=moved(questions.sequences, order))
+
+
+@anywhere
+@pytest.mark.parametrize("units", [False, True])
+def test_no_word_is_lost_in_pretraining_wherever_the_padding_is(place, units):
+    special = special_ids(30)
+    texts = draw_sequences(special, 16, 12)
+    labels = torch.arange(16) % 2
+    texts = replace(texts, next_sentence_label=labels)
+    order = place(texts.attention_mask)
+    shifted = moved(texts, order)
+    numbers = torch.arange(12).expand(16, -1).masked_fill(texts.attention_mask == 0, -1)
+    more = [{"word_of": x} if units else {} for x in (numbers, numbers.gather(1, order))]
+    batches = [
+        pretraining_batches(some, special, batch_size=5, **given)(2)
+        for some, given in zip((texts, shifted), more, strict=True)
+    ]
+    assert same_tensors(batches[0].inputs, batches[1].inputs)
+    assert same_tensors(batches[0].targets, batches[1].targets)
+    torch.manual_seed(0)
+    model = BertForPreTraining(encoder(pooler=True))
+    one, other = (evaluate(model, some, special, precision="float32") for some in (texts, shifted))
+    assert torch.equal(one.found, other.found) and torch.equal(one.pair_right, other.pair_right)
+    entities = torch.where(numbers == 3, 1, -1)
+    one, other = (
+        alignment_batches(some, special, ids, 4, batch_size=5)(0)
+        for some, ids in ((texts, entities), (shifted, entities.gather(1, order)))
+    )
+    assert same_tensors(one.inputs, other.inputs) and same_tensors(one.targets, other.targets)

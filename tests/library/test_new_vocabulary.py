@@ -7,17 +7,31 @@ import torch
 import torch.nn.functional as F
 
 from course_lib import load_pretrained
+from course_lib.checkpoints import load, save, save_folder
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
+from course_lib.family.albert import (
+    AlbertConfig,
+    albert_encoder,
+    albert_for_pretraining,
+    tables_of,
+)
+from course_lib.family.bert import bert_for_pretraining
+from course_lib.family.distilbert import distilbert_for_masked_lm
+from course_lib.family.electra import ElectraConfig, electra_encoder
+from course_lib.family.mobilebert import mobilebert_for_masked_lm
+from course_lib.family.modernbert import modernbert_for_masked_lm
+from course_lib.family.roberta import roberta_for_masked_lm
 from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.objectives.classification import (
     classification_loss,
     inverse_frequency,
     weighted_classification_loss,
 )
+from course_lib.objectives.pretraining import pretraining_batch
 from course_lib.objectives.sequences import Batch
 from course_lib.objectives.token_labels import padded_token_loss
-from course_lib.text.wordpiece import WordPiece
+from course_lib.text.wordpiece import WordPiece, train_wordpiece
 from course_lib.train.layer_rates import both, gradual_unfreezing, layer_of, layerwise_rates
 from course_lib.train.loop import fit
 from course_lib.train.new_vocabulary import extended, fertility, old_rows, with_vocabulary
@@ -59,6 +73,8 @@ def test_words_that_save_most_pieces_are_added(old):
     texts = ["the boots boots boots", "the boot boot the lace ba ba"]
     more = extended(old, texts, 2)  # boots 3·2, boot 2·1, ba 2·1: the first in the alphabet
     assert more.vocab[: len(old)] == old.vocab and more.vocab[len(old) :] == ["boots", "ba"]
+    short = extended(WordPiece(old.vocab, max_chars=5), texts, 2)
+    assert short.tokenize("boots bootss") == ["boots", "[UNK]"]
     assert more.tokenize("the boots") == ["the", "boots"]
     short = extended(WordPiece(old.vocab, max_chars=5, lowercase=False), texts, 2)
     assert short.tokenize("The bootss boots") == ["[UNK]", "[UNK]", "boots"]  # its settings stay
@@ -108,6 +124,80 @@ def test_random_rows_are_drawn_by_the_seed(old, model):
     assert torch.equal(drawn[0][: len(old)], drawn[2][: len(old)])
     sd = drawn[0][len(old) :].std()
     assert float(sd) == pytest.approx(model.config.initializer_range, rel=0.3)
+
+
+SMALL = {
+    "hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 16,
+    "max_positions": 40, "pad_token_id": 0, "initializer_range": 0.2,
+}  # fmt: skip
+NARROW = {**SMALL, "embedding_size": 8}
+MEMBERS = {
+    "BERT": lambda size: BertForMaskedLM(Encoder(BertConfig(size, **SMALL))),
+    "BERT with pairs": lambda size: bert_for_pretraining("base", vocab_size=size, **SMALL),
+    "RoBERTa": lambda size: roberta_for_masked_lm(vocab_size=size, **SMALL),
+    "ALBERT": lambda size: BertForMaskedLM(
+        albert_encoder(AlbertConfig(size, **NARROW), pooler=False)
+    ),
+    "ALBERT with pairs": lambda size: albert_for_pretraining(vocab_size=size, **NARROW),
+    "DistilBERT": lambda size: distilbert_for_masked_lm(vocab_size=size, **SMALL),
+    "MobileBERT": lambda size: mobilebert_for_masked_lm(
+        vocab_size=size, **NARROW, bottleneck_size=8
+    ),
+    "ModernBERT": lambda size: modernbert_for_masked_lm(vocab_size=size, **SMALL),
+    "ELECTRA's generator": lambda size: BertForMaskedLM(
+        electra_encoder(ElectraConfig(size, **NARROW))
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("member", "added"),
+    [*((member, 3) for member in MEMBERS),
+     *((member, 0) for member in ("ALBERT", "MobileBERT", "ELECTRA's generator"))],
+)  # fmt: skip
+def test_a_run_starts_with_any_member_whose_head_is_berts(folder, tmp_path_factory, member, added):
+    """What it starts with says of old pieces what the checkpoint says, and is saved and read again;
+    of a piece that is new, the row is the mean of its old ones."""
+    torch.manual_seed(0)
+    pieces = train_wordpiece([TEXT], 60)
+    saved = tmp_path_factory.mktemp("start")
+    theirs = MEMBERS[member](len(pieces)).eval()
+    save_folder(theirs, saved, pieces)
+    vocabulary = saved / "vocab.txt"
+    begun = set_up(
+        recipe(folder, start=str(saved), vocabulary=str(vocabulary), added=added, length=38)
+    )
+    ours, words, known = begun.model.eval(), begun.reading.tokenizer, len(pieces)
+    assert len(words) == known + added == ours.config.vocab_size
+    with torch.no_grad():
+        ids = begun.train.input_ids[:2].clamp(max=known - 1)
+        expected = theirs(ids)
+        expected = getattr(expected, "prediction_logits", getattr(expected, "logits", None))
+        found = ours(ids).logits
+    assert torch.allclose(found[..., :known], expected, atol=1e-5)
+    rows = [old_rows(piece, pieces) for piece in words.vocab[known:]]
+    decoder = [tables_of(ours.encoder).token.weight, *(
+        [] if ours.mlm.extra is None else [ours.mlm.extra.weight.T])]  # fmt: skip
+    for table in decoder:
+        assert len(table) == len(words)
+        for new, from_rows in enumerate(rows, known):
+            assert torch.allclose(table[new], table[from_rows].mean(0), atol=1e-6)
+
+    batch = pretraining_batch(begun.train[:4], begun.special)
+    losses = begun.objective(begun.model(**batch.inputs), batch.targets)
+    losses["total"].backward()
+    assert decoder[0].grad is not None and decoder[0].grad[known:].any() == (added > 0)
+    save(ours, saved / "again.safetensors")
+    again = load(saved / "again.safetensors").eval()
+    assert torch.equal(again(ids).logits, ours(ids).logits)
+
+
+def test_positions_that_are_counted_from_padding_keep_its_number():
+    other = WordPiece(["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", *PIECES])
+    with pytest.raises(ValueError, match=r"expected \[PAD\] at 0\. Put it there"):
+        with_vocabulary(MEMBERS["RoBERTa"](15), WordPiece.from_words(PIECES), other)
+    moved = with_vocabulary(MEMBERS["BERT"](15), WordPiece.from_words(PIECES), other)
+    assert moved.config.pad_token_id == 1
 
 
 def test_another_vocabulary_or_word_is_refused(old, model):
@@ -214,12 +304,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def recipe(folder, *, start="course-bert", objective="mlm", settings=None, rows="mean", **text):
+def recipe(folder, *, start="course-bert", objective="mlm", **more):
+    model = {
+        name: more.pop(name) for name in ("settings", "rows", "family", "size") if name in more
+    }
     return PretrainRecipe(
         name="t", about="t",
-        model=ModelPart(start=start, settings=settings or {}, rows=rows),
+        model=ModelPart(start=start, **model),
         text=TextPart(**{"source": str(folder), "vocabulary": "course-bert", "length": 32,
-                         "heldout": 4, **text}),
+                         "heldout": 4, **more}),
         objective=ObjectivePart(name=objective),
         training=TrainingPart(steps=2, batch_size=2),
     )  # fmt: skip
@@ -254,6 +347,8 @@ def test_a_run_starts_with_words_added_or_another_vocabulary(folder):
         ({"objective": "electra"}, ""),
         ({"length": 4_096}, "expected at most"),
         ({"rows": "zeros"}, "expected one of mean, random"),
+        ({"family": "modernbert"}, "family='modernbert' and size='mini' .*they are the checkpoint"),
+        ({"size": "base"}, "family='bert' and size='base' were given with start='course-bert'"),
     ],
 )
 def test_what_does_not_go_with_a_start_is_refused(folder, changes, said):

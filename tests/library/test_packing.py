@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import chain
 
 import pytest
 import torch
 
 from course_lib.objectives.next_sentence import make_pairs
-from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack
 from course_lib.text.packing import INPUT_FORMATS, input_sequences, pack_documents, pack_pair
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=1_000)
@@ -37,6 +38,23 @@ def test_pairs_and_texts_by_hand(
     assert types == [0] * (used - second) + [1] * second + [0] * (length - used)
     if len(a) + len(b or []) < length:  # it fits
         assert pack_pair(a, b, SPECIAL, length) == (ids, types, mask)
+
+
+@pytest.mark.parametrize("length", range(6, 13))
+def test_two_separators_stand_between_the_texts_of_robertas_pairs(length: int):
+    two = replace(SPECIAL, separators=2)
+    row, types, mask = pack_pair(TENS[:3], TWENTIES[:4], two, length, truncate=True)
+    a, b = ([t for t in row if t in text] for text in (TENS, TWENTIES))
+    assert row[: sum(mask)] == [CLS, *a, SEP, SEP, *b, SEP] and a and b
+    assert sum(mask) == min(length, 11) and sum(types) == len(b) + 1
+    assert types == [0] * (3 + len(a)) + [1] * (len(b) + 1) + [0] * (length - sum(mask))
+    assert pack_pair(TENS[:3], None, two, length) == pack_pair(TENS[:3], None, SPECIAL, length)
+    assert pack(a, b, two) == (row[: sum(mask)], types[: sum(mask)], mask[: sum(mask)])
+    documents = [[TENS[:3], TENS[3:5], TWENTIES[:2]], [TWENTIES[2:5], TWENTIES[5:9]]]
+    pairs = make_pairs(documents, two, length=length)
+    assert ((pairs.input_ids == SEP).sum(1) == 3).all()
+    with pytest.raises(ValueError, match="length=5 was given; expected at least 6"):
+        pack_pair(TENS, TWENTIES, two, 5, truncate=True)
 
 
 def test_truncation_at_both_ends():

@@ -4,6 +4,7 @@ parity.py; what the members are, in members.py."""
 
 from __future__ import annotations
 
+import math
 import shutil
 from functools import partial
 from pathlib import Path
@@ -376,6 +377,18 @@ WHOLE = "expected a whole number of at least"
     [
         (BertConfig, {"hidden_size": 100}, r"hidden_size=100 .*num_heads=12; expected .* multiple"),
         (BertConfig, {"type_vocab_size": -1}, rf"type_vocab_size=-1 was given; {WHOLE} 0"),
+        *(
+            (kind, {name: value}, rf"{name}={value!r} was given; expected a")
+            for kind in (BertConfig, AlbertConfig, RobertaConfig)
+            for name, values in {
+                "hidden_dropout": (-0.1, 1, math.nan, True, "0"),
+                "layer_norm_eps": (-1, math.nan, math.inf, False, "x", None),
+                "initializer_range": (-0.02, math.inf),
+                "num_layers": (True, 1.5, "2"),
+                "pad_token_id": (True, "1"),
+            }.items()
+            for value in values
+        ),
         (RobertaConfig, {"max_positions": 2}, r"max_positions=2 was given; expected at least 3"),
         (RobertaConfig, {"pad_token_id": -1}, r"pad_token_id=-1 .* an id of the vocabulary"),
         (RobertaConfig, {"pad_token_id": 50_265}, r"pad_token_id=50265 .* an id of the vocab"),

@@ -58,6 +58,7 @@ from course_lib.train.pretrain_recipe import (
     read_recipe,
 )
 from course_lib.train.pretrain_text import read_words
+from course_lib.train.team import Alone
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64}
@@ -149,7 +150,7 @@ WRONG = [
     ("steps = 12", "betas = [0.9]", "training, betas is .*expected a value of type tuple"),
     ('source = "world"', "source = 3", "text, source is 3; expected a value of type str"),
     ("length = 32", "vocabulary = 1.5", "vocabulary is 1.5; expected a value of type int or str"),
-    ("length = 32", "length = 4", "length=4 was given; expected at least 8"),
+    ("length = 32", "length = 4", "length=4 was given; expected a whole number of at least 8"),
     ('name = "small"', "about = 'x'", "lacks name; expected it to be given"),
     ('name = "small"', "name = 'x'\nmodel = 3", "is no TOML file"),
     ('name = "small"', "name = ", "is no TOML file"),
@@ -166,10 +167,65 @@ WRONG = [
 ]
 
 
+def wrong_numbers():
+    """Settings of [training] and [reports], and values that none of them takes."""
+    for name, least in (("steps", 0), ("batch_size", 1), ("short_steps", 0), ("accumulate", 1),
+                        ("seed", 0)):  # fmt: skip
+        old = {"steps": "steps = 12", "batch_size": "batch_size = 8"}.get(name, "[training]")
+        new = f"{name} = {least - 1}"
+        yield old, new if old[0] != "[" else f"{old}\n{new}", f"{name}={least - 1} was given"
+    for name in ("learning_rate", "weight_decay", "clip", "warmup"):
+        for value in ("-0.1", "nan", "inf", "true", '"1"'):
+            old = "learning_rate = 3e-3" if name == "learning_rate" else "steps = 12"
+            yield old, f"{name} = {value}", f"{name}( is |=).*expected a"
+    yield "steps = 12", "warmup = 1.5", "warmup=1.5 was given; expected a fraction of the steps"
+    yield "steps = 12", "betas = [0.9, 1]", "expected two numbers from 0 to below 1"
+    yield "steps = 12", 'precision = "float8"', "expected one of auto, float32"
+    for name in ("log_every", "evaluate_every", "save_every"):
+        yield f"{name} = ", f"{name} = -", f"{name}=-[236] was given; expected a whole number"
+    for name in ("stories", "heldout", "length"):
+        yield f"{name} = ", f"{name} = -", f"{name}=-.* was given; expected a whole number"
+    yield "length = 32", "added = -1", "added=-1 was given; expected a whole number of at least 0"
+    yield "length = 32", "vocabulary = 0", "vocabulary=0 was given; expected a whole number of at"
+    yield "[model]", "[objective]\nmask_copies = -1\n[model]", "mask_copies=-1 was given"
+    yield "[model]", "[model]\ngenerator = nan", "generator=nan was given; expected a finite"
+    yield "[model]", '[model]\nrows = "zeros"', "rows='zeros' was given; expected one of mean"
+    yield "[model]", "[model]\nsize = 3\n[other]", "has other; expected only"
+
+
+WRONG += wrong_numbers()
+
+
 @pytest.mark.parametrize(("old", "new", "message"), WRONG, ids=[new for _, new, _ in WRONG])
 def test_a_recipe_that_is_none_is_refused(file, old, new, message):
     with pytest.raises(ValueError, match=message):
         read_recipe(file((old, new)))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TrainingPart(steps="12"), "steps is '12'; expected a value of type int"),
+        (lambda: TrainingPart(learning_rate=True), "learning_rate is True; expected a value of ty"),
+        (lambda: TrainingPart(clip=-1), "clip=-1.0 was given; expected .* 0 is no clipping"),
+        (lambda: TrainingPart(clip="never"), 'clip is .never.; expected .* float or "none"'),
+        (lambda: TextPart(source=3), "source is 3; expected a value of type str"),
+        (lambda: ObjectivePart(mix=(1.0, 0.0)), "mix is .*expected a value of type tuple"),
+        (lambda: ReportsPart(save_every=1.5), "save_every is 1.5; expected a value of type int"),
+        (lambda: ModelPart(settings=[]), "settings is .*expected a value of type Mapping"),
+        (lambda: PretrainRecipe("x", training=TextPart()), "training is .*expected a table"),
+    ],
+)
+def test_a_recipe_made_in_python_is_checked_like_a_file(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("written", ["0", "0.0", '"none"', '"off"'])
+def test_no_clipping_is_written_as_none_or_0(file, written):
+    recipe = read_recipe(file(("steps = 12", f"steps = 12\nclip = {written}")))
+    assert recipe.training == TrainingPart(12, 8, learning_rate=3e-3, clip=None)
+    assert recipe.as_dict()["training"]["clip"] == 0.0
 
 
 def test_a_table_that_is_a_number_a_file_that_is_missing_and_one_that_is_no_text(tmp_path, file):
@@ -195,13 +251,59 @@ UNFIT = [
     (small("deberta", "mlm+sbo"), "whose masked-word head is BERT's"),
     (small("bert", size="huge"), "size 'huge' was given for bert"),
     (small("bert", settings={"depth": 3}), "depth was given; expected settings of BertConfig"),
-]
+    *[(small(settings={name: value}), f"{name}=.*expected")
+      for name, values in {
+          "hidden_dropout": (-0.1, math.nan, "0"), "layer_norm_eps": (-1,),
+          "initializer_range": (math.inf,), "num_layers": (True,), "vocab_size": (8,),
+          "pad_token_id": (3,),
+      }.items() for value in values],
+    (small("modernbert", settings={"biases": 1}), "biases=1 was given; expected true or false"),
+    *[(small(family, settings={"max_positions": 32 + more}), "expected at most 31, the positions")
+      for family, more in (("bert", -1), ("roberta", 0))],
+    (small("bert", "mlm+nsp", settings={"type_vocab_size": 1}), "type_vocab_size=1 were .* 2 segm"),
+    *[(replace(small(), text=replace(small().text, **more)), "the world has its own vocabulary")
+      for more in ({"added": 3}, {"vocabulary": "vocab.txt"})],
+    (replace(small(), model=ModelPart(generator=0.5)), "generator was given .*only an ELECTRA"),
+    (replace(small_elmo(), objective=ObjectivePart("bilm", 0.3)), "rate was given with fam.*elmo"),
+    (small("electra", "rtd", size="small", settings={"hidden_size": 33}), "hidden_size=33"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("recipe", "message"), UNFIT, ids=[message for _, message in UNFIT])
-def test_parts_that_do_not_go_together_are_refused(recipe, message):
+def test_parts_that_do_not_go_together_are_refused_and_nothing_is_written(
+    tmp_path, recipe, message
+):
     with pytest.raises(ValueError, match=message):
-        set_up(recipe)
+        pretrain(recipe, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+class SomeProcesses(Alone):
+    """Nine processes that share the weights out."""
+
+    size, sharded = 9, True
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [({"batch_size": 8}, r"a sequence for each process\)=8 was given; .* at least 9"),
+     ({"batch_size": 9, "precision": "float16"}, "float16 was chosen for weights")],
+)  # fmt: skip
+def test_what_several_processes_cannot_run_is_refused_and_nothing_is_written(
+    tmp_path, training, message
+):
+    with pytest.raises(ValueError, match=message):
+        pretrain(small(**training), tmp_path / "out", SomeProcesses())
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_never_reports_ends_all_the_same(tmp_path):
+    """0 is never; the model, what it reached and the checkpoint are there at the end."""
+    quiet = replace(small(clip=0), reports=ReportsPart(0, 0, 0))
+    found = pretrain(quiet, tmp_path / "quiet")
+    assert read_log(tmp_path / "quiet" / LOG) == found["curve"] == []
+    assert found["reached"] == pretrain(small(clip=None), tmp_path / "loud")["reached"]
+    assert tensors_in(tmp_path / "quiet" / RUN)[1]["step"] == "3"
 
 
 # ---------------------------------------------------------------- every member, every objective
@@ -532,8 +634,71 @@ def test_a_folder_with_another_run_is_refused(file, tmp_path, capsys):
     assert "not a whole checkpoint" in said
 
 
+def test_a_folder_whose_text_or_vocabulary_has_changed_is_refused(file, tmp_path, capsys):
+    """Also where only what is held out did, which no step of training reads."""
+    texts, out, vocabulary = paragraphs(120), tmp_path / "out", tmp_path / "vocab.txt"
+    written(tmp_path / "text", texts)
+    made = set_up(replace(small(), text=TextPart(str(tmp_path / "text"), vocabulary=90, length=32)))
+    pieces = made.reading.tokenizer.vocab
+    vocabulary.write_text("\n".join(pieces), encoding="utf-8")
+    recipe = file(
+        ("vocabulary = 120", f'vocabulary = "{vocabulary.as_posix()}"'),
+        text=OWN.format(family="bert", source=(tmp_path / "text").as_posix(), more="",
+                        precision="float32"),
+    )  # fmt: skip
+    given = [str(recipe), "--out", str(out), "--device", "cpu"]
+    main(given)
+    finished = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    main(given)  # nothing left to do
+    held = [n for n, text in enumerate(texts) if split_of(text) == "heldout"]
+    swapped = [text for n, text in enumerate(texts) if n not in held[1:]]
+    for spoil, mend in (
+        (lambda: written(tmp_path / "text", swapped), lambda: written(tmp_path / "text", texts)),
+        (lambda: vocabulary.write_text("\n".join([*pieces[:5], *pieces[:4:-1]]), encoding="utf-8"),
+         lambda: vocabulary.write_text("\n".join(pieces), encoding="utf-8")),
+    ):  # fmt: skip
+        spoil()
+        assert "differs in: the text that was read; expected" in refused(capsys, *given)
+        assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == finished
+        mend()
+    # A run begun before this was written down goes on, says so, and is compared from then on.
+    begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+    del begun["text"]["heldout_hash"], begun["text"]["vocabulary_hash"]
+    (out / ASKED).write_text(json.dumps(begun), encoding="utf-8")
+    main(given)
+    assert (
+        "was begun before heldout_hash, vocabulary_hash was written down" in capsys.readouterr()[0]
+    )
+    written(tmp_path / "text", swapped)
+    assert "the text that was read" in refused(capsys, *given)
+
+
+def test_an_older_run_goes_on_only_as_older_runs_read_their_text(tmp_path, capsys):
+    """They dropped all capitals and marks and did not write that down."""
+    texts = [text.replace("boat", "böat") for text in paragraphs(120)]
+    written(tmp_path / "text", texts)
+    for strip, goes_on in ((True, True), (False, False)):
+        text = TextPart(
+            str(tmp_path / "text"), vocabulary=90, length=32, heldout=9, strip_accents=strip
+        )
+        recipe, out = replace(small(), text=text), tmp_path / str(strip)
+        pretrain(recipe, out)
+        begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+        for name in ("lowercase", "strip_accents", "marked", "heldout_hash"):
+            begun["text"].pop(name)
+        (out / ASKED).write_text(json.dumps(begun), encoding="utf-8")
+        if goes_on:
+            pretrain(recipe, out)
+            assert "was begun before heldout_hash, marked was" in capsys.readouterr().out
+        else:
+            with pytest.raises(ValueError, match="differs in: the text that was read"):
+                pretrain(recipe, out)
+
+
 def test_what_cannot_be_run_is_said_in_words(file, tmp_path, capsys):
     out = ["--out", str(tmp_path / "out")]
+    (tmp_path / "taken").write_text("a file")
+    assert "taken" in refused(capsys, str(file()), "--out", str(tmp_path / "taken"))
     assert "no such file" in refused(capsys, str(tmp_path / "absent.toml"), *out)
     assert "has famly" in refused(capsys, str(file(("family", "famly"))), *out)
     assert "--fsdp was given to one process" in refused(capsys, str(file()), *out, "--fsdp")

@@ -4,13 +4,15 @@ survives being killed at any moment, test_pretrain.py asks of the command.)"""
 from __future__ import annotations
 
 import random
+import re
 
+import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 
 from course_lib.family.bert import bert_for_pretraining
 from course_lib.kernels.choosing import choose_device, there
-from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import (
     counted_together,
@@ -19,10 +21,10 @@ from course_lib.objectives.pretraining import (
     pretraining_loss,
     split_batch,
 )
-from course_lib.objectives.sentence_order import albert_loss, make_ordered_pairs
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
 from course_lib.train import team
 from course_lib.train.flops import step_flops
+from course_lib.train.layer_rates import gradual_unfreezing, layerwise_rates
 from course_lib.train.loop import Report, adamw, fit, train_step
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision, loss_scaler
@@ -64,6 +66,11 @@ def same_bits(a, b):
         torch.equal(x, y)
         for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)
     )
+
+
+def tensors_in(path):
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
 
 
 def test_flops_of_several_batches_are_their_mean():
@@ -144,6 +151,16 @@ def test_callbacks_hear_the_steps_they_asked_for_and_the_last():
     listen.every = 4
     train(steps=10, callbacks=[listen])
     assert heard == [4, 8, 10]
+    listen.every = 0  # none of them
+    train(steps=10, callbacks=[listen])
+    assert heard == [4, 8, 10, 10]
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    path = tmp_path / "run.safetensors"
+    given = {"steps": np.int64(2), "learning_rate": np.float32(0.5), "clip": np.float64(0)}
+    train(path, **given)
+    train(path, **{name: value.item() for name, value in given.items()})  # nothing left to do
 
 
 def test_schedule_climbs_then_falls():
@@ -163,14 +180,69 @@ def test_a_climb_of_so_many_steps_is_a_share(climb, steps):
     assert shares[0] == pytest.approx(1 / climb) and shares[climb + 1] < 1
 
 
-def test_a_loss_that_is_no_number_stops_the_run():
-    model, batches = small_model(), pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=8)
-    torch.nn.init.constant_(model.pair.dense.bias, float("nan"))
-    with pytest.raises(FloatingPointError, match="Lower the learning rate"):
-        fit(model, pretraining_loss, batches, steps=2)
+NAN, INF = float("nan"), float("inf")
 
 
-NAN = float("nan")
+def steep(loss):
+    """The same loss with a gradient that is no finite number."""
+    return loss + (loss - loss.detach()).abs().sqrt()
+
+
+FAULTS = {
+    "loss": (lambda loss: loss * NAN, "loss is nan"),
+    "infinite loss": (lambda loss: loss * INF, "loss is inf"),
+    "one part of the loss": (lambda loss: loss - INF, "loss is -inf"),
+    "gradient": (steep, "gradient's length is nan"),
+    "weights": (None, "largest entry of model.pair.dense.bias is inf"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_no_finite_number_stops_the_run_and_saves_nothing(tmp_path, fault):
+    """The run saved before stays, to the bit, and so do the weights where loss or gradient tell."""
+    path, model, saved = tmp_path / "run.safetensors", small_model(), {}
+    spoil, says = FAULTS[fault]
+    calls = iter(range(1_000))
+
+    def objective(outputs, targets):
+        losses = pretraining_loss(outputs, targets)
+        if spoil and next(calls) == 5:  # the second part of the third step
+            losses["total"] = spoil(losses["total"])
+        return losses
+
+    def after(report):
+        if report.step == 2:
+            saved.update({name: x.clone() for name, x in model.state_dict().items()})
+        if report.step == 3 and not spoil:
+            model.pair.dense.bias.data[1] = INF
+
+    batches = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=8)
+    with pytest.raises(FloatingPointError, match=f"{says}; expected .*Lower the learning rate"):
+        fit(
+            model, objective, batches, steps=8, accumulate=2, precision="float32",
+            callbacks=[after], checkpoint=path, checkpoint_every=1,
+        )  # fmt: skip
+    kept, header = tensors_in(path)
+    assert header["step"] == "2"
+    assert all(torch.equal(kept[f"model.{name}"], x) for name, x in saved.items())
+    assert not spoil or all(torch.equal(x, model.state_dict()[name]) for name, x in saved.items())
+
+
+@pytest.mark.parametrize("clip", [0, 0.0, None])
+def test_no_clipping_is_none(clip):
+    """0 and None are what a bound is that no gradient reaches, and no bound that all reach."""
+    (plain, _), (far, _), (near, _) = (train(steps=3, clip=c) for c in (clip, 1e30, 1e-3))
+    assert same_bits(plain, far) and not same_bits(plain, near)
+
+
+def test_a_run_that_did_not_clip_goes_on_however_that_is_written(tmp_path):
+    path = tmp_path / "run.safetensors"
+    train(path, steps=2, clip=None)
+    train(path, steps=2, clip=0)
+    with pytest.raises(ValueError, match=r"other settings \(clip\)"):
+        train(path, steps=2)
+
+
 GPUS = {"cuda": ("cuda",), "mps": ("mps",), "both": ("cuda", "mps"), "none": ()}
 
 
@@ -273,6 +345,16 @@ def test_a_gpu_learns_what_a_cpu_learns(precision):
 TWO_SHARES = "expected two numbers from 0 to below 1"
 
 
+def batches_of(batch_size=8, **settings):
+    return pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=batch_size, **settings)
+
+
+def test_no_copies_of_the_mask_are_dynamic_masking():
+    for other, same in ((0, True), (None, True), (1, False)):
+        late = [batches_of(mask_copies=copies)(60).inputs["input_ids"] for copies in (other, 0)]
+        assert torch.equal(*late) == same
+
+
 class SharedOut(Alone):
     """A process that keeps a part of every weight."""
 
@@ -286,10 +368,27 @@ REFUSED = [
     *[(lambda d=d: train(device=d), f"device '{d}' was given; torch sees no GPU of that kind")
       for d in ("cuda", "mps") if not there(d)],
     (lambda: choose_precision("float8"), "expected one of auto, float32, bfloat16, float16"),
-    *[(lambda n=n: train(accumulate=n), f"accumulate={n} was given; expected a whole")
-      for n in (0, -1, 1.5)],
+    *[(lambda n=n, x=x: train(**{n: x}), f"{n}={re.escape(repr(x))} was given; expected a whole")
+      for n, bad in (("steps", (-1, 1.5, NAN)), ("accumulate", (0, -1, 1.5)), ("seed", (-1, 2**32)),
+                     ("checkpoint_every", (-1,)))
+      for x in (*bad, True, "3", None)],
+    *[(lambda n=n, x=x: train(**{n: x}), f"{n}={re.escape(repr(x))} was given; expected a fin")
+      for n in ("learning_rate", "weight_decay", "clip") for x in (-1, -1e-9, NAN, INF, True, "1")],
+    *[(lambda w=w: train(warmup=w), "pass n / 24") for w in (-0.1, 1.5, NAN, INF, True, "0.1")],
+    *[(lambda p=p: train(precision=p), "expected one of auto") for p in ("int8", None, 16, ["x"])],
+    *[(lambda n=n: batches_of(batch_size=n), f"batch_size={n!r} was given for .* sequences")
+      for n in (0, -1, 10_000, 2.0, True, "8")],
+    *[(lambda n=n: batches_of(mask_copies=n), f"mask_copies={n!r} was given; expected a whole")
+      for n in (-1, 1.5, True, "1")],
+    *[(lambda r=r: batches_of(rate=r), "rate=.*expected a fraction") for r in (True, "0.1", NAN)],
+    *[(lambda x=x: train(steps=1, scale=lambda name, step: x), "scale\\('encoder.* a finite number")
+      for x in (-1.0, NAN, INF, None)],
+    *[(lambda x=x: layerwise_rates(2, x), "expected at least 1") for x in (NAN, INF, True, "2")],
+    *[(lambda x=x: gradual_unfreezing(2, x), "at least one step") for x in (1.5, True, "2")],
+    *[(lambda s=s: adamw(small_model(), *s), "expected a finite number")
+      for s in ((-1.0, 0.0), (1.0, -0.1))],
     *[(lambda betas=betas: train(betas=betas), TWO_SHARES)
-      for betas in ((0.9, 1.0), (-0.1, 0.9), (0.9,), (0.9, NAN))],
+      for betas in ((0.9, 1.0), (-0.1, 0.9), (0.9,), (0.9, NAN), 0.9, (True, 0.9), ("0", "0"))],
     (lambda: adam_trace([1.0], (0.9, 1.0)), TWO_SHARES),
     (lambda: train(precision="float16", team=SharedOut()), "float16 was chosen for weights"),
 ]  # fmt: skip
@@ -337,15 +436,7 @@ def test_a_checkpoint_of_another_recipe_or_cut_short_is_refused(tmp_path):
 # ---- a large batch in parts ----------------------------------------------------------------------
 
 
-class KeepGradients(torch.optim.SGD):
-    """Moves nothing; the gradient it was called with can be read."""
-
-    def step(self, closure=None):
-        parameters = self.param_groups[0]["params"]
-        self.seen = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in parameters]
-
-
-def uneven_sequences(make=make_pairs):
+def uneven_sequences():
     """Twelve rows of different lengths, so that they ask for different numbers of words."""
     draw = random.Random(1)
 
@@ -353,51 +444,7 @@ def uneven_sequences(make=make_pairs):
         return [draw.randrange(5, 40) for _ in range(draw.randint(2, 8))]
 
     documents = [[sentence() for _ in range(draw.randint(2, 5))] for _ in range(40)]
-    return make(documents, SPECIAL, length=32)[:12]
-
-
-def gradients_of(objective, batch):
-    """The step's losses and gradient, taken by train_step itself, in float64 without dropout."""
-    model = small_model(dropout=0.0, initializer_range=0.1).double().train()
-    optimizer = KeepGradients(model.parameters(), lr=0.0)
-    losses = train_step(model, objective, optimizer, batch, float("inf"), "float32")
-    return losses, torch.cat([g.flatten() for g in optimizer.seen])
-
-
-def nothing_asked_in(batch, first_rows):
-    """The same batch, without a question in its first rows."""
-    kept = batch.inputs["predict_at"] >= first_rows * batch.inputs["input_ids"].shape[1]
-    inputs = batch.inputs | {"predict_at": batch.inputs["predict_at"][kept]}
-    return Batch(inputs, batch.targets | {"labels": batch.targets["labels"][kept]})
-
-
-TASKS = {
-    "MLM": (masked_lm_loss, make_pairs),
-    "MLM and NSP": (pretraining_loss, make_pairs),
-    "MLM and SOP": (albert_loss, make_ordered_pairs),
-}
-
-
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("parts", [2, 5, 12])
-@pytest.mark.parametrize("unasked", [0, 6])
-def test_parts_of_a_batch_add_up_to_its_gradient(task, parts, unasked):
-    """Also in unequal parts, and where a part asks nothing. The mean of the parts' own means, the
-    careless way, is another gradient."""
-    objective, make = TASKS[task]
-    large = nothing_asked_in(pretraining_batch(uneven_sequences(make), SPECIAL), unasked)
-    pieces = split_batch(large, parts)
-    counts = [len(piece.targets["labels"]) for piece in pieces]
-    assert len(set(counts)) > 1 and (min(counts) == 0) == (unasked > 0)
-
-    whole, expected = gradients_of(objective, large)
-    losses, found = gradients_of(objective, pieces)
-    assert losses == pytest.approx(whole, rel=1e-12)
-    assert (found - expected).abs().max() <= 1e-12 * expected.abs().max()
-
-    alone = [Batch(piece.inputs, uncounted(piece.targets)) for piece in pieces]
-    careless = torch.stack([gradients_of(objective, piece)[1] for piece in alone]).mean(dim=0)
-    assert (careless - expected).abs().max() > 1e-3 * expected.abs().max()
+    return make_pairs(documents, SPECIAL, length=32)[:12]
 
 
 def uncounted(targets):

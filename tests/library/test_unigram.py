@@ -8,6 +8,7 @@ import pytest
 
 from course_lib import load_pretrained, xlm_roberta_for_masked_lm
 from course_lib.checkpoints import save_folder
+from course_lib.text.features import plain_sequences
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import WordPiece
 
@@ -58,6 +59,19 @@ def test_special_ids_are_those_of_transformers(theirs, ours):
     assert ours.token(special.mask) == theirs.mask_token
     assert ours.decode(ours.encode("the mill")) == "the mill"
     assert ours.pieces("the mill")[-1] == "▁mill" and "Unigram(" in repr(ours)
+
+
+@pytest.mark.parametrize("length", [8, 9, 24])
+def test_pairs_are_those_of_transformers(theirs, ours, length):
+    """XLM-R has two separators between the texts of a pair, ALBERT one; cut or whole."""
+    first, second = "the old mill stands still", "the mill"
+    row = theirs(first, second, truncation="longest_first", max_length=length, padding="max_length")
+    sequences, _ = plain_sequences([first], ours, length, [second])
+    assert sequences.attention_mask[0].tolist() == row["attention_mask"]
+    if length > 9:  # which text loses a token first is another convention
+        assert sequences.input_ids[0].tolist() == row["input_ids"]
+    twice = "XLM" in type(theirs).__name__
+    assert (sequences.input_ids == ours.special.sep).sum() == (3 if twice else 2)
 
 
 def test_a_released_folder_comes_with_its_vocabulary(theirs, ours, tmp_path):

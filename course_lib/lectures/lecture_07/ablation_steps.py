@@ -24,8 +24,8 @@ from course_lib.family.electra import Electra, ElectraConfig, electra_encoder, e
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.masked_loss import mean_cross_entropy
 from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.objectives.pretraining import check_whole
 from course_lib.objectives.replaced_tokens import electra_loss
+from course_lib.objectives.sequences import part_of_mean
 from course_lib.train.loop import Objective
 
 ABLATION_STEPS = ("BERT", "Replace MLM", "ELECTRA 15%", "All-tokens MLM", "ELECTRA")
@@ -86,10 +86,7 @@ def replace_mlm_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, T
 
 def all_tokens_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The generator's loss plus the reader's at every real token, in nats. The reader's
-    probability of a word is D · [it stands there] + (1 − D) · softmax, where D says "copy".
-
-    Raises ValueError for a part of a larger batch."""
-    check_whole(targets)
+    probability of a word is D · [it stands there] + (1 − D) · softmax, where D says "copy"."""
     mlm = masked_lm_loss(outputs, targets)["mlm"]
     true = outputs.corrupted_ids.flatten().clone()
     true[outputs.predict_at] = targets["labels"]
@@ -100,7 +97,8 @@ def all_tokens_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Te
     copies = outputs.copy_logits.flatten()[real].to(wide)
     word = named.log_softmax(-1).gather(1, true[:, None]).squeeze(1) + F.logsigmoid(-copies)
     both = torch.logaddexp(word, F.logsigmoid(copies))
-    reader = -torch.where(stands == true, both, word).mean()
+    mean = -torch.where(stands == true, both, word).mean()
+    reader = part_of_mean(mean, len(word), targets.get("num_tokens"))
     return {"total": mlm + reader, "mlm": mlm, "reader": reader}
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from course_lib.heads import BertForClassification
 from course_lib.objectives.classification import classification_loss
+from course_lib.objectives.sequences import part_of_mean
 from course_lib.objectives.sift import sift_loss
 from course_lib.teaching.results import REPLAYED, compared_runs, kept
 from course_lib.teaching.shipped import micro_teacher, teacher_hash
@@ -94,7 +95,8 @@ def sifted_loss(weight: float) -> Objective:
 
     def loss(outputs: Sifted, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
         task = classification_loss(outputs, targets)["total"]
-        return {"total": task + weight * outputs.moved, "task": task, "moved": outputs.moved}
+        moved = part_of_mean(outputs.moved, len(outputs.logits), targets.get("num_sequences"))
+        return {"total": task + weight * moved, "task": task, "moved": moved}
 
     return loss
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from time import process_time
 from typing import Any
-
-import torch
 
 from course_lib.encoder import Encoder
 from course_lib.kernels.early_exit import Exited
@@ -66,7 +64,7 @@ def tuned(
 
     def run() -> dict[str, Any]:
         began, encoder = process_time(), start_of(recipe, seed)
-        tasks = {split: fitting(task_of(split), encoder) for split in ("train", *splits)}
+        tasks = {split: task_of(split) for split in ("train", *splits)}
         train = tasks.pop("train")
         settings: dict[str, Any] = {
             "steps": recipe.steps, "learning_rate": rate, "seed": seed,
@@ -81,15 +79,6 @@ def tuned(
     flops = recipe_of("BERT", recipe.text).flops
     settings = {**about, "rate": rate, "seed": seed, **asdict(recipe), "flops": flops}
     return kept(f"13-{recipe.start}-{name}-{seed}", settings, MicroWorld.load(), run)
-
-
-def fitting(task: Any, encoder: Encoder) -> Any:
-    """The task as the encoder reads it: for one without segments all ids are 0."""
-    if encoder.config.type_vocab_size > 1:
-        return task
-    sequences = task.sequences
-    none = torch.zeros_like(sequences.token_type_ids)
-    return replace(task, sequences=replace(sequences, token_type_ids=none))
 
 
 def _said(model: Any, task: Texts) -> list[Any]:

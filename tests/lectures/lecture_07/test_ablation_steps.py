@@ -20,7 +20,7 @@ from course_lib.lectures.lecture_07.ablation_steps import (
     kept_encoder,
     replace_mlm_loss,
 )
-from course_lib.objectives.pretraining import pretraining_batches, split_batch
+from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import PAPER_MIX, replaced_token_loss
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.train.loop import fit
@@ -247,20 +247,3 @@ def test_replace_mlm_predicts_at_the_masked_positions():
     assert found["total"].item() == pytest.approx(math.log(4) + found["reader"].item())
     empty = SimpleNamespace(prediction_logits=torch.zeros(0, 4), reader_logits=torch.zeros(0, 4))
     assert replace_mlm_loss(empty, {"labels": torch.zeros(0).long()})["total"] == 0
-
-
-@every_step
-def test_a_batch_in_parts_adds_up_or_is_refused(name):
-    """Shares of the whole's means can be added up; All-tokens MLM has none, and says so."""
-    model, objective = build(name)
-    batch = batches()(0)
-    parts = split_batch(batch, 2)
-    if name == "All-tokens MLM":
-        with pytest.raises(ValueError, match="accumulate=1"):
-            objective(model(**parts[0].inputs), parts[0].targets)
-        return
-    if name != "BERT":  # a generator that is sure, so that both draws are the same
-        model.generator.mlm.bias.data[9] = 1e4
-    whole = objective(model(**batch.inputs), batch.targets)["total"].item()
-    added = sum(objective(model(**p.inputs), p.targets)["total"].item() for p in parts)
-    assert added == pytest.approx(whole, rel=1e-5)

@@ -98,6 +98,7 @@ class Family:
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
     dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
     inputs: Mapping[str, str] = field(default_factory=dict)  # our argument -> theirs, if another
+    outputs: Mapping[str, str] = field(default_factory=dict)  # our output -> theirs, if another
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see convert.parted
     older: Mapping[str, str] = field(default_factory=dict)  # what files may call a module -> theirs
 
@@ -380,6 +381,7 @@ ALBERT = Family(
         "intermediate_size": 16_384,
     },
     more=_albert_groups,
+    outputs={"seq_relationship_logits": "sop_logits"},
     tokenizer=Unigram.from_file,
     vocabularies=("tokenizer.json",),
     dropouts={

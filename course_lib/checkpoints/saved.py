@@ -16,10 +16,20 @@ from torch import Tensor, nn
 from course_lib.config import BertConfig
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.files import write_atomic
-from course_lib.text.wordpiece import SPECIAL_TOKENS, WordPiece, fast_wordpiece
+from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
+from course_lib.text.unigram import Unigram
+from course_lib.text.wordpiece import WordPiece, fast_wordpiece
 
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
-from .families import MODELS, Labelled, Model, family_named, has_pooler
+from .families import (
+    MODELS,
+    Labelled,
+    Model,
+    Tokenizer,
+    family_named,
+    family_of,
+    has_pooler,
+)
 from .reading import CONFIG, WEIGHTS, CheckpointError, check_hash, read_header, read_weights
 
 FORMAT = 2  # of what `save` writes beside the weights
@@ -53,52 +63,113 @@ def save(model: nn.Module, path: str | Path) -> str:
 
 
 def save_folder(
-    model: Model, folder: str | Path, tokenizer: WordPiece, *, half: bool = False
+    model: Model, folder: str | Path, tokenizer: Tokenizer | None, *, half: bool = False
 ) -> str:
     """Write a model as transformers does: config.json, model.safetensors, and the vocabulary as
-    vocab.txt and tokenizer.json; returns the weights' SHA-256. `load_pretrained(folder)` reads it
-    back, and so do transformers' AutoModel… and AutoTokenizer.
+    tokenizer.json, a WordPiece's also as vocab.txt (tokenizer=None: none, as of a model of
+    pictures); returns the weights' SHA-256.
+    `load_pretrained(folder)` reads it back, and so do transformers' AutoModel… and AutoTokenizer,
+    in float32 whatever the weights' format (float64 stays), so that it can be trained further.
 
-    half: weights in float16, half the size and about three significant digits; they are read back
-    as float32. The file of weights is written last. Raises CheckpointError for a model that
-    transformers does not have."""
+    half: weights in float16, half the size and about three significant digits. The file of weights
+    is written last. Raises CheckpointError for a model that transformers does not have, for weights
+    that are not finite numbers (in float16: up to 65,504), and for a tokenizer with more tokens
+    than the model has rows; then nothing is written."""
     import safetensors.torch
 
     hf_model, folder = to_transformers(model), Path(folder)
     tied = set(hf_model.all_tied_weights_keys)  # read back from the table that they share
     state = {
-        name: (value.half() if half and value.is_floating_point() else value).contiguous()
+        name: _as_stored(name, value, half)
         for name, value in hf_model.state_dict().items()
         if name not in tied
     }
     settings = {**hf_model.config.to_diff_dict(), "architectures": [type(hf_model).__name__]}
-    settings["dtype"] = "float16" if half else "float32"
-    write_atomic(folder / CONFIG, json.dumps(settings, indent=1, sort_keys=True) + "\n")
-    config = encoder_of(model).config
-    _save_vocabulary(tokenizer, folder, config.longest_text, config.type_vocab_size > 1)
+    if isinstance(model, Labelled):  # transformers leaves its own names out, LABEL_0 and LABEL_1
+        settings |= {"id2label": hf_model.config.id2label, "label2id": hf_model.config.label2id}
+    double = any(value.dtype == torch.float64 for value in state.values())
+    settings["dtype"] = "float64" if double else "float32"  # what readers compute and train in
+    config = json.dumps(settings, indent=1, sort_keys=True) + "\n"
+    files = {CONFIG: config, **(_vocabulary_files(tokenizer, model) if tokenizer else {})}
+    for name, text in files.items():
+        write_atomic(folder / name, text)
     data = safetensors.torch.save(state, metadata={"format": "pt"})
     write_atomic(folder / WEIGHTS, data)
     return hashlib.sha256(data).hexdigest()
 
 
-def _save_vocabulary(tokenizer: WordPiece, folder: Path, longest: int, segments: bool) -> None:
-    """As ours and as the tokenizers library reads it: families whose own vocabulary is of another
-    kind, such as ModernBERT, take a WordPiece from tokenizer.json alone."""
-    from tokenizers.processors import BertProcessing
+def _as_stored(name: str, value: Tensor, half: bool) -> Tensor:
+    """A weight as the file gets it. Raises CheckpointError for one that is not finite there."""
+    stored = (value.half() if half and value.is_floating_point() else value).contiguous()
+    if not value.isfinite().all():
+        raise CheckpointError(
+            f"{name} holds nan or infinity; expected finite numbers: what trained it went wrong "
+            "before. Take an earlier checkpoint."
+        )
+    if not stored.isfinite().all():
+        raise CheckpointError(
+            f"{name} holds {value.abs().max():,.0f}; float16 ends at 65,504. Leave half=True out."
+        )
+    return stored
 
-    fast, special = fast_wordpiece(tokenizer), tokenizer.special
-    fast.post_processor = BertProcessing(("[SEP]", special.sep), ("[CLS]", special.cls))
-    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+
+def _vocabulary_files(tokenizer: Tokenizer, model: Model) -> dict[str, str]:
+    """As the tokenizers library reads it, and a WordPiece as ours does, too: families whose own
+    vocabulary is of another kind, such as ModernBERT, take one from tokenizer.json alone."""
+    config, special = encoder_of(model).config, tokenizer.special
+    if tokenizer.vocab_size > config.vocab_size:
+        raise CheckpointError(
+            f"a tokenizer of {tokenizer.vocab_size:,} tokens was given with a model of "
+            f"{config.vocab_size:,} rows; expected at most as many. They belong to two models."
+        )
+    # A model that transformers calls with the segments under another name must not get them.
+    segments = config.type_vocab_size > 1 and "token_type_ids" not in family_of(config).inputs
+    names = ("pad", "unk", "cls", "sep", "mask")
+    library = _library_tokenizer(tokenizer).to_str()
     about = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "do_lower_case": tokenizer.lowercase,
-        "model_max_length": longest,
+        # transformers.js gives a pair its segments for this class alone; transformers then reads
+        # vocabulary and case, but no other option: so only where there is none.
+        "tokenizer_class": "BertTokenizer"
+        if segments and _is_plain(tokenizer, library)
+        else "PreTrainedTokenizerFast",
+        "model_max_length": config.longest_text,
         "model_input_names": ["input_ids", *["token_type_ids"] * segments, "attention_mask"],
-        **dict(zip(names, SPECIAL_TOKENS, strict=True)),
+        **{f"{name}_token": tokenizer.token(getattr(special, name)) for name in names},
     }
-    write_atomic(folder / "tokenizer_config.json", json.dumps(about, indent=1) + "\n")
-    write_atomic(folder / "tokenizer.json", fast.to_str())
-    tokenizer.save(folder / "vocab.txt")
+    files = {"tokenizer.json": library}
+    if isinstance(tokenizer, WordPiece):
+        about["do_lower_case"] = tokenizer.lowercase
+        files["vocab.txt"] = "".join(f"{token}\n" for token in tokenizer.vocab)
+    return {**files, "tokenizer_config.json": json.dumps(about, indent=1) + "\n"}
+
+
+def _is_plain(tokenizer: Tokenizer, library: str) -> bool:
+    """Whether this is BERT's WordPiece, of which nothing is set but the case."""
+    if not isinstance(tokenizer, WordPiece):
+        return False
+    plain = WordPiece(tokenizer.vocab, lowercase=tokenizer.lowercase)
+    return library == _library_tokenizer(plain).to_str()
+
+
+def _library_tokenizer(tokenizer: Tokenizer) -> Any:
+    """The same in the tokenizers library, which puts the special tokens around a text, too."""
+    from tokenizers import AddedToken, processors
+    from tokenizers import Tokenizer as Library
+
+    if isinstance(tokenizer, Unigram):
+        return Library.from_str(tokenizer._read.to_str())
+    special = tokenizer.special
+    sep, cls = ((tokenizer.token(id), id) for id in (special.sep, special.cls))
+    if isinstance(tokenizer, WordPiece):
+        fast = fast_wordpiece(tokenizer)
+        fast.post_processor = processors.BertProcessing(sep, cls)
+        return fast
+    fast = fast_byte_bpe(tokenizer)
+    mask = tokenizer.token(special.mask)  # takes the space before it along, as RoBERTa's
+    plain = [token for token in SPECIAL_TOKENS if token != mask]
+    fast.add_special_tokens([*plain, AddedToken(mask, lstrip=True, special=True)])
+    fast.post_processor = processors.RobertaProcessing(sep, cls, add_prefix_space=False)
+    return fast
 
 
 def load(path: str | Path, sha256: str | None = None) -> Model:

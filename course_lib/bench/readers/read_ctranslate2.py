@@ -1,0 +1,30 @@
+"""ctranslate2: its converter for transformers' models, then the states of its encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from each import difference, inputs_of
+
+PACKAGES = ("ctranslate2", "transformers", "torch")
+
+
+def read(folder: Path) -> dict[str, Any]:
+    import ctranslate2
+
+    with TemporaryDirectory() as out:
+        ctranslate2.converters.TransformersConverter(str(folder)).convert(out, force=True)
+        encoder = ctranslate2.Encoder(out, device="cpu", compute_type="float32")
+        inputs = inputs_of(folder)
+        lengths = inputs["attention_mask"].sum(axis=1)
+        more = {}
+        if "token_type_ids" in inputs:
+            more["token_type_ids"] = [
+                row[:n].tolist() for row, n in zip(inputs["token_type_ids"], lengths, strict=True)
+            ]
+        rows = [row[:n].tolist() for row, n in zip(inputs["input_ids"], lengths, strict=True)]
+        states = np.array(encoder.forward_batch(rows, **more).last_hidden_state)
+    return {"difference": difference(folder, "last_hidden_state", states), "lost": "the head"}

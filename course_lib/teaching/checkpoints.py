@@ -3,7 +3,7 @@ model card, and what the stored weights reach into data/results.
 
     python -m course_lib.train.pretrain data/recipes/course_modernbert.toml --out runs/modern
     python -m course_lib.teaching.checkpoints course-modernbert --run runs/modern
-    python -m course_lib.teaching.checkpoints course-modernbert --again   # as save_folder writes now
+    python -m course_lib.teaching.checkpoints course-modernbert --again  # its files only
 """
 
 from __future__ import annotations

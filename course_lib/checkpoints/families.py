@@ -101,6 +101,7 @@ class Family:
     outputs: Mapping[str, str] = field(default_factory=dict)  # our output -> theirs, if another
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see convert.parted
     older: Mapping[str, str] = field(default_factory=dict)  # what files may call a module -> theirs
+    stored: Mapping[str, str] = field(default_factory=dict)  # theirs -> what its files call it
 
     @property
     def has_pooler(self) -> bool:
@@ -862,6 +863,16 @@ def _read_vit(theirs: dict[str, Any]) -> dict[str, Any]:
 
 _OF_TEXTS = ("vocab_size", "max_positions", "type_vocab_size", "pad_token_id")
 _BLOCK, _OLD_BLOCK = "layers.#", "encoder.layer.#"
+_OLD_VIT = {  # so transformers 5.0 has them, and so they are in files, new ones too
+    f"{_OLD_BLOCK}.attention.attention.query": f"{_BLOCK}.attention.q_proj",
+    f"{_OLD_BLOCK}.attention.attention.key": f"{_BLOCK}.attention.k_proj",
+    f"{_OLD_BLOCK}.attention.attention.value": f"{_BLOCK}.attention.v_proj",
+    f"{_OLD_BLOCK}.attention.output.dense": f"{_BLOCK}.attention.o_proj",
+    f"{_OLD_BLOCK}.layernorm_before": f"{_BLOCK}.layernorm_before",
+    f"{_OLD_BLOCK}.intermediate.dense": f"{_BLOCK}.mlp.fc1",
+    f"{_OLD_BLOCK}.output.dense": f"{_BLOCK}.mlp.fc2",
+    f"{_OLD_BLOCK}.layernorm_after": f"{_BLOCK}.layernorm_after",
+}
 VIT = Family(
     model_type="vit",
     config_class=VitConfig,
@@ -884,17 +895,8 @@ VIT = Family(
         "pooler.dense": "pooler.dense",
         "classifier": "classifier",
     },
-    # So transformers 5.0 has them, and so they are in released files.
-    older={
-        f"{_OLD_BLOCK}.attention.attention.query": f"{_BLOCK}.attention.q_proj",
-        f"{_OLD_BLOCK}.attention.attention.key": f"{_BLOCK}.attention.k_proj",
-        f"{_OLD_BLOCK}.attention.attention.value": f"{_BLOCK}.attention.v_proj",
-        f"{_OLD_BLOCK}.attention.output.dense": f"{_BLOCK}.attention.o_proj",
-        f"{_OLD_BLOCK}.layernorm_before": f"{_BLOCK}.layernorm_before",
-        f"{_OLD_BLOCK}.intermediate.dense": f"{_BLOCK}.mlp.fc1",
-        f"{_OLD_BLOCK}.output.dense": f"{_BLOCK}.mlp.fc2",
-        f"{_OLD_BLOCK}.layernorm_after": f"{_BLOCK}.layernorm_after",
-    },
+    older=_OLD_VIT,
+    stored={new: old for old, new in _OLD_VIT.items()},
     heads={},
     tied={},
     settings={
@@ -952,6 +954,12 @@ def their_name(name: str, family: Family = BERT) -> str:
 def newest_name(name: str, family: Family) -> str:
     """The name in the family's table of a weight that an older transformers may have named."""
     return renamed(name, family.older) or name
+
+
+def stored_name(name: str, family: Family) -> str:
+    """What transformers' files call the weight that its model calls so, prefix included."""
+    bare = name.removeprefix(family.prefix)
+    return name.removesuffix(bare) + (renamed(bare, family.stored) or bare)
 
 
 def renamed(name: str, table: Mapping[str, str]) -> str | None:

@@ -23,12 +23,14 @@ from course_lib.text.wordpiece import WordPiece, fast_wordpiece
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
 from .families import (
     MODELS,
+    Family,
     Labelled,
     Model,
     Tokenizer,
     family_named,
     family_of,
     has_pooler,
+    stored_name,
 )
 from .reading import CONFIG, WEIGHTS, CheckpointError, check_hash, read_header, read_weights
 
@@ -79,8 +81,9 @@ def save_folder(
 
     hf_model, folder = to_transformers(model), Path(folder)
     tied = set(hf_model.all_tied_weights_keys)  # read back from the table that they share
+    family = family_of(encoder_of(model).config)
     state = {
-        name: _as_stored(name, value, half)
+        stored_name(name, family): _as_stored(name, value, half)
         for name, value in hf_model.state_dict().items()
         if name not in tied
     }
@@ -90,7 +93,7 @@ def save_folder(
     double = any(value.dtype == torch.float64 for value in state.values())
     settings["dtype"] = "float64" if double else "float32"  # what readers compute and train in
     config = json.dumps(settings, indent=1, sort_keys=True) + "\n"
-    files = {CONFIG: config, **(_vocabulary_files(tokenizer, model) if tokenizer else {})}
+    files = {CONFIG: config, **(_vocabulary_files(tokenizer, model, family) if tokenizer else {})}
     for name, text in files.items():
         write_atomic(folder / name, text)
     data = safetensors.torch.save(state, metadata={"format": "pt"})
@@ -113,7 +116,7 @@ def _as_stored(name: str, value: Tensor, half: bool) -> Tensor:
     return stored
 
 
-def _vocabulary_files(tokenizer: Tokenizer, model: Model) -> dict[str, str]:
+def _vocabulary_files(tokenizer: Tokenizer, model: Model, family: Family) -> dict[str, str]:
     """As the tokenizers library reads it, and a WordPiece as ours does, too: families whose own
     vocabulary is of another kind, such as ModernBERT, take one from tokenizer.json alone."""
     config, special = encoder_of(model).config, tokenizer.special
@@ -123,7 +126,7 @@ def _vocabulary_files(tokenizer: Tokenizer, model: Model) -> dict[str, str]:
             f"{config.vocab_size:,} rows; expected at most as many. They belong to two models."
         )
     # A model that transformers calls with the segments under another name must not get them.
-    segments = config.type_vocab_size > 1 and "token_type_ids" not in family_of(config).inputs
+    segments = config.type_vocab_size > 1 and "token_type_ids" not in family.inputs
     names = ("pad", "unk", "cls", "sep", "mask")
     library = _library_tokenizer(tokenizer).to_str()
     about = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,4 +28,7 @@ def read(folder: Path) -> dict[str, Any]:
             ]
         rows = [row[:n].tolist() for row, n in zip(inputs["input_ids"], lengths, strict=True)]
         states = np.array(encoder.forward_batch(rows, **more).last_hidden_state)
-    return {"difference": difference(folder, "last_hidden_state", states), "lost": "the head"}
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    shifted = "roberta" in settings["model_type"] and settings["pad_token_id"] == 0
+    lost = "the head" + ", a RoBERTa's positions (off by one) where pad_token_id is 0" * shifted
+    return {"difference": difference(folder, "last_hidden_state", states), "lost": lost}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,16 @@ def read(folder: Path) -> dict[str, Any]:
         given = {tensor.name: given[tensor.name] for tensor in backbone.inputs}
     outputs = backbone.predict(given, verbose=0)
     states = outputs["sequence_output"] if isinstance(outputs, dict) else outputs
-    return {"difference": difference(folder, "last_hidden_state", states), "lost": "the head"}
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    lost = {
+        "bert": ", GELU (its tanh form is taken)",
+        "roberta": ", RoBERTa's vector of token type 0",
+        "xlm-roberta": ", XLM-R's positions (off by one) where pad_token_id is not 1",
+    }.get(settings["model_type"], "")
+    return {
+        "difference": difference(folder, "last_hidden_state", states),
+        "lost": "the head" + lost,
+    }
 
 
 read.pictures = True  # type: ignore[attr-defined]

@@ -33,4 +33,5 @@ def read(folder: Path) -> dict[str, Any]:
     apart = np.abs(np.array([vector for vector, _ in pairs]) - ours).max()
     gone = [token for token in answers["special"] if token not in vocabulary]
     lost = "context, the head" + (f", {' '.join(gone)}" if gone else "")
+    lost += ", XLM's language" * (folder.name == "XLM")
     return {"difference": float(apart / max(1, np.abs(ours).max())), "lost": lost}

@@ -141,7 +141,10 @@ def mean_state(model: Any, tokenizer: Any, text: str) -> Tensor:
 def expected_answers(model: Any, tokenizer: Any) -> dict[str, Any]:
     """TEXTS, the ids of them; BLANK, its ids, and of its masked token the five best words."""
     special = tokenizer.special
-    mask, blank = tokenizer.token(special.mask), list(map(tokenizer.encode, BLANK.split("{}")))
+    mask, blank = (
+        tokenizer.token(special.mask),
+        list(map(tokenizer.encode, map(str.strip, BLANK.split("{}")))),
+    )
     ids = around(tokenizer, [*blank[0], special.mask, *blank[1]])
     answers: dict[str, Any] = {
         "texts": TEXTS,

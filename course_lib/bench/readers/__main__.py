@@ -12,23 +12,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from course_lib.checkpoints.exporting import missing_packages
-from course_lib.files import data_root, read_result, write_atomic, write_manifest
+from course_lib.files import data_root, write_atomic, write_manifest
 
 from .each import row_of
 from .light import LIGHT, versions
 from .others import OTHERS, run_other
 from .samples import write_samples
-from .tables import readme_tables
-
-RESULT = "12_readers"
-
-
-def stored() -> dict[str, Any]:
-    """What the readers gave last; nothing where none ever ran."""
-    try:
-        return read_result(RESULT)
-    except FileNotFoundError:
-        return {"readers": {}}
+from .tables import RESULT, readme_tables, stored
 
 
 def run(work: Path, others: Sequence[str], keep: Path | None) -> dict[str, dict[str, Any]]:
@@ -76,12 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 write_samples(work)
             found = run(work, others, options.keep)
         today = {name: {**row, "measured": date.today().isoformat()} for name, row in found.items()}
-        result = {"readers": {**stored()["readers"], **today}}
+        result = {"readers": {**stored(), **today}}
         path = data_root() / "results" / f"{RESULT}.json"
         write_atomic(path, json.dumps(result, indent=1) + "\n")
         write_manifest(data_root())
         print(f"saved to data/results/{path.name}")
-    print(readme_tables(stored()["readers"]))
+    print(readme_tables(stored()))
 
 
 if __name__ == "__main__":

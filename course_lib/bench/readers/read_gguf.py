@@ -25,7 +25,7 @@ ARCHITECTURES = {  # of those for which llama.cpp has one, by transformers' mode
 def read(folder: Path) -> dict[str, Any]:
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     if settings["model_type"] not in ARCHITECTURES:
-        raise ValueError(f"no architecture for {settings['model_type']}")
+        raise ValueError(f"llama.cpp has no architecture for {settings['model_type']}")
     with TemporaryDirectory() as out:
         file = Path(out, "model.gguf")
         nameless = write(folder, settings, file)
@@ -62,6 +62,7 @@ def write(folder: Path, settings: dict[str, Any], file: Path) -> list[str]:
         writer.add_sliding_window(settings["local_attention"])
         writer.add_sliding_window_pattern(settings["global_attn_every_n_layers"])
         writer.add_vocab_size(settings["vocab_size"])
+    writer.add_token_type_count(settings.get("type_vocab_size", 2))
     add_vocabulary(writer, folder)
     nameless = []
     for full, value in load_file(folder / "model.safetensors").items():
@@ -100,7 +101,6 @@ def add_vocabulary(writer: Any, folder: Path) -> None:
         shown = sorted(vocabulary, key=vocabulary.get)
     writer.add_token_list(shown)
     writer.add_token_types([3 if token in special else 1 for token in shown])
-    writer.add_token_type_count(2)
     ids = {name.strip("[]<>").lower(): number for name, number in special.items()}
     writer.add_bos_token_id(ids.get("cls", ids.get("s")))
     writer.add_sep_token_id(ids.get("sep", ids.get("/s")))

@@ -32,7 +32,7 @@ def read(folder: Path) -> dict[str, Any]:
     states = outputs["sequence_output"] if isinstance(outputs, dict) else outputs
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     lost = {
-        "bert": ", GELU (its tanh form is taken)",
+        "bert": ", BERT's GELU (its tanh form is taken)",
         "roberta": ", RoBERTa's vector of token type 0",
         "xlm-roberta": ", XLM-R's positions (off by one) where pad_token_id is not 1",
     }.get(settings["model_type"], "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,15 @@ from .families import (
     has_pooler,
     stored_name,
 )
-from .reading import CONFIG, WEIGHTS, CheckpointError, check_hash, read_header, read_weights
+from .reading import (
+    CONFIG,
+    WEIGHTS,
+    CheckpointError,
+    State,
+    check_hash,
+    read_header,
+    read_weights,
+)
 
 FORMAT = 2  # of what `save` writes beside the weights
 
@@ -43,25 +51,42 @@ def save(model: nn.Module, path: str | Path) -> str:
     model: an Encoder or one of the models with heads (`MODELS`), of any family. The file is
     complete or not there at all, and holds the hash of its own weights, which `load` checks. The
     same model gives the same bytes. Raises CheckpointError for another model."""
+    ours, family = known(model)
+    about = {"family": family.model_type, "model": type(ours).__name__}
+    about["config"] = _stored(encoder_of(ours).config)
+    more: dict[str, Any] = {}
+    if isinstance(ours, DebertaForMaskedLM):
+        more["visits"] = ours.decoder.visits
+    if isinstance(ours, Labelled):
+        more.update(names=ours.names, dropout=ours.dropout.p)
+    return write_own(model, path, about, **more)
+
+
+def write_own(model: nn.Module, path: str | Path, about: Mapping[str, Any], **more: Any) -> str:
+    """A file of ours: the weights, what is said about them, and their hash."""
     import safetensors.torch
 
-    ours, family = known(model)
     state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    about = {
-        "format": FORMAT,
-        "family": family.model_type,
-        "model": type(ours).__name__,
-        "config": _stored(encoder_of(ours).config),
-        "weights_sha256": hash_of_weights(state),
-    }
-    if isinstance(ours, DebertaForMaskedLM):
-        about["visits"] = ours.decoder.visits
-    if isinstance(ours, Labelled):
-        about.update(names=ours.names, dropout=ours.dropout.p)
+    about = {"format": FORMAT, **about, "weights_sha256": hash_of_weights(state), **more}
     # One entry only: safetensors writes several in the order of a hash table, anew in every run.
     data = safetensors.torch.save(state, metadata={"course_lib": json.dumps(about)})
     write_atomic(path, data)
     return hashlib.sha256(data).hexdigest()
+
+
+def read_own(path: Path, sha256: str | None, kinds: Collection[str]) -> tuple[Any, State]:
+    """What such a file says about its weights, and the weights, if its model is one of these kinds;
+    None and nothing if it is another file. Raises as `load`."""
+    header = read_header(path)
+    check_hash(path, sha256)
+    said = header.get("__metadata__", {}).get("course_lib", "{}")
+    about = json.loads(said) if said.startswith("{") else {}
+    if about.get("format") != FORMAT or about.get("model") not in kinds:
+        return None, {}
+    state = read_weights(path)
+    if hash_of_weights(state) != about["weights_sha256"]:
+        raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
+    return about, state
 
 
 def save_folder(
@@ -180,23 +205,16 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
 
     sha256: what the file's hash must be. Raises MissingCheckpoint, or CheckpointError for a wrong
     hash, a file cut short or damaged, a pickle, or a file that `save` did not write."""
-    path = Path(path)
-    header = read_header(path)
-    check_hash(path, sha256)
-    about = header.get("__metadata__", {}).get("course_lib", "{}")
-    about = json.loads(about) if about.startswith("{") else {}
-    if about.get("format") != FORMAT:
+    path, kinds = Path(path), {kind.__name__: kind for kind in MODELS}
+    about, state = read_own(path, sha256, kinds)
+    if about is None:
         raise CheckpointError(
             f"{path} was not written by this version of course_lib.checkpoints.save: it lacks a "
             "configuration. For a checkpoint of transformers give load_pretrained the folder that "
             "holds its config.json and model.safetensors."
         )
     family = family_named(about["family"], str(path))
-    state = read_weights(path)
-    if hash_of_weights(state) != about["weights_sha256"]:
-        raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
-    kind = next(kind for kind in MODELS if kind.__name__ == about["model"])
-    config = family.config_class(**about["config"])
+    kind, config = kinds[about["model"]], family.config_class(**about["config"])
     pooler = has_pooler(kind, config, any("pooler." in name for name in state))
     of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
     model = hollow(kind, config, family, pooler, **of_head)

@@ -24,11 +24,11 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(samples, "export_onnx", lambda model, path: path)
-        samples.write_samples(folder, ("course-bert", "RoBERTa", "XLM", "ViT"))
+        samples.write_samples(folder, ("DeBERTa", "RoBERTa", "XLM", "ViT"))
     return folder
 
 
-@pytest.mark.parametrize("name", ["course-bert", "RoBERTa", "XLM", "ViT"])
+@pytest.mark.parametrize("name", ["DeBERTa", "RoBERTa", "XLM", "ViT"])
 def test_transformers_reads_what_we_save(work: Path, name: str):
     row = row_of(light.read_transformers, work / name)
     assert row.get("difference", 1) < 1e-5, row
@@ -60,11 +60,11 @@ def test_differences_are_of_real_tokens_as_a_fraction_of_the_largest(tmp_path: P
 
 
 def test_the_answers_of_a_text_are_the_models_own(work: Path):
-    answers = json.loads((work / "course-bert" / "expected.json").read_text(encoding="utf-8"))
-    shipped: Any = load_pretrained("course-bert")
+    answers = json.loads((work / "DeBERTa" / "expected.json").read_text(encoding="utf-8"))
+    written: Any = load_pretrained(work / "DeBERTa")
     with torch.no_grad():
-        logits = shipped.model(torch.tensor([answers["blank_ids"]])).logits[0]
-    at = answers["blank_ids"].index(shipped.tokenizer.special.mask)
+        logits = written.model(torch.tensor([answers["blank_ids"]])).logits[0]
+    at = answers["blank_ids"].index(written.tokenizer.special.mask)
     assert answers["best"][0] == int(logits[at].argmax())
     assert answers["first"] == at * logits.shape[1]
 

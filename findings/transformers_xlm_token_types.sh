@@ -12,7 +12,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 python3 -m venv "$tmp/venv"
 "$tmp/venv/bin/pip" install -q torch==2.13.0 numpy transformers==5.23.0
-"$tmp/venv/bin/python" - <<'PY'
+"$tmp/venv/bin/python" - <<'PY' 2>"$tmp/err" || { tail -3 "$tmp/err"; exit 1; }
 import sys
 import torch
 from transformers import BertConfig, BertModel, XLMConfig, XLMModel

@@ -52,8 +52,8 @@ def save(model: nn.Module, path: str | Path) -> str:
     complete or not there at all, and holds the hash of its own weights, which `load` checks. The
     same model gives the same bytes. Raises CheckpointError for another model."""
     ours, family = known(model)
-    about = {"family": family.model_type, "model": type(ours).__name__}
-    about["config"] = _stored(encoder_of(ours).config)
+    config = _stored(encoder_of(ours).config)
+    about = {"family": family.model_type, "model": type(ours).__name__, "config": config}
     more: dict[str, Any] = {}
     if isinstance(ours, DebertaForMaskedLM):
         more["visits"] = ours.decoder.visits

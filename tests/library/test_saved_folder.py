@@ -142,7 +142,7 @@ def test_large_numbers_are_kept_where_they_fit(tmp_path: Path):
 @pytest.mark.parametrize("kind", [BertForClassification, BertForTokenClassification])
 @pytest.mark.parametrize("names", [2, ("größer",)])
 def test_the_names_of_labels_are_always_there(tmp_path: Path, kind: Any, names: Any):
-    """transformers leaves out two without names; its JavaScript twin fails without any."""
+    """transformers leaves out two without names: who reads the file need not know its default."""
     model = kind(Encoder(SMALL, pooler=Pooler(SMALL)), names)
     if kind is BertForTokenClassification:
         model.encoder.pooler = None

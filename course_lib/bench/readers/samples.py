@@ -99,7 +99,8 @@ def write_samples(work: Path, names: tuple[str, ...] = NAMES) -> None:
         folder = work / name
         save_folder(model, folder, tokenizer)
         export_onnx(model, folder / "onnx" / "model.onnx")
-        np.savez(folder / "expected.npz", **expected_arrays(model, tokenizer))
+        arrays: dict[str, Any] = expected_arrays(model, tokenizer)
+        np.savez(folder / "expected.npz", **arrays)
         if tokenizer is not None:
             answers = json.dumps(expected_answers(model, tokenizer))
             (folder / "expected.json").write_text(answers, encoding="utf-8")

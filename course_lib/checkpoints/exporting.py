@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from course_lib.family.deberta import DebertaConfig
 from course_lib.family.fastbert import FastBert
 from course_lib.family.gpt import GptForNextToken
 from course_lib.family.vit import VitConfig
@@ -86,6 +87,9 @@ class _Whole(nn.Module):
         if not isinstance(model, ALONE):
             known(model)
         self.model = deepcopy(model).cpu().float().eval().requires_grad_(False)
+        for part in self.model.modules():  # a path of GPUs alone may have been asked for by name
+            if isinstance(config := getattr(part, "config", None), DebertaConfig):
+                part.config = replace(config, kernels="auto")  # type: ignore[assignment]
         self.config: Any = model.config
         self.labels = getattr(model, "names", ())
         self.inputs = [name for name in signature(model.forward).parameters if self._reads(name)]

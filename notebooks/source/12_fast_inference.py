@@ -452,7 +452,7 @@ readers_table()
 lost_table()
 
 # %% [markdown]
-# *How many of the models a program reads rightly, and what is lost on the way. `python -m course_lib.bench.readers --others all` makes both tables again; scripts in `findings/` show three of the surprises alone.*
+# *How many of the models a program reads rightly, and what is lost on the way. `python -m course_lib.bench.readers --others all` makes both tables again; the scripts in `findings/` show the surprises one by one.*
 #
 # ### On your machine
 #

@@ -40,9 +40,9 @@ LABELS = ("größer", "no")
 needs_onnx = pytest.mark.skipif(bool(exporting.missing_packages()), reason="wants the extra [onnx]")
 
 
-def pair_classifier() -> BertForClassification:
+def pair_classifier(**more: Any) -> BertForClassification:
     """A DeBERTa-v3 with segments and a convolution."""
-    more = {"type_vocab_size": 2, "span": 4, "furthest": 12, "convolution": 3}
+    more = {"type_vocab_size": 2, "span": 4, "furthest": 12, "convolution": 3, **more}
     encoder = deberta_v3("base", **SIZES, **more)
     encoder.pooler = Pooler(encoder.config)
     return drawn_weights(BertForClassification(encoder, LABELS), 0.3)
@@ -57,14 +57,16 @@ def reader() -> BertForQuestionAnswering:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
-    """Written once, of a model as training left it, in float64 and in training mode. (A ModernBERT
-    is exported in test_bench_serving.py.)"""
+    """Written once, of a model as training left it, in float64, in training mode and for a GPU's
+    kernel. (A ModernBERT is exported in test_bench_serving.py.)"""
     path = tmp_path_factory.mktemp("onnx") / "new" / "model.onnx"
-    model = pair_classifier().double().train()
+    model = pair_classifier(kernels="triton").double().train()
     assert export_onnx(model, path) == path
     assert [file.name for file in path.parent.iterdir()] == ["model.onnx"]
     assert model.training and model.classifier.weight.dtype == torch.float64  # left as it was
-    return model.float().eval(), path
+    same = pair_classifier()
+    same.load_state_dict(model.state_dict())
+    return same.eval(), path
 
 
 @needs_onnx

@@ -1,5 +1,5 @@
-"""Where files are: what the course ships (`data/`), what it computes once (the cache), and how to
-write safely."""
+"""Where files are: what the course ships (`data/`), what it computes once (the cache), what the hub
+has; and how to write safely."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 MANIFEST = "MANIFEST.sha256"
 PATIENCE = 3.0  # seconds to wait for a sign of life from the network
@@ -153,18 +156,83 @@ def sha256_of(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def no_answer(address: str) -> str | None:
-    """What keeps us from `address`, found out at once: the hub's client tries for half a minute."""
-    from urllib.error import HTTPError
-    from urllib.request import Request, urlopen
+# ---------------------------------------------------------------- files of the hub
 
+
+class HubError(LookupError):
+    """A file of the hub that cannot be had now: its text says why, `advice` what to do."""
+
+    def __init__(self, reason: str, advice: str = "try again later") -> None:
+        super().__init__(reason)
+        self.advice = advice
+
+
+def hub_file(
+    repository: str,
+    name: str,
+    *,
+    revision: str = "main",
+    repo_type: str = "model",
+    newest: bool = False,
+) -> Path | None:
+    """A file out of the cache of the hub's client, else from the network; None where the
+    repository does not have it.
+
+    revision: a branch, a tag or a commit; repo_type: "model" or "dataset"; newest: ask the network
+    even where the cache has one. A private repository is read with the token that the client
+    finds. Raises HubError where the file cannot be had; then nothing of it lies in the cache."""
     try:
-        with urlopen(Request(address, method="HEAD"), timeout=PATIENCE):
-            return None
-    except HTTPError as error:
-        return f"the hub answered {error.code}: no such public repository"
-    except (OSError, ValueError):
-        return "no answer"
+        from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
+        from huggingface_hub import get_hf_file_metadata as ask
+        from huggingface_hub.errors import EntryNotFoundError
+    except ImportError:
+        raise HubError("huggingface_hub is not installed", "install it") from None
+    cached = try_to_load_from_cache(repository, name, revision=revision, repo_type=repo_type)
+    if cached is not None and not newest:  # a path, or a mark that there is no such file
+        return Path(cached) if isinstance(cached, str) else None
+    wish = os.environ.get("HF_HUB_OFFLINE") or os.environ.get("TRANSFORMERS_OFFLINE") or ""
+    if constants.HF_HUB_OFFLINE or wish.upper() in ("1", "ON", "YES", "TRUE"):
+        raise HubError("switched off by HF_HUB_OFFLINE", "run once with a network")
+    page = f"{constants.ENDPOINT}/{'datasets/' * (repo_type == 'dataset')}{repository}"
+    try:
+        # First a question of our own: hf_hub_download tries for half a minute.
+        with suppress(EntryNotFoundError):
+            ask(f"{page}/resolve/{quote(revision, safe='')}/{name}", timeout=PATIENCE)
+        return Path(hf_hub_download(repository, name, revision=revision, repo_type=repo_type))
+    except Exception as error:  # of whichever library the client speaks HTTP with
+        neither = type(error).__name__ == "LocalEntryNotFoundError"  # here nor there: why not there
+        _raise_unless_absent(error.__cause__ or error if neither else error, name)
+        return None
+
+
+_ANSWERS = (  # a part of what the client raised and of the status; what it means; what to do
+    ("GatedRepo", "it is open only to those who accepted the conditions",
+     "accept them on its page and set HF_TOKEN"),
+    ("401", "no such public repository, or a token that is not accepted",
+     "check the name, and the token in HF_TOKEN"),
+    ("403", "access is forbidden, by the hub or by a proxy", "check the token in HF_TOKEN"),
+    ("404", "no such repository or revision", "check the name"),
+    ("429", "too many requests", "wait some minutes and try again"),
+    (" 5", "it is busy or out of order", "try again later"),
+    (" 4", "it does not take this request", "try again later"),
+    ("Timeout", "no answer for {} in time", "try again later"),
+    ("Connect", "no answer", "run once with a network"),
+    ("Protocol|Read|Write|Close", "the connection broke off at {}", "try again later"),
+)  # fmt: skip
+
+
+def _raise_unless_absent(error: BaseException, name: str) -> None:
+    """Return where the hub says that a repository has no such file; else raise HubError: why."""
+    status = getattr(getattr(error, "response", None), "status_code", "")
+    what = f"{type(error).__name__} {status}"
+    if status == 404 and not re.match("Repository|Revision", what):
+        return
+    for part, meaning, advice in _ANSWERS:
+        if re.search(part, what) and "CERTIFICATE" not in str(error):
+            said = f"the hub answered {status} for {{}}: " if status else ""
+            raise HubError((said + meaning).format(name), advice) from error
+    first = str(error).partition("\n")[0]
+    raise HubError(f"{name} could not be fetched, {what.strip()}: {first}") from error
 
 
 def main() -> None:

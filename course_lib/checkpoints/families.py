@@ -88,8 +88,7 @@ class Family:
     more: Callable[[Any], dict[str, Any]] = lambda config: {}  # settings theirs has besides
     read: Callable[[dict[str, Any]], dict[str, Any]] = lambda theirs: theirs  # in one spelling
     ours_alone: tuple[type[Model], ...] = ()  # our classes that transformers does not have
-    tokenizer: Callable[[Path], Tokenizer] | None = None  # from one of the files below
-    vocabularies: tuple[str, ...] = ()  # files with the vocabulary, best first
+    tokenizer: Callable[[Path], Tokenizer] | None = None  # from a folder
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
     dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
     inputs: Mapping[str, str] = field(default_factory=dict)  # our argument -> theirs, if another
@@ -173,7 +172,6 @@ BERT = Family(
     settings={**SETTINGS, "hidden_act": "hidden_act"},
     fixed={"position_embedding_type": "absolute", "is_decoder": False},
     tokenizer=WordPiece.from_file,
-    vocabularies=("tokenizer.json", "vocab.txt"),
     leftovers=("fit_denses.",),  # TinyBERT's: matrices to its teacher's width, one a layer
     dropouts={
         BertForClassification: "classifier_dropout",
@@ -208,7 +206,6 @@ ROBERTA = Family(
     fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
     absent={"max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12},
     tokenizer=ByteBPE.from_file,
-    vocabularies=("tokenizer.json", "vocab.json"),
     dropouts={BertForTokenClassification: "classifier_dropout"},
 )
 
@@ -219,7 +216,6 @@ XLM_ROBERTA = replace(
     classes={ours: name.replace("Roberta", "XLMRoberta") for ours, name in ROBERTA.classes.items()},
     absent={**ROBERTA.absent, "vocab_size": 30_522},
     tokenizer=Unigram.from_file,
-    vocabularies=("tokenizer.json",),
 )
 
 
@@ -379,7 +375,6 @@ ALBERT = Family(
     more=_albert_groups,
     outputs={"seq_relationship_logits": "sop_logits"},
     tokenizer=Unigram.from_file,
-    vocabularies=("tokenizer.json",),
     dropouts={
         BertForClassification: "classifier_dropout_prob",
         BertForTokenClassification: "classifier_dropout_prob",
@@ -432,7 +427,6 @@ DISTILBERT = Family(
     # Theirs has no setting for the epsilon: it is written into the code.
     fixed={"sinusoidal_pos_embds": False, "layer_norm_eps": 1e-12},
     tokenizer=WordPiece.from_file,
-    vocabularies=("tokenizer.json", "vocab.txt"),
     dropouts={BertForQuestionAnswering: "qa_dropout"},  # ours has none there
 )
 
@@ -468,7 +462,6 @@ ELECTRA = Family(
     # The generator's head knows one GELU only, so all three models are held to it.
     fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
     tokenizer=WordPiece.from_file,
-    vocabularies=("tokenizer.json", "vocab.txt"),
     dropouts={BertForTokenClassification: "classifier_dropout"},
 )
 
@@ -639,7 +632,6 @@ DEBERTA_V2 = replace(
         f"{_OURS}.position_query": f"{_SELF}.pos_query_proj",
     },
     tokenizer=Unigram.from_file,
-    vocabularies=("tokenizer.json",),
     settings={
         **DEBERTA.settings,
         "span": "position_buckets",
@@ -744,7 +736,6 @@ MOBILEBERT = Family(
     more=_mobilebert_settings,
     read=_read_mobilebert,
     tokenizer=WordPiece.from_file,
-    vocabularies=("tokenizer.json", "vocab.txt"),
     dropouts=BERT.dropouts,
 )
 

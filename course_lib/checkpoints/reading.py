@@ -38,15 +38,12 @@ def read_header(path: str | Path) -> dict[str, Any]:
     refuse_pickle_name(path)
     if not path.is_file():
         raise MissingCheckpoint(f"no file at {path}: expected a checkpoint (.safetensors) there.")
+    refuse_pointer(path)
     with open(path, "rb") as file:
         start, first = file.read(8), file.read(1)
         # A safetensors header is a JSON object; its length before it may look like anything.
         if first not in (b"{", b"") and start.startswith(_PICKLE_STARTS):
             raise CheckpointError(_no_pickle(path, "starts like"))
-        if start.startswith(b"version "):
-            raise CheckpointError(
-                f"{path} is a Git LFS pointer, not the checkpoint itself: run `git lfs pull`."
-            )
         size = path.stat().st_size
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
         if not 0 < length <= size - 8:
@@ -90,9 +87,19 @@ def check_hash(path: Path, expected: str | None) -> str:
     if expected is not None and found != expected.lower():
         raise CheckpointError(
             f"{path} has SHA-256 {found}; expected {expected}. It is another version, or was "
-            "changed or damaged on its way: delete it and fetch it again."
+            f"changed or damaged on its way: {_again(path)}."
         )
     return found
+
+
+def refuse_pointer(path: Path) -> None:
+    """Raise CheckpointError where a clone without Git LFS left its note instead of the file."""
+    if path.is_file():
+        with open(path, "rb") as file:
+            if file.read(24) == b"version https://git-lfs.":
+                raise CheckpointError(
+                    f"{path} is a Git LFS pointer, not the file itself: run `git lfs pull`."
+                )
 
 
 def refuse_pickle_name(path: Path) -> None:
@@ -112,8 +119,13 @@ def _cut_short(path: Path, size: int, expected: int | None) -> str:
     whole = "more than that" if expected is None else f"{expected:,}"
     return (
         f"{path} has {size:,} bytes; its header announces {whole}. The file was cut short or "
-        "damaged: delete it and fetch it again."
+        f"damaged: {_again(path)}."
     )
+
+
+def _again(path: Path) -> str:
+    """In the hub's cache the path is a link, and a file behind it that stays is linked again."""
+    return f"delete {os.path.realpath(path) if path.is_symlink() else 'it'} and fetch it again"
 
 
 def read_json(path: Path) -> dict[str, Any]:

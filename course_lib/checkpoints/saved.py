@@ -17,8 +17,10 @@ from course_lib.config import BertConfig
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.files import write_atomic
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
+from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
+from course_lib.text.tokenizer_files import NAMES, WHOLE
 from course_lib.text.unigram import Unigram
-from course_lib.text.wordpiece import WordPiece, fast_wordpiece
+from course_lib.text.wordpiece import SETTINGS, WordPiece, fast_wordpiece
 
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
 from .families import (
@@ -152,31 +154,22 @@ def _vocabulary_files(tokenizer: Tokenizer, model: Model, family: Family) -> dic
         )
     # A model that transformers calls with the segments under another name must not get them.
     segments = config.type_vocab_size > 1 and "token_type_ids" not in family.inputs
-    names = ("pad", "unk", "cls", "sep", "mask")
-    library = _library_tokenizer(tokenizer).to_str()
+    files = {WHOLE: _library_tokenizer(tokenizer).to_str()}
     about = {
-        # transformers.js gives a pair its segments for this class alone; transformers then reads
-        # vocabulary and case, but no other option: so only where there is none.
-        "tokenizer_class": "BertTokenizer"
-        if segments and _is_plain(tokenizer, library)
-        else "PreTrainedTokenizerFast",
+        "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": config.longest_text,
         "model_input_names": ["input_ids", *["token_type_ids"] * segments, "attention_mask"],
-        **{f"{name}_token": tokenizer.token(getattr(special, name)) for name in names},
+        **{name: tokenizer.token(getattr(special, name[:-6])) for name in NAMES},
     }
-    files = {"tokenizer.json": library}
     if isinstance(tokenizer, WordPiece):
-        about["do_lower_case"] = tokenizer.lowercase
+        about |= {theirs: tokenizer.normalisation[ours] for ours, theirs in SETTINGS.items()}
         files["vocab.txt"] = "".join(f"{token}\n" for token in tokenizer.vocab)
-    return {**files, "tokenizer_config.json": json.dumps(about, indent=1) + "\n"}
-
-
-def _is_plain(tokenizer: Tokenizer, library: str) -> bool:
-    """Whether this is BERT's WordPiece, of which nothing is set but the case."""
-    if not isinstance(tokenizer, WordPiece):
-        return False
-    plain = WordPiece(tokenizer.vocab, lowercase=tokenizer.lowercase)
-    return library == _library_tokenizer(plain).to_str()
+        # transformers.js gives a pair its segments for this class alone; for it transformers reads
+        # a vocabulary and these settings, so nothing else may be set.
+        usual = WordPiece(tokenizer.vocab, **{**tokenizer.normalisation, "clean_text": True})
+        if segments and files[WHOLE] == _library_tokenizer(usual).to_str():
+            about["tokenizer_class"] = "BertTokenizer"
+    return {**files, TOKENIZER_CONFIG: json.dumps(about, indent=1) + "\n"}
 
 
 def _library_tokenizer(tokenizer: Tokenizer) -> Any:

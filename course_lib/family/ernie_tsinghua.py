@@ -34,11 +34,15 @@ KINDS = ("text", "mix", "fusion")  # BERT's block; fusion without and with atten
 @dataclass(frozen=True)
 class FusionConfig(BertConfig):
     """The shape of Tsinghua's ERNIE; defaults are the paper's, section 4.1: six text blocks and six
-    that fuse, together 114M parameters."""
+    that fuse, together 114M parameters.
+
+    cls_entity: position 0, [CLS], has an entity whose vector is zero, which all entities attend to,
+    as in the program. The paper has none."""
 
     entity_size: int = 100
     entity_heads: int = 4
     layers: tuple[str, ...] = ("text",) * 6 + ("fusion",) * 6  # each of KINDS
+    cls_entity: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,6 +155,8 @@ class FusionEncoder(nn.Module):
             entity_ids = torch.full_like(input_ids, -1)
         self._check_entities(input_ids, entity_ids)
         aligned = (entity_ids >= 0).long()  # (B, T)
+        if self.config.cls_entity:
+            aligned[:, 0] = 1
         x = self.embeddings(input_ids, token_type_ids)  # (B, T, H)
         e = x.new_zeros(*input_ids.shape, self.config.entity_size)  # (B, T, E)
         e[entity_ids >= 0] = self.entities[entity_ids[entity_ids >= 0]].to(e.dtype)

@@ -37,6 +37,7 @@ RESIZING = {"bicubic": False, "bilinear": True}  # whether corners stay where th
 # What the authors' program has and transformers has not, as settings: vit("B/16", **AUTHORS).
 AUTHORS: dict[str, Any] = {
     "hidden_act": "gelu_new", "layer_norm_eps": 1e-6, "resize": "bilinear", "zero_start": True,
+    "xavier": True,
 }  # fmt: skip
 
 
@@ -47,7 +48,8 @@ class VitConfig(BertConfig):
     positions: "1d", a learned vector a patch; "2d", half a vector for its row and half for its
     column; "none" (all three are in their ablation). resize: how positions are interpolated for
     pictures of another size. zero_start: class token and classifier begin at zero, as in the
-    authors' program. max_positions follows from the picture: a class token and its patches.
+    authors' program; xavier: all else too begins as there (`begin_as_authors`). max_positions
+    follows from the picture: a class token and its patches.
 
     Raises ValueError for other values, and for sizes that do not fit together."""
 
@@ -62,6 +64,7 @@ class VitConfig(BertConfig):
     positions: str = "1d"
     resize: str = "bicubic"
     zero_start: bool = False
+    xavier: bool = False
 
     def __post_init__(self) -> None:
         for name in ("image_size", "patch_size", "num_channels"):
@@ -217,6 +220,8 @@ class VitEncoder(Encoder):
         embeddings = embeddings or PatchEmbeddings(config)
         super().__init__(config, embeddings, stack or Stack(config, block=PreNormBlock), pooler)
         self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        if config.xavier:
+            begin_as_authors(self)
 
     def forward(  # type: ignore[override]
         self,
@@ -248,10 +253,28 @@ class VitEncoder(Encoder):
         )
 
 
+def begin_as_authors(encoder: VitEncoder) -> None:
+    """The random initialisation of the authors' program (models_vit.py): Xavier's for the blocks'
+    matrices, biases of the feed-forward part with standard deviation 1e-6, those of attention zero;
+    positions normal and not cut; patches by their number of inputs (LeCun's)."""
+    for name, part in encoder.stack.named_modules():
+        if isinstance(part, nn.Linear):
+            nn.init.xavier_uniform_(part.weight)
+            nn.init.normal_(part.bias, std=1e-6 if "feed_forward" in name else 0.0)
+    for name, weight in encoder.embeddings.named_parameters():
+        if name in ("position", "row", "column"):
+            nn.init.normal_(weight, std=encoder.config.initializer_range)
+        if name == "project.weight" and not weight.is_meta:
+            # Cut at two of them, a normal distribution keeps 0.8796 of its standard deviation.
+            sd = weight[0].numel() ** -0.5 / 0.87962566
+            nn.init.trunc_normal_(weight, std=sd, a=-2 * sd, b=2 * sd)
+
+
 class VitForClassification(nn.Module):
     """An encoder, and on the class token's vector one logit a class; no pooler is read.
 
-    classes: their names, or how many there are."""
+    classes: their names, or how many there are. (In pre-training the authors have a dense layer
+    and a tanh between the two, which they take off before fine-tuning.)"""
 
     def __init__(self, encoder: VitEncoder, classes: int | Sequence[str]) -> None:
         super().__init__()

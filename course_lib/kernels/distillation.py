@@ -31,7 +31,7 @@ def soft_target_loss(
             f"{tuple(teacher_logits.shape)} were given; expected (N, V) both: select the positions "
             "first, the same of both networks, which must share one vocabulary."
         )
-    _check_temperature(temperature)
+    check_temperature(temperature)
     wide = _wide(student_logits, teacher_logits)
     student = (student_logits.to(wide) / temperature).log_softmax(-1)
     teacher = (teacher_logits.detach().to(wide) / temperature).log_softmax(-1)
@@ -181,11 +181,12 @@ def _wide(*given: Tensor) -> torch.dtype:
     return torch.float64 if any(x.dtype == torch.float64 for x in given) else torch.float32
 
 
-def _check_temperature(temperature: float) -> None:
+def check_temperature(temperature: float) -> None:
+    """Raise ValueError unless this is a finite number above 0."""
     if not 0 < temperature < math.inf:
         raise ValueError(
-            f"temperature={temperature!r} was given; expected a number above 0. 1 leaves the "
-            "answers as they are, more softens them."
+            f"temperature={temperature!r} was given; expected a finite number above 0. 1 leaves "
+            "the answers as they are, more softens them."
         )
 
 
@@ -195,7 +196,7 @@ def _check(
     temperature: float,
 ) -> None:
     """Raise ValueError unless both are (N, width), (V, width), (V,) with the same N and V."""
-    _check_temperature(temperature)
+    check_temperature(temperature)
     for who, (hidden, table, bias) in (("student", student), ("teacher", teacher)):
         shapes = [tuple(x.shape) for x in (hidden, table, bias)]
         fits = [len(shape) for shape in shapes] == [2, 2, 1]

@@ -122,8 +122,8 @@ def entropy_at_most(speed: float) -> Confident:
     """FastBERT's rule: leave where the normalised entropy of the answer is at most `speed`. 1: all
     texts leave at the first exit; the higher, the sooner.
 
-    At most, as in the authors' program; the paper says below (section 3.3), which differs at the
-    boundary alone. Raises ValueError for a speed outside 0 to 1."""
+    At most, as in the authors' run_fastbert.py; the paper (section 3.3) and their package fastbert
+    say below, which differs at the boundary alone. Raises ValueError for a speed outside 0 to 1."""
     _check_share(speed)
     return lambda logits: normalised_entropy(logits) <= speed
 

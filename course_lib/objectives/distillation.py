@@ -1,8 +1,9 @@
 """What a student learns from its teacher: DistilBERT's three losses, TinyBERT's four.
 
 All are pure functions of what both networks said; each is a mean, in nats or squared units, over
-real tokens, computed in float32 or wider. No gradient reaches the teacher. B batch, T tokens, N
-real tokens of the batch, H width of the student, H' of the teacher, A heads, V vocabulary."""
+real tokens, computed in float32 or wider. No gradient reaches the teacher. (TinyBERT's program
+takes its means over padding too: `tinybert_loss(…, as_released=True)`.) B batch, T tokens, N real
+tokens of the batch, H width of the student, H' of the teacher, A heads, V vocabulary."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.kernels.distillation import soft_target_loss
+from course_lib.kernels.distillation import check_temperature, soft_target_loss
 from course_lib.kernels.masked_loss import mean_cross_entropy
 
 from .pretraining import check_weights, check_whole
@@ -21,8 +22,8 @@ from .pretraining import check_weights, check_whole
 Losses = dict[str, Tensor]
 Objective = Callable[[Any, Mapping[str, Tensor]], Losses]
 
-PUBLISHED_WEIGHTS = {"soft": 5.0, "mlm": 2.0, "cosine": 1.0}  # DistilBERT's published command
-TEMPERATURE = 2.0  # the course's own choice, not a published one
+PUBLISHED_WEIGHTS = {"soft": 5.0, "mlm": 2.0, "cosine": 1.0}  # of one of two published commands
+TEMPERATURE = 2.0  # the default of DistilBERT's program, which neither command changes
 WIDEN = (
     "A narrower student needs a matrix that widens it (fit_matrix); another number of heads cannot "
     "be compared head by head."
@@ -43,20 +44,25 @@ def hidden_loss(student: Tensor, teacher: Tensor) -> Tensor:
     return F.mse_loss(*matched("hidden states", student, teacher, WIDEN))
 
 
-def attention_loss(student: Tensor, teacher: Tensor, real: Tensor) -> Tensor:
+def attention_loss(
+    student: Tensor, teacher: Tensor, real: Tensor, over_padding: bool = False
+) -> Tensor:
     """Mean squared distance of the scores *before* the softmax, over pairs of real tokens and over
-    heads: (B, A, T, T) both, real (B, T), true at real tokens (equation 7)."""
+    heads: (B, A, T, T) both, real (B, T), true at real tokens (equation 7). over_padding: over all
+    pairs, those with a padded key as equal, as in the program."""
     mine, theirs = matched("attention scores", student, teacher, WIDEN)
     real = real.bool()
-    both = (real[:, :, None] & real[:, None, :])[:, None]  # (B, 1, T, T)
+    both = ((real[:, :, None] | over_padding) & real[:, None, :])[:, None]  # (B, 1, T, T)
     gap = (mine - theirs).masked_fill(~both, 0.0)
+    if over_padding:
+        return gap.square().mean()
     return gap.square().sum() / (both.sum() * student.shape[1]).clamp(min=1)
 
 
 def prediction_loss(student: Tensor, teacher: Tensor, temperature: float = 1.0) -> Tensor:
     """Cross-entropy of the teacher's softened answers, in nats, mean over N: (N, classes) both
     (equation 10, where the temperature is 1)."""
-    _check_temperature(temperature)
+    check_temperature(temperature)
     mine, theirs = matched("answers", student, teacher, ALIKE)
     return F.cross_entropy(mine / temperature, (theirs / temperature).softmax(-1))
 
@@ -70,11 +76,13 @@ def distilbert_loss(
     """DistilBERT's triple loss (Sanh et al. 2019, section 2): three weights, none the complement of
     another. Soft targets and cosine over all real tokens, masked-LM loss where words were masked.
 
+    The README of the program has two commands, with weights 5, 2 and 1 (one GPU) and 0.33 each
+    (four), and does not say which made the released model; 2 is the program's temperature in both.
     The objective gives total, soft, mlm and cosine; a loss of weight 0 is not computed. Raises
     ValueError for a negative weight, for none above 0, and for a temperature not above 0."""
     weights = {"soft": soft, "mlm": mlm, "cosine": cosine}
     check_weights(weights)
-    _check_temperature(temperature)
+    check_temperature(temperature)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         check_whole(targets)
@@ -103,22 +111,25 @@ def tinybert_loss(
     embedding: float = 1.0,
     prediction: float = 0.0,
     temperature: float = 1.0,
+    as_released: bool = False,
 ) -> Objective:
     """TinyBERT's losses (equation 11): the sum over the student's layers of the attention and the
     hidden losses, the embeddings' and, in the second stage, the prediction's.
 
-    mapping: g(1) … g(M), the teacher's layers counted from 1 (`layer_mapping`). The objective gives
-    total and each loss by name; a loss of weight 0 is not computed. Raises ValueError as
-    `distilbert_loss` does, and for a mapping that does not fit the layers."""
+    mapping: g(1) … g(M), the teacher's layers counted from 1 (`layer_mapping`). as_released: as in
+    task_distill.py, means over padding too, and the prediction's divided by the number of classes
+    as well. The objective gives total and each loss by name; a loss of weight 0 is not computed.
+    Raises ValueError as `distilbert_loss` does, and for a mapping that does not fit the layers."""
     weights = {
         "attention": attention, "hidden": hidden, "embedding": embedding, "prediction": prediction,
     }  # fmt: skip
     check_weights(weights)
-    _check_temperature(temperature)
+    check_temperature(temperature)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         check_whole(targets)
         student, teacher, real = outputs.student, outputs.teacher, outputs.real
+        counted = torch.ones_like(real) if as_released else real
         found: Losses = {}
         pairs = list(enumerate(mapping, start=1))
         if attention:
@@ -126,23 +137,26 @@ def tinybert_loss(
             mine = needed(student.attention_scores, "attention scores", how)
             theirs = needed(teacher.attention_scores, "attention scores", how)
             _check_mapping(mapping, len(mine), len(theirs))
-            layers = [attention_loss(mine[m - 1], theirs[n - 1], real) for m, n in pairs]
+            layers = [
+                attention_loss(mine[m - 1], theirs[n - 1], real, as_released) for m, n in pairs
+            ]
             found["attention"] = torch.stack(layers).sum()
         if hidden:
             mine, theirs = outputs.widened, teacher.hidden_states
             _check_mapping(mapping, len(mine) - 1, len(theirs) - 1)
-            layers = [hidden_loss(mine[m][real], theirs[n][real]) for m, n in pairs]
+            layers = [hidden_loss(mine[m][counted], theirs[n][counted]) for m, n in pairs]
             found["hidden"] = torch.stack(layers).sum()
         if embedding:
             mine, theirs = outputs.widened[0], teacher.hidden_states[0]
-            found["embedding"] = hidden_loss(mine[real], theirs[real])
+            found["embedding"] = hidden_loss(mine[counted], theirs[counted])
         if prediction:
             how = "Give both a head, or leave prediction at 0"
             mine = needed(getattr(student, "logits", None), "answers", how)
             theirs = needed(getattr(teacher, "logits", None), "answers", how)
             if mine.dim() == 3:  # an answer a token, not one a text
-                mine, theirs = mine[real], theirs[real]
-            found["prediction"] = prediction_loss(mine, theirs, temperature)
+                mine, theirs = mine[counted], theirs[counted]
+            classes = mine.shape[-1] if as_released else 1
+            found["prediction"] = prediction_loss(mine, theirs, temperature) / classes
         return weighted_total(found, weights)
 
     return loss
@@ -170,14 +184,6 @@ def needed(value: Any, what: str, how: str) -> Any:
     if value is None:
         raise ValueError(f"no {what} were given; expected them, for a loss with a weight. {how}.")
     return value
-
-
-def _check_temperature(temperature: float) -> None:
-    if not 0 < temperature < float("inf"):
-        raise ValueError(
-            f"temperature={temperature!r} was given; expected a finite number above 0. 1 leaves "
-            "the answers as they are, more softens them."
-        )
 
 
 def _check_mapping(mapping: Sequence[int], student_layers: int, teacher_layers: int) -> None:

@@ -28,12 +28,16 @@ def spoil_alignments(
     entities: int,
     generator: torch.Generator,
     mix: tuple[float, float, float] = DEA_MIX,
+    as_released: bool = False,
 ) -> Tensor:
     """entity_ids (B, T), −1 for none -> the same after dEA's noise; one draw a mention, for all of
-    its tokens. entities: how many the graph has. Raises ValueError for a mix that is none."""
+    its tokens. entities: how many the graph has. as_released: as in run_pretrain.py, one draw a
+    token, and the other entity comes from those of the batch and may be the true one. Raises
+    ValueError for a mix that is none."""
     check_mix(mix)
     begins = entity_ids >= 0
-    begins[:, 1:] &= entity_ids[:, 1:] != entity_ids[:, :-1]
+    if not as_released:
+        begins[:, 1:] &= entity_ids[:, 1:] != entity_ids[:, :-1]
     mention = begins.flatten().cumsum(0).view_as(entity_ids) - 1  # the number of each one's mention
     count = int(begins.sum())
     fate = torch.rand(count, generator=generator)
@@ -42,6 +46,9 @@ def spoil_alignments(
     fate, step = fate[mention[there]], step[mention[there]]
     kept = entity_ids[there]
     other = (kept + step) % entities
+    if as_released:
+        around = kept.unique()
+        other = around[torch.randint(max(1, len(around)), (count,), generator=generator)]
     gone = torch.where(fate < mix[0] + mix[1], torch.full_like(kept, -1), kept)
     spoilt = entity_ids.clone()
     spoilt[there] = torch.where(fate < mix[0], other, gone)
@@ -50,7 +57,8 @@ def spoil_alignments(
 
 def entity_targets(entity_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """align_at (N,), flat positions of the aligned tokens; the entities of the batch, each once
-    (M,); and which of those belongs to each token (N,)."""
+    (M,); and which of those belongs to each token (N,). (The program has one candidate more, never
+    the right one: a vector of zeros.)"""
     align_at = (entity_ids.flatten() >= 0).nonzero()[:, 0]
     candidates, which = entity_ids.flatten()[align_at].unique(return_inverse=True)
     return align_at, candidates, which
@@ -77,11 +85,13 @@ def alignment_batches(
     seed: int = 0,
     mix: tuple[float, float, float] = BERT_MIX,
     noise: tuple[float, float, float] = DEA_MIX,
+    as_released: bool = False,
 ) -> Callable[[int], Batch]:
     """BERT's batches with entities: a pure function of the step, as `pretraining_batches`.
 
     entity_ids (N, T), −1 for none, of the same sequences. A word may be masked and its entity
-    stay, and the other way round. Raises ValueError for entity_ids of another shape."""
+    stay, and the other way round. as_released: of the noise, see `spoil_alignments`. Raises
+    ValueError for entity_ids of another shape."""
     if entity_ids.shape != sequences.input_ids.shape:
         raise ValueError(
             f"entity_ids of shape {tuple(entity_ids.shape)} was given; expected that of the "
@@ -102,7 +112,7 @@ def alignment_batches(
         generator = torch.Generator().manual_seed(seed * 1_000_003 + step)
         align_at, candidates, entity = entity_targets(aligned)
         more = {
-            "entity_ids": spoil_alignments(aligned, entities, generator, noise),
+            "entity_ids": spoil_alignments(aligned, entities, generator, noise, as_released),
             "align_at": align_at,
             "candidates": candidates,
         }

@@ -61,12 +61,14 @@ def transfer_loss(
     *,
     layers: Iterable[int] | None = None,
     all_teacher_layers: bool = False,
+    over_padding: bool = False,
 ) -> Objective:
     """Knowledge transfer: each part a sum over `layers` (from 1; all if None), divided by L, also
     where only some are looked at.
 
     all_teacher_layers: the program's slip. It takes mean and variance of the list of the teacher's
     states, so each student layer is compared with all L + 1 of them, the embeddings too.
+    over_padding: the program's means, which run over padded tokens as over real ones.
     The objective gives total, feature_map, mean, variance and attention, those of weight 0 left
     out. Raises ValueError for negative weights, for networks of unequal depth, for layers that are
     not there, and where hidden states or attention scores are missing."""
@@ -79,6 +81,7 @@ def transfer_loss(
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         check_whole(targets)
         student, teacher, real = outputs.student, outputs.teacher, outputs.real
+        real = torch.ones_like(real) if over_padding else real
         mine = [state[real] for state in student.hidden_states]  # each (N, H), embeddings first
         theirs = [state[real] for state in teacher.hidden_states]
         depth = len(mine) - 1

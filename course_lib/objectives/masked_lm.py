@@ -69,8 +69,8 @@ def mask_sequences(
     one.
 
     The sequences are examples first_example, first_example + 1, … unless `examples` (N,) numbers
-    them. Raises ValueError for a rate or mix that is no probability and for ids outside the
-    vocabulary.
+    them. (Other members' programs select otherwise: released_masking.py.) Raises ValueError for a
+    rate or mix that is no probability and for ids outside the vocabulary.
     """
     check_rate(rate)
     check_mix(mix)

@@ -38,8 +38,10 @@ def make_pairs(
     """Pairs of segments packed to `length` positions, with `next_sentence_label` (N,).
 
     documents: document → sentences → ids. A fraction `short_share` of the pairs aims at a shorter
-    length, as in the released generator. Raises ValueError for fewer than two documents or an empty
-    one."""
+    length. (The released generator draws that once for a document and pass: more pairs are short,
+    19% of them on this course's documentation at 128 tokens.) A chunk that ends with its document
+    is short, too, which tells a little where documents are: lecture 05 measures how much lengths
+    alone say. Raises ValueError for fewer than two documents or an empty one."""
     return pack_pairs(documents, special, pairs_of_document, length, seed, short_share)
 
 
@@ -90,7 +92,7 @@ def pairs_of_document(
     document, pairs, start = documents[number], [], 0
     while start < len(document):
         room = length - SPECIALS_IN_A_PAIR
-        target = draw.randint(2, room) if draw.random() < short_share else room
+        target = draw_target(room, short_share, draw)
         if one_sentence:  # one token more than A has: as much as makes one other sentence
             target = len(document[start]) + 1
         chunk = take_sentences(document, start, target)
@@ -135,6 +137,11 @@ def next_sentence_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str,
     label, count = targets["next_sentence_label"], targets.get("num_next_sentence_label")  # (B,)
     loss = mean_cross_entropy(outputs.seq_relationship_logits, label, count)
     return {"total": loss, "nsp": loss}
+
+
+def draw_target(room: int, short_share: float, draw: random.Random) -> int:
+    """How many tokens the next pair aims at: `room`, or from 2 to `room` in `short_share` cases."""
+    return draw.randint(2, room) if draw.random() < short_share else room
 
 
 def take_sentences(document: Document, start: int, target: int) -> list[Sentence]:

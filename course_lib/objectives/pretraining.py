@@ -15,6 +15,7 @@ from course_lib.kernels.masked_loss import IGNORED
 
 from .masked_lm import BERT_MIX, Masked, mask_sequences, mask_whole_words, masked_lm_loss
 from .next_sentence import next_sentence_loss
+from .released_masking import check_rule, mask_as_released
 from .sequences import Batch, PackedSequences, SpecialIds
 from .span_boundary import boundary_targets, mask_spans
 
@@ -43,6 +44,7 @@ def pretraining_batches(
     max_words: int = 1,
     spans: Mapping[str, Any] | None = None,
     boundaries: bool = False,
+    rule: str = "bert",
 ) -> Callable[[int], Batch]:
     """Batches as a pure function of the step: batches(step) is the same now, tomorrow and after a
     crash.
@@ -51,10 +53,12 @@ def pretraining_batches(
     `mask_copies=c` the mask of epoch e is that of epoch e mod c (1: static masking; 10: BERT's).
     word_of (N, T) hides whole words, or runs of up to `max_words` (see `mask_whole_words`), or,
     with `spans`, the settings of `mask_spans`, spans of them. boundaries: the batch also asks for
-    the span-boundary objective (see `boundary_targets`).
-    Raises ValueError when there are fewer sequences than a batch holds, and for spans without
-    word_of.
+    the span-boundary objective (see `boundary_targets`). rule: single tokens are masked as another
+    member's program does (see released_masking.py).
+    Raises ValueError when there are fewer sequences than a batch holds, for spans without word_of,
+    and for a rule with it.
     """
+    check_rule(rule, word_of is None)
     if spans is not None and word_of is None:
         raise ValueError(
             f"spans={dict(spans)} was given without word_of; expected it, (N, T): spans are made "
@@ -64,6 +68,11 @@ def pretraining_batches(
         raise ValueError(
             f"batch_size={batch_size} was given for {len(sequences)} sequences; expected 1 to "
             f"{len(sequences)}."
+        )
+    counts = None
+    if rule == "distilbert":
+        counts = sequences.input_ids[sequences.attention_mask.bool()].bincount(
+            minlength=special.vocab_size
         )
     steps_per_epoch = len(sequences) // batch_size
     lengths = sequences.attention_mask.sum(dim=1)
@@ -88,6 +97,8 @@ def pretraining_batches(
         if word_of is not None:
             settings["word_of"] = word_of[which]
             settings |= {"max_words": max_words} if spans is None else {"spans": spans}
+        if rule != "bert":
+            settings |= {"rule": rule, "token_counts": counts}
         return pretraining_batch(sequences[which], special, boundaries, **settings)
 
     return batches
@@ -108,7 +119,8 @@ def pretraining_batch(
         else:
             masked = mask_whole_words(sequences, special, **masking)
     else:
-        masked = mask_sequences(sequences, special, **masking)
+        mask = mask_as_released if "rule" in masking else mask_sequences
+        masked = mask(sequences, special, **masking)
     inputs = {**cut, "input_ids": masked.input_ids, "predict_at": masked.predict_at}
     targets = {"labels": masked.original_ids}
     if boundaries:

@@ -54,18 +54,26 @@ class Spans:
 
 
 def best_spans(
-    start_logits: Tensor, end_logits: Tensor, allowed: Tensor, longest: int = 30
+    start_logits: Tensor,
+    end_logits: Tensor,
+    allowed: Tensor,
+    longest: int = 30,
+    may_start: Tensor | None = None,
 ) -> Spans:
     """Of all spans from i to j ≥ i of at most `longest` tokens, that with the greatest sum of start
     logit i and end logit j; of equal ones the first, and of those the shortest.
 
     start_logits, end_logits (B, T); allowed (B, T) bool, True at the passage's tokens: only there
-    may an answer start and end. Raises ValueError for other shapes, for a sequence without an
-    allowed token, for an allowed [CLS], and for longest below 1."""
+    may an answer start and end. may_start (B, T) bool: where of these an answer may start, if not
+    everywhere; a sequence without such a token gets the score minus infinity. Raises ValueError for
+    other shapes, for a sequence without an allowed token, for an allowed [CLS], and for longest
+    below 1."""
     _check_search(start_logits, end_logits, allowed, longest)
     tokens = start_logits.shape[1]
     longest = min(longest, tokens)
-    start, end = (_wide(x).masked_fill(~allowed, -torch.inf) for x in (start_logits, end_logits))
+    starts = allowed if may_start is None else allowed & may_start
+    start = _wide(start_logits).masked_fill(~starts, -torch.inf)
+    end = _wide(end_logits).masked_fill(~allowed, -torch.inf)
     # ends[b, i, k] is the logit of an end k tokens behind i; beyond the sequence it is minus
     # infinity.
     ends = F.pad(end, (0, longest - 1), value=-torch.inf).unfold(1, longest, 1)  # (B, T, longest)

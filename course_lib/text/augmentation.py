@@ -35,9 +35,10 @@ def augment(
     predict_at). Each word is hidden by itself and its `candidates` likeliest fillings are noted,
     which may hold the word itself, but no special token; a variant replaces each word with
     probability `share` by one of them. Here every word is one piece; the paper takes neighbours in
-    GloVe for words of several. A replaced word may change what the right answer is: the label is
-    the old one, so it is the teacher that should label it.
-    Raises ValueError for numbers that make no sense."""
+    GloVe for words of several. (The authors' program shows the model the original beside the masked
+    text, passes over stop words and words with other than letters, and drops doubles.) A replaced
+    word may change what the right answer is: the label is the old one, so it is the teacher that
+    should label it. Raises ValueError for numbers that make no sense."""
     words = special.vocab_size - len(special_token_ids(special))
     whole = isinstance(copies, int) and isinstance(candidates, int)
     if not whole or copies < 0 or not 0 <= share <= 1 or not 1 <= candidates <= words:

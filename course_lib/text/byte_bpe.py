@@ -20,28 +20,23 @@ import re
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .vocabulary import Vocabulary
+from . import tokenizer_files as files
+from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from course_lib.objectives.sequences import SpecialIds
 
 # RoBERTa's names for BERT's [CLS] [PAD] [SEP] [UNK] [MASK]. The first four have ids 0 to 3, <mask>
 # has the last. Nothing ever becomes <unk>.
 CLS, PAD, SEP, UNK, MASK = SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 CACHED_WORDS = 100_000  # so many different words are remembered with their ids
-
-# Python alone takes U+001C to U+001F for white space.
-WHITE_SPACE = "".join(
-    c for c in map(chr, range(0x3001)) if c.isspace() and c not in "\x1c\x1d\x1e\x1f"
-)
 
 Pair = tuple[str, str]
 Piece = TypeVar("Piece", str, int)
@@ -178,17 +173,22 @@ class ByteBPE(Vocabulary):
     """A byte-level BPE tokenizer, as GPT-2 and RoBERTa use it.
 
     vocab: the tokens as printable stand-ins; a token's id is its position. All 256 bytes and the
-    five
-        special tokens are among them, and none stands twice.
+        five special tokens are among them, and none stands twice.
     merges: pairs of pieces in the order of learning, each made of bytes and of earlier merges.
+    lstrip: the special tokens that swallow the white space before them, where they are parsed.
     Raises ValueError when the vocabulary or the merges are not like that.
     """
 
-    def __init__(self, vocab: Sequence[str], merges: Sequence[Pair]):
+    special_tokens = (PAD, UNK, CLS, SEP, MASK)
+
+    def __init__(
+        self, vocab: Sequence[str], merges: Sequence[Pair], lstrip: Collection[str] = (MASK,)
+    ):
         self.vocab = list(vocab)
         self.merges = [(left, right) for left, right in merges]
-        self.ids = {token: i for i, token in enumerate(self.vocab)}
+        self.ids = numbered(self.vocab)
         self.ranks = {pair: rank for rank, pair in enumerate(self.merges)}
+        self.lstrip = frozenset(lstrip)
         self._cache: dict[str, list[int]] = {}
         _check_vocab(self.vocab, self.ids)
         _check_merges(self.merges, self.ids)
@@ -197,12 +197,13 @@ class ByteBPE(Vocabulary):
     def from_file(cls, path: str | Path) -> ByteBPE:
         """Read a tokenizer.json, or vocab.json with merges.txt beside it, or the folder of either.
 
-        Raises FileNotFoundError, and ValueError for files that hold no byte-level BPE.
+        A tokenizer.json gives the ids that the `tokenizers` library gives, whatever truncation and
+        padding it asks for (see tokenizer_files); special tokens in a text are plain characters
+        here, unless `encode` is told to parse them.
+        Raises FileNotFoundError, and ValueError for files that hold no byte-level BPE, for settings
+        that ByteBPE does not have, and for files that contradict each other.
         """
-        path = Path(path)
-        if path.is_dir():
-            whole = path / "tokenizer.json"
-            path = whole if whole.is_file() else path / "vocab.json"
+        path = files.tokenizer_file(path, "vocab.json")
         two = path.name == "vocab.json"
         needed = [path, path.with_name("merges.txt")] if two else [path]
         if missing := [str(file) for file in needed if not file.is_file()]:
@@ -210,11 +211,13 @@ class ByteBPE(Vocabulary):
                 f"no {' and no '.join(missing)}: expected a tokenizer.json, or a vocab.json with "
                 "its merges.txt beside it, or the folder that holds them."
             )
-        vocab, rules = _from_two_files(*needed) if two else _from_tokenizer_json(path)
+        vocab, rules, lstrip = _from_two_files(*needed) if two else _from_tokenizer_json(path)
         try:
-            return cls(_in_order(vocab), [_pair(rule) for rule in rules])
+            made = cls(files.in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
         except ValueError as error:
             raise ValueError(f"{path} is no byte-level BPE as here: {error}") from error
+        files.refuse_beside(made, path, SPECIAL_TOKENS, {"add_prefix_space": False}, CLASSES)
+        return made
 
     def save(self, folder: str | Path) -> None:
         """Write vocab.json and merges.txt into `folder`, as RoBERTa's are written."""
@@ -224,20 +227,12 @@ class ByteBPE(Vocabulary):
         write_atomic(Path(folder, "merges.txt"), "".join(f"{line}\n" for line in lines))
         write_atomic(Path(folder, "vocab.json"), json.dumps(self.ids, ensure_ascii=False))
 
-    @cached_property
-    def special(self) -> SpecialIds:
-        """The ids of <pad> <unk> <s> </s> <mask> under BERT's names, and the number of tokens."""
-        from course_lib.objectives.sequences import SpecialIds
-
-        pad, unk, cls, sep, mask = (self.ids[token] for token in (PAD, UNK, CLS, SEP, MASK))
-        return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)
-
     def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
         """The ids of `text`, without <s> and </s> around it.
 
         parse_special: False takes <mask>, <s> and so on for plain characters, as a text about
         tokenizers needs it. True gives them their own ids; <mask> then swallows the white space
-        before it, as in RoBERTa's published tokenizer (lstrip=True).
+        before it, as in RoBERTa's published tokenizer, or what `lstrip` says.
         Raises TypeError for anything but a string, ValueError for a lone surrogate.
         """
         _utf8(text)
@@ -246,7 +241,7 @@ class ByteBPE(Vocabulary):
         ids: list[int] = []
         *pairs, end = _SPECIAL.split(text)  # text, special token, text, special token, ..., text
         for before, token in zip(pairs[::2], pairs[1::2], strict=True):
-            plain = before.rstrip(WHITE_SPACE) if token == MASK else before
+            plain = before.rstrip(WHITE_SPACE) if token in self.lstrip else before
             ids += [*self.encode(plain), self.ids[token]]
         return ids + self.encode(end)
 
@@ -317,7 +312,7 @@ class ByteBPE(Vocabulary):
         return f"ByteBPE({self.vocab_size} tokens, {len(self.merges)} merges)"
 
 
-_SPECIAL = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
+_SPECIAL = taken_whole(SPECIAL_TOKENS)
 
 
 # ---------------------------------------------------------------- learning the merges
@@ -463,9 +458,6 @@ def _check_vocab(vocab: Sequence[str], ids: Mapping[str, int]) -> None:
             f"{' and more' if len(missing) > 8 else ''}. Expected are the special tokens "
             f"{' '.join(SPECIAL_TOKENS)} and the stand-ins of all 256 bytes."
         )
-    if len(ids) != len(vocab):
-        twice = next(token for i, token in enumerate(vocab) if ids[token] != i)
-        raise ValueError(f"{twice!r} stands twice in the vocabulary: a token must have one id.")
     for token in vocab:
         _check_stand_ins(token)
 
@@ -484,65 +476,54 @@ def _check_merges(merges: Sequence[Pair], ids: Mapping[str, int]) -> None:
         known.add(left + right)
 
 
-def _in_order(vocab: Mapping[str, int]) -> list[str]:
-    if sorted(vocab.values()) != list(range(len(vocab))):
-        raise ValueError(f"the ids are not 0 to {len(vocab) - 1}, each once.")
-    return sorted(vocab, key=vocab.__getitem__)
+CLASSES = "(Roberta|Bart|Longformer|GPT2)Tokenizer"
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not a text file (byte {error.start} is no UTF-8): expected a "
-            "tokenizer.json, or a vocab.json with its merges.txt."
-        ) from error
+Parts = tuple[dict[str, int], list[Any], list[str]]  # token -> id, the merges, what strips
 
 
-def _from_two_files(vocab: Path, merges: Path) -> tuple[dict[str, int], list[Any]]:
-    text = _read_text(vocab)
-    try:
-        ids = {token: int(id) for token, id in json.loads(text).items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"{vocab} is no vocab.json: expected one object, token: id.") from error
+def _from_two_files(vocab: Path, merges: Path) -> Parts:
+    ids = files.read_object(vocab)
+    if not all(isinstance(id, int) for id in ids.values()):
+        raise ValueError(f"{vocab} is no vocab.json: expected one object, token: id.")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
-    lines = _read_text(merges).replace("\r\n", "\n").split("\n")
+    lines = files.read_text(merges, "a merges.txt").replace("\r\n", "\n").split("\n")
     rules = lines[1:] if lines[0].startswith("#version") else lines
-    return ids, [rule for rule in rules if rule]
+    special, config = (
+        files.read_object(vocab.with_name(name)) for name in (files.SPECIAL_MAP, files.CONFIG)
+    )
+    added = config.get("added_tokens_decoder")
+    tokens = [special.get("mask_token"), *(added.values() if isinstance(added, dict) else ())]
+    strips = {
+        files.text_of(token): token.get("lstrip") for token in tokens if isinstance(token, dict)
+    }
+    strips = {MASK: True, **strips}
+    return ids, [rule for rule in rules if rule], [token for token in strips if strips[token]]
 
 
-def _from_tokenizer_json(path: Path) -> tuple[dict[str, int], list[Any]]:
-    text = _read_text(path)
-    try:
-        content = json.loads(text)
-        model, splitter = content["model"], content.get("pre_tokenizer") or {}
-        kind = (model.get("type", "BPE"), splitter.get("type"))
-        vocab = {token: int(id) for token, id in model["vocab"].items()}
-        added = {token["content"]: int(token["id"]) for token in content.get("added_tokens") or ()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no tokenizer.json of the tokenizers library.") from error
-    if kind != ("BPE", "ByteLevel") or not isinstance(model.get("merges"), list):
-        raise ValueError(
-            f"{path} describes a {kind[0]} tokenizer with {kind[1] or 'no'} pre-tokenizer; "
-            "ByteBPE.from_file reads BPE, with its merges, and ByteLevel only."
-        )
-    if odd := _options_not_here(content):
-        raise ValueError(
-            f"{path} sets {', '.join(odd)}; ByteBPE is as GPT-2 and RoBERTa have it, without. "
-            "The tokenizers library reads such a file."
-        )
-    return vocab | added, model["merges"]
+def _from_tokenizer_json(path: Path) -> Parts:
+    read, content = files.read_tokenizer_json(path, "BPE")
+    model, tokens = content["model"], files.tokens_in(content)
+    files.refuse(path, _options_not_here(read, content, tokens), "what GPT-2 and RoBERTa have")
+    vocab = model["vocab"] | {token.content: token.id for token in tokens}
+    if CLS in vocab and SEP in vocab:  # of one without, the error that ByteBPE itself gives
+        files.refuse_frame(read, path, vocab[CLS], vocab[SEP])
+    return vocab, model["merges"], [t.content for t in tokens if "lstrip" in t.flags]
 
 
-def _options_not_here(content: dict[str, Any]) -> list[str]:
+def _options_not_here(
+    read: Tokenizer, content: dict[str, Any], tokens: Sequence[files.AddedToken]
+) -> list[str]:
     """Which settings of a tokenizer.json would give other ids than ByteBPE does."""
-    model, splitter = content["model"], content["pre_tokenizer"]
+    model, splitter = content["model"], content.get("pre_tokenizer") or {}
     parts = ("continuing_subword_prefix", "end_of_word_suffix", "ignore_merges", "dropout")
     odd = [name for name in parts if model.get(name)]
-    odd += ["a normalizer"] if content.get("normalizer") else []
-    odd += ["add_prefix_space"] if splitter.get("add_prefix_space") else []
-    return odd if splitter.get("use_regex", True) else [*odd, "use_regex=false"]
+    odd += files.parts_unlike(read, "None", "ByteLevel")
+    odd += files.settings_unlike(splitter, {"add_prefix_space": False, "use_regex": True})
+    odd += [f"{flag} of {t.content!r}" for t in tokens for flag in t.flags - {"lstrip"}]
+    return odd + [
+        f"the added token {t.content!r}" for t in tokens if t.content not in SPECIAL_TOKENS
+    ]
 
 
 def _pair(rule: Any) -> Pair:

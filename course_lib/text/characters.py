@@ -19,7 +19,7 @@ from torch import Tensor
 from course_lib.files import write_atomic
 from course_lib.objectives.sequences import SpecialIds
 
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, numbered
 from .wordpiece import normalise, split_words
 
 BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PADDING = 257, 258, 259, 260, 261
@@ -65,9 +65,9 @@ def spell_sentences(
     return ids, (ids != 0).any(dim=-1).long()
 
 
-def words_of(text: str, *, lowercase: bool = True) -> list[str]:
+def words_of(text: str, *, lowercase: bool = True, strip_accents: bool | None = None) -> list[str]:
     """The words of a text as BERT's tokenizer cuts them, before its pieces: signs stand alone."""
-    return split_words(normalise(text, lowercase=lowercase))
+    return split_words(normalise(text, lowercase=lowercase, strip_accents=strip_accents))
 
 
 class WordVocabulary(Vocabulary):
@@ -78,10 +78,7 @@ class WordVocabulary(Vocabulary):
 
     def __init__(self, words: Sequence[str], predicted: int | None = None) -> None:
         self.vocab = [PAD, UNK, BEGIN, END, *words]
-        self.ids = {word: number for number, word in enumerate(self.vocab)}
-        if len(self.ids) < len(self.vocab):
-            twice = Counter(self.vocab).most_common(1)[0][0]
-            raise ValueError(f"{twice!r} was given twice, or is a sign; expected each word once.")
+        self.ids = numbered(self.vocab)
         self.predicted = min(predicted or self.vocab_size, self.vocab_size)
 
     @classmethod

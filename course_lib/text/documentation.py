@@ -174,13 +174,14 @@ _ABBREVIATION = re.compile(
 )
 
 
-def split_sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph: cut after . ! ? where a capital, a digit or a quote follows.
+def split_sentences(paragraph: str, ends: re.Pattern[str] = _SENTENCE_END) -> list[str]:
+    """The sentences of a paragraph: cut after . ! ? where a capital, a digit or a quote follows, or
+    at other `ends`.
 
     Not after common abbreviations (e.g., i.e., Fig., al.) nor single initials. A simple rule: it
     takes some sentences for two, and some two for one."""
     sentences, start = [], 0
-    for end in _SENTENCE_END.finditer(paragraph):
+    for end in ends.finditer(paragraph):
         if not _ABBREVIATION.search(paragraph[start : end.start()]):
             sentences.append(paragraph[start : end.end()].strip())
             start = end.end()

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -233,7 +234,8 @@ class QuestionSequences:
     """Questions, each with windows of its passage: W sequences [CLS] question [SEP] window [SEP].
 
     start, end (W,): positions of the answer's first and last token, (0, 0) where this window does
-    not hold all of it; allowed (W, T) bool: the window's tokens; offsets (W, T, 2): where in the
+    not hold all of it; allowed (W, T) bool: the window's tokens; most_context (W, T) bool: those of
+    them that have more context here than in any other window; offsets (W, T, 2): where in the
     passage each of them stands, 0 elsewhere; question (W,): which of `questions` it is. `cut`
     counts the answers that no window holds whole."""
 
@@ -241,6 +243,7 @@ class QuestionSequences:
     start: Tensor
     end: Tensor
     allowed: Tensor
+    most_context: Tensor
     offsets: Tensor
     question: Tensor
     questions: tuple[Question, ...]
@@ -252,7 +255,8 @@ class QuestionSequences:
     def __getitem__(self, which: slice | Tensor) -> QuestionSequences:
         return QuestionSequences(
             self.sequences[which], self.start[which], self.end[which], self.allowed[which],
-            self.offsets[which], self.question[which], self.questions, self.cut,
+            self.most_context[which], self.offsets[which], self.question[which], self.questions,
+            self.cut,
         )  # fmt: skip
 
     def span(self, window: int, start: int, end: int) -> Answer:
@@ -285,7 +289,7 @@ def question_sequences(
     leaves no room for the passage, and a stride below 1 or with gaps between the windows."""
     if not questions:
         raise ValueError("No questions were given; expected at least one.")
-    packed, spans, offsets, numbers, lost = [], [], [], [], []
+    packed, spans, offsets, most_context, numbers, lost = [], [], [], [], [], []
     for number, question in enumerate(questions):
         question_ids = tokenizer.encode(question.question)
         text, offsets_of = tokenizer.encode_with_offsets(question.passage)
@@ -293,27 +297,43 @@ def question_sequences(
         _check_room(question, question_ids, text, room, length, stride)
         answer = _tokens_of(question.answers[0], offsets_of) if question.answers else None
         found = False
-        for first in range(0, max(1, len(text) - room + stride), stride):
+        begins = range(0, max(1, len(text) - room + stride), stride)
+        window_of = _most_context(begins, room, len(text))
+        for window, first in enumerate(begins):
             part = slice(first, first + room)
             before = len(question_ids) + 2 - first  # from a token's number to its position
             whole = answer is not None and first <= answer[0] and answer[1] < first + room
             found |= whole
             spans.append((answer[0] + before, answer[1] + before) if answer and whole else (0, 0))
             packed.append(pack(question_ids, text[part], tokenizer.special, length))
-            row = torch.zeros(length, 2, dtype=torch.int64)
-            row[len(question_ids) + 2 :][: len(text[part])] = torch.tensor(offsets_of[part])
-            offsets.append(row)
+            text_at = slice(len(question_ids) + 2, len(question_ids) + 2 + len(text[part]))
+            placed, best = torch.zeros(length, 2, dtype=torch.int64), torch.zeros(length).bool()
+            placed[text_at] = torch.tensor(offsets_of[part])
+            best[text_at] = window_of[part] == window
+            offsets.append(placed)
+            most_context.append(best)
             numbers.append(number)
         if answer:
             lost.append(int(not found))
-    sequences, placed = to_sequences(packed), torch.stack(offsets)
+    sequences, stands = to_sequences(packed), torch.stack(offsets)
     starts, ends = torch.tensor(spans).unbind(1)
     # [SEP] after the window belongs to segment 1, too; it stands nowhere in the passage.
-    allowed = (sequences.token_type_ids == 1) & (placed[..., 1] > 0)
+    allowed = (sequences.token_type_ids == 1) & (stands[..., 1] > 0)
     return QuestionSequences(
-        sequences, starts, ends, allowed, placed, torch.tensor(numbers), tuple(questions),
-        _cut(lost, length, "answers"),
+        sequences, starts, ends, allowed, torch.stack(most_context), stands, torch.tensor(numbers),
+        tuple(questions), _cut(lost, length, "answers"),
     )  # fmt: skip
+
+
+def _most_context(begins: Sequence[int], room: int, tokens: int) -> Tensor:
+    """(tokens,): the window, counted from 0, in which each token of a passage has most context: the
+    fewer of the tokens to its left and to its right, and a hundredth of the window's length, as in
+    run_squad.py; of equal windows the first."""
+    at, first = np.arange(tokens), np.array(begins)[:, None]  # (windows, 1)
+    last = np.minimum(first + room, tokens) - 1
+    context = np.minimum(at - first, last - at) + 0.01 * (last - first + 1)
+    inside = (first <= at) & (at <= last)
+    return torch.from_numpy(np.where(inside, context, -np.inf).argmax(axis=0))
 
 
 def _check_room(

@@ -7,7 +7,6 @@ one; with real=True the same call reads the task itself, from the hub's cache or
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any
 
 import torch
 
-from course_lib.files import data_path, no_answer
+from course_lib.files import HubError, data_path, hub_file
 
 from .english import LabelledText, Pair
 from .features import Tokenizer, plain_sequences, text_sequences
@@ -195,9 +194,13 @@ def _real(task: GlueTask, split: str) -> list[Item]:
         from pyarrow import parquet
     except ImportError:
         raise MissingGlue(_missing(task, "pyarrow is not installed")) from None
-    columns = parquet.read_table(_file(task, split)).to_pydict()
-    label = [task.names[n] for n in columns["label"]] if task.names else columns["label"]
-    rows = zip(*(columns[name] for name in task.columns), strict=True)
+    file = _file(task, split)
+    try:
+        columns = parquet.read_table(file).to_pydict()
+        rows = list(zip(*(columns[name] for name in task.columns), strict=True))
+        label = [task.names[n] for n in columns["label"]] if task.names else columns["label"]
+    except (OSError, ValueError, LookupError) as error:
+        raise MissingGlue(_missing(task, f"{file} is damaged or holds another table")) from error
     return [
         _item(f"{task.hub}-{split}-{n}", texts, str(name), split)
         for n, (texts, name) in enumerate(zip(rows, label, strict=True))
@@ -208,18 +211,12 @@ def _file(task: GlueTask, split: str) -> Path:
     """The parquet file, from the hub's cache or the network."""
     name = f"{task.hub}/{split}-00000-of-00001.parquet"
     try:
-        from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
-    except ImportError:
-        raise MissingGlue(_missing(task, "huggingface_hub is not installed")) from None
-    found = try_to_load_from_cache(REPOSITORY, name, repo_type="dataset")
-    if isinstance(found, str):
-        return Path(found)
-    if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE"):
-        raise MissingGlue(_missing(task, "HF_HUB_OFFLINE switches the network off"))
-    trouble = no_answer(f"{constants.ENDPOINT}/datasets/{REPOSITORY}/resolve/main/{name}")
-    if trouble:
-        raise MissingGlue(_missing(task, f"the cache has no {name}, the network: {trouble}"))
-    return Path(hf_hub_download(REPOSITORY, name, repo_type="dataset"))
+        file = hub_file(REPOSITORY, name, repo_type="dataset")
+    except HubError as error:
+        raise MissingGlue(_missing(task, f"from the hub: {error}; {error.advice}")) from error
+    if file is None:
+        raise MissingGlue(_missing(task, f"{REPOSITORY} has no {name}, or is not there"))
+    return file
 
 
 def _missing(task: GlueTask, why: str) -> str:

@@ -82,7 +82,9 @@ def pack_documents(
     begins the next sequence; one that is longer than that is cut. A document that ends within a
     sequence is followed by an extra [SEP] (unless `separate` is False), or, with `across=False`, by
     padding: the next document begins a sequence of its own. All of it is segment A.
-    Every id comes out once, in its order; `padding_share` says how much of the sequences is empty.
+    (fairseq's program keeps a separator that falls on a sequence's edge, and does not cut a long
+    sentence.) Every id comes out once, in its order; `padding_share` says how much of the sequences
+    is empty.
     Raises ValueError when there is no text, for an empty document or sentence, or length < 3.
     """
     _check(documents, length)

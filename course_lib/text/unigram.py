@@ -7,15 +7,16 @@ is the library's business, too: lecture 10 trains some."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import tokenizer_files as files
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from course_lib.objectives.sequences import SpecialIds
+    from tokenizers import Tokenizer
 
 # What SpecialIds calls them, and how released vocabularies do.
 SPECIAL = {
@@ -23,76 +24,78 @@ SPECIAL = {
     "sep": ("</s>", "[SEP]"), "mask": ("<mask>", "[MASK]"),
 }  # fmt: skip
 SPACE = "▁"
+ADVICE = (
+    "A sentencepiece .model alone is not read. transformers makes a tokenizer.json of XLM-R's and "
+    "of ALBERT's: slow = AutoTokenizer.from_pretrained(folder); slow.save_pretrained(folder). Of "
+    "DeBERTa's that would lose the character map (ﬁ, ½ and full-width letters become [UNK]). This "
+    "keeps it: new = transformers.convert_slow_tokenizer.DebertaV2Converter(slow).converted(); "
+    "new.add_special_tokens(['[MASK]']); new.save(folder + '/tokenizer.json')."
+)
 
 
 class Unigram(Vocabulary):
     """A SentencePiece vocabulary. read: the library's tokenizer, as its tokenizer.json has it.
 
-    Raises ValueError where one of the five special tokens is not in it."""
+    special: which token is "pad", "unk", "cls", "sep" and "mask"; of those that are not said, the
+    usual spelling that the vocabulary has.
+    Raises ValueError where one of the five special tokens is not in it, or in two spellings, and
+    where unknown text becomes another token than the one called "unk"."""
 
-    def __init__(self, read: Any):
+    def __init__(self, read: Tokenizer, special: Mapping[str, str] | None = None):
         self._read = read
         by_id = {id: token for token, id in read.get_vocab(with_added_tokens=True).items()}
         self.vocab = [by_id.get(id, f"<unused {id}>") for id in range(max(by_id) + 1)]
         self.ids = {token: id for id, token in enumerate(self.vocab)}
-        self._named = {
-            name: next((t for t in spellings if t in self.ids), None)
-            for name, spellings in SPECIAL.items()
-        }
-        if missing := [SPECIAL[name] for name, token in self._named.items() if token is None]:
+        spellings = {**SPECIAL, **{name: (token,) for name, token in (special or {}).items()}}
+        there = {name: [t for t in ways if t in self.ids] for name, ways in spellings.items()}
+        if odd := [
+            " or ".join(map(str, spellings[name])) for name, ways in there.items() if len(ways) != 1
+        ]:
             raise ValueError(
-                f"a vocabulary of {len(self.vocab):,} pieces was given without "
-                f"{', '.join(' or '.join(spellings) for spellings in missing)}; expected the five "
-                "special tokens of an encoder."
+                f"a vocabulary of {len(self.vocab):,} pieces was given that has none or several of "
+                f"{', '.join(odd)}; expected the five special tokens of an encoder, each once, or "
+                f"their names in {files.CONFIG}."
             )
+        self.special_tokens = [ways[0] for ways in there.values()]
+        content, unk = json.loads(read.to_str()), self.special.unk
+        odd = files.settings_unlike(content["model"], {"unk_id": (unk,)})
+        files.refuse("the tokenizer", odd, f"the id of {self.token(unk)}, {unk}")
+        self._plain = _without_special(content, {self.ids[t] for t in self.special_tokens})
 
     @classmethod
     def from_file(cls, path: str | Path) -> Unigram:
-        """Read a tokenizer.json, or the folder that has one.
+        """Read a tokenizer.json, or the folder that has one: the ids are those that the library
+        gives, whatever truncation and padding the file asks for (see tokenizer_files).
 
-        Raises FileNotFoundError, and ValueError for a file that holds something else."""
-        from tokenizers import Tokenizer, models
-
-        path = Path(path)
-        path = path / "tokenizer.json" if path.is_dir() else path
+        Raises FileNotFoundError, and ValueError for a file that holds something else, or that the
+        files beside it contradict."""
+        path = files.tokenizer_file(path, files.WHOLE)
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} was given; expected a tokenizer.json, or the folder that has one. A "
-                "sentencepiece .model alone is not read: transformers' AutoTokenizer makes a "
-                "tokenizer.json of it (save_pretrained)."
+                f"{path} was given; expected a tokenizer.json, or the folder that has one. {ADVICE}"
             )
+        read, _ = files.read_tokenizer_json(path, "Unigram")
         try:
-            read = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises a bare Exception
-            raise ValueError(
-                f"{path} was given; expected a tokenizer.json, and reading it fails: {error}"
-            ) from error
-        if not isinstance(read.model, models.Unigram):
-            raise ValueError(
-                f"{path} holds a {type(read.model).__name__} model; expected Unigram, as ALBERT "
-                "and XLM-R have it. WordPiece.from_file and ByteBPE.from_file read the others."
-            )
-        return cls(read)
+            made = cls(read, _special_beside(path))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        files.refuse_frame(read, path, made.special.cls, made.special.sep)
+        added = read.get_added_tokens_decoder().values()
+        files.refuse_beside(made, path, (token.content for token in added), {})
+        return made
 
-    @cached_property
-    def special(self) -> SpecialIds:
-        """The special ids under BERT's names, and the number of tokens."""
-        from course_lib.objectives.sequences import SpecialIds
+    def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
+        """The ids of `text`, without special tokens around it.
 
-        return SpecialIds(
-            **{name: self.ids[str(token)] for name, token in self._named.items()},
-            vocab_size=self.vocab_size,
-        )
-
-    def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without special tokens around it."""
-        found: list[int] = self._read.encode(text, add_special_tokens=False).ids
-        return found
+        parse_special: False takes <s>, <mask> and so on for plain characters, as SentencePiece
+        itself does; True gives them their own ids, as transformers' tokenizers do."""
+        read = self._read if parse_special else self._plain
+        return list(read.encode(text, add_special_tokens=False).ids)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids of `text`, and where in it each of them stands: (start, end) in characters,
         without the white space that a piece may begin with."""
-        found = self._read.encode(text, add_special_tokens=False)
+        found = self._plain.encode(text, add_special_tokens=False)
         offsets = []
         for start, end in found.offsets:
             while start < end and text[start].isspace():
@@ -111,3 +114,27 @@ class Unigram(Vocabulary):
 
     def __repr__(self) -> str:
         return f"Unigram({self.vocab_size:,} tokens)"
+
+
+def _special_beside(path: Path) -> dict[str, str]:
+    """Which token is called what, where the files beside `path` say so."""
+    beside = files.read_object(path.with_name(files.SPECIAL_MAP)) | files.read_object(
+        path.with_name(files.CONFIG)
+    )
+    tokens = {name: files.text_of(beside.get(f"{name}_token")) for name in SPECIAL}
+    return {name: token for name, token in tokens.items() if token is not None}
+
+
+def _without_special(content: dict[str, Any], special: set[int]) -> Tokenizer:
+    """The tokenizer for which special tokens in a text are plain text: in it they have names with a
+    character that no text holds, and their ids as before."""
+    from tokenizers import Tokenizer
+
+    special = special | {token["id"] for token in content["added_tokens"] if token["special"]}
+    vocab = content["model"]["vocab"]
+    for token in content["added_tokens"]:
+        if token["id"] in special:
+            token.update(content=f"\uffff{token['id']}", normalized=False)
+    for id in special & set(range(len(vocab))):
+        vocab[id][0] = f"\uffff{id}"
+    return Tokenizer.from_str(json.dumps({**content, "post_processor": None}))

@@ -2,16 +2,19 @@
 
 The text goes through four steps, one function each: `normalise` (lower case, no accents),
 `split_words` (white space and punctuation), `longest_match` (a word into pieces), and the
-vocabulary (a piece into its id). BERT's uncased models do exactly this; `fast_wordpiece` is the
-same thing in the `tokenizers` library, and the tests hold the two together on every word of a
-large text. (They may part over characters newer than the library's Unicode tables.)"""
+vocabulary (a piece into its id). The rule is that of the `tokenizers` library, with which
+everybody reads BERT's models today: `fast_wordpiece` is the same thing there, and the tests hold
+the two together on every word of a large text. (They may part over characters newer than the
+library's Unicode tables.) Google's own program, tokenization.py, differs in four places: a capital
+Σ at the end of a word becomes ς there, here σ; since November 2018 it cuts words of up to 200
+characters, here it is 100 (`max_chars`); characters for private use stay there and vanish here; and
+a [MASK] written in a text is three tokens there, here one (`added_tokens`)."""
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .vocabulary import Vocabulary
+from . import tokenizer_files as files
+from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from course_lib.objectives.sequences import SpecialIds
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUES = "##"  # marks a piece that does not begin its word
@@ -46,17 +49,19 @@ IDEOGRAPHS = (
 
 @lru_cache(maxsize=4096)
 def clean(char: str) -> str:
-    """One character made harmless: control characters vanish, white space is a space, ideographs
-    get a space on both sides."""
+    """One character made harmless: control characters vanish, white space becomes a space."""
     if char in "\t\n\r":
         return " "
     if char == "\ufffd" or unicodedata.category(char) in CONTROL:
         return ""
-    if char.isspace():
-        return " "
-    if any(first <= ord(char) <= last for first, last in IDEOGRAPHS):
-        return f" {char} "
-    return char
+    return " " if char.isspace() else char
+
+
+@lru_cache(maxsize=4096)
+def set_apart(char: str) -> str:
+    """An ideograph gets a space on both sides; every other character stays as it is."""
+    ideograph = any(first <= ord(char) <= last for first, last in IDEOGRAPHS)
+    return f" {char} " if ideograph else char
 
 
 def without_accents(text: str) -> str:
@@ -65,13 +70,24 @@ def without_accents(text: str) -> str:
     return "".join(char for char in parts if unicodedata.category(char) != "Mn")
 
 
-def normalise(text: str, *, lowercase: bool = True) -> str:
-    """`text` cleaned and, for uncased models, without accents and in lower case."""
-    text = "".join(map(clean, text))
-    if not lowercase or text.isascii():
-        return text.lower() if lowercase else text
+def normalise(
+    text: str,
+    *,
+    lowercase: bool = True,
+    strip_accents: bool | None = None,
+    clean_text: bool = True,
+    handle_chinese_chars: bool = True,
+) -> str:
+    """`text` cleaned, with ideographs set apart and, for uncased models, without accents and in
+    lower case. The settings are those of WordPiece, and of a tokenizer.json's BertNormalizer."""
+    if clean_text:
+        text = "".join(map(clean, text))
+    if handle_chinese_chars and not text.isascii():
+        text = "".join(map(set_apart, text))
+    if lowercase if strip_accents is None else strip_accents:
+        text = text if text.isascii() else without_accents(text)
     # Letter by letter: str.lower would give a Greek sigma its other form at the end of a word.
-    return "".join(char.lower() for char in without_accents(text))
+    return "".join(map(str.lower, text)) if lowercase else text
 
 
 @lru_cache(maxsize=4096)
@@ -84,32 +100,28 @@ def is_punctuation(char: str) -> bool:
 
 def split_words(text: str) -> list[str]:
     """Normalised `text` split at white space; each punctuation sign is a word of its own."""
-    spaced = "".join(f" {char} " if is_punctuation(char) else char for char in text)
-    return spaced.split()
+    return _WORD.findall("".join(f" {char} " if is_punctuation(char) else char for char in text))
 
 
-def _words_and_places(text: str, first: int, lowercase: bool) -> Iterator[tuple[str, list[int]]]:
-    """The words of `split_words(normalise(text))`, one character after the other, and for each of
-    their letters where it comes from; the first character of `text` has the position `first`."""
-    word, places = "", list[int]()
-    for place, char in enumerate(text, first):
-        for letter in _normalised(char, lowercase):
-            alone = is_punctuation(letter)
-            if word and (alone or letter == " "):
-                yield word, places
-                word, places = "", []
+# Not str.split(), which takes U+001C to U+001F for white space: they stay where nothing is cleaned.
+_WORD = re.compile(f"[^{WHITE_SPACE}]+")
+
+
+def _words_and_places(text: str, places: Sequence[int]) -> Iterator[tuple[str, Sequence[int]]]:
+    """The words of `split_words(text)`, one character after the other, each with the places of its
+    letters. places: of the characters of `text`."""
+    start = 0
+    for at, char in enumerate(f"{text} "):
+        alone = is_punctuation(char)
+        if alone or char in WHITE_SPACE:
+            if start < at:
+                yield text[start:at], places[start:at]
             if alone:
-                yield letter, [place]
-            elif letter != " ":
-                word += letter
-                places.append(place)
-    if word:
-        yield word, places
+                yield char, places[at : at + 1]
+            start = at + 1
 
 
-@lru_cache(maxsize=4096)
-def _normalised(char: str, lowercase: bool) -> str:
-    return normalise(char, lowercase=lowercase)
+_normalised = lru_cache(maxsize=4096)(normalise)  # of single characters
 
 
 # ---------------------------------------------------------------- words into pieces
@@ -135,57 +147,114 @@ class WordPiece(Vocabulary):
     """A WordPiece tokenizer over the list `vocab`; a token's id is its position in that list.
 
     vocab: tokens, with the five special ones among them and none twice.
-    lowercase: True for uncased models (lower case, accents dropped), False for cased ones.
+    lowercase: True for uncased models, False for cased ones.
+    strip_accents: whether accents and other marks are dropped; None: where `lowercase` is True.
+    clean_text: whether control characters vanish and all white space is one space.
+    handle_chinese_chars: whether every ideograph is a word of its own.
     max_chars: a word of more characters becomes [UNK] at once.
-    Raises ValueError for a vocabulary that is empty, lacks a special token or repeats a token."""
+    added_tokens: tokens that are taken out of a text whole, before it is cut, each with whether it
+    is looked for in the normalised text (True) or as it is written (False); None: the five special
+    ones, as written. Those that `vocab` lacks are added behind it, in their order.
+    Raises ValueError for a vocabulary that is empty, lacks a special token or repeats a token, and
+    for added tokens of which normalising leaves nothing, or the same as of another one."""
 
-    def __init__(self, vocab: Sequence[str], *, lowercase: bool = True, max_chars: int = 100):
-        self.vocab = list(vocab)
+    special_tokens = SPECIAL_TOKENS
+
+    def __init__(
+        self,
+        vocab: Sequence[str],
+        *,
+        lowercase: bool = True,
+        strip_accents: bool | None = None,
+        clean_text: bool = True,
+        handle_chinese_chars: bool = True,
+        max_chars: int = 100,
+        added_tokens: Mapping[str, bool] | None = None,
+    ):
         self.lowercase = lowercase
+        self.strip_accents = lowercase if strip_accents is None else strip_accents
+        self.normalisation: dict[str, Any] = {
+            "lowercase": lowercase,
+            "strip_accents": None if self.strip_accents == lowercase else self.strip_accents,
+            "clean_text": clean_text,
+            "handle_chinese_chars": handle_chinese_chars,
+        }
         self.max_chars = max_chars
-        self.ids = {token: i for i, token in enumerate(self.vocab)}
-        _check_vocab(self.vocab, self.ids)
+        vocab = list(vocab)
+        self.cut_into = numbered(vocab)  # what a word may become
+        self.added_tokens = dict(_special_of(vocab) if added_tokens is None else added_tokens)
+        self.vocab = [*vocab, *(token for token in self.added_tokens if token not in self.cut_into)]
+        self.ids = numbered(self.vocab)
+        _check_special(self)
+        as_written = [token for token, normalized in self.added_tokens.items() if not normalized]
+        others = [token for token, normalized in self.added_tokens.items() if normalized]
+        self._normalised = {self._normalise(token): token for token in others}
+        if "" in self._normalised or len(self._normalised) < len(others):
+            raise ValueError(
+                f"of the added tokens {', '.join(others)} normalising leaves nothing, or the same "
+                "of two: expected tokens that stay apart."
+            )
+        self._find = taken_whole(as_written), taken_whole(self._normalised)
+
+    def _normalise(self, text: str) -> str:
+        return normalise(text, **self.normalisation)
 
     @classmethod
-    def from_words(cls, words: Iterable[str], *, lowercase: bool = True) -> WordPiece:
+    def from_words(
+        cls, words: Iterable[str], *, lowercase: bool = True, strip_accents: bool | None = None
+    ) -> WordPiece:
         """A vocabulary of the five special tokens (ids 0 to 4) followed by `words`, in their order.
 
         Raises ValueError for a word that no text could ever produce, such as one with a capital
         letter in an uncased vocabulary, or one with a space or an apostrophe inside."""
         words = list(words)
+        made = cls([*SPECIAL_TOKENS, *words], lowercase=lowercase, strip_accents=strip_accents)
         for word in words:
             bare = word.removeprefix(CONTINUES)
-            if split_words(normalise(bare, lowercase=lowercase)) != [bare]:
+            if split_words(made._normalise(bare)) != [bare]:
                 raise ValueError(
                     f"{word!r} can never be matched: text is "
-                    f"{'lower-cased, ' if lowercase else ''}split at spaces and at punctuation "
-                    "first. Give whole words in the form in which they arrive."
+                    f"{'lower-cased, ' if lowercase else ''}"
+                    f"{'stripped of accents, ' if made.strip_accents else ''}split at spaces and "
+                    "at punctuation first. Give whole words in the form in which they arrive."
                 )
-        return cls([*SPECIAL_TOKENS, *words], lowercase=lowercase)
+        return made
+
+    def with_vocab(self, vocab: Sequence[str]) -> WordPiece:
+        """A tokenizer with these settings and another vocabulary."""
+        others: dict[str, Any] = {"max_chars": self.max_chars, "added_tokens": self.added_tokens}
+        return WordPiece(vocab, **self.normalisation, **others)
 
     @classmethod
-    def from_file(cls, path: str | Path, *, lowercase: bool | None = None) -> WordPiece:
-        """Read `vocab.txt` (a token a line) or `tokenizer.json` (the `tokenizers` library's).
+    def from_file(
+        cls, path: str | Path, *, lowercase: bool | None = None, strip_accents: bool | None = None
+    ) -> WordPiece:
+        """Read `vocab.txt` (a token a line) or `tokenizer.json` (the `tokenizers` library's), or
+        the folder of either.
 
-        lowercase: None takes it from tokenizer.json, or from the tokenizer_config.json beside
-        vocab.txt, or else True.
-        Raises FileNotFoundError, and ValueError for a file that holds no WordPiece vocabulary."""
-        path = Path(path)
+        A tokenizer.json gives the ids that the library gives, which are not always those of
+        transformers' BertTokenizer (see tokenizer_files), whatever truncation and padding it asks
+        for. Beside vocab.txt, tokenizer_config.json has the settings
+        and, with added_tokens.json and special_tokens_map.json, the added tokens. Where it does not
+        name them, the pieces show whether capitals and accents are kept.
+        lowercase, strip_accents: None takes them from the files.
+        Raises FileNotFoundError, and ValueError for a file that holds no WordPiece vocabulary, for
+        settings that WordPiece does not have, and for files that contradict each other."""
+        path = files.tokenizer_file(path, "vocab.txt")
         if not path.is_file():
             raise FileNotFoundError(
                 f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
             )
-        text = _read_text(path)
-        if path.suffix == ".json":
-            vocab, options = _from_tokenizer_json(text, path)
-        else:
-            vocab, options = _from_vocab_txt(text), _lowercase_beside(path)
-        if lowercase is not None:
-            options["lowercase"] = lowercase
+        whole = path.suffix == ".json"
+        vocab, settings = _from_tokenizer_json(path) if whole else _from_vocab_txt(path)
+        wanted = {"lowercase": lowercase, "strip_accents": strip_accents}
+        wanted = {name: value for name, value in wanted.items() if value is not None}
         try:
-            return cls(vocab, **options)
+            read = cls(vocab, **{**settings, **wanted})
         except ValueError as error:
             raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
+        files.refuse_beside(read, path, read.added_tokens, _expected_beside(read, wanted), CLASSES)
+        return read
 
     def save(self, path: str | Path) -> None:
         """Write the vocabulary to `path`, a token a line, in the order of the ids (vocab.txt)."""
@@ -194,35 +263,41 @@ class WordPiece(Vocabulary):
         write_atomic(Path(path), "".join(f"{token}\n" for token in self.vocab))
 
     @cached_property
-    def special(self) -> SpecialIds:
-        """The ids of [PAD] [UNK] [CLS] [SEP] [MASK], and the size of the vocabulary."""
-        from course_lib.objectives.sequences import SpecialIds
-
-        pad, unk, cls, sep, mask = (self.ids[token] for token in SPECIAL_TOKENS)
-        return SpecialIds(pad=pad, unk=unk, cls=cls, sep=sep, mask=mask, vocab_size=self.vocab_size)
-
-    @cached_property
     def continuing(self) -> Tensor:
         """(V,) bool: is the token with this id a ## piece, which goes on with a word?"""
         return torch.tensor([token.startswith(CONTINUES) for token in self.vocab])
 
     def tokenize(self, text: str) -> list[str]:
         """The tokens of `text`. A special token written out, such as [MASK], stays whole."""
-        return [piece for word in self.words(text) for piece in self.pieces(word)]
+        parts = self._parts(text)
+        return [t for word, whole in parts for t in ([word] if whole else self.cut_word(word))]
 
     def words(self, text: str) -> Iterator[str]:
-        """The words of `text` before they are cut into pieces; special tokens whole."""
-        for part in _SPECIAL.split(text):
-            if part in SPECIAL_TOKENS:
-                yield part
-            else:
-                yield from split_words(normalise(part, lowercase=self.lowercase))
+        """The words of `text` before they are cut into pieces; added tokens whole."""
+        return (word for word, _ in self._parts(text))
+
+    def _parts(self, text: str) -> Iterator[tuple[str, bool]]:
+        """The words of `text`, and for each whether it is an added token."""
+        first, second = self._find
+        for number, part in enumerate(first.split(text)):
+            if number % 2:
+                yield part, True
+                continue
+            for inner, normal in enumerate(second.split(self._normalise(part))):
+                if inner % 2:
+                    yield self._normalised[normal], True
+                else:
+                    yield from ((word, False) for word in split_words(normal))
 
     def pieces(self, word: str) -> list[str]:
+        """The pieces of one of `words`: an added token is whole, another word is cut."""
+        return [word] if word in self.added_tokens else self.cut_word(word)
+
+    def cut_word(self, word: str) -> list[str]:
         """The pieces of one normalised word; [UNK] alone when it is too long or does not match."""
         if len(word) > self.max_chars:
             return [UNK]
-        return longest_match(word, self.ids) or [UNK]
+        return longest_match(word, self.cut_into) or [UNK]
 
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, without [CLS] and [SEP]."""
@@ -235,25 +310,39 @@ class WordPiece(Vocabulary):
         text[start:end] is what the token was made from: "Café" for the token cafe. [UNK] stands
         for the whole word."""
         ids, offsets = [], []
-        for word, places in self._placed_words(text):
+        for word, places, whole in self._placed_words(text):
             start = 0
-            for number, piece in enumerate(self.pieces(word)):
-                bare = word if piece == UNK else piece.removeprefix(CONTINUES if number else "")
-                end = start + len(bare)
+            for number, piece in enumerate([word] if whole else self.cut_word(word)):
+                bare = piece.removeprefix(CONTINUES if number else "")
+                end = len(places) if whole or piece == UNK else start + len(bare)
                 ids.append(self.ids[piece])
                 offsets.append((places[start], places[end - 1] + 1))
                 start = end
         return ids, offsets
 
-    def _placed_words(self, text: str) -> Iterator[tuple[str, list[int]]]:
-        """What `words` gives, and for each letter the position of the character it comes from."""
-        first = 0
-        for part in _SPECIAL.split(text):
-            if part in SPECIAL_TOKENS:
-                yield part, list(range(first, first + len(part)))
+    def _placed_words(self, text: str) -> Iterator[tuple[str, Sequence[int], bool]]:
+        """What `_parts` gives, and for each letter the position of the character it comes from."""
+        at = 0
+        for number, part in enumerate(self._find[0].split(text)):
+            places = range(at, at := at + len(part))
+            if number % 2:
+                yield part, places, True
             else:
-                yield from _words_and_places(part, first, self.lowercase)
-            first += len(part)
+                letters = [_normalised(char, **self.normalisation) for char in part]
+                yield from self._placed_in(
+                    "".join(letters),
+                    [p for p, some in zip(places, letters, strict=True) for _ in some],
+                )
+
+    def _placed_in(self, text: str, places: list[int]) -> Iterator[tuple[str, Sequence[int], bool]]:
+        """The same for normalised `text`, whose characters come from `places`."""
+        at = 0
+        for number, part in enumerate(self._find[1].split(text)):
+            inside = places[at : (at := at + len(part))]
+            if number % 2:
+                yield self._normalised[part], inside, True
+            else:
+                yield from ((*placed, False) for placed in _words_and_places(part, inside))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The tokens of `ids` as text: a space between words, none before a ## piece."""
@@ -271,9 +360,6 @@ class WordPiece(Vocabulary):
 
     def __repr__(self) -> str:
         return f"WordPiece({self.vocab_size} tokens, lowercase={self.lowercase})"
-
-
-_SPECIAL = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS)) + ")")
 
 
 # ---------------------------------------------------------------- pieces back to words
@@ -307,10 +393,16 @@ def word_numbers(tokenizer: WordPiece, input_ids: Tensor, attention_mask: Tensor
 
 
 def train_wordpiece(
-    texts: Iterable[str], vocab_size: int, *, lowercase: bool = True, min_frequency: int = 2
+    texts: Iterable[str],
+    vocab_size: int,
+    *,
+    lowercase: bool = True,
+    strip_accents: bool | None = None,
+    min_frequency: int = 2,
 ) -> WordPiece:
     """Learn a vocabulary of at most `vocab_size` tokens from `texts` (the `tokenizers` trainer).
 
+    lowercase, strip_accents: as in WordPiece.
     min_frequency: how often two pieces must meet to become one. The same texts give the same
     vocabulary: the special tokens, single letters inside and at the beginning of words, then what
     was learned, most frequent first.
@@ -324,7 +416,8 @@ def train_wordpiece(
             "that many. A few thousand is usual for a small text, 30,522 is BERT's."
         )
     texts = list(texts)
-    tokenizer = _library_tokenizer({token: i for i, token in enumerate(SPECIAL_TOKENS)}, lowercase)
+    empty = WordPiece(SPECIAL_TOKENS, lowercase=lowercase, strip_accents=strip_accents)
+    tokenizer = fast_wordpiece(empty)
     # Left to itself, the trainer numbers the ## letters in the order of a hash table and settles
     # ties by these numbers: another vocabulary in every run. So they are given to it in order.
     inner = [CONTINUES + char for char in sorted(_inner_letters(tokenizer, texts))]
@@ -349,7 +442,7 @@ def train_wordpiece(
             f"vocab_size is {vocab_size}; the special tokens and the letters of these texts alone "
             f"are {len(vocab)}. Choose a larger one."
         )
-    return WordPiece(vocab, lowercase=lowercase)
+    return empty.with_vocab(vocab)
 
 
 def _letters_of_control_tokens(texts: Sequence[str]) -> set[str]:
@@ -367,75 +460,113 @@ def _inner_letters(tokenizer: Tokenizer, texts: Iterable[str]) -> set[str]:
 
 def fast_wordpiece(wordpiece: WordPiece) -> Tokenizer:
     """The same tokenizer in the `tokenizers` library (Rust): .encode(text).ids, .encode_batch."""
-    return _library_tokenizer(wordpiece.ids, wordpiece.lowercase, wordpiece.max_chars)
-
-
-def _library_tokenizer(ids: dict[str, int], lowercase: bool, max_chars: int = 100) -> Tokenizer:
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     tokenizer = Tokenizer(
-        models.WordPiece(vocab=ids, unk_token=UNK, max_input_chars_per_word=max_chars)
+        models.WordPiece(
+            vocab=wordpiece.cut_into, unk_token=UNK, max_input_chars_per_word=wordpiece.max_chars
+        )
     )
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.normalizer = normalizers.BertNormalizer(**wordpiece.normalisation)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(cleanup=False)
-    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+    for token, normalized in wordpiece.added_tokens.items():
+        added = AddedToken(token, normalized=normalized, special=not normalized)
+        tokenizer.add_tokens([added])
     return tokenizer
 
 
 # ---------------------------------------------------------------- vocabulary files
 
 
-def _check_vocab(vocab: Sequence[str], ids: dict[str, int]) -> None:
-    missing = [token for token in SPECIAL_TOKENS if token not in ids]
-    if missing:
+def _special_of(vocab: Collection[str]) -> dict[str, bool]:
+    """The special tokens of a vocabulary as added ones, which are looked for as written."""
+    return {token: False for token in SPECIAL_TOKENS if token in vocab}
+
+
+def _check_special(read: WordPiece) -> None:
+    missing = [token for token in SPECIAL_TOKENS if token not in read.ids]
+    if missing or UNK not in read.cut_into:
         raise ValueError(
-            f"the vocabulary ({len(vocab)} tokens) lacks {' '.join(missing)}. "
+            f"the vocabulary ({len(read.vocab)} tokens) lacks {' '.join(missing or [UNK])}. "
             "WordPiece.from_words(words) puts the special tokens in front."
         )
-    if len(ids) != len(vocab):
-        twice = next(token for i, token in enumerate(vocab) if ids[token] != i)
-        raise ValueError(f"{twice!r} stands twice in the vocabulary: a token must have one id.")
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not a text file (byte {error.start} is no UTF-8): expected a vocab.txt "
-            "or a tokenizer.json."
-        ) from error
+SETTINGS = {  # in a tokenizer.json and here -> in tokenizer_config.json
+    "lowercase": "do_lower_case",
+    "strip_accents": "strip_accents",
+    "clean_text": "clean_text",
+    "handle_chinese_chars": "tokenize_chinese_chars",
+}
+# What else a tokenizer_config.json may say of how BERT's classes cut.
+CUT = {
+    "do_basic_tokenize": True, "do_word_tokenize": True, "do_subword_tokenize": True,
+    "word_tokenizer_type": "basic", "subword_tokenizer_type": "wordpiece", "never_split": [],
+    "wordpieces_prefix": CONTINUES,
+}  # fmt: skip
+CLASSES = "(Bert|DistilBert|Electra|MobileBert|ConvBert)Tokenizer"
+SINGLE, ANYWHERE = {"single_word"}, "added tokens that are taken wherever they stand"
 
 
-def _from_vocab_txt(text: str) -> list[str]:
+def _from_vocab_txt(path: Path) -> tuple[list[str], dict[str, Any]]:
+    text = files.read_text(path, "a vocab.txt or a tokenizer.json").replace("\r\n", "\n")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
-    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    vocab = [line.rstrip(" \t") for line in text.rstrip(" \t\n").split("\n")]
+    config = files.read_object(path.with_name(files.CONFIG))
+    config = {name: value for name, value in config.items() if value is not None}
+    settings = {ours: config[theirs] for ours, theirs in SETTINGS.items() if theirs in config}
+    odd = [f"{SETTINGS[n]} = {v!r}" for n, v in settings.items() if not isinstance(v, bool)]
+    files.refuse(path.with_name(files.CONFIG), odd, "true or false")
+    added: dict[str, bool] = {}
+    for token in sorted(
+        files.tokens_beside(path), key=lambda token: (token.id is None, token.id or 0)
+    ):
+        files.refuse(path.with_name(files.CONFIG), [*SINGLE & token.flags], ANYWHERE)
+        added.setdefault(token.content, bool(token.normalized))
+    settings["added_tokens"] = {**_special_of(vocab), **added}
+    return vocab, settings if "lowercase" in settings else {**_shown_by(vocab), **settings}
 
 
-def _lowercase_beside(path: Path) -> dict[str, Any]:
-    config = path.with_name("tokenizer_config.json")
-    if not config.is_file():
-        return {}
-    return {"lowercase": bool(json.loads(_read_text(config)).get("do_lower_case", True))}
+def _shown_by(vocab: Sequence[str]) -> dict[str, Any]:
+    """What a vocabulary itself shows: whether its text kept capitals, and in lower case, accents.
+
+    A piece in a thousand may be a stray. The ## pieces do not count: training on texts that speak
+    of [MASK] brings ##M and ##A into uncased vocabularies, too."""
+    words = [piece for piece in vocab if not re.fullmatch(r"##.*|\[.+\]", piece, re.DOTALL)]
+    cased = sum(word.lower() != word for word in words)
+    marked = sum(without_accents(word) != word for word in words)
+    lowercase, unmarked = (many <= len(words) // 1000 for many in (cased, marked))
+    return {"lowercase": lowercase, "strip_accents": None if unmarked else False}
 
 
-def _from_tokenizer_json(text: str, path: Path) -> tuple[list[str], dict[str, Any]]:
-    try:
-        content = json.loads(text)
-        model = content["model"]
-        kind = model.get("type", "WordPiece")
-        vocab = model["vocab"]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no tokenizer.json of the tokenizers library.") from error
-    if kind != "WordPiece" or not isinstance(vocab, dict):
-        raise ValueError(
-            f"{path} describes a {kind} tokenizer; WordPiece.from_file reads WordPiece only."
-        )
-    if sorted(vocab.values()) != list(range(len(vocab))):
-        raise ValueError(f"the ids in {path} are not 0 to {len(vocab) - 1}, each once.")
-    options = {
-        "lowercase": bool((content.get("normalizer") or {}).get("lowercase", True)),
-        "max_chars": int(model.get("max_input_chars_per_word", 100)),
-    }
-    return sorted(vocab, key=vocab.__getitem__), options
+def _from_tokenizer_json(path: Path) -> tuple[list[str], dict[str, Any]]:
+    read, content = files.read_tokenizer_json(path, "WordPiece")
+    model, tokens = content["model"], files.tokens_in(content)
+    normalizer = content.get("normalizer") or dict.fromkeys(SETTINGS, False)
+    unlike = files.settings_unlike(
+        model, {"unk_token": UNK, "continuing_subword_prefix": CONTINUES}
+    )
+    unlike += files.parts_unlike(read, "None|BertNormalizer", "BertPreTokenizer")
+    unlike += [f"{flag} of {token.content!r}" for token in tokens for flag in SINGLE & token.flags]
+    files.refuse(
+        path, unlike, f"{UNK}, {CONTINUES}, BertNormalizer, BertPreTokenizer and {ANYWHERE}"
+    )
+    vocab = files.in_order(model["vocab"], path)
+    if UNK in vocab:  # of one without, the error that WordPiece itself gives
+        files.refuse_frame(read, path, read.token_to_id(CLS), read.token_to_id(SEP))
+    settings = {name: normalizer.get(name) for name in SETTINGS}
+    settings["max_chars"] = model["max_input_chars_per_word"]
+    settings["added_tokens"] = {t.content: bool(t.normalized) for t in tokens if t.content}
+    return vocab, settings
+
+
+def _expected_beside(read: WordPiece, wanted: Collection[str]) -> dict[str, Any]:
+    """What a tokenizer_config.json may say, but for settings that the caller wanted otherwise."""
+    expected = {theirs: read.normalisation[ours] for ours, theirs in SETTINGS.items()}
+    if wanted:
+        del expected["do_lower_case"], expected["strip_accents"]
+    else:  # null says: as do_lower_case
+        same = read.strip_accents == read.lowercase
+        expected["strip_accents"] = (read.strip_accents, None) if same else (read.strip_accents,)
+    return {**expected, **CUT}

@@ -21,6 +21,8 @@ from course_lib.text.english import LabelledText, Pair, Question, TaggedSentence
 from .span_metrics import SquadScores, bio_spans, span_scores, squad_scores
 from .task_metrics import accuracy
 
+PAIR_FEATURES = ("shared", "ordered", "lengths")
+
 
 def bag_of_words_accuracy(
     train: PackedSequences,
@@ -34,13 +36,14 @@ def bag_of_words_accuracy(
 
     kind: its features. "shared": for each word, whether it stands in both segments, and how many
     words do; the same when the segments are swapped. "ordered": for each word +1 if it stands in
-    the first segment only, −1 if in the second only; what they share is not seen.
+    the first segment only, −1 if in the second only; what they share is not seen. "lengths": how
+    many tokens each segment has, their sum and their difference, and no word.
     without: ids of words that are not seen either.
     """
     from sklearn.linear_model import LogisticRegression
 
-    if kind not in ("shared", "ordered"):
-        raise ValueError(f"kind={kind!r} was given; expected 'shared' or 'ordered'.")
+    if kind not in PAIR_FEATURES:
+        raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(PAIR_FEATURES)}.")
     assert train.next_sentence_label is not None and heldout.next_sentence_label is not None
     # To the optimum: stopped earlier, it ends elsewhere on another processor.
     classifier = LogisticRegression(max_iter=1_000, tol=1e-7)
@@ -57,6 +60,11 @@ def _features(
 
     ids, types = sequences.input_ids.numpy(), sequences.token_type_ids.numpy()
     words = sequences.attention_mask.numpy().astype(bool) & ~np.isin(ids, unseen)
+    if kind == "lengths":
+        a, b = ((words & (types == segment)).sum(axis=1) for segment in (0, 1))
+        length = ids.shape[1]
+        each = [np.eye(2 * length + 1)[number] for number in (a, b, a + b, a - b + length)]
+        return csr_matrix(np.hstack(each))
     bags = []
     for segment in (0, 1):
         row, position = np.nonzero(words & (types == segment))

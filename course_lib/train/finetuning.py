@@ -196,12 +196,17 @@ def predicted_tags(model: BertForTokenClassification, task: TaggedSequences) -> 
 
 
 def best_answers(
-    model: BertForQuestionAnswering, task: QuestionSequences, longest: int = 30
+    model: BertForQuestionAnswering,
+    task: QuestionSequences,
+    longest: int = 30,
+    as_released: bool = False,
 ) -> dict[str, tuple[str, float]]:
     """question id -> the best span of all its windows, as it stands in the passage, and by how much
-    it beats the null answer."""
+    it beats the null answer. as_released: as in run_squad.py, an answer starts only in that window
+    in which its first token has most context."""
     start, end = outputs_on(model, task, ["start_logits", "end_logits"])
-    spans = best_spans(start, end, task.allowed, longest)
+    may_start = task.most_context if as_released else None
+    spans = best_spans(start, end, task.allowed, longest, may_start)
     null: dict[str, float] = {}
     best: dict[str, tuple[float, int]] = {}  # the best score, and in which window
     for window, number in enumerate(task.question.tolist()):
@@ -232,11 +237,14 @@ def gold_answers(task: QuestionSequences) -> dict[str, list[str]]:
 
 
 def answer_scores(
-    model: BertForQuestionAnswering, task: QuestionSequences, threshold: float = 0.0
+    model: BertForQuestionAnswering,
+    task: QuestionSequences,
+    threshold: float = 0.0,
+    as_released: bool = False,
 ) -> SquadScores:
-    """Exact match and F1 of the model's answers, "" where the margin is not above the threshold."""
+    """Exact match and F1 of `best_answers`, "" where the margin is not above the threshold."""
     said = {name: text if margin > threshold else "" for name, (text, margin) in
-            best_answers(model, task).items()}  # fmt: skip
+            best_answers(model, task, as_released=as_released).items()}  # fmt: skip
     return squad_scores(said, gold_answers(task))
 
 

@@ -3,7 +3,11 @@ predicted (Sun et al. 2020, section 3.5).
 
 auxiliary: both at once, all steps. joint: first all layers learn together, then words. progressive:
 first a layer at a time, from the bottom, then words. none: words alone. "Words" is pre-training
-distillation: masked words, the teacher's answers to them and, with pairs, NSP."""
+distillation: masked words, the teacher's answers to them and, with pairs, NSP.
+
+Here every stage has AdamW, one rate, and its own climb and fall. The program trains with LAMB, and
+while layers learn from layers, the rate is three times that of the last stage: it climbs in the
+first tenth of a layer's turn, and then stays above nine tenths."""
 
 from __future__ import annotations
 

@@ -30,12 +30,20 @@ def layerwise_rates(num_layers: int, divisor: float = 1.2) -> Scale:
     return lambda name, step: divisor ** (layer_of(name, num_layers) - num_layers)
 
 
-def gradual_unfreezing(num_layers: int, every: int) -> Scale:
+def gradual_unfreezing(num_layers: int, every: int, as_released: bool = False) -> Scale:
     """The head from the first step; the highest layer from step `every`, the next one below from
-    step 2·every, the embeddings last. Raises ValueError for less than one step."""
+    step 2·every, the embeddings last. as_released: FinBERT's program, which never reaches the
+    lowest two layers nor the pooler. Raises ValueError for less than one step."""
     if every < 1:
         raise ValueError(f"every={every} was given; expected at least one step.")
-    return lambda name, step: float(step >= every * (num_layers - layer_of(name, num_layers)))
+
+    def factor(name: str, step: int) -> float:
+        layer = layer_of(name, num_layers)
+        if as_released and (layer in (0, 1) or ".pooler." in f".{name}"):
+            return 0.0
+        return float(step >= every * (num_layers - layer))
+
+    return factor
 
 
 def both(one: Scale, other: Scale) -> Scale:

@@ -68,6 +68,7 @@ def fit(
     steps: int,
     learning_rate: float = 1e-3,
     warmup: float = 0.1,
+    released_schedule: bool = False,
     weight_decay: float = 0.01,
     clip: float = 1.0,
     betas: tuple[float, float] = (0.9, 0.999),
@@ -87,7 +88,8 @@ def fit(
     them. With `accumulate=n` each step adds the gradients of n batches, step·n and those after it,
     and moves the weights once, as for one batch n times as large: the objective must divide by the
     count it is given (targets["num_labels"] …), as the course's own do. betas: how slowly Adam
-    forgets gradients and their squares.
+    forgets gradients and their squares. released_schedule: the learning rate as in BERT's program
+    (`warmup_then_linear`, as_released).
 
     scale(name, step): a factor of the learning rate for the parameter of this name; 0 keeps it as
     it is. Layer-wise rates and gradual unfreezing are written with it (see layer_rates.py).
@@ -127,6 +129,8 @@ def fit(
         "weight_decay": weight_decay, "betas": list(betas), "accumulate": accumulate,
         "precision": history.precision, "seed": seed,
     }  # fmt: skip
+    if released_schedule:
+        recipe["released_schedule"] = True
     if scale:
         recipe["scaled"] = True  # a run without does not go on with one that has it
     done = 0
@@ -140,8 +144,8 @@ def fit(
         for step in range(done, steps):
             # Dropout's numbers, also after a resumption.
             torch.manual_seed(team.seed(seed * 1_000_003 + step))
-            rate = learning_rate * warmup_then_linear(step, steps, warmup)
-            set_learning_rate(optimizer, rate, scale, step)
+            rate = warmup_then_linear(step, steps, warmup, released_schedule)
+            set_learning_rate(optimizer, learning_rate * rate, scale, step)
             parts = [batches(step * accumulate + part) for part in range(accumulate)]
             losses = train_step(
                 together, objective, optimizer, parts, clip, history.precision, team, scaler

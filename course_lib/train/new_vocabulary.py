@@ -36,7 +36,7 @@ def extended(tokenizer: WordPiece, texts: Iterable[str], added: int) -> WordPiec
             "come at least twice and are cut into pieces."
         )
     chosen = sorted(saved, key=lambda word: (-saved[word], word))[:added]
-    return WordPiece([*tokenizer.vocab, *chosen], lowercase=tokenizer.lowercase)
+    return tokenizer.with_vocab([*tokenizer.vocab, *chosen])
 
 
 def with_vocabulary(

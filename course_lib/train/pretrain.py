@@ -254,7 +254,7 @@ def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
         word_of = word_numbers(vocabulary, ready.train.input_ids, ready.train.attention_mask)
     masking: dict[str, Any] = {
         "rate": objective.rate, "mix": objective.mix, "seed": training.seed,
-        "mask_copies": objective.mask_copies or None,
+        "mask_copies": objective.mask_copies or None, "rule": objective.masking,
     }  # fmt: skip
     whole = pretraining_batches(
         ready.train, ready.special, batch_size=training.batch_size, word_of=word_of,
@@ -415,13 +415,15 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
         claim(out, recipe, ready.reading.about)
         print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
               f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
-              f"{ready.special.vocab_size:,}, {_where(team)}", flush=True)  # fmt: skip
+              f"{ready.special.vocab_size:,}, {_where(team)}",
+              *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
     training = recipe.training
     diary = Diary(ready, out / LOG, team)
     diary.begin(_steps_done(out / RUN))
     history = fit(
         ready.model, ready.objective, batches,
         steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
+        released_schedule=training.released_schedule,
         weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
         accumulate=training.accumulate, precision=training.precision, seed=training.seed,
         callbacks=[diary], checkpoint=out / RUN, checkpoint_every=recipe.reports.save_every,
@@ -466,6 +468,7 @@ def finish(ready: Pretraining, out: Path, precision: str, team: Alone = ALONE) -
     results = {
         "recipe": ready.recipe.as_dict(),
         "text": ready.reading.about,
+        **({"notes": ready.reading.notes} if ready.reading.notes else {}),
         "rows": len(ready.train),
         "parameters": count_parameters(model),
         "reached": reached,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from course_lib.objectives.masked_lm import BERT_MIX, check_mix, check_rate
+from course_lib.objectives.released_masking import check_rule
 
 UNITS = ("tokens", "words", "runs", "spans")
 
@@ -37,10 +38,12 @@ class ObjectivePart:
     mix: tuple[float, float, float] = BERT_MIX  # [MASK], random, kept
     units: str = "tokens"  # hidden together: tokens, words, runs of 1 to 3 words, SpanBERT's spans
     mask_copies: int = 0  # 0: dynamic masking; n: n masks in turn, 1 static
+    masking: str = "bert"  # whose rule: bert's, or another of released_masking.RULES
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
         check_mix(self.mix)
+        check_rule(self.masking, self.units == "tokens")
         if self.units not in UNITS:
             raise ValueError(f"units={self.units!r} was given; expected one of {', '.join(UNITS)}.")
 
@@ -59,6 +62,11 @@ class TextPart:
     added: int = 0  # whole words of the text behind those pieces
     length: int = 128  # tokens in a sequence, special ones included
     heldout: int = 500  # sequences to be measured on, at most
+    # Of a vocabulary that is learned here: whether capitals become small letters (default: true),
+    # and whether letters lose accents and other marks (default: if capitals go; of a reader's own
+    # text, only where such letters are rare, as in English).
+    lowercase: bool | None = None
+    strip_accents: bool | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("stories", 1), ("length", 8), ("heldout", 1)):
@@ -84,6 +92,7 @@ class TrainingPart:
     betas: tuple[float, float] = (0.9, 0.999)
     precision: str = "auto"
     seed: int = 0
+    released_schedule: bool = False  # the learning rate as in BERT's program (schedule.py)
 
     def __post_init__(self) -> None:
         if not 0 <= self.short_steps <= self.steps:
@@ -130,13 +139,20 @@ class PretrainRecipe:
             )
 
     def as_dict(self) -> dict[str, Any]:
-        """All settings as plain values, those left to their defaults too. How a run starts
-        from a checkpoint is said by those that do."""
+        """All settings as plain values, those left to their defaults too. Of the settings that came
+        later only those in use: a recipe without them is still what older results say."""
         found = asdict(self)
-        if not self.model.start:
-            found["model"] = {k: v for k, v in found["model"].items() if k not in ("start", "rows")}
-        if not self.text.added:
-            found["text"] = {k: v for k, v in found["text"].items() if k != "added"}
+        text, training = self.text, self.training
+        later = (
+            ("model", "start", self.model.start), ("model", "rows", self.model.start),
+            ("objective", "masking", self.objective.masking != "bert"),
+            ("text", "added", text.added), ("text", "lowercase", text.lowercase is not None),
+            ("text", "strip_accents", text.strip_accents is not None),
+            ("training", "released_schedule", training.released_schedule),
+        )  # fmt: skip
+        for part, name, used in later:
+            if not used:
+                del found[part][name]
         return found
 
 

@@ -6,17 +6,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def warmup_then_linear(step: int, steps: int, warmup: float = 0.1) -> float:
+def warmup_then_linear(
+    step: int, steps: int, warmup: float = 0.1, as_released: bool = False
+) -> float:
     """The fraction of the top learning rate to use at `step` (counted from 0) of `steps`.
 
     The first `warmup` of the steps, a fraction, climbs from near 0 to 1; the rest falls to near 0.
-    To climb for a number of steps, pass number / steps. Raises ValueError for what is no fraction.
+    To climb for a number of steps, pass number / steps. as_released: as in BERT's optimization.py.
+    Step 0 has rate 0, and the fall counts from step 0 too: after a warm-up of 0.1 the rate drops
+    from the top to 0.9 of it and never comes back. (ELECTRA's program multiplies climb and fall.)
+    Raises ValueError for what is no fraction.
     """
     if not 0 <= warmup <= 1:
         raise ValueError(
             f"warmup={warmup!r} was given; expected a fraction of the steps, from 0 to 1. To climb "
             f"for n of the {steps:,} steps, pass n / {steps}."
         )
+    if as_released:
+        climbing = int(warmup * steps)  # rounded down, as run_classifier.py does
+        return step / climbing if step < climbing else (steps - step) / steps
     climbing = max(1, round(warmup * steps))
     if step < climbing:
         return (step + 1) / climbing

@@ -895,7 +895,8 @@ print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 #         optimizer.zero_grad()
 #
 # The optimiser is Adam. The learning rate rises in the first tenth of the steps (*warm-up*) and then falls to zero in a
-# straight line; large gradients are cut. Where the processor multiplies bfloat16 itself, it is used; the last line printed
+# straight line; large gradients are cut. (BERT's own program counts the fall from step 0: after such a warm-up its rate
+# drops to 0.9 of the top and goes on from there, and its first step has rate 0. `released_schedule=True` does so; `findings/bert_tensorflow_warmup.sh` runs the program.) Where the processor multiplies bfloat16 itself, it is used; the last line printed
 # says which format it was.
 
 # %% [markdown]
@@ -1058,7 +1059,7 @@ for name, value in measured.items():
 # |---|---|
 # | batch, steps | 256 sequences of up to 512 tokens, 1,000,000 steps; 90% of them at length 128 |
 # | optimiser | Adam, learning rate 1e-4, β 0.9 and 0.999, ε 1e-6†; weights shrink by decay 0.01 (biases and LayerNorms do not†) |
-# | schedule | 10,000 steps of warm-up, then a straight line down to zero; gradient norm cut at 1† |
+# | schedule | a straight line down to zero, counted from step 0†, and below it 10,000 steps of warm-up; gradient norm cut at 1† |
 # | dropout | 0.1 everywhere, attention included |
 # | machines | base on 4 Cloud TPUs (16 chips), large on 16 (64 chips); four days each |
 #

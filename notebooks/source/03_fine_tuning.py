@@ -662,6 +662,8 @@ tag_view(parts["test"].words[4], said[4], right[4])
 # {{number:train_passages}} passages with {{number:train_questions}} questions to learn from. That is very little: SQuAD has 100,000. Is it enough to copy the right
 # stretch? A passage that is too long for the sequence is read in *windows* of 128 positions, each with the whole question in front; a
 # window begins 56 tokens after the one before. Where the answer is not inside, the target is `[CLS]`: no answer here.
+# (Windows overlap, so many words stand in several. In BERT's `run_squad.py` an answer may start only in that window in which its first
+# token has most context on both sides; `best_answers(…, as_released=True)` gives its answers, and `findings/run_squad_most_context.sh` runs it.)
 
 # %%
 from course_lib.train.baselines import question_baselines
@@ -958,7 +960,7 @@ curves_chart(
 # |---|---|---|
 # | **restarts** | BERT-large sometimes failed on small sets; so several runs with another order of the data and another head, and the best was kept | BERT, section 4.1 |
 # | **spread** | one setting, MRPC: between 84% and 88% from run to run | README of BERT's code |
-# | **warm-up** | the rate climbs from near 0, so that the first steps, with a head at random, cannot do much harm | our loop, as BERT's released code: a tenth of the steps (for pre-training: BERT, A.2) |
+# | **warm-up** | the rate climbs from near 0, so that the first steps, with a head at random, cannot do much harm | our loop and BERT's released code: a tenth of the steps (for pre-training: BERT, A.2). In the released code the rate then drops to 0.9 of the top, as it falls from step 0 on. There and in transformers the very first step has rate 0: its batch is lost |
 # | **bias correction** | Adam's running means begin at 0 and must be scaled up; BERT's own code does not, and at the same rate its first step is {{number:first_step}} times as long | the released code; Zhang and others 2020 |
 #
 # Without the correction, Zhang and others found, runs on few texts are unstable; torch's AdamW, which we use,

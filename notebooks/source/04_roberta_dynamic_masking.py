@@ -256,6 +256,10 @@ coverage_chart(0.15, epochs, 10, simulated=counted)
 # `[CLS]` and `[SEP]` count in the 53 but are never selected themselves. So a *word* is selected slightly more often
 # than {{number:rate}}.
 #
+# That is BERT's rule, and these experiments keep it. RoBERTa's own program (fairseq) draws a little differently: `<s>` and
+# `</s>` are masked like words ({{number:separators_selected}} of the selected positions at 64 tokens), 0.15 · n is rounded
+# up or down at random, and the random word is never a separator. `pretraining_batches(…, rule="roberta")` does so.
+#
 # ## Measure it
 #
 # ### Three schemes, all else equal
@@ -447,6 +451,9 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 # "NSP hurts" is a careless reading. The two upper rows both have NSP, and the damage is done by *single sentences*: the
 # authors suppose that these give the model no words that are far apart to learn from. Dropping NSP matches or slightly improves.
 # (On SST-2 it loses 0.2 to 0.4.)
+#
+# (In RoBERTa's program a separator also stays where it falls on the edge of a full-sentences sequence, and a sentence that
+# is longer than a sequence is not cut. Ours leaves out the one and cuts the other.)
 #
 # Doc-sentences is best or level everywhere else. Full-sentences was taken all the same: sequences that end with
 # their document are of every length, and their batches then differ in size.

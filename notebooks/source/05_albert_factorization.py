@@ -167,14 +167,56 @@ show(albert_encoder)
 # %% [markdown]
 # ### Two segments, in order or not
 #
-# A document is cut into chunks and a chunk in two, exactly as for NSP. Then each pair is swapped with probability one
-# half. These are *segments* of several sentences, not single sentences. The released program has a quirk: a chunk of
-# one sentence gets a random partner and the label 1. Ours leaves it out, unless you ask for `as_released`.
+# A document is cut into chunks and a chunk in two, as for NSP. Then each pair is swapped with probability one half, and
+# what does not fit into the sequence is cut off. These are *segments* of several sentences, not single sentences. The
+# released program has a quirk: a chunk of one sentence gets a random partner and the label 1. Ours leaves it out, unless
+# you ask for `as_released`.
 
 # %%
 from course_lib.objectives.sentence_order import make_ordered_pairs, ordered_pairs_of_document, sentence_order_loss
 
 show(ordered_pairs_of_document, sentence_order_loss)
+
+# %% [markdown]
+# ### What the lengths give away
+#
+# Swap, *then* shorten. It looks like a matter of taste, and it decides whether the objective is worth anything. Tokens are
+# taken from the longer segment until both fit; of two equally long segments, B loses one. Two sentences of 40 tokens, room
+# for 61:
+
+# %%
+import random
+from course_lib.objectives.next_sentence import truncate_pair
+
+first, second, room, draw = ["kettle"] * 40, ["tea"] * 40, 61, random.Random(0)
+a, b = truncate_pair(first, second, room, draw)
+print("shortened, then swapped:  in order", (len(a), len(b)), " swapped", (len(b), len(a)))
+in_order, swapped = truncate_pair(first, second, room, draw), truncate_pair(second, first, room, draw)
+print("swapped, then shortened:  in order", tuple(map(len, in_order)), " swapped", tuple(map(len, swapped)))
+
+# %% [markdown]
+# In the first line the longer segment marks the order, and no word has to be read. How much does that give away on real
+# text? Below, a classifier guesses the order of documentation's segments. It sees two numbers, the lengths:
+
+# %%
+from course_lib.lectures.lecture_05.experiments import outcome
+from course_lib.teaching.results import in_words, read_result
+
+lengths = read_result("05_lengths")
+for length, guessed in lengths["guessed"].items():
+    print(f"{length:>4} tokens:", ", ".join(f"{way} {accuracy:.1%}" for way, accuracy in guessed.items()))
+print("\nA small BERT after", lengths["recipes"]["shortened, then swapped"]["steps"], "steps, on sentences of random words:")
+for way, runs in outcome(lengths, "SOP").items():
+    print(f"  {way:28}{in_words(runs)}")
+
+# %% [markdown]
+# *The same documents, cut in three ways; chance level is 50%.* The lower half shows why it matters: every word was exchanged
+# for a random one, so lengths are all that is left, and a Transformer finds them within {{number:lengths_steps}} steps. It
+# would have been praised for understanding the order of sentences.
+#
+# ALBERT's program swaps first. At 32 tokens lengths still tell a little: the last sentence of a chunk is the one that fills
+# it, so it is longer than others, and it is always in the later segment. Ours cuts half of the documents from their end.
+# Whatever you train on pairs, try first what can be guessed without reading.
 
 # %% [markdown]
 # ## Is it right?
@@ -328,7 +370,9 @@ world = MicroWorld.load()
 material = prepare_pairs(LIVE, world)
 bags = guesses(material)
 for task, found in bags.items():
-    named = {"majority class": "commoner label", "words in both": "shared", "words by segment": "ordered"}
+    named = {
+        "majority class": "commoner label", "lengths": "lengths", "words in both": "shared", "words by segment": "ordered"
+    }  # fmt: skip
     print(f"{task}: {found['pairs']} pairs;", ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()))
 bar_chart(
     {f"{task}, words in both": found["shared"] for task, found in bags.items()}, percent=True,
@@ -340,6 +384,9 @@ bar_chart(
 # the more frequent label, {{number:majority_nsp}} for NSP, where a chunk of one sentence always gets a random B.)
 #
 # It cannot do better: swapping two segments does not change which words they share. Topic cannot help.
+#
+# The lengths alone reach {{number:lengths_nsp}} on NSP: our stories are short, and a true B ends where its story ends.
+# (BERT's program does the same; on long documents it hardly matters.) On SOP they reach {{number:lengths_sop}}.
 #
 # Look at the last number of each line, too ("words by segment"). It belongs to a bag-of-words baseline that knows
 # which word stands in *which* segment. On SOP it is right on {{number:ordered_sop}}, because every story of our world opens
@@ -375,9 +422,6 @@ for task, end in live.items():
 # The row "none" is the same training on MLM alone; its pair head was never trained.
 
 # %%
-from course_lib.lectures.lecture_05.experiments import outcome
-from course_lib.teaching.results import in_words, read_result
-
 tasks = read_result("05_sentence_tasks")
 print(f"{'trained with':14}{'tested on NSP':>28}{'on SOP':>28}{'masked-token accuracy':>28}")
 for task in tasks["runs"]:

@@ -234,8 +234,13 @@ print("one layer out of two:         ", every_other_layer(12, 6))
 # %% [markdown]
 # ### The three losses
 #
-# Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The published command weighs soft
-# targets with 5, MLM with 2 and the cosine with 1; these are three free numbers, not α and 1 − α.
+# Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The README of the authors' program
+# has two commands. The one for a single GPU weighs soft targets with 5, MLM with 2 and the cosine with 1; the one for four
+# GPUs weighs all three with 0.33. Nobody says which of them made the released model. We take the first. Either way these
+# are three free numbers, not α and 1 − α.
+#
+# One detail of the program is in no formula: its masks prefer *rare* words. A token is drawn with a weight of
+# 1 / frequency^0.7, as in XLM's program (`pretraining_batches(…, rule="distilbert")`). Our students' masks are BERT's.
 
 # %%
 positions_drawing()
@@ -320,7 +325,7 @@ temperature_view(said, names, truth=hidden)
 # places. A label would have said only "captain".
 #
 # So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others do not
-# drown them. The students of this page use T = {{number:temperature}}. Here that gives the captain {{number:captain_2}}, and
+# drown them. The students of this page use T = {{number:temperature}}, the default of DistilBERT's program, which neither of its commands changes. Here that gives the captain {{number:captain_2}}, and
 # {{number:others_2}} to all words after the eighth together, next to nothing to each. DistilBERT's program softens *both*
 # distributions, and uses T = 1 once the student is trained.
 #
@@ -664,6 +669,10 @@ layer_map_view(4, 12)
 # texts, then its predictions. A task has few texts, so data augmentation makes more: words are replaced by what a masked-word model would put there. (The paper takes neighbours in
 # GloVe for words of several pieces; in our world every word is one piece.) Augmentation is a part of stage two, not a
 # third stage.
+#
+# TinyBERT's program departs from its paper, and from ours, in small things. Its means run over padding as well, and the
+# prediction loss is divided by the number of classes once more: `tinybert_loss(…, as_released=True)`. Its augmentation shows
+# BERT the original text beside the masked one, leaves stop words and words with anything but letters as they are, and drops doubles.
 
 # %%
 from course_lib.text.augmentation import augment

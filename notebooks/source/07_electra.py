@@ -86,6 +86,11 @@ for before, gap, after in zip(text, masked, filled):
 # this course, that it is *replaced*. Their logits differ in sign. And the paper masks every selected position, while the
 # code leaves {{number:left_alone}} of them as they are.
 #
+# The code also draws positions *with replacement*: of its 9 draws among the 62 words of a sequence of 64, only
+# {{number:distinct_draws}} are distinct on average, where 15% would be 10. (Where a position was drawn twice and the generator samples two
+# different words, the discriminator reads a third one, whose id is the mean of theirs.) Ours selects each position once,
+# as BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
+#
 # ### Sampled is not most likely
 #
 # How many tokens get replaced depends on the words that are *sampled*. Suppose the right word has a probability of one

@@ -531,6 +531,8 @@ print(f"from goza to a friend, to that friend's friend, …: back at goza after 
 #
 # The training task is a *denoising entity auto-encoder*, **dEA**: of the alignments, 5% get another entity, 15% are taken away, 80% stay. At each of these
 # tokens the model says which entity belongs there, of those in the batch. (Not of all five million of Wikidata: that softmax nobody could pay.)
+# Here the noise is drawn once a mention. In the released program every token draws for itself, and the other entity is one of the batch's, at times the
+# true one: `as_released=True`.
 
 # %%
 linked_view(graph, world.tokenizer, stories[0].text, seed=3)
@@ -584,13 +586,20 @@ show(FusionBlock, EntityHead)
 #
 # ### Is it right?
 #
-# transformers has no such model. What can be checked on the spot: a text without entities must pass through as through BERT. We copy a fusion encoder's text
-# half into a BERT and compare.
+# transformers has no such model. What can be checked on the spot: by the paper's formulas a text without entities passes through as through BERT. We copy a
+# fusion encoder's text half into a BERT and compare. The released program departs from the formulas in one place: there [CLS] always has an entity, a
+# vector of zeros that every entity attends to. As a setting it is `cls_entity=True`.
 
 # %%
+from dataclasses import replace
+
 config = FusionConfig(vocab_size=2_000, num_layers=2, hidden_size=96, num_heads=4, intermediate_size=384,
                       layers=("text", "fusion"), entity_size=32)  # fmt: skip
 fused = FusionEncoder(config, vectors.entity).eval()
+with torch.no_grad():
+    for name, weight in fused.named_parameters():
+        if name.endswith("bias"):  # at random, as training leaves them: they begin at zero
+            weight.normal_(std=0.1)
 plain = bert(
     "base", vocab_size=2_000, num_layers=2, hidden_size=96, num_heads=4, intermediate_size=384
 ).eval()
@@ -612,12 +621,19 @@ with torch.no_grad():
     linked = fused(
         ids, entity_ids=torch.full_like(ids, -1).index_fill(1, torch.tensor([4]), 7)
     ).last_hidden_state
+released = FusionEncoder(replace(config, cls_entity=True), vectors.entity).eval()
+released.load_state_dict(fused.state_dict())
+with torch.no_grad():
+    at_cls = released(ids).last_hidden_state - bare
 print(f"without entities, ours and BERT's differ by at most {(bare - berts).abs().max():.0e}")
+print(f"with the released program's entity at [CLS], its vector moves by {at_cls[:, 0].abs().max():.3f}")
 print(f"an entity at position 4 moves the vectors there by {(linked - bare)[:, 4].abs().max():.3f}, elsewhere by "
       f"{(linked - bare)[:, [*range(4), *range(5, 12)]].abs().max():.3f}")  # fmt: skip
 
 # %% [markdown]
-# Elsewhere nothing moves: the last block fuses *after* its attention. With two fusion blocks, the next one's attention would carry it on. The
+# Elsewhere nothing moves: the last block fuses *after* its attention. With two fusion blocks, the next one's attention would carry it on. (The vector of
+# zeros does not stay one: the biases of the attention among entities fill it. So the released model reads every text a little differently than BERT
+# would, with entities or without.) The
 # tests hold a plain version of the whole model, written from the formulas, against ours. And the sizes, counted (the paper says 114M):
 
 # %% tags=["nbval-check-output"]
@@ -635,8 +651,6 @@ print(
 # Four layers, 96 wide, on 2,000 stories, single sequences, for 100 steps. Two losses:
 
 # %%
-from dataclasses import replace
-
 from course_lib.lectures.lecture_09.experiments import RECIPES, batches_of, told_of, train_masks
 
 told = told_of(world, world.stories(2_000, seed=0))

@@ -159,7 +159,7 @@ for name in ("medicine_continued", "medicine_added", "medicine_replaced", "medic
 # - a rate for every layer (FinBERT, exercise 11.3);
 # - weights for rare classes (FinBERT, 11.4);
 # - a loss that sees padding (BioBERT's program, 11.5);
-# - *gradual unfreezing* (FinBERT): at first only the new head learns; then, from the top, one layer more at a time.
+# - *gradual unfreezing* (FinBERT): at first only the new head learns; then, from the top, one layer more at a time. (The program itself never reaches the lowest two layers, nor the pooler: `gradual_unfreezing(…, as_released=True)`. Ours goes down to the embeddings.)
 #
 # {{exercise:11.3}}
 

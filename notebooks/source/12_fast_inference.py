@@ -219,7 +219,7 @@ from course_lib.train.knowledge_transfer import stages
 show(stages)
 
 # %% [markdown]
-# **A slip of the program.** Means and variances are taken of the *list* of the teacher's states, so each student layer is pulled towards the mean of *all* teacher layers. `transfer_loss(all_teacher_layers=True)` does it too. Does it hurt? We measure it below.
+# **A slip of the program.** Means and variances are taken of the *list* of the teacher's states, so each student layer is pulled towards the mean of *all* teacher layers. `transfer_loss(all_teacher_layers=True)` does it too. Does it hurt? We measure it below. Two smaller differences: the program's means run over padding as well (`over_padding=True`), and it trains with LAMB, at three times the last stage's rate while layers learn from layers, where ours has AdamW and one rate throughout.
 #
 # ### Eight bits
 #

@@ -195,7 +195,7 @@ for name, value in AUTHORS.items():
     print(f"{name:16} authors {value!s:12} transformers {getattr(VitConfig(), name)}")
 
 # %% [markdown]
-# GELU by its tanh formula, another ε in LayerNorm, positions for pictures of another size interpolated in straight lines (*bilinear*; *bicubic* draws curves), class token and classifier at zero in the beginning. All are settings: `vit("B/16", **AUTHORS)`. Do they matter? The same random weights, both ways, for the first three (the fourth concerns the beginning of training only):
+# GELU by its tanh formula, another ε in LayerNorm, positions for pictures of another size interpolated in straight lines (*bilinear*; *bicubic* draws curves), class token and classifier at zero in the beginning, and the other weights drawn otherwise: Xavier's rule instead of a standard deviation of 0.02, biases of 1e-6, positions not cut at two standard deviations. All are settings: `vit("B/16", **AUTHORS)`. Do they matter? The same random weights, both ways, for the first three (the last two concern the beginning of training only; so does a dense layer with a tanh that the authors put before the classifier while they pre-train):
 
 # %%
 small = {"image_size": 32, "patch_size": 8, "num_layers": 4, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}

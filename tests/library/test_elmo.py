@@ -302,7 +302,7 @@ def test_rare_words_are_spelled_but_not_predicted():
         (lambda: spell_sentences(["a cat"]), "Text was given; expected lists of words"),
         (lambda: spell_sentences("a cat"), "Text was given"),
         (lambda: spell(""), "An empty word"),
-        (lambda: WordVocabulary(["a", "a"]), "'a' was given twice"),
+        (lambda: WordVocabulary(["a", "a"]), "'a' stands twice"),
         (lambda: WordVocabulary.of([]), "No words were given"),
         (lambda: elmo(**SMALL)(torch.ones(2, 3).long()), "expected .batch, words, 50."),
         (lambda: elmo(**SMALL)(torch.ones(2, 0, 50).long()), "hold no word"),

@@ -398,28 +398,16 @@ def test_the_real_ones_are_read_by_the_same_call(table: dict, monkeypatch, tmp_p
         glue_items("CoLA", "test", real=True)
 
 
-def test_the_real_ones_come_from_the_cache_or_the_network(table: dict, monkeypatch):
-    import huggingface_hub as hub
-    from huggingface_hub import constants
-
+def test_the_real_ones_come_from_the_hub(table: dict, monkeypatch):
+    """What the hub may answer else: test_hub.py."""
     asked: list[tuple] = []
     table |= {"sentence": ["a"], "label": [1]}
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(hub, "try_to_load_from_cache", lambda *a, **k: asked.append(a) or "/f")
+    monkeypatch.setattr(glue, "hub_file", lambda *a, **k: asked.append((*a, k)) or "/f")
     glue_items("SST-2", "train", real=True)
-    assert asked == [("nyu-mll/glue", "sst2/train-00000-of-00001.parquet")]
-    assert table["path"] == "/f"
-    monkeypatch.setattr(hub, "try_to_load_from_cache", lambda *a, **k: None)
-    monkeypatch.setattr(hub, "hf_hub_download", lambda *a, **k: f"/{k['repo_type']}/{a[1]}")
-    monkeypatch.setattr(glue, "no_answer", lambda address: None)
-    glue_items("SST-2", "train", real=True)
-    assert table["path"] == "/dataset/sst2/train-00000-of-00001.parquet"
-    monkeypatch.setattr(glue, "no_answer", lambda address: "no answer")
-    with pytest.raises(MissingGlue, match=r"real SST-2 cannot.*no answer.*glue_items\('SST-2'"):
-        glue_items("SST-2", "train", real=True)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(MissingGlue, match="switches the network off"):
+    file = "sst2/train-00000-of-00001.parquet"
+    assert asked == [("nyu-mll/glue", file, {"repo_type": "dataset"})] and table["path"] == "/f"
+    monkeypatch.setattr(glue, "hub_file", lambda *a, **k: None)
+    with pytest.raises(MissingGlue, match=rf"real SST-2 cannot.*no {file}.*glue_items\('SST-2'"):
         glue_items("SST-2", "train", real=True)
 
 

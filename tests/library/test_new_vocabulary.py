@@ -60,6 +60,8 @@ def test_words_that_save_most_pieces_are_added(old):
     more = extended(old, texts, 2)  # boots 3·2, boot 2·1, ba 2·1: the first in the alphabet
     assert more.vocab[: len(old)] == old.vocab and more.vocab[len(old) :] == ["boots", "ba"]
     assert more.tokenize("the boots") == ["the", "boots"]
+    short = extended(WordPiece(old.vocab, max_chars=5, lowercase=False), texts, 2)
+    assert short.tokenize("The bootss boots") == ["[UNK]", "[UNK]", "boots"]  # its settings stay
     with pytest.raises(ValueError, match="added=9 was given; expected 1 to 3"):
         extended(old, texts, 9)
 

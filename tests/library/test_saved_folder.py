@@ -156,17 +156,24 @@ def test_the_names_of_labels_are_always_there(tmp_path: Path, kind: Any, names: 
 # ---------------------------------------------------------------- tokenizers
 
 BYTES = train_byte_bpe(["the first sentence is another one"] * 3, 280)
-PAIR = ("The first sentence", "is another")
+PAIR = ("The first\u0000 sentence", "is another Größe of 中文")
 
 
 @pytest.mark.parametrize(
     ("pieces", "kind"),
     [
         # The class for which transformers.js gives segments; transformers then takes the
-        # vocabulary and the case from the files, and no other option.
+        # vocabulary, case, accents and ideographs from the files, and no other option.
         (PIECES, "BertTokenizer"),
         (WordPiece.from_words(["The", *WORDS], lowercase=False), "BertTokenizer"),
+        (WordPiece([*PIECES.vocab, "größe"], strip_accents=False), "BertTokenizer"),
+        (WordPiece([*PIECES.vocab, "中文"], handle_chinese_chars=False), "BertTokenizer"),
+        (WordPiece(PIECES.vocab, clean_text=False), "PreTrainedTokenizerFast"),
         (WordPiece(PIECES.vocab, max_chars=6), "PreTrainedTokenizerFast"),
+        (
+            WordPiece(PIECES.vocab, added_tokens={"[MASK]": False, "first": True}),
+            "PreTrainedTokenizerFast",
+        ),
         (BYTES, "PreTrainedTokenizerFast"),
     ],
 )

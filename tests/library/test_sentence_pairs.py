@@ -31,6 +31,7 @@ from course_lib.objectives.sentence_order import (
     ordered_pairs_of_document,
     sentence_order_loss,
 )
+from course_lib.train.baselines import bag_of_words_accuracy
 
 SPECIAL = special_ids(1_000_000)
 
@@ -139,6 +140,37 @@ def test_both_segments_are_neighbours_and_the_label_is_their_order(short_share):
         assert is_one_run(first) and is_one_run(second)
     assert len(pairs) >= 200 and {label for *_, label in pairs} == {IN_ORDER, SWAPPED}
     assert len({len(a) for a, *_ in pairs}) > 2  # cut at different places
+
+
+def uneven_documents(seed):
+    """Documents of 2 to 11 sentences, each of 3 to 59 tokens."""
+    draw = random.Random(seed)
+    return [[[5] * draw.randint(3, 59) for _ in range(draw.randint(2, 11))] for _ in range(700)]
+
+
+TIES = [[[10] * 40, [11] * 40]] * 800  # two sentences that are equally long
+RELEASED = partial(make_ordered_pairs, as_released=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "documents_of", "lengths"),
+    [
+        (make_ordered_pairs, uneven_documents, (16, 33, 64)),
+        (make_ordered_pairs, lambda _: TIES, (44, 63, 64)),
+        (RELEASED, lambda _: TIES, (44, 63, 64)),
+        (make_pairs, uneven_documents, (32, 65)),
+        (make_pairs, lambda _: TIES, (63, 64)),
+    ],
+)
+def test_lengths_alone_tell_nothing(make, documents_of, lengths):
+    """A classifier that sees how long A and B are is no better than the majority class."""
+    special = special_ids(100)
+    for length in lengths:
+        train, heldout = (make(documents_of(s), special, length=length, seed=s) for s in (1, 2))
+        mean = heldout.next_sentence_label.float().mean().item()
+        majority, sd = max(mean, 1 - mean), (mean * (1 - mean) / len(heldout)) ** 0.5
+        reached = bag_of_words_accuracy(train, heldout, special, kind="lengths")
+        assert reached < majority + 4 * sd, (length, reached, majority)
 
 
 def test_half_are_swapped_wherever_the_text_is_cut():

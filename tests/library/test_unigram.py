@@ -76,12 +76,37 @@ def test_a_released_folder_comes_with_its_vocabulary(theirs, ours, tmp_path):
     assert found.tokenizer.encode(TEXTS[0]) == ours.encode(TEXTS[0])
 
 
+PIECE_NAMES = {"pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]"}
+
+
+def test_what_the_advice_makes_of_debertas_model(tmp_path):
+    """The ids of SentencePiece itself, whose character map AutoTokenizer alone would lose."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    pytest.importorskip("google.protobuf")
+    text = tmp_path / "text"
+    text.write_text("1/2 fine figure of office work: A B C [SEP]\nhalf of 12 files\n" * 50)
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(text), model_prefix=str(tmp_path / "spm"), vocab_size=60, minloglevel=2,
+        hard_vocab_limit=False, normalization_rule_name="nmt_nfkc",
+        **{f"{name}_id": id for id, name in enumerate(PIECE_NAMES)},
+        **{f"{name}_piece": piece for name, piece in PIECE_NAMES.items()},
+    )  # fmt: skip
+    (tmp_path / "config.json").write_text('{"model_type": "deberta-v2"}')
+    with pytest.raises(FileNotFoundError, match=r"sentencepiece \.model alone") as error:
+        Unigram.from_file(tmp_path)
+    advice = str(error.value).partition("keeps it: ")[2].removesuffix(".")
+    slow = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    exec(advice, {"slow": slow, "transformers": transformers, "folder": str(tmp_path)})
+    ours = Unigram.from_file(tmp_path)
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))
+    for line in ("ﬁne ½ oﬃce ＡＢ", "half  of [SEP] [CLS] files ", *TEXTS):
+        assert ours.encode(line) == theirs.encode(line), line
+
+
 def test_what_is_no_such_file_is_refused(theirs, tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"a sentencepiece \.model alone is not read|alone"):
-        Unigram.from_file(tmp_path / "nowhere")
     path = tmp_path / "tokenizer.json"
     path.write_text("{")
-    with pytest.raises(ValueError, match=r"expected a tokenizer\.json, and reading it fails"):
+    with pytest.raises(ValueError, match="is no JSON: expected an object"):
         Unigram.from_file(path)
     theirs.save_pretrained(tmp_path)
     whole = json.loads(path.read_text(encoding="utf-8"))
@@ -94,5 +119,5 @@ def test_what_is_no_such_file_is_refused(theirs, tmp_path):
         Unigram.from_file(path)
     whole["model"] = {"type": "WordLevel", "vocab": {"<unk>": 0}, "unk_token": "<unk>"}
     path.write_text(json.dumps(whole), encoding="utf-8")
-    with pytest.raises(ValueError, match="holds a WordLevel model; expected Unigram"):
+    with pytest.raises(ValueError, match="describes a WordLevel tokenizer; expected Unigram"):
         Unigram.from_file(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from pathlib import Path
@@ -62,11 +61,23 @@ def test_every_word_of_a_real_text(trained: WordPiece, english_texts: list[str])
     assert sum(piece.startswith("##") for piece in pieces) > 500  # pieces are exercised
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_offsets_are_the_librarys(english_texts: list[str], lowercase: bool):
-    ours = train_wordpiece(english_texts[:300], 2_000, lowercase=lowercase)
+SETTINGS = [
+    {},
+    {"lowercase": False},
+    {"strip_accents": False},
+    {"lowercase": False, "strip_accents": True},
+    {"handle_chinese_chars": False},
+    {"clean_text": False},
+    {"lowercase": False, "clean_text": False, "handle_chinese_chars": False},
+    {"max_chars": 3, "strip_accents": False},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_offsets_are_the_librarys(trained: WordPiece, english_texts: list[str], settings: dict):
+    ours = WordPiece([*trained.vocab, "T", "##É"], **settings)
     theirs = fast_wordpiece(ours)
-    for text in [*NASTY, *english_texts[:300]]:
+    for text in [*NASTY, *english_texts[:100]]:
         ids, offsets = ours.encode_with_offsets(text)
         assert ids == ours.encode(text)
         assert offsets == theirs.encode(text).offsets, text
@@ -84,21 +95,46 @@ def test_every_word_with_the_published_vocabulary(minilm_folder: Path, english_t
         assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids, text
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_nasty_lines(english_texts: list[str], lowercase: bool):
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_nasty_lines(settings: dict):
     letters = sorted(set("".join(NASTY)) - set(" \t\n\r"))
-    both = {c for c in letters for c in (c, c.lower(), *unicodedata.normalize("NFD", c.lower()))}
+    both = {c for c in letters for c in (c, c.lower())}
+    both |= {part for char in both for part in unicodedata.normalize("NFD", char)}
     words = sorted(c for c in both if c and not c.isspace())
-    ours = WordPiece([*SPECIAL_TOKENS, *words, *("##" + c for c in words)], lowercase=lowercase)
+    ours = WordPiece([*SPECIAL_TOKENS, *words, *("##" + c for c in words)], **settings)
     assert agree(ours, NASTY) > 150
-    assert all("[UNK]" not in ours.tokenize(text) for text in NASTY[:2])
+    unknown = any("[UNK]" in ours.tokenize(text) for text in NASTY[:2])
+    assert unknown == (ours.max_chars == 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, ["große", "fur", "ubung"]),
+        ({"strip_accents": False}, ["große", "für", "übung"]),
+        ({"lowercase": False}, ["Große", "für", "Übung"]),
+        ({"lowercase": False, "strip_accents": True}, ["Große", "fur", "Ubung"]),
+    ],
+)
+def test_case_and_accents_are_two_settings(settings: dict, words: list[str]):
+    text = "Große für Übung"
+    ours = WordPiece.from_words(words, **settings)
+    assert ours.tokenize(text) == words
+    learned = train_wordpiece([text] * 2, 60, **settings)
+    assert set(words) <= set(learned.vocab) and learned.tokenize(text) == words
+    assert ours.with_vocab(learned.vocab).tokenize(text) == words
+    with pytest.raises(ValueError, match=r"'übung' can never .*accents"):
+        WordPiece.from_words(["übung"], strip_accents=True)
 
 
 def test_every_old_character(old_characters: list[str]):
-    normaliser, splitter = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    for char in old_characters:
+    splitter = pre_tokenizers.BertPreTokenizer()
+    ours = [WordPiece(SPECIAL_TOKENS, **settings).normalisation for settings in SETTINGS[:4]]
+    theirs = [normalizers.BertNormalizer(**settings) for settings in ours]
+    for number, char in enumerate(old_characters):
         text = f"a{char}B"
-        assert normalise(text) == normaliser.normalize_str(text), repr(char)
+        for which in {0, number % 4}:
+            assert normalise(text, **ours[which]) == theirs[which].normalize_str(text), repr(char)
         bare = normalise(text, lowercase=False)
         assert split_words(bare) == [w for w, _ in splitter.pre_tokenize_str(bare)], repr(char)
 
@@ -108,6 +144,16 @@ def test_long_and_unknown_words():
     assert ours.tokenize("x" * 100) == ["x"] + ["##x"] * 99
     assert ours.tokenize("x" * 101) == ["[UNK]"]
     assert ours.tokenize("xyx x") == ["[UNK]", "x"]
+
+
+def test_where_it_is_not_googles_own_rule():
+    """That gives ς at a word's end, cuts up to 200 characters, keeps \ue000, splits [MASK]."""
+    ours = WordPiece.from_words(["σας", "σασ", "a", "##a", "x", "[", "]", "mask"])
+    assert ours.tokenize("ΣΑΣ \ue000x [MASK]") == ["σασ", "x", "[MASK]"]
+    assert ours.tokenize("a" * 101) == ["[UNK]"]
+    longer = WordPiece(ours.vocab, max_chars=200, added_tokens={})
+    assert len(longer.tokenize("a" * 200)) == 200 and longer.tokenize("a" * 201) == ["[UNK]"]
+    assert longer.tokenize("[MASK]") == ["[", "mask", "]"]
 
 
 def test_from_words_and_back(tmp_path: Path):
@@ -126,6 +172,8 @@ def test_from_words_and_back(tmp_path: Path):
 
 def test_files_say_whether_cased(tmp_path: Path):
     (tmp_path / "vocab.txt").write_text("\n".join(SPECIAL_TOKENS) + "\r\nThe\n", encoding="utf-8")
+    assert WordPiece.from_file(tmp_path / "vocab.txt").tokenize("The") == ["The"]
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": true}', encoding="utf-8")
     assert WordPiece.from_file(tmp_path / "vocab.txt").tokenize("The") == ["[UNK]"]
     (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}', encoding="utf-8")
     assert WordPiece.from_file(tmp_path / "vocab.txt").tokenize("The") == ["The"]
@@ -173,10 +221,11 @@ def test_bad_files(tmp_path: Path):
     with pytest.raises(ValueError, match=r"a\.txt is not a WordPiece vocabulary.*lacks"):
         WordPiece.from_file(tmp_path / "a.txt")
     for content, says in (
-        ("{", "no tokenizer.json"),
-        ('{"model": 3}', "no tokenizer.json"),
-        (json.dumps({"model": {"type": "BPE", "vocab": {}}}), "BPE tokenizer"),
-        (json.dumps({"model": {"vocab": {"a": 0, "b": 2}}}), "are not 0 to 1"),
+        ("{", "is no JSON"),
+        ("[]", "holds a list: expected a JSON object"),
+        ('{"model": 3}', r"is no tokenizer\.json"),
+        ('{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "describes a BPE tokenizer"),
+        ('{"model": {"type": "WordPiece", "vocab": {}}}', r"is no tokenizer\.json"),
     ):
         (tmp_path / "tokenizer.json").write_text(content, encoding="utf-8")
         with pytest.raises(ValueError, match=says):

@@ -258,10 +258,12 @@ def test_the_ablation_steps_of_the_electra_paper_are_those_that_are_built():
 
 
 def test_the_published_weights_are_those_of_the_objective():
-    from course_lib.objectives.distillation import PUBLISHED_WEIGHTS
+    from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, TEMPERATURE
+    from course_lib.objectives.released_masking import SMOOTHING
 
-    table = printed("distilbert")["weights"]
+    table, program = printed("distilbert")["weights"], printed("distilbert")["program"]
     assert {name: table[name] for name in PUBLISHED_WEIGHTS} == PUBLISHED_WEIGHTS
+    assert (program["temperature"], program["smoothing"]) == (TEMPERATURE, SMOOTHING)
 
 
 def test_the_ablation_of_deberta_is_whole():

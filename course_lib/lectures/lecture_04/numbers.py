@@ -365,6 +365,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "beta2_roberta": lambda: str(ROBERTA_BETA2),
     "remembers_bert": lambda: round(1 / (1 - paper()["beta2"])),
     "remembers_roberta": lambda: round(1 / (1 - ROBERTA_BETA2)),
+    "separators_selected": lambda: f"{2 / 64:.1%}",  # by RoBERTa's program, at 64 tokens
     "warmup_base": lambda: _warmup("base"),
     "warmup_large": lambda: _warmup("large"),
     "added_millions": lambda: printed("roberta")["vocabulary"]["base"] // 10**6,

@@ -3,7 +3,8 @@
 `05_sentence_tasks`: the same small ALBERT trained with MLM alone, with NSP, with SOP; each
 tested on the pairs of both tasks. `05_past_plateau`: the same for four times the steps, with
 curves. `05_in_step`: NSP whose wrong B is in step with A. `05_as_released`: SOP with the pairs of
-the released program, some of them with a B of another story. `05_sharing`: width of the embeddings
+the released program, some of them with a B of another story. `05_lengths`: what the lengths of two
+segments tell (length_leak.py). `05_sharing`: width of the embeddings
 against what is shared, at equal steps. `05_sharing_past_plateau`: its corners for four times the
 steps."""
 
@@ -44,7 +45,7 @@ from course_lib.teaching import results
 from course_lib.teaching.results import REPLAYED, compared_runs, kept
 from course_lib.teaching.results import outcome as outcome  # where page 05 imports it from
 from course_lib.text.world import MicroWorld
-from course_lib.train.baselines import bag_of_words_accuracy
+from course_lib.train.baselines import PAIR_FEATURES, bag_of_words_accuracy
 from course_lib.train.loop import Callback, History, Objective, Report, fit
 from course_lib.train.metrics import evaluate
 
@@ -235,7 +236,7 @@ def replay(recipe: AlbertRecipe, material: PairMaterial) -> list[float]:
 
 def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
     """What needs no Transformer: the majority class; a bag of the words both segments
-    share; and a bag that keeps apart which words stand in which segment."""
+    share; one that keeps apart which words stand in which segment; and the lengths alone."""
     found = {}
     for task, train in material.train.items():
         heldout = material.heldout[task]
@@ -244,7 +245,7 @@ def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
         swapped = label.float().mean().item()
         bags = {
             kind: bag_of_words_accuracy(train, heldout, material.world.special, kind=kind)
-            for kind in ("shared", "ordered")
+            for kind in PAIR_FEATURES
         }
         found[task] = {"commoner label": max(swapped, 1 - swapped), **bags, "pairs": len(heldout)}
     return found
@@ -379,12 +380,20 @@ def build_grid() -> dict[str, Any]:
     return _compared(grid_recipes(), GRID_SEEDS, prepare_pairs(GRID))
 
 
+def build_lengths() -> dict[str, Any]:
+    """What data/results/05_lengths.json holds."""
+    from .length_leak import build  # which builds on this module
+
+    return build()
+
+
 summary = partial(results.summary, measures=("masked_accuracy", "NSP", "SOP"), aside=("guesses",))
 RESULTS = {
     "05_sentence_tasks": build_tasks,
     "05_past_plateau": build_long,
     "05_in_step": build_in_step,
     "05_as_released": build_as_released,
+    "05_lengths": build_lengths,
     "05_sharing": build_grid,
     "05_sharing_past_plateau": build_corners,
 }

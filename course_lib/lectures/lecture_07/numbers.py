@@ -448,6 +448,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "facts_least": lambda: f"{min(_facts()):.0%}",
     "facts_most": lambda: f"{max(_facts()):.0%}",
     "disc_weight": disc_weight,
+    # of 9 draws with replacement among the 62 words of 64 tokens
+    "distinct_draws": lambda: f"{62 * (1 - (61 / 62) ** 9):.1f}",
     "large_gain": lambda: f"{price('electra_400k')[1] - price('own_bert')[1]:.1f}",
     "last_gain": lambda: f"{paper_score('ELECTRA') - paper_score('All-tokens MLM'):.1f}",
     "left_alone": lambda: f"{RELEASED_MIX[2]:.0%}",

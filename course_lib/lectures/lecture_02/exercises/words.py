@@ -128,7 +128,7 @@ WORDS = Exercise(
     returns=Items("pieces", of="pieces (strings)"),
     library=(
         "course_lib.text.wordpiece:longest_match",
-        "course_lib.text.wordpiece:WordPiece.pieces",
+        "course_lib.text.wordpiece:WordPiece.cut_word",
     ),
     stages=(
         Stage("a word that is in the vocabulary", known_words),

@@ -43,7 +43,7 @@ def triple_loss(
 # ---------------------------------------------------------------- cases
 
 LAYERS = 3
-PUBLISHED = (5.0, 2.0, 1.0)  # the published command of DistilBERT's authors
+PUBLISHED = (5.0, 2.0, 1.0)  # of one of the two commands that DistilBERT's authors published
 
 
 def said(draw: Draw, rows: int, tokens: int) -> MaskedLMOutput:

@@ -18,8 +18,10 @@ from course_lib.checkpoints import CheckpointError, load_pretrained, save_folder
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.roberta import roberta_for_masked_lm
+from course_lib.family.xlm_roberta import xlm_roberta_for_masked_lm
 from course_lib.heads import BertForClassification, BertForMaskedLM, BertForTokenClassification
 from course_lib.text.byte_bpe import train_byte_bpe
+from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import WordPiece
 
 transformers = pytest.importorskip("transformers")
@@ -197,6 +199,35 @@ def test_bytes_go_with_a_roberta_there_and_back(tmp_path: Path):
     assert theirs("the <mask>")["input_ids"][-2] == theirs.mask_token_id == BYTES.special.mask
     assert theirs("the <mask>")["input_ids"] == theirs("the<mask>")["input_ids"]  # as RoBERTa's
     assert "token_type_ids" not in theirs("the")
+
+
+def test_sentencepieces_go_with_an_xlm_roberta_there_and_back(tmp_path: Path):
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    pieces = [
+        "<s>",
+        "<pad>",
+        "</s>",
+        "<unk>",
+        "▁the",
+        "▁fir",
+        "st",
+        "▁",
+        *"abcdefghijklmnop",
+        "<mask>",
+    ]
+    fast = Tokenizer(
+        models.Unigram([(piece, -float(len(piece) < 2)) for piece in pieces], unk_id=3)
+    )
+    fast.pre_tokenizer = pre_tokenizers.Metaspace()
+    fast.add_special_tokens(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    fast.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    sizes = {**TINY, "vocab_size": len(pieces)}
+    save_folder(xlm_roberta_for_masked_lm("base", **sizes), tmp_path, Unigram(fast))
+    batch = transformers.AutoTokenizer.from_pretrained(tmp_path)("the first", "the")
+    read = load_pretrained(tmp_path).tokenizer
+    assert isinstance(read, Unigram) and read.encode("the first") == [4, 5, 6]
+    assert batch["input_ids"] == [0, 4, 5, 6, 2, 2, 4, 2] and "token_type_ids" not in batch
 
 
 def test_a_tokenizer_of_another_model_and_none(tmp_path: Path):

@@ -6,7 +6,7 @@ setup(
     packages=[*find_packages(include=["course_lib", "course_lib.*"]), "course_lib._data"],
     package_dir={"course_lib": "course_lib", "course_lib._data": "data"},
     package_data={
-        "course_lib": ["py.typed", "**/*.toml", "**/*.js", "**/*.css"],
+        "course_lib": ["py.typed", "**/*.toml", "**/*.js", "**/*.css", "**/*.mjs"],
         "course_lib._data": ["**/*"],
     },
 )

@@ -87,6 +87,8 @@ _HOME = {
     "from_transformers": "checkpoints",
     "to_transformers": "checkpoints",
     "load_pretrained": "checkpoints",
+    "save_folder": "checkpoints",
+    "export_onnx": "checkpoints",
     "fit": "train.loop",
     "finetune": "train.finetuning",
     "show": "teaching.source",

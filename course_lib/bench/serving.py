@@ -7,7 +7,6 @@ the others want. B batch, T tokens, C classes."""
 
 from __future__ import annotations
 
-import logging
 import shutil
 import tempfile
 import warnings
@@ -15,13 +14,14 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from course_lib.checkpoints import export_onnx
+from course_lib.checkpoints.exporting import missing_packages
 from course_lib.family.bert import bert
 from course_lib.family.distilbert import distilbert
 from course_lib.heads import BertForClassification
@@ -31,7 +31,6 @@ from .inputs import SPECIAL
 from .measuring import Contender, Step, Table, forward_only
 
 Answer = Callable[[Tensor, Tensor], Tensor]  # input_ids, attention_mask (B, T) -> logits (B, C)
-ONNX = ("onnx", "onnxscript", "onnxruntime")
 CLASSES = 5
 
 
@@ -82,17 +81,6 @@ def without_padding(model: nn.Module) -> Served:
     return Served(lambda ids, mask: model(ids, mask, remove_padding=True).logits, bytes_of(model))
 
 
-class _Logits(nn.Module):
-    """The model, with tensors only going in and out."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return self.model(input_ids, attention_mask).logits
-
-
 def in_onnx_runtime(model: Any) -> Served:
     """Exported by torch to the exchange format ONNX, run by ONNX Runtime; any B and T."""
     import onnxruntime
@@ -104,38 +92,15 @@ def in_onnx_runtime(model: Any) -> Served:
     options.intra_op_num_threads = torch.get_num_threads()
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
+    segments = len(session.get_inputs()) > 2  # all zero here, as the model takes them without
+
     def answer(ids: Tensor, mask: Tensor) -> Tensor:
-        given = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
-        return torch.from_numpy(session.run(None, given)[0])
+        inputs = {"input_ids": ids.numpy(), "attention_mask": mask.numpy()}
+        if segments:
+            inputs["token_type_ids"] = torch.zeros_like(ids).numpy()
+        return torch.from_numpy(session.run(["logits"], inputs)[0])
 
     return Served(answer, stored)
-
-
-def export_onnx(model: Any, path: Path) -> Path:
-    """Write the model, which gives `.logits`, as ONNX with batch and length left open.
-
-    Raises ModuleNotFoundError, with the command that helps, where a package is missing."""
-    if lacking := [name for name in ONNX if find_spec(name) is None]:
-        raise ModuleNotFoundError(
-            f"{', '.join(lacking)} is not installed, and ONNX needs it: "
-            "pip install 'bert-family-course[onnx]'."
-        )
-    ids = torch.randint(5, 10, (2, 8))
-    longest = torch.export.Dim("tokens", min=2, max=model.config.longest_text)
-    open_sizes = {0: torch.export.Dim("batch", min=1, max=4_096), 1: longest}
-    talks = logging.getLogger("torch.onnx")  # of packages that it could use, too
-    before = talks.level
-    talks.setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        program = torch.onnx.export(
-            _Logits(model).eval(), (ids, torch.ones_like(ids)), dynamo=True, verbose=False,
-            dynamic_shapes=(open_sizes, open_sizes),
-        )  # fmt: skip
-    talks.setLevel(before)
-    assert program is not None
-    program.save(str(path))
-    return path
 
 
 WAYS: dict[str, Callable[[nn.Module], Served]] = {
@@ -153,7 +118,7 @@ def missing() -> dict[str, str]:
     wants = {}
     if not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
         wants["torch.compile"] = "a C++ compiler"
-    if lacking := [name for name in ONNX if find_spec(name) is None]:
+    if lacking := missing_packages():
         wants["ONNX Runtime"] = f"pip install {' '.join(lacking)}"
     return wants
 

@@ -2,9 +2,11 @@
 
 families.py says which of our weights is which of transformers'; with it, weights go through
 `from_transformers` and `to_transformers` (convert.py) and come back bit for bit. reading.py opens
-files with care, saved.py holds `save` and `load`, pretrained.py `load_pretrained`."""
+files with care, saved.py holds `save`, `save_folder` and `load`, pretrained.py `load_pretrained`,
+exporting.py `export_onnx`."""
 
 from .convert import from_transformers, to_transformers
+from .exporting import export_onnx
 from .families import FAMILIES, Family, Model, their_inputs, their_name
 from .pretrained import COURSE, KNOWN, MINILM, Pretrained, load_pretrained
 from .reading import CheckpointError, MissingCheckpoint, read_header
@@ -20,6 +22,7 @@ __all__ = [
     "MissingCheckpoint",
     "Model",
     "Pretrained",
+    "export_onnx",
     "from_transformers",
     "load",
     "load_pretrained",

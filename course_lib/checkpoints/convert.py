@@ -95,8 +95,8 @@ _NO_DECODER = " These have no enhanced mask decoder, so their words would differ
 
 def known(model: nn.Module) -> tuple[Model, Family]:
     if not isinstance(model, MODELS):
-        parts = model.named_children() if isinstance(model, nn.Module) else ()
-        inside = [f".{name}" for name, part in parts if isinstance(part, MODELS)]
+        parts = model._modules if isinstance(model, nn.Module) else getattr(model, "__dict__", {})
+        inside = [f".{name}" for name, part in parts.items() if isinstance(part, MODELS)]
         advice = f" Give {' or '.join(inside)} alone." if inside else ""
         if type(model).__module__.startswith("transformers."):
             advice = " This one is transformers': from_transformers(model) makes it ours."
@@ -127,7 +127,9 @@ def _same_names(theirs: set[str], ours: set[str], kind: str) -> None:
 def _their_config(config: Any, family: Family) -> dict[str, Any]:
     _check_fixed(asdict(config), family, f"the {type(config).__name__}")
     theirs = {name: getattr(config, ours) for ours, name in family.settings.items()}
-    return {**theirs, **family.more(config)}
+    # transformers 5 no longer writes this, but ctranslate2 and older versions ask for it.
+    kind = {n: v for n, v in family.fixed.items() if n == "position_embedding_type"}
+    return {**theirs, **kind, **family.more(config)}
 
 
 def _their_head(model: Model, family: Family) -> dict[str, Any]:

@@ -6,8 +6,6 @@ is installed."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -28,11 +26,10 @@ from course_lib.family.elmo import (
     Highway,
     ProjectedLSTM,
 )
-from course_lib.files import write_atomic
 from course_lib.text.characters import WordVocabulary
 
-from .reading import CheckpointError, check_hash, read_header, read_weights
-from .saved import FORMAT, hash_of_weights
+from .reading import CheckpointError
+from .saved import read_own, write_own
 
 KIND = "ElmoForBiLM"
 
@@ -40,17 +37,8 @@ KIND = "ElmoForBiLM"
 def save_elmo(model: ElmoForBiLM, vocabulary: WordVocabulary, path: str | Path) -> str:
     """Write weights, configuration and the predicted words to one safetensors file; returns its
     SHA-256. The same model gives the same bytes."""
-    import safetensors.torch
-
-    state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    about = {
-        "format": FORMAT, "model": KIND, "config": asdict(model.config),
-        "words": vocabulary.vocab[4 : vocabulary.predicted],
-        "weights_sha256": hash_of_weights(state),
-    }  # fmt: skip
-    data = safetensors.torch.save(state, metadata={"course_lib": json.dumps(about)})
-    write_atomic(path, data)
-    return hashlib.sha256(data).hexdigest()
+    about = {"model": KIND, "config": asdict(model.config)}
+    return write_own(model, path, {**about, "words": vocabulary.vocab[4 : vocabulary.predicted]})
 
 
 def load_elmo(path: str | Path, sha256: str | None = None) -> tuple[ElmoForBiLM, WordVocabulary]:
@@ -58,18 +46,12 @@ def load_elmo(path: str | Path, sha256: str | None = None) -> tuple[ElmoForBiLM,
 
     Raises MissingCheckpoint, or CheckpointError for a wrong hash, a file cut short or damaged, a
     pickle, or another model's file."""
-    header, path = read_header(path), Path(path)
-    check_hash(path, sha256)
-    about = header.get("__metadata__", {}).get("course_lib", "{}")
-    about = json.loads(about) if about.startswith("{") else {}
-    if (about.get("format"), about.get("model")) != (FORMAT, KIND):
+    about, state = read_own(Path(path), sha256, [KIND])
+    if about is None:
         raise CheckpointError(
             f"{path} holds no ELMo of this version of the course; expected a file that save_elmo "
             "or the pre-training command wrote."
         )
-    state = read_weights(path)
-    if hash_of_weights(state) != about["weights_sha256"]:
-        raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
     with torch.device("meta"):
         model = ElmoForBiLM(ElmoConfig(**about["config"]))
     model.load_state_dict(state, assign=True)

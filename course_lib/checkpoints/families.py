@@ -67,12 +67,7 @@ MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones bef
     VitEncoder,
     Encoder,
 )
-EXPECTED = (
-    "an Encoder, a BertForMaskedLM, a DebertaForMaskedLM, an XlmForLanguageModel, a "
-    "BertForPreTraining, a "
-    "BertForReplacedTokens, a BertForClassification, a BertForTokenClassification, a "
-    "BertForQuestionAnswering or a VitForClassification"
-)
+EXPECTED = f"an Encoder or a {', a '.join(kind.__name__ for kind in MODELS[:-2])}"
 
 
 @dataclass(frozen=True)
@@ -97,8 +92,10 @@ class Family:
     leftovers: tuple[str, ...] = ()  # how weights begin that training left in released files
     dropouts: Mapping[type[Model], str] = field(default_factory=dict)  # our class -> theirs of it
     inputs: Mapping[str, str] = field(default_factory=dict)  # our argument -> theirs, if another
+    outputs: Mapping[str, str] = field(default_factory=dict)  # our output -> theirs, if another
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see convert.parted
     older: Mapping[str, str] = field(default_factory=dict)  # what files may call a module -> theirs
+    stored: Mapping[str, str] = field(default_factory=dict)  # theirs -> what its files call it
 
     @property
     def has_pooler(self) -> bool:
@@ -376,6 +373,7 @@ ALBERT = Family(
         "intermediate_size": 16_384,
     },
     more=_albert_groups,
+    outputs={"seq_relationship_logits": "sop_logits"},
     tokenizer=Unigram.from_file,
     dropouts={
         BertForClassification: "classifier_dropout_prob",
@@ -851,6 +849,16 @@ def _read_vit(theirs: dict[str, Any]) -> dict[str, Any]:
 
 _OF_TEXTS = ("vocab_size", "max_positions", "type_vocab_size", "pad_token_id")
 _BLOCK, _OLD_BLOCK = "layers.#", "encoder.layer.#"
+_OLD_VIT = {  # so transformers 5.0 has them, and so they are in files, new ones too
+    f"{_OLD_BLOCK}.attention.attention.query": f"{_BLOCK}.attention.q_proj",
+    f"{_OLD_BLOCK}.attention.attention.key": f"{_BLOCK}.attention.k_proj",
+    f"{_OLD_BLOCK}.attention.attention.value": f"{_BLOCK}.attention.v_proj",
+    f"{_OLD_BLOCK}.attention.output.dense": f"{_BLOCK}.attention.o_proj",
+    f"{_OLD_BLOCK}.layernorm_before": f"{_BLOCK}.layernorm_before",
+    f"{_OLD_BLOCK}.intermediate.dense": f"{_BLOCK}.mlp.fc1",
+    f"{_OLD_BLOCK}.output.dense": f"{_BLOCK}.mlp.fc2",
+    f"{_OLD_BLOCK}.layernorm_after": f"{_BLOCK}.layernorm_after",
+}
 VIT = Family(
     model_type="vit",
     config_class=VitConfig,
@@ -873,17 +881,8 @@ VIT = Family(
         "pooler.dense": "pooler.dense",
         "classifier": "classifier",
     },
-    # So transformers 5.0 has them, and so they are in released files.
-    older={
-        f"{_OLD_BLOCK}.attention.attention.query": f"{_BLOCK}.attention.q_proj",
-        f"{_OLD_BLOCK}.attention.attention.key": f"{_BLOCK}.attention.k_proj",
-        f"{_OLD_BLOCK}.attention.attention.value": f"{_BLOCK}.attention.v_proj",
-        f"{_OLD_BLOCK}.attention.output.dense": f"{_BLOCK}.attention.o_proj",
-        f"{_OLD_BLOCK}.layernorm_before": f"{_BLOCK}.layernorm_before",
-        f"{_OLD_BLOCK}.intermediate.dense": f"{_BLOCK}.mlp.fc1",
-        f"{_OLD_BLOCK}.output.dense": f"{_BLOCK}.mlp.fc2",
-        f"{_OLD_BLOCK}.layernorm_after": f"{_BLOCK}.layernorm_after",
-    },
+    older=_OLD_VIT,
+    stored={new: old for old, new in _OLD_VIT.items()},
     heads={},
     tied={},
     settings={
@@ -941,6 +940,12 @@ def their_name(name: str, family: Family = BERT) -> str:
 def newest_name(name: str, family: Family) -> str:
     """The name in the family's table of a weight that an older transformers may have named."""
     return renamed(name, family.older) or name
+
+
+def stored_name(name: str, family: Family) -> str:
+    """What transformers' files call the weight that its model calls so, prefix included."""
+    bare = name.removeprefix(family.prefix)
+    return name.removesuffix(bare) + (renamed(bare, family.stored) or bare)
 
 
 def renamed(name: str, table: Mapping[str, str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,33 @@ from torch import Tensor, nn
 from course_lib.config import BertConfig
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.files import write_atomic
-from course_lib.text.tokenizer_files import NAMES
-from course_lib.text.wordpiece import SETTINGS, SPECIAL_TOKENS, WordPiece, fast_wordpiece
+from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
+from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
+from course_lib.text.tokenizer_files import NAMES, WHOLE
+from course_lib.text.unigram import Unigram
+from course_lib.text.wordpiece import SETTINGS, WordPiece, fast_wordpiece
 
 from .convert import compare_weights, encoder_of, hollow, known, to_transformers
-from .families import MODELS, Labelled, Model, family_named, has_pooler
-from .reading import CONFIG, WEIGHTS, CheckpointError, check_hash, read_header, read_weights
+from .families import (
+    MODELS,
+    Family,
+    Labelled,
+    Model,
+    Tokenizer,
+    family_named,
+    family_of,
+    has_pooler,
+    stored_name,
+)
+from .reading import (
+    CONFIG,
+    WEIGHTS,
+    CheckpointError,
+    State,
+    check_hash,
+    read_header,
+    read_weights,
+)
 
 FORMAT = 2  # of what `save` writes beside the weights
 
@@ -32,73 +53,144 @@ def save(model: nn.Module, path: str | Path) -> str:
     model: an Encoder or one of the models with heads (`MODELS`), of any family. The file is
     complete or not there at all, and holds the hash of its own weights, which `load` checks. The
     same model gives the same bytes. Raises CheckpointError for another model."""
+    ours, family = known(model)
+    config = _stored(encoder_of(ours).config)
+    about = {"family": family.model_type, "model": type(ours).__name__, "config": config}
+    more: dict[str, Any] = {}
+    if isinstance(ours, DebertaForMaskedLM):
+        more["visits"] = ours.decoder.visits
+    if isinstance(ours, Labelled):
+        more.update(names=ours.names, dropout=ours.dropout.p)
+    return write_own(model, path, about, **more)
+
+
+def write_own(model: nn.Module, path: str | Path, about: Mapping[str, Any], **more: Any) -> str:
+    """A file of ours: the weights, what is said about them, and their hash."""
     import safetensors.torch
 
-    ours, family = known(model)
     state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    about = {
-        "format": FORMAT,
-        "family": family.model_type,
-        "model": type(ours).__name__,
-        "config": _stored(encoder_of(ours).config),
-        "weights_sha256": hash_of_weights(state),
-    }
-    if isinstance(ours, DebertaForMaskedLM):
-        about["visits"] = ours.decoder.visits
-    if isinstance(ours, Labelled):
-        about.update(names=ours.names, dropout=ours.dropout.p)
+    about = {"format": FORMAT, **about, "weights_sha256": hash_of_weights(state), **more}
     # One entry only: safetensors writes several in the order of a hash table, anew in every run.
     data = safetensors.torch.save(state, metadata={"course_lib": json.dumps(about)})
     write_atomic(path, data)
     return hashlib.sha256(data).hexdigest()
 
 
+def read_own(path: Path, sha256: str | None, kinds: Collection[str]) -> tuple[Any, State]:
+    """What such a file says about its weights, and the weights, if its model is one of these kinds;
+    None and nothing if it is another file. Raises as `load`."""
+    header = read_header(path)
+    check_hash(path, sha256)
+    said = header.get("__metadata__", {}).get("course_lib", "{}")
+    about = json.loads(said) if said.startswith("{") else {}
+    if about.get("format") != FORMAT or about.get("model") not in kinds:
+        return None, {}
+    state = read_weights(path)
+    if hash_of_weights(state) != about["weights_sha256"]:
+        raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
+    return about, state
+
+
 def save_folder(
-    model: Model, folder: str | Path, tokenizer: WordPiece, *, half: bool = False
+    model: Model, folder: str | Path, tokenizer: Tokenizer | None, *, half: bool = False
 ) -> str:
     """Write a model as transformers does: config.json, model.safetensors, and the vocabulary as
-    vocab.txt and tokenizer.json; returns the weights' SHA-256. `load_pretrained(folder)` reads it
-    back, and so do transformers' AutoModel… and AutoTokenizer.
+    tokenizer.json, a WordPiece's also as vocab.txt (tokenizer=None: none, as of a model of
+    pictures); returns the weights' SHA-256.
+    `load_pretrained(folder)` reads it back, and so do transformers' AutoModel… and AutoTokenizer,
+    in float32 whatever the weights' format (float64 stays), so that it can be trained further.
 
-    half: weights in float16, half the size and about three significant digits; they are read back
-    as float32. The file of weights is written last. Raises CheckpointError for a model that
-    transformers does not have."""
+    half: weights in float16, half the size and about three significant digits. The file of weights
+    is written last. Raises CheckpointError for a model that transformers does not have, for weights
+    that are not finite numbers (in float16: up to 65,504), and for a tokenizer with more tokens
+    than the model has rows; then nothing is written."""
     import safetensors.torch
 
     hf_model, folder = to_transformers(model), Path(folder)
     tied = set(hf_model.all_tied_weights_keys)  # read back from the table that they share
+    family = family_of(encoder_of(model).config)
     state = {
-        name: (value.half() if half and value.is_floating_point() else value).contiguous()
+        stored_name(name, family): _as_stored(name, value, half)
         for name, value in hf_model.state_dict().items()
         if name not in tied
     }
     settings = {**hf_model.config.to_diff_dict(), "architectures": [type(hf_model).__name__]}
-    settings["dtype"] = "float16" if half else "float32"
-    write_atomic(folder / CONFIG, json.dumps(settings, indent=1, sort_keys=True) + "\n")
-    config = encoder_of(model).config
-    _save_vocabulary(tokenizer, folder, config.longest_text, config.type_vocab_size > 1)
+    if isinstance(model, Labelled):  # transformers leaves its own names out, LABEL_0 and LABEL_1
+        settings |= {"id2label": hf_model.config.id2label, "label2id": hf_model.config.label2id}
+    double = any(value.dtype == torch.float64 for value in state.values())
+    settings["dtype"] = "float64" if double else "float32"  # what readers compute and train in
+    config = json.dumps(settings, indent=1, sort_keys=True) + "\n"
+    files = {CONFIG: config, **(_vocabulary_files(tokenizer, model, family) if tokenizer else {})}
+    for name, text in files.items():
+        write_atomic(folder / name, text)
     data = safetensors.torch.save(state, metadata={"format": "pt"})
     write_atomic(folder / WEIGHTS, data)
     return hashlib.sha256(data).hexdigest()
 
 
-def _save_vocabulary(tokenizer: WordPiece, folder: Path, longest: int, segments: bool) -> None:
-    """As ours and as the tokenizers library reads it: families whose own vocabulary is of another
-    kind, such as ModernBERT, take a WordPiece from tokenizer.json alone."""
-    from tokenizers.processors import BertProcessing
+def _as_stored(name: str, value: Tensor, half: bool) -> Tensor:
+    """A weight as the file gets it. Raises CheckpointError for one that is not finite there."""
+    stored = (value.half() if half and value.is_floating_point() else value).contiguous()
+    if not value.isfinite().all():
+        raise CheckpointError(
+            f"{name} holds nan or infinity; expected finite numbers: what trained it went wrong "
+            "before. Take an earlier checkpoint."
+        )
+    if not stored.isfinite().all():
+        raise CheckpointError(
+            f"{name} holds {value.abs().max():,.0f}; float16 ends at 65,504. Leave half=True out."
+        )
+    return stored
 
-    fast, special = fast_wordpiece(tokenizer), tokenizer.special
-    fast.post_processor = BertProcessing(("[SEP]", special.sep), ("[CLS]", special.cls))
+
+def _vocabulary_files(tokenizer: Tokenizer, model: Model, family: Family) -> dict[str, str]:
+    """As the tokenizers library reads it, and a WordPiece as ours does, too: families whose own
+    vocabulary is of another kind, such as ModernBERT, take one from tokenizer.json alone."""
+    config, special = encoder_of(model).config, tokenizer.special
+    if tokenizer.vocab_size > config.vocab_size:
+        raise CheckpointError(
+            f"a tokenizer of {tokenizer.vocab_size:,} tokens was given with a model of "
+            f"{config.vocab_size:,} rows; expected at most as many. They belong to two models."
+        )
+    # A model that transformers calls with the segments under another name must not get them.
+    segments = config.type_vocab_size > 1 and "token_type_ids" not in family.inputs
+    files = {WHOLE: _library_tokenizer(tokenizer).to_str()}
     about = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        **{theirs: tokenizer.normalisation[ours] for ours, theirs in SETTINGS.items()},
-        "model_max_length": longest,
+        "model_max_length": config.longest_text,
         "model_input_names": ["input_ids", *["token_type_ids"] * segments, "attention_mask"],
-        **dict(zip(NAMES, SPECIAL_TOKENS, strict=True)),
+        **{name: tokenizer.token(getattr(special, name[:-6])) for name in NAMES},
     }
-    write_atomic(folder / "tokenizer_config.json", json.dumps(about, indent=1) + "\n")
-    write_atomic(folder / "tokenizer.json", fast.to_str())
-    tokenizer.save(folder / "vocab.txt")
+    if isinstance(tokenizer, WordPiece):
+        about |= {theirs: tokenizer.normalisation[ours] for ours, theirs in SETTINGS.items()}
+        files["vocab.txt"] = "".join(f"{token}\n" for token in tokenizer.vocab)
+        # transformers.js gives a pair its segments for this class alone; for it transformers reads
+        # a vocabulary and these settings, so nothing else may be set.
+        usual = WordPiece(tokenizer.vocab, **{**tokenizer.normalisation, "clean_text": True})
+        if segments and files[WHOLE] == _library_tokenizer(usual).to_str():
+            about["tokenizer_class"] = "BertTokenizer"
+    return {**files, TOKENIZER_CONFIG: json.dumps(about, indent=1) + "\n"}
+
+
+def _library_tokenizer(tokenizer: Tokenizer) -> Any:
+    """The same in the tokenizers library, which puts the special tokens around a text, too."""
+    from tokenizers import AddedToken, processors
+    from tokenizers import Tokenizer as Library
+
+    if isinstance(tokenizer, Unigram):
+        return Library.from_str(tokenizer._read.to_str())
+    special = tokenizer.special
+    sep, cls = ((tokenizer.token(id), id) for id in (special.sep, special.cls))
+    if isinstance(tokenizer, WordPiece):
+        fast = fast_wordpiece(tokenizer)
+        fast.post_processor = processors.BertProcessing(sep, cls)
+        return fast
+    fast = fast_byte_bpe(tokenizer)
+    mask = tokenizer.token(special.mask)  # takes the space before it along, as RoBERTa's
+    plain = [token for token in SPECIAL_TOKENS if token != mask]
+    fast.add_special_tokens([*plain, AddedToken(mask, lstrip=True, special=True)])
+    fast.post_processor = processors.RobertaProcessing(sep, cls, add_prefix_space=False)
+    return fast
 
 
 def load(path: str | Path, sha256: str | None = None) -> Model:
@@ -106,23 +198,16 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
 
     sha256: what the file's hash must be. Raises MissingCheckpoint, or CheckpointError for a wrong
     hash, a file cut short or damaged, a pickle, or a file that `save` did not write."""
-    path = Path(path)
-    header = read_header(path)
-    check_hash(path, sha256)
-    about = header.get("__metadata__", {}).get("course_lib", "{}")
-    about = json.loads(about) if about.startswith("{") else {}
-    if about.get("format") != FORMAT:
+    path, kinds = Path(path), {kind.__name__: kind for kind in MODELS}
+    about, state = read_own(path, sha256, kinds)
+    if about is None:
         raise CheckpointError(
             f"{path} was not written by this version of course_lib.checkpoints.save: it lacks a "
             "configuration. For a checkpoint of transformers give load_pretrained the folder that "
             "holds its config.json and model.safetensors."
         )
     family = family_named(about["family"], str(path))
-    state = read_weights(path)
-    if hash_of_weights(state) != about["weights_sha256"]:
-        raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
-    kind = next(kind for kind in MODELS if kind.__name__ == about["model"])
-    config = family.config_class(**about["config"])
+    kind, config = kinds[about["model"]], family.config_class(**about["config"])
     pooler = has_pooler(kind, config, any("pooler." in name for name in state))
     of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
     model = hollow(kind, config, family, pooler, **of_head)

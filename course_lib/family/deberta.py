@@ -99,7 +99,9 @@ class RelativePositions(nn.Module):
         be read without waiting for a GPU."""
         c = self.config
         buckets = (c.furthest, c.cut_at_furthest) if isinstance(c, DebertaV2Config) else ()
-        return _rows(tokens, c.span, *buckets)
+        # While a model is exported, tokens is a symbol, of which nothing can be kept.
+        make = position_rows if torch.compiler.is_exporting() else _rows
+        return make(tokens, c.span, *buckets)
 
 
 @lru_cache(maxsize=64)
@@ -240,6 +242,8 @@ class DisentangledAttention(nn.Module):
         the text: where nothing is learned all rows are computed once and kept, on a CPU. (A GPU
         would have to be waited for, to know that the weights are the same.)"""
         shared, rows = self._shared[0], self._shared[0].rows(x.shape[1])
+        if torch.compiler.is_exporting():
+            return (*self.project(shared()), rows)
         if torch.is_grad_enabled() or self.training or x.device.type != "cpu":
             first, last = int(rows[0]), int(rows[-1])
             reached = self.position_dropout(shared()[first : last + 1])

@@ -168,7 +168,7 @@ class PatchEmbeddings(nn.Module):
         if bool_masked_pos is not None:
             _check_hidden(bool_masked_pos, mask_token, x)
             x = torch.where(bool_masked_pos[..., None], mask_token, x)  # type: ignore[arg-type]
-        x = torch.cat([self.cls.expand(len(x), -1, -1), x], dim=1)  # (B, N, H) -> (B, T, H)
+        x = torch.cat([self.cls.expand(x.shape[0], -1, -1), x], dim=1)  # (B, N, H) -> (B, T, H)
         table = self.position_table()
         if table is not None:
             height, width = (pixels // self.config.patch_size for pixels in pixel_values.shape[2:])

@@ -114,10 +114,13 @@ def disentangled_attention(
 
     Shapes as in `disentangled_attention_reference`. path: "auto" for the rules of choosing.py, or
     "reference", "gathered", "skewed" (on one device or the other) or "triton" (NVIDIA GPUs). The
-    last two do not know `at`: there "gathered" does their work.
+    last two do not know `at`: there "gathered" does their work. A model that is exported holds the
+    reference, in operations that other programs have.
     Raises ValueError for another path, and for "triton" where it is not installed or the tensors
     are not on a GPU."""
     check_path(path, DISENTANGLED_PATHS)
+    if torch.compiler.is_exporting():
+        path = "reference"
     if path == "auto":
         path = choose(DISENTANGLED, query, key.shape[2], dropout)
     if path == "triton" and query.device.type != "cuda":

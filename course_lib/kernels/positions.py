@@ -58,7 +58,7 @@ def position_rows(
 
 def row_table(rows: Tensor) -> Tensor:
     """The same written out for every pair: (2T − 1,) -> (T, T); (i, j) holds the row of i − j."""
-    tokens = (len(rows) + 1) // 2
+    tokens = (rows.shape[0] + 1) // 2
     position = torch.arange(tokens, device=rows.device)
     return rows[position[:, None] - position[None, :] + tokens - 1]
 

@@ -66,10 +66,12 @@ def rotary(
 
     def turned(x: Tensor, at: Tensor | None) -> Tensor:
         wide = torch.promote_types(x.dtype, torch.float32)
-        rows = -(-tokens // ROUND) * ROUND
-        tables = _tables(x.device, wide, rows, x.shape[-1], base)
+        exporting = torch.compiler.is_exporting()  # tokens is a symbol then: nothing can be kept
+        make, turn = (_tables.__wrapped__, _turned) if exporting else (_tables, _Turned.apply)
+        rows = tokens if exporting else -(-tokens // ROUND) * ROUND
+        tables = make(x.device, wide, rows, x.shape[-1], base)
         cos, sin = (table[:tokens] if at is None else table[at] for table in tables)
-        return _Turned.apply(x.to(wide), cos[..., None, :], sin[..., None, :]).to(x.dtype)
+        return turn(x.to(wide), cos[..., None, :], sin[..., None, :]).to(x.dtype)
 
     return turned(query, query_at), turned(key, key_at)
 
@@ -83,6 +85,12 @@ def _tables(
         position = torch.arange(tokens, device=device).float()
         angle = position[:, None] * frequencies(size, base, device)
         return angle.cos().repeat(1, 2).to(dtype), angle.sin().to(dtype)
+
+
+def _turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """As below, in operations that ONNX has."""
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat([-second * sin, first * sin], dim=-1)
 
 
 class _Turned(torch.autograd.Function):

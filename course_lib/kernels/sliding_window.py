@@ -61,12 +61,13 @@ def sliding_window_attention(
     """The same at real tokens, at a cost that grows with T as the window's does, not with T².
 
     path: how a block is attended to, as in `attention`, or "reference". A text of up to four blocks
-    is attended to as a whole: there blocks were slower on a processor."""
+    is attended to as a whole: there blocks were slower on a processor. So is one of any length in a
+    model that is exported, whose graph knows no length."""
     if path == "reference":
         return sliding_window_attention_reference(query, key, value, window, mask, dropout)
     batch, tokens = query.shape[0], query.shape[2]
     size = max(window // 2, SMALLEST)  # C, tokens in a block
-    if tokens <= 4 * size:
+    if torch.compiler.is_exporting() or tokens <= 4 * size:
         seen = window_mask(query.transpose(1, 2), window, mask)
         return attention(query, key, value, seen, dropout, path)
     count = -(-tokens // size)  # n

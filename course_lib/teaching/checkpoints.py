@@ -2,7 +2,9 @@
 model card, and what the stored weights reach into data/results.
 
     python -m course_lib.train.pretrain data/recipes/course_modernbert.toml --out runs/modern
-    python -m course_lib.teaching.checkpoints course-modernbert --run runs/modern"""
+    python -m course_lib.teaching.checkpoints course-modernbert --run runs/modern
+    python -m course_lib.teaching.checkpoints course-modernbert --again  # its files only
+"""
 
 from __future__ import annotations
 
@@ -99,6 +101,15 @@ def build_checkpoint(name: str, run: str | Path | None = None) -> dict[str, Any]
     write_atomic(folder / "README.md", model_card(found))
     write_manifest(data_root())
     return found
+
+
+def write_again(name: str) -> None:
+    """The files of a shipped checkpoint as `save_folder` writes them today, from its own weights,
+    which stay what they are to the bit; and the manifest of data/."""
+    shipped, folder = load_pretrained(name), data_root() / "checkpoints" / name
+    sha256 = save_folder(shipped.model, folder, shipped.tokenizer, half=True)  # type: ignore[arg-type]
+    assert sha256 == shipped.sha256, f"{name}: the weights have changed"
+    write_manifest(data_root())
 
 
 def recipe_file(name: str) -> str:
@@ -232,7 +243,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("name", choices=ABOUT, help="of the checkpoint")
     parser.add_argument("--run", type=Path, help="folder of its pre-training run, made if absent")
+    parser.add_argument("--again", action="store_true", help="only write the stored one's files")
     options = parser.parse_args(arguments)
+    if options.again:
+        write_again(options.name)
+        return
     found = build_checkpoint(options.name, options.run)
     file = data_root() / "results" / f"{ABOUT[options.name].results}.json"
     write_atomic(file, json.dumps(found, indent=1) + "\n")

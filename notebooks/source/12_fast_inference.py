@@ -31,8 +31,8 @@ from course_lib import check, claims_table, compare, count_parameters, load_pret
 from course_lib.bench import serving
 from course_lib.lectures.lecture_12 import fast_runs, serving_runs
 from course_lib.lectures.lecture_12.views import (
-    blocks_drawing, budget_view, entropies_chart, exits_chart, exits_view, flops_and_time_chart, serving_table,
-    strategies_chart, training_chart,
+    blocks_drawing, budget_view, entropies_chart, exits_chart, exits_view, flops_and_time_chart, lost_table,
+    readers_table, serving_table, strategies_chart, training_chart,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss
 
@@ -433,6 +433,26 @@ flops_and_time_chart()
 # *Each dot is a way to serve. If FLOPs were time, dots above one another would be one dot, and all would lie on one rising line. (The axes do not begin at 0.) Colours and shapes only tell the dots apart.*
 #
 # Six of them have the same FLOPs, and the slowest takes {{number:same_flops}} times as long as the quickest. The other way round: MobileBERT's shape has {{number:mobile_flops}} of the FLOPs, and takes {{number:mobile_ms}} ms; half the layers have {{number:half_flops}}, and take {{number:half_ms}}. Eight thin layers are many small products, and each must be started. In batches of 32 the products are larger, and the same thin shape gives {{number:mobile_rate}} times float32's throughput. FLOPs count work; time also counts how often one starts, and what waits for memory (lecture 14).
+#
+# ### Who reads what we save
+#
+# A model is served by whichever program its users have. `save_folder(model, folder, tokenizer)` writes what transformers writes; `export_onnx(model, "model.onnx")` writes the computation itself, with all inputs, and compares it with torch before the file is there. The course's two checkpoints and a small model of each member, random weights, were written so and opened by other programs. Which of them give our numbers?
+
+# %%
+readers_table()
+
+# %% [markdown]
+# *The largest difference from our model, as a fraction of its largest value. "Wrong": the program reads the file without a word and computes another model. A dash: the program reads something else, such as texts where a ViT has pictures.*
+#
+# - **Only transformers and the ONNX file keep the head.** The others read the encoder; what they lose stands below.
+# - **Reading is not understanding.** {{number:readers_wrong}} times a program said nothing and gave other numbers: a vector was left out, positions were off by one, a language was not passed on. No message would have told you; a comparison with ten texts does, and takes a minute. Make it a test.
+# - llama.cpp looks GELU up in a table of 16-bit numbers: {{number:readers_gguf}} is its rounding, not another model.
+
+# %%
+lost_table()
+
+# %% [markdown]
+# *How many of the models a program reads rightly, and what is lost on the way. `python -m course_lib.bench.readers --others all` makes both tables again; the scripts in `findings/` show the surprises one by one.*
 #
 # ### On your machine
 #

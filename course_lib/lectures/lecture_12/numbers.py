@@ -9,6 +9,7 @@ from statistics import fmean, median
 from typing import Any
 
 from course_lib.bench.measuring import where_measured
+from course_lib.bench.readers import tables as readers
 from course_lib.config import published
 from course_lib.objectives.knowledge_transfer import PROGRAM_WEIGHTS
 from course_lib.teaching.claims import printed
@@ -171,6 +172,13 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "facts_joint": partial(student, "joint", "job_accuracy"),
     "facts_progressive": partial(student, "progressive", "job_accuracy"),
     "facts_progressive_norm": partial(student, "progressive, LayerNorm and GELU", "job_accuracy"),
+    # readers
+    "readers_wrong": lambda: sum(
+        row.get("difference", 0) > readers.WRONG
+        for reader in readers.stored().values()
+        for row in reader["rows"].values()
+    ),
+    "readers_gguf": lambda: f"{readers.largest(readers.stored()['GGUF']['rows']):.3f}",
     # serving
     "serving_machine": lambda: where_measured(stored("12_serving_times")["machine"]),
     **{

@@ -3,6 +3,7 @@
 from .blocks import blocks_drawing
 from .budget import budget_view
 from .exits import exits_picture, exits_view
+from .readers import lost_table, readers_table
 from .results import (
     entropies_chart,
     exits_chart,
@@ -20,6 +21,8 @@ __all__ = [
     "exits_picture",
     "exits_view",
     "flops_and_time_chart",
+    "lost_table",
+    "readers_table",
     "serving_table",
     "strategies_chart",
     "training_chart",

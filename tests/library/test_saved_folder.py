@@ -1,0 +1,252 @@
+"""What `save_folder` writes is what transformers, and who reads its files, take it for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from members import MEMBERS, VIT
+from parity import drawn_weights
+
+from course_lib import checkpoints as room
+from course_lib.checkpoints import CheckpointError, load_pretrained, save_folder, to_transformers
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, Pooler
+from course_lib.family.roberta import roberta_for_masked_lm
+from course_lib.family.xlm_roberta import xlm_roberta_for_masked_lm
+from course_lib.heads import BertForClassification, BertForMaskedLM, BertForTokenClassification
+from course_lib.text.byte_bpe import train_byte_bpe
+from course_lib.text.unigram import Unigram
+from course_lib.text.wordpiece import WordPiece
+
+transformers = pytest.importorskip("transformers")
+
+WORDS = ["the", "first", "sentence", "is", "another"]
+PIECES = WordPiece.from_words(WORDS)
+TINY: dict[str, Any] = {
+    "vocab_size": 300, "hidden_size": 8, "num_heads": 2, "num_layers": 1, "intermediate_size": 12,
+    "max_positions": 20,
+}  # fmt: skip
+SMALL = BertConfig(**TINY)
+
+
+def masked() -> BertForMaskedLM:
+    return drawn_weights(BertForMaskedLM(Encoder(SMALL)), 0.2)
+
+
+def written(folder: Path, name: str = "config.json") -> dict[str, Any]:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def read_back(folder: Path) -> Any:
+    kind = getattr(transformers, written(folder)["architectures"][0])
+    model, report = kind.from_pretrained(folder, output_loading_info=True)
+    assert not any(report.values()), report  # nothing missing, nothing left over
+    return model
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bert",
+        "roberta",
+        "xlm",
+        "albert",
+        "distilbert",
+        "electra",
+        "ernie",
+        "mobilebert",
+        "modernbert",
+        "deberta",
+        "deberta-v2",
+    ],
+)
+def test_every_member_says_what_it_is(tmp_path: Path, name: str):  # fmt: skip
+    """Read and trained in float32 though stored in float16, as long texts as the model takes, and
+    segments where transformers' model has them under that name."""
+    member = MEMBERS[name]
+    drawn = member.case(3).config
+    config = replace(drawn, vocab_size=40, pad_token_id=0)
+    model = drawn_weights(member.make(next(iter(member.kinds)), config), 0.1)
+    save_folder(model, tmp_path, PIECES, half=True)
+    settings, about = written(tmp_path), written(tmp_path, "tokenizer_config.json")
+    assert settings["dtype"] == "float32"
+    fixed = room.FAMILIES[member.family].fixed
+    assert settings.get("position_embedding_type") == fixed.get("position_embedding_type")
+    assert about["model_max_length"] == config.longest_text
+    segments = config.type_vocab_size > 1 and member.family != "xlm"
+    assert ("token_type_ids" in about["model_input_names"]) == segments
+    theirs, right = read_back(tmp_path), to_transformers(model)
+    assert theirs.dtype == torch.float32
+    for key, value in right.state_dict().items():
+        assert torch.equal(theirs.state_dict()[key], value.half().float()), key
+
+
+@pytest.mark.parametrize(
+    ("made", "half", "stored", "said"),
+    [
+        (torch.float32, False, torch.float32, "float32"),
+        (torch.float32, True, torch.float16, "float32"),
+        (torch.float16, False, torch.float16, "float32"),
+        (torch.bfloat16, False, torch.bfloat16, "float32"),
+        (torch.bfloat16, True, torch.float16, "float32"),
+        (torch.float64, False, torch.float64, "float64"),
+        (torch.float64, True, torch.float16, "float32"),
+    ],
+)
+def test_number_formats(tmp_path: Path, made: Any, half: bool, stored: Any, said: str):
+    model = masked().to(made)
+    save_folder(model, tmp_path, PIECES, half=half)
+    kept = safetensors.torch.load_file(tmp_path / "model.safetensors")
+    assert {value.dtype for value in kept.values()} == {stored}
+    assert written(tmp_path)["dtype"] == said
+    assert read_back(tmp_path).dtype == getattr(torch, said)
+    ours = load_pretrained(tmp_path).encoder.embeddings.token.weight
+    assert ours.dtype == getattr(torch, said)  # type: ignore[union-attr]
+    assert torch.equal(ours, model.encoder.embeddings.token.weight.to(stored).to(ours.dtype))
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "says"),
+    [
+        (70_000.0, True, "bias holds 70,000; float16 ends at 65,504"),
+        (-1e6, True, "holds 1,000,000; float16 ends"),
+        (float("nan"), True, "holds nan or infinity; expected finite numbers"),
+        (float("nan"), False, "holds nan or infinity"),
+        (float("inf"), False, "holds nan or infinity"),
+    ],
+)
+def test_what_is_no_number_is_refused(tmp_path: Path, value: float, half: bool, says: str):
+    model = masked()
+    with torch.no_grad():
+        model.mlm.bias[3] = value
+    with pytest.raises(CheckpointError, match=says):
+        save_folder(model, tmp_path / "new", PIECES, half=half)
+    assert not (tmp_path / "new").exists()
+
+
+def test_large_numbers_are_kept_where_they_fit(tmp_path: Path):
+    model = masked()
+    with torch.no_grad():
+        model.mlm.bias[3], model.mlm.bias[4] = 70_000.0, 65_504.0
+    save_folder(model, tmp_path, PIECES)
+    assert load_pretrained(tmp_path).model.mlm.bias[3] == 70_000  # type: ignore[union-attr]
+    model.mlm.bias.data[3] = 0
+    save_folder(model, tmp_path, PIECES, half=True)
+    assert load_pretrained(tmp_path).model.mlm.bias[4] == 65_504  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", [BertForClassification, BertForTokenClassification])
+@pytest.mark.parametrize("names", [2, ("größer",)])
+def test_the_names_of_labels_are_always_there(tmp_path: Path, kind: Any, names: Any):
+    """transformers leaves out two without names: who reads the file need not know its default."""
+    model = kind(Encoder(SMALL, pooler=Pooler(SMALL)), names)
+    if kind is BertForTokenClassification:
+        model.encoder.pooler = None
+    save_folder(model, tmp_path, PIECES)
+    expected = {str(number): name for number, name in enumerate(model.names)}
+    assert written(tmp_path)["id2label"] == expected
+    assert written(tmp_path)["label2id"] == {name: int(n) for n, name in expected.items()}
+    assert load_pretrained(tmp_path).model.names == model.names  # type: ignore[union-attr]
+
+
+# ---------------------------------------------------------------- tokenizers
+
+BYTES = train_byte_bpe(["the first sentence is another one"] * 3, 280)
+PAIR = ("The first\u0000 sentence", "is another Größe of 中文")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kind"),
+    [
+        # The class for which transformers.js gives segments; transformers then takes the
+        # vocabulary, case, accents and ideographs from the files, and no other option.
+        (PIECES, "BertTokenizer"),
+        (WordPiece.from_words(["The", *WORDS], lowercase=False), "BertTokenizer"),
+        (WordPiece([*PIECES.vocab, "größe"], strip_accents=False), "BertTokenizer"),
+        (WordPiece([*PIECES.vocab, "中文"], handle_chinese_chars=False), "BertTokenizer"),
+        (WordPiece(PIECES.vocab, clean_text=False), "PreTrainedTokenizerFast"),
+        (WordPiece(PIECES.vocab, max_chars=6), "PreTrainedTokenizerFast"),
+        (
+            WordPiece(PIECES.vocab, added_tokens={"[MASK]": False, "first": True}),
+            "PreTrainedTokenizerFast",
+        ),
+        (BYTES, "PreTrainedTokenizerFast"),
+    ],
+)
+def test_a_pair_has_the_same_ids_and_segments(tmp_path: Path, pieces: Any, kind: str):
+    save_folder(masked(), tmp_path, pieces)
+    assert written(tmp_path, "tokenizer_config.json")["tokenizer_class"] == kind
+    batch = transformers.AutoTokenizer.from_pretrained(tmp_path)(*PAIR)
+    (one, other), special = map(pieces.encode, PAIR), pieces.special
+    between = [special.sep] * (2 if pieces is BYTES else 1)  # RoBERTa's way with pairs
+    ids = [special.cls, *one, *between, *other, special.sep]
+    assert batch["input_ids"] == ids
+    second = 0 if pieces is BYTES else len(other) + 1  # RoBERTa's have no segments
+    assert batch["token_type_ids"] == [0] * (len(ids) - second) + [1] * second
+
+
+def test_bytes_go_with_a_roberta_there_and_back(tmp_path: Path):
+    sizes = {**TINY, "vocab_size": BYTES.vocab_size}
+    save_folder(roberta_for_masked_lm("base", **sizes), tmp_path, BYTES)
+    assert load_pretrained(tmp_path).tokenizer.vocab == BYTES.vocab  # type: ignore[union-attr]
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs("the <mask>")["input_ids"][-2] == theirs.mask_token_id == BYTES.special.mask
+    assert theirs("the <mask>")["input_ids"] == theirs("the<mask>")["input_ids"]  # as RoBERTa's
+    assert "token_type_ids" not in theirs("the")
+
+
+def test_sentencepieces_go_with_an_xlm_roberta_there_and_back(tmp_path: Path):
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    pieces = [
+        "<s>",
+        "<pad>",
+        "</s>",
+        "<unk>",
+        "▁the",
+        "▁fir",
+        "st",
+        "▁",
+        *"abcdefghijklmnop",
+        "<mask>",
+    ]
+    fast = Tokenizer(
+        models.Unigram([(piece, -float(len(piece) < 2)) for piece in pieces], unk_id=3)
+    )
+    fast.pre_tokenizer = pre_tokenizers.Metaspace()
+    fast.add_special_tokens(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    fast.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    sizes = {**TINY, "vocab_size": len(pieces)}
+    save_folder(xlm_roberta_for_masked_lm("base", **sizes), tmp_path, Unigram(fast))
+    batch = transformers.AutoTokenizer.from_pretrained(tmp_path)("the first", "the")
+    read = load_pretrained(tmp_path).tokenizer
+    assert isinstance(read, Unigram) and read.encode("the first") == [4, 5, 6]
+    assert batch["input_ids"] == [0, 4, 5, 6, 2, 2, 4, 2] and "token_type_ids" not in batch
+
+
+def test_a_tokenizer_of_another_model_and_none(tmp_path: Path):
+    many = WordPiece.from_words([f"w{i}" for i in range(300)])
+    with pytest.raises(CheckpointError, match="305 tokens was given with a model of 300 rows"):
+        save_folder(masked(), tmp_path / "new", many)
+    assert not (tmp_path / "new").exists()
+    save_folder(masked(), tmp_path / "bare", None)
+    assert load_pretrained(tmp_path / "bare").tokenizer is None
+    names = {path.name for path in (tmp_path / "bare").iterdir()}
+    assert names == {"config.json", "model.safetensors"}
+    pictures = VIT.make("classes", VIT.case(0).config)
+    save_folder(pictures, tmp_path / "vit", None)
+    assert read_back(tmp_path / "vit").config.id2label == dict(enumerate(pictures.names))
+
+
+@pytest.mark.parametrize("mistaken", [load_pretrained, 5, None])
+def test_what_is_no_model_is_named(tmp_path: Path, mistaken: Any):
+    given = mistaken("course-bert") if callable(mistaken) else mistaken
+    advice = r"Give \.encoder or \.model alone" if callable(mistaken) else "expected an Encoder"
+    with pytest.raises(CheckpointError, match=f"a {type(given).__name__} was given.*{advice}"):
+        save_folder(given, tmp_path, PIECES)

@@ -16,10 +16,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-import torch
-
 from course_lib.encoder import count_parameters
-from course_lib.family.albert import SHARING, AlbertConfig, albert_encoder
+from course_lib.family.albert import SHARING
 from course_lib.heads import BertForPreTraining
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.next_sentence import (
@@ -49,23 +47,8 @@ from course_lib.train.baselines import PAIR_FEATURES, bag_of_words_accuracy
 from course_lib.train.loop import Callback, History, Objective, Report, fit
 from course_lib.train.metrics import evaluate
 
-
-@dataclass(frozen=True)
-class AlbertRecipe:
-    """A small ALBERT on pairs of segments from a fixed finite set of stories."""
-
-    steps: int
-    num_layers: int
-    embedding_size: int = 64
-    sharing: str = "all"
-    task: str = "SOP"  # of TASKS
-    stories: int = 10_000
-    heldout: int = 500
-    length: int = 64
-    batch_size: int = 32
-    learning_rate: float = 2e-3
-    initializer_range: float = 0.05
-
+from .length_leak import build as build_lengths
+from .recipes import LIVE, AlbertRecipe, small_albert
 
 IN_STEP = "NSP in step"  # see pairs_in_step
 AS_RELEASED = "SOP as released"  # see prepare_as_released
@@ -77,7 +60,6 @@ TASKS: dict[str, Objective] = {
     IN_STEP: pretraining_loss,
     AS_RELEASED: albert_loss,
 }
-LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 TASK_SEEDS = range(5)
 LONG = replace(LIVE, steps=4_000)  # past the plateau, on which LIVE's slower tasks still are
 LONG_SEEDS = range(1)
@@ -139,18 +121,6 @@ def pairs_in_step(recipe: AlbertRecipe, world: MicroWorld, split: str) -> Packed
 
     documents = world.documents(stories)
     return pack_pairs(documents, world.special, pair, recipe.length, 0, short_share=0.0)
-
-
-def small_albert(recipe: AlbertRecipe, world: MicroWorld, seed: int) -> BertForPreTraining:
-    """Random initialisation, 128 wide, no dropout."""
-    torch.manual_seed(seed)
-    config = AlbertConfig(
-        vocab_size=world.special.vocab_size, max_positions=recipe.length, pad_token_id=0,
-        num_layers=recipe.num_layers, hidden_size=128, num_heads=2, intermediate_size=512,
-        embedding_size=recipe.embedding_size, sharing=recipe.sharing,
-        initializer_range=recipe.initializer_range,
-    )  # fmt: skip
-    return BertForPreTraining(albert_encoder(config))
 
 
 def train_albert(
@@ -378,13 +348,6 @@ def build_corners() -> dict[str, Any]:
 def build_grid() -> dict[str, Any]:
     """What data/results/05_sharing.json holds."""
     return _compared(grid_recipes(), GRID_SEEDS, prepare_pairs(GRID))
-
-
-def build_lengths() -> dict[str, Any]:
-    """What data/results/05_lengths.json holds."""
-    from .length_leak import build  # which builds on this module
-
-    return build()
 
 
 summary = partial(results.summary, measures=("masked_accuracy", "NSP", "SOP"), aside=("guesses",))

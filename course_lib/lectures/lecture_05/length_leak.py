@@ -38,7 +38,7 @@ from course_lib.train.metrics import evaluate
 from course_lib.train.pretrain_recipe import TextPart
 from course_lib.train.pretrain_text import Reading, read_text
 
-from .experiments import LIVE, AlbertRecipe, small_albert
+from .recipes import LIVE, AlbertRecipe, small_albert
 
 LENGTHS, SEEDS, DOCUMENTS = (32, 64, 128), range(3), 2_000
 # Every block with weights of its own: sharing plays no part in this.

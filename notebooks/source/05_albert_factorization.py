@@ -475,7 +475,7 @@ for tested_on in ("NSP", "SOP"):
 # - **SOP teaches little of NSP here**: {{number:past_sop_on_nsp}}; the majority class has {{number:majority_nsp}}, the five shorter
 #   runs had {{number:sop_on_nsp}}. Both segments of our SOP are of one story, so it never had to compare topics. The paper's are
 #   of one document too, and its model has {{number:paper_sop_on_nsp}}. Why ours has less is not settled here. One candidate, tried
-#   in a run of the same length: the released program mixes a few pairs into SOP whose B is of another document (its quirk, above;
+#   in a run of the same length: the released program mixes some pairs into SOP whose B is of another document (its quirk, above;
 #   `as_released`). With them, {{number:released_elsewhere}} of the pairs, ours has {{number:released_on_nsp}}: some of the gap, in one seed, and not all of it.
 # - **NSP teaches order here**: {{number:past_nsp_on_sop}} on swapped pairs, also past the plateau. The paper's model stays
 #   at chance level. Why ours does not, is tested below.

@@ -50,11 +50,10 @@ def test_the_solution_passes(id: str, seed: int) -> None:
 @pytest.mark.parametrize(("id", "n"), KNOWN)
 def test_each_known_mistake_is_found_and_named(id: str, n: int) -> None:
     exercise, known = EXERCISES[id], EXERCISES[id].mistakes[n]
-    for seed in SEEDS[:2]:
-        seconds = 0.5 if known.endless else 10.0
-        report = check_answer(exercise, exercise.with_mistakes(known), seed, seconds=seconds)
-        assert report.status != "passed"
-        assert report.mistake == "never ends" if known.endless else known.say in report.message
+    seconds = 0.5 if known.endless else 10.0
+    report = check_answer(exercise, exercise.with_mistakes(known), SEEDS[n % 3], seconds=seconds)
+    assert report.status != "passed"
+    assert report.mistake == "never ends" if known.endless else known.say in report.message
 
 
 @pytest.mark.parametrize("id", EXERCISES)
@@ -108,17 +107,16 @@ def test_writing_into_the_inputs_is_found(id: str) -> None:
 
 @pytest.mark.parametrize(("id", "answer"), RIGHT)
 def test_other_right_answers_pass(id: str, answer: Any) -> None:
-    for seed in SEEDS:
+    for seed in SEEDS[:2]:
         report = check_answer(EXERCISES[id], answer, seed)
         assert report.status == "passed", report
 
 
 @pytest.mark.parametrize(("id", "answer", "said"), WRONG)
 def test_other_wrong_answers_are_told_what_is_wrong(id: str, answer: Any, said: str) -> None:
-    for seed in SEEDS[:2]:
-        report = check_answer(EXERCISES[id], answer, seed, seconds=2.0)
-        assert report.status != "passed"
-        assert said in report.message, report
+    report = check_answer(EXERCISES[id], answer, SEEDS[len(said) % 3], seconds=2.0)
+    assert report.status != "passed"
+    assert said in report.message, report
 
 
 def raises(*inputs: Any) -> Any:

@@ -278,14 +278,14 @@ def test_nsp_here_teaches_some_order_unlike_in_the_paper():
     assert min(lecture_05.outcome(TASKS, "SOP")["NSP"]) > 0.7
 
 
-def test_the_released_pairs_bring_sop_no_nearer_to_the_paper():
-    """A few of them have a B of another story; ALBERT's Table 5 has 78.9% on NSP."""
+def test_the_released_pairs_bring_sop_some_points_nearer_to_the_paper():
+    """Some of them have a B of another story; ALBERT's Table 5 has 78.9% on NSP."""
     made = lecture_05.pairs_from_elsewhere(lecture_05.LONG, world())
     assert RELEASED["pairs"] == made
     assert made["all"] == len(pairs_as_released().train[lecture_05.AS_RELEASED])
-    assert 0.02 < made["from elsewhere"] / made["all"] < 0.05
+    assert 0.05 < made["from elsewhere"] / made["all"] < 0.12
     plain, released = (lecture_05.outcome(found, "NSP") for found in (LONG, RELEASED))
-    assert max(plain["SOP"] + released[lecture_05.AS_RELEASED]) < 0.7
+    assert max(plain["SOP"]) < max(released[lecture_05.AS_RELEASED]) < 0.75
 
 
 def test_shared_words_solve_nsp_but_not_sop():

@@ -27,6 +27,7 @@ STARTS = {
     "as_deberta": "plain, 138 wide", "as_tinybert": "plain, two layers, 64 wide",
 }  # fmt: skip
 
+OLD_WAY = "shortened, then swapped"  # how ALBERT's pairs of documentation were made
 # Said of these starts: their averages, their pre-training, and what they have beside BERT.
 AVERAGES = (
     "random", "fast", "bert", "roberta", "albert", "distilbert", "tinybert", "mobilebert",
@@ -135,6 +136,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "doc_more": read_more,
     "doc_seeds": lambda: len(stored(written.FILE)["runs"]["BERT"]),
     "doc_device": lambda: stored(written.FILE)["device"],
+    "doc_lengths": lambda: percent([stored("05_lengths")["guessed"][str(SHORT)][OLD_WAY]]),
     "doc_steps": lambda: f"{stored(written.FILE)['pretraining']['BERT']['flops']:,}",
     **{f"doc_{key}": partial(documented, STARTS[key]) for key in DOCUMENTED},
     **{f"doc_beside_{key}": partial(beside_bert_there, key) for key in BESIDE_THERE},

@@ -160,7 +160,7 @@ OF_BYTE_BPE = [
     Change("model.dropout", 0.5, "dropout"),
     Change("model.ignore_merges", True, "ignore_merges"),
     Change("model.end_of_word_suffix", "</w>", "is no tokenizer.json|end_of_word_suffix"),
-    Change("model.continuing_subword_prefix", "##", r"is no tokenizer\.json"),  # a panic
+    Change("model.continuing_subword_prefix", "##", r"is no tokenizer\.json"),
     Change("added_tokens", [token("<mask>", LAST, lstrip=True, special=True)]),
     Change("added_tokens", [token("<mask>", LAST, rstrip=True)], "rstrip of '<mask>'"),
     Change("added_tokens", [token("<s>", 0, single_word=True)], "single_word of '<s>'"),

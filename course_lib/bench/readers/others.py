@@ -79,7 +79,7 @@ def _run(name: str, work: Path, place: Path) -> dict[str, dict[str, Any]]:
             subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
             subprocess.run([python, "-m", "pip", "install", "-q", *other.packages], check=True)
         command = [str(python), str(HERE / "each.py"), other.script, str(work)]
-    done = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, encoding="utf-8", check=True)
     return collected(done.stdout, other.readers)
 
 

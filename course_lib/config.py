@@ -68,6 +68,9 @@ class BertConfig:
                 check_number(part.name, value, below=1, advice="Use 0.0 to switch dropout off.")
             elif part.type == "float":
                 check_number(part.name, value)
+                object.__setattr__(self, part.name, float(value))  # transformers refuses a 0
+            elif part.type == "int" and not is_whole(value):
+                raise ValueError(f"{part.name}={value!r} was given; expected a whole number.")
             elif part.type == "bool" and not isinstance(value, bool):
                 raise ValueError(f"{part.name}={value!r} was given; expected true or false.")
         check_path(self.kernels, self.paths)

@@ -185,6 +185,7 @@ def wrong_numbers():
         yield f"{name} = ", f"{name} = -", f"{name}=-[236] was given; expected a whole number"
     for name in ("stories", "heldout", "length"):
         yield f"{name} = ", f"{name} = -", f"{name}=-.* was given; expected a whole number"
+    yield "steps = 12", "short_length = 0", "short_length=0 was given; expected a whole number of"
     yield "length = 32", "added = -1", "added=-1 was given; expected a whole number of at least 0"
     yield "length = 32", "vocabulary = 0", "vocabulary=0 was given; expected a whole number of at"
     yield "[model]", "[objective]\nmask_copies = -1\n[model]", "mask_copies=-1 was given"
@@ -276,6 +277,14 @@ def test_parts_that_do_not_go_together_are_refused_and_nothing_is_written(
     with pytest.raises(ValueError, match=message):
         pretrain(recipe, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("settings", [{"layer_norm_eps": 0}, {"initializer_range": 0}], ids=str)
+def test_a_0_that_a_reader_writes_is_trained_and_saved(tmp_path, settings):
+    """A whole number, where transformers' configuration, at the end of the run, wants 0.0."""
+    pretrain(small(settings=settings, steps=1), tmp_path)
+    saved = load_pretrained(tmp_path / "model").encoder.config
+    assert vars(saved).items() >= settings.items()
 
 
 class SomeProcesses(Alone):

@@ -56,7 +56,8 @@ from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
 from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
-from course_lib.text.wordpiece import WordPiece, word_numbers
+from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
+from course_lib.text.wordpiece import SETTINGS, WordPiece, word_numbers
 
 from .loop import Objective, Report, check_sharded, fit, is_due
 from .metrics import evaluate, evaluate_bilm
@@ -175,6 +176,7 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
     if isinstance(model, BertForPreTraining):
         headless, model = model, BertForMaskedLM(model.encoder)
         model.mlm = headless.mlm
+        model.encoder.pooler = None  # nobody reads it, and transformers' class has none
     whole = type(model) is BertForMaskedLM and isinstance(old, WordPiece)
     if not whole or recipe.objective.name != "mlm" or asked.settings:
         raise ValueError(
@@ -553,6 +555,8 @@ def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
     except CheckpointError:  # a model that transformers does not have
         save(kept, out / "model.safetensors")
         tokenizer.save(out / "vocab.txt")
+        form = {theirs: tokenizer.normalisation[ours] for ours, theirs in SETTINGS.items()}
+        write_atomic(out / TOKENIZER_CONFIG, json.dumps(form, indent=1) + "\n")
         return "model.safetensors"
     return "model"
 

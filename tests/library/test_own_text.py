@@ -208,6 +208,11 @@ def test_what_is_no_text_of_the_readers_is_left_out_with_a_line(name, content, l
     assert read_folder(tmp_path) == ([READ], (left,))
 
 
+def test_a_file_given_alone_that_is_no_text_is_named(tmp_path: Path):
+    (tmp_path / "b.txt").write_bytes(RESOURCE_FORK)
+    assert read_folder(tmp_path / "b.txt") == ([], ("1 left out, not text at all: b.txt.",))
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

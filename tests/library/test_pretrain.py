@@ -24,12 +24,13 @@ from course_lib.checkpoints import load, load_pretrained
 from course_lib.checkpoints.elmo import load_elmo
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Encoder, Pooler
+from course_lib.family.deberta import DebertaConfig, deberta_encoder, deberta_masked_lm
 from course_lib.heads import BertForPreTraining, BertForReplacedTokens
 from course_lib.objectives.bilm import bilm_loss
 from course_lib.objectives.pretraining import split_batch
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.documentation import split_of
-from course_lib.text.wordpiece import word_numbers
+from course_lib.text.wordpiece import WordPiece, word_numbers
 from course_lib.train import cost
 from course_lib.train import pretrain as command
 from course_lib.train.metrics import evaluate, evaluate_bilm
@@ -285,6 +286,16 @@ def test_a_0_that_a_reader_writes_is_trained_and_saved(tmp_path, settings):
     pretrain(small(settings=settings, steps=1), tmp_path)
     saved = load_pretrained(tmp_path / "model").encoder.config
     assert vars(saved).items() >= settings.items()
+
+
+def test_a_vocabulary_beside_a_file_of_ours_keeps_its_settings(tmp_path):
+    """Case and marks of its text, which its pieces here do not show."""
+    words = WordPiece.from_words(["the", "cat"], lowercase=False, strip_accents=True)
+    sizes = {**SMALL, "vocab_size": len(words)}
+    model = deberta_masked_lm(deberta_encoder(DebertaConfig(**sizes)))
+    assert command.store(model, words, tmp_path) == "model.safetensors"
+    again = WordPiece.from_file(tmp_path)
+    assert (again.vocab, again.normalisation) == (words.vocab, words.normalisation)
 
 
 class SomeProcesses(Alone):

@@ -65,7 +65,7 @@ from .new_vocabulary import with_vocabulary
 from .precision import choose_precision
 from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text, read_words
-from .state import put_weights, whole_weights
+from .state import check_finite, put_weights, whole_weights
 from .team import ALONE, Alone, join
 
 RUN, LOG, RESULTS, ASKED = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
@@ -413,7 +413,8 @@ def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[s
     """Loss and accuracy on hidden tokens of held-out text, all of them replaced by [MASK]; of an
     ELMo, on the next and the previous word of every word.
 
-    Of a team all call this; the first process measures, the others find nothing."""
+    Of a team all call this; the first process measures, the others find nothing. Raises
+    FloatingPointError where the loss is no finite number."""
     model = whole_model(ready, model, team)
     if not team.first:
         return {}
@@ -421,9 +422,11 @@ def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[s
     if isinstance(vocabulary, WordVocabulary):
         assert isinstance(model, ElmoForBiLM)
         loss, accuracy = evaluate_bilm(model, ready.heldout, vocabulary, precision=precision)
+        check_finite("held-out loss", loss)
         return {"heldout_loss": loss, "heldout_accuracy": accuracy}
     reader: Any = model.generator if isinstance(model, Electra) else model
     scores = evaluate(reader, ready.heldout, ready.special, precision=precision)
+    check_finite("held-out loss", scores.mlm_loss)
     found = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
     if len(scores.pair_right):
         found["heldout_pairs"] = scores.pair_accuracy

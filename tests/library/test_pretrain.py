@@ -288,6 +288,13 @@ def test_a_0_that_a_reader_writes_is_trained_and_saved(tmp_path, settings):
     assert vars(saved).items() >= settings.items()
 
 
+def test_a_model_that_says_no_number_is_not_stored(tmp_path):
+    """The last step's loss and the weights behind it are finite, but not what they compute."""
+    with pytest.raises(FloatingPointError, match="The held-out loss is nan; expected a finite"):
+        pretrain(small(learning_rate=1e30, steps=1), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {ASKED, LOG}  # no run, no model
+
+
 def test_a_vocabulary_beside_a_file_of_ours_keeps_its_settings(tmp_path):
     """Case and marks of its text, which its pieces here do not show."""
     words = WordPiece.from_words(["the", "cat"], lowercase=False, strip_accents=True)

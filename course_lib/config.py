@@ -39,8 +39,7 @@ class BertConfig:
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
         for name in (*sizes, "num_layers", "type_vocab_size"):
-            smallest = 0 if name in ("num_layers", "type_vocab_size") else 1
-            check_size(name, getattr(self, name), smallest)
+            check_size(name, getattr(self, name), int(name in sizes))
         pad = self.pad_token_id
         if not is_whole(pad) or not 0 <= pad < self.vocab_size:
             raise ValueError(

@@ -370,8 +370,7 @@ def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str |
     files of one. The weights are of use without it."""
     there = {file.name for file in folder.iterdir()}
     read = family.tokenizer
-    # WordPiece's in any family, as save_folder writes it; and as transformers writes that again,
-    # without vocab.txt, where the family has no other kind.
+    # As save_folder writes it, in any family; transformers, saving that again, leaves vocab.txt out.
     words = WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"
     if words and ("vocab.txt" in there or (WHOLE in there and read is None)):
         read = WordPiece.from_file

@@ -492,7 +492,7 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
         if not (out / RUN).exists():  # what is in there, this recipe does not speak for
             write_atomic(out / ASKED, json.dumps(requested, indent=1) + "\n")
         return
-    begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+    begun = _begun(out / ASKED)
     parts = [name for name in requested["recipe"] if name != "reports"]
     different = [name for name in parts if begun["recipe"][name] != requested["recipe"][name]]
     text = requested["text"]
@@ -509,6 +509,20 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
         print(f"{out} was begun before {', '.join(unknown)} was written down: whether that part of "
               "the text is still the same cannot be told. From now on it can.")  # fmt: skip
         write_atomic(out / ASKED, json.dumps({**begun, "text": text}, indent=1) + "\n")
+
+
+def _begun(path: Path) -> dict[str, Any]:
+    """What an earlier run wrote down. Raises ValueError for a file that none wrote."""
+    try:
+        begun = json.loads(path.read_text(encoding="utf-8"))
+        if begun["recipe"].keys() and begun["text"].keys():
+            return begun
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise ValueError(
+        f"{path} is none that a run wrote, or was cut short; expected its recipe and text. Choose "
+        "another --out, or delete the folder."
+    )
 
 
 def _where(team: Alone) -> str:

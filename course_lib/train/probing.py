@@ -15,8 +15,7 @@ from course_lib.text.tasks import LabelledSequences, LabelledWords
 
 @torch.no_grad()
 def all_states(encoder: Encoder, sequences: PackedSequences, batch_size: int = 256) -> Tensor:
-    """The vectors of every layer side by side, embeddings first: (N, T, (L + 1)·H). An encoder
-    without a second segment is not told of one (`segments_for`)."""
+    """The vectors of every layer side by side, embeddings first: (N, T, (L + 1)·H)."""
     found = []
     for start in range(0, len(sequences), batch_size):
         inputs = sequences[start : start + batch_size].inputs

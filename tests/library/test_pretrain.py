@@ -661,6 +661,14 @@ def test_a_folder_with_another_run_is_refused(file, tmp_path, capsys):
     assert "not a whole checkpoint" in said
 
 
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", '{"recipe": {}}', '{"recipe": 1}'])
+def test_a_folder_with_another_recipe_json_is_refused(tmp_path, content):
+    (tmp_path / ASKED).write_text(content)
+    with pytest.raises(ValueError, match=r"recipe\.json is none that a run wrote.*another --out"):
+        command.claim(tmp_path, small(), {"source": "world"})
+    assert (tmp_path / ASKED).read_text() == content
+
+
 def test_a_folder_whose_text_or_vocabulary_has_changed_is_refused(file, tmp_path, capsys):
     """Also where only what is held out did, which no step of training reads."""
     texts, out, vocabulary = paragraphs(120), tmp_path / "out", tmp_path / "vocab.txt"

@@ -370,7 +370,7 @@ def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str |
     files of one. The weights are of use without it."""
     there = {file.name for file in folder.iterdir()}
     read = family.tokenizer
-    # As save_folder writes it, in any family; transformers, saving that again, leaves vocab.txt out.
+    # As save_folder writes it, in any family; what transformers saves again lacks vocab.txt.
     words = WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"
     if words and ("vocab.txt" in there or (WHOLE in there and read is None)):
         read = WordPiece.from_file

@@ -135,8 +135,8 @@ def test_a_bare_list_of_pieces_is_read_as_the_recipe_says(tmp_path: Path):
     reading = read_text(part)
     assert (reading.tokenizer.lowercase, reading.tokenizer.strip_accents) == (False, True)
     named = replace(text, vocabulary="course-bert")
-    said = read_text(named).notes[-1]
-    assert "they are dropped" in said and said.endswith("the vocabulary, course-bert, is read.")
+    note = read_text(named).notes[-1]
+    assert "they are dropped" in note and note.endswith("the vocabulary, course-bert, is read.")
     with pytest.raises(ValueError, match="strip_accents=False was given with vocabulary='course-b"):
         read_text(replace(named, strip_accents=False))
 

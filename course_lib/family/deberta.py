@@ -44,13 +44,13 @@ class DebertaConfig(BertConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_size("span", self.span)
-        terms = self.terms
-        known = isinstance(terms, (list, tuple)) and all(term in TERMS for term in terms)
+        terms = tuple(self.terms) if isinstance(self.terms, list) else self.terms  # of a file
+        known = isinstance(terms, tuple) and all(term in TERMS for term in terms)
         if not known or len(set(terms)) < len(terms):
             raise ValueError(
                 f"terms={terms!r} was given; expected some of {', '.join(TERMS)}, each once."
             )
-        object.__setattr__(self, "terms", tuple(terms))  # a list, read from a file
+        object.__setattr__(self, "terms", terms)
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,7 @@ class BertConfig:
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
         for name in (*sizes, "num_layers", "type_vocab_size"):
-            smallest = 0 if name in ("num_layers", "type_vocab_size") else 1
-            check_size(name, getattr(self, name), smallest)
+            check_size(name, getattr(self, name), int(name in sizes))
         pad = self.pad_token_id
         if not is_whole(pad) or not 0 <= pad < self.vocab_size:
             raise ValueError(
@@ -68,6 +67,9 @@ class BertConfig:
                 check_number(part.name, value, below=1, advice="Use 0.0 to switch dropout off.")
             elif part.type == "float":
                 check_number(part.name, value)
+                object.__setattr__(self, part.name, float(value))  # transformers refuses a 0
+            elif part.type == "int" and not is_whole(value):
+                raise ValueError(f"{part.name}={value!r} was given; expected a whole number.")
             elif part.type == "bool" and not isinstance(value, bool):
                 raise ValueError(f"{part.name}={value!r} was given; expected true or false.")
         check_path(self.kernels, self.paths)

@@ -404,7 +404,10 @@ def initialise(module: nn.Module, sd: float) -> None:
     """BERT's random initialisation: normal with standard deviation `sd`, cut at two of them; biases
     zero."""
     if isinstance(module, (nn.Linear, nn.Embedding)) and not module.weight.is_meta:
-        nn.init.trunc_normal_(module.weight, std=sd, a=-2 * sd, b=2 * sd)
+        if sd:
+            nn.init.trunc_normal_(module.weight, std=sd, a=-2 * sd, b=2 * sd)
+        else:
+            nn.init.zeros_(module.weight)
         if isinstance(module, nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
         if isinstance(module, nn.Embedding) and module.padding_idx is not None:

@@ -213,6 +213,7 @@ _ANSWERS = (  # a part of what the client raised and of the status; what it mean
     ("403", "access is forbidden, by the hub or by a proxy", "check the token in HF_TOKEN"),
     ("404", "no such repository or revision", "check the name"),
     ("429", "too many requests", "wait some minutes and try again"),
+    ("408", "the request took too long", "try again later"),
     (" 5", "it is busy or out of order", "try again later"),
     (" 4", "it does not take this request", "try again later"),
     ("Timeout", "no answer for {} in time", "try again later"),

@@ -28,6 +28,7 @@ from course_lib.family.vit import VitConfig
 from .convert import known
 from .families import FAMILIES
 from .reading import CheckpointError
+from .saved import as_stored
 
 ALONE = (FastBert, GptForNextToken)  # models that transformers does not have, or not so
 
@@ -44,7 +45,8 @@ def export_onnx(model: nn.Module, path: str | Path, *, tolerance: float = 1e-4) 
     tolerance: what is written is run by ONNX Runtime at other sizes of batch and length, and may
     differ from torch by that part of the largest value (by it alone, where all are below 1).
     Raises ModuleNotFoundError, with the command that helps, where a package is missing, and
-    CheckpointError for another model and for a difference above. Then nothing is written."""
+    CheckpointError for another model, for weights that are not finite numbers and for a difference
+    above. Then nothing is written."""
     if missing := missing_packages():
         raise ModuleNotFoundError(
             f"{', '.join(missing)} is not installed, and ONNX needs it: "
@@ -54,6 +56,8 @@ def export_onnx(model: nn.Module, path: str | Path, *, tolerance: float = 1e-4) 
     if path.is_dir():
         raise CheckpointError(f"{path} is a folder; expected the file's name, as in model.onnx.")
     whole = _Whole(model)
+    for name, value in whole.model.state_dict().items():
+        as_stored(name, value)
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as folder:
         try:

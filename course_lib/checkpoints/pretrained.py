@@ -125,7 +125,8 @@ class Pretrained:
     .names), BertForTokenClassification or BertForQuestionAnswering, or None where it lacks them
     all.
     tokenizer: None where no vocabulary lies beside the weights, where its kind is not the family's
-    (a BERT with byte-level BPE; a WordPiece's vocab.txt is read in every family) or not in this
+    (a BERT with byte-level BPE; a WordPiece's vocab.txt is read in every family, its tokenizer.json
+    alone where the family has no kind here, as ModernBERT) or not in this
     course (a SentencePiece .model without its tokenizer.json, as of later DeBERTas; XLM's own; the
     first DeBERTa's, RoBERTa's pieces with other special tokens; the released ModernBERTs'), and
     where its files contradict each other or ask for what a tokenizer here does not have.
@@ -369,8 +370,9 @@ def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str |
     files of one. The weights are of use without it."""
     there = {file.name for file in folder.iterdir()}
     read = family.tokenizer
-    # WordPiece's in any family, as save_folder writes it.
-    if "vocab.txt" in there and (WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"):
+    # As save_folder writes it, in any family; what transformers saves again lacks vocab.txt.
+    words = WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"
+    if words and ("vocab.txt" in there or (WHOLE in there and read is None)):
         read = WordPiece.from_file
     files = sorted(name for name in there if name in VOCABULARIES or name.endswith(".model"))
     if not files:

@@ -132,7 +132,9 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except ValueError as error:
-        raise CheckpointError(f"{path} is no JSON: cut short or damaged.") from error
+        raise CheckpointError(
+            f"{path} is no JSON: cut short or damaged: {_again(path)}."
+        ) from error
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} holds no settings: expected transformers' config.json.")
     return content

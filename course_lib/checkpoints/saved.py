@@ -110,7 +110,7 @@ def save_folder(
     tied = set(hf_model.all_tied_weights_keys)  # read back from the table that they share
     family = family_of(encoder_of(model).config)
     state = {
-        stored_name(name, family): _as_stored(name, value, half)
+        stored_name(name, family): as_stored(name, value, half)
         for name, value in hf_model.state_dict().items()
         if name not in tied
     }
@@ -128,7 +128,7 @@ def save_folder(
     return hashlib.sha256(data).hexdigest()
 
 
-def _as_stored(name: str, value: Tensor, half: bool) -> Tensor:
+def as_stored(name: str, value: Tensor, half: bool = False) -> Tensor:
     """A weight as the file gets it. Raises CheckpointError for one that is not finite there."""
     stored = (value.half() if half and value.is_floating_point() else value).contiguous()
     if not value.isfinite().all():

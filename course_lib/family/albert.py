@@ -43,7 +43,7 @@ class AlbertConfig(BertConfig):
                 f"sharing={self.sharing!r} was given; expected one of {', '.join(SHARING)}."
             )
         groups, layers = self.num_groups, self.num_layers
-        if not isinstance(groups, int) or not 1 <= groups <= max(1, layers) or layers % groups:
+        if not 1 <= groups <= max(1, layers) or layers % groups:
             raise ValueError(
                 f"num_groups={groups!r} was given for {layers} layers; expected a number that "
                 "divides them: 1 for one block in all, num_layers for a block in each."

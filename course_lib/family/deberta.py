@@ -44,11 +44,13 @@ class DebertaConfig(BertConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_size("span", self.span)
-        object.__setattr__(self, "terms", tuple(self.terms))  # a list, read from a file
-        if len(set(self.terms)) < len(self.terms) or not set(self.terms) <= set(TERMS):
+        terms = tuple(self.terms) if isinstance(self.terms, list) else self.terms  # of a file
+        known = isinstance(terms, tuple) and all(term in TERMS for term in terms)
+        if not known or len(set(terms)) < len(terms):
             raise ValueError(
-                f"terms={self.terms!r} was given; expected some of {', '.join(TERMS)}, each once."
+                f"terms={terms!r} was given; expected some of {', '.join(TERMS)}, each once."
             )
+        object.__setattr__(self, "terms", terms)
 
 
 @dataclass(frozen=True)

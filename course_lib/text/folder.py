@@ -40,7 +40,8 @@ def read_folder(source: Path) -> tuple[list[list[str]], tuple[str, ...]]:
 
 
 def _line(why: str, which: list[Path], source: Path) -> str:
-    names = sorted(path.relative_to(source).as_posix() for path in which)
+    below = source if source.is_dir() else source.parent
+    names = sorted(path.relative_to(below).as_posix() for path in which)
     return (
         f"{len(names):,} left out, {why}: {', '.join(names[:3])}{' and others' * (len(names) > 3)}."
     )

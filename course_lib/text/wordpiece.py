@@ -569,4 +569,4 @@ def _expected_beside(read: WordPiece, wanted: Collection[str]) -> dict[str, Any]
     else:  # null says: as do_lower_case
         same = read.strip_accents == read.lowercase
         expected["strip_accents"] = (read.strip_accents, None) if same else (read.strip_accents,)
-    return {**expected, **CUT}
+    return {**expected, **CUT, "max_input_chars_per_word": read.max_chars}

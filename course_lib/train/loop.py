@@ -255,8 +255,7 @@ def set_learning_rate(
 
 def _tell(callbacks: Sequence[Callback], report: Report, team: Alone) -> None:
     """Call each callback whose turn it is, every `every` steps (0: none of them); the last step is
-    everyone's turn. The model is at home
-    meanwhile, unless all of them say that they do not look at it (`looks = False`)."""
+    everyone's turn. The model is at home meanwhile, unless all of them say `looks = False`."""
     steps = report.step, report.steps
     due = [callback for callback in callbacks if is_due(*steps, getattr(callback, "every", 1))]
     looks = any(getattr(callback, "looks", True) for callback in due)

@@ -56,7 +56,8 @@ from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
 from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
-from course_lib.text.wordpiece import WordPiece, word_numbers
+from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
+from course_lib.text.wordpiece import SETTINGS, WordPiece, word_numbers
 
 from .loop import Objective, Report, check_sharded, fit, is_due
 from .metrics import evaluate, evaluate_bilm
@@ -64,7 +65,7 @@ from .new_vocabulary import with_vocabulary
 from .precision import choose_precision
 from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text, read_words
-from .state import put_weights, whole_weights
+from .state import check_finite, put_weights, whole_weights
 from .team import ALONE, Alone, join
 
 RUN, LOG, RESULTS, ASKED = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
@@ -175,6 +176,7 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
     if isinstance(model, BertForPreTraining):
         headless, model = model, BertForMaskedLM(model.encoder)
         model.mlm = headless.mlm
+        model.encoder.pooler = None  # nobody reads it, and transformers' class has none
     whole = type(model) is BertForMaskedLM and isinstance(old, WordPiece)
     if not whole or recipe.objective.name != "mlm" or asked.settings:
         raise ValueError(
@@ -411,7 +413,8 @@ def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[s
     """Loss and accuracy on hidden tokens of held-out text, all of them replaced by [MASK]; of an
     ELMo, on the next and the previous word of every word.
 
-    Of a team all call this; the first process measures, the others find nothing."""
+    Of a team all call this; the first process measures, the others find nothing. Raises
+    FloatingPointError where the loss is no finite number."""
     model = whole_model(ready, model, team)
     if not team.first:
         return {}
@@ -419,9 +422,11 @@ def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[s
     if isinstance(vocabulary, WordVocabulary):
         assert isinstance(model, ElmoForBiLM)
         loss, accuracy = evaluate_bilm(model, ready.heldout, vocabulary, precision=precision)
+        check_finite("held-out loss", loss)
         return {"heldout_loss": loss, "heldout_accuracy": accuracy}
     reader: Any = model.generator if isinstance(model, Electra) else model
     scores = evaluate(reader, ready.heldout, ready.special, precision=precision)
+    check_finite("held-out loss", scores.mlm_loss)
     found = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
     if len(scores.pair_right):
         found["heldout_pairs"] = scores.pair_accuracy
@@ -487,7 +492,7 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
         if not (out / RUN).exists():  # what is in there, this recipe does not speak for
             write_atomic(out / ASKED, json.dumps(requested, indent=1) + "\n")
         return
-    begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+    begun = _begun(out / ASKED)
     parts = [name for name in requested["recipe"] if name != "reports"]
     different = [name for name in parts if begun["recipe"][name] != requested["recipe"][name]]
     text = requested["text"]
@@ -504,6 +509,20 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
         print(f"{out} was begun before {', '.join(unknown)} was written down: whether that part of "
               "the text is still the same cannot be told. From now on it can.")  # fmt: skip
         write_atomic(out / ASKED, json.dumps({**begun, "text": text}, indent=1) + "\n")
+
+
+def _begun(path: Path) -> dict[str, Any]:
+    """What an earlier run wrote down. Raises ValueError for a file that none wrote."""
+    try:
+        begun = json.loads(path.read_text(encoding="utf-8"))
+        if begun["recipe"].keys() and begun["text"].keys():
+            return begun
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise ValueError(
+        f"{path} is none that a run wrote, or was cut short; expected its recipe and text. Choose "
+        "another --out, or delete the folder."
+    )
 
 
 def _where(team: Alone) -> str:
@@ -553,6 +572,8 @@ def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
     except CheckpointError:  # a model that transformers does not have
         save(kept, out / "model.safetensors")
         tokenizer.save(out / "vocab.txt")
+        form = {theirs: tokenizer.normalisation[ours] for ours, theirs in SETTINGS.items()}
+        write_atomic(out / TOKENIZER_CONFIG, json.dumps(form, indent=1) + "\n")
         return "model.safetensors"
     return "model"
 

@@ -120,6 +120,7 @@ class TrainingPart(Part):
         check_training(vars(self))
         object.__setattr__(self, "clip", self.clip or 0.0)  # as fit writes none
         check_size("batch_size", self.batch_size)
+        check_size("short_length", self.short_length)
         if not 0 <= self.short_steps <= self.steps:
             raise ValueError(
                 f"short_steps={self.short_steps} was given for {self.steps} steps; expected 0 to "

@@ -58,7 +58,7 @@ def read_text(part: TextPart) -> Reading:
     if isinstance(part.vocabulary, str):  # a file may change, and a name mean another checkpoint
         about["vocabulary_hash"] = corpus_hash([tokenizer.vocab])
     form = {"lowercase": tokenizer.lowercase, "strip_accents": tokenizer.strip_accents}
-    notes += _say(form, about)
+    notes += _say(form, about, part)
     ids = (_encode(tokenizer, texts[0]), _encode(tokenizer, texts[1]))
     return Reading(tokenizer, ids, about, notes)
 
@@ -79,7 +79,7 @@ def read_words(part: TextPart) -> Reading:
     else:
         texts, _, about, notes = _texts(part)
     form = _form(part, about)
-    notes += _say(form, about)
+    notes += _say(form, about, part)
     words = [[[w for s in document if (w := words_of(s, **form))] for document in text]
              for text in texts]  # fmt: skip
     train = [sentence for document in words[0] for sentence in document]
@@ -176,17 +176,19 @@ def _form(part: TextPart, about: Mapping[str, Any]) -> dict[str, bool]:
     return {"lowercase": lowercase, "strip_accents": strip}
 
 
-def _say(form: dict[str, bool], about: dict[str, Any]) -> tuple[str, ...]:
+def _say(form: dict[str, bool], about: dict[str, Any], part: TextPart) -> tuple[str, ...]:
     """What becomes of case and marks of a reader's text: into `about`, and in words."""
     if "marked" not in about:
         return ()
     about |= form
     marks = "dropped" if form["strip_accents"] else "kept"
     capitals = "lower-cased" if form["lowercase"] else "kept"
+    change = "strip_accents and lowercase under [text] change that."
+    if isinstance(part.vocabulary, str):
+        change = f"So the vocabulary, {part.vocabulary}, is read."
     return (
         f"{about['marked']:.1%} of the words have accents or other marks (in English fewer than "
-        f"{RARE:.1%}): they are {marks}, and capitals are {capitals}. strip_accents and lowercase "
-        "under [text] change that.",
+        f"{RARE:.1%}): they are {marks}, and capitals are {capitals}. {change}",
     )
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from course_lib.encoder import Encoder
+from course_lib.heads import segments_for
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.tasks import LabelledSequences, LabelledWords
 
@@ -17,8 +18,9 @@ def all_states(encoder: Encoder, sequences: PackedSequences, batch_size: int = 2
     """The vectors of every layer side by side, embeddings first: (N, T, (L + 1)·H)."""
     found = []
     for start in range(0, len(sequences), batch_size):
-        part = sequences[start : start + batch_size]
-        out = encoder(**part.inputs, output_hidden_states=True)
+        inputs = sequences[start : start + batch_size].inputs
+        inputs["token_type_ids"] = segments_for(encoder.config, inputs["token_type_ids"])  # type: ignore
+        out = encoder(**inputs, output_hidden_states=True)
         assert out.hidden_states is not None
         found.append(torch.cat(out.hidden_states, dim=-1))
     return torch.cat(found)

@@ -165,6 +165,16 @@ def test_another_model_is_refused_before_anything_is_written(tmp_path: Path, mak
     assert not any(tmp_path.iterdir())
 
 
+@needs_onnx
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, value: float):
+    model = reader()
+    model.span.weight.data[0, 0] = value
+    with pytest.raises(CheckpointError, match=r"span\.weight holds nan or infinity"):
+        export_onnx(model, tmp_path / "new" / "model.onnx")
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("missing", [["onnx"], ["onnxscript", "onnxruntime"]])
 def test_what_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: list[str]

@@ -89,6 +89,7 @@ FAILURES = {
     "gated": ("403 GatedRepo", "answered 403 for {}: it is open only to those", "set HF_TOKEN"),
     "no repository": ("404 RepoNotFound", "answered 404 for {}: no such", "check the name"),
     "no revision": ("404 RevisionNotFound", "answered 404 for {}: no such", "check the name"),
+    "408": (408, "answered 408 for {}: the request took too long", "try again later"),
     "418": (418, "answered 418 for {}: it does not take", "try again later"),
     "cut": ("cut", "connection broke off at {}", "try again later"),
     "login": ("login", "{} could not be fetched, .*Error", "try again later"),

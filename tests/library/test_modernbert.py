@@ -380,7 +380,7 @@ def test_a_classifier_on_it_is_kept(tmp_path: Path):
         ({"window": 0}, "window=0 was given; expected a whole number of at least 1"),
         ({"window": 2.5}, r"window=2\.5 was given"),
         ({"global_every": 0}, "global_every=0 was given; expected a whole number"),
-        ({"global_base": 0}, "global_base=0 was given; expected above 0"),
+        ({"global_base": 0}, "global_base=0.0 was given; expected above 0"),
         ({"local_base": -1.0}, r"local_base=-1\.0 was given"),
         ({"hidden_size": 10}, "a head size of 5 was given; expected an even one"),
         ({"pad_token_id": 50_283}, "pad_token_id=50283 was given; expected an id of the vocab"),

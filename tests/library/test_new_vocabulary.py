@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from course_lib import load_pretrained
-from course_lib.checkpoints import load, save, save_folder
+from course_lib.checkpoints import save_folder
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.albert import (
@@ -35,7 +35,7 @@ from course_lib.text.wordpiece import WordPiece, train_wordpiece
 from course_lib.train.layer_rates import both, gradual_unfreezing, layer_of, layerwise_rates
 from course_lib.train.loop import fit
 from course_lib.train.new_vocabulary import extended, fertility, old_rows, with_vocabulary
-from course_lib.train.pretrain import set_up
+from course_lib.train.pretrain import set_up, store
 from course_lib.train.pretrain_recipe import (
     ModelPart,
     ObjectivePart,
@@ -187,8 +187,8 @@ def test_a_run_starts_with_any_member_whose_head_is_berts(folder, tmp_path_facto
     losses = begun.objective(begun.model(**batch.inputs), batch.targets)
     losses["total"].backward()
     assert decoder[0].grad is not None and decoder[0].grad[known:].any() == (added > 0)
-    save(ours, saved / "again.safetensors")
-    again = load(saved / "again.safetensors").eval()
+    assert store(ours, words, saved / "again") == "model"  # as transformers reads it
+    again = load_pretrained(saved / "again" / "model").model.eval()
     assert torch.equal(again(ids).logits, ours(ids).logits)
 
 

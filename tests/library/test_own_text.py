@@ -135,7 +135,8 @@ def test_a_bare_list_of_pieces_is_read_as_the_recipe_says(tmp_path: Path):
     reading = read_text(part)
     assert (reading.tokenizer.lowercase, reading.tokenizer.strip_accents) == (False, True)
     named = replace(text, vocabulary="course-bert")
-    assert "they are dropped" in read_text(named).notes[-1]  # which would be silent
+    note = read_text(named).notes[-1]
+    assert "they are dropped" in note and note.endswith("the vocabulary, course-bert, is read.")
     with pytest.raises(ValueError, match="strip_accents=False was given with vocabulary='course-b"):
         read_text(replace(named, strip_accents=False))
 
@@ -206,6 +207,11 @@ def test_what_is_no_text_of_the_readers_is_left_out_with_a_line(name, content, l
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(content)
     assert read_folder(tmp_path) == ([READ], (left,))
+
+
+def test_a_file_given_alone_that_is_no_text_is_named(tmp_path: Path):
+    (tmp_path / "b.txt").write_bytes(RESOURCE_FORK)
+    assert read_folder(tmp_path / "b.txt") == ([], ("1 left out, not text at all: b.txt.",))
 
 
 @pytest.mark.parametrize(

@@ -404,7 +404,23 @@ WHOLE = "expected a whole number of at least"
         (AlbertConfig, {"num_groups": 0}, r"num_groups=0 was given for 12 layers; .* that divides"),
         (AlbertConfig, {"num_groups": 5}, r"num_groups=5 was given for 12 layers"),
         (AlbertConfig, {"num_groups": 24}, r"num_groups=24 was given for 12 layers"),
-        (AlbertConfig, {"num_groups": 2.0}, r"num_groups=2\.0 was given"),
+        *(
+            (AlbertConfig, {"num_groups": value}, rf"num_groups={value!r} .*; expected a whole num")
+            for value in (2.0, True, "2", math.nan)
+        ),
+        *(
+            (
+                DebertaV2Config,
+                {name: value},
+                rf"{name}={value!r} was given; expected a whole number",
+            )
+            for name in ("convolution", "furthest", "span")
+            for value in (True, math.nan, "3", None)
+        ),
+        *(
+            (DebertaConfig, {"terms": value}, r"terms=.* was given; expected some of c2p, p2c")
+            for value in (0, True, None, "c2p", [["c2p"]])
+        ),
         (AlbertConfig, {"hidden_act": "relu"}, r"hidden_act='relu' .* 'gelu' or 'gelu_new'"),
         (AlbertConfig, {"hidden_size": 100}, r"hidden_size=100 .*num_heads=12"),
         (AlbertConfig, {"pad_token_id": 30_000}, r"pad_token_id=30000 was given"),

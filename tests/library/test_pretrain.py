@@ -24,12 +24,13 @@ from course_lib.checkpoints import load, load_pretrained
 from course_lib.checkpoints.elmo import load_elmo
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Encoder, Pooler
+from course_lib.family.deberta import DebertaConfig, deberta_encoder, deberta_masked_lm
 from course_lib.heads import BertForPreTraining, BertForReplacedTokens
 from course_lib.objectives.bilm import bilm_loss
 from course_lib.objectives.pretraining import split_batch
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.documentation import split_of
-from course_lib.text.wordpiece import word_numbers
+from course_lib.text.wordpiece import WordPiece, word_numbers
 from course_lib.train import cost
 from course_lib.train import pretrain as command
 from course_lib.train.metrics import evaluate, evaluate_bilm
@@ -185,6 +186,7 @@ def wrong_numbers():
         yield f"{name} = ", f"{name} = -", f"{name}=-[236] was given; expected a whole number"
     for name in ("stories", "heldout", "length"):
         yield f"{name} = ", f"{name} = -", f"{name}=-.* was given; expected a whole number"
+    yield "steps = 12", "short_length = 0", "short_length=0 was given; expected a whole number of"
     yield "length = 32", "added = -1", "added=-1 was given; expected a whole number of at least 0"
     yield "length = 32", "vocabulary = 0", "vocabulary=0 was given; expected a whole number of at"
     yield "[model]", "[objective]\nmask_copies = -1\n[model]", "mask_copies=-1 was given"
@@ -276,6 +278,31 @@ def test_parts_that_do_not_go_together_are_refused_and_nothing_is_written(
     with pytest.raises(ValueError, match=message):
         pretrain(recipe, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("settings", [{"layer_norm_eps": 0}, {"initializer_range": 0}], ids=str)
+def test_a_0_that_a_reader_writes_is_trained_and_saved(tmp_path, settings):
+    """A whole number, where transformers' configuration, at the end of the run, wants 0.0."""
+    pretrain(small(settings=settings, steps=1), tmp_path)
+    saved = load_pretrained(tmp_path / "model").encoder.config
+    assert vars(saved).items() >= settings.items()
+
+
+def test_a_model_that_says_no_number_is_not_stored(tmp_path):
+    """The last step's loss and the weights behind it are finite, but not what they compute."""
+    with pytest.raises(FloatingPointError, match="The held-out loss is nan; expected a finite"):
+        pretrain(small(learning_rate=1e30, steps=1), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {ASKED, LOG}  # no run, no model
+
+
+def test_a_vocabulary_beside_a_file_of_ours_keeps_its_settings(tmp_path):
+    """Case and marks of its text, which its pieces here do not show."""
+    words = WordPiece.from_words(["the", "cat"], lowercase=False, strip_accents=True)
+    sizes = {**SMALL, "vocab_size": len(words)}
+    model = deberta_masked_lm(deberta_encoder(DebertaConfig(**sizes)))
+    assert command.store(model, words, tmp_path) == "model.safetensors"
+    again = WordPiece.from_file(tmp_path)
+    assert (again.vocab, again.normalisation) == (words.vocab, words.normalisation)
 
 
 class SomeProcesses(Alone):
@@ -632,6 +659,14 @@ def test_a_folder_with_another_run_is_refused(file, tmp_path, capsys):
     (out / RUN).write_bytes(before[out / RUN][:-50])
     said = refused(capsys, str(file()), "--out", str(out), "--steps", "3")
     assert "not a whole checkpoint" in said
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]", '{"recipe": {}}', '{"recipe": 1}'])
+def test_a_folder_with_another_recipe_json_is_refused(tmp_path, content):
+    (tmp_path / ASKED).write_text(content)
+    with pytest.raises(ValueError, match=r"recipe\.json is none that a run wrote.*another --out"):
+        command.claim(tmp_path, small(), {"source": "world"})
+    assert (tmp_path / ASKED).read_text() == content
 
 
 def test_a_folder_whose_text_or_vocabulary_has_changed_is_refused(file, tmp_path, capsys):

@@ -8,9 +8,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder
+from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.tasks import LabelledWords, swapped_words
 from course_lib.text.world import MicroWorld
-from course_lib.train.probing import linear_probe, states_at, word_probe
+from course_lib.train.probing import all_states, linear_probe, states_at, word_probe
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +29,22 @@ def stories(world):
 class Vectors(torch.nn.Module):
     """An encoder whose vectors are given: every id its row of a table, as one layer."""
 
+    config = SimpleNamespace(type_vocab_size=2)
+
     def __init__(self, table):
         super().__init__()
         self.table = table
 
     def forward(self, input_ids, attention_mask, token_type_ids, output_hidden_states):
         return SimpleNamespace(hidden_states=(self.table[input_ids],))
+
+
+@pytest.mark.parametrize("segments", [0, 1, 2])
+def test_pairs_are_read_by_any_encoder(segments):
+    config = BertConfig(9, 8, 1, 2, 8, 6, type_vocab_size=segments)
+    ids = torch.arange(3, 9).repeat(2, 1)
+    pairs = PackedSequences(ids, torch.ones_like(ids), (ids > 5).long())
+    assert all_states(Encoder(config).eval(), pairs).shape == (2, 6, 16)
 
 
 def test_a_linear_probe_finds_what_is_there_and_nothing_in_noise():

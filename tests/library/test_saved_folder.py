@@ -191,6 +191,22 @@ def test_a_pair_has_the_same_ids_and_segments(tmp_path: Path, pieces: Any, kind:
     assert batch["token_type_ids"] == [0] * (len(ids) - second) + [1] * second
 
 
+@pytest.mark.parametrize("name", ["course-bert", "course-modernbert"])
+def test_what_transformers_saves_again_is_read_with_its_tokenizer(tmp_path: Path, name: str):
+    """transformers 5 writes tokenizer.json and no vocab.txt."""
+    ours = load_pretrained(name)
+    theirs = transformers.AutoTokenizer.from_pretrained(ours.path.parent)
+    theirs.add_tokens(["[NEW]"])
+    theirs.save_pretrained(tmp_path)
+    for file in ("config.json", "model.safetensors"):
+        (tmp_path / file).write_bytes((ours.path.parent / file).read_bytes())
+    read = load_pretrained(tmp_path).tokenizer
+    text = "The größte [NEW] sentence, [MASK]."
+    ids = theirs(text, add_special_tokens=False)["input_ids"]
+    assert isinstance(read, WordPiece) and read.encode(text) == ids
+    assert read.vocab == [*ours.tokenizer.vocab, "[NEW]"]  # type: ignore[union-attr]
+
+
 def test_bytes_go_with_a_roberta_there_and_back(tmp_path: Path):
     sizes = {**TINY, "vocab_size": BYTES.vocab_size}
     save_folder(roberta_for_masked_lm("base", **sizes), tmp_path, BYTES)

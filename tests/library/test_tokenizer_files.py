@@ -379,6 +379,7 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     ({"tokenizer_config": {"clean_text": False}}, "clean_text = False"),
     ({"tokenizer_config": {"do_basic_tokenize": False}}, "do_basic_tokenize = False"),
     ({"tokenizer_config": {"never_split": ["DNA"]}}, "never_split"),
+    ({"tokenizer_config": {"max_input_chars_per_word": 5}}, "max_input_chars_per_word = 5"),
     ({"tokenizer_config": {"wordpieces_prefix": "@@"}}, "wordpieces_prefix"),
     ({"tokenizer_config": {"word_tokenizer_type": "mecab"}}, "word_tokenizer_type = 'mecab'"),
     ({"tokenizer_config": {"mask_token": "<mask>"}}, "mask_token = '<mask>'"),

@@ -5,7 +5,8 @@ What a tokenizer.json means is what the `tokenizers` library makes of it; only i
 padding and its decoder are left out, which belong to no encoding here. (transformers' class for a
 model, such as BertTokenizer, takes the vocabulary from it and the rest from tokenizer_config.json,
 or else from defaults: a tokenizer.json that keeps capitals is lower-cased there unless
-tokenizer_config.json says so, too.) Where a file beside it contradicts it, neither is taken."""
+tokenizer_config.json says so, too.) Where the settings beside it contradict it, neither is taken; a
+vocab.txt beside it is not read."""
 
 from __future__ import annotations
 

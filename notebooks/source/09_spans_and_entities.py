@@ -615,6 +615,7 @@ for part, module in plain.stack.blocks[1].named_modules():
     if isinstance(module, (torch.nn.Linear, torch.nn.LayerNorm)):
         module.load_state_dict(fused.blocks[1].get_submodule(called.get(part, part)).state_dict())
 
+# %%
 ids = torch.randint(5, 2_000, (3, 12))
 with torch.no_grad():
     bare, berts = fused(ids).last_hidden_state, plain(ids).last_hidden_state

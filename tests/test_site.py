@@ -99,10 +99,23 @@ def test_a_notebook_that_the_readme_lacks_is_named(builder: ModuleType) -> None:
 
 
 def test_a_folder_that_is_no_site_is_left_alone(builder: ModuleType, tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(SystemExit, match="holds files and no site"):
+    for name in ("thesis.txt", ".nojekyll", "index.html"):
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"holds \.nojekyll and 2 more, not as make site wrote it"):
         builder.build(NOTEBOOKS, tmp_path)
-    assert (tmp_path / "mine.txt").exists()
+    assert {path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"mine"}
+
+
+def test_a_build_that_fails_leaves_the_site_that_is_there(
+    builder: ModuleType, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in site.rglob("*")}
+    monkeypatch.setattr(builder, "llms", lambda notebooks: 1 / 0)
+    monkeypatch.setattr(builder, "_sphinx", lambda *arguments, whole: None)
+    with pytest.raises(ZeroDivisionError):
+        builder.build(NOTEBOOKS[2:], site)
+    assert {path: path.stat().st_mtime_ns for path in site.rglob("*")} == before
+    assert list(site.parent.iterdir()) == [site]
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[str, str]) -> None:

@@ -69,6 +69,7 @@ from .state import check_finite, put_weights, whole_weights
 from .team import ALONE, Alone, join
 
 RUN, LOG, RESULTS, ASKED = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
+MODEL, OWN_MODEL = "model", "model.safetensors"  # as transformers has it, or as ours
 Documents = Sequence[Sequence[Sequence[int]]]
 
 
@@ -489,8 +490,13 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
     written down."""
     requested = json.loads(json.dumps({"recipe": recipe.as_dict(), "text": about}))
     if not (out / ASKED).exists():
-        if not (out / RUN).exists():  # what is in there, this recipe does not speak for
-            write_atomic(out / ASKED, json.dumps(requested, indent=1) + "\n")
+        written = (RUN, LOG, RESULTS, MODEL, OWN_MODEL)
+        if others := [name for name in written if (out / name).exists()]:
+            raise ValueError(
+                f"{out} holds {', '.join(others)} and no {ASKED}; expected nothing that a run would "
+                "write over. Choose another --out, or move it away."
+            )
+        write_atomic(out / ASKED, json.dumps(requested, indent=1) + "\n")
         return
     begun = _begun(out / ASKED)
     parts = [name for name in requested["recipe"] if name != "reports"]
@@ -562,20 +568,20 @@ def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
     from course_lib.checkpoints.elmo import save_elmo
 
     if isinstance(model, ElmoForBiLM):
-        save_elmo(model, tokenizer, out / "model.safetensors")
-        return "model.safetensors"
+        save_elmo(model, tokenizer, out / OWN_MODEL)
+        return OWN_MODEL
 
     kept: Any = model.discriminator if isinstance(model, Electra) else model
     kept = model.masked_lm if isinstance(model, BertForSpanPreTraining) else kept
     try:
-        save_folder(kept, out / "model", tokenizer)
+        save_folder(kept, out / MODEL, tokenizer)
     except CheckpointError:  # a model that transformers does not have
-        save(kept, out / "model.safetensors")
+        save(kept, out / OWN_MODEL)
         tokenizer.save(out / "vocab.txt")
         form = {theirs: tokenizer.normalisation[ours] for ours, theirs in SETTINGS.items()}
         write_atomic(out / TOKENIZER_CONFIG, json.dumps(form, indent=1) + "\n")
-        return "model.safetensors"
-    return "model"
+        return OWN_MODEL
+    return MODEL
 
 
 def _steps_done(path: Path) -> int:

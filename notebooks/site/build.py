@@ -26,6 +26,7 @@ from typing import Any
 import nbformat
 
 from course_lib.lectures.lecture_01.views.tree import tree_svg
+from course_lib.teaching.folders import written_whole
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -35,7 +36,6 @@ from site_links import LINK, to_pages  # noqa: E402
 NOTEBOOKS = HERE.parent
 ROOT = NOTEBOOKS.parent
 BUILD = ROOT / "build" / "site"
-MARK = ".nojekyll"  # also, GitHub Pages would leave out folders that begin with _
 DECKS = ROOT / "slides" / "build"
 SLIDERS = ("sliders stand still", "sliders move through states that were computed beforehand")
 PLOTLY = "application/vnd.plotly.v1+json"
@@ -51,36 +51,31 @@ def main() -> None:
     chosen = [path for path in every_notebook() if path.name.startswith(arguments.number)]
     if not chosen:
         raise SystemExit(f"no notebook in {NOTEBOOKS} begins with {arguments.number!r}")
-    build(chosen, arguments.into.resolve(), run=not arguments.quick)
+    try:
+        build(chosen, arguments.into, run=not arguments.quick)
+    except ValueError as error:
+        raise SystemExit(str(error)) from error
 
 
 def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path = DECKS) -> Path:
     """Write the site of those notebooks and return its first page. run: whether pages may be run to
     record their sliders; decks: the folder from which decks and hand-outs are taken."""
-    _make_room(target)
-    _copy_decks(notebooks, decks, target / "slides")
-    with tempfile.TemporaryDirectory() as folder:
-        laid = Path(folder)
-        scripts = _lay_pages(notebooks, laid, target, run)
-        _write_assets(laid / "_static", scripts)
-        (laid / "index.md").write_text(index(notebooks, run), encoding="utf-8")
-        _sphinx(laid, target, whole=len(notebooks) == len(every_notebook()))
-    (target / "llms.txt").write_text(llms(notebooks), encoding="utf-8")
+    with written_whole(target, "make site") as new:
+        (new / ".nojekyll").touch()  # or GitHub Pages leaves out folders that begin with _
+        _copy_decks(notebooks, decks, new / "slides")
+        with tempfile.TemporaryDirectory() as folder:
+            laid = Path(folder)
+            scripts = _lay_pages(notebooks, laid, new, run)
+            _write_assets(laid / "_static", scripts)
+            (laid / "index.md").write_text(index(notebooks, run), encoding="utf-8")
+            _sphinx(laid, new, whole=len(notebooks) == len(every_notebook()))
+        (new / "llms.txt").write_text(llms(notebooks), encoding="utf-8")
     return target / "index.html"
 
 
 def every_notebook() -> list[Path]:
     """The stored notebooks in reading order."""
     return sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
-
-
-def _make_room(target: Path) -> None:
-    """An empty folder with the mark of a site; what is no site of ours is left alone."""
-    if target.exists() and any(target.iterdir()) and not (target / MARK).exists():
-        raise SystemExit(f"{target} holds files and no site; expected a new folder or an old site.")
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    (target / MARK).touch()
 
 
 def _lay_pages(notebooks: list[Path], laid: Path, target: Path, run: bool) -> dict[str, Recorded]:

@@ -654,11 +654,27 @@ def test_a_folder_with_another_run_is_refused(file, tmp_path, capsys):
         assert f"holds a run that differs in: {part}; expected the same" in said
     assert "training" in refused(capsys, str(file()), "--out", str(out))  # other steps
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
-    (out / ASKED).unlink()  # the checkpoint itself knows how it was trained
-    assert "other settings (steps)" in refused(capsys, str(file()), "--out", str(out))
     (out / RUN).write_bytes(before[out / RUN][:-50])
     said = refused(capsys, str(file()), "--out", str(out), "--steps", "3")
     assert "not a whole checkpoint" in said
+
+
+@pytest.mark.parametrize(
+    "name", [RUN, "results.json", "log.jsonl", "model/config.json", "model.safetensors"]
+)
+def test_a_folder_with_other_peoples_files_is_refused(tmp_path, name):
+    """Of those names that a run would write over; what stands beside them is no matter."""
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(ValueError, match=f"holds {name.split('/')[0]} and no {ASKED}"):
+        command.claim(tmp_path, small(), {"source": "world"})
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.read_text() for path in files] == ["mine"] * 2
+    (tmp_path / name).unlink()
+    (tmp_path / "model").exists() and (tmp_path / "model").rmdir()
+    command.claim(tmp_path, small(), {"source": "world"})
+    assert (tmp_path / ASKED).exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}", "[]", '{"recipe": {}}', '{"recipe": 1}'])

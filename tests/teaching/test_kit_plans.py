@@ -123,5 +123,6 @@ def test_the_kit_is_one_folder_in_which_every_link_leads_somewhere(
     assert "the PDFs are left out" in index.read_text(encoding="utf-8")
     of_page_8 = (index.parent / "lecture-08.html").read_text(encoding="utf-8")
     assert "<code>notebooks/08_deberta_attention.ipynb</code>" in of_page_8
-    with pytest.raises(ValueError, match="holds other things"):
+    with pytest.raises(ValueError, match="not as make kit wrote it"):
         kit.build(tmp_path)
+    assert set(written) <= set(tmp_path.rglob("*"))

@@ -8,7 +8,6 @@ import argparse
 import inspect
 import json
 import re
-import shutil
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
@@ -17,6 +16,7 @@ from course_lib.files import write_atomic
 
 from ..exercises import all_exercises
 from ..exercises.form import Exercise
+from ..folders import MARK, written_whole
 from ..rooms import lectures_with
 from . import bank, exam, grading
 from .gift import gift, text2qti
@@ -26,7 +26,7 @@ from .report import STATUSES
 
 SAMPLE_SEED = 1
 SAMPLE = ("12.2", "12.4", "12.5")  # of the report that shows what grading gives
-MADE_BY_KIT = "index.html"
+FIRST, COMMAND = "index.html", "make kit"
 COLUMNS_SAY = """
 `stopped_at` names the stage that was not passed, and `said` is what the check told the student.
 `how` is how the mistake was found: `known` is one of the mistakes that the exercise knows by name,
@@ -41,28 +41,23 @@ def main() -> None:
         written = build(folder)
     except ValueError as error:
         raise SystemExit(str(error)) from error
-    print(f"{len(written)} files; begin with {folder / MADE_BY_KIT}")
+    print(f"{len(written)} files; begin with {folder / FIRST}")
 
 
 def build(folder: Path) -> list[Path]:
     """Write the whole kit, in place of one that is there; returns its files.
 
-    Raises ValueError for a folder with other things in it."""
-    if folder.exists() and any(folder.iterdir()) and not (folder / MADE_BY_KIT).exists():
-        raise ValueError(f"{folder} holds other things; name an empty folder, or a new one.")
-    new = folder.with_name(f"{folder.name}.new")
-    shutil.rmtree(new, ignore_errors=True)
-    for name, text in _pages().items():
-        write_atomic(new / name, text)
-    papers = exam.write_paper(bank.draw(SAMPLE_SEED), new / "exam")
-    _sample(new / "grading")
-    pages = [p for p in sorted(new.glob("*.html")) if p.name != MADE_BY_KIT]
-    reports = sorted((new / "grading" / "graded" / "reports").glob("*.html"))
-    pdf = bool(printed([*pages, *reports])) and any(p.suffix == ".pdf" for p in papers)
-    write_atomic(new / MADE_BY_KIT, index(new, pdf))
-    shutil.rmtree(folder, ignore_errors=True)
-    new.replace(folder)
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    Raises ValueError for a folder with other things in it (see `written_whole`)."""
+    with written_whole(folder, COMMAND) as new:
+        for name, text in _pages().items():
+            write_atomic(new / name, text)
+        papers = exam.write_paper(bank.draw(SAMPLE_SEED), new / "exam")
+        _sample(new / "grading")
+        pages = [p for p in sorted(new.glob("*.html")) if p.name != FIRST]
+        reports = sorted((new / "grading" / "graded" / "reports").glob("*.html"))
+        pdf = bool(printed([*pages, *reports])) and any(p.suffix == ".pdf" for p in papers)
+        write_atomic(new / FIRST, index(new, pdf))
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MARK)
 
 
 def _pages() -> dict[str, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from course_lib.files import write_atomic
 
+from ..folders import written_whole
 from .bank import ASKED, LETTERS, Item, Paper, draw, shuffled_choices
 from .gift import gift
 from .pages import as_html, page, printed
@@ -116,10 +117,12 @@ def main() -> None:
     given = parser.parse_args()
     try:
         paper = draw(given.seed, given.lectures, {kind: getattr(given, kind) for kind in ASKED})
+        with written_whole(given.out, "the exam's command") as new:
+            names = [path.name for path in write_paper(paper, new)]
     except ValueError as error:
         raise SystemExit(str(error)) from error
-    for path in write_paper(paper, given.out):
-        print(path)
+    for name in names:
+        print(given.out / name)
     print(f"{len(paper.items)} items, {paper.points} points")
 
 

@@ -493,8 +493,8 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
         written = (RUN, LOG, RESULTS, MODEL, OWN_MODEL)
         if others := [name for name in written if (out / name).exists()]:
             raise ValueError(
-                f"{out} holds {', '.join(others)} and no {ASKED}; expected nothing that a run would "
-                "write over. Choose another --out, or move it away."
+                f"{out} holds {', '.join(others)} and no {ASKED}; expected nothing that a run "
+                "would write over. Choose another --out, or move it away."
             )
         write_atomic(out / ASKED, json.dumps(requested, indent=1) + "\n")
         return

@@ -65,7 +65,7 @@ from .new_vocabulary import with_vocabulary
 from .precision import choose_precision
 from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text, read_words
-from .state import check_finite, put_weights, whole_weights
+from .state import check_finite, put_weights, saved_steps, whole_weights
 from .team import ALONE, Alone, join
 
 RUN, LOG, RESULTS, ASKED = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
@@ -469,7 +469,7 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
               f"{ready.special.vocab_size:,}, {_where(team)}",
               *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
     diary = Diary(ready, out / LOG, team)
-    diary.begin(_steps_done(out / RUN))
+    diary.begin(saved_steps(out / RUN))
     history = fit(
         ready.model, ready.objective, batches,
         steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
@@ -582,18 +582,6 @@ def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
         write_atomic(out / TOKENIZER_CONFIG, json.dumps(form, indent=1) + "\n")
         return OWN_MODEL
     return MODEL
-
-
-def _steps_done(path: Path) -> int:
-    from safetensors import SafetensorError, safe_open
-
-    if not path.exists():
-        return 0
-    try:
-        with safe_open(path, framework="pt") as file:
-            return int(file.metadata()["step"])
-    except SafetensorError:
-        return 0  # `fit` refuses the file in words
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

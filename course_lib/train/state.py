@@ -1,12 +1,14 @@
 """Saving a training run so that it can be killed at any moment and go on to the same bits.
 
 One safetensors file holds weights, the optimiser's moments, the loss curve, and in its header the
-step and the recipe. It is written whole or not at all. Random numbers need no saving: batches,
-masks and dropout are functions of (seed, step). Weights that several processes keep parts of are
-gathered first: the file is the same however many trained, and any number can go on from it."""
+step, the recipe, and a hash of all of it. It is written whole or not at all. Random numbers need no
+saving: batches, masks and dropout are functions of (seed, step). Weights that several processes
+keep parts of are gathered first: the file is the same however many trained, and any number can go
+on from it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -47,7 +49,15 @@ def save_run(
         tensors[f"history.{name}"] = torch.tensor(values, dtype=torch.float64)
     header = {"step": str(step), "recipe": json.dumps(recipe, sort_keys=True, default=float)}
     header["scaler"] = json.dumps(scaler.state_dict())  # {} where it changes nothing
-    write_atomic(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata=header))
+    tensors = {name: value.contiguous() for name, value in tensors.items()}
+    header["sha256"] = _digest(tensors, header)
+    write_atomic(path, save(tensors, metadata=header))
+
+
+def saved_steps(path: str | Path) -> int:
+    """How many steps a saved run has done, 0 where there is none. Raises ValueError as `load_run`
+    for a damaged file."""
+    return int(_read(Path(path))[1]["step"]) if Path(path).exists() else 0
 
 
 def whole_weights(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
@@ -105,13 +115,24 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         with safe_open(path, framework="pt") as file:
             # Copies: Windows lets no checkpoint replace a file that Adam's state still maps.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-            return tensors, file.metadata()
+            header = file.metadata() or {}
+        damage = "" if header.get("sha256") == _digest(tensors, header) else "its hash is another"
     except SafetensorError as error:
+        damage = str(error)
+    if damage:
         raise ValueError(
-            f"{path} is not a whole checkpoint ({error}); expected a safetensors file written by "
-            "this "
-            "course. Delete it to begin the run anew."
-        ) from error
+            f"{path} is not a whole checkpoint ({damage}); expected a safetensors file as this "
+            "version of the course writes it. Delete it to begin the run anew."
+        )
+    return tensors, header
+
+
+def _digest(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> str:
+    from course_lib.checkpoints.saved import hash_of_weights
+
+    said = {name: value for name, value in header.items() if name != "sha256"}
+    text = json.dumps(said, sort_keys=True) + hash_of_weights(tensors)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

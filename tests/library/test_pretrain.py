@@ -657,6 +657,8 @@ def test_a_folder_with_another_run_is_refused(file, tmp_path, capsys):
     (out / RUN).write_bytes(before[out / RUN][:-50])
     said = refused(capsys, str(file()), "--out", str(out), "--steps", "3")
     assert "not a whole checkpoint" in said
+    del before[out / RUN]
+    assert all(path.read_bytes() == data for path, data in before.items())  # the log is whole
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from course_lib.family.bert import bert_for_pretraining
 from course_lib.kernels.choosing import choose_device, there
@@ -29,6 +30,7 @@ from course_lib.train.loop import Report, adamw, fit, train_step
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision, loss_scaler
 from course_lib.train.schedule import adam_trace, warmup_then_linear
+from course_lib.train.state import saved_steps
 from course_lib.train.team import Alone
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
@@ -422,15 +424,54 @@ def test_stopping_and_going_on_changes_nothing(tmp_path, settings):
     assert curve_finished.losses == curve.losses and same_bits(whole, finished)
 
 
-def test_a_checkpoint_of_another_recipe_or_cut_short_is_refused(tmp_path):
+def test_a_checkpoint_of_another_recipe_is_refused(tmp_path):
     path = tmp_path / "run.safetensors"
     train(path, steps=4)
     for name, value in (("steps", 8), ("accumulate", 2), ("betas", (0.9, 0.98))):
         with pytest.raises(ValueError, match=rf"other settings \({name}\)"):
             train(path, **{"steps": 4, name: value})
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="not a whole checkpoint"):
-        train(path, steps=4)
+
+
+def flipped(share):
+    """One bit of the file, at this share of its length."""
+
+    def change(path):
+        data = bytearray(path.read_bytes())
+        data[int(share * len(data))] ^= 1
+        path.write_bytes(data)
+
+    return change
+
+
+def rewritten(**header):
+    """The same tensors under a header that says something else; None: not at all."""
+
+    def change(path):
+        with safe_open(path, "pt") as file:
+            said = {**file.metadata(), **header}
+        save_file(load_file(path), path, {k: v for k, v in said.items() if v is not None})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        flipped(0.4), flipped(0.7), flipped(0.999), lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:-100]),
+        rewritten(step="999"), rewritten(step="-5"), rewritten(scaler="[]"), rewritten(sha256=None),
+    ],
+)  # fmt: skip
+def test_a_damaged_checkpoint_is_refused_and_left(tmp_path, damage):
+    path = tmp_path / "run.safetensors"
+    train(path, steps=2)
+    assert saved_steps(path) == 2 and saved_steps(tmp_path / "none") == 0
+    damage(path)
+    damaged = path.read_bytes()
+    for read in (lambda: train(path, steps=2), lambda: saved_steps(path)):
+        with pytest.raises(ValueError, match="not a whole checkpoint"):
+            read()
+    assert path.read_bytes() == damaged
 
 
 # ---- a large batch in parts ----------------------------------------------------------------------

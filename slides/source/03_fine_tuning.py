@@ -314,10 +314,10 @@ def code_heads() -> str:
     ]
     shown = "\n".join(lines).splitlines()
     kept = [line for line in shown if line.startswith(("#", "logits", "start"))]
-    search = body_of(best_spans, start="start, end").splitlines()
+    search = body_of(best_spans, start="starts =").splitlines()
     search = [line for line in search if not line.startswith(("first", "null", "return", "#"))]
     source = "\n".join([*kept, "# best span", *search])
-    return f'<div style="zoom:0.95">{code(source)}</div>'
+    return f'<div style="zoom:0.87">{code(source)}</div>'
 
 
 def parity() -> str:

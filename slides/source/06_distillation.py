@@ -368,7 +368,10 @@ def two_heads() -> str:
 
 
 def code_attention() -> str:
-    return f'<div style="zoom:0.95">{code(body_of(attention_loss))}</div>'
+    """Without the switch for the authors' program, which notes and page speak of."""
+    source = re.sub(r"if over_padding:\n.*\n", "", body_of(attention_loss))
+    source = source.replace("((real[:, :, None] | over_padding)", "(real[:, :, None]")
+    return f'<div style="zoom:0.95">{code(source)}</div>'
 
 
 # ---------------------------------------------------------------- 14: two stages

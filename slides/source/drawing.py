@@ -69,7 +69,10 @@ def body_of(function: Callable[..., Any], start: str = "") -> str:
     assert isinstance(node, ast.FunctionDef)
     first = node.body[1 if ast.get_docstring(node) else 0]
     lines = textwrap.dedent("\n".join(source.splitlines()[first.lineno - 1 :])).splitlines()
-    return "\n".join(lines[next(i for i, line in enumerate(lines) if line.startswith(start)) :])
+    at = [number for number, line in enumerate(lines) if line.startswith(start)]
+    if not at:
+        raise ValueError(f"{function.__name__} has no line any more that begins with {start!r}.")
+    return "\n".join(lines[at[0] :])
 
 
 def table(

@@ -346,8 +346,6 @@ class Diary:
 
     def begin(self, done: int) -> None:
         """Keep the lines of the steps that are done; those of steps to be repeated go."""
-        if not self.team.first:
-            return
         kept = [line for line in read_log(self.path) if line["step"] <= done]
         write_atomic(self.path, "".join(json.dumps(line) + "\n" for line in kept))
 
@@ -469,7 +467,8 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
               f"{ready.special.vocab_size:,}, {_where(team)}",
               *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
     diary = Diary(ready, out / LOG, team)
-    diary.begin(saved_steps(out / RUN))
+    if team.first:  # the whole checkpoint is read for it
+        diary.begin(saved_steps(out / RUN))
     history = fit(
         ready.model, ready.objective, batches,
         steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,

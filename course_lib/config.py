@@ -9,6 +9,12 @@ from typing import Any, ClassVar, TypeVar, overload
 
 from .kernels.choosing import ATTENTION_PATHS, check_path
 
+BOUNDS = {  # of sizes: the most is many times that of any published model, so it is a slip
+    "vocab_size": (1, 10_000_000), "hidden_size": (1, 100_000), "num_heads": (1, 10_000),
+    "intermediate_size": (1, 1_000_000), "max_positions": (1, 10_000_000), "num_layers": (0, 1_000),
+    "type_vocab_size": (0, 100_000),
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class BertConfig:
@@ -37,9 +43,8 @@ class BertConfig:
     widened_decoder: ClassVar[bool] = False  # see heads.MaskedLMHead
 
     def __post_init__(self) -> None:
-        sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
-        for name in (*sizes, "num_layers", "type_vocab_size"):
-            check_size(name, getattr(self, name), int(name in sizes))
+        for name, (least, most) in BOUNDS.items():
+            check_size(name, getattr(self, name), least, most)
         pad = self.pad_token_id
         if not is_whole(pad) or not 0 <= pad < self.vocab_size:
             raise ValueError(

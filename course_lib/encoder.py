@@ -479,11 +479,26 @@ def _check_ids(name: str, ids: Tensor, rows: int, advice: str) -> None:
 
 
 def check_mask(input_ids: Tensor, attention_mask: Tensor | None) -> None:
-    """Raise ValueError when the padding mask has another shape than the text."""
-    if attention_mask is not None and attention_mask.shape != input_ids.shape:
+    """Raise ValueError when the padding mask has another shape than the text, or other values."""
+    if attention_mask is None:
+        return
+    if attention_mask.shape != input_ids.shape:
         raise ValueError(
             f"attention_mask of shape {tuple(attention_mask.shape)} was given; expected that of "
             f"input_ids, {tuple(input_ids.shape)}: 1 at real tokens, 0 at padding."
+        )
+    check_zero_or_one(attention_mask)
+
+
+def check_zero_or_one(attention_mask: Tensor) -> None:
+    """Raise ValueError for a mask of other numbers, such as one that is added to scores."""
+    if attention_mask.is_meta or torch.compiler.is_compiling():
+        return
+    if not bool(((attention_mask == 0) | (attention_mask == 1)).all()):
+        raise ValueError(
+            f"attention_mask with numbers from {attention_mask.min().item():g} to "
+            f"{attention_mask.max().item():g} was given; expected 1 at real tokens, 0 at padding. "
+            "A mask to be added to the scores is another thing: (added == 0) makes this one of it."
         )
 
 

@@ -7,9 +7,12 @@ import argparse
 import hashlib
 import json
 import os
+import platform
 import re
+import secrets
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -122,21 +125,69 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
 
     The bytes go to a temporary name beside the target, reach the disk, and are then renamed. On
     Windows that is refused while another program, such as a virus scanner, has the file open: it is
-    asked a few times more. Raises PermissionError where it stays refused.
+    asked a few times more. Raises OSError, with the file's name, where it cannot be written.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.tmp{os.getpid()}")
+    partial = path.with_name(f"{path.name}.tmp{os.getpid()}-{secrets.token_hex(4)}")
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
-        with open(partial, "wb") as file:
+        with open(partial, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         _replace(partial, path)
+    except OSError as error:  # a full disk's has no name, another's that of the partial file
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def held(path: str | Path) -> Iterator[Callable[[], None]]:
+    """While this is open, no other process or thread that asks may write `path`. What kills the
+    process frees it. Beside the file lie NAME.lock, which stays, and NAME.holder, who writes.
+
+    Gives a function that raises FileNotFoundError where that folder was deleted or moved
+    meanwhile. Raises ValueError, with the other's process and time, where `path` is being
+    written."""
+    from filelock import FileLock, Timeout
+
+    path = Path(path).absolute()
+    lock, holder = FileLock(f"{path}.lock", is_singleton=True), Path(f"{path}.holder")
+    within = lock.is_locked  # by this thread, which may ask again
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(blocking=False)
+    except Timeout:
+        since = holder.read_text(encoding="utf-8") if holder.is_file() else "another process"
+        raise ValueError(
+            f"{path} is being written by {since}; expected one run at a time. Wait until it has "
+            "ended, or write somewhere else."
+        ) from None
+    me = f"process {os.getpid()} on {platform.node()}, since {time.strftime('%Y-%m-%d %H:%M:%S')}"
+    me = holder.read_text(encoding="utf-8") if within else me
+
+    def check() -> None:
+        if not holder.is_file() or holder.read_text(encoding="utf-8") != me:
+            raise FileNotFoundError(
+                f"{path.parent} was deleted or moved while {path.name} was being written; expected "
+                "it to stay until the end. Nothing more is written there."
+            )
+
+    try:
+        if not within:
+            write_atomic(holder, me)
+        yield check
+    finally:
+        with suppress(FileNotFoundError):
+            check()
+            if not within:
+                holder.unlink()
+        lock.release()
 
 
 def _replace(partial: Path, path: Path) -> None:

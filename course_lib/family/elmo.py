@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import check_number, check_size, is_number
-from course_lib.encoder import EncoderOutput
+from course_lib.encoder import EncoderOutput, check_zero_or_one
 
 CHARACTERS = 262  # padding of rows, 256 bytes, five signs; see text/characters.py
 PAD_CHARACTER = 261  # fills a word up to its full length
@@ -334,3 +334,5 @@ def check_characters(input_ids: Tensor, attention_mask: Tensor | None, config: E
             f"attention_mask of shape {tuple(attention_mask.shape)} was given; expected "
             f"{tuple(input_ids.shape[:2])}, a number for each word."
         )
+    if attention_mask is not None:
+        check_zero_or_one(attention_mask)

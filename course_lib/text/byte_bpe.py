@@ -27,7 +27,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import tokenizer_files as files
-from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
+from .vocabulary import (
+    LONGEST_WORD,
+    WHITE_SPACE,
+    Vocabulary,
+    numbered,
+    taken_whole,
+    warn_of_long_words,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -342,6 +349,7 @@ def train_byte_bpe(texts: Iterable[str], vocab_size: int, *, min_frequency: int 
 def count_words(texts: Iterable[str]) -> Counter[str]:
     """How often each word of `split_text` occurs, written in stand-ins.
 
+    Words of more than LONGEST_WORD characters are left out, with a warning.
     Raises TypeError for one string instead of several, ValueError when there is no character.
     """
     if isinstance(texts, str):
@@ -354,6 +362,8 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
         counts.update(split_text(text))
     if not counts:
         raise ValueError("the texts hold no character: nothing to learn merges from.")
+    long = [word for word in counts if len(word) > LONGEST_WORD]
+    warn_of_long_words(sum(map(counts.pop, long)))
     return Counter({stand_ins(word): count for word, count in counts.items()})
 
 

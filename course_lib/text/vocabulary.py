@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
 WHITE_SPACE = "".join(
     c for c in map(chr, range(0x3001)) if c.isspace() and c not in "\x1c\x1d\x1e\x1f"
 )
+
+LONGEST_WORD = 1_000  # characters; what is longer, such as a file in base64, teaches no pieces
+MOST_PIECES = 1_000_000  # in a vocabulary that is learned: four times XLM-R's
+
+
+def warn_of_long_words(many: int) -> None:
+    """Say that so many words were left out when a vocabulary was learned."""
+    if many:
+        warnings.warn(
+            f"{many:,} words of more than {LONGEST_WORD:,} characters were left out when the "
+            "vocabulary was learned: no words of a language.",
+            stacklevel=4,
+        )
 
 
 def numbered(vocab: Sequence[str]) -> dict[str, int]:

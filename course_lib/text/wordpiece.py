@@ -22,8 +22,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from course_lib.config import check_size
+
 from . import tokenizer_files as files
-from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
+from .vocabulary import (
+    LONGEST_WORD,
+    MOST_PIECES,
+    WHITE_SPACE,
+    Vocabulary,
+    numbered,
+    taken_whole,
+    warn_of_long_words,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -406,10 +416,12 @@ def train_wordpiece(
     min_frequency: how often two pieces must meet to become one. The same texts give the same
     vocabulary: the special tokens, single letters inside and at the beginning of words, then what
     was learned, most frequent first.
+    Words of more than LONGEST_WORD characters are left out, with a warning.
     Raises ValueError when `vocab_size` is too small for the special tokens and the letters of the
-    texts, or when the texts hold no words."""
+    texts or above MOST_PIECES, or when the texts hold no words."""
     from tokenizers.trainers import WordPieceTrainer
 
+    check_size("vocab_size", vocab_size, 0, MOST_PIECES)
     if vocab_size <= len(SPECIAL_TOKENS):
         raise ValueError(
             f"vocab_size is {vocab_size}; the {len(SPECIAL_TOKENS)} special tokens alone need "
@@ -418,6 +430,7 @@ def train_wordpiece(
     texts = list(texts)
     empty = WordPiece(SPECIAL_TOKENS, lowercase=lowercase, strip_accents=strip_accents)
     tokenizer = fast_wordpiece(empty)
+    texts = _without_long_words(tokenizer, texts)
     # Left to itself, the trainer numbers the ## letters in the order of a hash table and settles
     # ties by these numbers: another vocabulary in every run. So they are given to it in order.
     inner = [CONTINUES + char for char in sorted(_inner_letters(tokenizer, texts))]
@@ -443,6 +456,21 @@ def train_wordpiece(
             f"are {len(vocab)}. Choose a larger one."
         )
     return empty.with_vocab(vocab)
+
+
+def _without_long_words(tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:
+    """The texts without words that would take the trainer minutes, such as a file of base64."""
+    found, many = [], 0
+    for text in texts:
+        if len(text) > LONGEST_WORD and max(map(len, text.split()), default=0) > LONGEST_WORD:
+            normal = tokenizer.normalizer.normalize_str(text)
+            words = [word for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(normal)]
+            kept = [word for word in words if len(word) <= LONGEST_WORD]
+            many += len(words) - len(kept)
+            text = " ".join(kept) if len(kept) < len(words) else text
+        found.append(text)
+    warn_of_long_words(many)
+    return found
 
 
 def _letters_of_control_tokens(texts: Sequence[str]) -> set[str]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.config import check_number, check_size
+from course_lib.files import held
 from course_lib.objectives.sequences import Batch
 
 from .allocator import keep_freed_memory
@@ -98,7 +99,9 @@ def fit(
     it is. Layer-wise rates and gradual unfreezing are written with it (see layer_rates.py).
 
     With `checkpoint` the run is saved every `checkpoint_every` steps and at the end, and a run
-    found there goes on where it stopped. On one machine, with one thread count and one precision,
+    found there goes on where it stopped; no other process may write it meanwhile. A callback that
+    has `memory()` (a dictionary for JSON) is given it back, as `remember(steps done, memory,
+    losses)`, before the first step. On one machine, with one thread count and one precision,
     the result is the same to the last bit, interrupted or not. Raises ValueError for settings that
     make no sense, before anything else, and for a damaged or foreign checkpoint; FloatingPointError
     when loss, gradient or weights are no longer finite numbers, before they are saved.
@@ -135,14 +138,16 @@ def fit(
         recipe["released_schedule"] = True
     if scale:
         recipe["scaled"] = True  # a run without does not go on with one that has it
-    done = 0
-    if checkpoint is not None:
-        done, history.losses = load_run(checkpoint, model, optimizer, recipe, scaler)
-        team.check_same(f"The step at which {checkpoint} stopped", done)
-
-    model.train()
-    began = time.perf_counter()
-    with team.lending(model):
+    writes, done = checkpoint is not None and team.first, 0
+    alone = held(checkpoint) if writes else nullcontext(lambda: None)  # type: ignore[arg-type]
+    with alone as check, team.lending(model):
+        if checkpoint is not None:
+            done, history.losses, memories = load_run(checkpoint, model, optimizer, recipe, scaler)
+            team.check_same(f"The step at which {checkpoint} stopped", done)
+            for name, callback in _with_memory(callbacks).items():
+                callback.remember(done, memories.get(name, {}), history.losses)
+        model.train()
+        began = time.perf_counter()
         for step in range(done, steps):
             # Dropout's numbers, also after a resumption.
             torch.manual_seed(team.seed(seed * 1_000_003 + step))
@@ -158,10 +163,12 @@ def fit(
             report = Report(step + 1, steps, losses, history.tokens_per_second, model)
             _tell(callbacks, report, team)
             if checkpoint is not None and is_due(step + 1, steps, checkpoint_every):
-                done = step + 1
+                check()
+                memories = {name: c.memory() for name, c in _with_memory(callbacks).items()}
                 save_run(
-                    checkpoint, model, optimizer, history.losses, done, recipe, scaler, team.first
-                )
+                    checkpoint, model, optimizer, history.losses, step + 1, recipe, scaler,
+                    team.first, memories,
+                )  # fmt: skip
     model.eval()
     return history
 
@@ -262,6 +269,11 @@ def _tell(callbacks: Sequence[Callback], report: Report, team: Alone) -> None:
     with team.returning(report.model) if looks else nullcontext():
         for callback in due:
             callback(report)
+
+
+def _with_memory(callbacks: Sequence[Callback]) -> dict[str, Any]:
+    """The callbacks that remember something from one process to the next, by their class's name."""
+    return {type(c).__name__: c for c in callbacks if hasattr(c, "remember")}
 
 
 def _positions(batch: Batch) -> int:

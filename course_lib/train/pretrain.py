@@ -15,11 +15,13 @@ On several processes, on one machine or many, with the same recipe and the same 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,7 @@ from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
-from course_lib.files import write_atomic
+from course_lib.files import held, write_atomic
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
 from course_lib.kernels.choosing import DEVICES
 from course_lib.objectives.bilm import bilm_batches, bilm_loss
@@ -65,7 +67,7 @@ from .new_vocabulary import with_vocabulary
 from .precision import choose_precision
 from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text, read_words
-from .state import check_finite, put_weights, saved_steps, whole_weights
+from .state import check_finite, put_weights, whole_weights
 from .team import ALONE, Alone, join
 
 RUN, LOG, RESULTS, ASKED = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
@@ -131,10 +133,18 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
     reading = read(recipe.text)
     train, heldout = (_rows(recipe, documents, reading) for documents in reading.documents)
     torch.manual_seed(recipe.training.seed)
-    model, objective = (
-        started(recipe, reading.tokenizer) if recipe.model.start
-        else build(recipe, reading.tokenizer.special)
-    )  # fmt: skip
+    try:
+        model, objective = (
+            started(recipe, reading.tokenizer) if recipe.model.start
+            else build(recipe, reading.tokenizer.special)
+        )  # fmt: skip
+    except RuntimeError as error:
+        if "memory" not in str(error):
+            raise
+        raise ValueError(
+            f"size={recipe.model.size!r} and settings {dict(recipe.model.settings)} were given; "
+            "expected a model that fits into this machine's memory."
+        ) from error
     if isinstance(model.config, BertConfig):
         _check_shape(recipe, model.config, reading.tokenizer.special)
     return Pretraining(recipe, reading, train, heldout[: recipe.text.heldout], model, objective)
@@ -338,20 +348,41 @@ class Diary:
     ready: Pretraining
     path: Path
     team: Alone = ALONE  # every process calls the diary, one of them writes
+    check: Callable[[], None] = lambda: None  # whether the folder is still this run's
     every: int = 1
 
     def __post_init__(self) -> None:
-        self._began = time.perf_counter()
-        self._first: int | None = None
+        self._began, self._first = time.perf_counter(), 0
+        self.notes: list[str] = []
 
-    def begin(self, done: int) -> None:
-        """Keep the lines of the steps that are done; those of steps to be repeated go."""
-        kept = [line for line in read_log(self.path) if line["step"] <= done]
-        write_atomic(self.path, "".join(json.dumps(line) + "\n" for line in kept))
+    def memory(self) -> dict[str, Any]:
+        """How many lines the log has, their hash, and what became of it."""
+        lines = read_log(self.path)
+        return {"lines": len(lines), "sha256": _hash_of(lines), "notes": self.notes}
+
+    def remember(self, done: int, memory: Mapping[str, Any], losses: Mapping[str, Any]) -> None:
+        """Keep the lines of the steps that are done; those of steps to be repeated go.
+
+        A log that was lost, cut or changed is kept beside, and its losses are written again."""
+        self._first, self.notes = done, memory.get("notes", [])
+        if not self.team.first:
+            return
+        lines = read_log(self.path)[: memory.get("lines", 0)]
+        if done and _hash_of(lines) != memory.get("sha256"):
+            every = self.ready.recipe.reports.log_every or self.ready.recipe.training.steps
+            lines = [{"step": step} | {name: round(v[step - 1], 5) for name, v in losses.items()}
+                     for step in range(every, done + 1, every)]  # fmt: skip
+            if self.path.is_file():
+                write_atomic(f"{self.path}.changed", self.path.read_bytes())
+            self.notes.append(
+                f"{self.path.name} had been lost, cut or changed when the run went on after step "
+                f"{done:,}: its losses were written again from {RUN}; speeds and held-out figures "
+                "of the steps before are missing."
+            )
+            print(self.notes[-1], flush=True)
+        write_atomic(self.path, "".join(json.dumps(line) + "\n" for line in lines))
 
     def __call__(self, report: Report) -> None:
-        if self._first is None:
-            self._first = report.step - 1
         reports, at = self.ready.recipe.reports, (report.step, report.steps)
         if reports.log_every and is_due(*at, reports.log_every):
             self._write(report, {**report.losses, "tokens_per_second": report.tokens_per_second})
@@ -364,6 +395,7 @@ class Diary:
         if not self.team.first:
             return
         line = {"step": report.step, **{k: round(v, 5) for k, v in found.items()}}
+        self.check()
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         if "heldout_accuracy" in found:
@@ -375,7 +407,6 @@ class Diary:
     def _say(self, report: Report) -> None:
         if not self.team.first:
             return
-        assert self._first is not None
         done = report.step - self._first
         left = (report.steps - report.step) * (time.perf_counter() - self._began) / done
         end = "\r" if sys.stdout.isatty() and report.step < report.steps else "\n"
@@ -394,18 +425,19 @@ def _clock(seconds: float) -> str:
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {int(seconds % 60):02} s"
 
 
-def read_log(path: Path) -> list[dict[str, float]]:
+def read_log(path: Path) -> list[dict[str, Any]]:
     """The lines of a log; what a killed run left of its last line is dropped."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     found = []
-    for line in lines:
-        try:
+    for line in path.read_bytes().split(b"\n")[:-1] if path.is_file() else []:
+        with suppress(ValueError, RecursionError):
             found.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return found
+    return [line for line in found if isinstance(line, dict)]
+
+
+def _hash_of(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Of what a repeated run would write again: all but the speed."""
+    said = [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[str, float]:
@@ -451,34 +483,49 @@ def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> di
     """Run a recipe to its end in the folder `out`, from where an earlier run of it stopped.
 
     Returns what results.json holds; of a team, on the first process. Raises ValueError where `out`
-    holds the run of another recipe or of other text."""
-    training = recipe.training
+    holds the run of another recipe or of other text, or is in use by another process, and
+    FileNotFoundError where it is deleted meanwhile."""
+    training, path = recipe.training, Path(out)
+    if not str(out) or (path.exists() and not path.is_dir()):
+        raise ValueError(f"{str(out)!r} was given as the folder of a run; expected a folder.")
     check_size("batch_size (a sequence for each process)", training.batch_size, team.size)
     check_sharded(choose_precision(training.precision, team.device.type), team)
-    out, ready = Path(out), set_up(recipe)
-    batches = batches_of(ready)  # what cannot be run is refused before anything is written
-    out.mkdir(parents=True, exist_ok=True)
-    hashes = [value for name, value in ready.reading.about.items() if name.endswith("hash")]
+    ready = set_up(recipe)
+    about, batches = ready.reading.about, batches_of(ready)
+    hashes = [value for name, value in about.items() if name.endswith("hash")]
     team.check_same("The text", hashes)
     if team.first:
-        claim(out, recipe, ready.reading.about)
-        print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
-              f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
-              f"{ready.special.vocab_size:,}, {_where(team)}",
-              *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
-    diary = Diary(ready, out / LOG, team)
-    if team.first:  # the whole checkpoint is read for it
-        diary.begin(saved_steps(out / RUN))
-    history = fit(
-        ready.model, ready.objective, batches,
-        steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
-        released_schedule=training.released_schedule,
-        weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
-        accumulate=training.accumulate, precision=training.precision, seed=training.seed,
-        callbacks=[diary], checkpoint=out / RUN, checkpoint_every=recipe.reports.save_every,
-        team=team,
-    )  # fmt: skip
-    return finish(ready, out, history.precision, team)
+        refuse_foreign(path)
+    with held(path / RUN) if team.first else nullcontext(lambda: None) as check:
+        if team.first:
+            claim(path, recipe, about)
+            print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
+                  f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
+                  f"{ready.special.vocab_size:,}, {_where(team)}",
+                  *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
+        diary = Diary(ready, path / LOG, team, check)
+        history = fit(
+            ready.model, ready.objective, batches,
+            steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
+            released_schedule=training.released_schedule,
+            weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
+            accumulate=training.accumulate, precision=training.precision, seed=training.seed,
+            callbacks=[diary], checkpoint=path / RUN, checkpoint_every=recipe.reports.save_every,
+            team=team,
+        )  # fmt: skip
+        check()
+        return finish(ready, path, history.precision, team, diary.notes)
+
+
+def refuse_foreign(out: Path) -> None:
+    """Raise ValueError where a folder holds what a run would write over, and no run began there."""
+    written = (RUN, LOG, RESULTS, MODEL, OWN_MODEL, "vocab.txt", TOKENIZER_CONFIG)
+    others = [name for name in written if (out / name).exists()]
+    if others and not (out / ASKED).exists():
+        raise ValueError(
+            f"{out} holds {', '.join(others)} and no {ASKED}; expected nothing that a run would "
+            "write over. Choose another --out, or move it away."
+        )
 
 
 def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
@@ -489,12 +536,6 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
     written down."""
     requested = json.loads(json.dumps({"recipe": recipe.as_dict(), "text": about}))
     if not (out / ASKED).exists():
-        written = (RUN, LOG, RESULTS, MODEL, OWN_MODEL)
-        if others := [name for name in written if (out / name).exists()]:
-            raise ValueError(
-                f"{out} holds {', '.join(others)} and no {ASKED}; expected nothing that a run "
-                "would write over. Choose another --out, or move it away."
-            )
         write_atomic(out / ASKED, json.dumps(requested, indent=1) + "\n")
         return
     begun = _begun(out / ASKED)
@@ -535,7 +576,13 @@ def _where(team: Alone) -> str:
     return f"{processes} on {team.device.type}" + (", weights shared out" if team.sharded else "")
 
 
-def finish(ready: Pretraining, out: Path, precision: str, team: Alone = ALONE) -> dict[str, Any]:
+def finish(
+    ready: Pretraining,
+    out: Path,
+    precision: str,
+    team: Alone = ALONE,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
     """Write the trained model and what it reached; returns the latter."""
     model = whole_model(ready, ready.model, team)
     if not team.first:
@@ -545,7 +592,7 @@ def finish(ready: Pretraining, out: Path, precision: str, team: Alone = ALONE) -
     results = {
         "recipe": ready.recipe.as_dict(),
         "text": ready.reading.about,
-        **({"notes": ready.reading.notes} if ready.reading.notes else {}),
+        **({"notes": notes} if (notes := [*ready.reading.notes, *notes]) else {}),
         "rows": len(ready.train),
         "parameters": count_parameters(model),
         "reached": reached,
@@ -604,7 +651,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         team = join(options.device, options.fsdp)
         results = pretrain(recipe, options.out, team)
     except (ValueError, OSError, FloatingPointError) as error:
-        sys.exit(f"pretrain: {error}")
+        nameless = isinstance(error, OSError) and error.errno and not error.filename
+        sys.exit(f"pretrain: {error}" + f" (in {options.out})" * bool(nameless))
     team.leave()
     if not team.first:
         return

@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 from course_lib.config import check_number, check_size
 from course_lib.objectives.masked_lm import BERT_MIX, check_mix, check_rate
 from course_lib.objectives.released_masking import check_rule
+from course_lib.text.vocabulary import MOST_PIECES
 
 from .new_vocabulary import check_rows
 from .schedule import check_training
@@ -62,6 +63,8 @@ class ObjectivePart(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_rate(self.rate)
+        if not self.rate:
+            raise ValueError("rate=0.0 was given; expected more: nothing would be learned from.")
         check_mix(self.mix)
         check_size("mask_copies", self.mask_copies, 0)
         check_rule(self.masking, self.units == "tokens")
@@ -91,10 +94,16 @@ class TextPart(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("stories", 1), ("length", 8), ("heldout", 1), ("added", 0)):
-            check_size(name, getattr(self, name), least)
+        for name, least, most in (
+            ("stories", 1, 10_000_000), ("length", 8, 65_536), ("heldout", 1, 1_000_000),
+            ("added", 0, MOST_PIECES),
+        ):  # fmt: skip
+            check_size(name, getattr(self, name), least, most)
         if not isinstance(self.vocabulary, str):
-            check_size("vocabulary", self.vocabulary)
+            check_size("vocabulary", self.vocabulary, 1, MOST_PIECES)
+        for name in ("source", "vocabulary"):
+            if isinstance(value := getattr(self, name), str) and not value.strip():
+                raise ValueError(f"{name}={value!r} was given; expected a name, or left out.")
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class TrainingPart(Part):
         super().__post_init__()
         check_training(vars(self))
         object.__setattr__(self, "clip", self.clip or 0.0)  # as fit writes none
-        check_size("batch_size", self.batch_size)
+        check_size("batch_size", self.batch_size, 1, 1_000_000)
         check_size("short_length", self.short_length)
         if not 0 <= self.short_steps <= self.steps:
             raise ValueError(
@@ -201,7 +210,9 @@ def read_recipe(path: str | Path) -> PretrainRecipe:
             "data/recipes/; copy one and change it."
         )
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(
+            path.read_text(encoding="utf-8-sig")
+        )  # some editors begin with a mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}. Compare data/recipes/.") from error
     return _build(PretrainRecipe, found, str(path))

@@ -8,6 +8,7 @@ on from it."""
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import math
@@ -32,10 +33,11 @@ def save_run(
     recipe: Mapping[str, Any],
     scaler: torch.amp.GradScaler,
     write: bool = True,
+    memories: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the run as it stands after `step` steps. Of several processes all call this, and one
-    has `write`. Raises FloatingPointError for numbers that are not finite, and leaves what was
-    saved before as it is."""
+    has `write`. memories: what callbacks need to go on, as JSON has it. Raises FloatingPointError
+    for numbers that are not finite, and leaves what was saved before as it is."""
     tensors = {f"model.{name}": value for name, value in whole_weights(model, write).items()}
     for number, state in optimizer.state_dict()["state"].items():
         for name, value in _whole(state, write).items():
@@ -49,15 +51,10 @@ def save_run(
         tensors[f"history.{name}"] = torch.tensor(values, dtype=torch.float64)
     header = {"step": str(step), "recipe": json.dumps(recipe, sort_keys=True, default=float)}
     header["scaler"] = json.dumps(scaler.state_dict())  # {} where it changes nothing
+    header["memories"] = json.dumps(memories or {})
     tensors = {name: value.contiguous() for name, value in tensors.items()}
     header["sha256"] = _digest(tensors, header)
     write_atomic(path, save(tensors, metadata=header))
-
-
-def saved_steps(path: str | Path) -> int:
-    """How many steps a saved run has done, 0 where there is none. Raises ValueError as `load_run`
-    for a damaged file."""
-    return int(_read(Path(path))[1]["step"]) if Path(path).exists() else 0
 
 
 def whole_weights(model: nn.Module, keep: bool = True) -> dict[str, Tensor]:
@@ -83,16 +80,16 @@ def load_run(
     optimizer: torch.optim.Optimizer,
     recipe: Mapping[str, Any],
     scaler: torch.amp.GradScaler,
-) -> tuple[int, dict[str, list[float]]]:
-    """Put a saved run back into all of them; returns (steps done, the loss curve).
+) -> tuple[int, dict[str, list[float]], dict[str, Any]]:
+    """Put a saved run back into all of them; returns (steps done, the loss curve, memories).
 
-    A path that does not exist is a run that has not begun: (0, {}). Raises ValueError when the file
-    is damaged or belongs to another recipe."""
+    A path that does not exist is a run that has not begun: (0, {}, {}). Raises ValueError when the
+    file is damaged or belongs to another recipe."""
     path = Path(path)
-    for leftover in path.parent.glob(f"{path.name}.tmp*"):
+    for leftover in path.parent.glob(f"{glob.escape(path.name)}.tmp[0-9]*-*"):
         leftover.unlink(missing_ok=True)  # what a killed run was writing; never read
     if not path.exists():
-        return 0, {}
+        return 0, {}, {}
     tensors, header = _read(path)
     saved = json.loads(header["recipe"])
     if saved != json.loads(json.dumps(recipe, default=float)):
@@ -107,7 +104,7 @@ def load_run(
     if scaler.is_enabled():
         scaler.load_state_dict(json.loads(header["scaler"]))
     history = {name: values.tolist() for name, values in _under("history.", tensors).items()}
-    return int(header["step"]), history
+    return int(header["step"]), history, json.loads(header.get("memories", "{}"))
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -117,7 +114,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
             header = file.metadata() or {}
         damage = "" if header.get("sha256") == _digest(tensors, header) else "its hash is another"
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         damage = str(error)
     if damage:
         raise ValueError(

@@ -110,6 +110,20 @@ def test_wrong_mask_and_segments(small: BertForPreTraining):
             small(ids, **{name: ids[:, :4]})
 
 
+@pytest.mark.parametrize(
+    "mask", [[0.0, 0, 0, -1e4, -1e4], [0, 0, 0, -torch.inf, 0], [1, 1, 2, 0, 0], [1, 1, 0.5, 1, 1]]
+)
+def test_a_mask_of_other_numbers_than_0_and_1_is_refused(small: BertForPreTraining, mask):
+    ids, mask = torch.ones(1, 5, dtype=torch.long), torch.tensor([mask])
+    with pytest.raises(ValueError, match=r"expected 1 at real tokens, 0 at padding\. A mask to be"):
+        small(ids, attention_mask=mask)
+    zero_or_one = mask.clamp(0, 1).round()
+    with torch.no_grad():
+        outputs = [small(ids, attention_mask=zero_or_one.to(kind)).prediction_logits
+                   for kind in (torch.long, torch.float32, torch.bool)]  # fmt: skip
+    assert torch.equal(outputs[0], outputs[1]) and torch.equal(outputs[0], outputs[2])
+
+
 def test_a_text_that_is_only_padding_stays_finite(small: BertForPreTraining):
     ids = torch.ones(2, 5, dtype=torch.long)
     mask = torch.tensor([[1] * 5, [0] * 5])

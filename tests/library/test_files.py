@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +54,45 @@ def test_a_killed_write_leaves_the_old_file_and_a_failed_one_no_rubbish(tmp_path
     with pytest.raises(OSError, match="disk full"):
         files.write_atomic(path, "new and longer")
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_told_with_the_file_it_has_no_room_for(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"curve\.json'$") as raised:
+        files.write_atomic(tmp_path / "curve.json", "old")
+    assert raised.value.errno == errno.ENOSPC and not list(tmp_path.iterdir())
+
+
+HOLDER = """
+import sys, time
+from course_lib.files import held
+with held(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_file_is_held_by_one_process_until_it_ends_or_is_killed(tmp_path, root):
+    path = tmp_path / "run[1].safetensors"
+    call = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, cwd=root) as other:
+        assert other.stdout.readline().strip() == b"held"
+        says = rf"is being written by process {other.pid} on .*, since \d{{4}}-.*one run at a time"
+        with pytest.raises(ValueError, match=says), files.held(path):
+            pytest.fail("both have it")
+        other.kill()
+    with files.held(path) as check, files.held(path) as again:  # one thread may ask twice
+        check(), again()
+        Path(f"{path}.holder").unlink()
+        for one in (check, again):
+            with pytest.raises(FileNotFoundError, match="was deleted or moved while run"):
+                one()
+    with files.held(path):
+        pass
+    assert [left.name for left in tmp_path.iterdir()] == ["run[1].safetensors.lock"]
 
 
 def test_the_cache_moves_with_its_variable(tmp_path, monkeypatch):

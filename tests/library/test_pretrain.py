@@ -7,10 +7,12 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,13 +27,14 @@ from course_lib.checkpoints.elmo import load_elmo
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.deberta import DebertaConfig, deberta_encoder, deberta_masked_lm
+from course_lib.files import held
 from course_lib.heads import BertForPreTraining, BertForReplacedTokens
 from course_lib.objectives.bilm import bilm_loss
 from course_lib.objectives.pretraining import split_batch
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.text.documentation import split_of
 from course_lib.text.wordpiece import WordPiece, word_numbers
-from course_lib.train import cost
+from course_lib.train import cost, loop
 from course_lib.train import pretrain as command
 from course_lib.train.metrics import evaluate, evaluate_bilm
 from course_lib.train.pretrain import (
@@ -156,6 +159,14 @@ WRONG = [
     ('name = "small"', "name = 'x'\nmodel = 3", "is no TOML file"),
     ('name = "small"', "name = ", "is no TOML file"),
     ("[model]", "[objective]\nrate = 2.0\n[model]", "rate=2.0 was given; expected a fraction"),
+    ("[model]", "[objective]\nrate = 0\n[model]", "rate=0.0 was given; expected more"),
+    ('"world"', '""', "source='' was given; expected a name, or left out"),
+    ("length = 32", 'vocabulary = " "', "vocabulary=' ' was given; expected a name, or left out"),
+    ("length = 32", "vocabulary = 1000001", "whole number of at least 1 and at most 1,000,000"),
+    ("length = 32", "length = 1000000000", "a whole number of at least 8 and at most 65,536"),
+    ("stories = 150", "stories = 1000000000", "stories=1000000000 was given; expected a whole num"),
+    ("heldout = 40", "heldout = 1000000000", "heldout=1000000000 was given; expected a whole num"),
+    ("batch_size = 8", "batch_size = 1000000000", "batch_size=1000000000 was given; expected a w"),
     ("[model]", "[objective]\nmix = [1.0, 1.0, 0.0]\n[model]", "expected 1"),
     ("[model]", '[objective]\nunits = "letters"\n[model]', "units='letters' was given"),
     ("steps = 12", "steps = 4\nshort_steps = 5", "short_steps=5 was given for 4 steps"),
@@ -202,6 +213,10 @@ WRONG += wrong_numbers()
 def test_a_recipe_that_is_none_is_refused(file, old, new, message):
     with pytest.raises(ValueError, match=message):
         read_recipe(file((old, new)))
+
+
+def test_a_recipe_may_begin_with_the_mark_that_some_editors_leave(file):
+    assert read_recipe(file(text="\ufeff" + RECIPE)) == read_recipe(file())
 
 
 @pytest.mark.parametrize(
@@ -292,7 +307,7 @@ def test_a_model_that_says_no_number_is_not_stored(tmp_path):
     """The last step's loss and the weights behind it are finite, but not what they compute."""
     with pytest.raises(FloatingPointError, match="The held-out loss is nan; expected a finite"):
         pretrain(small(learning_rate=1e30, steps=1), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {ASKED, LOG}  # no run, no model
+    assert {path.name for path in tmp_path.iterdir()} == {ASKED, LOG, f"{RUN}.lock"}
 
 
 def test_a_vocabulary_beside_a_file_of_ours_keeps_its_settings(tmp_path):
@@ -662,7 +677,7 @@ def test_a_folder_with_another_run_is_refused(file, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "name", [RUN, "results.json", "log.jsonl", "model/config.json", "model.safetensors"]
+    "name", [RUN, RESULTS, LOG, "model/config.json", "model.safetensors", "vocab.txt"]
 )
 def test_a_folder_with_other_peoples_files_is_refused(tmp_path, name):
     """Of those names that a run would write over; what stands beside them is no matter."""
@@ -670,13 +685,90 @@ def test_a_folder_with_other_peoples_files_is_refused(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
     with pytest.raises(ValueError, match=f"holds {name.split('/')[0]} and no {ASKED}"):
-        command.claim(tmp_path, small(), {"source": "world"})
+        command.refuse_foreign(tmp_path)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.read_text() for path in files] == ["mine"] * 2
     (tmp_path / name).unlink()
     (tmp_path / "model").exists() and (tmp_path / "model").rmdir()
+    command.refuse_foreign(tmp_path)
     command.claim(tmp_path, small(), {"source": "world"})
     assert (tmp_path / ASKED).exists()
+
+
+@pytest.mark.parametrize("out", ["", "file", "file/below"])
+def test_what_is_no_folder_for_a_run_is_refused(tmp_path, out):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises((ValueError, OSError), match=r"expected a folder|file"):
+        pretrain(small(steps=1), out and tmp_path / out)
+    assert (tmp_path / "file").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """A run that has come to its end."""
+    out = tmp_path_factory.mktemp("ended") / "out"
+    pretrain(small(), out)
+    return out
+
+
+def change_log(change):
+    return lambda path: path.write_bytes(b"".join(change(path.read_bytes().splitlines(True))))
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        Path.unlink, change_log(lambda lines: []), change_log(lambda lines: lines[1:]),
+        change_log(lambda lines: lines[:-2]), change_log(lambda lines: [*lines[:-1], b"{"]),
+        change_log(lambda lines: [lines[0].replace(b"1", b"2"), *lines[1:]]),
+        change_log(lambda lines: [b"\xff\xfe\n", *lines[1:]]),
+        change_log(lambda lines: [b"[1]\n", *lines[1:]]),
+    ],
+)  # fmt: skip
+def test_a_log_that_was_lost_cut_or_changed_is_noticed(ended, tmp_path, capsys, harm):
+    """Its losses are written again, which the checkpoint has; a changed one is kept beside."""
+    out = shutil.copytree(ended, tmp_path / "out")
+    whole = read_log(out / LOG)
+    harm(out / LOG)
+    changed = (out / LOG).read_bytes() if (out / LOG).exists() else None
+    results = pretrain(small(), out)
+    said = f"{LOG} had been lost, cut or changed when the run went on after step 3"
+    assert said in capsys.readouterr().out and said in results["notes"][0]
+    losses = [{"step": line["step"], "total": line["total"]} for line in whole if "total" in line]
+    again = read_log(out / LOG)
+    assert losses == [{k: line[k] for k in ("step", "total")} for line in again]
+    aside = out / f"{LOG}.changed"
+    assert (aside.read_bytes() if aside.exists() else None) == changed
+    assert "notes" in pretrain(small(), out)  # remembered with the run
+
+
+def test_two_runs_in_one_folder(ended, tmp_path):
+    out = shutil.copytree(ended, tmp_path / "out")
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with ThreadPoolExecutor(1) as other, held(out / RUN):
+        words = f"is being written by process {os.getpid()} on .*, since 2.*one run at a time"
+        with pytest.raises(ValueError, match=words):
+            other.submit(pretrain, small(), out).result()
+        (out / f"{RUN}.holder").unlink()
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert "notes" not in pretrain(small(), out)  # the lock is free again
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["deleted", "made again by another run"])
+@pytest.mark.parametrize("reports", [ReportsPart(1, 0, 0), ReportsPart(0, 0, 1)])
+def test_a_folder_deleted_during_a_run_is_not_made_again(tmp_path, monkeypatch, reports, again):
+    out = tmp_path / "out"
+
+    def delete(*_):
+        shutil.rmtree(out, ignore_errors=True)
+        if again:
+            out.mkdir()
+            (out / f"{RUN}.holder").write_text("process 1 on another, since yesterday")
+
+    monkeypatch.setattr(loop, "train_step", lambda *_: delete() or {"total": 1.0})
+    with pytest.raises(FileNotFoundError, match=r"was deleted or moved while run\.safetensors was"):
+        pretrain(replace(small(), reports=reports), out)
+    assert out.exists() == again and not (out / LOG).exists() and not (out / RUN).exists()
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}", "[]", '{"recipe": {}}', '{"recipe": 1}'])

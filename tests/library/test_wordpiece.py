@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
+from course_lib.text.byte_bpe import train_byte_bpe
 from course_lib.text.wordpiece import (
     SPECIAL_TOKENS,
     WordPiece,
@@ -239,6 +240,21 @@ def test_training_errors():
         train_wordpiece(["", "  "], 100)
     with pytest.raises(ValueError, match="letters of these texts alone are 12"):
         train_wordpiece(["abc bcd", "abc"], 11)  # 5 special, ##b ##c ##d, a b c d
+
+
+@pytest.mark.parametrize("train", [train_wordpiece, train_byte_bpe])
+def test_words_that_are_none_of_a_language_do_not_hold_the_trainer_up(train):
+    """Half a megabyte without a space, as a picture in base64: the trainer would take minutes."""
+    text, long = "the cat sat on the mat. " * 9, "ab" * 250_000
+    with pytest.warns(UserWarning, match="^1 words of more than 1,000 characters were left out"):
+        learned = train([f"{text}{long} {text}"], 290)
+    assert learned.vocab == train([text, text], 290).vocab
+
+
+def test_texts_without_spaces_between_words_are_no_long_words(recwarn):
+    text = "猫在垫子上。" * 300
+    assert train_wordpiece([text], 40).vocab == train_wordpiece([" ".join(text)], 40).vocab
+    assert not recwarn.list
 
 
 def test_training_is_repeatable(english_texts: list[str]):

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, TypeVar, overload
 
 from .kernels.choosing import ATTENTION_PATHS, check_path
 
+MOST_LAYERS = 10_000  # the deepest transformer that was published has 1,000
+
 
 @dataclass(frozen=True)
 class BertConfig:
@@ -39,7 +41,8 @@ class BertConfig:
     def __post_init__(self) -> None:
         sizes = ("vocab_size", "hidden_size", "num_heads", "intermediate_size", "max_positions")
         for name in (*sizes, "num_layers", "type_vocab_size"):
-            check_size(name, getattr(self, name), int(name in sizes))
+            most = MOST_LAYERS if name == "num_layers" else inf
+            check_size(name, getattr(self, name), int(name in sizes), most)
         pad = self.pad_token_id
         if not is_whole(pad) or not 0 <= pad < self.vocab_size:
             raise ValueError(
@@ -66,7 +69,8 @@ class BertConfig:
             if part.name.endswith("dropout"):
                 check_number(part.name, value, below=1, advice="Use 0.0 to switch dropout off.")
             elif part.type == "float":
-                check_number(part.name, value)
+                most = {"layer_norm_eps": 1, "initializer_range": 10}.get(part.name, inf)
+                check_number(part.name, value, below=most)
                 object.__setattr__(self, part.name, float(value))  # transformers refuses a 0
             elif part.type == "int" and not is_whole(value):
                 raise ValueError(f"{part.name}={value!r} was given; expected a whole number.")

@@ -182,16 +182,15 @@ def our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
 
 def _check_kinds(theirs: Mapping[str, Any], family: Family) -> None:
     """Raise ValueError where a number or a truth value is something else."""
-    kinds = {field.name: field.type for field in fields(family.config_class)}
+    kinds = {field.name: str(field.type) for field in fields(family.config_class)}
     kinds = {name: kinds[ours] for ours, name in family.settings.items()}
     kinds |= {name: type(value).__name__ for name, value in family.absent.items()}
     checks = {"int": is_whole, "float": is_number, "bool": lambda value: isinstance(value, bool)}
     named = {"int": "a whole number", "float": "a number", "bool": "true or false"}
     for name, kind in kinds.items():
         value, check = theirs.get(name), checks.get(kind)
-        square = name.endswith("_size") and isinstance(
-            value, list | tuple
-        )  # see families._read_vit
+        # Of a picture, height and width may be given: families._read_vit reads them.
+        square = name.endswith("_size") and isinstance(value, list | tuple)
         if check and value is not None and not square and not check(value):
             raise ValueError(f"{name}={value!r} was given; expected {named[kind]}.")
 

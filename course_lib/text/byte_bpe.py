@@ -27,7 +27,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import tokenizer_files as files
-from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
+from .vocabulary import (
+    WHITE_SPACE,
+    Vocabulary,
+    check_text,
+    check_texts,
+    numbered,
+    taken_whole,
+    utf8,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -69,7 +77,7 @@ def stand_ins(text: str) -> str:
     Raises TypeError for anything but a string, ValueError for a lone surrogate, which is half of
     a character and has no UTF-8.
     """
-    return "".join(map(CHAR_OF.__getitem__, _utf8(text)))
+    return "".join(map(CHAR_OF.__getitem__, utf8(text)))
 
 
 def from_stand_ins(chars: str) -> str:
@@ -82,6 +90,7 @@ def from_stand_ins(chars: str) -> str:
 
 
 def _check_stand_ins(chars: str) -> None:
+    check_text(chars)
     if strange := set(chars) - BYTE_OF.keys():
         raise ValueError(
             f"{min(strange)!r} in {chars!r:.60} stands for no byte. Expected are printable "
@@ -91,21 +100,8 @@ def _check_stand_ins(chars: str) -> None:
 
 def show_bytes(text: str) -> list[tuple[str, bytes, str]]:
     """(character, its UTF-8 bytes, their printable stand-ins) for each character of `text`."""
-    _utf8(text)  # an error names the position in the whole text
+    utf8(text)  # an error names the position in the whole text
     return [(char, char.encode("utf-8"), stand_ins(char)) for char in text]
-
-
-def _utf8(text: str) -> bytes:
-    if not isinstance(text, str):
-        raise TypeError(f"expected a text (str), got {type(text).__name__}: {text!r:.60}")
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"character {error.start} of the text is U+{ord(text[error.start]):04X}, a lone "
-            "surrogate: half of a character, which UTF-8 cannot write. Join the halves with "
-            'text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").'
-        ) from error
 
 
 # ---------------------------------------------------------------- text into words
@@ -137,6 +133,7 @@ def _ranges(kind: str) -> str:
 
 def split_text(text: str) -> list[str]:
     """`text` as words that together are `text` again: "I'm here" -> "I", "'m", " here"."""
+    check_text(text)
     return word_pattern().findall(text)
 
 
@@ -235,7 +232,7 @@ class ByteBPE(Vocabulary):
         before it, as in RoBERTa's published tokenizer, or what `lstrip` says.
         Raises TypeError for anything but a string, ValueError for a lone surrogate.
         """
-        _utf8(text)
+        utf8(text)
         if not parse_special:
             return [id for word in split_text(text) for id in self._ids_of(word)]
         ids: list[int] = []
@@ -301,6 +298,7 @@ class ByteBPE(Vocabulary):
 
     def id(self, token: str) -> int:
         """The id of `token`, in stand-ins ("Ġthe"). Raises ValueError when there is no such."""
+        check_text(token)
         if token not in self.ids:
             raise ValueError(
                 f"{token!r} is none of the {self.vocab_size} tokens. pieces({token!r}) gives "
@@ -344,13 +342,9 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
 
     Raises TypeError for one string instead of several, ValueError when there is no character.
     """
-    if isinstance(texts, str):
-        raise TypeError(
-            f"expected several texts, got the one text {texts[:40]!r}: put it into a list."
-        )
     counts: Counter[str] = Counter()
-    for text in texts:
-        _utf8(text)
+    for text in check_texts(texts):
+        utf8(text)
         counts.update(split_text(text))
     if not counts:
         raise ValueError("the texts hold no character: nothing to learn merges from.")

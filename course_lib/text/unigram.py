@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import tokenizer_files as files
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, utf8
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -88,13 +88,16 @@ class Unigram(Vocabulary):
         """The ids of `text`, without special tokens around it.
 
         parse_special: False takes <s>, <mask> and so on for plain characters, as SentencePiece
-        itself does; True gives them their own ids, as transformers' tokenizers do."""
+        itself does; True gives them their own ids, as transformers' tokenizers do.
+        Raises TypeError for anything but a string, ValueError for a lone surrogate."""
+        utf8(text)
         read = self._read if parse_special else self._plain
         return list(read.encode(text, add_special_tokens=False).ids)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids of `text`, and where in it each of them stands: (start, end) in characters,
-        without the white space that a piece may begin with."""
+        without the white space that a piece may begin with. Raises as `encode` does."""
+        utf8(text)
         found = self._plain.encode(text, add_special_tokens=False)
         offsets = []
         for start, end in found.offsets:
@@ -109,7 +112,8 @@ class Unigram(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`; special tokens appear by name."""
-        found: str = self._read.decode([int(id) for id in ids], skip_special_tokens=False)
+        numbers = [self.ids[self.token(id)] for id in ids]  # raises for what are no ids
+        found: str = self._read.decode(numbers, skip_special_tokens=False)
         return found
 
     def __repr__(self) -> str:

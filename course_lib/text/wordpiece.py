@@ -23,7 +23,15 @@ import torch
 from torch import Tensor
 
 from . import tokenizer_files as files
-from .vocabulary import WHITE_SPACE, Vocabulary, numbered, taken_whole
+from .vocabulary import (
+    WHITE_SPACE,
+    Vocabulary,
+    check_text,
+    check_texts,
+    numbered,
+    taken_whole,
+    utf8,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -79,7 +87,9 @@ def normalise(
     handle_chinese_chars: bool = True,
 ) -> str:
     """`text` cleaned, with ideographs set apart and, for uncased models, without accents and in
-    lower case. The settings are those of WordPiece, and of a tokenizer.json's BertNormalizer."""
+    lower case. The settings are those of WordPiece, and of a tokenizer.json's BertNormalizer.
+    Raises TypeError for anything but a string."""
+    check_text(text)
     if clean_text:
         text = "".join(map(clean, text))
     if handle_chinese_chars and not text.isascii():
@@ -100,6 +110,7 @@ def is_punctuation(char: str) -> bool:
 
 def split_words(text: str) -> list[str]:
     """Normalised `text` split at white space; each punctuation sign is a word of its own."""
+    check_text(text)
     return _WORD.findall("".join(f" {char} " if is_punctuation(char) else char for char in text))
 
 
@@ -180,7 +191,7 @@ class WordPiece(Vocabulary):
             "handle_chinese_chars": handle_chinese_chars,
         }
         self.max_chars = max_chars
-        vocab = list(vocab)
+        vocab = check_texts(vocab)
         self.cut_into = numbered(vocab)  # what a word may become
         self.added_tokens = dict(_special_of(vocab) if added_tokens is None else added_tokens)
         self.vocab = [*vocab, *(token for token in self.added_tokens if token not in self.cut_into)]
@@ -207,7 +218,7 @@ class WordPiece(Vocabulary):
 
         Raises ValueError for a word that no text could ever produce, such as one with a capital
         letter in an uncased vocabulary, or one with a space or an apostrophe inside."""
-        words = list(words)
+        words = check_texts(words)
         made = cls([*SPECIAL_TOKENS, *words], lowercase=lowercase, strip_accents=strip_accents)
         for word in words:
             bare = word.removeprefix(CONTINUES)
@@ -274,10 +285,12 @@ class WordPiece(Vocabulary):
 
     def words(self, text: str) -> Iterator[str]:
         """The words of `text` before they are cut into pieces; added tokens whole."""
+        check_text(text)
         return (word for word, _ in self._parts(text))
 
     def _parts(self, text: str) -> Iterator[tuple[str, bool]]:
         """The words of `text`, and for each whether it is an added token."""
+        check_text(text)
         first, second = self._find
         for number, part in enumerate(first.split(text)):
             if number % 2:
@@ -291,16 +304,18 @@ class WordPiece(Vocabulary):
 
     def pieces(self, word: str) -> list[str]:
         """The pieces of one of `words`: an added token is whole, another word is cut."""
+        check_text(word)
         return [word] if word in self.added_tokens else self.cut_word(word)
 
     def cut_word(self, word: str) -> list[str]:
         """The pieces of one normalised word; [UNK] alone when it is too long or does not match."""
+        check_text(word)
         if len(word) > self.max_chars:
             return [UNK]
         return longest_match(word, self.cut_into) or [UNK]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without [CLS] and [SEP]."""
+        """The ids of `text`, without [CLS] and [SEP]. Raises TypeError for what is no text."""
         return [self.ids[token] for token in self.tokenize(text)]
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
@@ -308,7 +323,8 @@ class WordPiece(Vocabulary):
 
         Offsets are (start, end) in characters of `text` as it was given, so that
         text[start:end] is what the token was made from: "Café" for the token cafe. [UNK] stands
-        for the whole word."""
+        for the whole word. Raises TypeError for anything but a string."""
+        check_text(text)
         ids, offsets = [], []
         for word, places, whole in self._placed_words(text):
             start = 0
@@ -351,6 +367,7 @@ class WordPiece(Vocabulary):
 
     def id(self, token: str) -> int:
         """The id of `token`. Raises ValueError when it is not in the vocabulary."""
+        check_text(token)
         if token not in self.ids:
             raise ValueError(
                 f"{token!r} is none of the {self.vocab_size} tokens. tokenize({token!r}) gives "
@@ -407,7 +424,8 @@ def train_wordpiece(
     vocabulary: the special tokens, single letters inside and at the beginning of words, then what
     was learned, most frequent first.
     Raises ValueError when `vocab_size` is too small for the special tokens and the letters of the
-    texts, or when the texts hold no words."""
+    texts, or when the texts hold no words; TypeError for texts that are not strings, or one string
+    instead of several."""
     from tokenizers.trainers import WordPieceTrainer
 
     if vocab_size <= len(SPECIAL_TOKENS):
@@ -415,7 +433,9 @@ def train_wordpiece(
             f"vocab_size is {vocab_size}; the {len(SPECIAL_TOKENS)} special tokens alone need "
             "that many. A few thousand is usual for a small text, 30,522 is BERT's."
         )
-    texts = list(texts)
+    texts = check_texts(texts)
+    for text in texts:
+        utf8(text)  # the library takes no other
     empty = WordPiece(SPECIAL_TOKENS, lowercase=lowercase, strip_accents=strip_accents)
     tokenizer = fast_wordpiece(empty)
     # Left to itself, the trainer numbers the ## letters in the order of a hash table and settles

@@ -1,0 +1,725 @@
+"""A mutation campaign: broken inputs, drawn with a fixed seed, at each door of the library.
+
+    python tests/mutation.py --mutants 4000 --seed 0 [--door NAME]
+
+A door is a function that reads what others wrote. Each mutant is a valid input with one thing
+broken, and ends as one of these:
+
+    right    accepted, and the result is that of the unbroken input: what was broken did not matter
+    clear    the door's own class of error, or a warning, that names the file or the value
+    bare     any other exception, a message without a name, or more than `LONGEST` seconds
+    silent   accepted without a word, and the result differs
+
+Bare and silent are faults; each is listed with the number that draws it again (--only NUMBER). Not
+drawn are changes that make another valid input: a flipped bit in a published checkpoint's weights,
+which no hash guards, another activation, a word in a vocabulary exchanged for another.
+
+A further door is a further `Door` in `DOORS`; tests/library/test_mutation.py runs a few hundred.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import struct
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from course_lib.checkpoints import (
+    FAMILIES,
+    CheckpointError,
+    MissingCheckpoint,
+    load,
+    load_pretrained,
+    save,
+    their_name,
+)
+from course_lib.checkpoints.convert import _their_config, encoder_of, joined
+from course_lib.checkpoints.elmo import load_elmo, save_elmo
+from course_lib.checkpoints.families import family_of
+from course_lib.checkpoints.saved import _vocabulary_files
+from course_lib.config import BertConfig
+from course_lib.encoder import Encoder, Pooler
+from course_lib.family.albert import albert_for_pretraining
+from course_lib.family.bert import bert_for_pretraining
+from course_lib.family.deberta import deberta_masked_lm, deberta_v3
+from course_lib.family.distilbert import distilbert_for_masked_lm
+from course_lib.family.electra import electra_discriminator
+from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
+from course_lib.family.modernbert import modernbert_for_masked_lm
+from course_lib.family.roberta import roberta_for_masked_lm
+from course_lib.family.vit import VitConfig, vit_encoder
+from course_lib.heads import BertForClassification
+from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
+from course_lib.text.characters import WordVocabulary, spell, spell_sentences, words_of
+from course_lib.text.features import plain_sequences, question_sequences, tagged_sequences
+from course_lib.text.unigram import Unigram
+from course_lib.text.wordpiece import WordPiece, normalise, split_words, train_wordpiece
+
+LONGEST = 5.0  # seconds that a mutant may take
+Draw = random.Random
+
+
+@dataclass(frozen=True)
+class Door:
+    """make: writes a valid input into an empty folder; returns what `open` takes, a path below that
+    folder or any value. mutate: breaks the input, returns the new one and what was done. equal: is
+    the second result that of the unbroken input? The third argument is the mutant's input.
+    excuse: what a result says of itself where something was wrong, "" for nothing."""
+
+    name: str
+    make: Callable[[Path], Any]
+    mutate: Callable[[Any, Draw], tuple[Any, str]]
+    open: Callable[[Any], Any]
+    error: tuple[type[Exception], ...]
+    equal: Callable[[Any, Any, Any], bool]
+    excuse: Callable[[Any], str] = lambda result: ""
+    named: Callable[[str, Any], bool] = lambda text, path: (
+        path.name in text or str(path.parent if path.suffix else path) in text
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    door: str
+    number: int  # draws the mutant again
+    kind: str  # right, clear, bare, silent
+    what: str  # what was broken
+    result: str
+
+
+def outcome(door: Door, input: Any, what: str, number: int, right: Any) -> Outcome:
+    """Open the door with a mutant and sort what happens."""
+    made = partial(Outcome, door.name, number)
+    start = time.process_time()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            result = door.open(input)
+        except door.error as error:
+            text = str(error)
+            return made("clear" if door.named(text, input) else "bare", what, repr(error)[:300])
+        except BaseException as error:
+            return made("bare", what, f"{type(error).__name__}: {error}"[:300])
+    if (took := time.process_time() - start) > LONGEST:
+        return made("bare", what, f"took {took:.0f} s")
+    said = " ".join([*(str(warning.message) for warning in warned), door.excuse(result)])
+    if door.equal(right, result, input):
+        return made("right", what, said[:300])
+    return made("clear" if door.named(said, input) else "silent", what, said[:300])
+
+
+def campaign(doors: list[Door], mutants: int, seed: int, only: int = -1) -> Iterator[Outcome]:
+    """`mutants` broken inputs, in turn at each door."""
+    with tempfile.TemporaryDirectory() as place:
+        valid, right = {}, {}
+        for number, door in enumerate(doors):
+            folder = Path(place, f"valid-{number}")
+            folder.mkdir()
+            valid[door] = door.make(folder)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # a valid input is accepted without a word
+                right[door] = door.open(valid[door])
+        for number in range(mutants) if only < 0 else [only]:
+            door = doors[number % len(doors)]
+            folder = Path(place, "mutant")
+            input = valid[door]
+            if isinstance(input, Path):
+                template = Path(place, f"valid-{number % len(doors)}")
+                shutil.copytree(template, folder)
+                input = folder / input.relative_to(template)
+            input, what = door.mutate(input, Draw(f"{seed} {number}"))
+            yield outcome(door, input, what, number, right[door])
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """Door, tried, right, clear, bare, silent, as Markdown."""
+    kinds = ("right", "clear", "bare", "silent")
+    lines = [f"| door | tried | {' | '.join(kinds)} |", "|---|---|---|---|---|---|"]
+    names = list(dict.fromkeys(one.door for one in outcomes))
+    for name in [*names, "all"]:
+        counts = Counter(one.kind for one in outcomes if name in (one.door, "all"))
+        cells = (f"{number:,}" for number in (sum(counts.values()), *(counts[k] for k in kinds)))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- what can be broken in JSON
+
+NAN, INF = float("nan"), float("inf")
+BAD: dict[type, list[Any]] = {  # for a value of this type
+    bool: ["true", "no", "", 2, -1, 0.5, NAN, [], [True], {}, None],
+    int: [True, "12", "", 12.5, -1, -(10**9), 10**9, 10**30, 1e30, NAN, INF, [], [2], {}, None],
+    float: [True, "0.1", "", -1, -0.1, 1e30, 10**30, NAN, INF, -INF, [], [0.1], {}, None],
+    str: ["other", "", 5, True, 0.5, [], ["x"], {}, {"a": 1}, None],
+    list: ["x", "", 5, True, {}, {"a": 1}, [5], [None], [[]], None],
+    dict: ["x", 5, True, [], [1], {"a": 1}, {"0": None}, {"x": {}}, None],
+    type(None): ["x", 5, True, [], {}],
+}
+
+
+def places(content: Any, path: tuple = ()) -> Iterator[tuple]:
+    """The way to every value inside; of long lists and tables the first few."""
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in [*items][:12]:
+        yield (*path, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*path, key))
+
+
+def break_value(content: Any, draw: Draw, doubled: bool = True) -> tuple[Any, str]:
+    """The JSON text with one value gone, exchanged for a wrong one, or there twice."""
+    path = draw.choice([*places(content)])
+    owner = content
+    for key in path[:-1]:
+        owner = owner[key]
+    how = draw.choice(["gone", *["wrong"] * 4, *["twice"] * doubled])
+    if how == "gone":
+        del owner[path[-1]]
+    else:
+        value = draw.choice(BAD[type(owner[path[-1]])])
+        if how == "twice" and isinstance(owner, dict) and value != owner[path[-1]]:
+            key, kept = json.dumps(path[-1]), json.dumps(owner[path[-1]])
+            owner[path[-1]] = "\0"
+            pair = f"{kept}, {key}: {json.dumps(value)}"
+            return json.dumps(content).replace('"\\u0000"', pair), f"{path} twice: {value!r}"
+        owner[path[-1]] = value
+        how = repr(value)
+    return json.dumps(content), f"{path} {how}"
+
+
+def break_text(data: bytes, draw: Draw) -> tuple[bytes, str]:
+    """A file of text as editors, disks and networks break it."""
+    place = draw.randrange(len(data))
+    broken = {
+        "cut short": data[:place],
+        "empty": b"",
+        "byte order mark": b"\xef\xbb\xbf" + data,
+        "two byte order marks": b"\xef\xbb\xbf" * 2 + data,
+        "UTF-16": data.decode().encode("utf-16"),
+        "Windows' lines": data.replace(b"\n", b"\r\n"),
+        "no UTF-8": data[:place] + b"\xff\xfe" + data[place:],
+        "deep": b"[" * 100_000,
+        "deep objects": b'{"a":' * 100_000,
+        "zeros": bytes(len(data)),
+        "a web page": b"<!DOCTYPE html><html><body>404</body></html>",
+        "a pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+        "a list": b"[1, 2]",
+        "a number": b"7",
+        "null": b"null",
+    }
+    how = draw.choice([*broken])
+    return broken[how], how
+
+
+def break_file(path: Path, draw: Draw) -> str:
+    """Something else where a file was."""
+    kinds = ["gone", "a folder", "a link to nothing", "a link to itself", "empty"]
+    how = draw.choice([*kinds, "a pipe"] if hasattr(os, "mkfifo") else kinds)
+    path.unlink()
+    if how == "a folder":
+        path.mkdir()
+    elif how.startswith("a link"):
+        path.symlink_to(path if "itself" in how else path.with_name("nothing there"))
+    elif how == "a pipe":
+        os.mkfifo(path)
+    elif how == "empty":
+        path.touch()
+    return how
+
+
+def add_foreign(folder: Path, draw: Draw) -> str:
+    """What file managers, editors and people leave behind."""
+    names = [".DS_Store", "._vocab.txt", "._spm.model", "Thumbs.db", ".git", "notes", "README.md"]
+    name = draw.choice(names)
+    if name in (".git", "notes"):
+        (folder / name).mkdir()
+    else:
+        (folder / name).write_bytes(draw.randbytes(40))
+    return f"{name} beside"
+
+
+# ---------------------------------------------------------------- what can be broken in weights
+
+
+def split(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Header and numbers of a safetensors file."""
+    length = struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def packed(header: str | bytes, numbers: bytes) -> bytes:
+    header = header if isinstance(header, bytes) else header.encode()
+    return struct.pack("<Q", len(header)) + header + numbers
+
+
+def break_header(data: bytes, draw: Draw) -> tuple[bytes, str]:
+    header, numbers = split(data)
+    how = draw.choice(["value", "value", "type", "text", "length", "numbers"])
+    if how == "value":
+        text, what = break_value(header, draw)
+        return packed(text, numbers), f"header: {what}"
+    if how == "type":
+        name = draw.choice([name for name in header if name != "__metadata__"])
+        header[name]["dtype"] = draw.choice(
+            ["I32", "U32", "BOOL", "F8_E4M3", "F16", "I64", "C64", "F64", "x"]
+        )
+        return packed(json.dumps(header), numbers), f"{name} is called {header[name]['dtype']}"
+    if how == "text":
+        text, what = break_text(json.dumps(header).encode(), draw)
+        return packed(text, numbers), f"header: {what}"
+    if how == "length":
+        length = draw.choice([0, 1, 2**31, 2**63, 2**64 - 1, len(data), draw.randrange(400)])
+        return struct.pack("<Q", length) + data[8:], f"header of {length} bytes"
+    end = draw.randrange(len(data))
+    more = draw.choice([True, False])
+    return (data + b"\0" * 9 if more else data[:end]), "longer" if more else f"cut at {end}"
+
+
+TYPES = (
+    *(torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int32, torch.int8),
+    *(torch.uint8, torch.bool, torch.float8_e4m3fn, torch.float8_e5m2),
+)
+
+
+def break_tensor(path: Path, draw: Draw) -> str:
+    """One tensor, or all, gone, renamed, retyped, reshaped, no number, or there twice."""
+    state = safetensors.torch.load_file(path)
+    name = draw.choice(sorted(state))
+    value = state[name]
+    how = draw.choice(
+        ["gone", "renamed", "retyped", "all retyped", "reshaped", "no number", "twice", "more"]
+    )
+    what = f"{name} {how}"
+    if how in ("gone", "renamed"):
+        del state[name]
+    if how == "renamed":
+        state[draw.choice([f"{name}x", name.upper(), f"x.{name}", "", "é" + name])] = value
+    elif how == "retyped":
+        state[name] = value.to(draw.choice(TYPES))
+        what += f" {state[name].dtype}"
+    elif how == "all retyped":
+        kind = draw.choice(TYPES)
+        state = {name: value.to(kind) for name, value in state.items()}
+        what += f" {kind}"
+    elif how == "reshaped":
+        shapes = [value.reshape(-1), value[None], value[:-1], value[:0], value.sum(), value[..., None]]
+        state[name] = draw.choice([shape for shape in shapes if shape.shape != value.shape])
+        what += f" {tuple(state[name].shape)}"
+    elif how == "no number":
+        state[name] = value.clone()
+        state[name].reshape(-1)[draw.randrange(value.numel())] = draw.choice([NAN, INF, -INF])
+    elif how == "twice":
+        prefix = draw.choice(["bert.", "roberta.", "albert.", "deberta.", "model.", "vit."])
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma")
+        state[old if old != name else prefix + name] = value + draw.choice([0, 1])
+    elif how == "more":
+        state[draw.choice(["adapter.weight", "classifier.weight", "x", "0"])] = torch.ones(2, 3)
+    data = {name: value.contiguous().clone() for name, value in state.items()}
+    safetensors.torch.save_file(data, path, metadata={"format": "pt"})
+    return what
+
+
+# ---------------------------------------------------------------- checkpoints, folder by folder
+
+TINY: dict[str, Any] = {
+    "hidden_size": 10, "num_heads": 5, "num_layers": 2, "intermediate_size": 6, "max_positions": 9,
+}  # fmt: skip
+WORDS = [*"abcdefghijklmnopqrstuvwxyz", "the", "cat", "sat", "##s", "##at", "on", "mat"]
+TEXTS = ["the cats sat on a mat", "The CAT, at: é!", "", "[MASK] <mask> x"]
+PIECES = WordPiece.from_words(WORDS)
+BYTES = train_byte_bpe(["the cat sat on the mat"] * 3, 270)
+
+
+def sentencepieces(cls: str, sep: str, order: list[str]) -> Unigram:
+    """A Unigram model of few pieces."""
+    pieces = [*order, "▁the", "▁cat", "s", "at", "▁", *"abcdefghijklmnopqr"]
+    unk = next(i for i, piece in enumerate(pieces) if "unk" in piece.lower())
+    fast = Tokenizer(models.Unigram([(p, -float(len(p) < 2)) for p in pieces], unk_id=unk))
+    fast.pre_tokenizer = pre_tokenizers.Metaspace()
+    fast.add_special_tokens(order)
+    fast.post_processor = processors.BertProcessing(
+        (sep, pieces.index(sep)), (cls, pieces.index(cls))
+    )
+    return Unigram(fast)
+
+
+LATIN = sentencepieces("[CLS]", "[SEP]", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+
+
+def classifier(**sizes: Any) -> BertForClassification:
+    config = BertConfig(**sizes)
+    return BertForClassification(Encoder(config, pooler=Pooler(config)), 2)
+
+
+MEMBERS: dict[str, tuple[Callable[..., Any], Any]] = {  # how it is made, its tokenizer
+    "bert": (partial(bert_for_pretraining, "base"), PIECES),
+    "bert classes": (classifier, PIECES),
+    "roberta": (partial(roberta_for_masked_lm, "base"), BYTES),
+    "albert": (partial(albert_for_pretraining, "base", embedding_size=5), LATIN),
+    "distilbert": (partial(distilbert_for_masked_lm, "base"), PIECES),
+    "electra": (partial(electra_discriminator, "small", embedding_size=5), PIECES),
+    "deberta-v3": (
+        lambda **sizes: deberta_masked_lm(deberta_v3("base", **sizes, span=4, furthest=9)),
+        LATIN,
+    ),
+    "modernbert": (partial(modernbert_for_masked_lm, "base"), PIECES),
+    "vit": (
+        lambda **sizes: vit_encoder(VitConfig(**sizes, image_size=8, patch_size=4), True),
+        None,
+    ),
+}
+
+
+def write_member(name: str, alone: bool, folder: Path) -> Path:
+    """A folder as transformers writes it. alone: with a vocabulary in lines, no tokenizer.json."""
+    make, tokenizer = MEMBERS[name]
+    sizes = dict(TINY)
+    torch.manual_seed(0)
+    if tokenizer is None:
+        del sizes["max_positions"]
+    else:
+        sizes |= {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.special.pad}
+    model = make(**sizes)
+    config = encoder_of(model).config
+    family = family_of(config)
+    settings = {"model_type": family.model_type, **_their_config(config, family)}
+    if name == "bert classes":
+        settings["architectures"] = ["BertForSequenceClassification"]
+        settings["id2label"] = dict(enumerate(model.names))
+    files = {"config.json": json.dumps(settings, indent=1)}
+    if tokenizer is not None:
+        files |= _vocabulary_files(tokenizer, model, family)
+    if alone:
+        del files["tokenizer.json"]
+    for file, text in files.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    if alone and isinstance(tokenizer, ByteBPE):
+        tokenizer.save(folder)
+    state = joined({their_name(n, family): v for n, v in model.state_dict().items()}, family.joined)
+    state = {name: value.clone() for name, value in state.items()}
+    safetensors.torch.save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def mutate_folder(folder: Path, draw: Draw) -> tuple[Path, str]:
+    files = sorted(file.name for file in folder.iterdir())
+    texts = [name for name in files if not name.endswith(".safetensors")]
+    how = draw.choice(["setting", "setting", "tensor", "tensor", "header", "text", "file", "beside",
+                       "vocabulary", "vocabulary"])  # fmt: skip
+    weights = folder / "model.safetensors"
+    if how == "setting":
+        return folder, break_json(folder / "config.json", draw)
+    if how == "tensor":
+        return folder, break_tensor(weights, draw)
+    if how == "header":
+        data, what = break_header(weights.read_bytes(), draw)
+        weights.write_bytes(data)
+        return folder, what
+    if how == "file":
+        name = draw.choice(files)
+        return folder, f"{name}: {break_file(folder / name, draw)}"
+    if how == "beside":
+        return folder, add_foreign(folder, draw)
+    vocabulary = [name for name in texts if name != "config.json"]
+    name = draw.choice(vocabulary if how == "vocabulary" and vocabulary else texts)
+    if how == "text":
+        data, what = break_text((folder / name).read_bytes(), draw)
+        (folder / name).write_bytes(data)
+        return folder, f"{name}: {what}"
+    return folder, break_vocabulary(folder / name, draw, of_model=True)
+
+
+def break_json(path: Path, draw: Draw) -> str:
+    text, what = break_value(json.loads(path.read_text(encoding="utf-8")), draw)
+    path.write_text(text, encoding="utf-8")
+    return f"{path.name}: {what}"
+
+
+def break_vocabulary(path: Path, draw: Draw, of_model: bool = False) -> str:
+    """Lines of a vocabulary gone, there twice, blank or too many; or a value of JSON.
+
+    of_model: a model beside it says how many lines there must be."""
+    if path.suffix == ".json":
+        return break_json(path, draw)
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    place = draw.randrange(len(lines))
+    hows = ["twice", "blank", "two blank", "blank end", "spaces"]
+    how = draw.choice([*hows, "gone", "half gone", "more"] if of_model else hows)
+    if how in ("gone", "half gone"):
+        del lines[place : None if how == "half gone" else place + 1]
+    elif how == "blank end":
+        lines += ["", ""]
+    elif how == "more":
+        lines += ["one more", "another"] if path.name == "vocab.txt" else ["q z"]
+    elif how == "spaces":
+        lines[place] += "  "
+    else:
+        new = {"twice": [lines[draw.randrange(len(lines))]], "blank": [""], "two blank": [""] * 2}
+        lines[place:place] = new[how]
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return f"{path.name}: line {place} {how}"
+
+
+@torch.no_grad()
+def outputs(encoder: Any) -> torch.Tensor:
+    """What an encoder makes of a fixed input."""
+    if hasattr(encoder.config, "image_size"):
+        pixels = torch.arange(192.0).view(1, 3, 8, 8) / 192
+        return encoder(pixels).last_hidden_state
+    ids = torch.tensor([[2, 5, 6, 7, 3, encoder.config.pad_token_id]])
+    mask = torch.tensor([[1, 1, 1, 1, 1, 0]])
+    return encoder(ids, mask).last_hidden_state[:, :5]
+
+
+def same_model(one: Any, other: Any) -> bool:
+    """The same class, weights to three digits, outputs, and names of classes."""
+    a, b = one.state_dict(), other.state_dict()
+    same = type(one) is type(other) and a.keys() == b.keys()
+    same = same and all(torch.allclose(a[n].float(), b[n].float(), atol=0.05) for n in a)
+    same = same and getattr(one, "names", None) == getattr(other, "names", None)
+    return same and torch.allclose(
+        outputs(encoder_of(one)), outputs(encoder_of(other)).float(), atol=0.1
+    )
+
+
+def same_tokenizer(one: Any, other: Any, path: Path) -> bool:
+    """The same ids of texts; or those that the library gives, where a file means something else."""
+    if one is None or other is None:
+        return one is other
+    ids = [other.encode(text) for text in TEXTS]
+    if ids == [one.encode(text) for text in TEXTS] and one.special == other.special:
+        return True
+    whole = path / "tokenizer.json" if path.is_dir() else path
+    if whole.name != "tokenizer.json" or not isinstance(other, Unigram):
+        return False
+    # In a Unigram model's file, normalisation and splitting may be anything that the library has.
+    library = Tokenizer.from_file(str(whole))
+    parsed = [other.encode(text, parse_special=True) for text in TEXTS]
+    return parsed == [library.encode(text, add_special_tokens=False).ids for text in TEXTS]
+
+
+def same_folder(one: Any, other: Any, path: Path) -> bool:
+    return same_model(one.model or one.encoder, other.model or other.encoder) and same_tokenizer(
+        one.tokenizer, other.tokenizer, path
+    )
+
+
+def folder_door(name: str, alone: bool = False) -> Door:
+    return Door(
+        f"load_pretrained, {name}{', lines' * alone}",
+        partial(write_member, name, alone),
+        mutate_folder,
+        load_pretrained,
+        (CheckpointError, MissingCheckpoint),
+        same_folder,
+        lambda result: result.tokenizer_error or "",
+    )
+
+
+# ---------------------------------------------------------------- files of our own
+
+
+def write_own_file(folder: Path) -> Path:
+    torch.manual_seed(0)
+    save(classifier(vocab_size=12, **TINY), folder / "own.safetensors")
+    return folder / "own.safetensors"
+
+
+def write_elmo(folder: Path) -> Path:
+    torch.manual_seed(0)
+    words = WordVocabulary(["the", "cat", "sat"])
+    config = ElmoConfig(
+        character_size=2, filters=((1, 3), (2, 3)), num_highways=1, projection_size=4, cell_size=4,
+        num_layers=1, vocab_size=len(words),
+    )  # fmt: skip
+    save_elmo(ElmoForBiLM(config), words, folder / "elmo.safetensors")
+    return folder / "elmo.safetensors"
+
+
+def mutate_own(path: Path, draw: Draw) -> tuple[Path, str]:
+    data = path.read_bytes()
+    how = draw.choice(["bit", "header", "about", "about", "tensor", "file"])
+    if how == "tensor":
+        return path, break_tensor(path, draw)
+    if how == "file":
+        return path, break_file(path, draw)
+    if how == "bit":
+        place = draw.randrange(len(data))
+        data = data[:place] + bytes([data[place] ^ 1 << draw.randrange(8)]) + data[place + 1 :]
+        what = f"a bit of byte {place}"
+    elif how == "header":
+        data, what = break_header(data, draw)
+    else:
+        header, numbers = split(data)
+        about = json.loads(header["__metadata__"]["course_lib"])
+        if draw.random() < 0.5:  # as an older version wrote it
+            del about["about_sha256"]
+        header["__metadata__"]["course_lib"], what = break_value(about, draw)
+        data = packed(json.dumps(header), numbers)
+    path.write_bytes(data)
+    return path, what
+
+
+def same_elmo(one: Any, other: Any, path: Path) -> bool:
+    a, b = one[0].state_dict(), other[0].state_dict()
+    same = a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+    return same and one[1].vocab == other[1].vocab and asdict(one[0].config) == asdict(
+        other[0].config
+    )
+
+
+# ---------------------------------------------------------------- tokenizers alone
+
+
+def write_tokenizer(tokenizer: Any, file: str, folder: Path) -> Path:
+    if file == "tokenizer.json":
+        model = bert_for_pretraining("base", **TINY, vocab_size=len(tokenizer),
+                                     pad_token_id=tokenizer.special.pad)  # fmt: skip
+        for name, text in _vocabulary_files(tokenizer, model, FAMILIES["bert"]).items():
+            (folder / name).write_text(text, encoding="utf-8")
+    else:
+        tokenizer.save(folder / file if file == "vocab.txt" else folder)
+    return folder / file
+
+
+def mutate_tokenizer(path: Path, draw: Draw) -> tuple[Path, str]:
+    files = sorted(file.name for file in path.parent.iterdir())
+    name = draw.choice([path.name, path.name, *files])
+    how = draw.choice(["values", "values", "text", "file"])
+    if how == "file":
+        return path, f"{name}: {break_file(path.with_name(name), draw)}"
+    if how == "text":
+        data, what = break_text(path.with_name(name).read_bytes(), draw)
+        # A vocab.txt cut short at the end of a line is one with fewer lines.
+        if what == "cut short" and name == "vocab.txt":
+            data = data[:5]
+        path.with_name(name).write_bytes(data)
+        return path, f"{name}: {what}"
+    return path, break_vocabulary(path.with_name(name), draw, of_model=name == "merges.txt")
+
+
+def tokenizer_door(tokenizer: Any, file: str) -> Door:
+    kind = type(tokenizer)
+    return Door(
+        f"{kind.__name__}.from_file, {file}",
+        partial(write_tokenizer, tokenizer, file),
+        mutate_tokenizer,
+        kind.from_file,
+        (ValueError, FileNotFoundError),
+        same_tokenizer,
+        named=lambda text, path: str(path.parent) in text,
+    )
+
+
+# ---------------------------------------------------------------- texts
+
+NO_TEXT = [None, 5, 0.5, True, b"cat", [], ["cat"], {}, {"cat": 1}, object(), ("a", 1), "\ud800"]
+NO_TEXTS = ["cat", b"cat", None, 5, [None], ["cat", 5], [b"cat"], [["cat"]], {"cat": 1}, object()]
+NO_SENTENCES = ["cat", None, 5, ["cat"], [None], [[5]], [["cat"], "sat"], [[b"cat"]]]
+CALLS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    **{
+        f"{type(t).__name__}.{method}": (getattr(t, method), NO_TEXT)
+        for t in (PIECES, BYTES, LATIN)
+        for method in ("encode", "encode_with_offsets", "pieces")
+    },
+    "WordPiece.tokenize": (PIECES.tokenize, NO_TEXT),
+    "WordPiece.words": (lambda text: list(PIECES.words(text)), NO_TEXT),
+    "WordPiece.cut_word": (PIECES.cut_word, NO_TEXT),
+    "WordPiece.id": (PIECES.id, NO_TEXT),
+    "ByteBPE.id": (BYTES.id, NO_TEXT),
+    "ByteBPE.word_steps": (BYTES.word_steps, NO_TEXT),
+    "WordPiece": (WordPiece, NO_TEXTS),
+    "WordPiece.from_words": (WordPiece.from_words, NO_TEXTS),
+    **{
+        f"{type(t).__name__}.decode": (t.decode, ["cat", None, 5, [None], ["1"], [0.5], [-1], [999]])
+        for t in (PIECES, BYTES, LATIN)
+    },
+    "normalise": (normalise, NO_TEXT),
+    "split_words": (split_words, NO_TEXT),
+    "words_of": (words_of, NO_TEXT),
+    "spell": (spell, NO_TEXT),
+    "spell_sentences": (spell_sentences, NO_SENTENCES),
+    "WordVocabulary": (WordVocabulary, NO_TEXTS),
+    "WordVocabulary.of": (WordVocabulary.of, NO_SENTENCES),
+    "WordVocabulary.encode": (WordVocabulary(["cat"]).encode, NO_TEXTS),
+    "train_wordpiece": (lambda texts: train_wordpiece(texts, 40), NO_TEXTS),
+    "train_byte_bpe": (lambda texts: train_byte_bpe(texts, 270), NO_TEXTS),
+    "plain_sequences": (lambda texts: plain_sequences(texts, PIECES, 9), NO_TEXTS),
+    "plain_sequences, second": (
+        lambda texts: plain_sequences(["cat"], PIECES, 9, texts), [*NO_TEXTS[:2], *NO_TEXTS[3:]]
+    ),
+    "tagged_sequences": (lambda texts: tagged_sequences(texts, None, PIECES, 9), NO_TEXTS),
+    "question_sequences": (lambda texts: question_sequences(texts, PIECES, 9, 2), NO_TEXTS),
+}  # fmt: skip
+HARMLESS = "\ud800"  # where a text is cleaned, half a character vanishes like any control character
+
+
+def mutate_call(call: Any, draw: Draw) -> tuple[Any, str]:
+    name = draw.choice([*CALLS])
+    value = draw.choice(CALLS[name][1])
+    return (name, value), f"{name}({value!r:.40})"
+
+
+TEXT_DOOR = Door(
+    "tokenizers and sequences",
+    lambda folder: None,
+    mutate_call,
+    lambda call: call and CALLS[call[0]][0](call[1]),
+    (TypeError, ValueError),
+    lambda one, other, call: call[1] is HARMLESS,
+    named=lambda text, call: any(
+        word in text for word in ("expected", "Text was given", "surrogate", "is none of", "outside")
+    ),
+)
+
+DOORS = [
+    *(folder_door(name) for name in MEMBERS),
+    *(folder_door(name, alone=True) for name in ("bert", "roberta", "distilbert")),
+    Door("load", write_own_file, mutate_own, load, (CheckpointError, MissingCheckpoint),
+         lambda one, other, path: same_model(one, other)),
+    Door("load_elmo", write_elmo, mutate_own, load_elmo, (CheckpointError, MissingCheckpoint),
+         same_elmo),
+    tokenizer_door(PIECES, "vocab.txt"),
+    tokenizer_door(PIECES, "tokenizer.json"),
+    tokenizer_door(BYTES, "vocab.json"),
+    tokenizer_door(BYTES, "tokenizer.json"),
+    tokenizer_door(LATIN, "tokenizer.json"),
+    TEXT_DOOR,
+]  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Broken inputs at every door, sorted.")
+    parser.add_argument("--mutants", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--door", default="", help="only doors whose name holds this")
+    parser.add_argument("--only", type=int, default=-1, help="one mutant, by its number")
+    options = parser.parse_args()
+    doors = [door for door in DOORS if options.door in door.name]
+    outcomes = list(campaign(doors, options.mutants, options.seed, options.only))
+    print(table(outcomes))
+    faults = [one for one in outcomes if one.kind in ("bare", "silent")]
+    for one in faults if options.only < 0 else outcomes:
+        print(f"\n{one.kind}, --only {one.number}: {one.door}\n    {one.what}\n    {one.result}")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -167,7 +167,7 @@ def one_error(
         named = path.name in text or (folder != "." and folder in text)
         if isinstance(error, kind) and named:
             raise
-        plain = isinstance(error, kind | OSError) or type(error) is ValueError
+        plain = isinstance(error, kind | OSError | DamagedDataError) or type(error) is ValueError
         what = text if plain else f"cannot be read ({type(error).__name__}: {text:.200})"
         raise kind(what if named and plain else f"{path}: {what}") from error
 

@@ -319,7 +319,14 @@ def break_tensor(path: Path, draw: Draw) -> str:
         state = {name: value.to(kind) for name, value in state.items()}
         what += f" {kind}"
     elif how == "reshaped":
-        shapes = [value.reshape(-1), value[None], value[:-1], value[:0], value.sum(), value[..., None]]
+        shapes = [
+            value.reshape(-1),
+            value[None],
+            value[:-1],
+            value[:0],
+            value.sum(),
+            value[..., None],
+        ]
         state[name] = draw.choice([shape for shape in shapes if shape.shape != value.shape])
         what += f" {tuple(state[name].shape)}"
     elif how == "no number":
@@ -580,8 +587,8 @@ def mutate_own(path: Path, draw: Draw) -> tuple[Path, str]:
 def same_elmo(one: Any, other: Any, path: Path) -> bool:
     a, b = one[0].state_dict(), other[0].state_dict()
     same = a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-    return same and one[1].vocab == other[1].vocab and asdict(one[0].config) == asdict(
-        other[0].config
+    return (
+        same and one[1].vocab == other[1].vocab and asdict(one[0].config) == asdict(other[0].config)
     )
 
 
@@ -685,7 +692,8 @@ TEXT_DOOR = Door(
     (TypeError, ValueError),
     lambda one, other, call: call[1] is HARMLESS,
     named=lambda text, call: any(
-        word in text for word in ("expected", "Text was given", "surrogate", "is none of", "outside")
+        word in text
+        for word in ("expected", "Text was given", "surrogate", "is none of", "outside")
     ),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
@@ -271,7 +272,8 @@ def filled(
     """Our model with `state` (canonical names of transformers) as its weights; head: see our_head.
 
     Built without memory first, so that nothing is allocated before the shapes are known to fit.
-    Weights of heads that `kind` does not have are left aside, and the family's leftovers."""
+    Weights of heads that `kind` does not have are left aside, with a warning, as they may be half
+    a head, and so are the family's leftovers, without."""
     check_sizes(config, state, where)
     weights = family.has_pooler and their_name("pooler.dense.weight", family) in state
     model = hollow(kind, config, family, has_pooler(kind, config, weights), **head)
@@ -279,9 +281,16 @@ def filled(
     wanted = {theirs[t]: value for t, value in state.items() if t in theirs}
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     aside = tuple(start for head, start in family.heads.items() if not hasattr(model, head))
-    aside += family.leftovers
-    surplus = [t for t in state if t not in theirs and not t.startswith(aside)]
-    compare_weights(shapes, wanted, surplus, lambda name: their_name(name, family), where)
+    surplus = [t for t in state if t not in theirs and not t.startswith(family.leftovers)]
+    halves = [t for t in surplus if t.startswith(aside)]
+    others = [t for t in surplus if t not in halves]
+    compare_weights(shapes, wanted, others, lambda name: their_name(name, family), where)
+    if halves:
+        warnings.warn(
+            f"{where} holds a part of a head, which a {kind.__name__} does not have; it was left "
+            f"aside: {', '.join(halves[:3])}{' and more' if halves[3:] else ''}.",
+            stacklevel=4,
+        )
     model.load_state_dict(wanted, assign=True)
     return model
 

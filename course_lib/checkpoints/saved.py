@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig
+from course_lib.config import BertConfig, check_number, check_size
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.files import one_error, write_atomic
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
@@ -243,6 +243,7 @@ def _load(path: Path, sha256: str | None) -> Model:
     family = family_named(about["family"], str(path))
     kind, config = kinds[about["model"]], family.config_class(**about["config"])
     check_sizes(config, state, str(path))
+    _check_head(about)
     pooler = has_pooler(kind, config, any("pooler." in name for name in state))
     of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
     model = hollow(kind, config, family, pooler, **of_head)
@@ -250,6 +251,15 @@ def _load(path: Path, sha256: str | None) -> Model:
     compare_weights(shapes, state, [n for n in state if n not in shapes], str, str(path))
     model.load_state_dict(state, assign=True)
     return model.eval()
+
+
+def _check_head(about: Mapping[str, Any]) -> None:
+    """Raise ValueError for what no head has: its names, its dropout, a decoder's visits."""
+    names = about.get("names", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"names={names!r:.60} was given; expected a list of texts.")
+    check_number("dropout", about.get("dropout") or 0, below=1)
+    check_size("visits", about.get("visits", 2), most=100)
 
 
 def _stored(config: BertConfig) -> dict[str, Any]:

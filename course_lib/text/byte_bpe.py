@@ -19,12 +19,15 @@ import json
 import re
 import sys
 import unicodedata
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from course_lib.files import one_error
 
 from . import tokenizer_files as files
 from .vocabulary import (
@@ -208,12 +211,14 @@ class ByteBPE(Vocabulary):
                 f"no {' and no '.join(missing)}: expected a tokenizer.json, or a vocab.json with "
                 "its merges.txt beside it, or the folder that holds them."
             )
-        vocab, rules, lstrip = _from_two_files(*needed) if two else _from_tokenizer_json(path)
-        try:
-            made = cls(files.in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
-        except ValueError as error:
-            raise ValueError(f"{path} is no byte-level BPE as here: {error}") from error
-        files.refuse_beside(made, path, SPECIAL_TOKENS, {"add_prefix_space": False}, CLASSES)
+        with one_error(path, ValueError):
+            vocab, rules, lstrip = _from_two_files(*needed) if two else _from_tokenizer_json(path)
+            try:
+                made = cls(files.in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
+            except ValueError as error:
+                raise ValueError(f"{path} is no byte-level BPE as here: {error}") from error
+            files.refuse_beside(made, path, SPECIAL_TOKENS, {"add_prefix_space": False}, CLASSES)
+        _warn_of_unmade(made, needed[-1])
         return made
 
     def save(self, folder: str | Path) -> None:
@@ -277,7 +282,7 @@ class ByteBPE(Vocabulary):
 
         `decode(encode(text)) == text` for every text.
         """
-        return from_stand_ins("".join(self.token(i) for i in ids))
+        return from_stand_ins("".join(self.tokens(ids)))
 
     def pieces(self, text: str) -> list[str]:
         """The printable pieces of `text`, no special token parsed: "I'm here" -> I 'm Ġhere."""
@@ -468,6 +473,18 @@ def _check_merges(merges: Sequence[Pair], ids: Mapping[str, int]) -> None:
         if left + right not in ids:
             raise ValueError(f"{where}: {left + right!r} is not in the vocabulary.")
         known.add(left + right)
+
+
+def _warn_of_unmade(made: ByteBPE, path: Path) -> None:
+    """RoBERTa's own files have <|endoftext|> and three madeupword… that no merge makes."""
+    known = {*SPECIAL_TOKENS, *ALPHABET, *(left + right for left, right in made.merges)}
+    lost = [t for t in made.vocab if t not in known and not re.fullmatch(r"<.*>|madeupword\d+", t)]
+    if lost:
+        warnings.warn(
+            f"{len(lost):,} tokens, such as {lost[0]!r}, are made by no merge of {path}: were "
+            "lines of it lost? Without them texts become other ids.",
+            stacklevel=3,
+        )
 
 
 CLASSES = "(Roberta|Bart|Longformer|GPT2)Tokenizer"

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from course_lib.files import one_error
+
 from . import tokenizer_files as files
 from .vocabulary import Vocabulary, utf8
 
@@ -74,15 +76,13 @@ class Unigram(Vocabulary):
             raise FileNotFoundError(
                 f"{path} was given; expected a tokenizer.json, or the folder that has one. {ADVICE}"
             )
-        read, _ = files.read_tokenizer_json(path, "Unigram")
-        try:
+        with one_error(path, ValueError):
+            read, _ = files.read_tokenizer_json(path, "Unigram")
             made = cls(read, _special_beside(path))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
-        files.refuse_frame(read, path, made.special.cls, made.special.sep)
-        added = read.get_added_tokens_decoder().values()
-        files.refuse_beside(made, path, (token.content for token in added), {})
-        return made
+            files.refuse_frame(read, path, made.special.cls, made.special.sep)
+            added = read.get_added_tokens_decoder().values()
+            files.refuse_beside(made, path, (token.content for token in added), {})
+            return made
 
     def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
         """The ids of `text`, without special tokens around it.
@@ -112,7 +112,7 @@ class Unigram(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`; special tokens appear by name."""
-        numbers = [self.ids[self.token(id)] for id in ids]  # raises for what are no ids
+        numbers = [self.ids[token] for token in self.tokens(ids)]  # raises for what are no ids
         found: str = self._read.decode(numbers, skip_special_tokens=False)
         return found
 

@@ -125,5 +125,11 @@ class Vocabulary:
             )
         return self.vocab[number]
 
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """The tokens with these ids. Raises as `token` does, and TypeError for a single one."""
+        if not isinstance(ids, Iterable):
+            raise TypeError(f"expected several ids, got {type(ids).__name__}: {ids!r:.60}")
+        return [self.token(id) for id in ids]
+
     def __len__(self) -> int:
         return self.vocab_size

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+
+from course_lib.files import one_error
 
 from . import tokenizer_files as files
 from .vocabulary import (
@@ -256,15 +259,17 @@ class WordPiece(Vocabulary):
             raise FileNotFoundError(
                 f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
             )
-        whole = path.suffix == ".json"
-        vocab, settings = _from_tokenizer_json(path) if whole else _from_vocab_txt(path)
         wanted = {"lowercase": lowercase, "strip_accents": strip_accents}
         wanted = {name: value for name, value in wanted.items() if value is not None}
-        try:
-            read = cls(vocab, **{**settings, **wanted})
-        except ValueError as error:
-            raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
-        files.refuse_beside(read, path, read.added_tokens, _expected_beside(read, wanted), CLASSES)
+        with one_error(path, ValueError):
+            whole = path.suffix == ".json"
+            vocab, settings = _from_tokenizer_json(path) if whole else _from_vocab_txt(path)
+            try:
+                read = cls(vocab, **{**settings, **wanted})
+            except ValueError as error:
+                raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
+            expected = _expected_beside(read, wanted)
+            files.refuse_beside(read, path, read.added_tokens, expected, CLASSES)
         return read
 
     def save(self, path: str | Path) -> None:
@@ -362,7 +367,7 @@ class WordPiece(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The tokens of `ids` as text: a space between words, none before a ## piece."""
-        text = " ".join(self.token(i) for i in ids)
+        text = " ".join(self.tokens(ids))
         return text.replace(f" {CONTINUES}", "")
 
     def id(self, token: str) -> int:
@@ -533,6 +538,13 @@ def _from_vocab_txt(path: Path) -> tuple[list[str], dict[str, Any]]:
     text = files.read_text(path, "a vocab.txt or a tokenizer.json").replace("\r\n", "\n")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
     vocab = [line.rstrip(" \t") for line in text.rstrip(" \t\n").split("\n")]
+    if "" in vocab[:-1]:
+        warnings.warn(
+            f"line {vocab.index('') + 1} of {path} is blank and counts as a token, as in "
+            "transformers: a token's id is its line's number. If the line is there by mistake, "
+            "every id behind it is wrong: delete it.",
+            stacklevel=4,
+        )
     config = files.read_object(path.with_name(files.CONFIG))
     config = {name: value for name, value in config.items() if value is not None}
     settings = {ours: config[theirs] for ours, theirs in SETTINGS.items() if theirs in config}

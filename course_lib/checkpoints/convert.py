@@ -305,6 +305,7 @@ def check_sizes(config: Any, state: State, where: str) -> None:
     }
     numbers = sum(value.numel() for value in state.values())
     widths = ["hidden_size", "embedding_size", *["intermediate_size"] * (config.num_layers > 0)]
+    widths += ["vocab_size"] * (not hasattr(config, "image_size"))
     for name, most in {**dict.fromkeys(widths, numbers), **parts}.items():
         if getattr(config, name, 0) > most:
             raise CheckpointError(

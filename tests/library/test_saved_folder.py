@@ -252,6 +252,9 @@ def test_a_tokenizer_of_another_model_and_none(tmp_path: Path):
     many = WordPiece.from_words([f"w{i}" for i in range(300)])
     with pytest.raises(CheckpointError, match="305 tokens was given with a model of 300 rows"):
         save_folder(masked(), tmp_path / "new", many)
+    elsewhere = BertForMaskedLM(Encoder(replace(SMALL, pad_token_id=3)))
+    with pytest.raises(CheckpointError, match=r"\[PAD\] has the id 0 .* pad_token_id=3"):
+        save_folder(elsewhere, tmp_path / "new", PIECES)
     assert not (tmp_path / "new").exists()
     save_folder(masked(), tmp_path / "bare", None)
     assert load_pretrained(tmp_path / "bare").tokenizer is None

@@ -67,9 +67,16 @@ from course_lib.family.vit import VitConfig, vit_encoder
 from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.text.byte_bpe import ByteBPE, train_byte_bpe
 from course_lib.text.characters import WordVocabulary, spell, spell_sentences, words_of
-from course_lib.text.features import plain_sequences, question_sequences, tagged_sequences
+from course_lib.text.features import (
+    plain_sequences,
+    question_sequences,
+    tagged_sequences,
+    text_sequences,
+)
+from course_lib.text.static_vectors import frequent_words
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import WordPiece, normalise, split_words, train_wordpiece
+from course_lib.train.new_vocabulary import extended, fertility
 
 LONGEST = 5.0  # seconds that a mutant may take
 Draw = random.Random
@@ -675,6 +682,16 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "plain_sequences, second": (
         lambda texts: plain_sequences(["cat"], PIECES, 9, texts), [*NO_TEXTS[:2], *NO_TEXTS[3:]]
     ),
+    "text_sequences": (lambda texts: text_sequences(texts, ["a"], "ab", PIECES, 9), NO_TEXTS),
+    "text_sequences, labels": (
+        lambda labels: text_sequences(["cat", "sat"], labels, ["a", "b"], PIECES, 9), NO_TEXTS
+    ),
+    "text_sequences, names": (
+        lambda names: text_sequences(["cat", "sat"], ["a", "b"], names, PIECES, 9), NO_TEXTS
+    ),
+    "frequent_words": (lambda texts: frequent_words(texts, 1), NO_SENTENCES),
+    "fertility": (lambda texts: fertility(PIECES, texts), NO_TEXTS),
+    "extended": (lambda texts: extended(PIECES, texts, 1), NO_TEXTS),
     "tagged_sequences": (lambda texts: tagged_sequences(texts, None, PIECES, 9), NO_TEXTS),
     "question_sequences": (lambda texts: question_sequences(texts, PIECES, 9, 2), NO_TEXTS),
 }  # fmt: skip

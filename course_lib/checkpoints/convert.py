@@ -299,10 +299,8 @@ def check_sizes(config: Any, state: State, where: str) -> None:
     """Raise CheckpointError for a model that is larger than its file could hold, before it is made:
     even without memory, thousands of blocks take their time."""
     shared = getattr(config, "sharing", None) == "all"
-    parts = {
-        "num_groups" if shared else "num_layers": len(state),
-        "num_feed_forwards": len(state),
-    }
+    repeated = ("num_groups" if shared else "num_layers", "num_feed_forwards", "num_highways")
+    parts = dict.fromkeys(repeated, len(state))
     numbers = sum(value.numel() for value in state.values())
     widths = ["hidden_size", "embedding_size", *["intermediate_size"] * (config.num_layers > 0)]
     widths += ["vocab_size"] * (not hasattr(config, "image_size"))

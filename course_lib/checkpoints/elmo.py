@@ -29,6 +29,7 @@ from course_lib.family.elmo import (
 from course_lib.files import one_error
 from course_lib.text.characters import WordVocabulary
 
+from .convert import check_sizes
 from .reading import CheckpointError, MissingCheckpoint
 from .saved import read_own, write_own
 
@@ -55,8 +56,10 @@ def load_elmo(path: str | Path, sha256: str | None = None) -> tuple[ElmoForBiLM,
                 f"{path} holds no ELMo of this version of the course; expected a file that "
                 "save_elmo or the pre-training command wrote."
             )
+        config = ElmoConfig(**about["config"])
+        check_sizes(config, state, str(path))
         with torch.device("meta"):
-            model = ElmoForBiLM(ElmoConfig(**about["config"]))
+            model = ElmoForBiLM(config)
         model.load_state_dict(state, assign=True)
         return model.eval(), WordVocabulary(about["words"])
 

@@ -15,7 +15,18 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from mutation import BYTES, PIECES, TINY, classifier, same_model, split, write_member
+from mutation import (
+    BYTES,
+    INF,
+    PIECES,
+    TINY,
+    classifier,
+    packed,
+    same_model,
+    split,
+    write_elmo,
+    write_member,
+)  # fmt: skip
 
 from course_lib import files
 from course_lib.checkpoints import (
@@ -27,6 +38,7 @@ from course_lib.checkpoints import (
     pretrained,
     save,
 )
+from course_lib.checkpoints.elmo import load_elmo
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
 from course_lib.text.byte_bpe import ByteBPE
@@ -362,10 +374,30 @@ def test_settings_of_our_own_files_are_hashed(tmp_path: Path):
         load(file)
     write(about_sha256=None)
     assert same_model(load(file), model)
-    for change in ({"dropout": -1}, {"names": "ab"}, {"names": [1, 2]}, {"family": ["bert"]}):
+    large = {"config": {**about["config"], "num_layers": 9_000}}
+    for change in (
+        large,
+        {"dropout": -1},
+        {"names": "ab"},
+        {"names": [1, 2]},
+        {"family": ["bert"]},
+    ):
         write(about_sha256=None, **change)
         with pytest.raises(CheckpointError, match=file.name):
             load(file)
+
+
+@pytest.mark.parametrize("change", [{"num_layers": 10**9}, {"num_highways": 10**9}, {"clip": INF}])
+def test_settings_of_an_elmo(tmp_path: Path, change: dict[str, Any]):
+    file = write_elmo(tmp_path)
+    header, numbers = split(file.read_bytes())
+    about = json.loads(header["__metadata__"]["course_lib"])
+    del about["about_sha256"]
+    about["config"] |= change
+    header["__metadata__"]["course_lib"] = json.dumps(about)
+    file.write_bytes(packed(json.dumps(header), numbers))
+    with pytest.raises(CheckpointError, match=rf"elmo\.safetensors.*{next(iter(change))}"):
+        load_elmo(file)
 
 
 def test_a_missing_file_is_missing(tmp_path: Path):

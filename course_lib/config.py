@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar, overload
 
 from .kernels.choosing import ATTENTION_PATHS, check_path
 
-BOUNDS = {  # of sizes: the most is many times that of any published model, so it is a slip
+BOUNDS: dict[str, tuple[int, int]] = {  # of sizes: the most is many times that of any published model, so it is a slip
     "vocab_size": (1, 10_000_000), "hidden_size": (1, 100_000), "num_heads": (1, 10_000),
     "intermediate_size": (1, 1_000_000), "max_positions": (1, 10_000_000), "num_layers": (0, 1_000),
     "type_vocab_size": (0, 100_000),
@@ -71,7 +71,8 @@ class BertConfig:
             if part.name.endswith("dropout"):
                 check_number(part.name, value, below=1, advice="Use 0.0 to switch dropout off.")
             elif part.type == "float":
-                check_number(part.name, value)
+                most = {"layer_norm_eps": 1.0, "initializer_range": 10.0}.get(part.name, inf)
+                check_number(part.name, value, below=most)
                 object.__setattr__(self, part.name, float(value))  # transformers refuses a 0
             elif part.type == "int" and not is_whole(value):
                 raise ValueError(f"{part.name}={value!r} was given; expected a whole number.")

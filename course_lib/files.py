@@ -201,6 +201,35 @@ def _replace(partial: Path, path: Path) -> None:
     os.replace(partial, path)
 
 
+@contextmanager
+def one_error(
+    path: Path, kind: type[ValueError], absent: type[FileNotFoundError] = FileNotFoundError
+) -> Iterator[None]:
+    """Whatever goes wrong while `path` is read is raised as `kind`, with the name of a file in it.
+
+    An error of `kind` that names one, and `absent`, are raised as they are."""
+    try:
+        yield
+    except absent:
+        raise
+    except Exception as error:  # also what libraries raise of which nobody thought
+        folder, text = str(path.parent), str(error)
+        named = path.name in text or (folder != "." and folder in text)
+        if isinstance(error, kind) and named:
+            raise
+        plain = isinstance(error, kind | OSError | DamagedDataError) or type(error) is ValueError
+        what = text if plain else f"cannot be read ({type(error).__name__}: {text:.200})"
+        raise kind(what if named and plain else f"{path}: {what}") from error
+
+
+def no_file(path: Path) -> str | None:
+    """What stands at `path` instead of a file, in words; None for a file, and for nothing."""
+    if path.is_file() or not os.path.lexists(path):
+        return None
+    kind = "a folder" if path.is_dir() else "a link to nothing" if path.is_symlink() else "no file"
+    return f"{path} is {kind}; expected a file."
+
+
 def sha256_of(path: str | Path) -> str:
     """The SHA-256 of a file, as 64 hex digits."""
     with open(path, "rb") as file:

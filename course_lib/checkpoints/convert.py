@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from course_lib.config import check_number, check_size, is_number, is_whole
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 from course_lib.family.electra import DisentangledEmbedding
@@ -143,16 +145,24 @@ def _their_head(model: Model, family: Family) -> dict[str, Any]:
     return theirs
 
 
+MOST_LABELS = 1_000_000
+
+
 def our_head(kind: type[Model], theirs: Mapping[str, Any], family: Family) -> dict[str, Any]:
-    """The same out of theirs, as `hollow` takes it. Two labels without names go unsaid there."""
+    """The same out of theirs, as `hollow` takes it. Two labels without names go unsaid there.
+    Raises ValueError for labels and a dropout that are none."""
     if not issubclass(kind, Labelled):
         return {}
-    named = theirs.get("id2label") or {}
-    names = [named[number] for number in sorted(named, key=int)]
-    return {
-        "names": names or theirs.get("num_labels", 2),
-        "dropout": theirs.get(family.dropouts.get(kind, "")),
-    }
+    named, number = theirs.get("id2label") or {}, theirs.get("num_labels", 2)
+    check_size("num_labels", number, most=MOST_LABELS)
+    names = {str(label): name for label, name in named.items()}
+    numbered = [names.get(str(label)) for label in range(len(names))]
+    if not all(isinstance(name, str | int | float) for name in numbered):
+        raise ValueError(f"id2label={named!r:.60} was given; expected names for 0, 1, 2 and so on.")
+    setting = family.dropouts.get(kind, "")
+    if (dropout := theirs.get(setting)) is not None:
+        check_number(setting, dropout, below=1)
+    return {"names": [*map(str, numbered)] or number, "dropout": dropout}
 
 
 def our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
@@ -160,17 +170,36 @@ def our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
     theirs = {**family.absent, **theirs}
     _check_fixed(theirs, family, where)
     try:
+        _check_kinds(theirs, family)
         theirs = family.read(theirs)
         settings = {ours: theirs[name] for ours, name in family.settings.items() if name in theirs}
         settings = {name: value for name, value in settings.items() if value is not None}
         return family.config_class(**settings)
     except ValueError as error:
         raise CheckpointError(f"{where}: {error}") from error
+    except Exception as error:  # a text where a number belongs, and the like
+        raise CheckpointError(f"{where}: its settings cannot be read ({error!r}).") from error
+
+
+def _check_kinds(theirs: Mapping[str, Any], family: Family) -> None:
+    """Raise ValueError where a number or a truth value is something else."""
+    kinds = {field.name: str(field.type) for field in fields(family.config_class)}
+    kinds = {name: kinds[ours] for ours, name in family.settings.items()}
+    kinds |= {name: type(value).__name__ for name, value in family.absent.items()}
+    checks = {"int": is_whole, "float": is_number, "bool": lambda value: isinstance(value, bool)}
+    named = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+    for name, kind in kinds.items():
+        value, check = theirs.get(name), checks.get(kind)
+        # Of a picture, height and width may be given: families._read_vit reads them.
+        square = name.endswith("_size") and isinstance(value, list | tuple)
+        if check and value is not None and not square and not check(value):
+            raise ValueError(f"{name}={value!r} was given; expected {named[kind]}.")
 
 
 def _check_fixed(settings: Mapping[str, Any], family: Family, where: str) -> None:
     for name, value in family.fixed.items():
-        if settings.get(name, value) != value:
+        its = settings.get(name, value)
+        if its != value or isinstance(its, bool) != isinstance(value, bool):
             raise CheckpointError(
                 f"{where} has {name}={settings[name]!r}; only {value!r} means the same here and "
                 f"in transformers' {family.model_type}."
@@ -190,12 +219,21 @@ def canonical(state: Mapping[str, Tensor], family: Family) -> State:
         for old, new in _OLD_NAMES:
             name = name.removesuffix(old) + new if name.endswith(old) else name
         if not name.endswith("position_ids"):
-            clean.update(parted(newest_name(name, family), value, family.joined))
+            for part, piece in parted(newest_name(name, family), value, family.joined).items():
+                if not _equal(piece, clean.setdefault(part, piece)):
+                    raise CheckpointError(
+                        f"{part} stands there twice, in two spellings and with two values; "
+                        "expected one."
+                    )
     for second, first in family.tied.items():
         copy = clean.pop(second, None)
-        if copy is not None and not torch.equal(copy, clean.setdefault(first, copy)):
+        if copy is not None and not _equal(copy, clean.setdefault(first, copy)):
             raise CheckpointError(f"{second} differs from {first}: here both are one matrix.")
     return clean
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return one is other or (one.dtype == other.dtype and torch.equal(one, other))
 
 
 Parts = Mapping[str, tuple[str, ...]]  # how the name of a matrix ends -> what it is made of
@@ -206,7 +244,7 @@ def parted(name: str, value: Tensor, parts_of: Parts) -> State:
     attn.Wqkv.weight come attn.Wqkv.query.weight and so on. Others as they are."""
     module, _, leaf = name.rpartition(".")
     parts = next((parts for end, parts in parts_of.items() if module.endswith(end)), ())
-    if not parts:
+    if not parts or not value.dim():
         return {name: value}
     pieces = zip(parts, value.chunk(len(parts)), strict=True)
     return {f"{module}.{part}.{leaf}": piece.clone() for part, piece in pieces}
@@ -234,18 +272,45 @@ def filled(
     """Our model with `state` (canonical names of transformers) as its weights; head: see our_head.
 
     Built without memory first, so that nothing is allocated before the shapes are known to fit.
-    Weights of heads that `kind` does not have are left aside, and the family's leftovers."""
+    Weights of heads that `kind` does not have are left aside, with a warning, as they may be half
+    a head, and so are the family's leftovers, without."""
+    check_sizes(config, state, where)
     weights = family.has_pooler and their_name("pooler.dense.weight", family) in state
     model = hollow(kind, config, family, has_pooler(kind, config, weights), **head)
     theirs = {their_name(name, family): name for name in model.state_dict()}
     wanted = {theirs[t]: value for t, value in state.items() if t in theirs}
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     aside = tuple(start for head, start in family.heads.items() if not hasattr(model, head))
-    aside += family.leftovers
-    surplus = [t for t in state if t not in theirs and not t.startswith(aside)]
-    compare_weights(shapes, wanted, surplus, lambda name: their_name(name, family), where)
+    surplus = [t for t in state if t not in theirs and not t.startswith(family.leftovers)]
+    halves = [t for t in surplus if t.startswith(aside)]
+    others = [t for t in surplus if t not in halves]
+    compare_weights(shapes, wanted, others, lambda name: their_name(name, family), where)
+    if halves:
+        warnings.warn(
+            f"{where} holds a part of a head, which a {kind.__name__} does not have; it was left "
+            f"aside: {', '.join(halves[:3])}{' and more' if halves[3:] else ''}.",
+            stacklevel=4,
+        )
     model.load_state_dict(wanted, assign=True)
     return model
+
+
+def check_sizes(config: Any, state: State, where: str) -> None:
+    """Raise CheckpointError for a model that is larger than its file could hold, before it is made:
+    even without memory, thousands of blocks take their time."""
+    shared = getattr(config, "sharing", None) == "all"
+    repeated = ("num_groups" if shared else "num_layers", "num_feed_forwards", "num_highways")
+    parts = dict.fromkeys(repeated, len(state))
+    numbers = sum(value.numel() for value in state.values())
+    widths = ["hidden_size", "embedding_size", *["intermediate_size"] * (config.num_layers > 0)]
+    widths += ["vocab_size"] * (not hasattr(config, "image_size"))
+    for name, most in {**dict.fromkeys(widths, numbers), **parts}.items():
+        if getattr(config, name, 0) > most:
+            raise CheckpointError(
+                f"{where} holds {len(state):,} tensors of {numbers:,} numbers in all; the "
+                f"configuration asks for {name}={getattr(config, name):,}. Take weights and "
+                "configuration from one model."
+            )
 
 
 def hollow(

@@ -26,9 +26,11 @@ from course_lib.family.elmo import (
     Highway,
     ProjectedLSTM,
 )
+from course_lib.files import one_error
 from course_lib.text.characters import WordVocabulary
 
-from .reading import CheckpointError
+from .convert import check_sizes
+from .reading import CheckpointError, MissingCheckpoint
 from .saved import read_own, write_own
 
 KIND = "ElmoForBiLM"
@@ -46,16 +48,20 @@ def load_elmo(path: str | Path, sha256: str | None = None) -> tuple[ElmoForBiLM,
 
     Raises MissingCheckpoint, or CheckpointError for a wrong hash, a file cut short or damaged, a
     pickle, or another model's file."""
-    about, state = read_own(Path(path), sha256, [KIND])
-    if about is None:
-        raise CheckpointError(
-            f"{path} holds no ELMo of this version of the course; expected a file that save_elmo "
-            "or the pre-training command wrote."
-        )
-    with torch.device("meta"):
-        model = ElmoForBiLM(ElmoConfig(**about["config"]))
-    model.load_state_dict(state, assign=True)
-    return model.eval(), WordVocabulary(about["words"])
+    path = Path(path)
+    with one_error(path, CheckpointError, MissingCheckpoint):
+        about, state = read_own(path, sha256, [KIND])
+        if about is None:
+            raise CheckpointError(
+                f"{path} holds no ELMo of this version of the course; expected a file that "
+                "save_elmo or the pre-training command wrote."
+            )
+        config = ElmoConfig(**about["config"])
+        check_sizes(config, state, str(path))
+        with torch.device("meta"):
+            model = ElmoForBiLM(config)
+        model.load_state_dict(state, assign=True)
+        return model.eval(), WordVocabulary(about["words"])
 
 
 # ---------------------------------------------------------------- as released

@@ -768,6 +768,11 @@ def _read_modernbert(theirs: dict[str, Any]) -> dict[str, Any]:
         theirs[f"{name}_rope_theta"] = rope.get("rope_theta", theirs[f"{name}_rope_theta"])
     every = theirs["global_attn_every_n_layers"]
     if types := theirs.get("layer_types"):
+        if len(types) != layers:
+            raise ValueError(
+                f"layer_types of {len(types)} layers were given; expected num_hidden_layers, "
+                f"{layers:,}."
+            )
         whole = [layer for layer, kind in enumerate(types) if kind == "full_attention"]
         fits = (n for n in (every, *range(1, layers + 1)) if [*range(0, layers, n)] == whole)
         theirs["global_attn_every_n_layers"] = every = next(fits, None)

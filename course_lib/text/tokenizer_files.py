@@ -11,10 +11,13 @@ vocab.txt beside it is not read."""
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from course_lib.files import no_file
 
 from .vocabulary import Vocabulary
 
@@ -43,11 +46,14 @@ def tokenizer_file(path: str | Path, otherwise: str) -> Path:
     path = Path(path)
     if not path.is_dir():
         return path
-    return path / (WHOLE if (path / WHOLE).is_file() else otherwise)
+    return path / (WHOLE if os.path.lexists(path / WHOLE) else otherwise)
 
 
 def read_text(path: Path, expected: str) -> str:
-    """The text of a file, without a byte order mark. Raises ValueError where it is no UTF-8."""
+    """The text of a file, without a byte order mark. Raises ValueError where it is no UTF-8, or no
+    file, and FileNotFoundError where there is nothing."""
+    if obstacle := no_file(path):
+        raise ValueError(obstacle)
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -58,16 +64,27 @@ def read_text(path: Path, expected: str) -> str:
 
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file, empty where there is no such file. Raises ValueError."""
-    return _parsed(read_text(path, "a JSON object"), path) if path.is_file() else {}
+    return parsed(read_text(path, "a JSON object"), path) if os.path.lexists(path) else {}
 
 
-def _parsed(text: str, path: Path) -> dict[str, Any]:
+def parsed(text: str | bytes, path: Path) -> dict[str, Any]:
+    """The JSON object in a text. Raises ValueError for another text, and for one that gives a key
+    two values."""
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is no JSON: expected an object, whole.") from error
+        content = json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON: expected an object, whole ({error}).") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds a {type(content).__name__}: expected a JSON object.")
+    return content
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        for key, value in pairs:
+            if content[key] != value:
+                raise ValueError(f"{key!r} stands there twice, with two values")
     return content
 
 
@@ -94,7 +111,7 @@ def read_tokenizer_json(path: Path, kind: str) -> tuple[Tokenizer, dict[str, Any
     from tokenizers import Tokenizer
 
     text = read_text(path, f"a {WHOLE}")
-    content = _parsed(text, path)
+    content = parsed(text, path)
     try:
         read = Tokenizer.from_str(text)
     except (KeyboardInterrupt, SystemExit):

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from course_lib.files import one_error
+
 from . import tokenizer_files as files
-from .vocabulary import Vocabulary
+from .vocabulary import Vocabulary, utf8
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -74,27 +76,28 @@ class Unigram(Vocabulary):
             raise FileNotFoundError(
                 f"{path} was given; expected a tokenizer.json, or the folder that has one. {ADVICE}"
             )
-        read, _ = files.read_tokenizer_json(path, "Unigram")
-        try:
+        with one_error(path, ValueError):
+            read, _ = files.read_tokenizer_json(path, "Unigram")
             made = cls(read, _special_beside(path))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
-        files.refuse_frame(read, path, made.special.cls, made.special.sep)
-        added = read.get_added_tokens_decoder().values()
-        files.refuse_beside(made, path, (token.content for token in added), {})
-        return made
+            files.refuse_frame(read, path, made.special.cls, made.special.sep)
+            added = read.get_added_tokens_decoder().values()
+            files.refuse_beside(made, path, (token.content for token in added), {})
+            return made
 
     def encode(self, text: str, *, parse_special: bool = False) -> list[int]:
         """The ids of `text`, without special tokens around it.
 
         parse_special: False takes <s>, <mask> and so on for plain characters, as SentencePiece
-        itself does; True gives them their own ids, as transformers' tokenizers do."""
+        itself does; True gives them their own ids, as transformers' tokenizers do.
+        Raises TypeError for anything but a string, ValueError for a lone surrogate."""
+        utf8(text)
         read = self._read if parse_special else self._plain
         return list(read.encode(text, add_special_tokens=False).ids)
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids of `text`, and where in it each of them stands: (start, end) in characters,
-        without the white space that a piece may begin with."""
+        without the white space that a piece may begin with. Raises as `encode` does."""
+        utf8(text)
         found = self._plain.encode(text, add_special_tokens=False)
         offsets = []
         for start, end in found.offsets:
@@ -109,7 +112,8 @@ class Unigram(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`; special tokens appear by name."""
-        found: str = self._read.decode([int(id) for id in ids], skip_special_tokens=False)
+        numbers = [self.ids[token] for token in self.tokens(ids)]  # raises for what are no ids
+        found: str = self._read.decode(numbers, skip_special_tokens=False)
         return found
 
     def __repr__(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from operator import index
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from course_lib.objectives.sequences import SpecialIds
@@ -28,6 +29,64 @@ def warn_of_long_words(many: int) -> None:
             "vocabulary was learned: no words of a language.",
             stacklevel=4,
         )
+
+
+def check_text(text: object) -> None:
+    """Raise TypeError for anything but a text."""
+    if not isinstance(text, str):
+        raise TypeError(f"expected a text (str), got {type(text).__name__}: {text!r:.60}")
+
+
+def check_each(items: Iterable[Any], *kinds: type, one: str = "item") -> list[Any]:
+    """The items as a list. Raises TypeError for one item instead of several, for other kinds of
+    items, and for what holds none. one: what a message calls an item."""
+    if isinstance(items, kinds):
+        raise TypeError(
+            f"expected several {one}s, got the one {one} {items!r:.60}: put it into a list."
+        )
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise TypeError(f"expected several {one}s, got {type(items).__name__}: {items!r:.60}")
+    items = list(items)
+    for number, item in enumerate(items):
+        if not isinstance(item, kinds):
+            expected = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(
+                f"expected a {one} ({expected}), got {type(item).__name__}: {item!r:.60}, as "
+                f"number {number} of them."
+            )
+    return items
+
+
+def check_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list. Raises TypeError for one text instead of several, and for no texts."""
+    return check_each(texts, str, one="text")
+
+
+def check_sentences(sentences: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Sentences as lists of words. Raises ValueError for text that was not cut into words, and
+    TypeError for what is no text."""
+    if not isinstance(sentences, Iterable):
+        raise TypeError(f"expected several sentences, got {sentences!r:.60}")
+    sentences = list(sentences)
+    if any(isinstance(sentence, str) for sentence in sentences):
+        raise ValueError(
+            "Text was given; expected lists of words, such as [['a', 'cat', 'sits']]. "
+            "words_of(text) cuts a text into words."
+        )
+    return [check_texts(sentence) for sentence in sentences]
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of a text. Raises TypeError for anything else, ValueError for a lone surrogate."""
+    check_text(text)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"character {error.start} of the text is U+{ord(text[error.start]):04X}, a lone "
+            "surrogate: half of a character, which UTF-8 cannot write. Join the halves with "
+            'text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").'
+        ) from error
 
 
 def numbered(vocab: Sequence[str]) -> dict[str, int]:
@@ -67,13 +126,24 @@ class Vocabulary:
         return SpecialIds(pad, unk, cls, sep, mask, self.vocab_size, separators)
 
     def token(self, id: int) -> str:
-        """The token with this id. Raises ValueError for an id outside 0 .. vocab_size - 1."""
-        if not 0 <= int(id) < self.vocab_size:
+        """The token with this id. Raises ValueError for an id outside 0 .. vocab_size - 1, and
+        TypeError for what is no whole number."""
+        try:
+            number = index(id)
+        except TypeError as error:
+            raise TypeError(f"expected an id (int), got {type(id).__name__}: {id!r:.60}") from error
+        if not 0 <= number < self.vocab_size:
             raise ValueError(
-                f"id {int(id)} is outside this vocabulary of {self.vocab_size} tokens "
+                f"id {number} is outside this vocabulary of {self.vocab_size} tokens "
                 f"(0 to {self.vocab_size - 1}): was it made with another tokenizer?"
             )
-        return self.vocab[int(id)]
+        return self.vocab[number]
+
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """The tokens with these ids. Raises as `token` does, and TypeError for a single one."""
+        if not isinstance(ids, Iterable):
+            raise TypeError(f"expected several ids, got {type(ids).__name__}: {ids!r:.60}")
+        return [self.token(id) for id in ids]
 
     def __len__(self) -> int:
         return self.vocab_size

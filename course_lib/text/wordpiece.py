@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -23,6 +24,7 @@ import torch
 from torch import Tensor
 
 from course_lib.config import check_size
+from course_lib.files import one_error
 
 from . import tokenizer_files as files
 from .vocabulary import (
@@ -30,8 +32,11 @@ from .vocabulary import (
     MOST_PIECES,
     WHITE_SPACE,
     Vocabulary,
+    check_text,
+    check_texts,
     numbered,
     taken_whole,
+    utf8,
     warn_of_long_words,
 )
 
@@ -89,7 +94,9 @@ def normalise(
     handle_chinese_chars: bool = True,
 ) -> str:
     """`text` cleaned, with ideographs set apart and, for uncased models, without accents and in
-    lower case. The settings are those of WordPiece, and of a tokenizer.json's BertNormalizer."""
+    lower case. The settings are those of WordPiece, and of a tokenizer.json's BertNormalizer.
+    Raises TypeError for anything but a string."""
+    check_text(text)
     if clean_text:
         text = "".join(map(clean, text))
     if handle_chinese_chars and not text.isascii():
@@ -110,6 +117,7 @@ def is_punctuation(char: str) -> bool:
 
 def split_words(text: str) -> list[str]:
     """Normalised `text` split at white space; each punctuation sign is a word of its own."""
+    check_text(text)
     return _WORD.findall("".join(f" {char} " if is_punctuation(char) else char for char in text))
 
 
@@ -190,7 +198,7 @@ class WordPiece(Vocabulary):
             "handle_chinese_chars": handle_chinese_chars,
         }
         self.max_chars = max_chars
-        vocab = list(vocab)
+        vocab = check_texts(vocab)
         self.cut_into = numbered(vocab)  # what a word may become
         self.added_tokens = dict(_special_of(vocab) if added_tokens is None else added_tokens)
         self.vocab = [*vocab, *(token for token in self.added_tokens if token not in self.cut_into)]
@@ -217,7 +225,7 @@ class WordPiece(Vocabulary):
 
         Raises ValueError for a word that no text could ever produce, such as one with a capital
         letter in an uncased vocabulary, or one with a space or an apostrophe inside."""
-        words = list(words)
+        words = check_texts(words)
         made = cls([*SPECIAL_TOKENS, *words], lowercase=lowercase, strip_accents=strip_accents)
         for word in words:
             bare = word.removeprefix(CONTINUES)
@@ -255,15 +263,17 @@ class WordPiece(Vocabulary):
             raise FileNotFoundError(
                 f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
             )
-        whole = path.suffix == ".json"
-        vocab, settings = _from_tokenizer_json(path) if whole else _from_vocab_txt(path)
         wanted = {"lowercase": lowercase, "strip_accents": strip_accents}
         wanted = {name: value for name, value in wanted.items() if value is not None}
-        try:
-            read = cls(vocab, **{**settings, **wanted})
-        except ValueError as error:
-            raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
-        files.refuse_beside(read, path, read.added_tokens, _expected_beside(read, wanted), CLASSES)
+        with one_error(path, ValueError):
+            whole = path.suffix == ".json"
+            vocab, settings = _from_tokenizer_json(path) if whole else _from_vocab_txt(path)
+            try:
+                read = cls(vocab, **{**settings, **wanted})
+            except ValueError as error:
+                raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
+            expected = _expected_beside(read, wanted)
+            files.refuse_beside(read, path, read.added_tokens, expected, CLASSES)
         return read
 
     def save(self, path: str | Path) -> None:
@@ -284,10 +294,12 @@ class WordPiece(Vocabulary):
 
     def words(self, text: str) -> Iterator[str]:
         """The words of `text` before they are cut into pieces; added tokens whole."""
+        check_text(text)
         return (word for word, _ in self._parts(text))
 
     def _parts(self, text: str) -> Iterator[tuple[str, bool]]:
         """The words of `text`, and for each whether it is an added token."""
+        check_text(text)
         first, second = self._find
         for number, part in enumerate(first.split(text)):
             if number % 2:
@@ -301,16 +313,18 @@ class WordPiece(Vocabulary):
 
     def pieces(self, word: str) -> list[str]:
         """The pieces of one of `words`: an added token is whole, another word is cut."""
+        check_text(word)
         return [word] if word in self.added_tokens else self.cut_word(word)
 
     def cut_word(self, word: str) -> list[str]:
         """The pieces of one normalised word; [UNK] alone when it is too long or does not match."""
+        check_text(word)
         if len(word) > self.max_chars:
             return [UNK]
         return longest_match(word, self.cut_into) or [UNK]
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text`, without [CLS] and [SEP]."""
+        """The ids of `text`, without [CLS] and [SEP]. Raises TypeError for what is no text."""
         return [self.ids[token] for token in self.tokenize(text)]
 
     def encode_with_offsets(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
@@ -318,7 +332,8 @@ class WordPiece(Vocabulary):
 
         Offsets are (start, end) in characters of `text` as it was given, so that
         text[start:end] is what the token was made from: "Café" for the token cafe. [UNK] stands
-        for the whole word."""
+        for the whole word. Raises TypeError for anything but a string."""
+        check_text(text)
         ids, offsets = [], []
         for word, places, whole in self._placed_words(text):
             start = 0
@@ -356,11 +371,12 @@ class WordPiece(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The tokens of `ids` as text: a space between words, none before a ## piece."""
-        text = " ".join(self.token(i) for i in ids)
+        text = " ".join(self.tokens(ids))
         return text.replace(f" {CONTINUES}", "")
 
     def id(self, token: str) -> int:
         """The id of `token`. Raises ValueError when it is not in the vocabulary."""
+        check_text(token)
         if token not in self.ids:
             raise ValueError(
                 f"{token!r} is none of the {self.vocab_size} tokens. tokenize({token!r}) gives "
@@ -418,7 +434,8 @@ def train_wordpiece(
     was learned, most frequent first.
     Words of more than LONGEST_WORD characters are left out, with a warning.
     Raises ValueError when `vocab_size` is too small for the special tokens and the letters of the
-    texts or above MOST_PIECES, or when the texts hold no words."""
+    texts or above MOST_PIECES, or when the texts hold no words; TypeError for texts that are not
+    strings, or one string instead of several."""
     from tokenizers.trainers import WordPieceTrainer
 
     check_size("vocab_size", vocab_size, 0, MOST_PIECES)
@@ -427,7 +444,9 @@ def train_wordpiece(
             f"vocab_size is {vocab_size}; the {len(SPECIAL_TOKENS)} special tokens alone need "
             "that many. A few thousand is usual for a small text, 30,522 is BERT's."
         )
-    texts = list(texts)
+    texts = check_texts(texts)
+    for text in texts:
+        utf8(text)  # the library takes no other
     empty = WordPiece(SPECIAL_TOKENS, lowercase=lowercase, strip_accents=strip_accents)
     tokenizer = fast_wordpiece(empty)
     texts = _without_long_words(tokenizer, texts)
@@ -541,6 +560,13 @@ def _from_vocab_txt(path: Path) -> tuple[list[str], dict[str, Any]]:
     text = files.read_text(path, "a vocab.txt or a tokenizer.json").replace("\r\n", "\n")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
     vocab = [line.rstrip(" \t") for line in text.rstrip(" \t\n").split("\n")]
+    if "" in vocab[:-1]:
+        warnings.warn(
+            f"line {vocab.index('') + 1} of {path} is blank and counts as a token, as in "
+            "transformers: a token's id is its line's number. If the line is there by mistake, "
+            "every id behind it is wrong: delete it.",
+            stacklevel=4,
+        )
     config = files.read_object(path.with_name(files.CONFIG))
     config = {name: value for name, value in config.items() if value is not None}
     settings = {ours: config[theirs] for ours, theirs in SETTINGS.items() if theirs in config}

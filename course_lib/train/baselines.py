@@ -17,6 +17,7 @@ import numpy as np
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.text import english
 from course_lib.text.english import LabelledText, Pair, Question, TaggedSentence
+from course_lib.text.vocabulary import check_text
 
 from .span_metrics import SquadScores, bio_spans, span_scores, squad_scores
 from .task_metrics import accuracy
@@ -87,6 +88,7 @@ SEES = ("nothing", "length", "words", "hypothesis")
 
 def words_of(text: str) -> list[str]:
     """The words of a text: lower case, letters, digits and apostrophes."""
+    check_text(text)
     return re.findall(r"[a-z0-9']+", text.lower())
 
 

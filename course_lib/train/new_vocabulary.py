@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from course_lib.config import BertConfig
 from course_lib.family.albert import tables_of
 from course_lib.heads import BertForMaskedLM
+from course_lib.text.vocabulary import check_texts
 from course_lib.text.wordpiece import CONTINUES, WordPiece, fast_wordpiece
 
 ROWS = ("mean", "random")
@@ -29,7 +30,7 @@ def extended(tokenizer: WordPiece, texts: Iterable[str], added: int) -> WordPiec
     pieces, how often a word comes times the pieces it was cut into less one.
 
     Raises ValueError where fewer words come twice and are cut into pieces at all."""
-    counts = Counter(word for text in texts for word in tokenizer.words(text))
+    counts = Counter(word for text in check_texts(texts) for word in tokenizer.words(text))
     cut = {word: tokenizer.pieces(word) for word, count in counts.items() if count > 1}
     saved = {w: counts[w] * (len(p) - 1) for w, p in cut.items() if len(p) > 1}
     if not 0 < added <= len(saved):
@@ -121,7 +122,7 @@ def _put(
 
 def fertility(tokenizer: WordPiece, texts: Iterable[str]) -> float:
     """Pieces for each word of running text, punctuation apart. Raises ValueError for no text."""
-    texts = list(texts)
+    texts = check_texts(texts)
     words = sum(any(map(str.isalnum, word)) for text in texts for word in tokenizer.words(text))
     if not words:
         raise ValueError("no text was given; expected at least one word.")

@@ -180,7 +180,8 @@ PAIR = ("The first\u0000 sentence", "is another Größe of 中文")
     ],
 )
 def test_a_pair_has_the_same_ids_and_segments(tmp_path: Path, pieces: Any, kind: str):
-    save_folder(masked(), tmp_path, pieces)
+    config = replace(SMALL, pad_token_id=pieces.special.pad)
+    save_folder(drawn_weights(BertForMaskedLM(Encoder(config)), 0.2), tmp_path, pieces)
     assert written(tmp_path, "tokenizer_config.json")["tokenizer_class"] == kind
     batch = transformers.AutoTokenizer.from_pretrained(tmp_path)(*PAIR)
     (one, other), special = map(pieces.encode, PAIR), pieces.special
@@ -198,8 +199,9 @@ def test_what_transformers_saves_again_is_read_with_its_tokenizer(tmp_path: Path
     theirs = transformers.AutoTokenizer.from_pretrained(ours.path.parent)
     theirs.add_tokens(["[NEW]"])
     theirs.save_pretrained(tmp_path)
-    for file in ("config.json", "model.safetensors"):
-        (tmp_path / file).write_bytes((ours.path.parent / file).read_bytes())
+    model = to_transformers(ours.encoder)
+    model.resize_token_embeddings(len(theirs))
+    model.save_pretrained(tmp_path)
     read = load_pretrained(tmp_path).tokenizer
     text = "The größte [NEW] sentence, [MASK]."
     ids = theirs(text, add_special_tokens=False)["input_ids"]
@@ -250,6 +252,9 @@ def test_a_tokenizer_of_another_model_and_none(tmp_path: Path):
     many = WordPiece.from_words([f"w{i}" for i in range(300)])
     with pytest.raises(CheckpointError, match="305 tokens was given with a model of 300 rows"):
         save_folder(masked(), tmp_path / "new", many)
+    elsewhere = BertForMaskedLM(Encoder(replace(SMALL, pad_token_id=3)))
+    with pytest.raises(CheckpointError, match=r"\[PAD\] has the id 0 .* pad_token_id=3"):
+        save_folder(elsewhere, tmp_path / "new", PIECES)
     assert not (tmp_path / "new").exists()
     save_folder(masked(), tmp_path / "bare", None)
     assert load_pretrained(tmp_path / "bare").tokenizer is None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from course_lib.teaching.folders import LEFT_BY_SYSTEMS, MARK, written_whole
+from course_lib.teaching.folders import LEFT_BY_SYSTEMS, MARK, remove, written_whole
 
 
 def write(target: Path, command: str = "make it", **files: str) -> None:
@@ -65,7 +66,16 @@ def test_what_somebody_added_or_changed_is_left_alone(change: Callable, tmp_path
     before = content(tmp_path)
     with pytest.raises(ValueError, match=r"made holds \S+.*not as make it wrote it"):
         write(target, page="newer")
+    with contextlib.suppress(ValueError):
+        assert not remove(target)
     assert content(tmp_path) == before
+
+
+def test_only_what_a_command_wrote_whole_is_removed(tmp_path: Path) -> None:
+    write(tmp_path / "made")
+    (tmp_path / "other").mkdir()
+    assert remove(tmp_path / "made") and not remove(tmp_path / "made")
+    assert not remove(tmp_path / "other") and (tmp_path / "other").exists()
 
 
 def test_the_folder_of_another_command_and_a_file_are_left_alone(tmp_path: Path) -> None:

@@ -96,6 +96,8 @@ def grade(
     without submissions and for an `out` that holds something."""
     asked, found = chosen(exercises), submissions(folder)
     limits = limits or Limits()
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file; name a new folder.")
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"{out} is not empty; name a new folder, so that no grades are lost.")
     seed = secrets.randbelow(SEEDS) if seed is None else seed

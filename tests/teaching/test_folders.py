@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,3 +126,26 @@ def test_a_failure_leaves_the_old_folder(
         write(target, page="newer")
     assert content(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+FOREIGN = ("build/thesis.txt", "build/site/thesis.txt", "build/kit/index.html", "dist/thesis.txt",
+           "slides/build/thesis.txt", ".venv/bin/thesis", "other.egg-info/thesis")  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("make") is None or os.name != "posix", reason="no make")
+def test_make_clean_removes_what_commands_wrote_and_nothing_else(
+    root: Path, tmp_path: Path
+) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    for name in ("build/site", "dist"):
+        write(tmp_path / name)
+    for name in FOREIGN:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    subprocess.run(["make", "clean"], cwd=tmp_path, env=environment, check=True)
+    assert {name for name in FOREIGN if (tmp_path / name).exists()} == set(FOREIGN)
+    for name in FOREIGN:
+        (tmp_path / name).unlink()
+    subprocess.run(["make", "clean"], cwd=tmp_path, env=environment, check=True)
+    assert not (tmp_path / "build" / "site").exists() and not (tmp_path / "dist").exists()

@@ -21,6 +21,7 @@ import pytest
 import torch
 
 from course_lib.teaching.exercises import all_exercises, check
+from course_lib.teaching.exercises.calling import Guarded
 from course_lib.teaching.exercises.machinery import check_answer
 from course_lib.teaching.exercises.settings import (
     ATTRIBUTES,
@@ -126,11 +127,24 @@ def test_what_an_answer_switches_is_put_back_after_each_call(name: str) -> None:
     "name", ["gradients", "inference mode, entered", "dtype", "device", "autocast", "function mode"]
 )
 def test_what_the_reader_has_switched_stays_and_the_check_goes_by_its_own(name: str) -> None:
-    with own_settings():
+    with own_settings(ENVIRONMENT):
         SWITCHES[name]()
         before = state()
         assert check_answer(WITH_GRADIENT, WITH_GRADIENT.solution, 0).status == "passed"
         assert state() == before
+
+
+def test_an_answer_is_called_in_the_mode_in_which_a_stage_observes_it() -> None:
+    class Noting(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function: Any, *rest: Any) -> Any:
+            seen.append(function)
+            return function(*rest[1], **(rest[2] if len(rest) > 2 and rest[2] else {}))
+
+    seen: list[Any] = []
+    answer = Guarded(EXERCISE, lambda *inputs: (torch.zeros(1).exp(), torch.is_grad_enabled()))
+    with Noting(), torch.no_grad():
+        assert answer()[1] is False
+    assert torch.zeros in seen
 
 
 # ---------------------------------------------------------------- what catches its own alarm

@@ -61,7 +61,7 @@ def check_answer(
     verdicts: list[Verdict] = []
     for i in range(len(stages)):
         try:
-            with own_settings(ENVIRONMENT), own_randomness(seed):
+            with own_settings(ENVIRONMENT, plain=True), own_randomness(seed):
                 verdict = _ask(exercise, stages, i, answer, seed, seconds)
         except Unanswered:
             return _unanswered(exercise, stages)

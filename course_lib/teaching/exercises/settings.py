@@ -137,17 +137,21 @@ class _KeptOpen:
 
 
 @contextmanager
-def own_settings(*more: Setting) -> Iterator[None]:
-    """Gradients on, no inference mode, and all else as torch starts; afterwards as it was found.
+def own_settings(*more: Setting, plain: bool = False) -> Iterator[None]:
+    """Leave every setting as it was found.
 
-    more: settings beside SETTINGS that are put back, too."""
+    more: settings beside SETTINGS. plain: begin with gradients on, no inference mode, and what else
+    has a plain value, as torch starts; else with what is there, as a stage's own function mode."""
     recursion, settings = sys.getrecursionlimit(), (*SETTINGS, *more)
     before = [_now(setting) for setting in settings]
     attributes = [getattr(owner, name) for owner, name in ATTRIBUTES]
-    with decimal.localcontext(), torch.inference_mode(False):
+    gradients, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+    with decimal.localcontext(), torch.inference_mode(inference and not plain):
         for setting, value in zip(settings, before, strict=True):
-            if setting.plain is not AS_FOUND and value != setting.plain:
+            if plain and setting.plain is not AS_FOUND and value != setting.plain:
                 setting.write(setting.plain)
+        if torch.is_grad_enabled() != (gradients or plain):  # a function mode sees this call
+            torch.set_grad_enabled(gradients or plain)
         if sys.stdout is not None:
             sys.stdout = _KeptOpen(sys.stdout)  # type: ignore[assignment]
         if sys.stderr is not None:

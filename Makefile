@@ -58,9 +58,14 @@ bench: $(VENV)/.lab
 release: $(VENV)/.test
 	$(PY) .ci/release.py
 
+# Nothing that the commands above did not write: an environment of our own, folders with our mark.
 clean:
-	rm -rf $(VENV) build dist slides/build tests/browser/screenshots
-	rm -rf .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	-@python=$(PY); [ -x "$$python" ] || python=python3; \
+		"$$python" -m course_lib.teaching.folders slides/build build/site build/kit dist
+	@if [ -f $(VENV)/.made ]; then rm -rf $(VENV); fi
+	rm -rf build/live build/environments build/pages_passed.json tests/browser/screenshots
+	rm -rf .mypy_cache .ruff_cache .pytest_cache bert_family_course.egg-info
+	-@rmdir build 2>/dev/null || true
 
 # Stamps: an environment is made once, and again when what it is made from changes. A stamp is
 # written last, so an interrupted installation is repeated.
@@ -78,7 +83,7 @@ $(VENV)/.made:
 	@for python in "$(PYTHON)" python3 python3.13 python3.12 python3.11 python; do \
 		if [ -n "$$python" ] && "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 			echo "making $(VENV) with $$python ($$("$$python" --version 2>&1))"; \
-			"$$python" -m venv --clear $(VENV) && touch $@ && exit 0; \
+			"$$python" -m venv $(VENV) && touch $@ && exit 0; \
 			echo "That Python cannot make environments; on Debian or Ubuntu: sudo apt install python3-venv" >&2; \
 			exit 1; \
 		fi; \

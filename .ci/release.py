@@ -4,6 +4,9 @@ Wheel and source archive; the pages, executed; decks, site and the instructor's 
 each where the Makefile has a target for it; and SHA256SUMS, which `sha256sum -c` reads. Nothing is
 uploaded. The kit holds the answers of its exams: it is for instructors, not for the public page.
 
+dist/ is replaced at the end, and only where this command wrote all that is in it; so is what the
+targets build.
+
 Refused where anything is not committed, or where the version (course_lib/__init__.py), the newest
 entry of CHANGELOG.md and CITATION.cff disagree."""
 
@@ -19,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from course_lib.files import sha256_of  # noqa: E402
+from course_lib.teaching.folders import written_whole  # noqa: E402
 
 MADE = {"slides": "slides/build", "site": "build/site", "kit": "build/kit"}  # target: its folder
 SAID = {  # a file: where it says the version, and where the day
@@ -52,9 +56,9 @@ def disagreements(root: Path) -> list[str]:
     return problems
 
 
-def changes(root: Path) -> str:
-    """What is not committed, a line each."""
-    call = ["git", "status", "--porcelain"]
+def changes(root: Path, but: str = "dist") -> str:
+    """What is not committed, a line each. but: a folder that is left out."""
+    call = ["git", "status", "--porcelain", "--", ".", f":(exclude){but}"]
     return subprocess.run(call, cwd=root, check=True, capture_output=True, encoding="utf-8").stdout
 
 
@@ -80,8 +84,9 @@ def folders(root: Path, dist: Path) -> None:
         if not re.search(rf"^{target}:", makefile, re.MULTILINE):
             print(f"no `make {target}` here: left out")
             continue
-        shutil.rmtree(root / made, ignore_errors=True)  # nothing of an earlier version
-        subprocess.run(["make", target], cwd=root, check=True)
+        # Each target replaces its folder, so nothing of an earlier version is left in it.
+        if subprocess.run(["make", target], cwd=root).returncode:
+            raise SystemExit(f"`make {target}` failed; what it says stands above.")
         name = dist / f"{target}-{version(root)}"
         shutil.make_archive(str(name), "zip", root / made)
 
@@ -93,16 +98,24 @@ def release(root: Path = ROOT) -> list[Path]:
     if left := changes(root):
         raise SystemExit(f"Not committed:\n{left}Commit or remove it, and begin again.")
     dist = root / "dist"
-    shutil.rmtree(dist, ignore_errors=True)
-    dist.mkdir()
-    packages(root, dist)
-    folders(root, dist)
-    files = sorted(dist.iterdir())
+    try:
+        with written_whole(dist, "make release") as new:
+            names = _build(root, new)
+            if left := changes(root, but=new.parent.name):
+                raise SystemExit(f"Building has changed what is committed:\n{left}No release.")
+    except ValueError as error:  # of others' files in dist
+        raise SystemExit(str(error)) from error
+    return [dist / name for name in names]
+
+
+def _build(root: Path, folder: Path) -> list[str]:
+    """All files of a release into this folder; returns their names."""
+    packages(root, folder)
+    folders(root, folder)
+    files = sorted(folder.iterdir())
     sums = "".join(f"{sha256_of(file)}  {file.name}\n" for file in files)
-    (dist / "SHA256SUMS").write_text(sums, encoding="utf-8", newline="\n")
-    if left := changes(root):
-        raise SystemExit(f"Building has changed what is committed:\n{left}dist/ is not a release.")
-    return [*files, dist / "SHA256SUMS"]
+    (folder / "SHA256SUMS").write_text(sums, encoding="utf-8", newline="\n")
+    return [*(file.name for file in files), "SHA256SUMS"]
 
 
 if __name__ == "__main__":

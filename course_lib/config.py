@@ -71,8 +71,8 @@ class BertConfig:
             if part.name.endswith("dropout"):
                 check_number(part.name, value, below=1, advice="Use 0.0 to switch dropout off.")
             elif part.type == "float":
-                most = {"layer_norm_eps": 1.0, "initializer_range": 10.0}.get(part.name, inf)
-                check_number(part.name, value, below=most)
+                below = {"layer_norm_eps": 1.0, "initializer_range": 10.0}.get(part.name, inf)
+                check_number(part.name, value, below=below)
                 object.__setattr__(self, part.name, float(value))  # transformers refuses a 0
             elif part.type == "int" and not is_whole(value):
                 raise ValueError(f"{part.name}={value!r} was given; expected a whole number.")

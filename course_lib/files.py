@@ -107,9 +107,43 @@ def write_manifest(root: Path) -> dict[str, str]:
     return entries
 
 
+class Stored(dict[str, Any]):
+    """An object of a results file: a KeyError for what it lacks names the file."""
+
+    source = ""
+
+    def __missing__(self, key: object) -> Any:
+        there = ", ".join(map(str, [*self][:9])) or "nothing"
+        raise KeyError(f"{self.source} lacks {key!r} where it has {there}. Restore or remake it.")
+
+
 def read_result(name: str) -> dict[str, Any]:
-    """A results file of the course, by its name without ending; checked against the manifest."""
-    return json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
+    """A results file of the course, by its name without ending; checked against the manifest.
+
+    Raises DamagedDataError, with the file's name, for one that is no JSON object."""
+    path, source = data_path("results", f"{name}.json"), f"data/results/{name}.json"
+
+    def stored(pairs: list[tuple[str, Any]]) -> Stored:
+        found = Stored(pairs)
+        found.source = source
+        if len(found) < len(pairs):
+            raise ValueError(f"one name twice among {', '.join(key for key, _ in pairs)}")
+        return found
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"it holds {constant}, which is no number of JSON")
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        found = json.loads(text, object_pairs_hook=stored, parse_constant=refuse)
+        if not isinstance(found, Stored):
+            raise ValueError(f"it begins with {text[:20]!r}")
+    except (ValueError, RecursionError) as error:
+        raise DamagedDataError(
+            f"{source} could not be read: {error}; expected one JSON object. Restore it with "
+            "`git checkout data`, or make it again."
+        ) from error
+    return found
 
 
 def cache_dir(*parts: str) -> Path:

@@ -16,6 +16,7 @@ from lab import offline_context, take_picture
 from limits import AGAINST_HANGING
 from playwright.sync_api import Browser, Page
 
+from course_lib.teaching.folders import MARK
 from course_lib.teaching.numbers import filled
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,6 +62,24 @@ def page(source: Path, folder: Path) -> Path:
     call = [sys.executable, builder, source.stem, "--into", str(folder)]
     subprocess.run(call, check=True, timeout=AGAINST_HANGING)
     return folder / f"{source.stem}.html"
+
+
+def test_decks_are_written_beside_others_of_ours_and_over_nobodys_files(
+    deck_builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deck_builder, "build", lambda path, to: (to / path.name).touch())
+    folder = tmp_path / "decks"
+    for name, kept in (("01", False), ("02", True)):
+        deck_builder.write_decks([Path(name)], folder, kept=kept)
+    assert {path.name for path in folder.iterdir()} == {MARK, "01", "02"}
+    (folder / "thesis.txt").write_text("mine", encoding="utf-8")
+    for kept in (False, True):
+        with pytest.raises(ValueError, match=r"holds thesis\.txt, not as make slides wrote it"):
+            deck_builder.write_decks([Path("03")], folder, kept=kept)
+    assert {path.name for path in folder.iterdir()} == {MARK, "01", "02", "thesis.txt"}
+    (folder / "thesis.txt").unlink()
+    deck_builder.write_decks([Path("03")], folder, kept=False)
+    assert {path.name for path in folder.iterdir()} == {MARK, "03"}
 
 
 class Sections(HTMLParser):

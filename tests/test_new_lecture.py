@@ -56,3 +56,14 @@ def test_a_bad_number_or_name_is_refused(
     with pytest.raises(ValueError, match="expected two digits and a name"):
         new_lecture.lay(tmp_path, number, name)
     assert not list(tmp_path.iterdir())
+
+
+def test_no_file_that_is_there_is_written_over(new_lecture: ModuleType, tmp_path: Path) -> None:
+    for name in new_lecture.files("77", "a_name"):
+        there = tmp_path / name
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_text("mine", encoding="utf-8")
+        with pytest.raises(ValueError, match="exists already"):
+            new_lecture.lay(tmp_path, "77", "a_name")
+        assert [p.read_text() for p in tmp_path.rglob("*") if p.is_file()] == ["mine"]
+        there.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import subprocess
 import tarfile
@@ -11,6 +12,8 @@ from types import ModuleType
 
 import pytest
 from conftest import load
+
+from course_lib.teaching.folders import written_whole
 
 PROJECT = """
 [build-system]
@@ -57,8 +60,8 @@ def command(root: Path) -> ModuleType:
 def test_it_builds_what_is_committed_and_hashes_it(
     command: ModuleType, checkout: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (checkout / "dist").mkdir()
-    (checkout / "dist" / "of_an_earlier_release").touch()
+    with written_whole(checkout / "dist", "make release") as earlier:
+        (earlier / "of_an_earlier_release").touch()
     made = [path.name for path in command.release(checkout)]
     stem = "bert_family_course-1.2.3"
     assert made == [
@@ -103,6 +106,34 @@ def test_it_refuses_versions_that_disagree(
     commit(checkout)
     with pytest.raises(SystemExit, match=said):
         command.release(checkout)
+
+
+@pytest.mark.parametrize(
+    "name", ["dist/thesis.txt", "build/site/thesis.txt", "slides/build/x.html"]
+)
+def test_what_others_put_into_its_folders_is_left_alone(
+    command: ModuleType, checkout: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """dist is its own; the targets' folders are the targets' affair."""
+    monkeypatch.setattr(command, "packages", lambda root, dist: None)
+    (checkout / ".gitignore").write_text("build/\ndist/\n", encoding="utf-8")
+    commit(checkout)
+    (checkout / name).parent.mkdir(parents=True)
+    (checkout / name).write_text("mine", encoding="utf-8")
+    with contextlib.suppress(SystemExit):
+        command.release(checkout)
+    assert (checkout / name).read_text(encoding="utf-8") == "mine"
+    assert (checkout / "dist" / "SHA256SUMS").exists() == ("dist" not in name)
+
+
+def test_a_release_that_fails_leaves_the_one_before(command: ModuleType, checkout: Path) -> None:
+    with written_whole(checkout / "dist", "make release") as earlier:
+        (earlier / "of_an_earlier_release").touch()
+    (checkout / "Makefile").write_text("site:\n\t@false\n", encoding="utf-8")
+    commit(checkout)
+    with pytest.raises(SystemExit, match="`make site` failed"):
+        command.release(checkout)
+    assert (checkout / "dist" / "of_an_earlier_release").exists()
 
 
 def test_it_is_no_release_where_building_changes_the_checkout(

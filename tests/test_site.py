@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -96,6 +97,29 @@ def test_every_lecture_is_on_the_first_page_and_in_llms_txt(
 def test_a_notebook_that_the_readme_lacks_is_named(builder: ModuleType) -> None:
     with pytest.raises(SystemExit, match="99_unknown"):
         builder.lectures([Path("99_unknown.ipynb")])
+
+
+CELL = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}
+TITLE = {"cell_type": "markdown", "id": "b", "metadata": {}, "source": "# A title\n\nText."}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"cells": 3}', "\0", *(
+        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        for cells in ([], [CELL | {"source": "1"}], [TITLE | {"source": None}],
+                      [TITLE, CELL | {"source": 'quiz("99")'}],
+                      [TITLE, CELL | {"source": "", "outputs": [{"data": 3}]}])
+    )],
+)  # fmt: skip
+def test_a_page_that_cannot_be_laid_out_is_named(
+    text: str, builder: ModuleType, tmp_path: Path
+) -> None:
+    path = tmp_path / "77_broken.ipynb"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"^77_broken\.ipynb could not be made a page"):
+        builder.build([path], tmp_path / "site")
+    assert not (tmp_path / "site").exists()
 
 
 def test_a_folder_that_is_no_site_is_left_alone(builder: ModuleType, tmp_path: Path) -> None:

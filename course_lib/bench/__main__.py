@@ -77,6 +77,14 @@ def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:
     return found
 
 
+def _is_saved(path: Path) -> bool:
+    """Whether this is a file that an earlier --json wrote."""
+    try:
+        return {"machine", "tables", "remarks"} <= {*json.loads(path.read_text(encoding="utf-8"))}
+    except (ValueError, TypeError, OSError):
+        return False
+
+
 def store(found: dict[str, Any], name: str) -> None:
     """The figures as a results file of the course, and the manifest of data/ written anew."""
     write_atomic(data_root() / "results" / f"{name}.json", json.dumps(found, indent=1) + "\n")
@@ -100,6 +108,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.rounds < 2:
         parser.error(f"--rounds {options.rounds} was given; expected 2 or more, to show a spread")
+    if options.json and options.json.exists() and not _is_saved(options.json):
+        parser.error(f"--json {options.json} holds no figures of this command; name another file")
     found = [
         t for name in options.tables for t in tables_of(name, options.sizes, not options.no_compile)
     ]

@@ -228,6 +228,9 @@ def outcome_of(entry: Claim) -> str:
         found = entry.settle()
     except NotHere as missing:
         return f"not settled on this machine: {missing}"
+    except Exception as error:
+        error.add_note(f"Claim {entry.id} was being settled; see its results file in data/results.")
+        raise
     surprise = "" if entry.accepts(found.value) else " (not what this entry says: please report it)"
     return re.sub(r"(?:^|(?<=[\s(]))-(?=\d)", "−", found.detail) + surprise
 

@@ -1,7 +1,13 @@
-"""Folders that a command writes whole: in place of nothing, or of what the same command wrote."""
+"""Folders that a command writes whole: in place of nothing, or of what the same command wrote.
+
+    python -m course_lib.teaching.folders FOLDER …    remove those that a command wrote whole
+
+removes nothing else (make clean)."""
 
 from __future__ import annotations
 
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +43,17 @@ def written_whole(target: Path, command: str) -> Iterator[Path]:
             if old.exists():
                 old.rename(target)
             raise
+
+
+def remove(target: Path) -> bool:
+    """Remove a folder that a command wrote whole; returns whether it was one. ValueError where
+    somebody added or changed a file, as for `written_whole`."""
+    mark = target / MARK
+    if mark.is_symlink() or not mark.is_file():
+        return False
+    _check(target, mark.read_text(encoding="utf-8", errors="replace").partition("\n")[0])
+    shutil.rmtree(target)
+    return True
 
 
 def _mark(folder: Path, command: str) -> None:
@@ -87,3 +104,16 @@ def _is_ours(folder: Path, name: str, marked: dict[str, str]) -> bool:
     if name == MARK:
         return bool(marked)
     return path.name in LEFT_BY_SYSTEMS or marked.get(name) == sha256_of(path)
+
+
+def main() -> None:
+    for name in sys.argv[1:]:
+        try:
+            if not remove(Path(name)) and Path(name).exists():
+                print(f"{name} stays: no command of the course wrote it whole.")
+        except ValueError as error:
+            print(f"{name} stays: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@ from html import escape
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from course_lib.files import data_root, read_result, write_atomic, write_manifest
+from course_lib.files import DamagedDataError, data_root, read_result, write_atomic, write_manifest
 
 from .claims import claims, counted, headed, outcome_of, signed_card
 from .page import card, inline
@@ -92,7 +92,13 @@ class ReplicationTable:
 
 def replication_table() -> ReplicationTable:
     """The table that is stored in data/results."""
-    return ReplicationTable(tuple(Replicated(**row) for row in read_result(NAME)["rows"]))
+    try:
+        return ReplicationTable(tuple(Replicated(**row) for row in read_result(NAME)["rows"]))
+    except TypeError as error:
+        raise DamagedDataError(
+            f"data/results/{NAME}.json has a row that is no claim: {error}. Restore it with "
+            "`git checkout data`, or run `python -m course_lib.teaching.replication`."
+        ) from error
 
 
 def build() -> dict[str, Any]:

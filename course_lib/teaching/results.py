@@ -92,7 +92,10 @@ def kept(
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
     done = cache_dir("results") / f"{name}-{digest}.json"
     if done.exists() and all(file.exists() for file in files):
-        return json.loads(done.read_text(encoding="utf-8"))
+        try:
+            return json.loads(done.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{done} holds no finished run ({error}); delete it.") from error
     outcome = run()
     write_atomic(done, json.dumps(outcome))
     print(f"  {name}: done", flush=True)

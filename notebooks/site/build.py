@@ -84,13 +84,21 @@ def _lay_pages(notebooks: list[Path], laid: Path, target: Path, run: bool) -> di
     scripts: dict[str, Recorded] = {}
     (target / "notebooks").mkdir()
     for path in notebooks:
-        lives = recorded_on(path, run=run)
-        nbformat.write(page_of(path, lives, links_of(path.stem, target)), laid / path.name)
-        shutil.copy(path, target / "notebooks")
-        for live in lives.values():
-            live.write(target / "live")
-            scripts |= {live.module: live} if live.module else {}
+        try:
+            scripts |= _lay_page(path, laid, target, run)
+        except Exception as error:  # of a notebook's content anything may be wrong
+            what = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{path.name} could not be made a page of the site. {what}") from error
     return scripts
+
+
+def _lay_page(path: Path, laid: Path, target: Path, run: bool) -> dict[str, Recorded]:
+    lives = recorded_on(path, run=run)
+    nbformat.write(page_of(path, lives, links_of(path.stem, target)), laid / path.name)
+    shutil.copy(path, target / "notebooks")
+    for live in lives.values():
+        live.write(target / "live")
+    return {live.module: live for live in lives.values() if live.module}
 
 
 def _sphinx(laid: Path, target: Path, *, whole: bool) -> None:
@@ -142,6 +150,8 @@ def page_of(path: Path, lives: dict[str, Recorded], links: str) -> nbformat.Note
     page without a kernel can show. lives: cell id -> what was recorded of its live view."""
     page = nbformat.read(path, as_version=4)
     page.cells = [cell for cell in page.cells if not cell.source.startswith("#@title Install")]
+    if not page.cells or page.cells[0].cell_type != "markdown":
+        raise ValueError("Its first cell is no text; expected a title, after the installation.")
     page.cells[0].source = page.cells[0].source.replace("\n\n", f"\n\n{links}\n\n", 1)
     for cell in page.cells:
         if cell.cell_type == "code":

@@ -60,7 +60,9 @@ class Recorded:
         exports = re.compile(r"^export default (\{.*\});?$", re.MULTILINE)
         body, times = exports.subn(r"return \1;", self.script)
         if times != 1:
-            raise ValueError(f"{self.module} has {times} lines `export default`; expected one.")
+            raise ValueError(
+                f"view {self.name}: {self.module} has {times} lines `export default`; expected one."
+            )
         return f"(() => {{\n{body}\n}})()"
 
 

@@ -200,7 +200,12 @@ def lay(root: Path, number: str, name: str) -> list[str]:
         )
     if there := [path for path in (root / "notebooks" / "source").glob(f"{number}_*.py")]:
         raise ValueError(f"lecture {number} exists already: {there[0].name}; take another number.")
-    for path, content in (found := files(number, name)).items():
+    found = files(number, name)
+    if taken := [path for path in found if (root / path).exists()]:
+        raise ValueError(
+            f"{', '.join(taken)} exists already; move it away, or take another number."
+        )
+    for path, content in found.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(content, encoding="utf-8")
     return list(found)

@@ -34,7 +34,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from course_lib.teaching.folders import MARK, written_whole
 from course_lib.teaching.numbers import PLACEHOLDER, NumberError, as_text, number
 from course_lib.teaching.printing import print_pages
 
@@ -396,11 +397,20 @@ def main() -> None:
     chosen = sources(arguments.number)
     if not chosen:
         raise SystemExit(f"no deck in {SOURCES} begins with {arguments.number!r}")
-    for source in chosen:
-        try:
-            build(source, arguments.into.resolve())
-        except DeckError as error:
-            raise SystemExit(str(error)) from error
+    try:
+        write_decks(chosen, arguments.into, kept=bool(arguments.number))
+    except (DeckError, ValueError) as error:
+        raise SystemExit(str(error)) from error
+
+
+def write_decks(chosen: Sequence[Path], folder: Path, *, kept: bool) -> None:
+    """Write these decks into a folder of their own, in place of the one that is there; kept: the
+    decks in it stay, but for those written anew. Raises ValueError for others' files in it."""
+    with written_whole(folder, "make slides") as new:
+        if kept and folder.exists():
+            shutil.copytree(folder, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MARK))
+        for source in chosen:
+            build(source, new)
 
 
 if __name__ == "__main__":

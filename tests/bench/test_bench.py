@@ -281,3 +281,14 @@ def test_the_command_refuses_what_makes_no_sense(arguments, says, capsys):
     with pytest.raises(SystemExit):
         __main__.main(arguments)
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["mine", "[]", "3", '{"machine": 1}', b"\xff"])
+def test_a_file_that_it_did_not_write_is_left_alone(text, tmp_path, capsys):
+    path = tmp_path / "mine.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    before = path.read_bytes()
+    with pytest.raises(SystemExit):
+        __main__.main(["--tables", "masking", "--json", str(path)])
+    assert "holds no figures of this command" in capsys.readouterr().err
+    assert path.read_bytes() == before

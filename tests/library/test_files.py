@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 import subprocess
@@ -123,3 +124,31 @@ def test_every_results_file_is_described(root):
     told = (root / "data" / "README.md").read_text(encoding="utf-8")
     names = [path.name for path in (root / "data" / "results").glob("*.json")]
     assert [name for name in sorted(names) if f"`{name}`" not in told] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[1]", "3", "null", '{"a": NaN}', '{"a": -Infinity}', '{"a": 1, "a": 2}', "\0",
+     '{"a": 1}}', '{"a": [' + "[" * 100_000, b"\xff{}"],
+    ids=lambda text: repr(text[:12]),
+)  # fmt: skip
+def test_a_results_file_that_is_no_json_object_is_named(data, text):
+    result = data / "results" / "01_broken.json"
+    result.parent.mkdir()
+    result.write_bytes(text if isinstance(text, bytes) else text.encode())
+    files.write_manifest(data)
+    with pytest.raises(files.DamagedDataError, match=r"data/results/01_broken\.json could not be"):
+        files.read_result("01_broken")
+
+
+def test_what_a_results_file_lacks_is_named_with_the_file_at_any_depth(data):
+    result = data / "results" / "01_edited.json"
+    result.parent.mkdir()
+    result.write_text('\ufeff{"runs": [{"seed": 0}], "b": {}}', encoding="utf-8")
+    files.write_manifest(data)
+    found = files.read_result("01_edited")
+    assert found == {"runs": [{"seed": 0}], "b": {}} and found.get("recipes") is None
+    for lacking, key in ((found, "recipes"), (found["runs"][0], "loss"), (found["b"], "b")):
+        with pytest.raises(KeyError, match=rf"data/results/01_edited\.json lacks '{key}'"):
+            lacking[key]
+    assert copy.deepcopy(found)["runs"][0].source.endswith("01_edited.json")

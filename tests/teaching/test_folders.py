@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from course_lib.teaching.folders import LEFT_BY_SYSTEMS, MARK, written_whole
+from course_lib.teaching.folders import LEFT_BY_SYSTEMS, MARK, remove, written_whole
 
 
 def write(target: Path, command: str = "make it", **files: str) -> None:
@@ -65,7 +69,16 @@ def test_what_somebody_added_or_changed_is_left_alone(change: Callable, tmp_path
     before = content(tmp_path)
     with pytest.raises(ValueError, match=r"made holds \S+.*not as make it wrote it"):
         write(target, page="newer")
+    with contextlib.suppress(ValueError):
+        assert not remove(target)
     assert content(tmp_path) == before
+
+
+def test_only_what_a_command_wrote_whole_is_removed(tmp_path: Path) -> None:
+    write(tmp_path / "made")
+    (tmp_path / "other").mkdir()
+    assert remove(tmp_path / "made") and not remove(tmp_path / "made")
+    assert not remove(tmp_path / "other") and (tmp_path / "other").exists()
 
 
 def test_the_folder_of_another_command_and_a_file_are_left_alone(tmp_path: Path) -> None:
@@ -113,3 +126,26 @@ def test_a_failure_leaves_the_old_folder(
         write(target, page="newer")
     assert content(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+FOREIGN = ("build/thesis.txt", "build/site/thesis.txt", "build/kit/index.html", "dist/thesis.txt",
+           "slides/build/thesis.txt", ".venv/bin/thesis", "other.egg-info/thesis")  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("make") is None or os.name != "posix", reason="no make")
+def test_make_clean_removes_what_commands_wrote_and_nothing_else(
+    root: Path, tmp_path: Path
+) -> None:
+    shutil.copy(root / "Makefile", tmp_path)
+    for name in ("build/site", "dist"):
+        write(tmp_path / name)
+    for name in FOREIGN:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("mine", encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    subprocess.run(["make", "clean"], cwd=tmp_path, env=environment, check=True)
+    assert {name for name in FOREIGN if (tmp_path / name).exists()} == set(FOREIGN)
+    for name in FOREIGN:
+        (tmp_path / name).unlink()
+    subprocess.run(["make", "clean"], cwd=tmp_path, env=environment, check=True)
+    assert not (tmp_path / "build" / "site").exists() and not (tmp_path / "dist").exists()

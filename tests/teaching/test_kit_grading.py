@@ -31,7 +31,10 @@ ANSWERS = {
         f"{HEAD}    return entropy(logits.log_softmax(-1)) / math.log(logits.shape[-1]){CHECK}",
     ],
     "wrong": [f"{HEAD}    p = logits.log_softmax(-1)\n    return -(p.exp() * p).sum(-1){CHECK}"],
-    "loop": [f"{HEAD}    while True:\n        pass{CHECK}"],
+    "loop": [  # it catches its alarm, too
+        f"{HEAD}    while True:\n        try:\n            len(logits)\n"
+        f"        except BaseException:\n            pass{CHECK}"
+    ],
     "loop above": ["n = 0\nwhile n < 1:\n    m = n", f"{HEAD}    return m{CHECK}"],
     "hog": ["import torch", f"{HEAD}    return torch.ones(10**9).sum(){CHECK}"],
     "caller": [

@@ -27,19 +27,22 @@ _rungs_given: dict[str, int] = {}
 
 
 def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
-    """Check an answer on freshly drawn inputs, show a report and return it. Never raises.
+    """Check an answer on freshly drawn inputs, show a report and return it. Never raises but for
+    Ctrl-C.
 
     id: as printed with the exercise, for instance "02.1". answer: your function itself.
     seed: draws the inputs of an earlier report again.
     """
     from .machinery import check_answer
+    from .outputs import text_of
 
     try:
         report = check_answer(exercise(id), answer, seed)
-    except (Exception, SystemExit) as error:
-        report = Report(
-            f"Exercise {id}", [Verdict("before the first stage", False, str(error))], "error"
-        )
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        verdict = Verdict("before the first stage", False, text_of(error))
+        report = Report(f"Exercise {id}", [verdict], "error")
     report.show()
     if report.status == "passed":
         exercise_solved(id)
@@ -97,7 +100,7 @@ def review(lecture: str) -> Any:
 def exercise(id: str) -> Exercise:
     """The exercise of this number; ValueError, listing those that exist, for any other."""
     known = all_exercises()
-    if id in known:
+    if isinstance(id, str) and id in known:
         return known[id]
     raise ValueError(
         f"exercise {id!r} was asked for; there is no such exercise. "

@@ -16,18 +16,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from itertools import cycle
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .form import Answer, Case, Exercise, copy_of
-from .outputs import Wrong, shown
+from .outputs import Wrong, shown, text_of
+from .settings import own_settings
 
 PROCESSOR_SECONDS = 10.0  # of the answer alone, in one stage: a busy machine does not shorten it
 PLAIN = (bool, int, float, complex, str, bytes, type(None))  # values compared as they are
 PLAIN_KINDS = frozenset(PLAIN)
 SLEEPING = 30  # times as long on the wall clock, for an answer that waits and does not compute
+# An alarm that meets an answer inside a `try` may be caught. Seconds until the next ones, which are
+# short and of many lengths so that one of them meets the answer between two of its `try`s.
+AGAIN = (3e-5, 7e-5, 1.3e-4, 3.1e-4, 7.3e-4)
+STUBBORN = 20_000  # alarms caught, after which the reader is told how to end the kernel
 
 
 class Unanswered(Exception):
@@ -65,12 +72,12 @@ class Guarded:
     def _result(self, inputs: Case, named: dict[str, Any]) -> Any:
         started = time.process_time()
         try:
-            with _limit(self.left), self._watched():
+            with _limit(self.left), self._watched(), own_settings():
                 return self.function(*inputs, **named)
-        except Wrong:
+        except (Wrong, TookTooLong, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
-            if "ellipsis" in str(error).lower():
+        except BaseException as error:  # also SystemExit, or a cancelled task of asyncio
+            if "ellipsis" in text_of(error).lower():
                 raise Unanswered from error
             raise AnswerRaised from error
         finally:
@@ -141,20 +148,25 @@ def _unchanged(old: Any, new: Any) -> bool:
 @contextmanager
 def _limit(seconds: float) -> Iterator[None]:
     """Raise TookTooLong in the block after so many processor seconds (SLEEPING times as many on the
-    wall clock); alarms found before are put back.
+    wall clock), again and again until the block is left; alarms found before are put back.
 
     Without effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    block = sys._getframe(2)  # above this one and contextlib's
     if not hasattr(signal, "setitimer"):
-        with _watched_by_a_thread(seconds):
+        with _watched_by_a_thread(seconds, block):
             yield
         return
-    running = True
+    rung, pauses = 0, cycle(AGAIN)
 
-    def ring(_number: int, _frame: Any) -> None:
-        if running:
+    def ring(_number: int, frame: Any) -> None:
+        nonlocal rung
+        if _is_in(block, frame):
+            rung += 1
+            _tell_if_stubborn(rung)
+            signal.setitimer(signal.ITIMER_REAL, next(pauses), 0.05)
             raise TookTooLong
 
     clocks = (
@@ -165,30 +177,60 @@ def _limit(seconds: float) -> Iterator[None]:
     try:
         for timer, number, after in clocks:
             handler = signal.signal(number, ring)
-            before.append((timer, number, handler, signal.setitimer(timer, after)))
+            before.append((timer, number, handler, signal.setitimer(timer, after, 0.05)))
         yield
     finally:
-        running = False  # an alarm from here on is late, and no longer of interest
         for timer, number, handler, found in before:
             signal.setitimer(timer, 0)
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
             if found[0]:
                 signal.setitimer(timer, *found)
+        if rung:  # whatever the answer made of it
+            raise TookTooLong
+
+
+def _is_in(block: Any, frame: Any) -> bool:
+    """Whether this frame is a block's own or of what the block has called: not of what begins and
+    ends the block, which no alarm may disturb."""
+    called = None
+    while frame is not None and frame is not block:
+        called, frame = frame, frame.f_back
+    managing = called is not None and called.f_code.co_name in ("__enter__", "__exit__")
+    return frame is not None and not managing
+
+
+def _tell_if_stubborn(rung: int) -> None:
+    if rung == STUBBORN and sys.__stderr__:
+        print(
+            "Your function catches whatever is to stop it. End it from outside: restart the kernel "
+            "(Kernel > Restart), or end this program.", file=sys.__stderr__, flush=True,
+        )  # fmt: skip
 
 
 @contextmanager
-def _watched_by_a_thread(seconds: float) -> Iterator[None]:
+def _watched_by_a_thread(seconds: float, block: Any) -> Iterator[None]:
     """The same where there are no interval timers (Windows): a second thread looks at both clocks,
-    and has Python raise in this one."""
+    and has Python raise in this one. It cannot wake an answer that sleeps, so one that sleeps
+    within `try` and catches everything ends late or not at all."""
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    me, done = ctypes.c_ulong(threading.get_ident()), threading.Event()
+    me, done, rung = threading.get_ident(), threading.Event(), 0
     processor, wall = time.process_time() + seconds, time.monotonic() + SLEEPING * seconds
+    switching = sys.getswitchinterval()
 
     def watch() -> None:
-        while not done.wait(0.02):
-            if time.process_time() > processor or time.monotonic() > wall:
-                raise_in(me, ctypes.py_object(TookTooLong))
+        nonlocal rung
+        while time.process_time() <= processor and time.monotonic() <= wall:
+            if done.wait(0.02):
                 return
+        sys.setswitchinterval(1e-6)  # or this thread would always look at the same place
+        for pause in cycle((0.0, *AGAIN)):
+            if done.is_set():
+                return
+            if _is_in(block, sys._current_frames().get(me)):
+                rung += 1
+                _tell_if_stubborn(rung)
+                raise_in(ctypes.c_ulong(me), ctypes.py_object(TookTooLong))
+            time.sleep(pause)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -197,10 +239,13 @@ def _watched_by_a_thread(seconds: float) -> Iterator[None]:
     finally:
         done.set()
         watcher.join()
+        sys.setswitchinterval(switching)
         # What was asked for at the last moment arrives here and not later. (To take it back, with
         # NULL, leaves Python 3.11 looking for it for ever.)
         for _ in range(100):
             pass
+        if rung:
+            raise TookTooLong
 
 
 @contextmanager
@@ -253,9 +298,10 @@ def is_empty(answer: Any) -> bool:
     """Whether this is `...`, or a function whose whole body is `...` or `pass`."""
     if answer is ...:
         return True
-    code = getattr(answer, "__code__", None)
-    if code is None:
+    answer = answer.__func__ if type(answer) is MethodType else answer
+    if type(answer) is not FunctionType:  # an object may do anything when it is asked for its code
         return False
+    code = answer.__code__
     steps = [s for s in dis.get_instructions(code) if s.opname not in ("RESUME", "NOP")]
     loaded = [s.argval for s in steps if s.opname in ("LOAD_CONST", "RETURN_CONST")]
     only_returns = all(s.opname in ("LOAD_CONST", "RETURN_CONST", "RETURN_VALUE") for s in steps)

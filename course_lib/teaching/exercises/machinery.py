@@ -30,8 +30,9 @@ from .calling import (
 )
 from .form import Answer, Case, Draw, Exercise, Stage, copy_of
 from .naming import Observations
-from .outputs import Numbers, Out, Wrong, digits_apart, kind_of
+from .outputs import Numbers, Out, Wrong, digits_apart, kind_of, text_of
 from .report import Note, Report, Verdict
+from .settings import ENVIRONMENT, own_settings
 
 NAMING_SECONDS = 1.0  # processor time that a known mistake may take for one case
 
@@ -43,7 +44,8 @@ def check_answer(
     *,
     seconds: float = PROCESSOR_SECONDS,
 ) -> Report:
-    """Run the stages in order until one is not passed. Never raises for anything an answer does.
+    """Run the stages in order until one is not passed. Never raises for anything an answer does;
+    Ctrl-C interrupts it.
 
     seconds: processor time that the answer may take in one stage."""
     seed = secrets.randbelow(1_000_000) if seed is None else seed
@@ -59,7 +61,7 @@ def check_answer(
     verdicts: list[Verdict] = []
     for i in range(len(stages)):
         try:
-            with own_randomness(seed):
+            with own_settings(ENVIRONMENT, plain=True), own_randomness(seed):
                 verdict = _ask(exercise, stages, i, answer, seed, seconds)
         except Unanswered:
             return _unanswered(exercise, stages)
@@ -97,10 +99,12 @@ def _ask(
         return Verdict(stage.name, False, said, "raised")
     except TookTooLong:
         return Verdict(stage.name, False, _never_ends(seconds, guarded.last), "never ends")
-    except Exception as error:  # a result of a kind that could not even be compared
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a result of a kind that could not even be compared
         said = (
             "What your function returned could not be compared with the right result "
-            f"({type(error).__name__}: {error}). Expected: {exercise.signature}."
+            f"({type(error).__name__}: {text_of(error)}). Expected: {exercise.signature}."
         )
         return Verdict(stage.name, False, said, "not comparable")
     return Verdict(stage.name, True, stage.remark() if callable(stage.remark) else stage.remark)
@@ -359,20 +363,21 @@ WHEN_RAISED = (
 
 def what_was_raised(error: BaseException | None, exercise: Exercise, inputs: Case) -> str:
     """The exception in one line, the student's own line it came from, and what was expected."""
+    words = text_of(error)
     frames = traceback.extract_tb(error.__traceback__) if error else []
     own = [f for f in frames if "course_lib" not in f.filename.replace("\\", "/") and f.line]
     place = f"\nIt came from line {own[0].lineno} of your code: {own[0].line}" if own else ""
     advice = ""
-    if isinstance(error, TypeError) and "argument" in str(error):
+    if isinstance(error, TypeError) and "argument" in words:
         advice = f"\nYour function is called as {exercise.signature}."
-    text = f"{error}\n{own[0].line if own else ''}"
+    text = f"{words}\n{own[0].line if own else ''}"
     for pattern, said in (*exercise.when_raised, *WHEN_RAISED):
         if re.search(pattern, text):
             advice = f"\n{said}"
             break
     given = _given(exercise, inputs)
     given = f"\n{given[:-2]}." if given else ""
-    return f"Your function raised {type(error).__name__}: {error}{place}{given}{advice}"
+    return f"Your function raised {type(error).__name__}: {words}{place}{given}{advice}"
 
 
 # ---------------------------------------------------------------- what reveal shows

@@ -335,6 +335,21 @@ def kind_of(x: Any) -> str:
     return f"{short(repr(x))} ({type(x).__name__})"
 
 
+def text_of(error: BaseException | None) -> str:
+    """What an exception says, as text that can be written."""
+    try:
+        return printable(str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as second:  # an answer's own exceptions may fail at anything
+        return f"(an exception without text: it raised {type(second).__name__} for it)"
+
+
+def printable(text: str) -> str:
+    """The text, with what cannot be written in UTF-8 as an escape: \\udcff."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def short(text: str, width: int = 60) -> str:
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1] + "…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal
@@ -47,12 +48,16 @@ class Shown:
 
 
 def _say(text: str) -> None:
-    """Print; where the output knows fewer letters (a file on Windows), with "?" for the others."""
+    """Print; where the output knows fewer letters (a file on Windows), with "?" for the others, and
+    where it is closed or gone, as errors are. The report itself is returned in any case."""
     try:
         print(text)
     except UnicodeEncodeError:
         code = sys.stdout.encoding
         print(text.encode(code, "replace").decode(code))
+    except (OSError, ValueError, AttributeError):
+        with suppress(OSError, ValueError, AttributeError):
+            print(text, file=sys.stderr)
 
 
 def _notebook() -> Any:

@@ -20,6 +20,7 @@ from course_lib.files import write_atomic
 
 from ..exercises.form import Exercise
 from ..exercises.machinery import all_stages, check_answer
+from ..exercises.outputs import text_of
 from ..exercises.report import Report
 from ..rooms import room
 
@@ -58,8 +59,8 @@ def _graded(exercise: Exercise, job: dict[str, Any]) -> dict[str, Any]:
     try:
         exec(compile(source, name, "exec"), space)
         answer = eval(compile(expression, name, "eval"), space)
-    except (Exception, SystemExit) as error:
-        said = f"What the answer needs could not be run: {type(error).__name__}: {error}"
+    except BaseException as error:  # nobody presses Ctrl-C here
+        said = f"What the answer needs could not be run: {type(error).__name__}: {text_of(error)}"
         return {"status": _status("error", said), "message": said, "how": "raised",
                 "stages": [[stage, None] for stage in stages]}  # fmt: skip
     report = check_answer(exercise, answer, job["seed"], seconds=job["limits"]["stage_seconds"])

@@ -51,8 +51,9 @@ from course_lib.files import write_atomic
 from ..exercises import all_exercises
 from ..exercises.form import Exercise
 from ..exercises.machinery import all_stages
+from ..exercises.outputs import printable
 from .report import STATUSES, Row, as_csv, file_name, report_page
-from .submissions import Needed, Submission, needed, printable, submissions
+from .submissions import Needed, Submission, needed, submissions
 
 SEEDS = 2**48  # a seed is multiplied by 1,000 where cases are drawn, and must fit 63 bits then
 
@@ -95,6 +96,8 @@ def grade(
     without submissions and for an `out` that holds something."""
     asked, found = chosen(exercises), submissions(folder)
     limits = limits or Limits()
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file; name a new folder.")
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"{out} is not empty; name a new folder, so that no grades are lost.")
     seed = secrets.randbelow(SEEDS) if seed is None else seed

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..exercises.outputs import printable
+
 MAGIC = re.compile(r"^\s*([%!].*|\?+[\w.]+|[\w.]+\?+)$")  # %time, !pip, ?print, print?
 LARGEST = 200 * 2**20  # bytes of a notebook; pages with figures have a few million
 
@@ -61,11 +63,6 @@ def submissions(folder: Path) -> list[Submission]:
         name = entry.stem if entry.is_file() and entry.stem not in folders else entry.name
         found.append(_submission(folder, entry, printable(name)))
     return found
-
-
-def printable(text: str) -> str:
-    """The text, with what cannot be written in UTF-8 as an escape: \\udcff."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _submission(folder: Path, entry: Path, student: str) -> Submission:

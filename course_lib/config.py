@@ -9,7 +9,8 @@ from typing import Any, ClassVar, TypeVar, overload
 
 from .kernels.choosing import ATTENTION_PATHS, check_path
 
-BOUNDS: dict[str, tuple[int, int]] = {  # of sizes: the most is many times that of any published model, so it is a slip
+# Of sizes: the most is many times that of any published model, so more is a slip.
+BOUNDS: dict[str, tuple[int, int]] = {
     "vocab_size": (1, 10_000_000), "hidden_size": (1, 100_000), "num_heads": (1, 10_000),
     "intermediate_size": (1, 1_000_000), "max_positions": (1, 10_000_000), "num_layers": (0, 1_000),
     "type_vocab_size": (0, 100_000),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 from pathlib import Path
 from types import ModuleType
 
@@ -126,6 +127,26 @@ def test_a_failing_cell_names_the_source_and_leaves_the_notebook(
     with pytest.raises(SystemExit, match=r"77_trial\.py: a cell failed"):
         notebook_builder.build(source)
     assert notebook_builder.saved(source).read_text() == "the old one"
+
+
+def test_a_notebook_that_a_reader_has_edited_is_kept(
+    tmp_path: Path, root: Path, notebook_builder: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebook_builder, "ROOT", tmp_path)
+    monkeypatch.setattr(notebook_builder, "read_committed", lambda path: committed)
+    page = notebook_builder.saved(next((root / "notebooks" / "source").glob("02_*.py")))
+    committed, edited = page.read_bytes(), tmp_path / page.name
+    cells = json.loads(committed)
+    cells["cells"][-1]["outputs"] = []  # what running it changes is no answer
+    edited.write_text(json.dumps(cells), encoding="utf-8")
+    notebook_builder.keep_edited(edited)
+    assert not (tmp_path / "build").exists()
+    cells["cells"][1]["source"] = "def mine(): ..."
+    for content in (json.dumps(cells), "{"):
+        edited.write_text(content, encoding="utf-8")
+        notebook_builder.keep_edited(edited)
+    kept = [file.read_text(encoding="utf-8") for file in (tmp_path / "build/edited").iterdir()]
+    assert sorted(kept) == sorted([json.dumps(cells), "{"])
 
 
 def test_a_figure_is_saved_in_one_line_with_six_digits(notebook_builder: ModuleType) -> None:

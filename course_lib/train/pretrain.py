@@ -45,7 +45,7 @@ from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
-from course_lib.files import held, write_atomic
+from course_lib.files import held, no_file, write_atomic
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
 from course_lib.kernels.choosing import DEVICES
 from course_lib.objectives.bilm import bilm_batches, bilm_loss
@@ -59,6 +59,7 @@ from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
+from course_lib.text.tokenizer_files import parsed
 from course_lib.text.wordpiece import SETTINGS, WordPiece, word_numbers
 
 from .loop import Objective, Report, check_sharded, fit, is_due
@@ -521,6 +522,9 @@ def refuse_foreign(out: Path) -> None:
     """Raise ValueError where a folder holds what a run would write over, and no run began there."""
     written = (RUN, LOG, RESULTS, MODEL, OWN_MODEL, "vocab.txt", TOKENIZER_CONFIG)
     others = [name for name in written if (out / name).exists()]
+    for obstacle in (no_file(out / name) for name in (*written, ASKED) if name != MODEL):
+        if obstacle:
+            raise ValueError(f"{obstacle}. Choose another --out, or move it away.")
     if others and not (out / ASKED).exists():
         raise ValueError(
             f"{out} holds {', '.join(others)} and no {ASKED}; expected nothing that a run would "
@@ -540,7 +544,7 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
         return
     begun = _begun(out / ASKED)
     parts = [name for name in requested["recipe"] if name != "reports"]
-    different = [name for name in parts if begun["recipe"][name] != requested["recipe"][name]]
+    different = [name for name in parts if begun["recipe"].get(name) != requested["recipe"][name]]
     text = requested["text"]
     usual = {name: True for name in ("lowercase", "strip_accents") if name in text}
     begun_text = {**usual, **begun["text"]}  # what was done before it was written down
@@ -560,7 +564,7 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
 def _begun(path: Path) -> dict[str, Any]:
     """What an earlier run wrote down. Raises ValueError for a file that none wrote."""
     try:
-        begun = json.loads(path.read_text(encoding="utf-8"))
+        begun = parsed(path.read_bytes(), path)
         if begun["recipe"].keys() and begun["text"].keys():
             return begun
     except (ValueError, KeyError, TypeError, AttributeError):

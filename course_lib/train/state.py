@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from course_lib.files import write_atomic
+from course_lib.files import no_file, write_atomic
 
 
 def save_run(
@@ -109,6 +109,8 @@ def load_run(
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
+        if obstacle := no_file(path):
+            raise OSError(obstacle)
         with safe_open(path, framework="pt") as file:
             # Copies: Windows lets no checkpoint replace a file that Adam's state still maps.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118

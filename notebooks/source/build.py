@@ -22,6 +22,8 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -37,7 +39,7 @@ from PIL import Image
 
 from course_lib import __version__
 from course_lib.doctor import BROWSERS, program
-from course_lib.files import write_atomic
+from course_lib.files import sha256_of, write_atomic
 from course_lib.teaching.exercises import exercise
 from course_lib.teaching.numbers import filled
 from course_lib.teaching.quizzes import review_markdown
@@ -265,11 +267,36 @@ def _cells(notebook: nbformat.NotebookNode) -> list[tuple[str, str, tuple[str, .
     return [(c.cell_type, c.source, tuple(c.metadata.get("tags", []))) for c in notebook.cells]
 
 
+def read_committed(path: Path) -> bytes:
+    """What git has of a file. Raises an error where it has none, or where there is no git."""
+    call = ["git", "show", f"HEAD:./{path.name}"]
+    return subprocess.run(call, cwd=path.parent, capture_output=True, check=True).stdout
+
+
+def keep_edited(target: Path) -> None:
+    """A copy in build/edited of a notebook whose cells are not those that git has: a reader may
+    have answered in it."""
+    if not target.exists():
+        return
+    try:
+        texts = read_committed(target), target.read_bytes()
+        there = (nbformat.reads(text.decode(), 4) for text in texts)
+        if len({str(_cells(notebook)) for notebook in there}) == 1:
+            return
+    except Exception:  # not in git, or no notebook any more: nobody knows whose it is
+        pass
+    kept = ROOT / "build" / "edited" / f"{target.stem}-{sha256_of(target)[:8]}.ipynb"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(target, kept)
+    print(f"{target.name} had cells of its own: kept as {kept}", flush=True)
+
+
 def build(source: Path) -> None:
     started = time.monotonic()
     notebook = clean(execute(read_source(source), source.name))
     nbformat.validate(notebook)
     text = as_json(notebook)
+    keep_edited(saved(source))
     write_atomic(saved(source), text)
     size = len(text.encode("utf-8"))
     print(

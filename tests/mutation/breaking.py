@@ -256,7 +256,7 @@ TYPES = (
 def break_tensor(path: Path, draw: Draw) -> str:
     """One tensor, or all, gone, renamed, retyped, reshaped, no number, or there twice."""
     state = safetensors.torch.load_file(path)
-    name = draw.choice(sorted(state))
+    name = draw.choice(sorted(name for name, value in state.items() if value.dim()))
     value = state[name]
     how = draw.choice(
         ["gone", "renamed", "retyped", "all retyped", "reshaped", "no number", "twice", "more"]

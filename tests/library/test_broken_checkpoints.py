@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -12,21 +11,16 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-from mutation import (
+from breaking import INF, packed, split
+from broken_checkpoints import (
     BYTES,
-    INF,
     PIECES,
     TINY,
     classifier,
-    packed,
     same_model,
-    split,
     write_elmo,
     write_member,
-)  # fmt: skip
+)
 
 from course_lib import files
 from course_lib.checkpoints import (

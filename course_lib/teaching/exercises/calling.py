@@ -31,8 +31,8 @@ PROCESSOR_SECONDS = 10.0  # of the answer alone, in one stage: a busy machine do
 PLAIN = (bool, int, float, complex, str, bytes, type(None))  # values compared as they are
 PLAIN_KINDS = frozenset(PLAIN)
 SLEEPING = 30  # times as long on the wall clock, for an answer that waits and does not compute
-# An alarm that meets an answer inside a `try` may be caught. Seconds until the next ones, which are
-# short and of many lengths so that one of them meets the answer between two of its `try`s.
+# An alarm that meets an answer while it tries something may be caught. Seconds until the next ones,
+# which are short and of many lengths so that one of them meets the answer between two of its tries.
 AGAIN = (3e-5, 7e-5, 1.3e-4, 3.1e-4, 7.3e-4)
 STUBBORN = 20_000  # alarms caught, after which the reader is told how to end the kernel
 
@@ -211,7 +211,7 @@ def _tell_if_stubborn(rung: int) -> None:
 def _watched_by_a_thread(seconds: float, block: Any) -> Iterator[None]:
     """The same where there are no interval timers (Windows): a second thread looks at both clocks,
     and has Python raise in this one. It cannot wake an answer that sleeps, so one that sleeps
-    within `try` and catches everything ends late or not at all."""
+    while it tries something, and catches everything ends late or not at all."""
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     me, done, rung = threading.get_ident(), threading.Event(), 0
     processor, wall = time.process_time() + seconds, time.monotonic() + SLEEPING * seconds

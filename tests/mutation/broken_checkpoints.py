@@ -232,7 +232,7 @@ def same_tokenizer(one: Any, other: Any, path: Path) -> bool:
     if ids == [one.encode(text) for text in TEXTS] and one.special == other.special:
         return True
     whole = path / "tokenizer.json" if path.is_dir() else path
-    if whole.name != "tokenizer.json" or isinstance(other, ByteBPE):
+    if not whole.is_file() or whole.name != "tokenizer.json" or isinstance(other, ByteBPE):
         return False
     # A tokenizer.json means what the library makes of it, such as another way to normalise.
     library = Tokenizer.from_file(str(whole))

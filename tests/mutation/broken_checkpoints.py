@@ -298,7 +298,7 @@ def mutate_own(path: Path, draw: Draw) -> tuple[Path, str]:
         text, what = break_value(about, draw)
         if draw.random() < 0.5 and "names" not in what and "words" not in what:
             # As an older version wrote it, whose names, too, might be any.
-            text = text.replace(f', "about_sha256": "{about["about_sha256"]}"', "")
+            text = text.replace(f', "about_sha256": "{about.get("about_sha256")}"', "")
         header["__metadata__"]["course_lib"] = text
         data = packed(json.dumps(header), numbers)
     path.write_bytes(data)

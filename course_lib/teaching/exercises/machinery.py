@@ -142,6 +142,7 @@ def _compare(
     _, _, place, said = min(wrong, key=lambda found: found[:2])
     if said.kind in ("gradient", "number of results"):
         raise said
+    name = exercise.outs(stage)[place].name
     alike = [j for j, s in enumerate(stages) if s.observe is stage.observe and not s.ask]
     others = [case for j in alike if j != i for case in drawn(stages, j, seed)]
     seen = Observations(
@@ -149,7 +150,8 @@ def _compare(
         lambda function, case: observed(stage, function, case), NAMING_SECONDS,
         lambda function: _passes(exercise, stages[:i], function, seed),
         lambda: drawn(stages, i, seed + SECOND_DRAW),
-        [case for j in alike if j < i for case in drawn(stages, j, seed)],
+        [case for j in alike if j < i and name in (stages[j].only or (name,))
+         for case in drawn(stages, j, seed)],
     )  # fmt: skip
     names, kind = seen.name(place, exercise.outs(stage)[place])
     if names:

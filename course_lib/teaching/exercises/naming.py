@@ -75,7 +75,7 @@ class Observations:
         constant = self._constant(parts, rights)
         if constant and not self.stage.observe:  # what is observed may well be always the same
             return [f"Your {out.name}: the same for all inputs."], "constant"
-        if not self.before and (exchanged := self._exchanged(here)):
+        if exchanged := self._exchanged(here):
             return [exchanged], "universal"
         if all(_same(a, b, out) for a, b in zip(parts[:here], rights[:here], strict=True)):
             return [], "unforeseen"  # right numbers of the wrong type: no mistake explains that
@@ -121,6 +121,8 @@ class Observations:
             return ""
         if any(alike(a, b, tol) for a, b in pairs):
             return ""
+        passed = [plain(self._of(self.exercise.solution, case)) for case in self.before]
+        pairs += [(b, b) for b in passed if b is not NOTHING]  # where the order does not show
         for order in permutations(range(len(outs))):
             if all(alike([a[i] for i in order], list(b), tol) for a, b in pairs):
                 return _in_this_order([out.name for out in outs])
@@ -163,9 +165,9 @@ class Observations:
         """What explains both draws, and would not have shown in a stage that was passed."""
         solution = self.exercise.solution
         kept = [self._part(self._of(solution, case), place) for case in self.before]
-        second = [(self._part(a, place), self._part(b, place)) for _, a, b in self._second]
-        again = set(_universal([a for a, _ in second], [b for _, b in second], out, kept))
-        return [n for n in _universal(mine, right, out, kept) if not second or n in again]
+        mine += [self._part(a, place) for _, a, _ in self._second]
+        right += [self._part(b, place) for _, _, b in self._second]
+        return list(_universal(mine, right, out, kept))
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]

@@ -29,6 +29,8 @@ from course_lib.teaching.exercises.report import Report, Verdict
 EXERCISES = all_exercises()
 KNOWN = [(id, n) for id, found in EXERCISES.items() for n in range(len(found.mistakes))]
 SEEDS = (0, 1, 2)
+# Inputs that do not change the result: that they do not is what the exercise shows.
+NO_MATTER = ("05.6 sharing", "14.5 chunk")
 torch.set_num_threads(1)  # the tensors are tiny
 
 BY_HAND = [
@@ -94,6 +96,27 @@ def writing(function: Any) -> Any:
         return result
 
     return answer
+
+
+@pytest.mark.parametrize("id", EXERCISES)
+def test_an_answer_that_reads_a_constant_for_an_input_is_found(id: str) -> None:
+    """Each plain input in turn is what it is most often: cases must bring other values as well."""
+    found = EXERCISES[id]
+    cases = [case for i in range(len(found.stages)) for case in drawn(found.stages, i, 0)]
+    for place, name in enumerate(found.parameters):
+        values = [case[place] for case in cases if len(case) > place]
+        plain = [x for x in values if isinstance(x, (bool, int, float, str))]
+        if not plain or f"{id} {name}" in NO_MATTER:
+            continue
+        usual = max(plain, key=plain.count)
+
+        def planted(*given: Any, place: int = place, usual: Any = usual, **named: Any) -> Any:
+            before, after = given[:place], given[place + 1 :]
+            return found.solution(
+                *(*before, usual, *after) if place < len(given) else given, **named
+            )
+
+        assert check_answer(found, planted, 0).status != "passed", f"{name} = {usual!r}"
 
 
 @pytest.mark.parametrize("id", EXERCISES)
@@ -311,6 +334,25 @@ IN_TWO_STAGES = {
         Edit("3.0 if factor > 100 else 1.0", "factor / 200", "A fraction."),
     ),
 }
+LATER_ALONE = IN_TWO_STAGES | {
+    "stages": (
+        Stage("small", toy_cases),
+        Stage("large", lambda draw: [(draw.normal(2, 3), 200.0)]),
+    ),
+    "mistakes": (Edit("3.0 if factor > 100 else 1.0", "factor / 200", "A fraction."),),
+}  # its mistake fails "small", which the answer passes
+
+
+def one_number(draw: Draw) -> list[Case]:
+    return [(draw.normal(2, 3), float(draw.integer(2, 10**6)))]
+
+
+ONCE = one_number(Draw(0))[0][1]  # of the seed that `toy_with` gives
+FIRST_DRAW = {
+    "solution": lambda x, factor: x * factor,
+    "stages": (Stage("cases", one_number),),
+    "mistakes": (Other(lambda x, factor: x + factor, "Added."),),
+}
 IN_THE_LAST_STAGE = {
     "stages": (
         *TOY.stages,
@@ -359,6 +401,13 @@ ADDED = {"mistakes": (Other(lambda x, factor: x + factor, "Added."),)}
         # None that an earlier stage, which was passed, would have found.
         (IN_TWO_STAGES, lambda x, f: x.sum(), "Always one.", "A fraction."),
         (IN_THE_LAST_STAGE, lambda x, f: toy(x, f) + 1e5 * (f > 50), "Above 50.", "Always."),
+        # Nor where it is the only one that fits the last, nor of what any number can suffer.
+        (LATER_ALONE, lambda x, f: x.sum(), "you have", "A fraction."),
+        (LATER_ALONE, lambda x, f: x.sum() * (6.0 if f > 100 else 1.0), "you have", "doubled"),
+        # None that fits the cases drawn first, and not those drawn again.
+        (FIRST_DRAW, lambda x, f: x + f + (f != ONCE), "you have", "Added."),
+        (FIRST_DRAW, lambda x, f: x * f * (1 + (f == ONCE)), "you have", "doubled"),
+        (FIRST_DRAW, lambda x, f: x + f, "Added.", "Either"),
         # A pair only where each of the two shows alone.
         (NOT_ALONE, lambda x, f: toy(x * f, f), "you have", "alone"),
         (DECORATED, lambda x, f: x / f, "Divided.", "Either"),
@@ -456,6 +505,42 @@ def test_a_forbidden_function_is_found_under_any_name() -> None:
 
     report = toy_with(answer, forbidden={"scaled_dot_product_attention": "Write it out."})
     assert report.mistake == "forbidden" and "Write it out." in report.message
+
+
+ONES = torch.ones
+FAMILIES = {
+    "15.2": (
+        lambda: torch.nn.functional.conv1d(ONES(1, 2, 4), ONES(1, 2, 2)),
+        lambda: torch.nn.functional.conv3d(ONES(1, 1, 2, 4, 4), ONES(1, 1, 2, 2, 2)),
+        lambda: torch.nn.Conv1d(2, 1, 2)(ONES(1, 2, 4)),
+        lambda: torch.conv_transpose2d(ONES(1, 1, 4, 4), ONES(1, 1, 2, 2)),
+    ),
+    "01.5": (
+        lambda: torch.nn.MultiheadAttention(2, 1)(*[ONES(3, 1, 2)] * 3),
+        lambda: torch.nn.functional.scaled_dot_product_attention(*[ONES(1, 3, 2)] * 3),
+    ),
+    "11.4": (
+        lambda: torch.nn.CrossEntropyLoss()(ONES(4, 2), ONES(4).long()),
+        lambda: torch.nn.NLLLoss()(ONES(4, 2), ONES(4).long()),
+    ),
+    "13.3": (
+        lambda: torch.randn(2), lambda: ONES(3).random_(2), lambda: random.choices([1, 2]),
+        lambda: torch.randperm(2), lambda: random.sample([1, 2], 1),
+        lambda: torch.bernoulli(ONES(2)), lambda: ONES(2).multinomial(1),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("id", "call"), [(id, call) for id in FAMILIES for call in FAMILIES[id]])
+def test_the_whole_family_of_a_forbidden_function_is_found(id: str, call: Any) -> None:
+    found = EXERCISES[id]
+
+    def answer(*given: Any) -> Any:
+        call()
+        return found.solution(*given)
+
+    assert check_answer(found, answer, 0).mistake == "forbidden"
+    assert check_answer(found, found.solution, 0).status == "passed"
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ctypes
 import dis
 import random
+import re
 import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from itertools import cycle
 from types import FunctionType, MethodType
@@ -52,8 +53,16 @@ class TookTooLong(BaseException):
 class Guarded:
     """A function with the exercise's manners; it can be called like the function itself."""
 
-    def __init__(self, exercise: Exercise, function: Answer, seconds: float = PROCESSOR_SECONDS):
+    def __init__(
+        self,
+        exercise: Exercise,
+        function: Answer,
+        seconds: float = PROCESSOR_SECONDS,
+        ours: bool = False,
+    ):
+        """ours: a known mistake, which switches nothing for everybody."""
         self.exercise, self.function, self.left = exercise, function, seconds
+        self._settings = nullcontext if ours else own_settings
         self.last: Case = ()  # inputs of the latest call, for a report
         self._watching = bool(exercise.forbidden)
 
@@ -72,7 +81,7 @@ class Guarded:
     def _result(self, inputs: Case, named: dict[str, Any]) -> Any:
         started = time.process_time()
         try:
-            with _limit(self.left), self._watched(), own_settings():
+            with _limit(self.left), self._watched(), self._settings():
                 return self.function(*inputs, **named)
         except (Wrong, TookTooLong, KeyboardInterrupt):
             raise
@@ -117,9 +126,9 @@ class Guarded:
         finally:
             sys.setprofile(before)
             self._watching = False
-        for name, say in self.exercise.forbidden.items():
-            if name in called:
-                raise Wrong(f"Your function calls `{name}`. {say}", "forbidden")
+        for names, say in self.exercise.forbidden.items():
+            if found := sorted(name for name in called if re.fullmatch(names, name)):
+                raise Wrong(f"Your function calls `{found[0]}`. {say}", "forbidden")
 
 
 def _unchanged(old: Any, new: Any) -> bool:

@@ -136,8 +136,9 @@ class Exercise:
     stages: from the simplest up. library: "module:name" of the functions that do the same in the
     library; reveal shows these. see: where the library does a larger job of which this is a part.
     when_raised: (pattern, advice) for what the answer raises; the pattern is sought in "message
-    <newline> the line it came from". forbidden: names of functions that may not be called, and what
-    to say. infinite: what to say where the result is not finite and the right one is.
+    <newline> the line it came from". forbidden: patterns of the names of functions that may not be
+    called, and what to say. infinite: what to say where the result is not finite and the right one
+    is.
     gradient: names of inputs through which a gradient must flow as through the solution's, checked
     by a last stage; what flows into other inputs must be nothing. Of an input that is a dataclass
     the field is named, "student.logits". may_write: inputs may be changed.

@@ -34,6 +34,7 @@ from .outputs import Numbers, Out, Wrong, digits_apart, kind_of, text_of
 from .report import Note, Report, Verdict
 from .settings import ENVIRONMENT, own_settings
 
+SECOND_DRAW = 1_000_003  # so much behind the first one's seed
 NAMING_SECONDS = 1.0  # processor time that a known mistake may take for one case
 
 
@@ -141,16 +142,16 @@ def _compare(
     _, _, place, said = min(wrong, key=lambda found: found[:2])
     if said.kind in ("gradient", "number of results"):
         raise said
-    others = [
-        case
-        for j, other in enumerate(stages)
-        if j != i and other.observe is stage.observe and not other.ask
-        for case in drawn(stages, j, seed)
-    ]
+    name = exercise.outs(stage)[place].name
+    alike = [j for j, s in enumerate(stages) if s.observe is stage.observe and not s.ask]
+    others = [case for j in alike if j != i for case in drawn(stages, j, seed)]
     seen = Observations(
         exercise, stage, cases, others, answer.function,
         lambda function, case: observed(stage, function, case), NAMING_SECONDS,
         lambda function: _passes(exercise, stages[:i], function, seed),
+        lambda: drawn(stages, i, seed + SECOND_DRAW),
+        [case for j in alike if j < i and name in (stages[j].only or (name,))
+         for case in drawn(stages, j, seed)],
     )  # fmt: skip
     names, kind = seen.name(place, exercise.outs(stage)[place])
     if names:
@@ -160,7 +161,7 @@ def _compare(
 
 def _passes(exercise: Exercise, stages: Sequence[Stage], function: Answer, seed: int) -> bool:
     """Whether a function passes these stages."""
-    guarded = Guarded(exercise, function, NAMING_SECONDS)
+    guarded = Guarded(exercise, function, NAMING_SECONDS, ours=True)
     guarded._watching = False
     try:
         for i, stage in enumerate(stages):

@@ -1,8 +1,10 @@
 """Which mistake explains an answer: an edit of the solution, or what any number can suffer.
 
 A mistake is named only when it agrees with the answer on every case of the stage and differs from
-the solution on one of them. Where several agree, those that agree on the other stages' cases as
-well, and that pass the stages which the answer passed, are named: "either … or …".
+the solution on one of them, does so again on a second draw of these cases, and passes the stages
+which the answer passed. Where several do, those that agree on the other stages' cases as well are
+named: "either … or …". Otherwise there is no name, and the first difference is shown: a wrong name
+sends a reader the wrong way.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import Any
 
@@ -39,17 +42,23 @@ class Observations:
         self, exercise: Exercise, stage: Stage, cases: Sequence[Case], others: Sequence[Case],
         answer: Any, observe: Observe, seconds: float,
         passed: Callable[[Any], bool] = lambda function: True,
+        again: Callable[[], Sequence[Case]] = tuple, before: Sequence[Case] = (),
     ) -> None:  # fmt: skip
-        """passed: whether a function passes the stages that the answer has passed."""
+        """passed: whether a function passes the stages that the answer has passed. again: the
+        stage's cases, drawn a second time. before: cases of stages that were passed, observed in
+        the same way."""
         self.exercise, self.stage, self.observe, self.seconds = exercise, stage, observe, seconds
         self.cases, self.others, self.passed = list(cases), list(others), passed
+        self.answer, self.again, self.before = answer, again, before
         self.mine = [self._of(answer, case) for case in (*cases, *others)]
         self.right = [self._of(exercise.solution, case) for case in (*cases, *others)]
 
     def _of(self, function: Any, case: Case) -> Any:
         """What is observed of a function, or NOTHING where it fails or takes too long."""
         guarded = function if isinstance(function, Guarded) else None
-        guarded = guarded or Guarded(self.exercise, function, self.seconds)
+        guarded = guarded or Guarded(
+            self.exercise, function, self.seconds, ours=function is not self.answer
+        )
         guarded._watching = False
         try:
             return self.observe(guarded, case)
@@ -76,7 +85,7 @@ class Observations:
         if constant:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         exact = out.tol < STATISTIC
-        if exact and (found := list(_universal(parts[:here], rights[:here], out))):
+        if exact and (found := self._universal(parts[:here], rights[:here], place, out)):
             return found[:MOST_NAMED], "universal"
         if found := self._known(self._pairs(), parts, rights, place, out, here):
             return found, "known"
@@ -112,6 +121,8 @@ class Observations:
             return ""
         if any(alike(a, b, tol) for a, b in pairs):
             return ""
+        passed = [plain(self._of(self.exercise.solution, case)) for case in self.before]
+        pairs += [(b, b) for b in passed if b is not NOTHING]  # where the order does not show
         for order in permutations(range(len(outs))):
             if all(alike([a[i] for i in order], list(b), tol) for a, b in pairs):
                 return _in_this_order([out.name for out in outs])
@@ -128,13 +139,35 @@ class Observations:
             score = self._agreement(known, mine, right, place, out, here)
             if score is not None:
                 agreeing.append((score, known))
+        agreeing = [(score, known) for score, known in agreeing if self._holds(known, place, out)]
         best = max((score for score, _ in agreeing), default=0)
         named = [known for score, known in agreeing if score == best]
-        if len(named) > 1 or any(len(known) > 1 for known in named):
-            passing = [k for k in named if self.passed(self.exercise.with_mistakes(*k))]
-            named = passing or [known for known in named if len(known) == 1]
         said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
         return list(said)[:MOST_NAMED]
+
+    @cached_property
+    def _second(self) -> list[tuple[Case, Any, Any]]:
+        """The cases drawn a second time, with what answer and solution give, where they do."""
+        seen = [(case, self._of(self.answer, case), self._of(self.exercise.solution, case))
+                for case in self.again()]  # fmt: skip
+        return [one for one in seen if one[1] is not NOTHING and one[2] is not NOTHING]
+
+    def _holds(self, known: tuple[Known, ...], place: int, out: Out) -> bool:
+        """Whether a mistake explains the second draw, too, and passes what the answer passed."""
+        function = self.exercise.with_mistakes(*known)
+        for case, mine, _ in self._second:
+            theirs = self._part(self._of(function, case), place)
+            if theirs is NOTHING or not _same(self._part(mine, place), theirs, out):
+                return False
+        return self.passed(function)
+
+    def _universal(self, mine: list[Any], right: list[Any], place: int, out: Out) -> list[str]:
+        """What explains both draws, and would not have shown in a stage that was passed."""
+        solution = self.exercise.solution
+        kept = [self._part(self._of(solution, case), place) for case in self.before]
+        mine += [self._part(a, place) for _, a, _ in self._second]
+        right += [self._part(b, place) for _, _, b in self._second]
+        return list(_universal(mine, right, out, kept))
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
@@ -273,8 +306,11 @@ ANY_LIST: tuple[tuple[str, Callable[[list[Any]], Any]], ...] = (
 MEAN_OR_SUM = ("sum", "mean")
 
 
-def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
-    """What was done to the right values to get these, where one thing explains all of them."""
+def _universal(
+    mine: list[Any], right: list[Any], out: Out, kept: Sequence[Any] = ()
+) -> Iterator[str]:
+    """What was done to the right values to get these, where one thing explains all of them, and
+    leaves those in `kept` as they are."""
     pairs = [(a, b) for a, b in zip(mine, right, strict=True) if a is not NOTHING]
     pairs = [(a, b) for a, b in pairs if b is not NOTHING]
     if not pairs:
@@ -282,16 +318,18 @@ def _universal(mine: list[Any], right: list[Any], out: Out) -> Iterator[str]:
     table: tuple[tuple[str, Callable[[Any], Any]], ...] = ()
     if isinstance(out, (Number, Numbers)) and all(numeric(b) for _, b in pairs):
         pairs = [(_tensor(a), as_tensor(b).detach()) for a, b in pairs]
+        kept = [as_tensor(b).detach() for b in kept if numeric(b)]
         if not any(bool(b.any()) for _, b in pairs):
             return  # exp of nothing, 1 minus nothing, one more than nothing: no name for them
         table = (*ANY_NUMBER, *(ANY_TENSOR if isinstance(out, Numbers) else ()))
     elif isinstance(out, Items) and out.ordered:
         pairs = [(plain(a), out.arranged(b)) for a, b in pairs]
+        kept = [out.arranged(b) for b in kept if b is not NOTHING]
         table = ANY_LIST
     for say, change in table:
-        if _explains(change, pairs, out):
+        if _explains(change, [*pairs, *((b, b) for b in kept)], out):
             yield f"Your {out.name}: {say}." if table is not ANY_LIST else f"Your list {say}."
-    if isinstance(out, (Numbers, Number)):
+    if isinstance(out, (Numbers, Number)) and not kept:
         yield from _not_reduced(pairs, out)
 
 

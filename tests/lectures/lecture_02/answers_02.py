@@ -224,7 +224,7 @@ WRONG = {
         (lambda c: count(c) / 1, "a float; expected one whole number"),
     ],
     "02.2": [
-        (lambda q, k, v, m: attention(q, k, v, 1 - m), "the wrong way round"),
+        (lambda q, k, v, m: attention(q, k, v, 1 - m), "Change of the output at real tokens"),
         (lambda *given: attention(*given, far=-3.0),
          "when keys and values of the padding change"),
         (lambda *given: attention(*given, far=0.0, late=-1e9), "values beyond a million"),

@@ -323,7 +323,7 @@ WRONG = {
          "less than the row's length"),
     ],
     "14.5": [
-        (partial(online_with, ranges=whole_chunks), "shorter chunk is left"),
+        (partial(online_with, ranges=whole_chunks), "Output: you have"),
         (lambda scores, values, chunk: scores.softmax(0) @ values, "numbers at once"),
         (lambda s, v, c: (s - s.max()).exp() @ v / (s - s.max()).exp().sum(), "numbers at once"),
         (online_listed, "tolist works on 50 numbers at once"),

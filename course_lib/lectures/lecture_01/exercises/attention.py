@@ -59,10 +59,10 @@ ATTENTION = Exercise(
         "course_lib.kernels.attention:attention_scores",
         "course_lib.kernels.attention:attention_reference",
     ),
-    forbidden=dict.fromkeys(
-        ("scaled_dot_product_attention", "multi_head_attention_forward", "attention_reference"),
-        "Write it out: scores, hide, softmax, weighted sum.",
-    ),
+    forbidden={
+        r"\w*(scaled_dot_product|multi_head_attention|flex_attention|attention_reference)\w*":
+        "Write it out: scores, hide, softmax, weighted sum."
+    },
     infinite="Not all of it is finite: was exp taken of a large score, or all of a row hidden?",
     when_raised=(
         (r"mat1 and mat2|shapes cannot be multiplied|size mismatch|must match|expected size",

@@ -28,7 +28,8 @@ def case(draw: Draw, lengths: Sequence[int], V: int = 5, size: float = 1.5) -> C
     """lengths: words of each text; size: how far apart the logits are."""
     B, T = len(lengths), max(lengths)
     real = torch.arange(T) < torch.tensor(lengths)[:, None]
-    ids = torch.where(real, draw.ids(1, V - 1, B, T), 0)  # padding has the number 0
+    # Padding may have any number, that of a word, too.
+    ids = torch.where(real, draw.ids(0, V - 1, B, T), draw.integer(0, V - 1))
     forward, backward = ((size * draw.normal(B, T, V)).requires_grad_() for _ in range(2))
     return forward, backward, ids, real
 

@@ -66,10 +66,10 @@ ATTENTION = Exercise(
         "course_lib.kernels.attention:attention_scores",
         "course_lib.kernels.attention:attention_reference",
     ),
-    forbidden=dict.fromkeys(
-        ("scaled_dot_product_attention", "multi_head_attention_forward", "attention_reference"),
-        "Write it out: scores, mask, softmax, weighted sum.",
-    ),
+    forbidden={
+        r"\w*(scaled_dot_product|multi_head_attention|flex_attention|attention_reference)\w*":
+        "Write it out: scores, mask, softmax, weighted sum."
+    },
     when_raised=(
         ("boolean (mask|tensor)",
          "That wants True and False, not ones and zeros: use attention_mask == 0."),

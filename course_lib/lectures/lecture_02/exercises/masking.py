@@ -111,7 +111,8 @@ MASKING = Exercise(
         Stage("each position is drawn by itself", many_selected, together, TOGETHER),
         Stage("80% [MASK], 10% random, 10% kept", many_selected, outcomes,
               Numbers("fractions of [MASK], random and kept", tol=0.02)),
-        Stage("random ids come from the whole vocabulary", many_selected, drawn_ids, IDS),
+        Stage("random ids come from the whole vocabulary",
+              each(case, (250, 320, 0.5), (250, 320, 0.5)), drawn_ids, IDS),
         from_generator(some_selected),
     ),
     mistakes=(

@@ -49,6 +49,7 @@ def case(draw: Draw, n: int, lengths: tuple[int, ...], joined: bool = False) -> 
     if joined:
         test += [train[0][: n - 1], train[0][n - 1 : 2 * n - 2], [*train[0][: n - 1], "a"]]
         train += [test[0][-2:], test[1][:2]]
+        test.append(train[1][:n][::-1])  # known words, in the opposite order
     return train, test, n
 
 

@@ -20,20 +20,23 @@ def new_rows(table: Tensor, written: list[list[int]], unknown: int) -> Tensor:
 
 # ---------------------------------------------------------------- cases
 
-V, H, UNKNOWN = 12, 4, 1
+V, H = 12, 4
 
 
 def case(draw: Draw, lengths: tuple[int, ...], unknowns: tuple[int, ...] = ()) -> Case:
-    """Words of so many different pieces. unknowns: which of the words have an [UNK] in them."""
-    words = [draw.python.sample(range(2, V), length) for length in lengths]
-    for n in unknowns:
-        words[n].insert(draw.integer(0, len(words[n])), UNKNOWN)
-    return draw.normal(V, H) + 0.7, words, UNKNOWN
+    """Words of so many different pieces. unknowns: which of the words have an [UNK] in them, the
+    first of these two."""
+    unknown = draw.integer(0, V - 1)
+    known = [id for id in range(V) if id != unknown]
+    words = [draw.python.sample(known, length) for length in lengths]
+    for n in (*unknowns, *unknowns[:1]):
+        words[n].insert(draw.integer(0, len(words[n])), unknown)
+    return draw.normal(V, H) + 0.7, words, unknown
 
 
 def twice(draw: Draw) -> list[Case]:
     """A piece that comes twice counts twice."""
-    return [(draw.normal(V, H), [[4, 4, 7], [5, 6, 5, 5]], UNKNOWN)]
+    return [(draw.normal(V, H), [[4, 4, 7], [5, 6, 5, 5]], draw.integer(0, 3))]
 
 
 MEAN = "table[known].mean(dim=0) if known else table.mean(dim=0)"

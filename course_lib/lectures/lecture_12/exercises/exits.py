@@ -20,8 +20,10 @@ def exit_layers(uncertainties: Tensor, speed: float) -> Tensor:
 
 
 def case(draw: Draw, speed: float, *texts: str) -> Case:
-    """Texts as signs, one a layer: 1 sure, 0 unsure, = exactly at the threshold."""
-    ranges = {"1": (0.05 * speed, 0.95 * speed), "0": (0.95 * speed + 0.05, 1.0), "=": (speed,) * 2}
+    """Texts as signs, one a layer: 1 sure, 0 unsure, = exactly at the threshold, + just
+    above it."""
+    ranges = {"1": (0.05 * speed, 0.95 * speed), "0": (0.95 * speed + 0.05, 1.0),
+              "=": (speed,) * 2, "+": (speed + 1e-4,) * 2}  # fmt: skip
     texts = tuple(draw.python.sample(texts, len(texts)))
     columns = [[draw.python.uniform(*ranges[sign]) for sign in text] for text in texts]
     return torch.tensor(columns, dtype=torch.float64).T, speed
@@ -63,9 +65,9 @@ EXITS = Exercise(
         Stage("sure, then unsure again",
               each(case, (0.3, "0100", "1010", "0110", "0010"), (0.7, "01001", "10110", "00101"))),
         Stage("never sure", hard),
-        Stage("exactly at the threshold",
-              each(case, (0.25, "0=01", "==00", "001="), (0.0, "0=00", "00=0", "0000"),
-                   (1.0, "=1=", "1=1"))),
+        Stage("at the threshold, and just above it",
+              each(case, (0.25, "0=01", "==00", "001=", "+0+1"),
+                   (0.0, "0=00", "00=0", "0000", "0+0="), (1.0, "=1=", "1=1"))),
     ),
     mistakes=(
         Edit(SURE, "uncertainties >= speed", "Your texts leave where the uncertainty is *high*: "

@@ -46,8 +46,11 @@ def by_hand(draw: Draw) -> list[Case]:
 
 
 def with_zeros(draw: Draw, outputs: int, inputs: int) -> Case:
+    """A row of zeros, and one whose sum alone is 0."""
     (weight,) = case(draw, outputs, inputs)
-    weight[draw.integer(0, outputs - 1)] = 0
+    zeros, balanced = draw.python.sample(range(outputs), 2)
+    weight[[zeros, balanced]] = 0
+    weight[balanced, 0], weight[balanced, 1] = 0.5, -0.5
     return (weight,)
 
 

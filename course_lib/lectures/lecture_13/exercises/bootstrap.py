@@ -54,8 +54,8 @@ BOOTSTRAP = Exercise(
     returns=Numbers("interval", shape="2"),
     see="course_lib.train.calibration.bootstrap_interval draws the indices itself; given the N "
     "gains, −1, 0 or 1, it is the paired bootstrap",
-    forbidden=dict.fromkeys(("randint", "rand", "randperm", "multinomial", "choice", "choices"),
-                            GIVEN),
+    forbidden={r"rand\w*|multinomial|choices?|integers|permut\w+|shuffle|sample|bernoulli_?|"
+               r"uniform_?|normal_?": GIVEN},
     when_raised=(
         (r"quantile|q values|percentile", "torch.quantile takes floats, and fractions of 1: 0.025, "
          "not 2.5. (numpy's percentile takes percent.)"),

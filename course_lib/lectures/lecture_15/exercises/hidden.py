@@ -40,12 +40,14 @@ def by_hand(draw: Draw) -> list[Case]:
 
 
 def nothing(draw: Draw) -> list[Case]:
-    """No patch is hidden; and all are."""
+    """No patch is hidden; all are; and one picture hides none, the others some."""
     found = []
     for value in (False, True):
         reconstruction, pictures, hidden, P = case(draw, 2, 2, 2, 3, 2)
         found.append((reconstruction, pictures, torch.full_like(hidden, value), P))
-    return found
+    reconstruction, pictures, hidden, P = case(draw, 3, 1, 2, 2, 2)
+    hidden[draw.integer(0, 2)] = False
+    return [*found, (reconstruction, pictures, hidden, P)]
 
 
 GRID = "hidden.reshape(B, 1, height // P, width // P)"

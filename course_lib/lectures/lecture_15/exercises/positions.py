@@ -86,7 +86,8 @@ POSITIONS = Exercise(
     stages=(
         Stage("one number a position, on paper", by_hand),
         Stage("longer vectors", each(case, (2, 4, 4, 3), (3, 5, 5, 4))),
-        Stage("grids that are not square", each(case, (3, 2, 5, 4), (2, 5, 3, 3), (4, 3, 6, 2))),
+        Stage("grids that are not square",
+              each(case, (3, 2, 5, 4), (2, 5, 3, 3), (4, 3, 6, 2), (4, 8, 2, 3))),
         Stage("smaller grids", each(case, (4, 3, 3, 3), (5, 2, 4, 4))),
         Stage("the grid it has", each(case, (3, 3, 3, 4), (2, 2, 2, 5))),
     ),

@@ -44,8 +44,7 @@ PROJECTION = Exercise(
     returns=Numbers("tensor of vectors", shape="B N H"),
     library=("course_lib.family.vit:project_by_product",),
     forbidden={
-        "conv2d": "Show that a matrix will do: cut the patches, then one product.",
-        "convolution": "Show that a matrix will do: cut the patches, then one product.",
+        r"_?conv(\d|_|olution)\w*": "Show that a matrix will do: cut the patches, then one product."
     },
     when_raised=(
         (r"mat1 and mat2|multiplied|size mismatch|expanded size|inner|must match|operand",

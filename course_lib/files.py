@@ -11,6 +11,7 @@ import platform
 import re
 import secrets
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -202,6 +203,11 @@ def held(path: str | Path) -> Iterator[Callable[[], None]]:
             f"{path} is being written by {since}; expected one run at a time. Wait until it has "
             "ended, or write somewhere else."
         ) from None
+    except (OSError, NotImplementedError) as error:  # some network drives
+        warnings.warn(
+            f"{path} cannot be locked ({error}): take care that no second run writes there.",
+            stacklevel=3,
+        )
     me = f"process {os.getpid()} on {platform.node()}, since {time.strftime('%Y-%m-%d %H:%M:%S')}"
     me = holder.read_text(encoding="utf-8") if within else me
 

@@ -96,6 +96,21 @@ def test_a_file_is_held_by_one_process_until_it_ends_or_is_killed(tmp_path, root
     assert [left.name for left in tmp_path.iterdir()] == ["run[1].safetensors.lock"]
 
 
+def test_where_nothing_can_be_locked_a_run_goes_on_with_a_warning(tmp_path, monkeypatch):
+    from filelock import FileLock
+
+    def no_locks(*_, **__):
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(FileLock, "acquire", no_locks)
+    with (
+        pytest.warns(UserWarning, match="run cannot be locked"),
+        files.held(tmp_path / "run") as ok,
+    ):
+        ok()
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_cache_moves_with_its_variable(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_LIB_CACHE", str(tmp_path / "elsewhere"))
     assert files.cache_dir("runs") == tmp_path / "elsewhere" / "runs"

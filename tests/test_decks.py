@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -13,7 +12,6 @@ from types import ModuleType
 import pytest
 from axe import serious_findings
 from lab import offline_context, take_picture
-from limits import AGAINST_HANGING
 from playwright.sync_api import Browser, Page
 
 from course_lib.teaching.folders import MARK
@@ -49,25 +47,25 @@ def source(request: pytest.FixtureRequest) -> Path:
     return request.param
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory, deck_builder: ModuleType) -> Path:
     """Where this process builds decks: their assets are the same, and large."""
-    return tmp_path_factory.mktemp("decks")
+    folder = tmp_path_factory.mktemp("decks")
+    deck_builder.copy_assets(folder / "assets")
+    return folder
 
 
 @pytest.fixture(scope="module")
-def page(source: Path, folder: Path) -> Path:
+def page(source: Path, folder: Path, deck_builder: ModuleType) -> Path:
     """The deck built as `make slides` does it: the page, and beside it assets and hand-out."""
-    builder = str(ROOT / "slides" / "source" / "build.py")
-    call = [sys.executable, builder, source.stem, "--into", str(folder)]
-    subprocess.run(call, check=True, timeout=AGAINST_HANGING)
-    return folder / f"{source.stem}.html"
+    return deck_builder.build(source, folder)
 
 
 def test_decks_are_written_beside_others_of_ours_and_over_nobodys_files(
     deck_builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deck_builder, "build", lambda path, to: (to / path.name).touch())
+    monkeypatch.setattr(deck_builder, "copy_assets", lambda to: None)
     folder = tmp_path / "decks"
     for name, kept in (("01", False), ("02", True)):
         deck_builder.write_decks([Path(name)], folder, kept=kept)
@@ -80,6 +78,21 @@ def test_decks_are_written_beside_others_of_ours_and_over_nobodys_files(
     (folder / "thesis.txt").unlink()
     deck_builder.write_decks([Path("03")], folder, kept=False)
     assert {path.name for path in folder.iterdir()} == {MARK, "03"}
+
+
+def test_the_command_builds_what_it_is_told(
+    deck_builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deck_builder, "build", lambda path, to: (to / path.name).touch())
+    monkeypatch.setattr(deck_builder, "copy_assets", lambda to: to.mkdir())
+    monkeypatch.setattr(sys, "argv", ["build.py", "02", "--into", str(tmp_path / "decks")])
+    deck_builder.main()
+    assert {p.name for p in (tmp_path / "decks").iterdir()} == {
+        MARK, "02_bert_mlm_nsp.md", "assets"
+    }  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["build.py", "99", "--into", str(tmp_path / "decks")])
+    with pytest.raises(SystemExit, match="begins with '99'"):
+        deck_builder.main()
 
 
 class Sections(HTMLParser):
@@ -150,17 +163,32 @@ def go_to(tab: Page, number: int) -> None:
     tab.wait_for_function("n => Reveal.getIndices().h === n", arg=number)
 
 
-def test_nothing_is_cut_off(source: Path, shown: tuple[Page, list[str]]) -> None:
-    """Each slide's content ends above its footer, and no line of code or table leaves its box."""
+@pytest.fixture(scope="module")
+def walked(source: Path, shown: tuple[Page, list[str]]) -> tuple[list[str], list[str]]:
+    """What is cut off, and what axe finds, slide by slide. axe sees each slide by itself: whether
+    what lies on others can be read, it does not decide."""
     tab, _ = shown
-    wrong = []
+    alone = tab.add_style_tag(content=ALONE)
+    wrong, found = [], []
     for number in range(tab.evaluate("Reveal.getTotalSlides()")):
+        alone.evaluate("style => { style.disabled = true; }")
         go_to(tab, number)
         take_picture(tab, f"deck-{source.stem}-{number + 1:02d}")
-        problem = tab.evaluate(CUT_OFF, ROOM)
-        if problem:
+        if problem := tab.evaluate(CUT_OFF, ROOM):
             wrong.append(f"slide {number + 1}: {problem}")
-    assert not wrong
+        alone.evaluate("style => { style.disabled = false; }")
+        found += [f"slide {number + 1}: {it}" for it in serious_findings(tab, "section.present")]
+    alone.evaluate("style => style.remove()")
+    return wrong, found
+
+
+def test_nothing_is_cut_off(walked: tuple[list[str], list[str]]) -> None:
+    """Each slide's content ends above its footer, and no line of code or table leaves its box."""
+    assert walked[0] == []
+
+
+def test_axe_has_no_serious_finding(walked: tuple[list[str], list[str]]) -> None:
+    assert walked[1] == []
 
 
 def test_formulas_and_figures_are_drawn(shown: tuple[Page, list[str]]) -> None:
@@ -170,18 +198,6 @@ def test_formulas_and_figures_are_drawn(shown: tuple[Page, list[str]]) -> None:
     assert tab.locator(".MathJax_Error, .merror").count() == 0
     for place in tab.locator(".plotly").all():
         assert place.locator(".main-svg").count(), "a figure is not drawn"
-
-
-def test_axe_has_no_serious_finding(shown: tuple[Page, list[str]]) -> None:
-    """Each slide by itself: whether what lies on others can be read, axe does not decide."""
-    tab, _ = shown
-    alone = tab.add_style_tag(content=ALONE)
-    found = []
-    for number in range(tab.evaluate("Reveal.getTotalSlides()")):
-        go_to(tab, number)
-        found += [f"slide {number + 1}: {it}" for it in serious_findings(tab, "section.present")]
-    alone.evaluate("style => style.remove()")
-    assert found == []
 
 
 def test_speaker_window_shows_the_notes(shown: tuple[Page, list[str]]) -> None:

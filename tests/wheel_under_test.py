@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from moving import with_moving_cell
+
 ROOT = Path(__file__).resolve().parent.parent
 OFFLINE = ROOT / "tests" / "offline"  # a sitecustomize.py that refuses and logs the network
 INTO_WHEEL = ("pyproject.toml", "setup.py", "LICENSE", "README.md", "course_lib", "data")
@@ -82,7 +84,8 @@ class Place:
 
 
 def prepare(folder: Path, numbers: tuple[str, ...] = ()) -> Place:
-    """Build, install beside nothing else, copy the notebooks (or those numbers) next to nothing.
+    """Build, install beside nothing else, copy the notebooks (or those numbers) next to nothing,
+    each with a cell at its end that moves its controls.
     Raises ValueError for a number that no notebook has."""
     pages = {n: list((ROOT / "notebooks").glob(f"{n}_*.ipynb")) for n in numbers or ("*",)}
     if missing := [n for n, found in pages.items() if not found]:
@@ -97,5 +100,5 @@ def prepare(folder: Path, numbers: tuple[str, ...] = ()) -> Place:
     install = ("pip", "install", "-q", "--no-deps", "--no-index")
     _run(*install, "--target", str(place.installed), str(wheel))
     for page in chain(*pages.values()):
-        shutil.copy(page, place.empty)
+        with_moving_cell(page, place.empty)
     return place

@@ -378,9 +378,9 @@ def write_pdf(page_file: Path) -> list[Path]:
 
 
 def build(source: Path, folder: Path = BUILD) -> Path:
-    """Write a deck's page, and its PDF where a Chromium is found; returns the page."""
+    """Write a deck's page beside the assets that are there, and its PDF where a Chromium is found;
+    returns the page."""
     deck = read(source)
-    copy_assets(folder / "assets")
     target = folder / f"{deck.stem}.html"
     target.write_text(page(deck), encoding="utf-8")
     print(f"{target.name}: {len(deck.slides)} slides, {deck.minutes:g} minutes", flush=True)
@@ -409,6 +409,7 @@ def write_decks(chosen: Sequence[Path], folder: Path, *, kept: bool) -> None:
     with written_whole(folder, "make slides") as new:
         if kept and folder.exists():
             shutil.copytree(folder, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MARK))
+        copy_assets(new / "assets")
         for source in chosen:
             build(source, new)
 

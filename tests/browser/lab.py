@@ -37,10 +37,10 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
 )  # fmt: skip
 BEYOND = re.compile(r"^(?:https?|wss?)://(?!(?:127\.0\.0\.1|localhost|\[::1\])(?:[:/]|$))")
-ERRORS = r"""() => {
-  const said = new Set();
+ERRORS = r"""within => {
+  const said = new Set(), root = within?.closest('.jp-Cell') || document;
   // A traceback in a widget's own output area is no output of a cell: only the page shows it.
-  for (const node of document.querySelectorAll('.jp-RenderedText'))
+  for (const node of root.querySelectorAll('.jp-RenderedText'))
     if (node.dataset.mimeType === 'application/vnd.jupyter.error'
         || /Traceback \(most recent call last\)/.test(node.innerText)) said.add(node.innerText);
   const panel = window.jupyterapp.shell.currentWidget;
@@ -51,7 +51,7 @@ ERRORS = r"""() => {
       if (output.output_type === 'error') said.add(output.ename + ': ' + output.evalue);
     }
   }
-  for (const node of document.querySelectorAll('.jp-OutputArea-output, iframe'))
+  for (const node of root.querySelectorAll('.jp-OutputArea-output, iframe'))
     if (/Error displaying widget|Error creating widget|Javascript Error|Failed to load model class/
         .test(node.innerText || '')) said.add(node.innerText);
   return [...said];
@@ -205,9 +205,6 @@ def _environment(home: Path, log: Path) -> dict[str, str]:
     # With windowing, cells out of sight are taken out of the page and a test cannot see them.
     tracker = settings / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
     _write(tracker, {"windowingMode": "none"})
-    startup = home / ".ipython" / "profile_default" / "startup"
-    startup.mkdir(parents=True)
-    shutil.copy(Path(__file__).with_name("short_training.py"), startup)
     ours = {
         k: v
         for k, v in os.environ.items()
@@ -304,9 +301,10 @@ class Notebook:
         """What the browser or the kernel asked for beyond this machine."""
         return self.asked + self.server.kernel_requests()
 
-    def errors(self) -> list[str]:
-        """Every error shown by a cell, by a widget's output area, or by a widget that failed."""
-        return self.page.evaluate(ERRORS)
+    def errors(self, around: Locator | None = None) -> list[str]:
+        """Every error shown by a cell, by a widget's output area, or by a widget that failed;
+        around: of what the page alone shows, only in the cell around that element."""
+        return around.evaluate(ERRORS) if around else self.page.evaluate(ERRORS)
 
     def counts(self) -> list[int]:
         """How many code cells have run, and how many there are."""
@@ -318,8 +316,8 @@ class Notebook:
 
     def sliders(self) -> list[Locator]:
         """Every visible slider: ipywidgets' handles and the range inputs of our own widgets."""
-        found = self.page.locator(".jp-OutputArea .noUi-handle, .jp-OutputArea input[type=range]")
-        return [found.nth(i) for i in range(found.count()) if found.nth(i).is_visible()]
+        kinds = (".noUi-handle", "input[type=range]")
+        return self.page.locator(", ".join(f".jp-OutputArea {k}:visible" for k in kinds)).all()
 
     def move_every_slider(self, promised: int = 0) -> list[str]:
         """Take each to both ends by keyboard, checking after each move; two lines for each slider.
@@ -342,7 +340,8 @@ class Notebook:
         now, end = _value(self.sliders()[number], bound)
         said = f"slider {number} ({_label(slider)}): {key} gives {now:g} of {bound} {end:g}"
         assert abs(now - end) < 1e-6, f"{self.name}: {said}"
-        assert not self.errors(), f"{self.name}: {said}, then {self.errors()}"
+        errors = self.errors(around=self.sliders()[number])
+        assert not errors, f"{self.name}: {said}, then {errors}"
         self.moved.append(said)
 
     def _wait(self, drawn: Callable[[], bool], seconds: float = 300) -> None:

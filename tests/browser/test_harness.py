@@ -7,7 +7,6 @@ from pathlib import Path
 import nbformat
 import pytest
 from lab import jupyterlab, no_endless_script, offline_context, visit
-from needed import needed_cells
 from playwright.sync_api import Browser
 from playwright.sync_api import Error as PlaywrightError
 
@@ -70,26 +69,7 @@ def test_a_page_that_hangs_takes_its_kernel_with_it(browser: Browser, tmp_path: 
             assert (page.trouble, page.counts(), page.errors()) == ("", [2, 2], [])
 
 
-PAGE = (
-    "import torch\nfrom course_lib import quiz\nfrom ipywidgets import IntSlider, VBox",
-    "watch, losses, unused = [], [], 1",
-    "text, other = 'a', 2",
-    "model = torch.nn.Linear(2, 2)\ntorch.manual_seed(0)",
-    "history = fit(model, callbacks=[watch])",
-    "def shown(k):\n    row = [c for c in text]\n    return row[k], losses",
-    "torch.manual_seed(1)\nprint(model, other)",
-    "for step in range(3):\n    losses.append(step)",
-    "if other:\n    text = 'b'",
-    "VBox([IntSlider(), shown(1), watch])",
-    "other = 'too late'\nprint(history, text)",
-    "quiz('02')",
-)
-
-
-def test_what_controls_need_is_read_off_the_page(browser: Browser, tmp_path: Path) -> None:
-    """Those that give or change a name which is read, perhaps or surely, before a control."""
-    assert needed_cells([*PAGE]) == [0, 1, 2, 3, 4, 5, 7, 8, 9, 11]
-    assert needed_cells(["text = 'a'", "print(text)"]) == []
+def test_cells_are_run_by_their_places(browser: Browser, tmp_path: Path) -> None:
     path = write(tmp_path / "some.ipynb", "1", "2", GOOD[0], "1 / 0")
     with (
         jupyterlab(tmp_path / "lab", [path]) as server,

@@ -17,7 +17,7 @@ RUN_WHOLE = ("00", "02")  # in tests of their own
 SAVED = [
     p.name for p in sorted((ROOT / "notebooks").glob("*.ipynb")) if p.stem[:2] not in RUN_WHOLE
 ]
-SLIDERS = 80  # of the gallery, at least
+SLIDERS = 76  # of the gallery, at least
 
 
 @pytest.mark.parametrize("name", SAVED)

@@ -432,8 +432,8 @@ def _encode(
         out = encoder(input_ids, attention_mask, token_type_ids, **wanted)
         hidden = out.last_hidden_state
         return out, hidden if predict_at is None else hidden.flatten(0, 1)[predict_at]
-    only_at, slot = cls_and_selected(predict_at, *input_ids.shape)
-    out = encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
+    positions, slot = cls_and_selected(predict_at, *input_ids.shape)
+    out = encoder(input_ids, attention_mask, token_type_ids, output_positions=positions, **wanted)
     return out, out.last_hidden_state.flatten(0, 1)[slot]
 
 

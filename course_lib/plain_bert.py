@@ -216,7 +216,8 @@ def train_step(
 
 # ---------------------------------------------------------------- a toy run
 
-ANIMALS, PLACES = "cat dog fox owl hen".split(), "barn wood pond hill yard".split()
+ANIMALS = ["cat", "dog", "fox", "owl", "hen"]
+PLACES = ["barn", "wood", "pond", "hill", "yard"]
 
 
 def toy_batch(size: int, vocabulary: dict[str, int]) -> tuple[Tensor, Tensor, Tensor]:
@@ -227,8 +228,8 @@ def toy_batch(size: int, vocabulary: dict[str, int]) -> tuple[Tensor, Tensor, Te
         place = PLACES[(ANIMALS.index(animal) + 1) % len(PLACES)]  # a rule that can be learned
         first = f"the {animal} lives in the {place}"
         second = f"there the {other if random_next else animal} sleeps"
-        ids = [[vocabulary[word] for word in text.split()] for text in (first, second)]
-        pairs.append(make_pair(*ids, length=14))
+        first_ids, second_ids = ([vocabulary[w] for w in text.split()] for text in (first, second))
+        pairs.append(make_pair(first_ids, second_ids, length=14))
     input_ids, token_type_ids = (torch.tensor(column) for column in zip(*pairs, strict=True))
     return input_ids, token_type_ids, is_random
 

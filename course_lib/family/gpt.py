@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, published
-from course_lib.encoder import Block, Embeddings, Encoder, Stack, take
+from course_lib.encoder import Block, Embeddings, Encoder, Stack, gather_positions
 from course_lib.heads import MaskedLMOutput
 from course_lib.kernels.attention import causal_mask
 from course_lib.kernels.unpadding import Packing
@@ -40,19 +40,17 @@ class PreNormBlock(Block):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
-        asking: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The first half; as Block's."""
-        if asking is None:
-            asking = x if only_at is None else take(x, only_at)
-        normed = self.attention_norm(x)
-        queries = normed if asking is x else self.attention_norm(asking)
-        attended, weights, scores = self.attention(normed, mask, keep_weights, queries, only_at)
-        return asking + self.dropout(attended), weights, scores
+        attended, weights, scores = self.attention(
+            self.attention_norm(x), mask, output_attentions, output_positions
+        )
+        residual = x if output_positions is None else gather_positions(x, output_positions)
+        return residual + self.dropout(attended), weights, scores
 
-    def feed(self, x: Tensor) -> Tensor:
+    def apply_feed_forward(self, x: Tensor) -> Tensor:
         """The second half."""
         return x + self.dropout(self.feed_forward(self.output_norm(x)))
 
@@ -68,8 +66,8 @@ class CausalStack(Stack):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
         """As Stack's; mask (B, T) is the padding's, or None. Raises ValueError for a Packing."""
         if isinstance(mask, Packing):
@@ -79,7 +77,9 @@ class CausalStack(Stack):
             )
         if mask is None:
             mask = x.new_ones(x.shape[:2], dtype=torch.long)
-        states, weights, scores = super().forward(x, causal_mask(mask), keep_weights, only_at)
+        states, weights, scores = super().forward(
+            x, causal_mask(mask), output_attentions, output_positions
+        )
         return [*states[:-1], self.norm(states[-1])], weights, scores
 
 

@@ -21,7 +21,7 @@ from parity import (
     gradients_apart,
     largest,
     on_meta,
-    only_at_against_full,
+    positions_against_full,
     output_distances,
     run,
     same,
@@ -143,7 +143,7 @@ def test_only_some_positions_of_the_last_layer(seed: int):
     """The rows of the triangle follow the positions that are asked for."""
     case = draw_case(seed, as_gpt)
     ours = drawn_weights(gpt_decoder(case.config), case.sd).double().eval()
-    assert largest(only_at_against_full(ours, case)) <= 1e-10
+    assert largest(positions_against_full(ours, case)) <= 1e-10
 
 
 # ---------------------------------------------------------------- who sees whom

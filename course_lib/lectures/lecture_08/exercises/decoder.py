@@ -17,8 +17,8 @@ def decode(x: Tensor, positions: Tensor, block: Block, masked: Tensor) -> Tensor
     p = positions[: x.shape[1]]
     query = x + p  # once, and only in the query; x is key and value, and stays what it was
     for _ in range(3):
-        attended = block.attend(x, asking=query)[0]
-        query = block.feed(attended)
+        attended = block.attend(x, query_states=query)[0]
+        query = block.apply_feed_forward(attended)
     return query[masked]  # queries do not read each other: the other tokens may have one, too
 
 
@@ -47,7 +47,7 @@ def case(draw: Draw, B: int, T: int, spare: int, most: int, zero: int = 0) -> Ca
 FIRST = "query = x + p"
 LOOP = "for _ in range(3):"
 READ = "block.attend(x, "
-FEED = "query = block.feed(attended)"
+FEED = "query = block.apply_feed_forward(attended)"
 END = "query[masked]"
 ADDED = "has added it already, and normalised the sum"
 
@@ -61,8 +61,8 @@ DECODER = Exercise(
          "can be, and the sequence may be shorter: positions[: x.shape[1]]."),
         (r"'tuple' object|tuple", "block.attend gives three things; the vectors are the first: "
          "block.attend(…)[0]."),
-        (r"(attend|feed)\(\).*argument", "A visit is block.attend(x, asking=query)[0], then "
-         "block.feed(…). The query is passed by name."),
+        (r"(attend|feed_forward)\(\).*argument", "A visit is block.attend(x, query_states=query)[0], then "
+         "block.apply_feed_forward(…). The query is passed by name."),
     ),
     stages=(
         Stage("all positions are zero: only the visits count", each(case, *[(1, 5, 0, 2, 1)] * 2)),
@@ -85,7 +85,7 @@ DECODER = Exercise(
              "again at every visit. They are added once, before the first."),
         Edit(END, "(query + p)[masked]", "The positions are added after the visits, when nothing "
              "is attended to any more. Add them before the first.", more=((FIRST, "query = x"),)),
-        Edit(FEED, "query = x = block.feed(attended)", "From the second visit on, key and value "
+        Edit(FEED, "query = x = block.apply_feed_forward(attended)", "From the second visit on, key and value "
              "are what your decoder has made itself. They stay x, at every visit; only the query "
              "moves on."),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x + positions: the "
@@ -108,20 +108,20 @@ DECODER = Exercise(
         Edit(END, "(query + x)[masked]", "x is added to the outcome. The block adds its query "
              "already, before each LayerNorm."),
         Edit("[0]", "[0] + query", f"You add the query to what `block.attend` gives. `attend` "
-             f"{ADDED}: pass the result to block.feed as it is."),
+             f"{ADDED}: pass the result to block.apply_feed_forward as it is."),
         Edit("[0]", "[0] + x", "You add x to what `block.attend` gives. `attend` has added the "
-             "query already, and normalised the sum. Pass the result to block.feed as it is."),
+             "query already, and normalised the sum. Pass the result to block.apply_feed_forward as it is."),
         Edit(FEED, f"{FEED} + query", f"You add the query to what comes out of a visit. `attend` "
-             f"{ADDED}: block.feed's result is the next query, as it is."),
-        Edit(FEED, f"{FEED} + attended", f"You add attend's result to what `block.feed` gives. "
-             f"`feed` {ADDED}: its result is the next query, as it is."),
+             f"{ADDED}: block.apply_feed_forward's result is the next query, as it is."),
+        Edit(FEED, f"{FEED} + attended", f"You add attend's result to what `block.apply_feed_forward` gives. "
+             f"`apply_feed_forward` {ADDED}: its result is the next query, as it is."),
         Edit("positions[: x.shape[1]]", "positions[-x.shape[1] :]", "You take the *last* rows of "
              "`positions`. Token t stands at position t: the first rows, positions[: x.shape[1]]."),
         Edit(FEED, "query = attended", "The second half of the block is missing: a visit is "
-             "block.attend, then block.feed."),
+             "block.attend, then block.apply_feed_forward."),
         Edit(FEED, "query = attended", "The second half of the block comes once, at the end. A "
-             "visit is the whole block: block.attend, then block.feed, three times.",
-             more=((END, "block.feed(query)[masked]"),)),
+             "visit is the whole block: block.attend, then block.apply_feed_forward, three times.",
+             more=((END, "block.apply_feed_forward(query)[masked]"),)),
         Edit(READ, "block.attend(x, masked, ", "Key and value are made of the masked tokens alone. "
              "These have the queries; what they attend to is the whole sequence, x."),
         Edit(READ, "block.attend(x, ~masked, ", "The masked tokens are left out of key and value. "

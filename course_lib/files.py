@@ -182,7 +182,7 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
 
 
 @contextmanager
-def held(path: str | Path) -> Iterator[Callable[[], None]]:
+def lock_file(path: str | Path) -> Iterator[Callable[[], None]]:
     """While this is open, no other process or thread that asks may write `path`. What kills the
     process frees it. Beside the file lie NAME.lock, which stays, and NAME.holder, who writes.
 

@@ -368,7 +368,7 @@ def chosen_against_full(ours: Any, case: Case) -> dict[str, float]:
 
 @torch.no_grad()
 def positions_against_full(encoder: Any, case: Case) -> dict[str, float]:
-    """`output_positions` against the encoder's whole output: states there, the pooler, earlier layers."""
+    """`output_positions` against the whole output: states there, the pooler, earlier layers."""
     batch, tokens = case.inputs["input_ids"].shape
     at = torch.randint(tokens, (batch, 5), generator=torch.Generator().manual_seed(2))
     at[:, 0] = 0  # [CLS] first

@@ -21,8 +21,8 @@ from parity import (
     drawn_weights,
     largest,
     on_meta,
-    positions_against_full,
     pair_of_models,
+    positions_against_full,
 )
 from torch import Tensor, nn
 

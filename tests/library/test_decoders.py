@@ -21,8 +21,8 @@ from parity import (
     gradients_apart,
     largest,
     on_meta,
-    positions_against_full,
     output_distances,
+    positions_against_full,
     run,
     same,
 )

@@ -28,9 +28,9 @@ from parity import (
     largest,
     last_distances,
     on_meta,
-    positions_against_full,
     output_distances,
     pair_of_models,
+    positions_against_full,
     run,
 )
 

@@ -145,7 +145,9 @@ def with_slots(x, positions, block, masked):
     at = masked.int().argsort(dim=1, descending=True, stable=True)[:, : int(masked.sum(1).max())]
     query = (x + positions[: x.shape[1]]).gather(1, at[..., None].expand(-1, -1, x.shape[2]))
     for _ in range(3):
-        query = block.apply_feed_forward(block.attend(x, output_positions=at, query_states=query)[0])
+        query = block.apply_feed_forward(
+            block.attend(x, output_positions=at, query_states=query)[0]
+        )
     return query[masked.gather(1, at)]
 
 

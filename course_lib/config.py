@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from math import inf
 from numbers import Integral, Real
@@ -109,6 +110,13 @@ def check_size(name: str, value: object, smallest: int = 1, most: float = inf) -
         raise ValueError(
             f"{name}={value!r} was given; expected a whole number of at least {smallest}{upwards}."
         )
+
+
+def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
+    """Raise ValueError unless the setting `name` is one of `choices`."""
+    if value not in (known := list(choices)):
+        names = ", ".join(map(str, known))
+        raise ValueError(f"{name}={value!r} was given; expected one of {names}.")
 
 
 def is_whole(value: object) -> bool:
@@ -269,8 +277,7 @@ def published(
 
     Raises ValueError for a family, size or setting that does not exist, and names those that do.
     """
-    if family not in PUBLISHED:
-        raise ValueError(f"family {family!r} was given; expected one of {', '.join(PUBLISHED)}.")
+    check_choice("family", family, PUBLISHED)
     if size not in PUBLISHED[family]:
         known = ", ".join(PUBLISHED[family])
         raise ValueError(f"size {size!r} was given for {family}; expected one of {known}.")

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import Block, Embeddings, Encoder, Layer, Pooler, Stack, count_parameters
 from course_lib.heads import BertForPreTraining
 
@@ -40,10 +40,7 @@ class AlbertConfig(BertConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_size("embedding_size", self.embedding_size)
-        if self.sharing not in SHARING:
-            raise ValueError(
-                f"sharing={self.sharing!r} was given; expected one of {', '.join(SHARING)}."
-            )
+        check_choice("sharing", self.sharing, SHARING)
         groups, layers = self.num_groups, self.num_layers
         if not 1 <= groups <= max(1, layers) or layers % groups:
             raise ValueError(

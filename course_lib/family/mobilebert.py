@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import (
     Embeddings,
     Encoder,
@@ -70,10 +70,7 @@ class MobileBertConfig(BertConfig):
             ("normalization", NORMALIZATIONS),
             ("attention_input", ATTENTION_INPUTS),
         ):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} was given; expected one of {', '.join(known)}."
-                )
+            check_choice(name, getattr(self, name), known)
         if self.embedding_size >= self.hidden_size:
             raise ValueError(
                 f"embedding_size={self.embedding_size} was given; expected less than hidden_size="

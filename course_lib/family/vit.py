@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import (
     Encoder,
     EncoderOutput,
@@ -77,10 +77,7 @@ class VitConfig(BertConfig):
         object.__setattr__(self, "max_positions", 1 + self.patches_across**2)
         super().__post_init__()
         for name, known in (("positions", POSITIONS), ("resize", tuple(RESIZING))):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} was given; expected one of {', '.join(known)}."
-                )
+            check_choice(name, getattr(self, name), known)
         if self.positions == "2d" and self.hidden_size % 2:
             raise ValueError(
                 f"hidden_size={self.hidden_size} was given with positions='2d'; expected an even "

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from course_lib.config import check_choice
+
 from .documentation import Corpus, corpus_hash, module_paragraphs
 
 
@@ -108,8 +110,7 @@ def domain(name: str) -> Domain:
     Raises ValueError for another domain and for one in which no text was found, LookupError, saying
     what to install, where its package is not there. Files that cannot be read are left out with a
     warning; another version than the one tried is read too, and named."""
-    if name not in SOURCES:
-        raise ValueError(f"domain {name!r} was given; expected one of {', '.join(SOURCES)}.")
+    check_choice("domain", name, SOURCES)
     source, notes = SOURCES[name], list[str]()
     distribution, files = files_of(source)
     if distribution.version != source.tried:

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from course_lib.config import check_choice
 from course_lib.files import data_path
 
 SPLITS = ("train", "validation", "test")
@@ -276,8 +277,7 @@ def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
     Raises ValueError that names file and line: for a line that is no JSON object with the fields
     of its kind, an unknown label, tag or split, an id that stands twice (of an item, or of a
     question), an empty file, and as the items do."""
-    if kind not in KINDS:
-        raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(KINDS)}.")
+    check_choice("kind", kind, KINDS)
     items, ids = [], set[tuple[str, str]]()
     for number, line in enumerate(_lines(Path(path)), 1):
         try:

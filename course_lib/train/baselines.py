@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.config import check_choice
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.text import english
 from course_lib.text.english import LabelledText, Pair, Question, TaggedSentence
@@ -43,8 +44,7 @@ def bag_of_words_accuracy(
     """
     from sklearn.linear_model import LogisticRegression
 
-    if kind not in PAIR_FEATURES:
-        raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(PAIR_FEATURES)}.")
+    check_choice("kind", kind, PAIR_FEATURES)
     assert train.next_sentence_label is not None and heldout.next_sentence_label is not None
     # To the optimum: stopped earlier, it ends elsewhere on another processor.
     classifier = LogisticRegression(max_iter=1_000, tol=1e-7)

@@ -16,7 +16,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig
+from course_lib.config import BertConfig, check_choice
 from course_lib.family.albert import tables_of
 from course_lib.heads import BertForMaskedLM
 from course_lib.text.vocabulary import check_texts
@@ -85,8 +85,7 @@ def with_vocabulary(
 
 def check_rows(rows: str) -> None:
     """Raise ValueError for another word than those of ROWS."""
-    if rows not in ROWS:
-        raise ValueError(f"rows={rows!r} was given; expected one of {', '.join(ROWS)}.")
+    check_choice("rows", rows, ROWS)
 
 
 def old_rows(piece: str, old: WordPiece) -> list[int]:

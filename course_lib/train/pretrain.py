@@ -30,7 +30,7 @@ import torch
 from torch import nn
 
 from course_lib.checkpoints import load_pretrained
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import Encoder, Pooler, count_parameters
 from course_lib.family.albert import AlbertConfig, albert_encoder
 from course_lib.family.deberta import (
@@ -235,12 +235,8 @@ def _rows(recipe: PretrainRecipe, documents: Documents, reading: Reading) -> Pac
 
 def _check(recipe: PretrainRecipe) -> None:
     family, objective = recipe.model.family, recipe.objective.name
-    if family not in FAMILIES:
-        raise ValueError(f"family {family!r} was given; expected one of {', '.join(FAMILIES)}.")
-    if objective not in OBJECTIVES:
-        raise ValueError(
-            f"objective {objective!r} was given; expected one of {', '.join(OBJECTIVES)}."
-        )
+    check_choice("family", family, FAMILIES)
+    check_choice("objective", objective, OBJECTIVES)
     if OWN.get(family, objective) != objective or (family not in OWN and objective in OWN.values()):
         own = ", ".join(f"{member} with {name}" for member, name in OWN.items())
         raise ValueError(

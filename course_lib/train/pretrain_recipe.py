@@ -12,7 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_type_hints
 
-from course_lib.config import check_number, check_size
+from course_lib.config import check_choice, check_number, check_size
 from course_lib.objectives.masked_lm import BERT_MIX, check_mix, check_rate
 from course_lib.objectives.released_masking import check_rule
 from course_lib.text.vocabulary import MOST_PIECES
@@ -68,8 +68,7 @@ class ObjectivePart(Part):
         check_mix(self.mix)
         check_size("mask_copies", self.mask_copies, 0)
         check_rule(self.masking, self.units == "tokens")
-        if self.units not in UNITS:
-            raise ValueError(f"units={self.units!r} was given; expected one of {', '.join(UNITS)}.")
+        check_choice("units", self.units, UNITS)
 
 
 @dataclass(frozen=True)

@@ -256,8 +256,8 @@ def test_a_table_that_is_a_number_a_file_that_is_missing_and_one_that_is_no_text
 
 
 UNFIT = [
-    (small("bart"), "family 'bart' was given; expected one of bert, roberta"),
-    (small("bert", "clm"), "objective 'clm' was given; expected one of mlm"),
+    (small("bart"), "family='bart' was given; expected one of bert, roberta"),
+    (small("bert", "clm"), "objective='clm' was given; expected one of mlm"),
     (small("electra", "mlm"), "expected electra with rtd"),
     (small("bert", "rtd"), "expected electra with rtd"),
     (small("elmo", "mlm"), "family 'elmo' was given .*elmo with bilm"),

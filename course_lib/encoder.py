@@ -356,8 +356,8 @@ class Encoder(nn.Module):
                 x = mask.unpad(x)  # (B, T, H) -> (N, H)
         states, weights, scores = self.stack(x, mask, keep, output_positions)
         if isinstance(mask, Packing):
-            wanted = states if output_hidden_states else states[-1:]
-            states = [mask.pad(state) for state in wanted]  # each (B, T, H) again
+            expected = states if output_hidden_states else states[-1:]
+            states = [mask.pad(state) for state in expected]  # each (B, T, H) again
         return EncoderOutput(
             last_hidden_state=states[-1],
             pooler_output=None if self.pooler is None else self.pooler(states[-1]),
@@ -426,9 +426,11 @@ def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertCo
                 "of "
                 f"input_ids, {tuple(input_ids.shape)}: one segment number a token."
             )
-        kinds = config.type_vocab_size
-        advice = "segments count from 0." if kinds else "this model has no segments: leave it out."
-        _check_ids("token_type_ids", token_type_ids, max(1, kinds), advice)
+        segments = config.type_vocab_size
+        advice = (
+            "segments count from 0." if segments else "this model has no segments: leave it out."
+        )
+        _check_ids("token_type_ids", token_type_ids, max(1, segments), advice)
 
 
 def check_positions(position_ids: Tensor, input_ids: Tensor, table: nn.Embedding | None) -> None:
@@ -486,8 +488,8 @@ def check_removable(stack: nn.Module, output_attentions: bool, positions: Tensor
             f"remove_padding=True was given with {other}; expected it alone: these need the whole "
             "(B, T). Leave one of the two out."
         )
-    kinds = (getattr(part, "attention", None) for part in stack.modules())
-    others = {type(x).__name__ for x in kinds if x and not isinstance(x, SelfAttention)}
+    segments = (getattr(part, "attention", None) for part in stack.modules())
+    others = {type(x).__name__ for x in segments if x and not isinstance(x, SelfAttention)}
     if others:
         raise ValueError(
             f"remove_padding=True was given to a model with {', '.join(sorted(others))}; expected "

@@ -139,9 +139,9 @@ class SpanBoundaryHead(nn.Module):
         self._tied = (token_embedding,)  # in a tuple, as in MaskedLMHead
         self.apply(lambda module: initialise(module, config.initializer_range))
 
-    def forward(self, before: Tensor, behind: Tensor, place: Tensor) -> Tensor:
-        """before, behind (M, H); place (M,), 0 for a span's first token -> logits (M, V)."""
-        x = torch.cat([before, behind, self.position(place)], dim=-1)
+    def forward(self, before: Tensor, behind: Tensor, position: Tensor) -> Tensor:
+        """before, behind (M, H); position (M,), 0 for a span's first token -> logits (M, V)."""
+        x = torch.cat([before, behind, self.position(position)], dim=-1)
         x = self.first_norm(F.gelu(self.first(x), approximate=self.gelu_form))
         x = self.second_norm(F.gelu(self.second(x), approximate=self.gelu_form))
         return F.linear(x, self._tied[0].weight, self.bias)
@@ -196,7 +196,7 @@ class BertForPreTraining(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> PreTrainingOutput:
         """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict, all
         if None.
@@ -204,7 +204,7 @@ class BertForPreTraining(nn.Module):
         Predicting only the selected positions leaves out most products with the V×H table, and
         most of the last block, whose other outputs nobody reads."""
         out, hidden = _encode(
-            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **wanted
+            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **output_flags
         )
         return PreTrainingOutput(
             prediction_logits=self.mlm(hidden),
@@ -230,11 +230,11 @@ class BertForMaskedLM(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> MaskedLMOutput:
         """As the encoder's call; `predict_at` (N,) as in BertForPreTraining."""
         out, hidden = _encode(
-            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **wanted
+            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **output_flags
         )
         return MaskedLMOutput(
             self.mlm(hidden), out.hidden_states, out.attentions, out.attention_scores
@@ -263,25 +263,29 @@ class BertForSpanPreTraining(nn.Module):
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
         boundaries: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> SpanPreTrainingOutput:
         """As BertForMaskedLM's call; boundaries (M, 3): b·T + t of the position before the span and
         of the one behind it, and the token's position in the span, as `boundary_targets` gives
         them. Without them the span-boundary head is left out."""
         if boundaries is None:
-            out = self.masked_lm(input_ids, attention_mask, token_type_ids, predict_at, **wanted)
+            out = self.masked_lm(
+                input_ids, attention_mask, token_type_ids, predict_at, **output_flags
+            )
             return SpanPreTrainingOutput(**vars(out))
         own = torch.arange(input_ids.numel(), device=input_ids.device)
         own = own if predict_at is None else predict_at
-        before, behind, place = boundaries.unbind(1)
+        before, behind, position = boundaries.unbind(1)
         at, slot = torch.cat([own, before, behind]).unique(return_inverse=True)
-        out, hidden = _encode(self.encoder, input_ids, attention_mask, token_type_ids, at, **wanted)
+        out, hidden = _encode(
+            self.encoder, input_ids, attention_mask, token_type_ids, at, **output_flags
+        )
         parts = hidden[slot].split([len(own), len(before), len(behind)])
         logits = self.masked_lm.mlm(parts[0])
         return SpanPreTrainingOutput(
             logits if predict_at is not None else logits.unflatten(0, input_ids.shape),
             out.hidden_states, out.attentions, out.attention_scores,
-            self.sbo(*parts[1:], place),
+            self.sbo(*parts[1:], position),
         )  # fmt: skip
 
 
@@ -299,10 +303,10 @@ class BertForReplacedTokens(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> TokenOutput:
         """As the encoder's call; a logit for every token."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        out = self.encoder(input_ids, attention_mask, token_type_ids, **output_flags)
         logits = self.rtd(out.last_hidden_state)
         return TokenOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
@@ -333,11 +337,11 @@ class BertForClassification(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> ClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, classes)."""
         segments = segments_for(self.config, token_type_ids)
-        out = self.encoder(input_ids, attention_mask, segments, **wanted)
+        out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         logits = self.classifier(self.dropout(out.pooler_output))
         return ClassifierOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
 
@@ -361,11 +365,11 @@ class BertForTokenClassification(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> TokenClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, T, labels)."""
         segments = segments_for(self.config, token_type_ids)
-        out = self.encoder(input_ids, attention_mask, segments, **wanted)
+        out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         logits = self.classifier(self.dropout(out.last_hidden_state))
         return TokenClassifierOutput(
             logits, out.hidden_states, out.attentions, out.attention_scores
@@ -391,11 +395,11 @@ class BertForQuestionAnswering(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> SpanOutput:
         """As the encoder's call; (B, T) -> start logits (B, T) and end logits (B, T)."""
         segments = segments_for(self.config, token_type_ids)
-        out = self.encoder(input_ids, attention_mask, segments, **wanted)
+        out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         start, end = self.span(out.last_hidden_state).unbind(-1)  # (B, T, 2) -> twice (B, T)
         return SpanOutput(start, end, out.hidden_states, out.attentions, out.attention_scores)
 
@@ -425,15 +429,19 @@ def _encode(
     attention_mask: Tensor | None,
     token_type_ids: Tensor | None,
     predict_at: Tensor | None,
-    **wanted: bool,
+    **output_flags: bool,
 ) -> tuple[EncoderOutput, Tensor]:
     """The encoder's output, and the vectors to predict from: (B, T, H), or (N, H)."""
-    if predict_at is None or wanted.get("remove_padding"):  # it needs the whole of the last block
-        out = encoder(input_ids, attention_mask, token_type_ids, **wanted)
+    if predict_at is None or output_flags.get(
+        "remove_padding"
+    ):  # it needs the whole of the last block
+        out = encoder(input_ids, attention_mask, token_type_ids, **output_flags)
         hidden = out.last_hidden_state
         return out, hidden if predict_at is None else hidden.flatten(0, 1)[predict_at]
     positions, slot = cls_and_selected(predict_at, *input_ids.shape)
-    out = encoder(input_ids, attention_mask, token_type_ids, output_positions=positions, **wanted)
+    out = encoder(
+        input_ids, attention_mask, token_type_ids, output_positions=positions, **output_flags
+    )
     return out, out.last_hidden_state.flatten(0, 1)[slot]
 
 

@@ -388,15 +388,15 @@ class DebertaForMaskedLM(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> MaskedLMOutput:
         """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict."""
         positions = slot = None
         if predict_at is not None:
             positions, slot = cls_and_selected(predict_at, *input_ids.shape)
-        wanted["output_hidden_states"] = True
+        output_flags["output_hidden_states"] = True
         out = self.encoder(
-            input_ids, attention_mask, token_type_ids, output_positions=positions, **wanted
+            input_ids, attention_mask, token_type_ids, output_positions=positions, **output_flags
         )
         last: DebertaBlock = self.encoder.stack.blocks[-1]  # type: ignore[union-attr, index, assignment]
         x = self.decoder(out.hidden_states[-2], last, attention_mask, positions)

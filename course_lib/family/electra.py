@@ -203,8 +203,8 @@ def _tie(generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied:
     ours, theirs = tables_of(generator.encoder), tables_of(discriminator.encoder)
     names = ("token", "position", "segment") if tied == "all" else ("token",)
     for name in names:
-        mine, other = (getattr(tables, name) for tables in (ours, theirs))
-        shapes = [None if x is None else tuple(x.weight.shape) for x in (mine, other)]
+        own, other = (getattr(tables, name) for tables in (ours, theirs))
+        shapes = [None if x is None else tuple(x.weight.shape) for x in (own, other)]
         if shapes[0] != shapes[1]:
             raise ValueError(
                 f"{name} tables of shapes {shapes[0]} (generator) and {shapes[1]} (discriminator) "

@@ -100,10 +100,10 @@ class GptForNextToken(nn.Module):
         self.config = decoder.config
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, **wanted: bool
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, **output_flags: bool
     ) -> MaskedLMOutput:
         """As the encoder's call; logits (B, T, V) at position t are for the token at t + 1."""
-        out = self.decoder(input_ids, attention_mask, **wanted)
+        out = self.decoder(input_ids, attention_mask, **output_flags)
         table: Any = self.decoder.embeddings.token
         logits = F.linear(out.last_hidden_state, table.weight)
         return MaskedLMOutput(logits, out.hidden_states, out.attentions, out.attention_scores)

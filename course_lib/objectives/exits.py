@@ -45,9 +45,9 @@ def self_distillation_loss(
 
 def _reverse(student: Tensor, teacher: Tensor) -> Tensor:
     """KL(student ‖ teacher): (B, C) both -> mean over B."""
-    mine = (student if student.dtype == torch.float64 else student.float()).log_softmax(-1)
-    theirs = teacher.detach().to(mine.dtype).log_softmax(-1)
-    return (mine.exp() * (mine - theirs)).sum(-1).mean()
+    ours = (student if student.dtype == torch.float64 else student.float()).log_softmax(-1)
+    theirs = teacher.detach().to(ours.dtype).log_softmax(-1)
+    return (ours.exp() * (ours - theirs)).sum(-1).mean()
 
 
 def joint_exits_loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:

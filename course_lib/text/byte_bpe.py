@@ -271,13 +271,13 @@ class ByteBPE(Vocabulary):
         return ids, offsets
 
     def _ids_of(self, word: str) -> list[int]:
-        found = self._cache.get(word)
-        if found is None:
+        result = self._cache.get(word)
+        if result is None:
             *_, pieces = apply_merges(stand_ins(word), self.ranks)
-            found = [self.ids[piece] for piece in pieces]
+            result = [self.ids[piece] for piece in pieces]
             if len(self._cache) < CACHED_WORDS:
-                self._cache[word] = found
-        return found
+                self._cache[word] = result
+        return result
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`; special tokens appear by name. Bytes that are no UTF-8 become �.

@@ -256,13 +256,13 @@ class MicroWorld:
         )
 
     def _facts(self, table: str, row: dict[str, str], prefix: str = "") -> dict[str, str]:
-        found = {}
+        result = {}
         for column, value in list(row.items())[1:]:
-            found[prefix + column] = value.replace("_", " ")
+            result[prefix + column] = value.replace("_", " ")
             target = self.grammar.facts.get(f"{table}.{column}")
             if target and not prefix:
-                found |= self._facts(target, self.grammar._by_key(target)[value], f"{column}.")
-        return found
+                result |= self._facts(target, self.grammar._by_key(target)[value], f"{column}.")
+        return result
 
     def _compile(self, frame: Frame) -> list[tuple[str, list[str]]]:
         """The frame as (role, text for each row) pairs; role "" for words of the frame."""
@@ -280,16 +280,16 @@ class MicroWorld:
             topic = bisect(self._topic_steps, rng())
             plan = self.grammar.plans[bisect(self._plan_steps, rng())]
             rows: dict[str, int] = {}
-            said: list[tuple[str, Frame]] = []
+            texts: list[tuple[str, Frame]] = []
             for stage in plan.stages:
                 sentence = self._sentence(rng, stage, topic, rows, heldout)
                 if sentence is None:
                     break
-                said.append(sentence)
+                texts.append(sentence)
             else:
-                frames = tuple(f"{f.stage}.{f.name}" for _, f in said)
+                frames = tuple(f"{f.stage}.{f.name}" for _, f in texts)
                 return Story(
-                    tuple(s for s, _ in said), self.grammar.topics[topic], frames, rows, self
+                    tuple(s for s, _ in texts), self.grammar.topics[topic], frames, rows, self
                 )
 
     def _sentence(self, rng, stage, topic, rows, heldout) -> tuple[str, Frame] | None:

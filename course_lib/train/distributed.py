@@ -167,10 +167,10 @@ class ManyProcesses(Distributed):
     def check_same(self, what: str, value: object) -> None:
         from accelerate.utils import gather_object
 
-        found = gather_object([value])
-        if any(other != found[0] for other in found):
+        result = gather_object([value])
+        if any(other != result[0] for other in result):
             raise ValueError(
-                f"{what} differs between the processes ({', '.join(map(str, found))}); expected "
+                f"{what} differs between the processes ({', '.join(map(str, result))}); expected "
                 "the same on all. Give all machines the same packages and the same text, and an "
                 "--out folder that all of them see."
             )

@@ -122,12 +122,12 @@ def transfer_knowledge(
 
     batches: step -> Batch, counted through all stages. settings: of `fit`, such as learning_rate,
     precision and seed."""
-    found, before = {}, 0
+    result, before = {}, 0
     for stage in plan:
-        found[stage.name] = fit(
+        result[stage.name] = fit(
             pair_of(student, teacher, stage), stage.objective,
             lambda step, before=before: batches(before + step),  # type: ignore[misc]
             steps=stage.steps, scale=stage.scale, callbacks=callbacks, **settings,
         )  # fmt: skip
         before += stage.steps
-    return found
+    return result

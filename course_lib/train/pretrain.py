@@ -183,28 +183,28 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
 
     Raises ValueError where the checkpoint has no masked-word head as BERT's, and where the recipe
     asks for another objective or shape."""
-    found, asked = load_pretrained(recipe.model.start), recipe.model
-    model, old = found.model, found.tokenizer
+    result, part = load_pretrained(recipe.model.start), recipe.model
+    model, old = result.model, result.tokenizer
     if isinstance(model, BertForPreTraining):
         headless, model = model, BertForMaskedLM(model.encoder)
         model.mlm = headless.mlm
         model.encoder.pooler = None  # nobody reads it, and transformers' class has none
     whole = type(model) is BertForMaskedLM and isinstance(old, WordPiece)
-    if not whole or recipe.objective.name != "mlm" or asked.settings:
+    if not whole or recipe.objective.name != "mlm" or part.settings:
         raise ValueError(
-            f"start={asked.start!r} was given, a {type(model).__name__} with a "
+            f"start={part.start!r} was given, a {type(model).__name__} with a "
             f"{type(old).__name__} as tokenizer, with objective {recipe.objective.name!r} and "
-            f"settings {sorted(asked.settings)}; expected a BertForMaskedLM with a WordPiece "
+            f"settings {sorted(part.settings)}; expected a BertForMaskedLM with a WordPiece "
             "vocabulary, objective mlm, and no settings: they are the checkpoint's."
         )
     assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
-    if not isinstance(model.config, ENCODERS[asked.family][0]) or asked.size != ModelPart.size:
+    if not isinstance(model.config, ENCODERS[part.family][0]) or part.size != ModelPart.size:
         raise ValueError(
-            f"family={asked.family!r} and size={asked.size!r} were given with "
-            f"start={asked.start!r}, which has a {type(model.config).__name__}; expected neither: "
+            f"family={part.family!r} and size={part.size!r} were given with "
+            f"start={part.start!r}, which has a {type(model.config).__name__}; expected neither: "
             "they are the checkpoint's. Leave them out."
         )
-    moved = with_vocabulary(model, old, tokenizer, asked.rows, recipe.training.seed)
+    moved = with_vocabulary(model, old, tokenizer, part.rows, recipe.training.seed)
     return moved, masked_lm_loss
 
 
@@ -266,11 +266,11 @@ def _unread(recipe: PretrainRecipe) -> list[str]:
     model, objective, text = recipe.model, recipe.objective, recipe.text
     elmo = model.family == "elmo"
     usual = vars(ObjectivePart(objective.name)).items()
-    found = [name for name, value in usual if elmo and getattr(objective, name) != value]
-    found += ["generator"] * (objective.name != "rtd" and model.generator != ModelPart.generator)
-    found += ["added"] * (text.added > 0 and (elmo or text.source == "world"))
+    result = [name for name, value in usual if elmo and getattr(objective, name) != value]
+    result += ["generator"] * (objective.name != "rtd" and model.generator != ModelPart.generator)
+    result += ["added"] * (text.added > 0 and (elmo or text.source == "world"))
     own = text.source == "world" and not elmo and isinstance(text.vocabulary, str)
-    return found + ["vocabulary"] * own
+    return result + ["vocabulary"] * own
 
 
 def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds) -> None:
@@ -424,17 +424,17 @@ def _clock(seconds: float) -> str:
 
 def read_log(path: Path) -> list[dict[str, Any]]:
     """The lines of a log; what a killed run left of its last line is dropped."""
-    found = []
+    result = []
     for line in path.read_bytes().split(b"\n")[:-1] if path.is_file() else []:
         with suppress(ValueError, RecursionError):
-            found.append(json.loads(line))
-    return [line for line in found if isinstance(line, dict)]
+            result.append(json.loads(line))
+    return [line for line in result if isinstance(line, dict)]
 
 
 def _hash_of(lines: Sequence[Mapping[str, Any]]) -> str:
     """Of what a repeated run would write again: all but the speed."""
-    said = [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    texts = [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
 def measure(
@@ -457,10 +457,10 @@ def measure(
     reader: Any = model.generator if isinstance(model, Electra) else model
     scores = evaluate(reader, ready.heldout, ready.special, precision=precision)
     check_finite("held-out loss", scores.mlm_loss)
-    found = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
+    result = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
     if len(scores.pair_right):
-        found["heldout_pairs"] = scores.pair_accuracy
-    return found
+        result["heldout_pairs"] = scores.pair_accuracy
+    return result
 
 
 def whole_model(ready: Pretraining, model: nn.Module, distributed: Distributed) -> nn.Module:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -28,6 +29,11 @@ class EncoderOutput:
     hidden_states: tuple[Tensor, ...] | None = None  # L + 1 of (B, T, H), embeddings first
     attentions: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), each row sums to one
     attention_scores: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), before the softmax
+
+    @property
+    def states(self) -> tuple[Any, Any, Any]:
+        """Hidden states, attentions and scores, in the order in which every output has them."""
+        return self.hidden_states, self.attentions, self.attention_scores
 
 
 class Embeddings(nn.Module):

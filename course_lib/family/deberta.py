@@ -18,7 +18,13 @@ from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_size, published
 from course_lib.encoder import Block, Embeddings, Encoder, Layer, Stack, gather_positions
-from course_lib.heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_selected
+from course_lib.heads import (
+    BertForMaskedLM,
+    EncoderWithHead,
+    MaskedLMHead,
+    MaskedLMOutput,
+    cls_and_selected,
+)
 from course_lib.kernels.choosing import DISENTANGLED_PATHS
 from course_lib.kernels.disentangled import disentangled_attention, disentangled_attention_reference
 from course_lib.kernels.positions import position_rows
@@ -370,15 +376,13 @@ class EnhancedMaskDecoder(nn.Module):
         return query_states
 
 
-class DebertaForMaskedLM(nn.Module):
+class DebertaForMaskedLM(EncoderWithHead):
     """An encoder, the enhanced mask decoder and the masked-word head: as DeBERTa is pre-trained.
 
     Without the decoder it is a BertForMaskedLM."""
 
     def __init__(self, encoder: Encoder, decoder: EnhancedMaskDecoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.config = encoder.config
+        super().__init__(encoder)
         self.decoder = decoder
         self.mlm = MaskedLMHead(encoder.config, encoder.embeddings.token)  # type: ignore[arg-type]
 
@@ -401,9 +405,7 @@ class DebertaForMaskedLM(nn.Module):
         last: DebertaBlock = self.encoder.stack.blocks[-1]  # type: ignore[union-attr, index, assignment]
         x = self.decoder(out.hidden_states[-2], last, attention_mask, positions)
         hidden = x if slot is None else x.flatten(0, 1)[slot]
-        return MaskedLMOutput(
-            self.mlm(hidden), out.hidden_states, out.attentions, out.attention_scores
-        )
+        return MaskedLMOutput(self.mlm(hidden), *out.states)
 
 
 def deberta_encoder(config: DebertaConfig) -> Encoder:

@@ -106,7 +106,7 @@ class GptForNextToken(nn.Module):
         out = self.decoder(input_ids, attention_mask, **output_flags)
         table: Any = self.decoder.embeddings.token
         logits = F.linear(out.last_hidden_state, table.weight)
-        return MaskedLMOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
+        return MaskedLMOutput(logits, *out.states)
 
 
 def gpt(size: str = "small", **changes: Any) -> GptForNextToken:

@@ -288,7 +288,7 @@ class VitForClassification(nn.Module):
         """As the encoder's call; (B, C, height, width) -> logits (B, classes)."""
         out = self.encoder(pixel_values, **output_flags)
         logits = self.classifier(self.dropout(out.last_hidden_state[:, 0]))
-        return ClassifierOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
+        return ClassifierOutput(logits, *out.states)
 
 
 @dataclass
@@ -323,7 +323,7 @@ class VitForMaskedPatches(nn.Module):
         patches = self.head(out.last_hidden_state[:, 1:])  # (B, N, C·P·P)
         size = self.config.patch_size
         picture = join_patches(patches, size, pixel_values.shape[2] // size)
-        return MaskedPatchOutput(picture, out.hidden_states, out.attentions, out.attention_scores)
+        return MaskedPatchOutput(picture, *out.states)
 
 
 def vit_encoder(config: VitConfig, pooler: bool = True) -> VitEncoder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import os
 import random
 import shutil
@@ -878,51 +879,58 @@ def test_the_estimate_shows_its_sum():
 
 # ---------------------------------------------------------------- SIGKILL
 
-DRIVER = """
-import os, signal, sys
-sys.path.insert(0, {root!r})
-import torch
-torch.set_num_threads({threads})
-from course_lib import files
-from course_lib.train import loop, pretrain
-kind, number, *arguments = sys.argv[1:]
-left = int(number)
 
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
+def killed_run(kind: str, number: int, arguments: list[str], threads: int) -> None:
+    """The command, killed at the `number`-th step, checkpoint or line of the log; 0: not at all."""
+    torch.set_num_threads(threads)
 
-def torn(descriptor):  # half of the bytes are in the temporary file
-    os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
-    die()
+    def die(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
 
-def half_a_line(training_log, *_):
-    with training_log.path.open("a") as file:
-        file.write('{{"step": 6, "total": 3.')
-    die()
+    def torn(descriptor):  # half of the bytes are in the temporary file
+        os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+        die()
 
-owner, name, do = {{
-    "step": (torch.optim.AdamW, "step", die),  # after the backward pass, before the update
-    "write": (loop, "save_run", lambda *_: setattr(files.os, "fsync", torn)),
-    "line": (pretrain.TrainingLog, "_write", half_a_line),
-}}[kind]
-whole = getattr(owner, name)
+    def half_a_line(training_log, *_):
+        with training_log.path.open("a") as file:
+            file.write('{"step": 6, "total": 3.')
+        die()
 
-def counted(*given, **named):
-    global left
-    left -= 1
-    if left == 0:
-        do(*given)
-    return whole(*given, **named)
+    owner, name, kill = {
+        "step": (torch.optim.AdamW, "step", die),  # after the backward pass, before the update
+        "write": (loop, "save_run", lambda *_: setattr(os, "fsync", torn)),
+        "line": (command.TrainingLog, "_write", half_a_line),
+    }[kind]
+    whole, left = getattr(owner, name), [number]
 
-setattr(owner, name, counted)
-pretrain.main(arguments)
-"""
+    def counted(*inputs, **named):
+        left[0] -= 1
+        if left[0] == 0:
+            kill(*inputs)
+        return whole(*inputs, **named)
+
+    setattr(owner, name, counted)
+    main(arguments)
 
 
-def run_driver(kind, number, *arguments):
-    code = DRIVER.format(root=str(ROOT), threads=torch.get_num_threads())
-    given = [kind, str(number), *map(str, arguments), "--device", "cpu"]
-    return subprocess.Popen([sys.executable, "-c", code, *given], stdout=subprocess.DEVNULL)
+@pytest.fixture
+def start(monkeypatch):
+    """Starts `killed_run` in a process of its own, forked from one that has imported all it needs:
+    importing torch anew for each would cost more than the runs."""
+    paths = [str(ROOT), *map(str, (ROOT / "tests", ROOT / "tests/library"))]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+
+    def start(kind, number, *arguments):
+        words = [*map(str, arguments), "--device", "cpu"]
+        process = context.Process(
+            target=killed_run, args=(kind, number, words, torch.get_num_threads())
+        )
+        process.start()
+        return process
+
+    return start
 
 
 def tensors_in(path: Path):
@@ -935,7 +943,7 @@ def without_rate(path: Path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal")
-def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
+def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path, start):
     """One run, killed in a step and inside a checkpoint's write, before and after there is a first
     one, inside a line of its log, and once at whatever it was doing. Promised on the same machine,
     with the same versions, precision and thread count."""
@@ -945,18 +953,20 @@ def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
     moments = [("step", draw.randint(1, 3)), ("write", 1)]
     moments += [("step", draw.randint(4, 6)), ("write", draw.randint(2, 3)), ("line", 2)]
     for kind, number in moments:
-        process = run_driver(kind, number, recipe, "--out", out)
-        assert process.wait(timeout=AGAINST_HANGING) == -signal.SIGKILL, kind
+        process = start(kind, number, recipe, "--out", out)
+        process.join(AGAINST_HANGING)
+        assert process.exitcode == -signal.SIGKILL, kind
         if kind == "write":
             assert list(out.glob(f"{RUN}.tmp*")), "the kill did not hit a write"
         if kind == "line":
             assert not (out / LOG).read_text().endswith("\n")
     lines = len(read_log(out / LOG))
-    process = run_driver("step", 0, recipe, "--out", out)
-    while process.poll() is None and len(read_log(out / LOG)) <= lines:
+    process = start("step", 0, recipe, "--out", out)
+    while process.is_alive() and len(read_log(out / LOG)) <= lines:
         time.sleep(0.001)
     process.kill()
-    assert process.wait(timeout=AGAINST_HANGING) in (0, -signal.SIGKILL)
+    process.join(AGAINST_HANGING)
+    assert process.exitcode in (0, -signal.SIGKILL)
     main([str(recipe), "--out", str(out), "--device", "cpu"])
 
     (found, header), (expected, header_expected) = (tensors_in(f / RUN) for f in (out, whole))

@@ -41,7 +41,6 @@ MEMBERS = {  # family, size, objective: each has parts that the others lack
     "deberta-v3": ("base", "mlm", {"span": 16, "furthest": 32}),
 }
 WAYS = ("ddp", "fsdp")
-ACCUMULATE = (1, 2)
 
 
 def sentences() -> list[list[list[int]]]:
@@ -129,8 +128,7 @@ def work(folder: Path) -> None:
     done = {}
     for way in WAYS:
         distributed = ManyProcesses("cpu", fsdp=way == "fsdp")
-        for accumulate in ACCUMULATE:
-            done[f"{way} {accumulate}"] = train(distributed, accumulate=accumulate)
+        done[f"{way} 2"] = train(distributed, accumulate=2)
         done[f"{way} goes on"] = train(distributed, folder / f"one to {way}.safetensors")
         train(distributed, folder / f"{way} to one.safetensors", stop=True)
         for family in MEMBERS:
@@ -193,7 +191,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def alone() -> dict[int, dict[str, torch.Tensor]]:
     """One process's weights and losses, by how many batches it accumulates."""
-    return {accumulate: train(accumulate=accumulate) for accumulate in ACCUMULATE}
+    return {accumulate: train(accumulate=accumulate) for accumulate in (1, 2)}
 
 
 def furthest(found, expected) -> float:
@@ -208,11 +206,11 @@ def test_one_process_learns_and_accumulating_is_another_run(alone):
     assert furthest(alone[1], alone[2]) > 1_000 * CLOSE
 
 
-@pytest.mark.parametrize("accumulate", ACCUMULATE)
 @pytest.mark.parametrize("way", WAYS)
-def test_two_processes_follow_one(folder, alone, way, accumulate):
-    """Fifty steps, every loss and every weight, in float32 without dropout."""
-    assert furthest(load_file(folder / f"{way} {accumulate}.st"), alone[accumulate]) < CLOSE
+def test_two_processes_follow_one(folder, alone, way):
+    """Fifty steps of two batches each, every loss and every weight, in float32 without dropout.
+    (One batch a step: the runs below, which two processes end or begin.)"""
+    assert furthest(load_file(folder / f"{way} 2.st"), alone[2]) < CLOSE
 
 
 @pytest.mark.parametrize("way", WAYS)

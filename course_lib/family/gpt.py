@@ -7,7 +7,6 @@ Because no position sees its own answer, all positions are predicted at once, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,35 +111,3 @@ class GptForNextToken(nn.Module):
 def gpt(size: str = "small", **changes: Any) -> GptForNextToken:
     """A GPT-2, randomly initialised; `changes` override settings of the published size."""
     return GptForNextToken(gpt_decoder(published("gpt2", size, GptConfig, **changes)))
-
-
-@torch.no_grad()
-def continue_text(
-    next_logits: Callable[[Tensor], Tensor],
-    ids: Sequence[int],
-    tokens: int,
-    *,
-    stop: int | None = None,
-    temperature: float = 0.0,
-    seed: int = 0,
-) -> list[int]:
-    """`ids` and up to `tokens` more, one at a time; the last is `stop` if that came.
-
-    next_logits: (1, T) ids -> (1, T, V) logits. temperature: 0 takes the most probable token, else
-    one is drawn from softmax(logits / temperature). Raises ValueError for no ids."""
-    if not ids or temperature < 0:
-        raise ValueError(
-            f"{len(ids)} ids and temperature={temperature} were given; expected at least one id, "
-            "and a temperature of 0 or more. Begin with [CLS]."
-        )
-    text, chance = list(ids), torch.Generator().manual_seed(seed)
-    for _ in range(tokens):
-        logits = next_logits(torch.tensor([text]))[0, -1].float()
-        if temperature:
-            probabilities = (logits / temperature).softmax(-1)
-            text.append(int(torch.multinomial(probabilities, 1, generator=chance)))
-        else:
-            text.append(int(logits.argmax()))
-        if text[-1] == stop:
-            break
-    return text

@@ -103,12 +103,6 @@ def _check_stand_ins(chars: str) -> None:
         )
 
 
-def show_bytes(text: str) -> list[tuple[str, bytes, str]]:
-    """(character, its UTF-8 bytes, their printable stand-ins) for each character of `text`."""
-    utf8(text)  # an error names the position in the whole text
-    return [(char, char.encode("utf-8"), stand_ins(char)) for char in text]
-
-
 # ---------------------------------------------------------------- text into words
 
 

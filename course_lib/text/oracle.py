@@ -83,10 +83,6 @@ class Oracle:
                 self._add(result, form.items[word], scale, known, evidence, here)
         return result
 
-    def likelihood(self, sentences: Sequence[Words]) -> float:
-        """The probability that the generator (without its split) tells exactly this story."""
-        return self.joint(sentences, 0, 0).get(sentences[0][0], 0.0)
-
     def best(self, story: Story, sentence: int, word: int) -> str:
         """The likeliest word of the position (ties: the first in the alphabet)."""
         return next(iter(self.score(story, sentence, word)))

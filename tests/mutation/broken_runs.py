@@ -22,7 +22,7 @@ from breaking import (
 )
 
 from course_lib.text.folder import read_folder
-from course_lib.train.pretrain import RECIPE_FILE, LOG, RUN, pretrain
+from course_lib.train.pretrain import LOG, RECIPE_FILE, RUN, pretrain
 from course_lib.train.pretrain_recipe import (
     ModelPart,
     ObjectivePart,
@@ -111,7 +111,9 @@ def write_run(folder: Path) -> Path:
 
 
 def mutate_run(folder: Path, draw: Draw) -> tuple[Path, str]:
-    name = draw.choice([RUN, RUN, LOG, LOG, RECIPE_FILE, RECIPE_FILE, "results.json", "model/config.json"])
+    name = draw.choice(
+        [RUN, RUN, LOG, LOG, RECIPE_FILE, RECIPE_FILE, "results.json", "model/config.json"]
+    )
     path = folder / name
     how = draw.choice(["content", "content", "content", "text", "file", "beside"])
     if how == "beside":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from math import inf
 from numbers import Integral, Real
@@ -111,6 +112,13 @@ def check_size(name: str, value: object, smallest: int = 1, most: float = inf) -
         )
 
 
+def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
+    """Raise ValueError unless the setting `name` is one of `choices`."""
+    if value not in (known := list(choices)):
+        names = ", ".join(map(str, known))
+        raise ValueError(f"{name}={value!r} was given; expected one of {names}.")
+
+
 def is_whole(value: object) -> bool:
     """Whether a setting is a whole number, and no truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool)
@@ -138,14 +146,8 @@ Config = TypeVar("Config", bound=BertConfig)
 
 
 def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
-    feed_forward = 4 * hidden
-    return dict(
-        num_layers=layers,
-        hidden_size=hidden,
-        num_heads=heads,
-        intermediate_size=feed_forward,
-        **more,
-    )
+    shape = {"num_layers": layers, "hidden_size": hidden, "num_heads": heads}
+    return {**shape, "intermediate_size": 4 * hidden, **more}
 
 
 # family -> size -> what differs from the defaults above.
@@ -162,45 +164,36 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # ib-bert, its teacher: Sun et al. 2020, section 3, and the configurations of the authors' program.
 # modernbert: Warner et al. 2024, section 2, and the released configurations.
 # vit: Dosovitskiy et al. 2020, Table 1; the number is a patch's height and width in pixels.
+BASE_AND_LARGE = {"base": _size(12, 768, 12), "large": _size(24, 1024, 16)}
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "bert": {
         "tiny": _size(2, 128, 2),
         "mini": _size(4, 256, 4),
         "small": _size(4, 512, 8),
         "medium": _size(8, 512, 8),
-        "base": _size(12, 768, 12),
-        "large": _size(24, 1024, 16),
+        **BASE_AND_LARGE,
         "base-cased": _size(12, 768, 12, vocab_size=28_996),
         "large-cased": _size(24, 1024, 16, vocab_size=28_996),
         "base-chinese": _size(12, 768, 12, vocab_size=21_128),
         "multilingual-cased": _size(12, 768, 12, vocab_size=119_547),
         "multilingual-uncased": _size(12, 768, 12, vocab_size=105_879),
     },
-    "roberta": {
-        "base": _size(12, 768, 12),
-        "large": _size(24, 1024, 16),
-    },
+    "roberta": BASE_AND_LARGE,
     "xlm": {
         "xnli15": _size(12, 1024, 8, vocab_size=95_000, type_vocab_size=15),
         "en": _size(12, 2048, 16, vocab_size=30_145, type_vocab_size=0),
         "17": _size(16, 1280, 16, vocab_size=200_000, type_vocab_size=0),
         "100": _size(16, 1280, 16, vocab_size=200_000, type_vocab_size=0),
     },
-    "xlm-roberta": {
-        "base": _size(12, 768, 12),
-        "large": _size(24, 1024, 16),
-    },
+    "xlm-roberta": BASE_AND_LARGE,
     "albert": {
-        "base": _size(12, 768, 12),
-        "large": _size(24, 1024, 16),
+        **BASE_AND_LARGE,
         "xlarge": _size(24, 2048, 32),
         "xxlarge": _size(12, 4096, 64),
     },
-    "distilbert": {
-        "base": _size(6, 768, 12),
-    },
+    "distilbert": {"base": _size(6, 768, 12)},
     "tinybert": {
-        "4": {**_size(4, 312, 12), "intermediate_size": 1_200},
+        "4": _size(4, 312, 12, intermediate_size=1_200),
         "6": _size(6, 768, 12),
     },
     "electra": {
@@ -208,30 +201,25 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
         "base": _size(12, 768, 12, embedding_size=768),
         "large": _size(24, 1024, 16, embedding_size=1024),
     },
-    "deberta": {
-        "base": _size(12, 768, 12),
-        "large": _size(24, 1024, 16),
-    },
-    "ernie": {
-        "base": _size(12, 768, 12),
-    },
+    "deberta": BASE_AND_LARGE,
+    "ernie": {"base": _size(12, 768, 12)},
     "mobilebert": {
-        "base": {**_size(24, 512, 4), "intermediate_size": 512},
+        "base": _size(24, 512, 4, intermediate_size=512),
         "tiny": {
-            **{**_size(24, 512, 4), "intermediate_size": 512, "num_feed_forwards": 2},
+            **_size(24, 512, 4, intermediate_size=512, num_feed_forwards=2),
             "attention_input": "bottleneck",
         },
     },
     "ib-bert": {
         "large": {
-            **{**_size(24, 512, 4), "intermediate_size": 4_096, "bottleneck_size": 1_024},
+            **_size(24, 512, 4, intermediate_size=4_096, bottleneck_size=1_024),
             **{"num_feed_forwards": 1, "attention_input": "wide", "normalization": "layer_norm"},
             **{"hidden_act": "gelu", "hidden_dropout": 0.1, "classifier_activation": True},
         },
     },
     "modernbert": {
-        "base": {**_size(22, 768, 12), "intermediate_size": 1_152},
-        "large": {**_size(28, 1024, 16), "intermediate_size": 2_624},
+        "base": _size(22, 768, 12, intermediate_size=1_152),
+        "large": _size(28, 1024, 16, intermediate_size=2_624),
     },
     "deberta-v3": {
         "small": _size(6, 768, 12),
@@ -269,8 +257,7 @@ def published(
 
     Raises ValueError for a family, size or setting that does not exist, and names those that do.
     """
-    if family not in PUBLISHED:
-        raise ValueError(f"family {family!r} was given; expected one of {', '.join(PUBLISHED)}.")
+    check_choice("family", family, PUBLISHED)
     if size not in PUBLISHED[family]:
         known = ", ".join(PUBLISHED[family])
         raise ValueError(f"size {size!r} was given for {family}; expected one of {known}.")

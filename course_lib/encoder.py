@@ -6,9 +6,10 @@ bring other parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -29,34 +30,30 @@ class EncoderOutput:
     attentions: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), each row sums to one
     attention_scores: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), before the softmax
 
-
-def count_from_zero(input_ids: Tensor) -> Tensor:
-    """BERT's position numbers, 0 to T − 1, the same in every sequence: (B, T) -> (T,)."""
-    return torch.arange(input_ids.shape[1], device=input_ids.device)
+    @property
+    def states(self) -> tuple[Any, Any, Any]:
+        """Hidden states, attentions and scores, in the order in which every output has them."""
+        return self.hidden_states, self.attentions, self.attention_scores
 
 
 class Embeddings(nn.Module):
     """Token + segment + position, then LayerNorm and dropout (Figure 2 of the paper).
 
-    size: width of the tables, H if not given. number: gives each token its row of the position
-    table, (B, T) -> (T,) or (B, T); None: no positions here. With type_vocab_size=0 there are no
-    segments."""
+    With type_vocab_size=0 there are no segments; with positions=False no position table."""
 
-    def __init__(
-        self,
-        config: BertConfig,
-        size: int | None = None,
-        number: Callable[[Tensor], Tensor] | None = count_from_zero,
-    ) -> None:
+    def __init__(self, config: BertConfig, positions: bool = True) -> None:
         super().__init__()
-        H = size or config.hidden_size
+        H = config.hidden_size
         self.config = config
-        self.number = number
         self.token = nn.Embedding(config.vocab_size, H, padding_idx=config.pad_token_id)
-        self.position = nn.Embedding(config.max_positions, H) if number else None
+        self.position = nn.Embedding(config.max_positions, H) if positions else None
         self.segment = nn.Embedding(config.type_vocab_size, H) if config.type_vocab_size else None
         self.norm: nn.Module = nn.LayerNorm(H, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)
+
+    def make_position_ids(self, input_ids: Tensor) -> Tensor:
+        """BERT's: 0 to T − 1, the same in every sequence, (B, T) -> (T,)."""
+        return torch.arange(input_ids.shape[1], device=input_ids.device)
 
     def parts(
         self,
@@ -77,16 +74,16 @@ class Embeddings(nn.Module):
 
     def summands(self, input_ids: Tensor, token_type_ids: Tensor) -> dict[str, Tensor]:
         """What is added up, by name, each (B, T, H)."""
-        stages = {"token": self.words(input_ids)}  # (B, T, H)
+        stages = {"token": self.token_embeddings(input_ids)}  # (B, T, H)
         if self.segment is not None:
             stages["segment"] = self.segment(token_type_ids)  # (B, T, H)
-        if self.position is not None and self.number is not None:
-            position = self.position(self.number(input_ids))  # (T, H), the same for every sequence
+        if self.position is not None:
+            position = self.position(self.make_position_ids(input_ids))  # (T, H) or (B, T, H)
             stages["position"] = position.expand_as(stages["token"])  # (B, T, H)
         return stages
 
-    def words(self, input_ids: Tensor) -> Tensor:
-        """The words' own vectors: (B, T) -> (B, T, H)."""
+    def token_embeddings(self, input_ids: Tensor) -> Tensor:
+        """The tokens' own vectors: (B, T) -> (B, T, H)."""
         return self.token(input_ids)
 
     def forward(
@@ -99,15 +96,11 @@ class Embeddings(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Every token gathers from every other, A times side by side, then one projection.
+    """Every token gathers from every other, A times side by side, then one projection."""
 
-    size: width of what is read and given, H if not given."""
-
-    masked_score: float | None = None  # of a hidden key; None: as good as minus infinity
-
-    def __init__(self, config: BertConfig, size: int | None = None) -> None:
+    def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        H = size or config.hidden_size
+        H = config.hidden_size
         self.num_heads = config.num_heads
         self.dropout = config.attention_dropout
         self.path = config.kernels
@@ -120,43 +113,41 @@ class SelfAttention(nn.Module):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        asking: Tensor | None = None,
-        at: Tensor | None = None,
-        values: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), mask (B, T) -> output (B, T, H), and if asked weights and scores (B, A, T,
-        T).
+        """x (B, T, H), mask (B, T) or (B, T, T) -> output (B, T, H), and on request attention
+        weights and scores (B, A, T, T).
 
-        `asking` (B, K, H) are the vectors that gather, if not x itself; then T is K where they
-        stand. `at` (B, K) are their positions: they choose rows of a mask (B, T, T); else they
-        matter in DeBERTa alone. `values` (B, T, …) are what is gathered, if not x. Where mask is a
-        Packing, x and the output are (N, H), the real tokens alone.
-        """
-        if at is not None and isinstance(mask, Tensor) and mask.dim() == 3:
-            mask = mask.gather(1, at[..., None].expand(-1, -1, mask.shape[2]))  # (B, K, T)
-        q, k = self.query(x if asking is None else asking), self.key(x)
-        v = self.value(x if values is None else values)
-        q, k = self.placed(q, k, mask, at)
+        output_positions (B, K): only the tokens there gather, and T is K in all three results.
+        Where mask is a Packing, x and the output are (N, H), the real tokens alone."""
+        query_states = x
+        if output_positions is not None:
+            query_states = gather_positions(x, output_positions)
+            mask = query_rows(mask, output_positions)
+        q, k, v = self.query(query_states), self.key(x), self.value(x)
+        return self.multi_head(q, k, v, mask, output_attentions)
+
+    def multi_head(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | Packing | None = None,
+        output_attentions: bool = False,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Split into heads, attend, join, project; as `forward` from the projections on."""
         dropout = self.dropout if self.training else 0.0
         if isinstance(mask, Packing):
-            given = q, k, v, mask, self.num_heads, dropout, self.path
-            return self.output(packed_attention(*given, attend=self.attend)), None, None
-        q, k, v = self._heads(q), self._heads(k), self._heads(v)
+            packed = query, key, value, mask, self.num_heads, dropout, self.path
+            return self.output(packed_attention(*packed, attend=self.attend)), None, None
+        q, k, v = self._heads(query), self._heads(key), self._heads(value)
         weights = scores = None
-        if keep_weights or self.masked_score is not None:
-            found = attention_reference(q, k, v, mask, dropout, self.masked_score)
-            attended, weights, scores = found if keep_weights else (found[0], None, None)
+        if output_attentions:
+            attended, weights, scores = attention_reference(q, k, v, mask, dropout)
         else:
             attended = self.attend(q, k, v, mask, dropout, self.path)
         return self.output(attended.transpose(1, 2).flatten(2)), weights, scores
-
-    def placed(
-        self, query: Tensor, key: Tensor, mask: Tensor | Packing | None, at: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Query and key, as wide as they were, told of their positions. BERT's need not be: its
-        positions are in x."""
-        return query, key
 
     def attend(
         self,
@@ -177,20 +168,17 @@ class SelfAttention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two dense layers with a GELU (or ReLU) between them, applied to each token by itself.
+    """Two dense layers with a GELU (or ReLU) between them, applied to each token by itself."""
 
-    size: width of what is read and given, H if not given."""
-
-    def __init__(self, config: BertConfig, size: int | None = None) -> None:
+    def __init__(self, config: BertConfig) -> None:
         super().__init__()
-        H = size or config.hidden_size
-        self.expand = nn.Linear(H, config.intermediate_size)
-        self.contract = nn.Linear(config.intermediate_size, H)
+        self.expand = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.contract = nn.Linear(config.intermediate_size, config.hidden_size)
         self.gelu_form = config.gelu_form
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = activate(self.expand(x), self.gelu_form)  # (B, T, H) -> (B, T, F)
-        return self.contract(wide)  # (B, T, H)
+        inner = activate(self.expand(x), self.gelu_form)  # (B, T, H) -> (B, T, F)
+        return self.contract(inner)  # (B, T, H)
 
 
 def activate(x: Tensor, form: str) -> Tensor:
@@ -216,88 +204,81 @@ class Block(nn.Module):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H) -> (B, T, H), or (B, K, H) when only the positions `only_at` (B, K) are
-        needed."""
-        x, weights, scores = self.attend(x, mask, keep_weights, only_at)
-        return self.feed(x), weights, scores
+        """x (B, T, H) -> (B, T, H), and on request attention weights and scores; only (B, K, H)
+        where output_positions (B, K) says which are read."""
+        x, weights, scores = self.attend(x, mask, output_attentions, output_positions)
+        return self.apply_feed_forward(x), weights, scores
 
     def attend(
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
-        asking: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The first half of the block.
+        """The first half of the block."""
+        attended, weights, scores = self.attention(x, mask, output_attentions, output_positions)
+        residual = x if output_positions is None else gather_positions(x, output_positions)
+        return self.attention_norm(residual + self.dropout(attended)), weights, scores
 
-        `asking`: the vectors that gather from x, and to which the outcome is added, if not x's
-        own; (B, T, H), or (B, K, H) for the positions `only_at`."""
-        if asking is None:
-            asking = x if only_at is None else take(x, only_at)
-        attended, weights, scores = self.attention(x, mask, keep_weights, asking, only_at)
-        return self.attention_norm(asking + self.dropout(attended)), weights, scores
-
-    def feed(self, x: Tensor) -> Tensor:
+    def apply_feed_forward(self, x: Tensor) -> Tensor:
         """The second half."""
         return self.output_norm(x + self.dropout(self.feed_forward(x)))
 
 
-def take(x: Tensor, at: Tensor) -> Tensor:
-    """The vectors of x (B, T, H) at positions `at` (B, K), as (B, K, H)."""
+def gather_positions(x: Tensor, positions: Tensor) -> Tensor:
+    """The vectors of x (B, T, H) at positions (B, K), as (B, K, H)."""
     batch, tokens, _ = x.shape
     # Where each sequence begins, once the batch is flattened: (B, 1).
     first = torch.arange(batch, device=x.device)[:, None] * tokens
-    return F.embedding(at + first, x.flatten(0, 1))  # its backward pass adds in a fixed order
+    return F.embedding(positions + first, x.flatten(0, 1))  # its backward adds in a fixed order
+
+
+def query_rows(mask: Tensor | Packing | None, positions: Tensor) -> Tensor | Packing | None:
+    """Of a mask with a row for each query, (B, T, T), those at positions (B, K): (B, K, T). A mask
+    of keys alone, (B, T), is the same for all."""
+    if not isinstance(mask, Tensor) or mask.dim() == 2:
+        return mask
+    return mask.gather(1, positions[..., None].expand(-1, -1, mask.shape[2]))
+
+
+Layer = Callable[..., tuple[Tensor, Tensor | None, Tensor | None]]  # called as a Block is
 
 
 class Stack(nn.Module):
-    """L layers, each a block with its own weights, unless a plan says otherwise.
+    """L blocks, one after the other, each with its own weights.
 
-    plan: for each layer the number of the block that attends and of the block that feeds forward.
-    block: makes one from the configuration, if it is another than BERT's; what its `attend` gives
-    goes to `feed` as it is.
-    """
+    block: makes one from the configuration, if it is another than BERT's."""
 
     def __init__(
-        self,
-        config: BertConfig,
-        plan: Sequence[tuple[int, int]] | None = None,
-        block: Callable[[BertConfig], nn.Module] = Block,
+        self, config: BertConfig, block: Callable[[BertConfig], nn.Module] = Block
     ) -> None:
         super().__init__()
-        own = [(layer, layer) for layer in range(config.num_layers)]
-        self.plan = own if plan is None else list(plan)
-        count = max((max(pair) for pair in self.plan), default=-1) + 1
-        self.blocks = nn.ModuleList(block(config) for _ in range(count))
-        for number, part in enumerate(self.blocks):  # a half that no layer uses is not kept
-            if number not in {attending for attending, _ in self.plan}:
-                del part.attention, part.attention_norm
-            if number not in {feeding for _, feeding in self.plan}:
-                del part.feed_forward, part.output_norm
+        self.blocks = nn.ModuleList(block(config) for _ in range(config.num_layers))
+
+    def layers(self) -> list[Layer]:
+        """What is applied, in order."""
+        return list(self.blocks)
 
     def forward(
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
-        """x (B, T, H) -> the states before and after every block, and each block's weights and
-        scores.
+        """x (B, T, H) -> the states before and after every layer, and each layer's attention
+        weights and scores.
 
-        `only_at` (B, K): of the last block's output only these positions are needed.
-        """
+        output_positions (B, K): of the last layer's output only these positions are read."""
         states, weights, scores = [x], [], []
-        for number, (attending, feeding) in enumerate(self.plan, start=1):
-            last = number == len(self.plan)
-            x, layer_weights, layer_scores = self.blocks[attending].attend(  # type: ignore[operator]
-                x, mask, keep_weights, only_at if last else None
-            )
-            x = self.blocks[feeding].feed(x)  # type: ignore[operator]
+        layers = self.layers()
+        for number, layer in enumerate(layers, start=1):
+            positions = output_positions if number == len(layers) else None
+            x, layer_weights, layer_scores = layer(x, mask, output_attentions, positions)
             states.append(x)
             weights.append(layer_weights)
             scores.append(layer_scores)
@@ -353,7 +334,7 @@ class Encoder(nn.Module):
         token_type_ids: Tensor | None = None,
         *,
         position_ids: Tensor | None = None,
-        only_at: Tensor | None = None,
+        output_positions: Tensor | None = None,
         output_hidden_states: bool = False,
         output_attentions: bool = False,
         output_attention_scores: bool = False,
@@ -362,27 +343,27 @@ class Encoder(nn.Module):
         """input_ids, attention_mask (1 real, 0 padding), token_type_ids: each (B, T) whole numbers.
 
         `position_ids` (B, T): rows of the position table, where they do not just follow the text.
-        `only_at` (B, K), [CLS] first: the last layer is computed at these positions only, and T is
-        K there. `remove_padding`: the blocks work on the real tokens alone, and states at the
+        `output_positions` (B, K), [CLS] first: the last layer is computed there only, and T is K
+        in its output. `remove_padding`: the blocks work on the real tokens alone, and states at the
         padding are zeros. Raises ValueError for empty or too long texts, for ids outside their
         tables, and for what padding cannot be removed from."""
         check_mask(input_ids, attention_mask)
-        placed = {}
+        positions = {}
         if position_ids is not None:
             check_positions(position_ids, input_ids, getattr(self.embeddings, "position", None))
-            placed["position_ids"] = position_ids
-        x = in_compute_format(self.embeddings(input_ids, token_type_ids, **placed))
+            positions["position_ids"] = position_ids
+        x = in_compute_format(self.embeddings(input_ids, token_type_ids, **positions))
         keep = output_attentions or output_attention_scores
         mask: Tensor | Packing | None = attention_mask
         if remove_padding:
-            check_removable(self.stack, keep, only_at)
+            check_removable(self.stack, keep, output_positions)
             if attention_mask is not None:
                 mask = Packing(attention_mask)
                 x = mask.unpad(x)  # (B, T, H) -> (N, H)
-        states, weights, scores = self.stack(x, mask, keep, only_at)
+        states, weights, scores = self.stack(x, mask, keep, output_positions)
         if isinstance(mask, Packing):
-            wanted = states if output_hidden_states else states[-1:]
-            states = [mask.pad(state) for state in wanted]  # each (B, T, H) again
+            expected = states if output_hidden_states else states[-1:]
+            states = [mask.pad(state) for state in expected]  # each (B, T, H) again
         return EncoderOutput(
             last_hidden_state=states[-1],
             pooler_output=None if self.pooler is None else self.pooler(states[-1]),
@@ -451,9 +432,11 @@ def check_input(input_ids: Tensor, token_type_ids: Tensor | None, config: BertCo
                 "of "
                 f"input_ids, {tuple(input_ids.shape)}: one segment number a token."
             )
-        kinds = config.type_vocab_size
-        advice = "segments count from 0." if kinds else "this model has no segments: leave it out."
-        _check_ids("token_type_ids", token_type_ids, max(1, kinds), advice)
+        segments = config.type_vocab_size
+        advice = (
+            "segments count from 0." if segments else "this model has no segments: leave it out."
+        )
+        _check_ids("token_type_ids", token_type_ids, max(1, segments), advice)
 
 
 def check_positions(position_ids: Tensor, input_ids: Tensor, table: nn.Embedding | None) -> None:
@@ -502,16 +485,17 @@ def check_zero_or_one(attention_mask: Tensor) -> None:
         )
 
 
-def check_removable(stack: nn.Module, keep_weights: bool, only_at: Tensor | None) -> None:
+def check_removable(stack: nn.Module, output_attentions: bool, positions: Tensor | None) -> None:
     """Raise ValueError where padding cannot be removed."""
-    if keep_weights or only_at is not None:
-        given = "only_at" if only_at is not None else "output_attentions or output_attention_scores"
+    if output_attentions or positions is not None:
+        other = "output_attentions or output_attention_scores"
+        other = other if positions is None else "output_positions"
         raise ValueError(
-            f"remove_padding=True was given with {given}; expected it alone: these need the whole "
+            f"remove_padding=True was given with {other}; expected it alone: these need the whole "
             "(B, T). Leave one of the two out."
         )
-    kinds = (getattr(part, "attention", None) for part in stack.modules())
-    others = {type(x).__name__ for x in kinds if x and not isinstance(x, SelfAttention)}
+    segments = (getattr(part, "attention", None) for part in stack.modules())
+    others = {type(x).__name__ for x in segments if x and not isinstance(x, SelfAttention)}
     if others:
         raise ValueError(
             f"remove_padding=True was given to a model with {', '.join(sorted(others))}; expected "

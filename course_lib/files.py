@@ -68,10 +68,10 @@ def _check(name: str, path: Path, _changed: int, _size: int) -> None:
             f"data/{name} is not listed in data/{MANIFEST}; expected every shipped file to be. "
             "If you added it, run `python -m course_lib.files --write-manifest`."
         )
-    found = sha256_of(path)
-    if found != expected:
+    result = sha256_of(path)
+    if result != expected:
         raise DamagedDataError(
-            f"data/{name} has SHA-256 {found[:12]}…; the manifest expects {expected[:12]}…. "
+            f"data/{name} has SHA-256 {result[:12]}…; the manifest expects {expected[:12]}…. "
             "It was cut short or edited. Restore it with `git checkout data` (or reinstall); "
             "if the edit is yours, run `python -m course_lib.files --write-manifest`."
         )
@@ -125,26 +125,26 @@ def read_result(name: str) -> dict[str, Any]:
     path, source = data_path("results", f"{name}.json"), f"data/results/{name}.json"
 
     def stored(pairs: list[tuple[str, Any]]) -> Stored:
-        found = Stored(pairs)
-        found.source = source
-        if len(found) < len(pairs):
+        result = Stored(pairs)
+        result.source = source
+        if len(result) < len(pairs):
             raise ValueError(f"one name twice among {', '.join(key for key, _ in pairs)}")
-        return found
+        return result
 
     def refuse(constant: str) -> None:
         raise ValueError(f"it holds {constant}, which is no number of JSON")
 
     try:
         text = path.read_text(encoding="utf-8-sig")
-        found = json.loads(text, object_pairs_hook=stored, parse_constant=refuse)
-        if not isinstance(found, Stored):
+        result = json.loads(text, object_pairs_hook=stored, parse_constant=refuse)
+        if not isinstance(result, Stored):
             raise ValueError(f"it begins with {text[:20]!r}")
     except (ValueError, RecursionError) as error:
         raise DamagedDataError(
             f"{source} could not be read: {error}; expected one JSON object. Restore it with "
             "`git checkout data`, or make it again."
         ) from error
-    return found
+    return result
 
 
 def cache_dir(*parts: str) -> Path:
@@ -182,7 +182,7 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
 
 
 @contextmanager
-def held(path: str | Path) -> Iterator[Callable[[], None]]:
+def lock_file(path: str | Path) -> Iterator[Callable[[], None]]:
     """While this is open, no other process or thread that asks may write `path`. What kills the
     process frees it. Beside the file lie NAME.lock, which stays, and NAME.holder, who writes.
 
@@ -350,8 +350,8 @@ def _raise_unless_absent(error: BaseException, name: str) -> None:
         return
     for part, meaning, advice in _ANSWERS:
         if re.search(part, what) and "CERTIFICATE" not in str(error):
-            said = f"the hub answered {status} for {{}}: " if status else ""
-            raise HubError((said + meaning).format(name), advice) from error
+            prefix = f"the hub answered {status} for {{}}: " if status else ""
+            raise HubError((prefix + meaning).format(name), advice) from error
     first = str(error).partition("\n")[0]
     raise HubError(f"{name} could not be fetched, {what.strip()}: {first}") from error
 

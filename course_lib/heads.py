@@ -139,9 +139,9 @@ class SpanBoundaryHead(nn.Module):
         self._tied = (token_embedding,)  # in a tuple, as in MaskedLMHead
         self.apply(lambda module: initialise(module, config.initializer_range))
 
-    def forward(self, before: Tensor, behind: Tensor, place: Tensor) -> Tensor:
-        """before, behind (M, H); place (M,), 0 for a span's first token -> logits (M, V)."""
-        x = torch.cat([before, behind, self.position(place)], dim=-1)
+    def forward(self, before: Tensor, behind: Tensor, position: Tensor) -> Tensor:
+        """before, behind (M, H); position (M,), 0 for a span's first token -> logits (M, V)."""
+        x = torch.cat([before, behind, self.position(position)], dim=-1)
         x = self.first_norm(F.gelu(self.first(x), approximate=self.gelu_form))
         x = self.second_norm(F.gelu(self.second(x), approximate=self.gelu_form))
         return F.linear(x, self._tied[0].weight, self.bias)
@@ -175,18 +175,21 @@ class ReplacedTokenHead(nn.Module):
         return self.score(x).squeeze(-1)
 
 
-class BertForPreTraining(nn.Module):
-    """An encoder with both heads of BERT's pre-training (Devlin et al. 2018, section 3.1)."""
+class EncoderWithHead(nn.Module):
+    """An encoder, to which each model below adds its head."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
-        if encoder.pooler is None:
-            raise ValueError(
-                "An encoder without a pooler was given; expected one with: the pair head reads it. "
-                "Build it with bert(...), or pass pooler=Pooler(config)."
-            )
         self.encoder = encoder
         self.config = encoder.config
+
+
+class BertForPreTraining(EncoderWithHead):
+    """An encoder with both heads of BERT's pre-training (Devlin et al. 2018, section 3.1)."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
+        check_pooler(encoder)
         self.mlm = MaskedLMHead(encoder.config, encoder.embeddings.token)  # type: ignore[arg-type]
         self.pair = PairHead(encoder.config)
 
@@ -196,7 +199,7 @@ class BertForPreTraining(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> PreTrainingOutput:
         """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict, all
         if None.
@@ -204,24 +207,16 @@ class BertForPreTraining(nn.Module):
         Predicting only the selected positions leaves out most products with the V×H table, and
         most of the last block, whose other outputs nobody reads."""
         out, hidden = _encode(
-            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **wanted
+            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **output_flags
         )
-        return PreTrainingOutput(
-            prediction_logits=self.mlm(hidden),
-            seq_relationship_logits=self.pair(out.pooler_output),
-            hidden_states=out.hidden_states,
-            attentions=out.attentions,
-            attention_scores=out.attention_scores,
-        )
+        return PreTrainingOutput(self.mlm(hidden), self.pair(out.pooler_output), *out.states)
 
 
-class BertForMaskedLM(nn.Module):
+class BertForMaskedLM(EncoderWithHead):
     """An encoder with the masked-word head alone: pre-training without a question about pairs."""
 
     def __init__(self, encoder: Encoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.config = encoder.config
+        super().__init__(encoder)
         self.mlm = MaskedLMHead(encoder.config, encoder.embeddings.token)  # type: ignore[arg-type]
 
     def forward(
@@ -230,15 +225,13 @@ class BertForMaskedLM(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> MaskedLMOutput:
         """As the encoder's call; `predict_at` (N,) as in BertForPreTraining."""
         out, hidden = _encode(
-            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **wanted
+            self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **output_flags
         )
-        return MaskedLMOutput(
-            self.mlm(hidden), out.hidden_states, out.attentions, out.attention_scores
-        )
+        return MaskedLMOutput(self.mlm(hidden), *out.states)
 
 
 class BertForSpanPreTraining(nn.Module):
@@ -263,35 +256,37 @@ class BertForSpanPreTraining(nn.Module):
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
         boundaries: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> SpanPreTrainingOutput:
         """As BertForMaskedLM's call; boundaries (M, 3): b·T + t of the position before the span and
         of the one behind it, and the token's position in the span, as `boundary_targets` gives
         them. Without them the span-boundary head is left out."""
         if boundaries is None:
-            out = self.masked_lm(input_ids, attention_mask, token_type_ids, predict_at, **wanted)
+            out = self.masked_lm(
+                input_ids, attention_mask, token_type_ids, predict_at, **output_flags
+            )
             return SpanPreTrainingOutput(**vars(out))
         own = torch.arange(input_ids.numel(), device=input_ids.device)
         own = own if predict_at is None else predict_at
-        before, behind, place = boundaries.unbind(1)
+        before, behind, position = boundaries.unbind(1)
         at, slot = torch.cat([own, before, behind]).unique(return_inverse=True)
-        out, hidden = _encode(self.encoder, input_ids, attention_mask, token_type_ids, at, **wanted)
+        out, hidden = _encode(
+            self.encoder, input_ids, attention_mask, token_type_ids, at, **output_flags
+        )
         parts = hidden[slot].split([len(own), len(before), len(behind)])
         logits = self.masked_lm.mlm(parts[0])
         return SpanPreTrainingOutput(
             logits if predict_at is not None else logits.unflatten(0, input_ids.shape),
-            out.hidden_states, out.attentions, out.attention_scores,
-            self.sbo(*parts[1:], place),
+            *out.states,
+            self.sbo(*parts[1:], position),
         )  # fmt: skip
 
 
-class BertForReplacedTokens(nn.Module):
+class BertForReplacedTokens(EncoderWithHead):
     """An encoder that tells for each token whether it was replaced: ELECTRA's discriminator."""
 
     def __init__(self, encoder: Encoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.config = encoder.config
+        super().__init__(encoder)
         self.rtd = ReplacedTokenHead(encoder.config)
 
     def forward(
@@ -299,15 +294,15 @@ class BertForReplacedTokens(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> TokenOutput:
         """As the encoder's call; a logit for every token."""
-        out = self.encoder(input_ids, attention_mask, token_type_ids, **wanted)
+        out = self.encoder(input_ids, attention_mask, token_type_ids, **output_flags)
         logits = self.rtd(out.last_hidden_state)
-        return TokenOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
+        return TokenOutput(logits, *out.states)
 
 
-class BertForClassification(nn.Module):
+class BertForClassification(EncoderWithHead):
     """An encoder with a pooler, and on the pooled vector one logit a class (Devlin et al. 2018,
     section 4.1).
 
@@ -315,14 +310,8 @@ class BertForClassification(nn.Module):
     number to be predicted (regression)."""
 
     def __init__(self, encoder: Encoder, classes: int | Sequence[str]) -> None:
-        super().__init__()
-        if encoder.pooler is None:
-            raise ValueError(
-                "An encoder without a pooler was given; expected one with: the classifier reads "
-                "it. Set encoder.pooler = Pooler(encoder.config) first."
-            )
-        self.encoder = encoder
-        self.config = encoder.config
+        super().__init__(encoder)
+        check_pooler(encoder)
         self.names = label_names(classes)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
@@ -333,24 +322,22 @@ class BertForClassification(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> ClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, classes)."""
         segments = segments_for(self.config, token_type_ids)
-        out = self.encoder(input_ids, attention_mask, segments, **wanted)
+        out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         logits = self.classifier(self.dropout(out.pooler_output))
-        return ClassifierOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
+        return ClassifierOutput(logits, *out.states)
 
 
-class BertForTokenClassification(nn.Module):
+class BertForTokenClassification(EncoderWithHead):
     """An encoder, and on every token's vector one logit a label (Devlin et al. 2018, section 5.3).
 
     labels: their names, or how many there are. No pooler is read: to_transformers wants none."""
 
     def __init__(self, encoder: Encoder, labels: int | Sequence[str]) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.config = encoder.config
+        super().__init__(encoder)
         self.names = label_names(labels)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
@@ -361,18 +348,16 @@ class BertForTokenClassification(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> TokenClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, T, labels)."""
         segments = segments_for(self.config, token_type_ids)
-        out = self.encoder(input_ids, attention_mask, segments, **wanted)
+        out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         logits = self.classifier(self.dropout(out.last_hidden_state))
-        return TokenClassifierOutput(
-            logits, out.hidden_states, out.attentions, out.attention_scores
-        )
+        return TokenClassifierOutput(logits, *out.states)
 
 
-class BertForQuestionAnswering(nn.Module):
+class BertForQuestionAnswering(EncoderWithHead):
     """An encoder and two vectors: S·T_i says how well the answer starts at token i, E·T_i how well
     it ends there (Devlin et al. 2018, section 4.2). No pooler is read.
 
@@ -380,9 +365,7 @@ class BertForQuestionAnswering(nn.Module):
     (transformers has them) raise all starts, or all ends, alike: they change no answer."""
 
     def __init__(self, encoder: Encoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.config = encoder.config
+        super().__init__(encoder)
         self.span = nn.Linear(encoder.config.hidden_size, 2)
         initialise(self.span, encoder.config.initializer_range)
 
@@ -391,13 +374,22 @@ class BertForQuestionAnswering(nn.Module):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> SpanOutput:
         """As the encoder's call; (B, T) -> start logits (B, T) and end logits (B, T)."""
         segments = segments_for(self.config, token_type_ids)
-        out = self.encoder(input_ids, attention_mask, segments, **wanted)
+        out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         start, end = self.span(out.last_hidden_state).unbind(-1)  # (B, T, 2) -> twice (B, T)
-        return SpanOutput(start, end, out.hidden_states, out.attentions, out.attention_scores)
+        return SpanOutput(start, end, *out.states)
+
+
+def check_pooler(encoder: Encoder) -> None:
+    """Raise ValueError for an encoder without the pooler that a head reads."""
+    if encoder.pooler is None:
+        raise ValueError(
+            "An encoder without a pooler was given; expected one with: the head reads it. Build it "
+            "with bert(...), or set encoder.pooler = Pooler(encoder.config) first."
+        )
 
 
 def segments_for(config: BertConfig, token_type_ids: Tensor | None) -> Tensor | None:
@@ -425,15 +417,18 @@ def _encode(
     attention_mask: Tensor | None,
     token_type_ids: Tensor | None,
     predict_at: Tensor | None,
-    **wanted: bool,
+    **output_flags: bool,
 ) -> tuple[EncoderOutput, Tensor]:
     """The encoder's output, and the vectors to predict from: (B, T, H), or (N, H)."""
-    if predict_at is None or wanted.get("remove_padding"):  # it needs the whole of the last block
-        out = encoder(input_ids, attention_mask, token_type_ids, **wanted)
+    # Removing the padding needs the whole of the last block.
+    if predict_at is None or output_flags.get("remove_padding"):
+        out = encoder(input_ids, attention_mask, token_type_ids, **output_flags)
         hidden = out.last_hidden_state
         return out, hidden if predict_at is None else hidden.flatten(0, 1)[predict_at]
-    only_at, slot = cls_and_selected(predict_at, *input_ids.shape)
-    out = encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
+    positions, slot = cls_and_selected(predict_at, *input_ids.shape)
+    out = encoder(
+        input_ids, attention_mask, token_type_ids, output_positions=positions, **output_flags
+    )
     return out, out.last_hidden_state.flatten(0, 1)[slot]
 
 

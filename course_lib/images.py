@@ -86,10 +86,10 @@ def digits(split: str = "train") -> LabelledPictures:
     _check_split(split)
     from sklearn.datasets import load_digits
 
-    found = load_digits()
+    result = load_digits()
     part = slice(0, 1_437) if split == "train" else slice(1_437, None)
-    pixels = torch.tensor(found.images[part], dtype=torch.float32)[:, None] / 16  # (N, 1, 8, 8)
-    return LabelledPictures(pixels, torch.tensor(found.target[part]), tuple("0123456789"))
+    pixels = torch.tensor(result.images[part], dtype=torch.float32)[:, None] / 16  # (N, 1, 8, 8)
+    return LabelledPictures(pixels, torch.tensor(result.target[part]), tuple("0123456789"))
 
 
 # ---------------------------------------------------------------- scenes

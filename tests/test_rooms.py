@@ -15,8 +15,8 @@ import pytest
 import course_lib
 
 LIBRARY = (
-    "files", "kernels", "config", "images", "encoder", "heads", "family", "objectives", "text",
-    "checkpoints", "train",
+    "files", "kernels", "config", "images", "plain_bert", "encoder", "heads", "family",
+    "objectives", "text", "checkpoints", "train",
 )  # fmt: skip
 ROOMS = (*LIBRARY, "doctor", "teaching", "bench", "lectures")
 MOST_LINES = 24_400  # of the library: what a reader gets through in a day or two
@@ -148,12 +148,20 @@ def test_imports_are_read_in_every_form(source: str, expected: set[str]) -> None
             "from course_lib import load_pretrained; load_pretrained('course-bert')",
             (*HEAVY, "torch._dynamo"),
         ),
+        # 101 exercises take two seconds to import: one room is enough for one answer.
+        (
+            "from course_lib.teaching.exercises import exercise; exercise('06.4')",
+            (
+                "course_lib.lectures.lecture_06.views",
+                *(f"course_lib.lectures.lecture_{n:02}.exercises" for n in range(1, 17) if n != 6),
+            ),
+        ),
         (
             "; ".join(f"import course_lib.{name}" for name in LIBRARY),
             tuple(f"course_lib.{name}" for name in ("teaching", "bench", "lectures")),
         ),
     ],
-    ids=["the package", "a model", "pre-trained weights", "the library"],
+    ids=["the package", "a model", "pre-trained weights", "an exercise", "the library"],
 )
 def test_no_more_is_loaded_than_is_used(code: str, unwanted: tuple[str, ...], root: Path) -> None:
     ask = f"import sys; {code}; print([n for n in {unwanted} if n in sys.modules])"

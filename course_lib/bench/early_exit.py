@@ -76,7 +76,7 @@ def leaving(size: Shape, precision: str, early: bool) -> Step:
     torch.manual_seed(0)
     config = published("bert", "base", **size)
     stack = Stack(config).eval().to(FORMATS[precision])
-    heads = [nn.Linear(config.hidden_size, CLASSES).to(FORMATS[precision]) for _ in stack.plan]
+    heads = [nn.Linear(config.hidden_size, CLASSES).to(FORMATS[precision]) for _ in stack.blocks]
     layers: list[Layer] = [as_layer(block) for block in stack.blocks]
     exits: list[Exit] = [on_cls(head) for head in heads]
     x = torch.randn(ROWS, TOKENS, config.hidden_size).to(FORMATS[precision])

@@ -38,21 +38,24 @@ def from_transformers(hf_model: Any) -> Model:
     DistilBertForMaskedLM, ElectraForPreTraining (a BertForReplacedTokens here) or
     BertForSequenceClassification (a BertForClassification here, with the names of its labels).
     Raises CheckpointError for another class or for settings ours do not have."""
-    given = type(hf_model).__name__
+    class_name = type(hf_model).__name__
     if not hasattr(getattr(hf_model, "config", None), "model_type"):
-        where = f"{type(hf_model).__module__}.{given}"
+        where = f"{type(hf_model).__module__}.{class_name}"
         raise CheckpointError(f"a {where} was given; expected a model of transformers, loaded.")
-    family = family_named(hf_model.config.model_type, f"the {given}")
-    kinds = {theirs: ours for ours, theirs in family.classes.items()}
-    if given not in kinds:
+    family = family_named(hf_model.config.model_type, f"the {class_name}")
+    types = {theirs: ours for ours, theirs in family.classes.items()}
+    if class_name not in types:
         raise CheckpointError(
-            f"a {given} was given; expected {' or '.join(kinds)}. "
+            f"a {class_name} was given; expected {' or '.join(types)}. "
             f"Its encoder alone is in .{family.prefix.rstrip('.')}."
         )
-    settings, kind = hf_model.config.to_dict(), kinds[given]
-    config, head = our_config(settings, family, f"the {given}"), our_head(kind, settings, family)
+    settings, kind = hf_model.config.to_dict(), types[class_name]
+    config, head = (
+        our_config(settings, family, f"the {class_name}"),
+        our_head(kind, settings, family),
+    )
     state = {name: value.detach().clone() for name, value in hf_model.state_dict().items()}
-    model = filled(kind, config, head, family, canonical(state, family), f"the {given}")
+    model = filled(kind, config, head, family, canonical(state, family), f"the {class_name}")
     return model.train(hf_model.training)
 
 
@@ -183,12 +186,12 @@ def our_config(theirs: Mapping[str, Any], family: Family, where: str) -> Any:
 
 def _check_kinds(theirs: Mapping[str, Any], family: Family) -> None:
     """Raise ValueError where a number or a truth value is something else."""
-    kinds = {field.name: str(field.type) for field in fields(family.config_class)}
-    kinds = {name: kinds[ours] for ours, name in family.settings.items()}
-    kinds |= {name: type(value).__name__ for name, value in family.absent.items()}
+    types = {field.name: str(field.type) for field in fields(family.config_class)}
+    types = {name: types[ours] for ours, name in family.settings.items()}
+    types |= {name: type(value).__name__ for name, value in family.absent.items()}
     checks = {"int": is_whole, "float": is_number, "bool": lambda value: isinstance(value, bool)}
     named = {"int": "a whole number", "float": "a number", "bool": "true or false"}
-    for name, kind in kinds.items():
+    for name, kind in types.items():
         value, check = theirs.get(name), checks.get(kind)
         # Of a picture, height and width may be given: families._read_vit reads them.
         square = name.endswith("_size") and isinstance(value, list | tuple)
@@ -278,20 +281,20 @@ def filled(
     weights = family.has_pooler and their_name("pooler.dense.weight", family) in state
     model = hollow(kind, config, family, has_pooler(kind, config, weights), **head)
     theirs = {their_name(name, family): name for name in model.state_dict()}
-    wanted = {theirs[t]: value for t, value in state.items() if t in theirs}
+    expected = {theirs[t]: value for t, value in state.items() if t in theirs}
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     aside = tuple(start for head, start in family.heads.items() if not hasattr(model, head))
     surplus = [t for t in state if t not in theirs and not t.startswith(family.leftovers)]
     halves = [t for t in surplus if t.startswith(aside)]
     others = [t for t in surplus if t not in halves]
-    compare_weights(shapes, wanted, others, lambda name: their_name(name, family), where)
+    compare_weights(shapes, expected, others, lambda name: their_name(name, family), where)
     if halves:
         warnings.warn(
             f"{where} holds a part of a head, which a {kind.__name__} does not have; it was left "
             f"aside: {', '.join(halves[:3])}{' and more' if halves[3:] else ''}.",
             stacklevel=4,
         )
-    model.load_state_dict(wanted, assign=True)
+    model.load_state_dict(expected, assign=True)
     return model
 
 

@@ -88,8 +88,8 @@ def gpt2_layout_back(theirs: Mapping[str, Tensor]) -> State:
     for name, value in theirs.items():
         name = name.removeprefix("transformer.")
         parts |= parted(name, _turned(name, value), _JOINED)
-    found = {renamed(name, _OURS_OF_GPT2): value for name, value in parts.items()}
-    return {f"decoder.{name}": value for name, value in found.items() if name}
+    result = {renamed(name, _OURS_OF_GPT2): value for name, value in parts.items()}
+    return {f"decoder.{name}": value for name, value in result.items() if name}
 
 
 def _turned(name: str, value: Tensor) -> Tensor:

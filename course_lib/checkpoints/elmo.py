@@ -137,11 +137,11 @@ def _read_direction(lm: Direction, weights: Mapping[str, Any], where: str) -> No
     for number, layer in enumerate(lm.layers):
         assert isinstance(layer, ProjectedLSTM)
         cell = f"{where}/Cell{number}/LSTMCell"
-        given = layer.weight_input.shape[1]
+        inputs = layer.weight_input.shape[1]
         both = torch.cat([layer.weight_input, layer.weight_hidden], dim=1)
         _put(both, weights, f"{cell}/W_0", lambda x: _our_gates(x.T))  # (input + P, 4S)
-        layer.weight_input.copy_(both[:, :given])
-        layer.weight_hidden.copy_(both[:, given:])
+        layer.weight_input.copy_(both[:, :inputs])
+        layer.weight_hidden.copy_(both[:, inputs:])
         _put(layer.bias, weights, f"{cell}/B", _our_gates)
         cells = len(layer.bias) // 4
         layer.bias[cells : 2 * cells] += 1  # their program adds it while it computes
@@ -166,12 +166,12 @@ def _put(ours: Tensor, weights: Mapping[str, Any], name: str, turn: Any = lambda
         raise CheckpointError(
             f"the weights lack {name}; expected the layout of the released ELMo."
         ) from error
-    found = tuple(theirs.shape)
+    result = tuple(theirs.shape)
     with suppress(RuntimeError, IndexError):  # of other dimensions: its shape is told below
         theirs = turn(theirs)
     if theirs.shape != ours.shape:
         raise CheckpointError(
-            f"{name} has shape {found}, which does not fit weights of shape {tuple(ours.shape)}: "
+            f"{name} has shape {result}, which does not fit weights of shape {tuple(ours.shape)}: "
             "do options and weights belong together?"
         )
     ours.copy_(theirs)

@@ -931,15 +931,15 @@ def their_name(name: str, family: Family = BERT) -> str:
 
     stack.blocks.3.output_norm.weight -> encoder.layer.3.output.LayerNorm.weight
     Raises CheckpointError for a parameter that the family's table does not list."""
-    found = renamed(name.removeprefix("encoder."), family.modules)
-    if found is None:
+    result = renamed(name.removeprefix("encoder."), family.modules)
+    if result is None:
         why = "is the model built from other parts than that family's?"
         if name.removeprefix("encoder.").startswith("pooler."):
             why = "it has no pooler. Set encoder.pooler = None first."
         raise CheckpointError(
             f"the parameter {name} has no counterpart in transformers' {family.model_type}: {why}"
         )
-    return found
+    return result
 
 
 def newest_name(name: str, family: Family) -> str:
@@ -956,11 +956,11 @@ def stored_name(name: str, family: Family) -> str:
 def renamed(name: str, table: Mapping[str, str]) -> str | None:
     """A weight's name in a table of modules or weights, in which # is a number; None if neither
     the weight nor its module is listed."""
-    given = re.sub(NUMBER, "#", name)
-    module, _, leaf = given.rpartition(".")
-    found = table.get(given) or (f"{table[module]}.{leaf}" if module in table else None)
+    pattern = re.sub(NUMBER, "#", name)
+    module, _, leaf = pattern.rpartition(".")
+    result = table.get(pattern) or (f"{table[module]}.{leaf}" if module in table else None)
     numbers = iter(re.findall(NUMBER, name))
-    return found and re.sub("#", lambda _: next(numbers), found)
+    return result and re.sub("#", lambda _: next(numbers), result)
 
 
 def family_of(config: Any) -> Family:

@@ -114,13 +114,13 @@ def read_weights(path: Path) -> State:
 
 
 def check_hash(path: Path, expected: str | None) -> str:
-    found = sha256_of(path)
-    if expected is not None and found != expected.lower():
+    result = sha256_of(path)
+    if expected is not None and result != expected.lower():
         raise CheckpointError(
-            f"{path} has SHA-256 {found}; expected {expected}. It is another version, or was "
+            f"{path} has SHA-256 {result}; expected {expected}. It is another version, or was "
             f"changed or damaged on its way: {_again(path)}."
         )
-    return found
+    return result
 
 
 def refuse_pointer(path: Path) -> None:

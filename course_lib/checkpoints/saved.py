@@ -232,8 +232,8 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
 
 
 def _load(path: Path, sha256: str | None) -> Model:
-    kinds = {kind.__name__: kind for kind in MODELS}
-    about, state = read_own(path, sha256, kinds)
+    types = {kind.__name__: kind for kind in MODELS}
+    about, state = read_own(path, sha256, types)
     if about is None:
         raise CheckpointError(
             f"{path} was not written by this version of course_lib.checkpoints.save: it lacks a "
@@ -241,7 +241,7 @@ def _load(path: Path, sha256: str | None) -> Model:
             "holds its config.json and model.safetensors."
         )
     family = family_named(about["family"], str(path))
-    kind, config = kinds[about["model"]], family.config_class(**about["config"])
+    kind, config = types[about["model"]], family.config_class(**about["config"])
     check_sizes(config, state, str(path))
     _check_head(about)
     pooler = has_pooler(kind, config, any("pooler." in name for name in state))

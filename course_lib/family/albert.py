@@ -6,14 +6,16 @@ V·H. Every layer runs the same block: the weights shrink L times, the FLOPs not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
-from course_lib.encoder import Embeddings, Encoder, Pooler, Stack, count_parameters
+from course_lib.config import BertConfig, check_choice, check_size, published
+from course_lib.encoder import Block, Embeddings, Encoder, Layer, Pooler, Stack, count_parameters
 from course_lib.heads import BertForPreTraining
 
 SHARING = ("all", "attention", "feed_forward", "none")
@@ -38,10 +40,7 @@ class AlbertConfig(BertConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_size("embedding_size", self.embedding_size)
-        if self.sharing not in SHARING:
-            raise ValueError(
-                f"sharing={self.sharing!r} was given; expected one of {', '.join(SHARING)}."
-            )
+        check_choice("sharing", self.sharing, SHARING)
         groups, layers = self.num_groups, self.num_layers
         if not 1 <= groups <= max(1, layers) or layers % groups:
             raise ValueError(
@@ -55,7 +54,7 @@ class FactorisedEmbeddings(nn.Module):
 
     def __init__(self, config: BertConfig, size: int) -> None:
         super().__init__()
-        self.tables = Embeddings(config, size)
+        self.tables = Embeddings(replace(config, hidden_size=size, num_heads=1))
         self.project = nn.Linear(size, config.hidden_size)
 
     @property
@@ -91,12 +90,39 @@ def sharing_plan(config: AlbertConfig) -> list[tuple[int, int]]:
     ]
 
 
+class SharedStack(Stack):
+    """L layers out of fewer blocks, as `sharing_plan` says; a half that no layer uses is not kept.
+
+    plan: for each layer the number of the block that attends and of the one that feeds forward."""
+
+    def __init__(self, config: BertConfig, plan: Sequence[tuple[int, int]]) -> None:
+        nn.Module.__init__(self)
+        self.plan = list(plan)
+        self.blocks = nn.ModuleList(
+            Block(config) for _ in range(1 + max(map(max, plan), default=-1))
+        )
+        for number, block in enumerate(self.blocks):
+            if number not in {attending for attending, _ in plan}:
+                del block.attention, block.attention_norm
+            if number not in {feeding for _, feeding in plan}:
+                del block.feed_forward, block.output_norm
+
+    def layers(self) -> list[Layer]:
+        """What is applied, in order; a layer's halves may belong to two blocks."""
+        return [partial(apply_halves, self.blocks[a], self.blocks[f]) for a, f in self.plan]
+
+
+def apply_halves(attending: Any, feeding: Any, *inputs: Any) -> tuple[Tensor, Any, Any]:
+    x, weights, scores = attending.attend(*inputs)
+    return feeding.apply_feed_forward(x), weights, scores
+
+
 def albert_encoder(config: AlbertConfig, pooler: bool = True) -> Encoder:
     """BERT's encoder out of ALBERT's two parts."""
     return Encoder(
         config,
         FactorisedEmbeddings(config, config.embedding_size),
-        Stack(config, sharing_plan(config)),
+        SharedStack(config, sharing_plan(config)),
         Pooler(config) if pooler else None,
     )
 

@@ -17,8 +17,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_size, published
-from course_lib.encoder import Block, Embeddings, Encoder, take
-from course_lib.heads import BertForMaskedLM, MaskedLMHead, MaskedLMOutput, cls_and_selected
+from course_lib.encoder import Block, Embeddings, Encoder, Layer, Stack, gather_positions
+from course_lib.heads import (
+    BertForMaskedLM,
+    EncoderWithHead,
+    MaskedLMHead,
+    MaskedLMOutput,
+    cls_and_selected,
+)
 from course_lib.kernels.choosing import DISENTANGLED_PATHS
 from course_lib.kernels.disentangled import disentangled_attention, disentangled_attention_reference
 from course_lib.kernels.positions import position_rows
@@ -218,22 +224,24 @@ class DisentangledAttention(nn.Module):
         self,
         x: Tensor,
         mask: Tensor | None = None,
-        keep_weights: bool = False,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
         query_states: Tensor | None = None,
-        at: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """x (B, T, H), mask (B, T) -> output (B, K, H), and on request attention weights and scores
-        (B, A, K, T). query_states (B, K, H): what queries are made from, if not x; at (B, K): their
-        positions."""
-        q, k, v = self.projections(x, None if query_states is x else query_states)
+        (B, A, K, T). output_positions (B, K): where the queries stand, all if None; query_states
+        (B, K, H): what they are made from, if not x there."""
+        if query_states is None and output_positions is not None:
+            query_states = gather_positions(x, output_positions)
+        q, k, v = self.projections(x, query_states)
         position_key, position_query, rows = self.positions(x)
         dropout = self.config.attention_dropout if self.training else 0.0
-        given = q, k, v, position_key, position_query, rows, mask, dropout, at
+        inputs = q, k, v, position_key, position_query, rows, mask, dropout, output_positions
         weights = scores = None
-        if keep_weights:
-            attended, weights, scores = disentangled_attention_reference(*given)
+        if output_attentions:
+            attended, weights, scores = disentangled_attention_reference(*inputs)
         else:
-            attended = disentangled_attention(*given, path=self.config.kernels)
+            attended = disentangled_attention(*inputs, path=self.config.kernels)
         return self.output(attended.transpose(1, 2).flatten(2)), weights, scores
 
     def positions(self, x: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor]:
@@ -280,47 +288,64 @@ class Convolution(nn.Module):
         self.act: Callable[[Tensor], Tensor] = torch.tanh if config.conv_act == "tanh" else F.gelu
 
     def forward(
-        self, before: Tensor, after: Tensor, mask: Tensor | None, only_at: Tensor | None
+        self, before: Tensor, after: Tensor, mask: Tensor | None, positions: Tensor | None
     ) -> Tensor:
         """The block's input (B, T, H) and output (B, K, H) -> (B, K, H); padding counts as zero."""
         real = 1 if mask is None else mask[..., None].to(before.dtype)  # (B, T, 1)
         attended = self.mix((before * real).transpose(1, 2)).transpose(1, 2) * real  # (B, T, H)
         attended = self.act(self.dropout(attended))
-        return self.norm(after + (attended if only_at is None else take(attended, only_at)))
+        return self.norm(
+            after + (attended if positions is None else gather_positions(attended, positions))
+        )
 
 
-class DebertaStack(nn.Module):
+class DebertaBlock(Block):
+    """BERT's block; its queries may be made from other vectors than its keys and values."""
+
+    def attend(
+        self,
+        x: Tensor,
+        mask: Any = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
+        query_states: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The first half. query_states (B, K, H): what attends to x, and what the output is added
+        to, if not x itself at output_positions."""
+        if query_states is None:
+            return super().attend(x, mask, output_attentions, output_positions)
+        attended, weights, scores = self.attention(
+            x, mask, output_attentions, output_positions, query_states=query_states
+        )
+        return self.attention_norm(query_states + self.dropout(attended)), weights, scores
+
+
+class DebertaStack(Stack):
     """BERT's blocks with disentangled attention, and the table of distances they share."""
 
     def __init__(self, config: DebertaConfig) -> None:
-        super().__init__()
+        nn.Module.__init__(self)
         self.positions = RelativePositions(config)
         self.blocks = nn.ModuleList(
-            Block(config, DisentangledAttention(config, self.positions))
+            DebertaBlock(config, DisentangledAttention(config, self.positions))
             for _ in range(config.num_layers)
         )
         convolves = isinstance(config, DebertaV2Config) and config.convolution
         self.convolution = Convolution(config) if convolves else None  # type: ignore[arg-type]
 
-    def forward(
-        self,
-        x: Tensor,
-        mask: Tensor | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
-    ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
-        """As the encoder's Stack."""
-        states, weights, scores = [x], [], []
-        for number, block in enumerate(self.blocks):
-            only_here = only_at if number == len(self.blocks) - 1 else None
-            after, layer_weights, layer_scores = block(x, mask, keep_weights, only_here)
-            if number == 0 and self.convolution is not None:
-                after = self.convolution(x, after, mask, only_here)
-            x = after
-            states.append(x)
-            weights.append(layer_weights)
-            scores.append(layer_scores)
-        return states, weights, scores
+    def layers(self) -> list[Layer]:
+        """What is applied, in order; the convolution belongs to the first."""
+        if self.convolution is None:
+            return list(self.blocks)
+        return [self.first_layer, *self.blocks[1:]]
+
+    def first_layer(
+        self, x: Tensor, mask: Tensor | None, output_attentions: bool, positions: Tensor | None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Called as a Block is."""
+        after, weights, scores = self.blocks[0](x, mask, output_attentions, positions)
+        assert self.convolution is not None
+        return self.convolution(x, after, mask, positions), weights, scores
 
 
 class EnhancedMaskDecoder(nn.Module):
@@ -335,27 +360,29 @@ class EnhancedMaskDecoder(nn.Module):
         self.visits = visits
 
     def forward(
-        self, x: Tensor, block: Block, mask: Tensor | None = None, only_at: Tensor | None = None
+        self,
+        x: Tensor,
+        block: DebertaBlock,
+        mask: Tensor | None = None,
+        output_positions: Tensor | None = None,
     ) -> Tensor:
-        """x (B, T, H), what the last block read -> (B, T, H), or (B, K, H) at `only_at`."""
+        """x (B, T, H), what the last block read -> (B, T, H), or (B, K, H) there alone."""
         query_states = x + self.position.weight[: x.shape[1]]  # (B, T, H)
-        if only_at is not None:
-            query_states = take(query_states, only_at)
+        if output_positions is not None:
+            query_states = gather_positions(query_states, output_positions)
         for _ in range(self.visits):
-            attended, _, _ = block.attend(x, mask, False, only_at, query_states)
-            query_states = block.feed(attended)
+            attended, _, _ = block.attend(x, mask, False, output_positions, query_states)
+            query_states = block.apply_feed_forward(attended)
         return query_states
 
 
-class DebertaForMaskedLM(nn.Module):
+class DebertaForMaskedLM(EncoderWithHead):
     """An encoder, the enhanced mask decoder and the masked-word head: as DeBERTa is pre-trained.
 
     Without the decoder it is a BertForMaskedLM."""
 
     def __init__(self, encoder: Encoder, decoder: EnhancedMaskDecoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.config = encoder.config
+        super().__init__(encoder)
         self.decoder = decoder
         self.mlm = MaskedLMHead(encoder.config, encoder.embeddings.token)  # type: ignore[arg-type]
 
@@ -365,25 +392,25 @@ class DebertaForMaskedLM(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
-        **wanted: bool,
+        **output_flags: bool,
     ) -> MaskedLMOutput:
         """As the encoder's call; `predict_at` (N,) holds b·T + t of the positions to predict."""
-        only_at = slot = None
+        positions = slot = None
         if predict_at is not None:
-            only_at, slot = cls_and_selected(predict_at, *input_ids.shape)
-        wanted["output_hidden_states"] = True
-        out = self.encoder(input_ids, attention_mask, token_type_ids, only_at=only_at, **wanted)
-        last: Block = self.encoder.stack.blocks[-1]  # type: ignore[union-attr, index, assignment]
-        x = self.decoder(out.hidden_states[-2], last, attention_mask, only_at)
-        hidden = x if slot is None else x.flatten(0, 1)[slot]
-        return MaskedLMOutput(
-            self.mlm(hidden), out.hidden_states, out.attentions, out.attention_scores
+            positions, slot = cls_and_selected(predict_at, *input_ids.shape)
+        output_flags["output_hidden_states"] = True
+        out = self.encoder(
+            input_ids, attention_mask, token_type_ids, output_positions=positions, **output_flags
         )
+        last: DebertaBlock = self.encoder.stack.blocks[-1]  # type: ignore[union-attr, index, assignment]
+        x = self.decoder(out.hidden_states[-2], last, attention_mask, positions)
+        hidden = x if slot is None else x.flatten(0, 1)[slot]
+        return MaskedLMOutput(self.mlm(hidden), *out.states)
 
 
 def deberta_encoder(config: DebertaConfig) -> Encoder:
     """BERT's encoder without positions in its embeddings, on a stack that knows distances."""
-    return Encoder(config, Embeddings(config, number=None), DebertaStack(config))
+    return Encoder(config, Embeddings(config, positions=False), DebertaStack(config))
 
 
 def deberta(size: str = "base", **changes: Any) -> Encoder:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import Embeddings, Encoder, Pooler
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.kernels.sampling import sample_tokens
@@ -197,15 +197,14 @@ def electra_discriminator(size: str = "small", **changes: Any) -> BertForReplace
 def _tie(generator: BertForMaskedLM, discriminator: BertForReplacedTokens, tied: str) -> None:
     """Let the generator read, and its head write, through the discriminator's tables; or the
     discriminator read through the generator's."""
-    if tied not in TIED:
-        raise ValueError(f"tied={tied!r} was given; expected one of {', '.join(TIED)}.")
+    check_choice("tied", tied, TIED)
     if tied == "none":
         return
     ours, theirs = tables_of(generator.encoder), tables_of(discriminator.encoder)
     names = ("token", "position", "segment") if tied == "all" else ("token",)
     for name in names:
-        mine, other = (getattr(tables, name) for tables in (ours, theirs))
-        shapes = [None if x is None else tuple(x.weight.shape) for x in (mine, other)]
+        own, other = (getattr(tables, name) for tables in (ours, theirs))
+        shapes = [None if x is None else tuple(x.weight.shape) for x in (own, other)]
         if shapes[0] != shapes[1]:
             raise ValueError(
                 f"{name} tables of shapes {shapes[0]} (generator) and {shapes[1]} (discriminator) "

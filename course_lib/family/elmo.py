@@ -174,16 +174,16 @@ class ProjectedLSTM(nn.Module):
             state = (x.new_zeros(len(x), size), x.new_zeros(len(x), cells))
         hidden, cell = state
         outputs = []
-        for step, given in enumerate(inputs):
-            hidden, cell = self.step(given, hidden, cell)
+        for step, gates in enumerate(inputs):
+            hidden, cell = self.step(gates, hidden, cell)
             if real is not None:
                 hidden, cell = hidden * real[step], cell * real[step]
             outputs.append(hidden)
         return torch.stack(outputs, dim=1), (hidden, cell)
 
-    def step(self, given: Tensor, hidden: Tensor, cell: Tensor) -> State:
+    def step(self, gates: Tensor, hidden: Tensor, cell: Tensor) -> State:
         """One word: its part of the gates (B, 4S), and the state before it; the state after."""
-        i, f, g, o = torch.addmm(given, hidden, self.weight_hidden.T).chunk(4, dim=-1)
+        i, f, g, o = torch.addmm(gates, hidden, self.weight_hidden.T).chunk(4, dim=-1)
         cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
         cell = self._clipped(cell)
         hidden = (torch.sigmoid(o) * torch.tanh(cell)) @ self.projection.T
@@ -212,10 +212,10 @@ class Direction(nn.Module):
             x, attention_mask = _turned(x), _turned(attention_mask)
         states = []
         for number, layer in enumerate(self.layers):
-            given = self.dropout(x)
-            x, _ = layer(given, attention_mask)
+            inputs = self.dropout(x)
+            x, _ = layer(inputs, attention_mask)
             if number:
-                x = x + given
+                x = x + inputs
             states.append(x)
         return [_turned(x) for x in states] if self.backward_in_time else states
 

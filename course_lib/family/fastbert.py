@@ -9,8 +9,9 @@ layers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,7 @@ from course_lib.encoder import (
     check_mask,
     in_compute_format,
 )
+from course_lib.family.albert import SharedStack
 from course_lib.heads import label_names, segments_for
 from course_lib.kernels.early_exit import (
     Confident,
@@ -69,8 +71,8 @@ class ExitHead(nn.Module):
     def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
         """hidden (B, T, H), mask (B, T), 1 real and 0 padding -> logits (B, C)."""
         x = torch.tanh(self.narrow(hidden))  # (B, T, S)
-        # Only the first token's output is read, so only it gathers: asking (B, 1, S).
-        first = self.attention(x, mask, asking=x[:, :1])[0].squeeze(1)  # (B, S)
+        cls = torch.zeros(len(x), 1, dtype=torch.long, device=x.device)  # only its output is read
+        first = self.attention(x, mask, output_positions=cls)[0].squeeze(1)  # (B, S)
         return self.classifier(torch.tanh(self.dense(first)))
 
     def flops(self, tokens: int) -> int:
@@ -164,10 +166,10 @@ def _layers(stack: nn.Module) -> list[Layer]:
     """The layers of a stack, one by one, as `early_exit` calls them."""
     assert isinstance(stack, Stack)
 
-    def layer(attending: nn.Module, feeding: nn.Module) -> Layer:
-        return lambda x, mask: feeding.feed(attending.attend(x, mask)[0])  # type: ignore[operator]
+    def states_of(layer: Callable[..., Any]) -> Layer:
+        return lambda x, mask: layer(x, mask)[0]
 
-    return [layer(stack.blocks[one], stack.blocks[other]) for one, other in stack.plan]
+    return list(map(states_of, stack.layers()))
 
 
 def _check(encoder: Encoder, names: Sequence[str]) -> None:
@@ -176,7 +178,7 @@ def _check(encoder: Encoder, names: Sequence[str]) -> None:
             f"classes {list(names)} were given; expected two or more: with one, no exit is ever "
             "unsure."
         )
-    if type(encoder.stack) is not Stack or not encoder.config.num_layers:
+    if type(encoder.stack) not in (Stack, SharedStack) or not encoder.config.num_layers:
         raise ValueError(
             f"an encoder of {encoder.config.num_layers} layers in a "
             f"{type(encoder.stack).__name__} was given; expected at least one, in a Stack, whose "

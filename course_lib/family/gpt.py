@@ -7,7 +7,6 @@ Because no position sees its own answer, all positions are predicted at once, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, published
-from course_lib.encoder import Block, Embeddings, Encoder, Stack, take
+from course_lib.encoder import Block, Embeddings, Encoder, Stack, gather_positions
 from course_lib.heads import MaskedLMOutput
 from course_lib.kernels.attention import causal_mask
 from course_lib.kernels.unpadding import Packing
@@ -40,19 +39,17 @@ class PreNormBlock(Block):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
-        asking: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The first half; as Block's."""
-        if asking is None:
-            asking = x if only_at is None else take(x, only_at)
-        normed = self.attention_norm(x)
-        queries = normed if asking is x else self.attention_norm(asking)
-        attended, weights, scores = self.attention(normed, mask, keep_weights, queries, only_at)
-        return asking + self.dropout(attended), weights, scores
+        attended, weights, scores = self.attention(
+            self.attention_norm(x), mask, output_attentions, output_positions
+        )
+        residual = x if output_positions is None else gather_positions(x, output_positions)
+        return residual + self.dropout(attended), weights, scores
 
-    def feed(self, x: Tensor) -> Tensor:
+    def apply_feed_forward(self, x: Tensor) -> Tensor:
         """The second half."""
         return x + self.dropout(self.feed_forward(self.output_norm(x)))
 
@@ -68,8 +65,8 @@ class CausalStack(Stack):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
         """As Stack's; mask (B, T) is the padding's, or None. Raises ValueError for a Packing."""
         if isinstance(mask, Packing):
@@ -79,7 +76,9 @@ class CausalStack(Stack):
             )
         if mask is None:
             mask = x.new_ones(x.shape[:2], dtype=torch.long)
-        states, weights, scores = super().forward(x, causal_mask(mask), keep_weights, only_at)
+        states, weights, scores = super().forward(
+            x, causal_mask(mask), output_attentions, output_positions
+        )
         return [*states[:-1], self.norm(states[-1])], weights, scores
 
 
@@ -100,47 +99,15 @@ class GptForNextToken(nn.Module):
         self.config = decoder.config
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, **wanted: bool
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, **output_flags: bool
     ) -> MaskedLMOutput:
         """As the encoder's call; logits (B, T, V) at position t are for the token at t + 1."""
-        out = self.decoder(input_ids, attention_mask, **wanted)
+        out = self.decoder(input_ids, attention_mask, **output_flags)
         table: Any = self.decoder.embeddings.token
         logits = F.linear(out.last_hidden_state, table.weight)
-        return MaskedLMOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
+        return MaskedLMOutput(logits, *out.states)
 
 
 def gpt(size: str = "small", **changes: Any) -> GptForNextToken:
     """A GPT-2, randomly initialised; `changes` override settings of the published size."""
     return GptForNextToken(gpt_decoder(published("gpt2", size, GptConfig, **changes)))
-
-
-@torch.no_grad()
-def continue_text(
-    next_logits: Callable[[Tensor], Tensor],
-    ids: Sequence[int],
-    tokens: int,
-    *,
-    stop: int | None = None,
-    temperature: float = 0.0,
-    seed: int = 0,
-) -> list[int]:
-    """`ids` and up to `tokens` more, one at a time; the last is `stop` if that came.
-
-    next_logits: (1, T) ids -> (1, T, V) logits. temperature: 0 takes the most probable token, else
-    one is drawn from softmax(logits / temperature). Raises ValueError for no ids."""
-    if not ids or temperature < 0:
-        raise ValueError(
-            f"{len(ids)} ids and temperature={temperature} were given; expected at least one id, "
-            "and a temperature of 0 or more. Begin with [CLS]."
-        )
-    text, chance = list(ids), torch.Generator().manual_seed(seed)
-    for _ in range(tokens):
-        logits = next_logits(torch.tensor([text]))[0, -1].float()
-        if temperature:
-            probabilities = (logits / temperature).softmax(-1)
-            text.append(int(torch.multinomial(probabilities, 1, generator=chance)))
-        else:
-            text.append(int(logits.argmax()))
-        if text[-1] == stop:
-            break
-    return text

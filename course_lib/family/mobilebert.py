@@ -14,17 +14,18 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import (
     Embeddings,
     Encoder,
     FeedForward,
     SelfAttention,
     Stack,
+    gather_positions,
     pooler_for,
-    take,
 )
 from course_lib.heads import BertForMaskedLM, BertForPreTraining
+from course_lib.kernels.attention import attention_reference
 from course_lib.kernels.unpadding import Packing
 
 NORMALIZATIONS = ("no_norm", "layer_norm")
@@ -69,10 +70,7 @@ class MobileBertConfig(BertConfig):
             ("normalization", NORMALIZATIONS),
             ("attention_input", ATTENTION_INPUTS),
         ):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} was given; expected one of {', '.join(known)}."
-                )
+            check_choice(name, getattr(self, name), known)
         if self.embedding_size >= self.hidden_size:
             raise ValueError(
                 f"embedding_size={self.embedding_size} was given; expected less than hidden_size="
@@ -120,7 +118,7 @@ class TrigramEmbeddings(Embeddings):
         self.project = nn.Linear(3 * E, H)
         self.norm = norm_of(config, H)
 
-    def words(self, input_ids: Tensor) -> Tensor:
+    def token_embeddings(self, input_ids: Tensor) -> Tensor:
         """(B, T) -> (B, T, H)."""
         own = self.token(input_ids)  # (B, T, E)
         edge = torch.zeros_like(own[:, :1])
@@ -141,17 +139,69 @@ class Bottleneck(nn.Module):
         return self.norm(self.dense(x))  # (B, T, H) -> (B, T, N)
 
 
+def inner_config(config: MobileBertConfig) -> BertConfig:
+    """BERT's configuration for what stands inside the bottleneck, N wide."""
+    return BertConfig(
+        hidden_size=config.bottleneck_size, num_heads=config.num_heads, kernels=config.kernels,
+        intermediate_size=config.intermediate_size, attention_dropout=config.attention_dropout,
+    )  # fmt: skip
+
+
 class BottleneckAttention(SelfAttention):
     """BERT's at width N; what it reads may be H wide (figure 1 of the paper)."""
 
     def __init__(self, config: MobileBertConfig) -> None:
         H, N = config.hidden_size, config.bottleneck_size
-        super().__init__(config, N)
+        super().__init__(inner_config(config))
         self.masked_score = config.masked_score
         if config.attention_input == "wide":
             self.query, self.key = nn.Linear(H, N), nn.Linear(H, N)
         if config.attention_input != "bottleneck":
             self.value = nn.Linear(H, N)
+
+    def forward(  # type: ignore[override]
+        self,
+        x: Tensor,
+        mask: Tensor | Packing | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
+        *,
+        value_states: Tensor,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """As SelfAttention's; value_states (B, T, …): what is gathered."""
+        query_states = x if output_positions is None else gather_positions(x, output_positions)
+        q, k, v = self.query(query_states), self.key(x), self.value(value_states)
+        return self.multi_head(q, k, v, mask, output_attentions)
+
+    def multi_head(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | Packing | None = None,
+        output_attentions: bool = False,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """As SelfAttention's. Raises ValueError for a Packing where hidden keys have a score."""
+        if self.masked_score is None:
+            return super().multi_head(query, key, value, mask, output_attentions)
+        if isinstance(mask, Packing):
+            raise ValueError(
+                f"remove_padding=True was given with masked_score={self.masked_score}; expected "
+                "masked_score=None: else padding has weight, and cannot be left out."
+            )
+        q, k, v = (self._heads(x) for x in (query, key, value))
+        dropout = self.dropout if self.training else 0.0
+        attended, weights, scores = attention_reference(q, k, v, mask, dropout, self.masked_score)
+        output = self.output(attended.transpose(1, 2).flatten(2))
+        return (output, weights, scores) if output_attentions else (output, None, None)
+
+
+class InnerFeedForward(FeedForward):
+    """BERT's at width N, with the configuration's own activation."""
+
+    def __init__(self, config: MobileBertConfig) -> None:
+        super().__init__(inner_config(config))
+        self.gelu_form = config.gelu_form
 
 
 class StackedFeedForward(nn.Module):
@@ -159,7 +209,7 @@ class StackedFeedForward(nn.Module):
 
     def __init__(self, config: MobileBertConfig) -> None:
         super().__init__()
-        self.feed_forward = FeedForward(config, config.bottleneck_size)
+        self.feed_forward = InnerFeedForward(config)
         self.norm = norm_of(config, config.bottleneck_size)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -176,52 +226,38 @@ class MobileBlock(nn.Module):
         super().__init__()
         H, N, count = config.hidden_size, config.bottleneck_size, config.num_feed_forwards
         self.reads = config.attention_input
-        self.masked_score = config.masked_score
         self.enter = Bottleneck(config)
         self.shared = Bottleneck(config) if self.reads == "shared" else None
         self.attention = BottleneckAttention(config)
         self.attention_norm = norm_of(config, N)
         self.stacked = nn.ModuleList(StackedFeedForward(config) for _ in range(count - 1))
-        self.feed_forward = FeedForward(config, N)
+        self.feed_forward = InnerFeedForward(config)
         self.feed_forward_norm = norm_of(config, N)
         self.leave = nn.Linear(N, H)
         self.dropout = nn.Dropout(config.hidden_dropout)
         self.output_norm = norm_of(config, H)
 
-    def attend(
+    def forward(
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
-    ) -> tuple[tuple[Tensor, Tensor], Tensor | None, Tensor | None]:
-        """As Block's, but for two states: inside the bottleneck, (B, T, N), and the block's input,
-        (B, T, H), both at the positions `only_at` where these are given.
-
-        Raises ValueError for a Packing where hidden keys have a score."""
-        if isinstance(mask, Packing) and self.masked_score is not None:
-            raise ValueError(
-                f"remove_padding=True was given with masked_score={self.masked_score}; expected "
-                "masked_score=None: else padding has weight, and cannot be left out."
-            )
-        narrow = self.enter(x)  # (B, T, N)
-        gathered = narrow if self.reads == "bottleneck" else x
-        read = gathered if self.shared is None else self.shared(x)
-        asking = read
-        if only_at is not None:
-            asking, narrow, x = (take(state, only_at) for state in (read, narrow, x))
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """As Block's."""
+        inner = self.enter(x)  # (B, T, N)
+        value_states = inner if self.reads == "bottleneck" else x
+        read = value_states if self.shared is None else self.shared(x)
         attended, weights, scores = self.attention(
-            read, mask, keep_weights, asking, only_at, gathered
+            read, mask, output_attentions, output_positions, value_states=value_states
         )
-        return (self.attention_norm(narrow + attended), x), weights, scores
-
-    def feed(self, states: tuple[Tensor, Tensor]) -> Tensor:
-        """The second half: of what `attend` gives (B, T, H)."""
-        narrow, x = states
+        if output_positions is not None:
+            x, inner = (gather_positions(state, output_positions) for state in (x, inner))
+        inner = self.attention_norm(inner + attended)
         for part in self.stacked:
-            narrow = part(narrow)
-        narrow = self.feed_forward_norm(narrow + self.feed_forward(narrow))
-        return self.output_norm(x + self.dropout(self.leave(narrow)))
+            inner = part(inner)
+        inner = self.feed_forward_norm(inner + self.feed_forward(inner))
+        return self.output_norm(x + self.dropout(self.leave(inner))), weights, scores
 
 
 def mobilebert_encoder(config: MobileBertConfig, pooler: bool = True) -> Encoder:
@@ -280,6 +316,6 @@ def copy_all_but_blocks(student: BertForMaskedLM, teacher: BertForMaskedLM) -> B
     if ours.normalization != theirs.normalization:  # type: ignore[attr-defined]
         kept.append("embeddings.norm.")
     state = teacher.state_dict()
-    wanted = {name: state[name] for name in state if not any(part in name for part in kept)}
-    student.load_state_dict(wanted, strict=False)
+    expected = {name: state[name] for name in state if not any(part in name for part in kept)}
+    student.load_state_dict(expected, strict=False)
     return student

@@ -27,8 +27,9 @@ from course_lib.encoder import (
     SelfAttention,
     Stack,
     activate,
-    count_from_zero,
     drop_biases,
+    gather_positions,
+    query_rows,
 )
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.rotary import frequencies, rotary
@@ -114,33 +115,41 @@ class ModernAttention(SelfAttention):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        asking: Tensor | None = None,
-        at: Tensor | None = None,
-        values: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """As SelfAttention's."""
         if self.window is not None and isinstance(mask, Packing):
             if not mask.contiguous:  # in the list tokens stand nearer than they do in the text
                 return mask.unpad(self(mask.pad(x), mask.mask)[0]), None, None
-        elif self.window is not None and (keep_weights or at is not None):
+        elif self.window is not None and (output_attentions or output_positions is not None):
             mask = window_mask(x, self.window, mask)  # type: ignore[arg-type]
-        return super().forward(x, mask, keep_weights, asking, at, values)
+        if self.base is None:
+            return super().forward(x, mask, output_attentions, output_positions)
+        query_states = x
+        if output_positions is not None:
+            query_states = gather_positions(x, output_positions)
+            mask = query_rows(mask, output_positions)
+        q, k = self.query(query_states), self.key(x)
+        q, k = self.apply_rotary(q, k, self.base, mask, output_positions)
+        return self.multi_head(q, k, self.value(x), mask, output_attentions)
 
-    def placed(
-        self, query: Tensor, key: Tensor, mask: Tensor | Packing | None, at: Tensor | None
+    def apply_rotary(
+        self,
+        query: Tensor,
+        key: Tensor,
+        base: float,
+        mask: Tensor | Packing | None,
+        query_positions: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         """Query and key turned; of a list of real tokens, each text's positions begin anew."""
-        if self.base is None:
-            return query, key
-        tokens, own = key.shape[1], None
+        tokens, key_positions = key.shape[1], None
         if isinstance(mask, Packing):
             tokens = mask.shape[1]
-            at = own = mask.positions % tokens  # (N,)
+            query_positions = key_positions = mask.positions % tokens  # (N,)
         heads = (self.num_heads, -1)  # (…, T, H) -> (…, T, A, D)
-        q, k = rotary(
-            query.unflatten(-1, heads), key.unflatten(-1, heads), self.base, tokens, at, own
-        )
+        q, k = query.unflatten(-1, heads), key.unflatten(-1, heads)
+        q, k = rotary(q, k, base, tokens, query_positions, key_positions)
         return q.flatten(-2), k.flatten(-2)
 
     def attend(
@@ -167,8 +176,8 @@ class GatedFeedForward(FeedForward):
         self.expand = nn.Linear(config.hidden_size, 2 * config.intermediate_size)
 
     def forward(self, x: Tensor) -> Tensor:
-        wide, gate = self.expand(x).chunk(2, dim=-1)  # (B, T, H) -> twice (B, T, F)
-        return self.contract(activate(wide, self.gelu_form) * gate)  # (B, T, H)
+        inner, gate = self.expand(x).chunk(2, dim=-1)  # (B, T, H) -> twice (B, T, F)
+        return self.contract(activate(inner, self.gelu_form) * gate)  # (B, T, H)
 
 
 def modern_block(config: ModernBertConfig, layer: int) -> Block:
@@ -195,17 +204,17 @@ class ModernStack(Stack):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
         """As Stack's; the last states are normed."""
-        states, weights, scores = super().forward(x, mask, keep_weights, only_at)
+        states, weights, scores = super().forward(x, mask, output_attentions, output_positions)
         return [*states[:-1], self.norm(states[-1])], weights, scores
 
 
 def modernbert_encoder(config: ModernBertConfig, pooler: bool = False) -> Encoder:
     """BERT's encoder out of ModernBERT's parts; a pooler only where one is wanted."""
-    embeddings = Embeddings(config, number=None if config.rotary else count_from_zero)
+    embeddings = Embeddings(config, positions=not config.rotary)
     stack = ModernStack(config)
     if not config.biases:
         drop_biases(embeddings)
@@ -222,7 +231,7 @@ def shrink_outputs(stack: Stack) -> None:
     what they add up to does not grow with depth."""
     for block in stack.blocks:
         for dense in (block.attention.output, block.feed_forward.contract):  # type: ignore
-            dense.weight.div_(math.sqrt(2 * len(stack.plan)))  # type: ignore
+            dense.weight.div_(math.sqrt(2 * len(stack.blocks)))  # type: ignore
 
 
 def modernbert(size: str = "base", **changes: Any) -> Encoder:

@@ -6,9 +6,7 @@ position numbers that begin after the padding's. The rest of the paper is about 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -34,24 +32,30 @@ class RobertaConfig(BertConfig):
         return self.max_positions - self.pad_token_id - 1
 
 
-def count_after_padding(input_ids: Tensor, pad_token_id: int) -> Tensor:
-    """RoBERTa's position numbers: the k-th real token (from 1) has pad_token_id + k; padding has
+def position_ids_after_padding(input_ids: Tensor, pad_token_id: int) -> Tensor:
+    """RoBERTa's position ids: the k-th real token (from 1) has pad_token_id + k; padding has
     pad_token_id. (B, T) -> (B, T)."""
     real = (input_ids != pad_token_id).long()
     return pad_token_id + real.cumsum(dim=1) * real
 
 
+class RobertaEmbeddings(Embeddings):
+    """BERT's with RoBERTa's position ids; the row of padding stays zero, as in the released
+    weights."""
+
+    def __init__(self, config: RobertaConfig) -> None:
+        super().__init__(config)
+        self.position = nn.Embedding(
+            config.max_positions, config.hidden_size, padding_idx=config.pad_token_id
+        )
+
+    def make_position_ids(self, input_ids: Tensor) -> Tensor:
+        return position_ids_after_padding(input_ids, self.config.pad_token_id)
+
+
 def roberta_encoder(config: RobertaConfig, pooler: bool = True) -> Encoder:
-    """BERT's encoder with RoBERTa's position numbers."""
-    number: Callable[[Tensor], Tensor] = partial(
-        count_after_padding, pad_token_id=config.pad_token_id
-    )
-    embeddings = Embeddings(config, number=number)
-    # The row of padding stays zero, as in the released weights.
-    embeddings.position = nn.Embedding(
-        config.max_positions, config.hidden_size, padding_idx=config.pad_token_id
-    )
-    return Encoder(config, embeddings, pooler=Pooler(config) if pooler else None)
+    """BERT's encoder with RoBERTa's position ids."""
+    return Encoder(config, RobertaEmbeddings(config), pooler=Pooler(config) if pooler else None)
 
 
 def roberta(size: str = "base", *, pooler: bool = True, **changes: Any) -> Encoder:

@@ -20,7 +20,6 @@ from course_lib.encoder import (
     Encoder,
     SelfAttention,
     check_mask,
-    count_from_zero,
     initialise,
 )
 from course_lib.kernels.attention import causal_mask
@@ -56,21 +55,45 @@ class Seq2SeqOutput:
     cross_attentions: tuple[Tensor, ...] | None = None  # L of (B, A, U, T)
 
 
+class CrossAttention(SelfAttention):
+    """BERT's attention with queries made from other vectors than keys and values."""
+
+    def forward(  # type: ignore[override]
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        output_attentions: bool = False,
+        *,
+        query_states: Tensor,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """x (B, T, H), its mask (B, T), query_states (B, U, H) -> output (B, U, H), and on request
+        attention weights and scores (B, A, U, T)."""
+        q, k, v = self.query(query_states), self.key(x), self.value(x)
+        return self.multi_head(q, k, v, mask, output_attentions)
+
+
 class CrossBlock(Block):
     """BERT's block with cross-attention between its two halves."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.cross = SelfAttention(config)
+        self.cross = CrossAttention(config)
         self.cross_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
     def read(
-        self, x: Tensor, source: Tensor, mask: Tensor | None, keep_weights: bool
+        self, x: Tensor, source: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
         """x (B, U, H) gathers from source (B, T, H), mask (B, T): (B, U, H), weights (B, A, U,
         T)."""
-        attended, weights, _ = self.cross(source, mask, keep_weights, asking=x)
+        attended, weights, _ = self.cross(source, mask, output_attentions, query_states=x)
         return self.cross_norm(x + self.dropout(attended)), weights
+
+
+class BartEmbeddings(Embeddings):
+    """BERT's, with positions counted from 2."""
+
+    def make_position_ids(self, input_ids: Tensor) -> Tensor:
+        return super().make_position_ids(input_ids) + 2
 
 
 class Seq2Seq(nn.Module):
@@ -79,8 +102,8 @@ class Seq2Seq(nn.Module):
     def __init__(self, config: BartConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder = Encoder(config, _embeddings(config))
-        self.embeddings = _embeddings(config)
+        self.encoder = Encoder(config, BartEmbeddings(config))
+        self.embeddings = BartEmbeddings(config)
         self.blocks = nn.ModuleList(CrossBlock(config) for _ in range(config.num_layers))
         self.apply(lambda module: initialise(module, config.initializer_range))
         self.embeddings.token = self.encoder.embeddings.token  # type: ignore[assignment]
@@ -114,7 +137,7 @@ class Seq2Seq(nn.Module):
         for block in self.blocks:
             x, own_weights, _ = block.attend(x, back, output_attentions)  # type: ignore[operator]
             x, cross_weights = block.read(x, source, attention_mask, output_attentions)  # type: ignore
-            x = block.feed(x)  # type: ignore[operator]
+            x = block.apply_feed_forward(x)  # type: ignore[operator]
             states.append(x)
             own.append(own_weights)
             cross.append(cross_weights)
@@ -125,10 +148,6 @@ class Seq2Seq(nn.Module):
             decoder_attentions=tuple(own) if output_attentions else None,
             cross_attentions=tuple(cross) if output_attentions else None,
         )
-
-
-def _embeddings(config: BartConfig) -> Embeddings:
-    return Embeddings(config, number=lambda ids: count_from_zero(ids) + 2)
 
 
 def bart(size: str = "base", **changes: Any) -> Seq2Seq:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from course_lib.config import BertConfig, published
+from course_lib.config import BertConfig, check_choice, published
 from course_lib.encoder import Encoder, Pooler, initialise
 from course_lib.heads import BertForMaskedLM
 
@@ -52,8 +52,7 @@ def layer_mapping(
     unknown kind, and where a uniform mapping does not come out even.
     """
     M, N = student_layers, teacher_layers
-    if kind not in MAPPINGS:
-        raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(MAPPINGS)}.")
+    check_choice("kind", kind, MAPPINGS)
     if not 1 <= M <= N or (kind == "uniform" and N % M):
         needed = f"1 to {N} layers" + (", a divisor of it" if kind == "uniform" else "")
         raise ValueError(

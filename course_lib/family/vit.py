@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import (
     Encoder,
     EncoderOutput,
@@ -77,10 +77,7 @@ class VitConfig(BertConfig):
         object.__setattr__(self, "max_positions", 1 + self.patches_across**2)
         super().__post_init__()
         for name, known in (("positions", POSITIONS), ("resize", tuple(RESIZING))):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} was given; expected one of {', '.join(known)}."
-                )
+            check_choice(name, getattr(self, name), known)
         if self.positions == "2d" and self.hidden_size % 2:
             raise ValueError(
                 f"hidden_size={self.hidden_size} was given with positions='2d'; expected an even "
@@ -287,11 +284,11 @@ class VitForClassification(nn.Module):
         if self.config.zero_start:
             nn.init.zeros_(self.classifier.weight)
 
-    def forward(self, pixel_values: Tensor, **wanted: bool) -> ClassifierOutput:
+    def forward(self, pixel_values: Tensor, **output_flags: bool) -> ClassifierOutput:
         """As the encoder's call; (B, C, height, width) -> logits (B, classes)."""
-        out = self.encoder(pixel_values, **wanted)
+        out = self.encoder(pixel_values, **output_flags)
         logits = self.classifier(self.dropout(out.last_hidden_state[:, 0]))
-        return ClassifierOutput(logits, out.hidden_states, out.attentions, out.attention_scores)
+        return ClassifierOutput(logits, *out.states)
 
 
 @dataclass
@@ -319,14 +316,14 @@ class VitForMaskedPatches(nn.Module):
         initialise(self.head, self.config.initializer_range)
 
     def forward(
-        self, pixel_values: Tensor, bool_masked_pos: Tensor | None = None, **wanted: bool
+        self, pixel_values: Tensor, bool_masked_pos: Tensor | None = None, **output_flags: bool
     ) -> MaskedPatchOutput:
         """As the encoder's call; bool_masked_pos (B, N): True at patches that are hidden."""
-        out = self.encoder(pixel_values, bool_masked_pos, self.mask_token, **wanted)
+        out = self.encoder(pixel_values, bool_masked_pos, self.mask_token, **output_flags)
         patches = self.head(out.last_hidden_state[:, 1:])  # (B, N, C·P·P)
         size = self.config.patch_size
         picture = join_patches(patches, size, pixel_values.shape[2] // size)
-        return MaskedPatchOutput(picture, out.hidden_states, out.attentions, out.attention_scores)
+        return MaskedPatchOutput(picture, *out.states)
 
 
 def vit_encoder(config: VitConfig, pooler: bool = True) -> VitEncoder:
@@ -357,7 +354,7 @@ def resized(encoder: VitEncoder, image_size: int) -> VitEncoder:
     """A copy for pictures of another size: positions interpolated for good, all other weights the
     same. So the authors begin to fine-tune on larger pictures."""
     config = replace(encoder.config, image_size=image_size)
-    found = vit_encoder(config, encoder.pooler is not None)
+    result = vit_encoder(config, encoder.pooler is not None)
     state, side = encoder.state_dict(), config.patches_across
     if config.positions == "1d":
         table = state["embeddings.position"][0]
@@ -365,5 +362,5 @@ def resized(encoder: VitEncoder, image_size: int) -> VitEncoder:
     for name in {"embeddings.row", "embeddings.column"} & set(state):
         line = state[name].T[..., None]  # (H/2, n, 1), a picture one column wide
         state[name] = _interpolated(line, (side, 1), config.resize)[..., 0].T
-    found.to(state["norm.weight"]).load_state_dict(state)
-    return found.train(encoder.training)
+    result.to(state["norm.weight"]).load_state_dict(state)
+    return result.train(encoder.training)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, published
-from course_lib.encoder import Encoder, Pooler, Stack, take
+from course_lib.encoder import Encoder, Pooler, Stack, gather_positions
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.attention import causal_mask
 from course_lib.kernels.unpadding import Packing
@@ -61,8 +61,8 @@ class XlmStack(Stack):
         self,
         x: Tensor,
         mask: Tensor | Packing | None = None,
-        keep_weights: bool = False,
-        only_at: Tensor | None = None,
+        output_attentions: bool = False,
+        output_positions: Tensor | None = None,
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
         """As Stack's. Raises ValueError for a Packing where the model is causal."""
         if isinstance(mask, Packing):
@@ -71,14 +71,16 @@ class XlmStack(Stack):
                     "remove_padding=True was given to a causal XLM; expected texts with their "
                     "padding: who stands before whom is read from the positions. Leave it out."
                 )
-            return super().forward(x, mask, keep_weights, only_at)
+            return super().forward(x, mask, output_attentions, output_positions)
         if mask is None:
             mask = x.new_ones(x.shape[:2], dtype=torch.long)
         seen = causal_mask(mask) if self.causal else mask
-        states, weights, scores = super().forward(x, seen, keep_weights, only_at)
+        states, weights, scores = super().forward(x, seen, output_attentions, output_positions)
         # Nobody looks at padding, so zeros behind the last layer are zeros after each.
         real = mask[..., None].to(x.dtype)  # (B, T, 1)
-        last = states.pop() * (real if only_at is None else take(real, only_at))
+        last = states.pop() * (
+            real if output_positions is None else gather_positions(real, output_positions)
+        )
         return [*(state * real for state in states), last], weights, scores
 
 

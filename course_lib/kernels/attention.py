@@ -93,13 +93,13 @@ def _plain(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float
 ) -> Tensor:
     """Two batched matrix products around a softmax; the scale is applied to the smaller side."""
-    batch, heads, asking, width = query.shape
+    batch, heads, queries, width = query.shape
     scaled = (query * (1 / math.sqrt(width))).flatten(0, 1)  # (B·A, T, D)
     scores = torch.bmm(scaled, key.flatten(0, 1).transpose(1, 2))  # (B·A, T, T)
     if mask is not None:
-        shaped = scores.view(batch, heads, asking, -1) + _additive(mask, scores.dtype)
+        shaped = scores.view(batch, heads, queries, -1) + _additive(mask, scores.dtype)
         scores = shaped.flatten(0, 1)
     weights = scores.softmax(dim=-1).to(value.dtype)
     if dropout:
         weights = F.dropout(weights, dropout)
-    return torch.bmm(weights, value.flatten(0, 1)).view(batch, heads, asking, width)
+    return torch.bmm(weights, value.flatten(0, 1)).view(batch, heads, queries, width)

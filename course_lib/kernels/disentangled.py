@@ -53,10 +53,10 @@ def score_parts(
     a table to itself, only the order of its rows would change (and its far end). But both terms
     read one table: which distances share a vector differs, and with shared projections that is
     another model, unless the table is symmetric."""
-    batch, heads, asking, _ = query.shape
+    batch, heads, queries, _ = query.shape
     delta = row_table(rows.to(query.device))  # (T, T)
     delta = delta[None].expand(batch, -1, -1) if at is None else delta[at]  # (B, K, T)
-    delta = delta[:, None].expand(batch, heads, asking, key.shape[2])  # (B, A, K, T)
+    delta = delta[:, None].expand(batch, heads, queries, key.shape[2])  # (B, A, K, T)
     content = query @ key.transpose(-1, -2)  # (B, A, K, T)
     to_position = to_content = None
     if position_key is not None:
@@ -135,17 +135,17 @@ def disentangled_attention(
         )
     if position_key is None and position_query is None:  # nothing is left but content
         return attention(query, key, value, mask, dropout)
-    given = (query, key, value, position_key, position_query, rows, mask)
+    inputs = (query, key, value, position_key, position_query, rows, mask)
     if path == "reference":
-        return disentangled_attention_reference(*given, dropout, at)[0]
+        return disentangled_attention_reference(*inputs, dropout, at)[0]
     with torch.autocast(query.device.type, enabled=False):
         if path == "skewed" and at is None:
-            return _skewed(*given, dropout)
+            return _skewed(*inputs, dropout)
         if path == "triton" and at is None:
             from .disentangled_triton import disentangled_attention_triton
 
-            return disentangled_attention_triton(*given, dropout)
-        return _gathered(*given, dropout, at)
+            return disentangled_attention_triton(*inputs, dropout)
+        return _gathered(*inputs, dropout, at)
 
 
 def _gathered(
@@ -202,7 +202,7 @@ def _skewed(
     hidden = None if mask is None else mask == 0
     if hidden is not None and not hidden.any():
         hidden = None
-    given = (
+    inputs = (
         (query * scale).contiguous(),
         key.contiguous(),
         value.contiguous(),
@@ -210,9 +210,9 @@ def _skewed(
         None if to_content is None else to_content * scale,
     )
     dropped = _Dropped(dropout, int(torch.randint(2**62, ()))) if dropout else None
-    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given):
-        return _Skewed.apply(*given, hidden, dropped)  # type: ignore[no-any-return]
-    return _forward(*given, hidden, dropped, None)
+    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in inputs):
+        return _Skewed.apply(*inputs, hidden, dropped)  # type: ignore[no-any-return]
+    return _forward(*inputs, hidden, dropped, None)
 
 
 def _by_distance(table: Tensor | None, rows: Tensor) -> Tensor | None:
@@ -308,13 +308,13 @@ def _forward(
                 part = with_distances(k[:, tile], to_content[some], tile)  # (h, n keys, T)
                 from_keys[: len(q), :, tile] = part.transpose(1, 2)
         for tile in _tiles(tokens):
-            asking, before = q[:, tile], from_keys[: len(q), tile]
+            queries, before = q[:, tile], from_keys[: len(q), tile]
             s = scores[: before.numel()].view(before.shape)  # (h, n, T)
             if to_position is None:
                 s.copy_(before)
             else:
-                torch.add(before, with_distances(asking, to_position[some], tile), out=s)
-            s.baddbmm_(asking, k.transpose(1, 2))
+                torch.add(before, with_distances(queries, to_position[some], tile), out=s)
+            s.baddbmm_(queries, k.transpose(1, 2))
             if hidden is not None:
                 s.masked_fill_(hidden[row], torch.finfo(s.dtype).min)
             torch.softmax(s, -1, out=s)
@@ -351,8 +351,8 @@ class _Skewed(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         with torch.autocast(upstream.device.type, enabled=False):
-            given = (*ctx.saved_tensors, upstream, ctx.dropped)
-            return (*_backward(*given), None, None)
+            inputs = (*ctx.saved_tensors, upstream, ctx.dropped)
+            return (*_backward(*inputs), None, None)
 
 
 def _backward(
@@ -419,5 +419,5 @@ def _backward(
                 part = ds[:, :, tile].transpose(1, 2)
                 dk[:, tile] += back(part, k[:, tile], table, total, tile)
         to_query[row, some], to_key[row, some] = dq, dk
-    found = [None if t is None else t.to(query.dtype) for t in tables]
-    return to_query, to_key, to_value, *found
+    result = [None if t is None else t.to(query.dtype) for t in tables]
+    return to_query, to_key, to_value, *result

@@ -80,8 +80,8 @@ def disentangled_attention_triton(
     _check(query, tables, {"key": key, "value": value, "rows": rows, "mask": mask})
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout={dropout} was given; expected a number from 0 to below 1.")
-    given = query, key, value, position_key, position_query, rows, mask, dropout
-    return _Disentangled.apply(*given)  # type: ignore[no-any-return]
+    inputs = query, key, value, position_key, position_query, rows, mask, dropout
+    return _Disentangled.apply(*inputs)  # type: ignore[no-any-return]
 
 
 # ---- the kernels ---------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def _backward(
         hidden_score = tl.where(until > 0, -1e30, 0.0)
         until = tl.where(until > 0, until, T)
         until = tl.where(first < until, T, 0) if KEYS else until  # keys never visited get zeros
-    found = tl.zeros((OWN, D), tl.float32)
+    result = tl.zeros((OWN, D), tl.float32)
     found_value = tl.zeros((OWN, D), tl.float32)
     in_first = tl.zeros((OWN,), tl.float32)  # what the two end columns of to_table get
     in_last = tl.zeros((OWN,), tl.float32)
@@ -287,7 +287,7 @@ def _backward(
             ds = p * (ds - met_dot) * scale
             if shown is not None:
                 ds = tl.where(real, ds, 0.0)
-            found = tl.dot(ds.to(y.dtype), y, found, input_precision="ieee")
+            result = tl.dot(ds.to(y.dtype), y, result, input_precision="ieee")
             if own_table is not None:
                 if zone == 1:
                     at = _columns(m, o, low, W) if KEYS else _columns(o, m, low, W)
@@ -300,7 +300,7 @@ def _backward(
                 else:
                     in_first += tl.sum(ds, 1)
     addresses = vectors + o * D + tl.arange(0, D)[None, :]
-    tl.store(to_own + addresses, found.to(to_own.dtype.element_ty), mask=o < T)
+    tl.store(to_own + addresses, result.to(to_own.dtype.element_ty), mask=o < T)
     if KEYS:
         found_value = found_value.to(to_value.dtype.element_ty)
         tl.store(to_value + addresses, found_value, mask=o < T)
@@ -414,18 +414,18 @@ def _check(query: Tensor, tables: dict[str, Tensor | None], others: dict[str, An
     all_alike = tuple(query.shape)
     expected = {"rows": (2 * tokens - 1,), "mask": (batch, tokens)}
     expected |= dict.fromkeys(("key", "value"), all_alike)
-    kinds = {query.dtype}
+    types = {query.dtype}
     for name, x in ((n, x) for n, x in {**tables, **others}.items() if x is not None):
-        wanted = expected[name] if name in expected else (heads, *x.shape[1:2], size)
-        if tuple(x.shape) != wanted:
+        required = expected[name] if name in expected else (heads, *x.shape[1:2], size)
+        if tuple(x.shape) != required:
             raise ValueError(
                 f"{name} of shape {tuple(x.shape)} was given; a query of shape {all_alike} "
-                f"expects {wanted}."
+                f"expects {required}."
             )
         if name not in ("rows", "mask"):
-            kinds.add(x.dtype)
-    if len(kinds) > 1 or query.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+            types.add(x.dtype)
+    if len(types) > 1 or query.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         raise ValueError(
-            f"vectors in {', '.join(sorted(map(str, kinds)))} were given; expected one of float32, "
+            f"vectors in {', '.join(sorted(map(str, types)))} were given; expected one of float32, "
             "float16 and bfloat16 for all. Convert with .to(...)."
         )

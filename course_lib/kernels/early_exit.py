@@ -50,8 +50,8 @@ def early_exit_reference(
         if leave is not None:
             logits.append(leave(x, mask))
             depths.append(depth)
-    found = first_confident(torch.stack(logits), confident)
-    return Exited(found.logits, torch.tensor(depths, device=x.device)[found.layers_used - 1])
+    result = first_confident(torch.stack(logits), confident)
+    return Exited(result.logits, torch.tensor(depths, device=x.device)[result.layers_used - 1])
 
 
 def first_confident(logits: Tensor, confident: Confident) -> Exited:

@@ -85,7 +85,7 @@ def sliding_window_attention(
     position = torch.arange(-size, 2 * size, device=query.device)  # of keys, from a block's first
     near = _near(position[size:-size], position, window)  # (C, 3C)
     seen = near & real[:, :, None]  # (B, n, C, 3C)
-    found = attention(
+    result = attention(
         blocks(query).flatten(0, 1),
         neighbours(blocks(key)).flatten(0, 1),
         neighbours(blocks(value)).flatten(0, 1),
@@ -93,4 +93,4 @@ def sliding_window_attention(
         dropout,
         path,
     )  # (B·n, A, C, D)
-    return found.unflatten(0, (batch, count)).transpose(1, 2).flatten(2, 3)[:, :, :tokens]
+    return result.unflatten(0, (batch, count)).transpose(1, 2).flatten(2, 3)[:, :, :tokens]

@@ -47,15 +47,15 @@ def simulated_coverage(
     selected = torch.zeros(
         sequences.input_ids.shape, dtype=torch.bool
     )  # (N, T), in some epoch so far
-    found: list[float] = []
+    result: list[float] = []
     for number in range(epochs):
         if copies is not None and number >= copies:  # a mask that was already counted
-            found.append(found[-1])
+            result.append(result[-1])
             continue
         masked = mask_sequences(sequences, special, rate=rate, seed=seed, epoch=number)
         selected.view(-1)[masked.predict_at] = True
-        found.append(int(selected.sum()) / max(1, words))
-    return found
+        result.append(int(selected.sum()) / max(1, words))
+    return result
 
 
 def _check(epochs: int, copies: int | None) -> None:

@@ -36,8 +36,8 @@ ALIKE = "Both must answer the same question: the same vocabulary, or the same cl
 def cosine_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """1 − cosine of each pair of vectors, mean over N: (N, H) and (N, H). Zero: same directions,
     whatever the lengths. Raises ValueError for unequal shapes, as all losses here do."""
-    mine, theirs = matched("hidden states", student, teacher, WIDEN)
-    return (1 - F.cosine_similarity(mine, theirs, dim=-1)).mean()
+    ours, theirs = matched("hidden states", student, teacher, WIDEN)
+    return (1 - F.cosine_similarity(ours, theirs, dim=-1)).mean()
 
 
 def hidden_loss(student: Tensor, teacher: Tensor) -> Tensor:
@@ -52,10 +52,10 @@ def attention_loss(
     """Mean squared distance of the scores *before* the softmax, over pairs of real tokens and over
     heads: (B, A, T, T) both, real (B, T), true at real tokens (equation 7). over_padding: over all
     pairs, those with a padded key as equal, as in the program."""
-    mine, theirs = matched("attention scores", student, teacher, WIDEN)
+    ours, theirs = matched("attention scores", student, teacher, WIDEN)
     real = real.bool()
     both = ((real[:, :, None] | over_padding) & real[:, None, :])[:, None]  # (B, 1, T, T)
-    gap = (mine - theirs).masked_fill(~both, 0.0)
+    gap = (ours - theirs).masked_fill(~both, 0.0)
     if over_padding:
         return gap.square().mean()
     return gap.square().sum() / (both.sum() * student.shape[1]).clamp(min=1)
@@ -65,8 +65,8 @@ def prediction_loss(student: Tensor, teacher: Tensor, temperature: float = 1.0) 
     """Cross-entropy of the teacher's softened answers, in nats, mean over N: (N, classes) both
     (equation 10, where the temperature is 1)."""
     check_temperature(temperature)
-    mine, theirs = matched("answers", student, teacher, ALIKE)
-    return F.cross_entropy(mine / temperature, (theirs / temperature).softmax(-1))
+    ours, theirs = matched("answers", student, teacher, ALIKE)
+    return F.cross_entropy(ours / temperature, (theirs / temperature).softmax(-1))
 
 
 def distilbert_loss(
@@ -89,18 +89,18 @@ def distilbert_loss(
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         student, teacher, real = outputs.student, outputs.teacher, outputs.real
         tokens = real.sum(), targets.get("num_tokens")
-        found: Losses = {}
+        result: Losses = {}
         if soft:
             answers = matched("answers", student.logits[real], teacher.logits[real], ALIKE)
-            found["soft"] = part_of_mean(soft_target_loss(*answers, temperature), *tokens)
+            result["soft"] = part_of_mean(soft_target_loss(*answers, temperature), *tokens)
         if mlm:
             at = needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
             logits = student.logits.flatten(0, 1)[at]
-            found["mlm"] = mean_cross_entropy(logits, targets["labels"], targets.get("num_labels"))
+            result["mlm"] = mean_cross_entropy(logits, targets["labels"], targets.get("num_labels"))
         if cosine:
             last = student.hidden_states[-1][real], teacher.hidden_states[-1][real]
-            found["cosine"] = part_of_mean(cosine_loss(*last), *tokens)
-        return weighted_total(found, weights)
+            result["cosine"] = part_of_mean(cosine_loss(*last), *tokens)
+        return weighted_total(result, weights)
 
     return loss
 
@@ -133,38 +133,38 @@ def tinybert_loss(
         counted = torch.ones_like(real) if as_released else real
         of = "position" if as_released else "token"
         tokens = counted.sum(), targets.get(f"num_{of}s")
-        found: Losses = {}
+        result: Losses = {}
         pairs = list(enumerate(mapping, start=1))
         if attention:
             how = "Ask for them: Taught(…, scores=True)"
-            mine = needed(student.attention_scores, "attention scores", how)
+            ours = needed(student.attention_scores, "attention scores", how)
             theirs = needed(teacher.attention_scores, "attention scores", how)
-            _check_mapping(mapping, len(mine), len(theirs))
+            _check_mapping(mapping, len(ours), len(theirs))
             layers = [
-                attention_loss(mine[m - 1], theirs[n - 1], real, as_released) for m, n in pairs
+                attention_loss(ours[m - 1], theirs[n - 1], real, as_released) for m, n in pairs
             ]
             both = counted.sum(1).square().sum(), targets.get(f"num_{of}_pairs")
-            found["attention"] = part_of_mean(torch.stack(layers).sum(), *both)
+            result["attention"] = part_of_mean(torch.stack(layers).sum(), *both)
         if hidden:
-            mine, theirs = outputs.widened, teacher.hidden_states
-            _check_mapping(mapping, len(mine) - 1, len(theirs) - 1)
-            layers = [hidden_loss(mine[m][counted], theirs[n][counted]) for m, n in pairs]
-            found["hidden"] = part_of_mean(torch.stack(layers).sum(), *tokens)
+            ours, theirs = outputs.widened, teacher.hidden_states
+            _check_mapping(mapping, len(ours) - 1, len(theirs) - 1)
+            layers = [hidden_loss(ours[m][counted], theirs[n][counted]) for m, n in pairs]
+            result["hidden"] = part_of_mean(torch.stack(layers).sum(), *tokens)
         if embedding:
-            mine, theirs = outputs.widened[0], teacher.hidden_states[0]
-            mean = hidden_loss(mine[counted], theirs[counted])
-            found["embedding"] = part_of_mean(mean, *tokens)
+            ours, theirs = outputs.widened[0], teacher.hidden_states[0]
+            mean = hidden_loss(ours[counted], theirs[counted])
+            result["embedding"] = part_of_mean(mean, *tokens)
         if prediction:
             how = "Give both a head, or leave prediction at 0"
-            mine = needed(getattr(student, "logits", None), "answers", how)
+            ours = needed(getattr(student, "logits", None), "answers", how)
             theirs = needed(getattr(teacher, "logits", None), "answers", how)
-            counts: Any = len(mine), targets.get("num_sequences")
-            if mine.dim() == 3:  # an answer a token, not one a text
-                mine, theirs, counts = mine[counted], theirs[counted], tokens
-            classes = mine.shape[-1] if as_released else 1
-            mean = prediction_loss(mine, theirs, temperature) / classes
-            found["prediction"] = part_of_mean(mean, *counts)
-        return weighted_total(found, weights)
+            counts: Any = len(ours), targets.get("num_sequences")
+            if ours.dim() == 3:  # an answer a token, not one a text
+                ours, theirs, counts = ours[counted], theirs[counted], tokens
+            classes = ours.shape[-1] if as_released else 1
+            mean = prediction_loss(ours, theirs, temperature) / classes
+            result["prediction"] = part_of_mean(mean, *counts)
+        return weighted_total(result, weights)
 
     return loss
 

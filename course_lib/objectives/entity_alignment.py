@@ -68,14 +68,14 @@ def alignment_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Ten
     """dEA + MLM (+ NSP where the batch has its labels), each a mean in nats, without weights, as in
     the released program: total, mlm, dea, nsp. A batch without entities has no dEA. Of batches that
     are added up, each has its own candidates; parts of one batch share them (`split_batch`)."""
-    found = {"mlm": masked_lm_loss(outputs, targets)["mlm"]}
+    result = {"mlm": masked_lm_loss(outputs, targets)["mlm"]}
     entity = targets["entity"]
     count = targets.get("num_entity", torch.tensor(len(entity)))
     if count:
-        found["dea"] = mean_cross_entropy(outputs.entity_logits, entity, count)
+        result["dea"] = mean_cross_entropy(outputs.entity_logits, entity, count)
     if "next_sentence_label" in targets:
-        found["nsp"] = next_sentence_loss(outputs, targets)["nsp"]
-    return {"total": sum(found.values(), torch.zeros(())), **found}
+        result["nsp"] = next_sentence_loss(outputs, targets)["nsp"]
+    return {"total": sum(result.values(), torch.zeros(())), **result}
 
 
 def alignment_batches(

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.config import check_choice
 from course_lib.kernels.distillation import soft_target_loss
 from course_lib.kernels.masked_loss import mean_cross_entropy
 
@@ -29,8 +30,7 @@ def self_distillation_loss(
     direction: "reverse", KL(student ‖ teacher), is the paper's; "forward", KL(teacher ‖ student),
     the authors' program's. The objective gives total and each student's loss, exit_1 …. Raises
     ValueError for another direction, and where there is no student."""
-    if direction not in DIRECTIONS:
-        raise ValueError(f"direction={direction!r} was given; expected one of {DIRECTIONS}.")
+    check_choice("direction", direction, DIRECTIONS)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         *students, teacher = outputs.exit_logits
@@ -45,9 +45,9 @@ def self_distillation_loss(
 
 def _reverse(student: Tensor, teacher: Tensor) -> Tensor:
     """KL(student ‖ teacher): (B, C) both -> mean over B."""
-    mine = (student if student.dtype == torch.float64 else student.float()).log_softmax(-1)
-    theirs = teacher.detach().to(mine.dtype).log_softmax(-1)
-    return (mine.exp() * (mine - theirs)).sum(-1).mean()
+    ours = (student if student.dtype == torch.float64 else student.float()).log_softmax(-1)
+    theirs = teacher.detach().to(ours.dtype).log_softmax(-1)
+    return (ours.exp() * (ours - theirs)).sum(-1).mean()
 
 
 def joint_exits_loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:

@@ -28,29 +28,29 @@ EQUAL = "MobileBERT and its teacher have states of one width, and as many heads.
 
 def feature_map_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """Mean squared distance of (N, H) and (N, H), after a LayerNorm without γ and β."""
-    mine, theirs = matched("hidden states", student, teacher, EQUAL)
-    size = mine.shape[-1:]
-    return F.mse_loss(F.layer_norm(mine, size, eps=1e-12), F.layer_norm(theirs, size, eps=1e-12))
+    ours, theirs = matched("hidden states", student, teacher, EQUAL)
+    size = ours.shape[-1:]
+    return F.mse_loss(F.layer_norm(ours, size, eps=1e-12), F.layer_norm(theirs, size, eps=1e-12))
 
 
 def mean_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """Mean squared distance of each vector's mean: (N, H) and (…, N, H), every teacher state of
     which counts alike."""
-    mine, theirs = _moments(student, teacher)
-    return (mine[0] - theirs[0]).square().mean()
+    ours, theirs = _moments(student, teacher)
+    return (ours[0] - theirs[0]).square().mean()
 
 
 def variance_loss(student: Tensor, teacher: Tensor) -> Tensor:
     """Mean distance of each vector's variance, shapes as in `mean_loss`."""
-    mine, theirs = _moments(student, teacher)
-    return (mine[1] - theirs[1]).abs().mean()
+    ours, theirs = _moments(student, teacher)
+    return (ours[1] - theirs[1]).abs().mean()
 
 
 def attention_transfer_loss(student: Tensor, teacher: Tensor, real: Tensor) -> Tensor:
     """Cross-entropy of the teacher's attention weights, in nats, mean over heads and real queries:
     scores (B, A, T, T) both, before the softmax; real (B, T)."""
-    mine, theirs = matched("attention scores", student, teacher, EQUAL)
-    rows = [x.transpose(1, 2)[real.bool()].flatten(0, 1) for x in (mine, theirs)]  # (N·A, T)
+    ours, theirs = matched("attention scores", student, teacher, EQUAL)
+    rows = [x.transpose(1, 2)[real.bool()].flatten(0, 1) for x in (ours, theirs)]  # (N·A, T)
     return F.cross_entropy(rows[0], rows[1].softmax(-1))
 
 
@@ -82,23 +82,23 @@ def transfer_loss(
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         student, teacher, real = outputs.student, outputs.teacher, outputs.real
         real = torch.ones_like(real) if over_padding else real
-        mine = [state[real] for state in student.hidden_states]  # each (N, H), embeddings first
+        ours = [state[real] for state in student.hidden_states]  # each (N, H), embeddings first
         theirs = [state[real] for state in teacher.hidden_states]
-        depth = len(mine) - 1
+        depth = len(ours) - 1
         which = _check_layers(chosen, depth, len(theirs) - 1)
-        found: dict[str, list[Tensor]] = {}
+        result: dict[str, list[Tensor]] = {}
         if feature_map:
-            found["feature_map"] = [feature_map_loss(mine[n], theirs[n]) for n in which]
+            result["feature_map"] = [feature_map_loss(ours[n], theirs[n]) for n in which]
         shown = [torch.stack(theirs)] * len(theirs) if all_teacher_layers else theirs
         if mean:
-            found["mean"] = [mean_loss(mine[n], shown[n]) for n in which]
+            result["mean"] = [mean_loss(ours[n], shown[n]) for n in which]
         if variance:
-            found["variance"] = [variance_loss(mine[n], shown[n]) for n in which]
+            result["variance"] = [variance_loss(ours[n], shown[n]) for n in which]
         if attention:
             one, other = (_scores(x) for x in (student, teacher))
             pairs = [(one[n - 1], other[n - 1]) for n in which]
-            found["attention"] = [attention_transfer_loss(*pair, real) for pair in pairs]
-        sums = {name: torch.stack(parts).sum() / depth for name, parts in found.items()}
+            result["attention"] = [attention_transfer_loss(*pair, real) for pair in pairs]
+        sums = {name: torch.stack(parts).sum() / depth for name, parts in result.items()}
         tokens = real.sum(), targets.get("num_positions" if over_padding else "num_tokens")
         of_batch = {name: part_of_mean(mean, *tokens) for name, mean in sums.items()}
         return weighted_total(of_batch, weights)
@@ -123,18 +123,18 @@ def pretraining_distillation_loss(alpha: float = ALPHA, pair: float = 1.0) -> Ob
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:
         at = needed(outputs.predict_at, "masked positions", "Pass predict_at to the model")
-        mine, theirs = (
+        ours, theirs = (
             x.prediction_logits.flatten(0, 1)[at] for x in (outputs.student, outputs.teacher)
         )
-        found: Losses = {}
+        result: Losses = {}
         if alpha > 0:
-            found["mlm"] = mean_cross_entropy(mine, targets["labels"], targets.get("num_labels"))
+            result["mlm"] = mean_cross_entropy(ours, targets["labels"], targets.get("num_labels"))
         if alpha < 1:
-            taught = prediction_loss(*matched("answers", mine, theirs, ALIKE))
-            found["kd"] = part_of_mean(taught, len(at), targets.get("num_masked"))
+            distilled = prediction_loss(*matched("answers", ours, theirs, ALIKE))
+            result["kd"] = part_of_mean(distilled, len(at), targets.get("num_masked"))
         if pair and "next_sentence_label" in targets:
-            found["nsp"] = next_sentence_loss(outputs.student, targets)["nsp"]
-        return weighted_total(found, weights)
+            result["nsp"] = next_sentence_loss(outputs.student, targets)["nsp"]
+        return weighted_total(result, weights)
 
     return loss
 

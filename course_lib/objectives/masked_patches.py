@@ -48,8 +48,8 @@ def masked_patch_batch(pixel_values: Tensor, patch_size: int, hidden: Tensor) ->
             "Scale the values to 0..1."
         )
     patches = cut_patches(pixel_values, patch_size)
-    wanted = torch.where(hidden[..., None], patches, float(IGNORED))
-    pixels = join_patches(wanted, patch_size, pixel_values.shape[2] // patch_size)
+    expected = torch.where(hidden[..., None], patches, float(IGNORED))
+    pixels = join_patches(expected, patch_size, pixel_values.shape[2] // patch_size)
     return Batch({"pixel_values": pixel_values, "bool_masked_pos": hidden}, {"pixels": pixels})
 
 
@@ -74,9 +74,9 @@ def masked_patch_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, 
     """Mean squared error over the pixels of the hidden patches: outputs.reconstruction (B, C, S, S)
     against targets["pixels"], where −100 is ignored. Of a part of a batch, targets["num_pixels"] is
     how many the whole has."""
-    said, pixels = outputs.reconstruction, targets["pixels"]
+    texts, pixels = outputs.reconstruction, targets["pixels"]
     hidden = pixels != IGNORED
-    wide = said if said.dtype == torch.float64 else said.float()
+    wide = texts if texts.dtype == torch.float64 else texts.float()
     apart = (wide - pixels.to(wide.dtype))[hidden].square().sum()
     loss = apart / targets.get("num_pixels", hidden.sum()).clamp(min=1)
     return {"total": loss, "patches": loss}

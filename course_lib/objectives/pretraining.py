@@ -180,20 +180,20 @@ def counted_together(parts: Sequence[Batch]) -> list[Batch]:
 def _counts(batch: Batch) -> dict[str, Tensor]:
     """What there is in one batch, by name."""
     targets = {name: x for name, x in batch.targets.items() if not name.startswith(COUNT)}
-    found = {name: (x != IGNORED).sum() for name, x in targets.items()}
+    result = {name: (x != IGNORED).sum() for name, x in targets.items()}
     if batch.inputs:
-        found["sequences"] = torch.tensor(len(next(iter(batch.inputs.values()))))
+        result["sequences"] = torch.tensor(len(next(iter(batch.inputs.values()))))
     if "input_ids" in batch.inputs:
         ids = batch.inputs["input_ids"]
         real = batch.inputs.get("attention_mask", torch.ones(ids.shape[:2])) != 0  # (B, T)
         tokens = real.sum(dim=1)
-        found |= {"positions": torch.tensor(real.numel()), "tokens": tokens.sum(),
+        result |= {"positions": torch.tensor(real.numel()), "tokens": tokens.sum(),
                   "token_pairs": tokens.square().sum(),
                   "position_pairs": torch.tensor(real.numel() * real.shape[1])}  # fmt: skip
         if "predict_at" in batch.inputs:
-            found["masked"] = torch.tensor(len(batch.inputs["predict_at"]))
-            found["real"] = tokens.sum() - (targets["labels"] == IGNORED).sum()
-    return found
+            result["masked"] = torch.tensor(len(batch.inputs["predict_at"]))
+            result["real"] = tokens.sum() - (targets["labels"] == IGNORED).sum()
+    return result
 
 
 def check_weights(weights: Mapping[str, float]) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from course_lib.config import check_choice
 from course_lib.kernels.masking import CHOICE, as_uniform, counts_to_predict, random_bits
 
 from .masked_lm import (
@@ -108,8 +109,7 @@ def rare_token_weights(
 
 def check_rule(rule: str, single_tokens: bool = True) -> None:
     """Raise ValueError for a rule that is none, and for one with whole words or spans."""
-    if rule not in RULES:
-        raise ValueError(f"masking={rule!r} was given; expected one of {', '.join(RULES)}.")
+    check_choice("masking", rule, RULES)
     if rule != RULES[0] and not single_tokens:
         raise ValueError(
             f"masking={rule!r} was given with whole words or spans; expected single tokens "

@@ -61,8 +61,8 @@ class PackedSequences:
     def inputs(self) -> dict[str, Tensor]:
         """A model's keyword arguments: position_ids among them only where there are some."""
         names = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
-        given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value is not None}
+        inputs = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in inputs.items() if value is not None}
 
     def padding_last(self) -> PackedSequences:
         """The same texts with all padding behind them, where models have met it: a pooler reads

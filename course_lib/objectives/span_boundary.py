@@ -120,9 +120,9 @@ def boundary_targets(
     before, behind = begins - 1, begins + counts[run]
     padded = at + 1 + 2 * (at // T)  # where at stands in `text`, which is two positions wider
     inside = text[padded + before - at] & text[padded + behind - at]
-    asked = inside & (at - begins < longest)
+    selected = inside & (at - begins < longest)
     boundaries = torch.stack([before, behind, at - begins], dim=1)
-    return boundaries[asked], masked.original_ids[asked]
+    return boundaries[selected], masked.original_ids[selected]
 
 
 def spanbert_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -93,8 +93,8 @@ def transe(
             optimizer.step()
             total += loss.item() * len(batch)
         losses.append(total / len(triples))
-    found = F.normalize(vectors.entity.detach(), dim=-1)
-    return Translations(found, vectors.relation.detach(), tuple(losses))
+    result = F.normalize(vectors.entity.detach(), dim=-1)
+    return Translations(result, vectors.relation.detach(), tuple(losses))
 
 
 @torch.no_grad()

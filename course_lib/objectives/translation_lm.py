@@ -71,8 +71,8 @@ def translation_sequences(
         )
         begins = lengths[0] if start_again else 0
         positions.append([*range(lengths[0]), *range(lengths[0] - begins, length - begins)])
-    found = to_sequences(packed)
-    return PackedSequences(**found.inputs, position_ids=torch.tensor(positions))
+    result = to_sequences(packed)
+    return PackedSequences(**result.inputs, position_ids=torch.tensor(positions))
 
 
 def mask_anywhere(

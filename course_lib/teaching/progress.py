@@ -55,7 +55,7 @@ class _DrawnByTime:
     """A callback that draws at most every `seconds`, and always the last step."""
 
     every = 1
-    looks = False  # at the model
+    reads_model = False
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

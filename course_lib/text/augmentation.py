@@ -95,7 +95,7 @@ def likeliest_words(
     was_training = getattr(model, "training", False)
     if was_training:
         model.eval()
-    tokens, found = sequences.input_ids.shape[1], []
+    tokens, result = sequences.input_ids.shape[1], []
     try:
         for part in at.split(batch_size):
             text, position = part // tokens, part % tokens
@@ -107,8 +107,8 @@ def likeliest_words(
             predict_at = torch.arange(len(part)) * longest + position
             logits = model(*inputs, predict_at=predict_at).prediction_logits.clone()
             logits[:, list(never)] = -torch.inf
-            found.append(logits.topk(candidates, dim=-1).indices)
+            result.append(logits.topk(candidates, dim=-1).indices)
     finally:
         if was_training:
             model.train()
-    return torch.cat(found)
+    return torch.cat(result)

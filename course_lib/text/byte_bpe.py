@@ -103,12 +103,6 @@ def _check_stand_ins(chars: str) -> None:
         )
 
 
-def show_bytes(text: str) -> list[tuple[str, bytes, str]]:
-    """(character, its UTF-8 bytes, their printable stand-ins) for each character of `text`."""
-    utf8(text)  # an error names the position in the whole text
-    return [(char, char.encode("utf-8"), stand_ins(char)) for char in text]
-
-
 # ---------------------------------------------------------------- text into words
 
 
@@ -271,13 +265,13 @@ class ByteBPE(Vocabulary):
         return ids, offsets
 
     def _ids_of(self, word: str) -> list[int]:
-        found = self._cache.get(word)
-        if found is None:
+        result = self._cache.get(word)
+        if result is None:
             *_, pieces = apply_merges(stand_ins(word), self.ranks)
-            found = [self.ids[piece] for piece in pieces]
+            result = [self.ids[piece] for piece in pieces]
             if len(self._cache) < CACHED_WORDS:
-                self._cache[word] = found
-        return found
+                self._cache[word] = result
+        return result
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`; special tokens appear by name. Bytes that are no UTF-8 become �.

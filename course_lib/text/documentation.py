@@ -244,14 +244,14 @@ def source_files(package: str) -> dict[str, Path]:
     """name -> path of every Python file of an installed package, tests left out, sorted by name.
 
     "python" is the standard library. Empty where the package is not installed."""
-    root, found = _package_root(package), {}
+    root, result = _package_root(package), {}
     for folder, folders, names in os.walk(root) if root else ():
         folders[:] = [name for name in folders if name not in SKIP]  # os.walk does not enter these
         for name in names:
             if name.endswith(".py"):
                 path = Path(folder, name)
-                found[f"{package}/{path.relative_to(root or '').as_posix()}"] = path
-    return dict(sorted(found.items()))
+                result[f"{package}/{path.relative_to(root or '').as_posix()}"] = path
+    return dict(sorted(result.items()))
 
 
 def _package_root(package: str) -> Path | None:
@@ -324,13 +324,13 @@ def documentation_slice(paragraphs: int = 2_000, split: str = "train") -> Corpus
     _check_split(split)
     if paragraphs < 1:
         raise ValueError(f"paragraphs={paragraphs}: expected at least 1.")
-    chosen, found = [], 0
+    chosen, result = [], 0
     for document in _without_doubles(_slice_documents()):
         kept = [p for p in document if split in ("all", split_of(p))]
         if kept:
             chosen.append(kept)
-            found += len(kept)
-        if found >= paragraphs:
+            result += len(kept)
+        if result >= paragraphs:
             break
     return _corpus(chosen, installed_versions(SLICE), "all", name=split)
 

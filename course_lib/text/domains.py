@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from course_lib.config import check_choice
+
 from .documentation import Corpus, corpus_hash, module_paragraphs
 
 
@@ -84,9 +86,9 @@ class Domain:
         ValueError for another split than train, heldout and all."""
         if split not in ("train", "heldout", "all"):
             raise ValueError(f"split={split!r} was given; expected train, heldout or all.")
-        found = [list(d.paragraphs) for d in self.documents if split in ("all", d.split)]
+        result = [list(d.paragraphs) for d in self.documents if split in ("all", d.split)]
         source = SOURCES[self.name].distribution
-        return Corpus(found, {source: self.version}, corpus_hash(found), split)
+        return Corpus(result, {source: self.version}, corpus_hash(result), split)
 
     @property
     def hash(self) -> str:
@@ -108,8 +110,7 @@ def domain(name: str) -> Domain:
     Raises ValueError for another domain and for one in which no text was found, LookupError, saying
     what to install, where its package is not there. Files that cannot be read are left out with a
     warning; another version than the one tried is read too, and named."""
-    if name not in SOURCES:
-        raise ValueError(f"domain {name!r} was given; expected one of {', '.join(SOURCES)}.")
+    check_choice("domain", name, SOURCES)
     source, notes = SOURCES[name], list[str]()
     distribution, files = files_of(source)
     if distribution.version != source.tried:
@@ -131,14 +132,14 @@ def domain(name: str) -> Domain:
 
 def installed() -> list[str]:
     """The domains whose packages are there."""
-    found = []
+    result = []
     for name, source in SOURCES.items():
         try:
             files_of(source)
         except LookupError:
             continue
-        found.append(name)
-    return found
+        result.append(name)
+    return result
 
 
 def files_of(source: Source) -> tuple[metadata.Distribution, list[Path]]:
@@ -202,14 +203,14 @@ def categories(path: Path) -> Iterator[tuple[str, ElementTree.Element]]:
 def descriptions(category: ElementTree.Element) -> list[str]:
     """What a category's entries say, each once: titles, other names and what is coded elsewhere,
     without codes."""
-    found = dict[str, None]()
+    result = dict[str, None]()
     for entry in category.iter("diag"):
         texts = [entry.findtext("desc")]
         texts += [note.text for kind in _NOTES for note in entry.iterfind(f"{kind}/note")]
         for text in texts:
-            if said := _SPACE.sub(" ", _CODES.sub("", text or "")).strip():
-                found[said] = None
-    return list(found)
+            if message := _SPACE.sub(" ", _CODES.sub("", text or "")).strip():
+                result[message] = None
+    return list(result)
 
 
 def _medicine(files: Sequence[Path], notes: list[str]) -> Iterator[Document]:
@@ -242,7 +243,7 @@ class Diagnosis(NamedTuple):
 def diagnoses() -> list[Diagnosis]:
     """The titles of all entries, each once, up to MOST a category. Raises LookupError where the
     package is not there."""
-    found = dict[str, Diagnosis]()
+    result = dict[str, Diagnosis]()
     for path in files_of(SOURCES["medicine"])[1][-1:]:
         for chapter, category in categories(path):
             name = category.findtext("name") or ""
@@ -254,8 +255,8 @@ def diagnoses() -> list[Diagnosis]:
                 added = len(short) if short and words[: len(short)] == short != words else None
                 if number < MOST:
                     one = Diagnosis(words, name, chapter, added)
-                    found.setdefault(one.text.lower(), one)
-    return list(found.values())
+                    result.setdefault(one.text.lower(), one)
+    return list(result.values())
 
 
 # ---------------------------------------------------------------- law
@@ -337,5 +338,5 @@ def repeated(
             words = " ".join(paragraphs).lower().split()
             yield from zip(*(words[k:] for k in range(n)), strict=False)
 
-    known, found = set(runs(others)), list(runs(documents))
-    return sum(run in known for run in found) / len(found) if found else 0.0
+    known, result = set(runs(others)), list(runs(documents))
+    return sum(run in known for run in result) / len(result) if result else 0.0

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from course_lib.config import check_choice
 from course_lib.files import data_path
 
 SPLITS = ("train", "validation", "test")
@@ -97,7 +98,7 @@ class TaggedSentence:
 
 def _places(id: str, text: str, words: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
     """(start, end) of each word in the text."""
-    found, end = [], 0
+    result, end = [], 0
     for word in words:
         start = text.find(word, end) if word else -1
         if start < 0:
@@ -106,8 +107,8 @@ def _places(id: str, text: str, words: tuple[str, ...]) -> tuple[tuple[int, int]
                 "the text, letter by letter and in their order."
             )
         end = start + len(word)
-        found.append((start, end))
-    return tuple(found)
+        result.append((start, end))
+    return tuple(result)
 
 
 def _check_bio(id: str, tags: tuple[str, ...]) -> None:
@@ -276,8 +277,7 @@ def read_items(kind: str, path: str | Path) -> tuple[Any, ...]:
     Raises ValueError that names file and line: for a line that is no JSON object with the fields
     of its kind, an unknown label, tag or split, an id that stands twice (of an item, or of a
     question), an empty file, and as the items do."""
-    if kind not in KINDS:
-        raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(KINDS)}.")
+    check_choice("kind", kind, KINDS)
     items, ids = [], set[tuple[str, str]]()
     for number, line in enumerate(_lines(Path(path)), 1):
         try:
@@ -301,11 +301,11 @@ def read_blanks(path: str | Path) -> tuple[Blank, ...]:
 
     Raises ValueError for what is no TOML, for no sentence, and with the sentence's number for other
     fields than text, word and kind, an unknown kind, a sentence that stands twice, and as Blank."""
-    found = _toml(Path(path))
-    entries = found.get("blanks")
-    if set(found) != {"blanks"} or not isinstance(entries, list) or not entries:
+    result = _toml(Path(path))
+    entries = result.get("blanks")
+    if set(result) != {"blanks"} or not isinstance(entries, list) or not entries:
         raise ValueError(
-            f"{path} holds {', '.join(found) or 'nothing'}; expected sentences, each under a line "
+            f"{path} holds {', '.join(result) or 'nothing'}; expected sentences, each under a line "
             "[[blanks]], and nothing else."
         )
     blanks: list[Blank] = []
@@ -344,8 +344,8 @@ def _fields(entry: Any, kind: str) -> dict[str, Any]:
     """`entry`, if it is an object with the fields of this kind, none of them empty."""
     expected = KINDS[kind].fields if kind in KINDS else PARTS[kind]
     if not isinstance(entry, dict) or set(entry) != set(expected):
-        given = sorted(entry) if isinstance(entry, dict) else entry
-        raise ValueError(f"{given!r:.100} was given; expected the fields {', '.join(expected)}.")
+        inputs = sorted(entry) if isinstance(entry, dict) else entry
+        raise ValueError(f"{inputs!r:.100} was given; expected the fields {', '.join(expected)}.")
     for name, type_ in expected.items():
         value = entry[name]
         if not isinstance(value, type_) or value == "" or isinstance(value, bool):
@@ -378,10 +378,10 @@ def _tagged(entry: dict[str, Any]) -> TaggedSentence:
 
 def _passage(entry: dict[str, Any]) -> Passage:
     questions = []
-    for given in entry["questions"]:
-        _fields(given, "question")
-        answers = tuple(Answer(**_fields(answer, "answer")) for answer in given["answers"])
-        questions.append(Question(given["id"], given["question"], entry["text"], answers))
+    for inputs in entry["questions"]:
+        _fields(inputs, "question")
+        answers = tuple(Answer(**_fields(answer, "answer")) for answer in inputs["answers"])
+        questions.append(Question(inputs["id"], inputs["question"], entry["text"], answers))
     if len({question.id for question in questions}) < len(questions):
         raise ValueError("two of its questions have the same id.")
     return Passage(**{**entry, "questions": tuple(questions)})

@@ -102,7 +102,7 @@ def plain_sequences(
         pair = [text] if second is None else [text, second[number]]
         ids = [tokenizer.encode(part) for part in pair]
         if not all(ids):
-            empty = next(part for part, found in zip(pair, ids, strict=True) if not found)
+            empty = next(part for part, result in zip(pair, ids, strict=True) if not result)
             raise ValueError(f"text {number}, {empty!r:.60}, has no token; expected words in it.")
         b = None if second is None else ids[1]
         row = pack_pair(ids[0], b, tokenizer.special, length, truncate=True)
@@ -147,12 +147,12 @@ class TaggedSequences:
                 f"tags of shape {tuple(numbers.shape)} were given; expected one for each position, "
                 f"{tuple(self.labels.shape)}. Pad what was cut to the longest sequence."
             )
-        found = [row[list(at)].tolist() for row, at in zip(numbers, self.first, strict=True)]
-        if strange := {n for row in found for n in row if not 0 <= n < len(self.names)}:
+        result = [row[list(at)].tolist() for row, at in zip(numbers, self.first, strict=True)]
+        if strange := {n for row in result for n in row if not 0 <= n < len(self.names)}:
             raise ValueError(
                 f"the tag {min(strange)} was given at a word; expected 0 to {len(self.names) - 1}."
             )
-        return [[self.names[n] for n in row] for row in found]
+        return [[self.names[n] for n in row] for row in result]
 
 
 def tagged_sequences(
@@ -318,25 +318,25 @@ def question_sequences(
         room = length - len(question_ids) - controls
         _check_room(question, question_ids, text, room, length, stride)
         answer = _tokens_of(question.answers[0], offsets_of) if question.answers else None
-        found = False
+        result = False
         begins = range(0, max(1, len(text) - room + stride), stride)
         window_of = _most_context(begins, room, len(text))
         for window, first in enumerate(begins):
             part = slice(first, first + room)
             before = len(question_ids) + controls - 1 - first  # from a token's number to its place
             whole = answer is not None and first <= answer[0] and answer[1] < first + room
-            found |= whole
+            result |= whole
             spans.append((answer[0] + before, answer[1] + before) if answer and whole else (0, 0))
             packed.append(pack(question_ids, text[part], tokenizer.special, length))
             text_at = slice(before + first, before + first + len(text[part]))
-            placed, best = torch.zeros(length, 2, dtype=torch.int64), torch.zeros(length).bool()
-            placed[text_at] = torch.tensor(offsets_of[part])
+            positioned, best = torch.zeros(length, 2, dtype=torch.int64), torch.zeros(length).bool()
+            positioned[text_at] = torch.tensor(offsets_of[part])
             best[text_at] = window_of[part] == window
-            offsets.append(placed)
+            offsets.append(positioned)
             most_context.append(best)
             numbers.append(number)
         if answer:
-            lost.append(int(not found))
+            lost.append(int(not result))
     sequences, stands = to_sequences(packed), torch.stack(offsets)
     starts, ends = torch.tensor(spans).unbind(1)
     # [SEP] after the window belongs to segment 1, too; it stands nowhere in the passage.

@@ -61,10 +61,10 @@ class Draws:
         other roles two each."""
         topic = self.random.choice(self.topics) if topic is None else topic
         people = self._two("hero", topic) + self._two("guest", topic)
-        found = dict(zip("acbd", people, strict=True))
+        result = dict(zip("acbd", people, strict=True))
         for name, role in ROLES.items():
-            found[name], found[f"other {name}"] = self._two(role, topic)
-        return found
+            result[name], result[f"other {name}"] = self._two(role, topic)
+        return result
 
     def _two(self, role: str, topic: int) -> list[str]:
         words, steps = self._choices(role, topic)
@@ -132,30 +132,30 @@ def cola(draws: Draws, label: str) -> Texts:
             at = draws.random.randrange(len(words) - 2)
             words[at : at + 2] = words[at + 1], words[at]
             return (" ".join(words),)
-        while not (found := _forms(draws, line, kind)):
+        while not (result := _forms(draws, line, kind)):
             line = next(draws.lines)
-        wanted = draws.random.choice(found)[1]
-        while not (found := [f for f in _forms(draws, line, kind) if f[1] != wanted]):
+        expected = draws.random.choice(result)[1]
+        while not (result := [f for f in _forms(draws, line, kind) if f[1] != expected]):
             line = next(draws.lines)
-        at, _, other = draws.random.choice(found)
+        at, _, other = draws.random.choice(result)
         return (" ".join(other if n == at else t.word for n, t in enumerate(line)),)
     return (" ".join(t.word for t in line),)
 
 
 def _forms(draws: Draws, line: Sequence[Trace], kind: str) -> list[tuple[int, str, str]]:
     """(place, form, the word in the other form) of each word that could break a rule."""
-    tables, found = draws.world.grammar.tables, []
+    tables, result = draws.world.grammar.tables, []
     for at, t in enumerate(line):
         path = t.slot.rpartition(".")[2] if "." in t.slot else ""
         if kind == "verb" and t.role in ("act1", "act2", "act3"):
             row = next(r for r in tables[f"acts{t.role[-1]}"] if r["does"] == t.entity)
-            found.append((at, path, row["does" if path else "do"]))
+            result.append((at, path, row["does" if path else "do"]))
         elif kind == "number" and t.role == "thing" and t.frame in NUMBERED:
             row = next(r for r in tables["things"] if r["one"] == t.entity)
-            found.append((at, path, row["one" if path else "many"]))
+            result.append((at, path, row["one" if path else "many"]))
         elif kind == "pronoun" and t.slot in PRONOUNS and any(o.slot == t.role for o in line):
-            found.append((at, t.word, OTHER_SEX[t.word]))
-    return found
+            result.append((at, t.word, OTHER_SEX[t.word]))
+    return result
 
 
 def sst2(draws: Draws, label: str) -> Texts:
@@ -171,18 +171,18 @@ def sst2(draws: Draws, label: str) -> Texts:
         f"{late} {' and '.join(moods)} .",
     ]
     draws.random.shuffle(texts)
-    said = {
+    text = {
         n: draws.random.choice(MOODS["good" if sign else "bad"])
         for n, sign in (("last", good), ("other", not good))
     }
-    return (" ".join(texts).format(**draws.roles(), **said),)
+    return (" ".join(texts).format(**draws.roles(), **text),)
 
 
 def mrpc(draws: Draws, label: str) -> Texts:
     """Two sentences about the same event, or: another event, or another word."""
     kind, roles = draws.random.choice(list(EVENTS)), draws.roles()
     first, second = draws.random.sample(EVENTS[kind], 2)
-    said = first.format(**roles)
+    texts = first.format(**roles)
     if label == "not_equivalent":
         way = draws.random.choice(("event", "event", "event", "event", "look", "thing"))
         if way == "event":
@@ -190,7 +190,7 @@ def mrpc(draws: Draws, label: str) -> Texts:
             second = draws.random.choice(EVENTS[kind])
         else:
             roles[way] = roles[f"other {way}"]
-    return said, second.format(**roles)
+    return texts, second.format(**roles)
 
 
 ALIKE = {"entailment": 3, "contradiction": 1, "neutral": 0}  # points of the second claim
@@ -206,16 +206,16 @@ def stsb(draws: Draws, label: str) -> Texts:
         if points + sum(same) == int(label)
     ])  # fmt: skip
     topic, elsewhere = draws.random.sample(draws.topics, 2)
-    said = draws.roles(topic)
+    texts = draws.roles(topic)
     again = draws.roles(elsewhere)
     if same_topic:
-        again = {"a": said["c"], "thing": said["other thing"]}
+        again = {"a": texts["c"], "thing": texts["other thing"]}
     time, other = draws.random.sample(list(WHEN), 2)
     when = draws.random.sample(WHEN[time], 2)
     if not same_time:
         when[1] = draws.random.choice(WHEN[other])
     first, second = claims(draws, way)
-    return f"{when[0]} {first}".format(**said), f"{when[1]} {second}".format(**again)
+    return f"{when[0]} {first}".format(**texts), f"{when[1]} {second}".format(**again)
 
 
 def qqp(draws: Draws, label: str) -> Texts:
@@ -224,7 +224,7 @@ def qqp(draws: Draws, label: str) -> Texts:
     first, second = draws.random.sample(QUESTIONS[kind], 2)
     if draws.random.random() < 0.5:
         roles |= {"a": roles["b"], "b": roles["a"], "c": roles["d"]}
-    said = first.format(**roles)
+    texts = first.format(**roles)
     if label == "not_duplicate":
         if draws.random.random() < 0.2:  # of another person
             roles["a"] = roles["c"]
@@ -233,7 +233,7 @@ def qqp(draws: Draws, label: str) -> Texts:
         else:  # something else of the same person and thing
             others = [k for k in QUESTIONS if k not in ("what", kind)]
             second = draws.random.choice(QUESTIONS[draws.random.choice(others)])
-    return said, second.format(**roles)
+    return texts, second.format(**roles)
 
 
 def mnli(draws: Draws, label: str) -> Texts:
@@ -246,13 +246,13 @@ def mnli(draws: Draws, label: str) -> Texts:
 
 def claims(draws: Draws, label: str) -> list[str]:
     """Two wordings of CLAIMS, the second of which stands so to the first."""
-    kinds = list(CLAIMS)
-    at = draws.random.randrange(len(kinds))
-    first, second = draws.random.sample(CLAIMS[kinds[at]], 2)
+    types = list(CLAIMS)
+    at = draws.random.randrange(len(types))
+    first, second = draws.random.sample(CLAIMS[types[at]], 2)
     if label == "contradiction":
-        second = draws.random.choice(CLAIMS[kinds[at ^ 1]])
+        second = draws.random.choice(CLAIMS[types[at ^ 1]])
     elif label == "neutral":
-        others = [kind for n, kind in enumerate(kinds) if n // 2 != at // 2]
+        others = [kind for n, kind in enumerate(types) if n // 2 != at // 2]
         second = draws.random.choice(CLAIMS[draws.random.choice(others)])
     return [first, second]
 
@@ -268,13 +268,15 @@ def qnli(draws: Draws, label: str) -> Texts:
     else of them. Half the sentences tell two things, the second of which may be another person's:
     then it answers nothing."""
     roles = draws.roles()
-    told, also, third = draws.random.sample(list(ANSWERS), 3)
+    told_kind, also, third = draws.random.sample(list(ANSWERS), 3)
     teller = draws.random.choice("aaac")
-    asked = told if label == "entailment" else also if teller == "c" else third
-    clauses = [(told, "a"), (also, teller)][: 2 if teller == "c" else draws.random.choice((1, 2))]
+    question_kind = told_kind if label == "entailment" else also if teller == "c" else third
+    clauses = [(told_kind, "a"), (also, teller)][
+        : 2 if teller == "c" else draws.random.choice((1, 2))
+    ]
     draws.random.shuffle(clauses)
-    said = [draws.random.choice(ANSWERS[k]).format(**roles | {"a": roles[p]}) for k, p in clauses]
-    return draws.random.choice(QUESTIONS[asked]).format(**roles), f"{' and '.join(said)} ."
+    texts = [draws.random.choice(ANSWERS[k]).format(**roles | {"a": roles[p]}) for k, p in clauses]
+    return draws.random.choice(QUESTIONS[question_kind]).format(**roles), f"{' and '.join(texts)} ."
 
 
 def wnli(draws: Draws, label: str) -> Texts:
@@ -293,11 +295,11 @@ FROM_STORIES = ("CoLA", "WNLI")  # their texts are stories' own, or were before 
 def other_owner(world: MicroWorld, item: Pair) -> Pair:
     """A WNLI item with the other person in its hypothesis, and so the other answer."""
     names = persons_named(world, item.premise)
-    given = item.hypothesis.split()[-2]
-    other = next(name for name in names if name != given)
+    inputs = item.hypothesis.split()[-2]
+    other = next(name for name in names if name != inputs)
     label = "entailment" if item.label == "not_entailment" else "not_entailment"
-    said = item.hypothesis.replace(f"of {given} .", f"of {other} .")
-    return replace(item, hypothesis=said, label=label, split="validation")
+    texts = item.hypothesis.replace(f"of {inputs} .", f"of {other} .")
+    return replace(item, hypothesis=texts, label=label, split="validation")
 
 
 def persons_named(world: MicroWorld, text: str) -> list[str]:

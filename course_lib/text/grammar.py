@@ -178,13 +178,13 @@ class Grammar:
                 f"{table}.{column} leads nowhere; expected it in [facts] of rules.toml, which "
                 f"has {list(self.facts)}."
             )
-        found = self._by_key(target).get(row[column])
-        if found is None:
+        result = self._by_key(target).get(row[column])
+        if result is None:
             raise RulesError(
                 f"{table}.{column} is {row[column]!r}, which table {target} does not list. "
                 f"Add its row."
             )
-        return target, found
+        return target, result
 
     def _by_key(self, table: str) -> dict[str, Row]:
         if table not in self._keyed:
@@ -224,11 +224,11 @@ class Grammar:
 
     def vocabulary(self) -> list[str]:
         """Every word a story can hold, in alphabetical order (of code points)."""
-        found = {i for form in self.all_forms for i in form.items if isinstance(i, str)}
+        result = {i for form in self.all_forms for i in form.items if isinstance(i, str)}
         for form in self.all_forms:
             for hole in (i for i in form.items if isinstance(i, Hole)):
-                found.update(w for words in self.column(hole.role, hole.path) for w in words)
-        return sorted(found)
+                result.update(w for words in self.column(hole.role, hole.path) for w in words)
+        return sorted(result)
 
     def longest(self) -> int:
         """Words of the longest story the plans allow."""

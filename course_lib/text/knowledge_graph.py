@@ -67,20 +67,20 @@ class KnowledgeGraph:
 def world_graph(world: MicroWorld) -> KnowledgeGraph:
     """All facts of the world's tables about people, guests, cities, foods and sites."""
     tables = world.grammar.tables
-    found: dict[str, str] = {}  # entity -> its kind
+    result: dict[str, str] = {}  # entity -> its kind
     facts: list[tuple[str, str, str]] = []
     for table, columns in RELATIONS.items():
         key = next(iter(tables[table][0]))
         for row in tables[table]:
             head = row[key].replace("_", " ")
-            found[head] = table
+            result[head] = table
             facts += [(head, column, row[column].replace("_", " ")) for column in columns]
     for _, relation, tail in facts:
-        found.setdefault(tail, relation)
+        result.setdefault(tail, relation)
     relations = tuple(dict.fromkeys(relation for _, relation, _ in facts))
-    numbers = {name: number for number, name in enumerate(found)}
+    numbers = {name: number for number, name in enumerate(result)}
     triples = [(numbers[h], relations.index(r), numbers[t]) for h, r, t in facts]
-    return KnowledgeGraph(tuple(found), relations, torch.tensor(triples), tuple(found.values()))
+    return KnowledgeGraph(tuple(result), relations, torch.tensor(triples), tuple(result.values()))
 
 
 class Mention(NamedTuple):

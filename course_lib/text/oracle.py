@@ -74,18 +74,14 @@ class Oracle:
         evidence = _meet([parse[1] for parse in others if parse])
         stages = [parse[0] for parse in others if parse]
         known = self.grammar.topic_weights * self._product(evidence, set())
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for form, here in self._matches(tuple(sentences[sentence]), word):
             plan = self._plans.get((*stages[:sentence], form.frame.stage, *stages[sentence:]), 0.0)
             frames = [*stages, form.frame.stage]
             scale = plan / float(np.prod([len(self.grammar.frames[s]) for s in frames]))
             if scale:
-                self._add(found, form.items[word], scale, known, evidence, here)
-        return found
-
-    def likelihood(self, sentences: Sequence[Words]) -> float:
-        """The probability that the generator (without its split) tells exactly this story."""
-        return self.joint(sentences, 0, 0).get(sentences[0][0], 0.0)
+                self._add(result, form.items[word], scale, known, evidence, here)
+        return result
 
     def best(self, story: Story, sentence: int, word: int) -> str:
         """The likeliest word of the position (ties: the first in the alphabet)."""
@@ -141,12 +137,12 @@ class Oracle:
 
     def _matches(self, words: tuple[str, ...], hidden: int | None) -> list[tuple[Form, Evidence]]:
         """The forms that give these words, whatever stands at position `hidden`."""
-        found = []
+        result = []
         for form in self._by_length.get(len(words), []):
             evidence = self._match(form, words, hidden)
             if evidence is not None:
-                found.append((form, evidence))
-        return found
+                result.append((form, evidence))
+        return result
 
     def _match(self, form: Form, words: Words, hidden: int | None) -> Evidence | None:
         for i, (item, word) in enumerate(zip(form.items, words, strict=True)):
@@ -174,7 +170,7 @@ class Oracle:
             if len(words) == hole.parts:
                 rows[""].add(row)
                 rows.setdefault(words[hole.part], set()).add(row)
-        return {word: frozenset(found) for word, found in rows.items()}
+        return {word: frozenset(result) for word, result in rows.items()}
 
 
 def _meet(parts: Iterable[Evidence]) -> Evidence:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
+from course_lib.config import check_choice
 from course_lib.objectives.next_sentence import (
     Document,
     check_documents,
@@ -122,10 +123,7 @@ def input_sequences(
         return make_pairs(documents, special, length=length, seed=seed, short_share=0.0)
     if format == "sentence-pair":
         return pack_pairs(documents, special, one_sentence_pairs_of_document, length, seed, 0.0)
-    if format not in INPUT_FORMATS:
-        raise ValueError(
-            f"format={format!r} was given; expected one of {', '.join(INPUT_FORMATS)}."
-        )
+    check_choice("format", format, INPUT_FORMATS)
     return pack_documents(documents, special, length, across=format == "full-sentences")
 
 

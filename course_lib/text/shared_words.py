@@ -52,13 +52,13 @@ def meanings(language: str) -> dict[str, str]:
             f"{language} has no table `{GLOSSES}`, which says what English word each word of its "
             "sentences stands for. Take a language that has, such as norlish."
         )
-    found = {row["word"]: row["english"] for row in tables.pop(GLOSSES)}
+    result = {row["word"]: row["english"] for row in tables.pop(GLOSSES)}
     for name, rows in tables.items():
         for row, other in zip(rows, english.grammar.tables[name], strict=True):
             for column in (c for c in row if c not in NOT_WORDS):
                 pairs = zip(row[column].split("_"), other[column].split("_"), strict=True)
-                found.update(pairs)
-    return found
+                result.update(pairs)
+    return result
 
 
 def with_shared_words(language: str, fraction: float) -> MicroWorld:
@@ -80,7 +80,7 @@ def with_shared_words(language: str, fraction: float) -> MicroWorld:
     spelling |= {word: english_of[word] for word in shared}
     grammar = world.grammar
     sentences = read_toml(data_path("world", language, "sentences.toml"))
-    told = Grammar(
+    translated = Grammar(
         grammar.rules,
         {n: _respelled_table(t, spelling) for n, t in grammar.tables.items() if n != GLOSSES},
         {
@@ -89,7 +89,7 @@ def with_shared_words(language: str, fraction: float) -> MicroWorld:
         },
     )
     made_of = f"{english.hash} {world.hash} {fraction:.6f}"
-    return MicroWorld(told, hashlib.sha256(made_of.encode()).hexdigest())
+    return MicroWorld(translated, hashlib.sha256(made_of.encode()).hexdigest())
 
 
 def own_spelling(word: str) -> str:
@@ -104,9 +104,9 @@ def shared_words(world: MicroWorld, other: MicroWorld, stories: Sequence[Story])
     Punctuation is not counted. Raises ValueError for no stories."""
     if not stories:
         raise ValueError("No stories were given; expected at least one to count the tokens of.")
-    told = (word for story in stories for line in story.told_in(world).words for word in line)
+    translated = (word for story in stories for line in story.told_in(world).words for word in line)
     known = set(other.vocab)
-    return SharedWords(_fraction(world.vocab, known), _fraction(told, known))
+    return SharedWords(_fraction(world.vocab, known), _fraction(translated, known))
 
 
 def _fraction(words: Iterable[str], known: set[str]) -> float:

@@ -55,8 +55,8 @@ class StaticVectors:
         cosines = F.normalize(self.vectors, dim=1) @ F.normalize(self[word], dim=0)  # (V,)
         cosines[self.ids[word]] = -torch.inf
         best = cosines.topk(min(k, len(self.words) - 1))
-        found = zip(best.values.tolist(), best.indices.tolist(), strict=True)
-        return [(self.words[number], cosine) for cosine, number in found]
+        result = zip(best.values.tolist(), best.indices.tolist(), strict=True)
+        return [(self.words[number], cosine) for cosine, number in result]
 
 
 def frequent_words(sentences: Sentences, least: int = 5) -> dict[str, int]:
@@ -84,12 +84,12 @@ def neighbour_pairs(
     ids = {word: number for number, word in enumerate(words)}
     gap = [-1] * window  # between two sentences
     stream = np.array([i for s in sentences for i in [*(ids.get(w, -1) for w in s), *gap]])
-    found = []
+    result = []
     for distance in range(1, window + 1):
         left, right = stream[:-distance], stream[distance:]
         known = (left >= 0) & (right >= 0)
-        found.append((left[known], right[known], np.full(known.sum(), distance)))
-    left, right, distances = (np.concatenate(column) for column in zip(*found, strict=True))
+        result.append((left[known], right[known], np.full(known.sum(), distance)))
+    left, right, distances = (np.concatenate(column) for column in zip(*result, strict=True))
     return left, right, distances
 
 
@@ -111,13 +111,13 @@ def positive_pmi(counts: csr_matrix, smoothing: float = 0.75) -> csr_matrix:
 
     smoothing: the power to which the counts of the context c are taken. 1 is the plain PMI; 0.75
     makes rare contexts less surprising (Levy, Goldberg and Dagan 2015, section 3.2)."""
-    found = counts.tocoo()
+    result = counts.tocoo()
     of_word = np.asarray(counts.sum(axis=1)).ravel()
     of_context = np.asarray(counts.sum(axis=0)).ravel() ** smoothing
     of_context /= of_context.sum()
-    pmi = np.log(found.data / (of_word[found.row] * of_context[found.col]))
-    found.data = np.maximum(pmi, 0)
-    positive = found.tocsr()
+    pmi = np.log(result.data / (of_word[result.row] * of_context[result.col]))
+    result.data = np.maximum(pmi, 0)
+    positive = result.tocsr()
     positive.eliminate_zeros()
     return positive
 

@@ -168,15 +168,15 @@ def swapped_words(
     if kind not in ("repeated", "fact"):
         raise ValueError(f'kind={kind!r} was given; expected "repeated" or "fact".')
     traces = [[trace for line in story.trace for trace in line] for story in stories]
-    said: dict[str, Counter[str]] = {}  # slot -> how often each word fills it
+    texts: dict[str, Counter[str]] = {}  # slot -> how often each word fills it
     for trace in chain(*traces):
-        said.setdefault(trace.slot, Counter())[trace.word] += 1
+        texts.setdefault(trace.slot, Counter())[trace.word] += 1
     draw = random.Random(f"swapped words {kind} {seed}")
     at, right, wrong = [], [], []
     for n, story in enumerate(traces):
         places = [t for t, trace in enumerate(story) if trace.kind == kind]
         t = draw.choice(places) if places else 0
-        counts = said[story[t].slot]
+        counts = texts[story[t].slot]
         if places and (others := sorted(set(counts) - _possible(world, story, t))):
             at.append(n * length + 1 + t)  # after [CLS]
             right.append(story[t].word)
@@ -345,18 +345,18 @@ def story_pairs(stories: Sequence[Story], seed: int = 0) -> list[Pair]:
     story may be the premise of several pairs. Raises ValueError where no three are found."""
     _some(stories)
     texts = [story.text for story in stories]
-    said: dict[tuple[Fact, str], dict[str, list[int]]] = {}  # subject -> value or "" -> stories
+    text: dict[tuple[Fact, str], dict[str, list[int]]] = {}  # subject -> value or "" -> stories
     for number, story in enumerate(stories):
         spans = _mentions(story)
         for fact in FACTS:
             if fact.statement and (about := _about(story, fact)):
                 value = next((texts[number][a:b] for a, b in spans.get(fact.slot, [])), "")
-                said.setdefault((fact, about), {}).setdefault(value, []).append(number)
+                text.setdefault((fact, about), {}).setdefault(value, []).append(number)
     draw = random.Random(f"story pairs {seed}")
     pairs = []
-    for (fact, about), by_value in said.items():
+    for (fact, about), by_value in text.items():
         for value in filter(None, by_value):
-            others = [n for v, found in by_value.items() if v not in ("", value) for n in found]
+            others = [n for v, result in by_value.items() if v not in ("", value) for n in result]
             groups = [by_value[value], by_value.get("", []), others]  # in the order of RELATIONS
             for group in groups:
                 draw.shuffle(group)
@@ -384,7 +384,7 @@ def story_questions(
     if not 0 <= unanswerable <= 1:
         raise ValueError(f"unanswerable={unanswerable!r} was given; expected a fraction, 0 to 1.")
     draw = random.Random(f"story questions {seed}")
-    found = []
+    result = []
     for number, story in enumerate(stories):
         spans, text = _mentions(story), story.text
         candidates = [(fact, about) for fact in FACTS if (about := _about(story, fact))]
@@ -392,8 +392,8 @@ def story_questions(
         fits = [pair for pair in candidates if (pair[0].slot not in spans) == silent] or candidates
         fact, about = draw.choice(fits)
         answers = tuple(Answer(text[a:b], a) for a, b in spans.get(fact.slot, []))
-        found.append(Question(f"w{number}", fact.question.format(about=about), text, answers))
-    return found
+        result.append(Question(f"w{number}", fact.question.format(about=about), text, answers))
+    return result
 
 
 PRONOUNS = ("hero.sex.he", "hero.sex.his", "guest.sex.his")
@@ -422,7 +422,7 @@ def story_pronouns(stories: Sequence[Story]) -> list[Pronoun]:
 
     Raises ValueError for no stories."""
     _some(stories)
-    found = []
+    result = []
     for number, story in enumerate(stories):
         named: list[str] = []
         for at, trace in enumerate(chain.from_iterable(story.trace)):
@@ -430,8 +430,8 @@ def story_pronouns(stories: Sequence[Story]) -> list[Pronoun]:
                 named.append(trace.slot)
             elif trace.slot in PRONOUNS and set(named) == set(PERSONS):
                 his = {_filled(story, role, "sex.his") for role in PERSONS}
-                found.append(Pronoun(number, at, trace.slot, trace.role, named[-1], len(his) == 1))
-    return found
+                result.append(Pronoun(number, at, trace.slot, trace.role, named[-1], len(his) == 1))
+    return result
 
 
 def hard_pronouns(stories: Sequence[Story], each: int) -> list[Pronoun]:
@@ -440,28 +440,30 @@ def hard_pronouns(stories: Sequence[Story], each: int) -> list[Pronoun]:
     hero and guest, with persons of the same sex and of different ones; one a story at most.
 
     The guest's are rare, one in twenty or so. Raises ValueError where these stories have fewer."""
-    kinds: dict[tuple[str, bool], list[Pronoun]] = {
+    types: dict[tuple[str, bool], list[Pronoun]] = {
         (role, same): [] for role in PERSONS for same in (True, False)
     }
-    found = [p for p in story_pronouns(stories) if p.nearest == "guest"]
+    result = [p for p in story_pronouns(stories) if p.nearest == "guest"]
     used: set[int] = set()
-    for pronoun in sorted(found, key=lambda p: p.role):  # the guest's first: they are the rare ones
-        kind = kinds[pronoun.role, pronoun.same_sex]
+    for pronoun in sorted(
+        result, key=lambda p: p.role
+    ):  # the guest's first: they are the rare ones
+        kind = types[pronoun.role, pronoun.same_sex]
         if pronoun.story not in used and len(kind) < each:
             used.add(pronoun.story)
             kind.append(pronoun)
-    if (fewest := min(map(len, kinds.values()))) < each:
+    if (fewest := min(map(len, types.values()))) < each:
         raise ValueError(
             f"each={each!r} was given; {len(stories)} stories have {fewest} pronouns of some kind. "
             "Give more stories."
         )
-    return sorted(chain(*kinds.values()), key=lambda p: p.story)
+    return sorted(chain(*types.values()), key=lambda p: p.story)
 
 
 def pronoun_questions(stories: Sequence[Story], pronouns: Sequence[Pronoun]) -> list[Question]:
     """Whose is it? Each question is the pronoun alone, its passage the story up to the sentence in
     which it stands; meant is the last such word. Any mention of the person is an answer."""
-    found = []
+    result = []
     for pronoun in pronouns:
         story, end = stories[pronoun.story], 0
         for count in range(1, len(story.sentences) + 1):
@@ -472,8 +474,8 @@ def pronoun_questions(stories: Sequence[Story], pronouns: Sequence[Pronoun]) -> 
         spans = [span for span in _mentions(story)[pronoun.role] if span[1] <= len(text)]
         word = text.split()[pronoun.at]
         answers = tuple(Answer(text[a:b], a) for a, b in spans)
-        found.append(Question(f"w{pronoun.story}p{pronoun.at}", word, text, answers))
-    return found
+        result.append(Question(f"w{pronoun.story}p{pronoun.at}", word, text, answers))
+    return result
 
 
 def _filled(story: Story, role: str, path: str) -> str:
@@ -490,17 +492,17 @@ def _about(story: Story, fact: Fact) -> str:
 
 def _mentions(story: Story) -> dict[str, list[tuple[int, int]]]:
     """{slot: where in the story's text it is filled}, a name of several words being one stretch."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    result: dict[str, list[tuple[int, int]]] = {}
     end, before = -1, ""
     for trace in chain.from_iterable(story.trace):
         start, end = end + 1, end + 1 + len(trace.word)
         if trace.slot:
-            spans = found.setdefault(trace.slot, [])
+            spans = result.setdefault(trace.slot, [])
             if trace.slot == before:
                 start = spans.pop()[0]
             spans.append((start, end))
         before = trace.slot
-    return found
+    return result
 
 
 def _some(stories: Sequence[Story]) -> None:

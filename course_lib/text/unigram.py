@@ -98,13 +98,13 @@ class Unigram(Vocabulary):
         """The ids of `text`, and where in it each of them stands: (start, end) in characters,
         without the white space that a piece may begin with. Raises as `encode` does."""
         utf8(text)
-        found = self._plain.encode(text, add_special_tokens=False)
+        result = self._plain.encode(text, add_special_tokens=False)
         offsets = []
-        for start, end in found.offsets:
+        for start, end in result.offsets:
             while start < end and text[start].isspace():
                 start += 1
             offsets.append((start, end))
-        return found.ids, offsets
+        return result.ids, offsets
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of `text`, a space as ▁."""
@@ -113,8 +113,8 @@ class Unigram(Vocabulary):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids`; special tokens appear by name."""
         numbers = [self.ids[token] for token in self.tokens(ids)]  # raises for what are no ids
-        found: str = self._read.decode(numbers, skip_special_tokens=False)
-        return found
+        result: str = self._read.decode(numbers, skip_special_tokens=False)
+        return result
 
     def __repr__(self) -> str:
         return f"Unigram({self.vocab_size:,} tokens)"

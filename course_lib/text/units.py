@@ -36,7 +36,7 @@ def noun_phrases(stories: Sequence[Story]) -> list[tuple[int, int, int]]:
     """Story, first position and position after the last of every noun phrase: a run of determiners,
     numbers, adjectives and nouns, names among them. A determiner or number begins a new one, and so
     does a name that follows another name."""
-    found, sentences = [], iter(story_tags(stories))
+    result, sentences = [], iter(story_tags(stories))
     for n, story in enumerate(stories):
         tags = chain.from_iterable(next(sentences).pos for _ in story.sentences)
         slots = (trace.slot for line in story.trace for trace in line)
@@ -46,8 +46,8 @@ def noun_phrases(stories: Sequence[Story]) -> list[tuple[int, int, int]]:
             begins = tag in OPENS and before[0] not in OPENS
             begins |= tag == before[0] == "PROPN" and slot != before[1]
             if start and (begins or tag not in PHRASE):
-                found.append((n, start, t))
+                result.append((n, start, t))
                 start = 0
             start = start or (t if tag in PHRASE else 0)
             before = tag, slot
-    return found
+    return result

@@ -263,16 +263,16 @@ class WordPiece(Vocabulary):
             raise FileNotFoundError(
                 f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
             )
-        wanted = {"lowercase": lowercase, "strip_accents": strip_accents}
-        wanted = {name: value for name, value in wanted.items() if value is not None}
+        required = {"lowercase": lowercase, "strip_accents": strip_accents}
+        required = {name: value for name, value in required.items() if value is not None}
         with one_error(path, ValueError):
             whole = path.suffix == ".json"
             vocab, settings = _from_tokenizer_json(path) if whole else _from_vocab_txt(path)
             try:
-                read = cls(vocab, **{**settings, **wanted})
+                read = cls(vocab, **{**settings, **required})
             except ValueError as error:
                 raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
-            expected = _expected_beside(read, wanted)
+            expected = _expected_beside(read, required)
             files.refuse_beside(read, path, read.added_tokens, expected, CLASSES)
         return read
 
@@ -367,7 +367,7 @@ class WordPiece(Vocabulary):
             if number % 2:
                 yield self._normalised[part], inside, True
             else:
-                yield from ((*placed, False) for placed in _words_and_places(part, inside))
+                yield from ((*positioned, False) for positioned in _words_and_places(part, inside))
 
     def decode(self, ids: Iterable[int]) -> str:
         """The tokens of `ids` as text: a space between words, none before a ## piece."""
@@ -479,7 +479,7 @@ def train_wordpiece(
 
 def _without_long_words(tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]:
     """The texts without words that would take the trainer minutes, such as a file of base64."""
-    found, many = [], 0
+    result, many = [], 0
     for text in texts:
         if len(text) > LONGEST_WORD and max(map(len, text.split()), default=0) > LONGEST_WORD:
             normal = tokenizer.normalizer.normalize_str(text)
@@ -487,15 +487,15 @@ def _without_long_words(tokenizer: Tokenizer, texts: Sequence[str]) -> list[str]
             kept = [word for word in words if len(word) <= LONGEST_WORD]
             many += len(words) - len(kept)
             text = " ".join(kept) if len(kept) < len(words) else text
-        found.append(text)
+        result.append(text)
     warn_of_long_words(many)
-    return found
+    return result
 
 
 def _letters_of_control_tokens(texts: Sequence[str]) -> set[str]:
     """What a text that speaks of [CLS] or [MASK] holds inside words: their capitals, too."""
-    found = (token for token in SPECIAL_TOKENS if any(token in text for text in texts))
-    return {char for token in found for char in token[1:]}
+    result = (token for token in SPECIAL_TOKENS if any(token in text for text in texts))
+    return {char for token in result for char in token[1:]}
 
 
 def _inner_letters(tokenizer: Tokenizer, texts: Iterable[str]) -> set[str]:

@@ -146,11 +146,6 @@ class MicroWorld:
             raise RulesError(f'{paths[0]} has no version; expected a line such as version = "1.0".')
         return cls(grammar, hash_of(paths))
 
-    @property
-    def short_hash(self) -> str:
-        """The first 12 hex digits of `hash`."""
-        return self.hash[:12]
-
     @cached_property
     def vocab(self) -> list[str]:
         """Every word the world can say, in alphabetical order (without the special tokens)."""
@@ -238,32 +233,6 @@ class MicroWorld:
             for name, sentence in zip(story.frames, items, strict=True)
         )
 
-    def facts_about(self, entity: str) -> dict[str, str]:
-        """What the tables say of an entity, facts followed one step: {"job": "baker",
-        "city.country": ...}.
-
-        `entity` is a key as it stands in the stories ("old oak inn" with spaces). ValueError when
-        unknown.
-        """
-        key = entity.replace(" ", "_")
-        for table, rows in self.grammar.tables.items():
-            for row in rows:
-                if next(iter(row.values())) == key:
-                    return self._facts(table, row)
-        raise ValueError(
-            f"The world knows no {entity!r}; expected a name, food, place ... as its stories "
-            f"say it."
-        )
-
-    def _facts(self, table: str, row: dict[str, str], prefix: str = "") -> dict[str, str]:
-        found = {}
-        for column, value in list(row.items())[1:]:
-            found[prefix + column] = value.replace("_", " ")
-            target = self.grammar.facts.get(f"{table}.{column}")
-            if target and not prefix:
-                found |= self._facts(target, self.grammar._by_key(target)[value], f"{column}.")
-        return found
-
     def _compile(self, frame: Frame) -> list[tuple[str, list[str]]]:
         """The frame as (role, text for each row) pairs; role "" for words of the frame."""
         parts: list[tuple[str, list[str]]] = []
@@ -280,16 +249,16 @@ class MicroWorld:
             topic = bisect(self._topic_steps, rng())
             plan = self.grammar.plans[bisect(self._plan_steps, rng())]
             rows: dict[str, int] = {}
-            said: list[tuple[str, Frame]] = []
+            texts: list[tuple[str, Frame]] = []
             for stage in plan.stages:
                 sentence = self._sentence(rng, stage, topic, rows, heldout)
                 if sentence is None:
                     break
-                said.append(sentence)
+                texts.append(sentence)
             else:
-                frames = tuple(f"{f.stage}.{f.name}" for _, f in said)
+                frames = tuple(f"{f.stage}.{f.name}" for _, f in texts)
                 return Story(
-                    tuple(s for s, _ in said), self.grammar.topics[topic], frames, rows, self
+                    tuple(s for s, _ in texts), self.grammar.topics[topic], frames, rows, self
                 )
 
     def _sentence(self, rng, stage, topic, rows, heldout) -> tuple[str, Frame] | None:

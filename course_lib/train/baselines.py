@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from course_lib.config import check_choice
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.text import english
 from course_lib.text.english import LabelledText, Pair, Question, TaggedSentence
@@ -43,8 +44,7 @@ def bag_of_words_accuracy(
     """
     from sklearn.linear_model import LogisticRegression
 
-    if kind not in PAIR_FEATURES:
-        raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(PAIR_FEATURES)}.")
+    check_choice("kind", kind, PAIR_FEATURES)
     assert train.next_sentence_label is not None and heldout.next_sentence_label is not None
     # To the optimum: stopped earlier, it ends elsewhere on another processor.
     classifier = LogisticRegression(max_iter=1_000, tol=1e-7)
@@ -135,11 +135,11 @@ def cross_validated(items: Sequence[Item], sees: str, folds: int = 10, seed: int
     from sklearn.model_selection import StratifiedKFold
 
     parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    found = 0.0
+    result = 0.0
     for rest, part in parts.split(items, [item.label for item in items]):
         tested = [items[n] for n in part]
-        found += len(part) * label_accuracy([items[n] for n in rest], tested, sees)
-    return found / len(items)
+        result += len(part) * label_accuracy([items[n] for n in rest], tested, sees)
+    return result / len(items)
 
 
 def _features_of(item: Item, sees: str) -> dict[str, float]:
@@ -158,8 +158,8 @@ def _features_of(item: Item, sees: str) -> dict[str, float]:
         return dict.fromkeys(bags[-1], 1)
     both = bags[0] & bags[1]
     parts = zip("phb", (bags[0] - both, bags[1] - both, both), strict=True)
-    found: dict[str, float] = {f"{part} {word}": 1 for part, bag in parts for word in bag}
-    return found | {"shared": len(both) / max(1, len(bags[1]))}
+    result: dict[str, float] = {f"{part} {word}": 1 for part, bag in parts for word in bag}
+    return result | {"shared": len(both) / max(1, len(bags[1]))}
 
 
 # ---------------------------------------------------------------- a tag a word
@@ -293,7 +293,10 @@ def _tag_rows(train: Sequence[TaggedSentence], test: Sequence[TaggedSentence]) -
     return [
         ("tagged", "POS accuracy", "nothing", accuracy(truth, [commonest] * len(truth))),
         ("tagged", "POS accuracy", "word list", accuracy(truth, by_word)),
-        *(("tagged", "entity F1", n, span_scores(names, said).f1) for n, said in entities.items()),
+        *(
+            ("tagged", "entity F1", n, span_scores(names, predicted).f1)
+            for n, predicted in entities.items()
+        ),
     ]
 
 

@@ -84,13 +84,13 @@ def reliability(confidence: Tensor, right: Tensor, bins: int = 10) -> list[Bin]:
     if confidence.is_floating_point():
         edges = edges.to(confidence.dtype).double()  # 0.3 is another number in float32
     number = torch.bucketize(confidence.double(), edges)  # low < p <= high
-    found = []
+    result = []
     for k in range(bins):
         inside = number == k
         count = int(inside.sum())
         means = [x[inside].double().mean().item() for x in (confidence, right)]
-        found.append(Bin(k / bins, (k + 1) / bins, count, *means))
-    return found
+        result.append(Bin(k / bins, (k + 1) / bins, count, *means))
+    return result
 
 
 def expected_calibration_error(bins: Sequence[Bin]) -> float:
@@ -120,17 +120,17 @@ def bootstrap_interval(
     ValueError for fewer than two items, and for a level not between 0 and 1."""
     from scipy.stats import bootstrap
 
-    given = np.asarray(values)
-    if given.ndim != 1 or len(given) < 2 or not 0 < level < 1:
+    inputs = np.asarray(values)
+    if inputs.ndim != 1 or len(inputs) < 2 or not 0 < level < 1:
         raise ValueError(
-            f"values of shape {given.shape} and level={level!r} were given; expected (N,), N at "
+            f"values of shape {inputs.shape} and level={level!r} were given; expected (N,), N at "
             "least 2, and a level between 0 and 1."
         )
-    found = bootstrap(
-        (given,), score, vectorized=False, n_resamples=draws, confidence_level=level,
+    result = bootstrap(
+        (inputs,), score, vectorized=False, n_resamples=draws, confidence_level=level,
         method="percentile", random_state=np.random.default_rng(seed),
     ).confidence_interval  # fmt: skip
-    return float(found.low), float(found.high)
+    return float(result.low), float(result.high)
 
 
 def _checked(logits: Tensor, labels: Tensor, temperature: float) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from course_lib.encoder import Encoder, Stack
+from course_lib.family.albert import SharedStack
 from course_lib.family.fastbert import ExitsOutput, FastBert
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.exits import self_distillation_loss
@@ -41,8 +42,11 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
             f"{type(stack).__name__}; expected 1 to {L}, in a Stack."
         )
     copy.config = replace(copy.config, num_layers=layers)
-    stack.plan = stack.plan[:layers]
-    stack.blocks = stack.blocks[: 1 + max(max(pair) for pair in stack.plan)]
+    blocks = layers
+    if isinstance(stack, SharedStack):
+        stack.plan = stack.plan[:layers]
+        blocks = 1 + max(map(max, stack.plan))
+    stack.blocks = stack.blocks[:blocks]
     return copy
 
 

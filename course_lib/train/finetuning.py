@@ -68,8 +68,8 @@ def text_inputs(task: Task) -> dict[str, Tensor]:
     the pictures."""
     if isinstance(task, LabelledPictures):
         return {"pixel_values": task.pixel_values}
-    given, longest = task.sequences.padding_last().inputs, _longest(task)
-    return {name: value[:, :longest].contiguous() for name, value in given.items()}
+    inputs, longest = task.sequences.padding_last().inputs, _longest(task)
+    return {name: value[:, :longest].contiguous() for name, value in inputs.items()}
 
 
 def targets_of(task: Task) -> dict[str, Tensor]:
@@ -161,7 +161,7 @@ def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 6
         raise ValueError("A task without texts was given; expected at least one.")
     was_training, device = model.training, next(model.parameters(), torch.empty(0)).device
     model.eval()
-    found = []
+    result = []
     try:
         for start in range(0, len(task), batch_size):
             part = task[start : start + batch_size]
@@ -169,10 +169,10 @@ def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 6
             logits = [getattr(out, name).cpu() for name in names]
             if isinstance(part, TaggedSequences | QuestionSequences):
                 logits = [_in_place(x, part.sequences.attention_mask) for x in logits]
-            found.append(logits)
+            result.append(logits)
     finally:
         model.train(was_training)
-    return [torch.cat(parts) for parts in zip(*found, strict=True)]
+    return [torch.cat(parts) for parts in zip(*result, strict=True)]
 
 
 def _in_place(logits: Tensor, attention_mask: Tensor) -> Tensor:
@@ -255,9 +255,9 @@ def answer_scores(
     as_released: bool = False,
 ) -> SquadScores:
     """Exact match and F1 of `best_answers`, "" where the margin is not above the threshold."""
-    said = {name: text if margin > threshold else "" for name, (text, margin) in
+    predicted = {name: text if margin > threshold else "" for name, (text, margin) in
             best_answers(model, task, as_released=as_released).items()}  # fmt: skip
-    return squad_scores(said, gold_answers(task))
+    return squad_scores(predicted, gold_answers(task))
 
 
 def class_accuracy(
@@ -278,7 +278,7 @@ def task_score(model: Any, task: Task, threshold: float = 0.0) -> float:
         return pearson(task.values, predicted_values(model, task))
     if isinstance(task, QuestionSequences):
         return answer_scores(model, task, threshold).f1
-    true, said = task.tags(task.labels), predicted_tags(model, task)
+    true, predicted = task.tags(task.labels), predicted_tags(model, task)
     if "O" in task.names:
-        return span_scores(true, said).f1
-    return accuracy([t for row in true for t in row], [t for row in said for t in row])
+        return span_scores(true, predicted).f1
+    return accuracy([t for row in true for t in row], [t for row in predicted for t in row])

@@ -42,6 +42,6 @@ def text_flops(model: nn.Module, tokens: int) -> int:
     from torch.utils.flop_counter import FlopCounterMode
 
     ids = torch.zeros(1, tokens, dtype=torch.long, device=next(model.parameters()).device)
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as found:
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as result:
         model.eval()(ids)
-    return int(found.get_total_flops())
+    return int(result.get_total_flops())

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from course_lib.config import check_choice
 from course_lib.heads import BertForMaskedLM, BertForPreTraining
 from course_lib.objectives.distillation import Objective
 from course_lib.objectives.knowledge_transfer import both_losses
@@ -57,10 +58,7 @@ def stages(
     layers below the present one, 0 to freeze them. While layers learn from layers, embeddings do
     not move: they are the teacher's (`copy_all_but_blocks`).
     Raises ValueError for an unknown strategy, and steps that cannot be shared out."""
-    if strategy not in STRATEGIES:
-        raise ValueError(
-            f"strategy={strategy!r} was given; expected one of {', '.join(STRATEGIES)}."
-        )
+    check_choice("strategy", strategy, STRATEGIES)
     if strategy == "none":
         return [Stage("words", words, steps, heads=True, scores=False)]
     if strategy == "auxiliary":
@@ -124,12 +122,12 @@ def transfer_knowledge(
 
     batches: step -> Batch, counted through all stages. settings: of `fit`, such as learning_rate,
     precision and seed."""
-    found, before = {}, 0
+    result, before = {}, 0
     for stage in plan:
-        found[stage.name] = fit(
+        result[stage.name] = fit(
             pair_of(student, teacher, stage), stage.objective,
             lambda step, before=before: batches(before + step),  # type: ignore[misc]
             steps=stage.steps, scale=stage.scale, callbacks=callbacks, **settings,
         )  # fmt: skip
         before += stage.steps
-    return found
+    return result

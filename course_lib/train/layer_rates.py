@@ -18,8 +18,8 @@ _LAYER = re.compile(r"\.blocks\.(\d+)\.")
 
 def layer_of(name: str, num_layers: int) -> int:
     """-1 for embeddings, 0 … L - 1 for the encoder's layers, L for what stands on top."""
-    if found := _LAYER.search(name):
-        return int(found[1])
+    if result := _LAYER.search(name):
+        return int(result[1])
     return -1 if "embeddings" in name else num_layers
 
 

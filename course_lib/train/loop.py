@@ -14,14 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.config import check_number, check_size
-from course_lib.files import held
+from course_lib.files import lock_file
 from course_lib.objectives.sequences import Batch
 
 from .allocator import keep_freed_memory
+from .distributed import ONE_PROCESS, BorrowedDevice, Distributed
 from .precision import choose_precision, computing_in, loss_scaler
 from .schedule import check_betas, check_training, warmup_then_linear
 from .state import check_finite, load_run, save_run, whole_tensor
-from .team import ALONE, Alone, Guest
 
 Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
 Batches = Callable[[int], Batch]
@@ -83,7 +83,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 0,
-    team: Alone | None = None,
+    distributed: Distributed | None = None,
 ) -> History:
     """Train `model` for `steps` steps; returns the loss curve.
 
@@ -110,10 +110,10 @@ def fit(
     choosing.TRAINING says of one as large. When a callback looks at the model, and afterwards, it
     is back where it was. What the objective reads besides outputs and targets must be there too.
 
-    team: the processes that train together, all of which call this (see team.py), on its device.
-    Each computes on its sequences of every batch; losses, clipping and counts are those of whole
-    batches, so several follow what one does, up to rounding and to dropout. One of them saves; all
-    hear the report.
+    distributed: the processes that train together, all of which call this (see distributed.py), on
+    its device. Each computes on its sequences of every batch; losses, clipping and counts are those
+    of whole batches, so several follow what one does, up to rounding and to dropout. One of them
+    saves; all hear the report.
 
     The process keeps the memory that a step frees for the next one (see allocator.py, which says
     how to switch that off)."""
@@ -125,49 +125,50 @@ def fit(
     check_training(recipe)
     check_size("checkpoint_every", checkpoint_every, 0)
     keep_freed_memory()
-    team = team or Guest(model, device)
+    distributed = distributed or BorrowedDevice(model, device)
     history = History(
-        precision=choose_precision(precision, team.device.type), device=team.device.type
+        precision=choose_precision(precision, distributed.device.type),
+        device=distributed.device.type,
     )
-    scaler = loss_scaler(history.precision, team.device.type)
-    check_sharded(history.precision, team)
-    together = team.prepare(model)
+    scaler = loss_scaler(history.precision, distributed.device.type)
+    check_sharded(history.precision, distributed)
+    prepared = distributed.prepare(model)
     optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
     recipe |= {"clip": clip or 0.0, "betas": list(betas), "precision": history.precision}
     if released_schedule:
         recipe["released_schedule"] = True
     if scale:
         recipe["scaled"] = True  # a run without does not go on with one that has it
-    writes, done = checkpoint is not None and team.first, 0
-    alone = held(checkpoint) if writes else nullcontext(lambda: None)  # type: ignore[arg-type]
-    with alone as check, team.lending(model):
+    writes, done = checkpoint is not None and distributed.is_main_process, 0
+    lock = lock_file(checkpoint) if writes else nullcontext(lambda: None)  # type: ignore[arg-type]
+    with lock as check, distributed.on_device(model):
         if checkpoint is not None:
             done, history.losses, memories = load_run(checkpoint, model, optimizer, recipe, scaler)
-            team.check_same(f"The step at which {checkpoint} stopped", done)
+            distributed.check_same(f"The step at which {checkpoint} stopped", done)
             for name, callback in _with_memory(callbacks).items():
                 callback.remember(done, memories.get(name, {}), history.losses)
         model.train()
         began = time.perf_counter()
         for step in range(done, steps):
             # Dropout's numbers, also after a resumption.
-            torch.manual_seed(team.seed(seed * 1_000_003 + step))
+            torch.manual_seed(distributed.seed(seed * 1_000_003 + step))
             rate = warmup_then_linear(step, steps, warmup, released_schedule)
             set_learning_rate(optimizer, learning_rate * rate, scale, step)
             parts = [batches(step * accumulate + part) for part in range(accumulate)]
-            losses = train_step(
-                together, objective, optimizer, parts, clip, history.precision, team, scaler
+            losses = distributed_step(
+                prepared, objective, optimizer, parts, clip, history.precision, distributed, scaler
             )
             history.add(losses)
             history.tokens += sum(_positions(part) for part in parts)
             history.seconds = time.perf_counter() - began
             report = Report(step + 1, steps, losses, history.tokens_per_second, model)
-            _tell(callbacks, report, team)
+            _notify(callbacks, report, distributed)
             if checkpoint is not None and is_due(step + 1, steps, checkpoint_every):
                 check()
                 memories = {name: c.memory() for name, c in _with_memory(callbacks).items()}
                 save_run(
                     checkpoint, model, optimizer, history.losses, step + 1, recipe, scaler,
-                    team.first, memories,
+                    distributed.is_main_process, memories,
                 )  # fmt: skip
     model.eval()
     return history
@@ -177,33 +178,57 @@ def train_step(
     model: nn.Module,
     objective: Objective,
     optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    clip: float | None = 1.0,
+    precision: str = "float32",
+) -> dict[str, float]:
+    """Forward, loss, backward, clip, update, in one process: one step, and its losses in nats.
+
+    clip: the longest gradient, 0 or None for any. Raises FloatingPointError, and moves nothing,
+    when loss or gradient are no finite numbers. `fit` uses `distributed_step`, which does the same
+    for several processes, accumulated batches and float16."""
+    optimizer.zero_grad()
+    with computing_in(precision, next(model.parameters()).device.type):
+        outputs = model(**batch.inputs)
+    losses = objective(outputs, batch.targets)
+    check_finite("loss", losses["total"].item())
+    losses["total"].backward()
+    length = nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf)
+    check_finite("gradient's length", length.item())
+    optimizer.step()
+    return {name: loss.item() for name, loss in losses.items()}
+
+
+def distributed_step(
+    model: nn.Module,
+    objective: Objective,
+    optimizer: torch.optim.Optimizer,
     batch: Batch | Sequence[Batch],
     clip: float | None,
     precision: str,
-    team: Alone = ALONE,
+    distributed: Distributed = ONE_PROCESS,
     scaler: torch.amp.GradScaler | None = None,
 ) -> dict[str, float]:
-    """Forward, loss, backward, clip, update: one step, and its losses as plain numbers. clip: 0 or
-    None for none. Raises FloatingPointError, and moves nothing, when loss or gradient are no finite
-    numbers; but gradients that overflow in float16 are the scaler's to deal with.
+    """`train_step` of one of several processes, or of one alone, with its errors; but gradients
+    that overflow in float16 are the scaler's to deal with.
 
     Several batches are the parts of one large batch: each is divided by the count of all, so the
-    gradients add up to that of the whole, however unequal the parts are; so do those of a team's
+    gradients add up to that of the whole, however unequal the parts are; so do those of several
     processes, each of which computes on sequences of its own. scaler: `loss_scaler`'s, kept from
     step to step; None: one that changes nothing."""
-    scaler = scaler or loss_scaler("float32", team.device.type)
+    scaler = scaler or loss_scaler("float32", distributed.device.type)
     optimizer.zero_grad()  # what a step that failed has left
-    parts = team.mine([batch] if isinstance(batch, Batch) else list(batch))
-    found = []
+    parts = distributed.local_batches([batch] if isinstance(batch, Batch) else list(batch))
+    all_losses = []
     for number, part in enumerate(parts, start=1):
-        with team.gathering(model, last=number == len(parts)):
-            with computing_in(precision, team.device.type):
+        with distributed.sync_gradients(model, last=number == len(parts)):
+            with computing_in(precision, distributed.device.type):
                 outputs = model(**part.inputs)
             losses = objective(outputs, part.targets)
-            team.backward(scaler.scale(losses["total"]))
-        found.append({name: loss.detach() for name, loss in losses.items()})
-    numbers = {name: sum(losses[name].item() for losses in found) for name in found[0]}
-    numbers = team.added(numbers)
+            distributed.backward(scaler.scale(losses["total"]))
+        all_losses.append({name: loss.detach() for name, loss in losses.items()})
+    numbers = {name: sum(losses[name].item() for losses in all_losses) for name in all_losses[0]}
+    numbers = distributed.sum_over_processes(numbers)
     check_finite("loss", numbers["total"])
     scaler.unscale_(optimizer)
     length = nn.utils.clip_grad_norm_(model.parameters(), clip or math.inf)
@@ -242,9 +267,9 @@ def adamw(
     return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=1e-6, fused=True)
 
 
-def check_sharded(precision: str, team: Alone) -> None:
+def check_sharded(precision: str, distributed: Distributed) -> None:
     """Raise ValueError for float16 where each process keeps a part of the weights."""
-    if precision == "float16" and team.sharded:
+    if precision == "float16" and distributed.sharded:
         raise ValueError(
             "float16 was chosen for weights that are shared out (--fsdp); expected float32 or "
             'bfloat16. Set precision = "float32" under [training].'
@@ -260,13 +285,14 @@ def set_learning_rate(
         group["lr"] = rate * factor
 
 
-def _tell(callbacks: Sequence[Callback], report: Report, team: Alone) -> None:
+def _notify(callbacks: Sequence[Callback], report: Report, distributed: Distributed) -> None:
     """Call each callback whose turn it is, every `every` steps (0: none of them); the last step is
-    everyone's turn. The model is at home meanwhile, unless all of them say `looks = False`."""
+    everyone's turn. The model is where it was before the run meanwhile, unless all of them
+    say `reads_model = False`."""
     steps = report.step, report.steps
     due = [callback for callback in callbacks if is_due(*steps, getattr(callback, "every", 1))]
-    looks = any(getattr(callback, "looks", True) for callback in due)
-    with team.returning(report.model) if looks else nullcontext():
+    reads = any(getattr(callback, "reads_model", True) for callback in due)
+    with distributed.on_cpu(report.model) if reads else nullcontext():
         for callback in due:
             callback(report)
 
@@ -279,9 +305,9 @@ def _with_memory(callbacks: Sequence[Callback]) -> dict[str, Any]:
 def _positions(batch: Batch) -> int:
     """How many positions a batch holds, padding counted; a word of characters is one, and so is a
     picture."""
-    given = batch.inputs
-    texts = given.get("attention_mask", given.get("input_ids"))
-    return len(given["pixel_values"]) if texts is None else texts.numel()
+    inputs = batch.inputs
+    texts = inputs.get("attention_mask", inputs.get("input_ids"))
+    return len(inputs["pixel_values"]) if texts is None else texts.numel()
 
 
 def is_due(step: int, steps: int, every: int) -> bool:

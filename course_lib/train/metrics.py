@@ -79,17 +79,17 @@ def evaluate(
         raise ValueError(f"{len(sequences)} sequences without a word were given; expected words.")
     was_training, device = model.training, next(model.parameters()).device
     model.eval()
-    found, pair_right, mlm, nsp = [], [], 0.0, 0.0
+    result, pair_right, mlm, nsp = [], [], 0.0, 0.0
     for start in range(0, len(sequences), batch_size):
         part = sequences[start : start + batch_size]
         here = _between(masked, start, len(part))
-        given = part.inputs | {"input_ids": here.input_ids, "predict_at": here.predict_at}
+        inputs = part.inputs | {"input_ids": here.input_ids, "predict_at": here.predict_at}
         original_ids = here.original_ids.to(device)
         with computing_in(choose_precision(precision, device.type), device.type):
-            out = model(**{name: x.to(device) for name, x in given.items()})
+            out = model(**{name: x.to(device) for name, x in inputs.items()})
         loss = masked_lm_loss(out, {"labels": original_ids})
         mlm += loss["mlm"].item() * len(original_ids)
-        found.append((out.prediction_logits.argmax(-1) == original_ids).cpu())
+        result.append((out.prediction_logits.argmax(-1) == original_ids).cpu())
         if has_pairs:
             assert part.next_sentence_label is not None
             label = part.next_sentence_label.to(device)
@@ -97,7 +97,7 @@ def evaluate(
             pair_right.append((out.seq_relationship_logits.argmax(-1) == label).cpu())
     model.train(was_training)
     return Scores(
-        torch.cat(found),
+        torch.cat(result),
         torch.cat(pair_right) if has_pairs else torch.empty(0, dtype=torch.bool),
         mlm / len(masked.original_ids),
         nsp / len(sequences) if has_pairs else float("nan"),

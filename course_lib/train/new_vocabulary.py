@@ -16,7 +16,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig
+from course_lib.config import BertConfig, check_choice
 from course_lib.family.albert import tables_of
 from course_lib.heads import BertForMaskedLM
 from course_lib.text.vocabulary import check_texts
@@ -70,12 +70,12 @@ def with_vocabulary(
 
     def moved(values: Tensor, sd: float = config.initializer_range) -> Tensor:
         """(old pieces, …) -> (new pieces, …), what no old piece tells drawn anew."""
-        found = torch.empty(len(new), *values.shape[1:]).normal_(std=sd, generator=generator)
+        result = torch.empty(len(new), *values.shape[1:]).normal_(std=sd, generator=generator)
         for row, piece in enumerate(new.vocab):
             from_rows = old_rows(piece, old) if rows == "mean" or piece in old.ids else []
             if from_rows:
-                found[row] = values[from_rows].mean(0)
-        return found
+                result[row] = values[from_rows].mean(0)
+        return result
 
     made, bias = moved(table), moved(model.mlm.bias.detach(), 0.0)
     extra = model.mlm.extra
@@ -85,8 +85,7 @@ def with_vocabulary(
 
 def check_rows(rows: str) -> None:
     """Raise ValueError for another word than those of ROWS."""
-    if rows not in ROWS:
-        raise ValueError(f"rows={rows!r} was given; expected one of {', '.join(ROWS)}.")
+    check_choice("rows", rows, ROWS)
 
 
 def old_rows(piece: str, old: WordPiece) -> list[int]:
@@ -95,10 +94,10 @@ def old_rows(piece: str, old: WordPiece) -> list[int]:
     if piece in old.ids:
         return [old.ids[piece]]
     bare = piece.removeprefix(CONTINUES)
-    found = old.pieces(bare)
-    if bare != piece and found and CONTINUES + found[0] in old.ids:
-        found = [CONTINUES + found[0], *found[1:]]
-    return [old.ids[one] for one in found if old.ids[one] != old.special.unk]
+    result = old.pieces(bare)
+    if bare != piece and result and CONTINUES + result[0] in old.ids:
+        result = [CONTINUES + result[0], *result[1:]]
+    return [old.ids[one] for one in result if old.ids[one] != old.special.unk]
 
 
 def _put(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import torch
 
+from course_lib.config import check_choice
+
 FORMATS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -29,10 +31,7 @@ def _capability() -> tuple[int, int]:
 def choose_precision(requested: str = "auto", device: str = "cpu") -> str:
     """ "auto" becomes the quickest of FORMATS that `device` multiplies natively, float16 on older
     GPUs only; anything else must be one of them."""
-    if requested not in ("auto", *FORMATS):
-        raise ValueError(
-            f"precision {requested!r} was given; expected one of auto, {', '.join(FORMATS)}."
-        )
+    check_choice("precision", requested, ("auto", *FORMATS))
     if requested != "auto":
         return requested
     if native_bfloat16(device):

@@ -30,7 +30,7 @@ import torch
 from torch import nn
 
 from course_lib.checkpoints import load_pretrained
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, check_choice, check_size, published
 from course_lib.encoder import Encoder, Pooler, count_parameters
 from course_lib.family.albert import AlbertConfig, albert_encoder
 from course_lib.family.deberta import (
@@ -45,7 +45,7 @@ from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
-from course_lib.files import held, no_file, write_atomic
+from course_lib.files import lock_file, no_file, write_atomic
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
 from course_lib.kernels.choosing import DEVICES
 from course_lib.objectives.bilm import bilm_batches, bilm_loss
@@ -62,6 +62,7 @@ from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
 from course_lib.text.tokenizer_files import parsed
 from course_lib.text.wordpiece import SETTINGS, WordPiece, word_numbers
 
+from .distributed import ONE_PROCESS, Distributed, join
 from .loop import Objective, Report, check_sharded, fit, is_due
 from .metrics import evaluate, evaluate_bilm
 from .new_vocabulary import with_vocabulary
@@ -69,9 +70,8 @@ from .precision import choose_precision
 from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe
 from .pretrain_text import Reading, read_text, read_words
 from .state import check_finite, put_weights, whole_weights
-from .team import ALONE, Alone, join
 
-RUN, LOG, RESULTS, ASKED = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
+RUN, LOG, RESULTS, RECIPE_FILE = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
 MODEL, OWN_MODEL = "model", "model.safetensors"  # as transformers has it, or as ours
 Documents = Sequence[Sequence[Sequence[int]]]
 
@@ -183,28 +183,28 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
 
     Raises ValueError where the checkpoint has no masked-word head as BERT's, and where the recipe
     asks for another objective or shape."""
-    found, asked = load_pretrained(recipe.model.start), recipe.model
-    model, old = found.model, found.tokenizer
+    result, part = load_pretrained(recipe.model.start), recipe.model
+    model, old = result.model, result.tokenizer
     if isinstance(model, BertForPreTraining):
         headless, model = model, BertForMaskedLM(model.encoder)
         model.mlm = headless.mlm
         model.encoder.pooler = None  # nobody reads it, and transformers' class has none
     whole = type(model) is BertForMaskedLM and isinstance(old, WordPiece)
-    if not whole or recipe.objective.name != "mlm" or asked.settings:
+    if not whole or recipe.objective.name != "mlm" or part.settings:
         raise ValueError(
-            f"start={asked.start!r} was given, a {type(model).__name__} with a "
+            f"start={part.start!r} was given, a {type(model).__name__} with a "
             f"{type(old).__name__} as tokenizer, with objective {recipe.objective.name!r} and "
-            f"settings {sorted(asked.settings)}; expected a BertForMaskedLM with a WordPiece "
+            f"settings {sorted(part.settings)}; expected a BertForMaskedLM with a WordPiece "
             "vocabulary, objective mlm, and no settings: they are the checkpoint's."
         )
     assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
-    if not isinstance(model.config, ENCODERS[asked.family][0]) or asked.size != ModelPart.size:
+    if not isinstance(model.config, ENCODERS[part.family][0]) or part.size != ModelPart.size:
         raise ValueError(
-            f"family={asked.family!r} and size={asked.size!r} were given with "
-            f"start={asked.start!r}, which has a {type(model.config).__name__}; expected neither: "
+            f"family={part.family!r} and size={part.size!r} were given with "
+            f"start={part.start!r}, which has a {type(model.config).__name__}; expected neither: "
             "they are the checkpoint's. Leave them out."
         )
-    moved = with_vocabulary(model, old, tokenizer, asked.rows, recipe.training.seed)
+    moved = with_vocabulary(model, old, tokenizer, part.rows, recipe.training.seed)
     return moved, masked_lm_loss
 
 
@@ -235,12 +235,8 @@ def _rows(recipe: PretrainRecipe, documents: Documents, reading: Reading) -> Pac
 
 def _check(recipe: PretrainRecipe) -> None:
     family, objective = recipe.model.family, recipe.objective.name
-    if family not in FAMILIES:
-        raise ValueError(f"family {family!r} was given; expected one of {', '.join(FAMILIES)}.")
-    if objective not in OBJECTIVES:
-        raise ValueError(
-            f"objective {objective!r} was given; expected one of {', '.join(OBJECTIVES)}."
-        )
+    check_choice("family", family, FAMILIES)
+    check_choice("objective", objective, OBJECTIVES)
     if OWN.get(family, objective) != objective or (family not in OWN and objective in OWN.values()):
         own = ", ".join(f"{member} with {name}" for member, name in OWN.items())
         raise ValueError(
@@ -270,11 +266,11 @@ def _unread(recipe: PretrainRecipe) -> list[str]:
     model, objective, text = recipe.model, recipe.objective, recipe.text
     elmo = model.family == "elmo"
     usual = vars(ObjectivePart(objective.name)).items()
-    found = [name for name, value in usual if elmo and getattr(objective, name) != value]
-    found += ["generator"] * (objective.name != "rtd" and model.generator != ModelPart.generator)
-    found += ["added"] * (text.added > 0 and (elmo or text.source == "world"))
+    result = [name for name, value in usual if elmo and getattr(objective, name) != value]
+    result += ["generator"] * (objective.name != "rtd" and model.generator != ModelPart.generator)
+    result += ["added"] * (text.added > 0 and (elmo or text.source == "world"))
     own = text.source == "world" and not elmo and isinstance(text.vocabulary, str)
-    return found + ["vocabulary"] * own
+    return result + ["vocabulary"] * own
 
 
 def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds) -> None:
@@ -342,13 +338,13 @@ def cut_sequences(sequences: PackedSequences, length: int) -> PackedSequences:
 
 
 @dataclass
-class Diary:
+class TrainingLog:
     """A callback that writes a line of the log, measures on held-out text, and says on the terminal
     how far the run is."""
 
     ready: Pretraining
     path: Path
-    team: Alone = ALONE  # every process calls the diary, one of them writes
+    distributed: Distributed = ONE_PROCESS  # every process calls it, one of them writes
     check: Callable[[], None] = lambda: None  # whether the folder is still this run's
     every: int = 1
 
@@ -366,7 +362,7 @@ class Diary:
 
         A log that was lost, cut or changed is kept beside, and its losses are written again."""
         self._first, self.notes = done, memory.get("notes", [])
-        if not self.team.first:
+        if not self.distributed.is_main_process:
             return
         lines = read_log(self.path)[: memory.get("lines", 0)]
         if done and _hash_of(lines) != memory.get("sha256"):
@@ -389,11 +385,11 @@ class Diary:
             self._write(report, {**report.losses, "tokens_per_second": report.tokens_per_second})
             self._say(report)
         if reports.evaluate_every and is_due(*at, reports.evaluate_every):
-            self._write(report, measure(self.ready, report.model, self.team))
+            self._write(report, measure(self.ready, report.model, self.distributed))
             report.model.train()
 
     def _write(self, report: Report, found: dict[str, float]) -> None:
-        if not self.team.first:
+        if not self.distributed.is_main_process:
             return
         line = {"step": report.step, **{k: round(v, 5) for k, v in found.items()}}
         self.check()
@@ -406,7 +402,7 @@ class Diary:
                   f"{accuracy:.1%} of {what} found", flush=True)  # fmt: skip
 
     def _say(self, report: Report) -> None:
-        if not self.team.first:
+        if not self.distributed.is_main_process:
             return
         done = report.step - self._first
         left = (report.steps - report.step) * (time.perf_counter() - self._began) / done
@@ -428,27 +424,29 @@ def _clock(seconds: float) -> str:
 
 def read_log(path: Path) -> list[dict[str, Any]]:
     """The lines of a log; what a killed run left of its last line is dropped."""
-    found = []
+    result = []
     for line in path.read_bytes().split(b"\n")[:-1] if path.is_file() else []:
         with suppress(ValueError, RecursionError):
-            found.append(json.loads(line))
-    return [line for line in found if isinstance(line, dict)]
+            result.append(json.loads(line))
+    return [line for line in result if isinstance(line, dict)]
 
 
 def _hash_of(lines: Sequence[Mapping[str, Any]]) -> str:
     """Of what a repeated run would write again: all but the speed."""
-    said = [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    texts = [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
-def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[str, float]:
+def measure(
+    ready: Pretraining, model: nn.Module, distributed: Distributed = ONE_PROCESS
+) -> dict[str, float]:
     """Loss and accuracy on hidden tokens of held-out text, all of them replaced by [MASK]; of an
     ELMo, on the next and the previous word of every word.
 
-    Of a team all call this; the first process measures, the others find nothing. Raises
+    Of several processes all call this; the first process measures, the others find nothing. Raises
     FloatingPointError where the loss is no finite number."""
-    model = whole_model(ready, model, team)
-    if not team.first:
+    model = whole_model(ready, model, distributed)
+    if not distributed.is_main_process:
         return {}
     precision, vocabulary = ready.recipe.training.precision, ready.reading.tokenizer
     if isinstance(vocabulary, WordVocabulary):
@@ -459,90 +457,97 @@ def measure(ready: Pretraining, model: nn.Module, team: Alone = ALONE) -> dict[s
     reader: Any = model.generator if isinstance(model, Electra) else model
     scores = evaluate(reader, ready.heldout, ready.special, precision=precision)
     check_finite("held-out loss", scores.mlm_loss)
-    found = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
+    result = {"heldout_loss": scores.mlm_loss, "heldout_accuracy": scores.masked_accuracy}
     if len(scores.pair_right):
-        found["heldout_pairs"] = scores.pair_accuracy
-    return found
+        result["heldout_pairs"] = scores.pair_accuracy
+    return result
 
 
-def whole_model(ready: Pretraining, model: nn.Module, team: Alone) -> nn.Module:
-    """The model itself; on the first process of a team that keeps parts of it, a whole copy."""
-    if not team.sharded:
+def whole_model(ready: Pretraining, model: nn.Module, distributed: Distributed) -> nn.Module:
+    """The model itself; on the first of several processes that keep parts of it, a whole copy."""
+    if not distributed.sharded:
         return model
-    weights = whole_weights(model, team.first)
-    if not team.first:
+    weights = whole_weights(model, distributed.is_main_process)
+    if not distributed.is_main_process:
         return model
     copy, _ = build(ready.recipe, ready.special)
     put_weights(copy, weights)
-    return copy.to(team.device)
+    return copy.to(distributed.device)
 
 
 # ---------------------------------------------------------------- the command
 
 
-def pretrain(recipe: PretrainRecipe, out: str | Path, team: Alone = ALONE) -> dict[str, Any]:
+def pretrain(
+    recipe: PretrainRecipe, out: str | Path, distributed: Distributed = ONE_PROCESS
+) -> dict[str, Any]:
     """Run a recipe to its end in the folder `out`, from where an earlier run of it stopped.
 
-    Returns what results.json holds; of a team, on the first process. Raises ValueError where `out`
-    holds the run of another recipe or of other text, or is in use by another process, and
+    Returns what results.json holds; of several processes, on the first. Raises ValueError where
+    `out` holds the run of another recipe or of other text, or is in use by another process, and
     FileNotFoundError where it is deleted meanwhile."""
     training, path = recipe.training, Path(out)
     if not str(out) or (path.exists() and not path.is_dir()):
         raise ValueError(f"{str(out)!r} was given as the folder of a run; expected a folder.")
-    check_size("batch_size (a sequence for each process)", training.batch_size, team.size)
-    check_sharded(choose_precision(training.precision, team.device.type), team)
+    check_size(
+        "batch_size (a sequence for each process)", training.batch_size, distributed.world_size
+    )
+    check_sharded(choose_precision(training.precision, distributed.device.type), distributed)
     ready = set_up(recipe)
     about, batches = ready.reading.about, batches_of(ready)
     hashes = [value for name, value in about.items() if name.endswith("hash")]
-    team.check_same("The text", hashes)
-    if team.first:
+    distributed.check_same("The text", hashes)
+    if distributed.is_main_process:
         refuse_foreign(path)
-    with held(path / RUN) if team.first else nullcontext(lambda: None) as check:
-        if team.first:
-            claim(path, recipe, about)
+    with (
+        lock_file(path / RUN) if distributed.is_main_process else nullcontext(lambda: None) as check
+    ):
+        if distributed.is_main_process:
+            lock_output_folder(path, recipe, about)
             print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
                   f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
-                  f"{ready.special.vocab_size:,}, {_where(team)}",
+                  f"{ready.special.vocab_size:,}, {_where(distributed)}",
                   *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
-        diary = Diary(ready, path / LOG, team, check)
+        training_log = TrainingLog(ready, path / LOG, distributed, check)
         history = fit(
             ready.model, ready.objective, batches,
             steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
             released_schedule=training.released_schedule,
             weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
             accumulate=training.accumulate, precision=training.precision, seed=training.seed,
-            callbacks=[diary], checkpoint=path / RUN, checkpoint_every=recipe.reports.save_every,
-            team=team,
+            callbacks=[training_log], checkpoint=path / RUN,
+            checkpoint_every=recipe.reports.save_every,
+            distributed=distributed,
         )  # fmt: skip
         check()
-        return finish(ready, path, history.precision, team, diary.notes)
+        return finish(ready, path, history.precision, distributed, training_log.notes)
 
 
 def refuse_foreign(out: Path) -> None:
     """Raise ValueError where a folder holds what a run would write over, and no run began there."""
     written = (RUN, LOG, RESULTS, MODEL, OWN_MODEL, "vocab.txt", TOKENIZER_CONFIG)
     others = [name for name in written if (out / name).exists()]
-    for obstacle in (no_file(out / name) for name in (*written, ASKED) if name != MODEL):
+    for obstacle in (no_file(out / name) for name in (*written, RECIPE_FILE) if name != MODEL):
         if obstacle:
             raise ValueError(f"{obstacle}. Choose another --out, or move it away.")
-    if others and not (out / ASKED).exists():
+    if others and not (out / RECIPE_FILE).exists():
         raise ValueError(
-            f"{out} holds {', '.join(others)} and no {ASKED}; expected nothing that a run would "
-            "write over. Choose another --out, or move it away."
+            f"{out} holds {', '.join(others)} and no {RECIPE_FILE}; expected nothing that a run "
+            "would write over. Choose another --out, or move it away."
         )
 
 
-def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
+def lock_output_folder(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
     """Write down what is run in the folder; raise ValueError where something else was.
 
     How often a run reports may change; all else belongs to the run. What an older run did not
     write down of its text, such as a hash of what is held out, is believed to be as it is now, and
     written down."""
     requested = json.loads(json.dumps({"recipe": recipe.as_dict(), "text": about}))
-    if not (out / ASKED).exists():
-        write_atomic(out / ASKED, json.dumps(requested, indent=1) + "\n")
+    if not (out / RECIPE_FILE).exists():
+        write_atomic(out / RECIPE_FILE, json.dumps(requested, indent=1) + "\n")
         return
-    begun = _begun(out / ASKED)
+    begun = _begun(out / RECIPE_FILE)
     parts = [name for name in requested["recipe"] if name != "reports"]
     different = [name for name in parts if begun["recipe"].get(name) != requested["recipe"][name]]
     text = requested["text"]
@@ -558,7 +563,7 @@ def claim(out: Path, recipe: PretrainRecipe, about: dict[str, Any]) -> None:
     if unknown := sorted(text.keys() - begun_text.keys()):
         print(f"{out} was begun before {', '.join(unknown)} was written down: whether that part of "
               "the text is still the same cannot be told. From now on it can.")  # fmt: skip
-        write_atomic(out / ASKED, json.dumps({**begun, "text": text}, indent=1) + "\n")
+        write_atomic(out / RECIPE_FILE, json.dumps({**begun, "text": text}, indent=1) + "\n")
 
 
 def _begun(path: Path) -> dict[str, Any]:
@@ -575,21 +580,25 @@ def _begun(path: Path) -> dict[str, Any]:
     )
 
 
-def _where(team: Alone) -> str:
-    processes = "one process" if team.size == 1 else f"{team.size} processes"
-    return f"{processes} on {team.device.type}" + (", weights shared out" if team.sharded else "")
+def _where(distributed: Distributed) -> str:
+    processes = (
+        "one process" if distributed.world_size == 1 else f"{distributed.world_size} processes"
+    )
+    return f"{processes} on {distributed.device.type}" + (
+        ", weights shared out" if distributed.sharded else ""
+    )
 
 
 def finish(
     ready: Pretraining,
     out: Path,
     precision: str,
-    team: Alone = ALONE,
+    distributed: Distributed = ONE_PROCESS,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Write the trained model and what it reached; returns the latter."""
-    model = whole_model(ready, ready.model, team)
-    if not team.first:
+    model = whole_model(ready, ready.model, distributed)
+    if not distributed.is_main_process:
         return {}
     reached = measure(ready, model)
     stored = store(model.cpu(), ready.reading.tokenizer, out)
@@ -602,8 +611,8 @@ def finish(
         "reached": reached,
         "curve": read_log(out / LOG),
         "precision": precision,
-        "processes": team.size,
-        "device": team.device.type,
+        "processes": distributed.world_size,
+        "device": distributed.device.type,
         "threads": torch.get_num_threads(),
         "versions": {"torch": torch.__version__, "python": platform.python_version()},
         "model": stored,
@@ -652,13 +661,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         recipe = read_recipe(options.recipe)
         if options.steps is not None:
             recipe = replace(recipe, training=replace(recipe.training, steps=options.steps))
-        team = join(options.device, options.fsdp)
-        results = pretrain(recipe, options.out, team)
+        distributed = join(options.device, options.fsdp)
+        results = pretrain(recipe, options.out, distributed)
     except (ValueError, OSError, FloatingPointError) as error:
         nameless = isinstance(error, OSError) and error.errno and not error.filename
         sys.exit(f"pretrain: {error}" + f" (in {options.out})" * bool(nameless))
-    team.leave()
-    if not team.first:
+    distributed.shut_down()
+    if not distributed.is_main_process:
         return
     reached = results["reached"]
     print(f"held-out: {reached['heldout_accuracy']:.1%} of {predicted(recipe)} found, loss "

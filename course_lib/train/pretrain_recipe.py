@@ -12,7 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_type_hints
 
-from course_lib.config import check_number, check_size
+from course_lib.config import check_choice, check_number, check_size
 from course_lib.objectives.masked_lm import BERT_MIX, check_mix, check_rate
 from course_lib.objectives.released_masking import check_rule
 from course_lib.text.vocabulary import MOST_PIECES
@@ -68,8 +68,7 @@ class ObjectivePart(Part):
         check_mix(self.mix)
         check_size("mask_copies", self.mask_copies, 0)
         check_rule(self.masking, self.units == "tokens")
-        if self.units not in UNITS:
-            raise ValueError(f"units={self.units!r} was given; expected one of {', '.join(UNITS)}.")
+        check_choice("units", self.units, UNITS)
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ class PretrainRecipe(Part):
     def as_dict(self) -> dict[str, Any]:
         """All settings as plain values, those left to their defaults too. Of the settings that came
         later only those in use: a recipe without them is still what older results say."""
-        found = asdict(self)
+        result = asdict(self)
         text, training = self.text, self.training
         later = (
             ("model", "start", self.model.start), ("model", "rows", self.model.start),
@@ -194,8 +193,8 @@ class PretrainRecipe(Part):
         )  # fmt: skip
         for part, name, used in later:
             if not used:
-                del found[part][name]
-        return found
+                del result[part][name]
+        return result
 
 
 def read_recipe(path: str | Path) -> PretrainRecipe:
@@ -210,12 +209,12 @@ def read_recipe(path: str | Path) -> PretrainRecipe:
             "data/recipes/; copy one and change it."
         )
     try:
-        found = tomllib.loads(
+        result = tomllib.loads(
             path.read_text(encoding="utf-8-sig")
         )  # some editors begin with a mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}. Compare data/recipes/.") from error
-    return _build(PretrainRecipe, found, str(path))
+    return _build(PretrainRecipe, result, str(path))
 
 
 def _build(kind: type, found: Mapping[str, Any], where: str) -> Any:
@@ -227,7 +226,9 @@ def _build(kind: type, found: Mapping[str, Any], where: str) -> Any:
         )
     if missing := [n for n, f in parts.items() if _required(f) and n not in found]:
         raise ValueError(f"{where} lacks {', '.join(missing)}; expected it to be given.")
-    values = {name: _value(hints[name], given, f"{where}, {name}") for name, given in found.items()}
+    values = {
+        name: _value(hints[name], inputs, f"{where}, {name}") for name, inputs in found.items()
+    }
     try:
         return kind(**values)
     except ValueError as error:
@@ -247,10 +248,10 @@ def _value(hint: Any, given: Any, where: str) -> Any:
         if not isinstance(given, Mapping):
             raise ValueError(f"{where} is {given!r}; expected a table.")
         return _build(hint, given, where)  # type: ignore[arg-type]
-    kinds = getattr(hint, "__args__", ()) if "|" in str(hint) else (hint,)
-    if given in NONE and NoneType in kinds:
+    types = getattr(hint, "__args__", ()) if "|" in str(hint) else (hint,)
+    if given in NONE and NoneType in types:
         return None
-    for kind in kinds:
+    for kind in types:
         plain = getattr(kind, "__origin__", kind)
         row = isinstance(given, (list, tuple))
         if plain is tuple and row and len(given) == len(kind.__args__):
@@ -262,5 +263,5 @@ def _value(hint: Any, given: Any, where: str) -> Any:
         if isinstance(plain, type) and plain is not tuple and isinstance(given, plain):
             return given
     words = {NoneType: '"none"'}
-    names = " or ".join(words.get(kind, getattr(kind, "__name__", str(kind))) for kind in kinds)
+    names = " or ".join(words.get(kind, getattr(kind, "__name__", str(kind))) for kind in types)
     raise ValueError(f"{where} is {given!r}; expected a value of type {names}.")

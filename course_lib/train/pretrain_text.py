@@ -48,8 +48,8 @@ def read_text(part: TextPart) -> Reading:
                 "lowercase or strip_accents was given for the micro-world, which has a vocabulary "
                 "of its own; expected neither."
             )
-        world, told, held = _world(part)
-        ids = world.documents(told), world.documents(held)
+        world, stories, held = _world(part)
+        ids = world.documents(stories), world.documents(held)
         return Reading(world.tokenizer, ids, _about(world, part), _namesake(part))
     texts, learned_from, about, notes = _texts(part)
     tokenizer = _tokenizer(part, learned_from, about)
@@ -132,8 +132,8 @@ def _marked(texts: Sequence[str]) -> float:
 
 def _world(part: TextPart) -> tuple[MicroWorld, list[Story], list[Story]]:
     world = MicroWorld.load()
-    told = world.stories(part.stories, seed=0)
-    return world, told, world.stories(part.heldout, seed=0, split="heldout")
+    stories = world.stories(part.stories, seed=0)
+    return world, stories, world.stories(part.heldout, seed=0, split="heldout")
 
 
 def _about(world: MicroWorld, part: TextPart) -> dict[str, Any]:
@@ -195,25 +195,25 @@ def _say(form: dict[str, bool], about: dict[str, Any], part: TextPart) -> tuple[
 def _tokenizer(part: TextPart, texts: Iterable[str], about: Mapping[str, Any]) -> WordPiece:
     if isinstance(part.vocabulary, int):
         return train_wordpiece(texts, part.vocabulary, **_form(part, about))
-    wanted = {"lowercase": part.lowercase, "strip_accents": part.strip_accents}
+    expected = {"lowercase": part.lowercase, "strip_accents": part.strip_accents}
     path = Path(part.vocabulary)
     if path.is_file() and not (path.suffix == ".json" or path.with_name(CONFIG).is_file()):
-        return WordPiece.from_file(path, **wanted)  # a bare list says nothing of either
-    found = (
+        return WordPiece.from_file(path, **expected)  # a bare list says nothing of either
+    result = (
         WordPiece.from_file(path) if path.is_file() else load_pretrained(part.vocabulary).tokenizer
     )
-    if not isinstance(found, WordPiece):
+    if not isinstance(result, WordPiece):
         raise ValueError(
             f"vocabulary={part.vocabulary!r} was given; expected how many pieces to learn, a "
             "vocab.txt, or a checkpoint with a WordPiece vocabulary beside it."
         )
-    for name, value in wanted.items():
-        if value not in (None, getattr(found, name)):
+    for name, value in expected.items():
+        if value not in (None, getattr(result, name)):
             raise ValueError(
                 f"{name}={value} was given with vocabulary={part.vocabulary!r}, which was made "
-                f"with {name}={getattr(found, name)}; expected the same, or none."
+                f"with {name}={getattr(result, name)}; expected the same, or none."
             )
-    return found
+    return result
 
 
 def _encode(tokenizer: WordPiece, documents: Sentences) -> Ids:

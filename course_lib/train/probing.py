@@ -16,14 +16,14 @@ from course_lib.text.tasks import LabelledSequences, LabelledWords
 @torch.no_grad()
 def all_states(encoder: Encoder, sequences: PackedSequences, batch_size: int = 256) -> Tensor:
     """The vectors of every layer side by side, embeddings first: (N, T, (L + 1)·H)."""
-    found = []
+    result = []
     for start in range(0, len(sequences), batch_size):
         inputs = sequences[start : start + batch_size].inputs
         inputs["token_type_ids"] = segments_for(encoder.config, inputs["token_type_ids"])  # type: ignore
         out = encoder(**inputs, output_hidden_states=True)
         assert out.hidden_states is not None
-        found.append(torch.cat(out.hidden_states, dim=-1))
-    return torch.cat(found)
+        result.append(torch.cat(out.hidden_states, dim=-1))
+    return torch.cat(result)
 
 
 def text_probe(encoder: Encoder, train: LabelledSequences, test: LabelledSequences) -> float:
@@ -41,11 +41,11 @@ def states_at(
 ) -> Tensor:
     """The vectors of every layer side by side at the positions `at` (M,), n·T + t, ascending:
     (M, (L + 1)·H)."""
-    found, tokens = [], batch_size * sequences.input_ids.shape[1]
+    result, tokens = [], batch_size * sequences.input_ids.shape[1]
     for number, start in enumerate(range(0, len(sequences), batch_size)):
         states = all_states(encoder, sequences[start : start + batch_size], batch_size)
-        found.append(states.flatten(0, 1)[at[at // tokens == number] % tokens])
-    return torch.cat(found)
+        result.append(states.flatten(0, 1)[at[at // tokens == number] % tokens])
+    return torch.cat(result)
 
 
 def word_probe(encoder: Encoder, words: LabelledWords, most: int = 3_000) -> float:
@@ -63,8 +63,8 @@ def linear_probe(
 
     strength: scikit-learn's C; small values keep the weights small."""
     probabilities = linear_classifier(train, train_labels, strength)(test)
-    said = train_labels.unique()[probabilities.argmax(-1)]
-    return (said == test_labels).double().mean().item()
+    texts = train_labels.unique()[probabilities.argmax(-1)]
+    return (texts == test_labels).double().mean().item()
 
 
 def linear_classifier(

@@ -74,16 +74,18 @@ def span_scores(
     without predicted spans or recall without true ones, is 0.0, as in seqeval. ValueError for no
     sentences, for sentences or tags not as many on both sides, and for tags that are not BIO."""
     _check_sentences(true, predicted)
-    truly, said = (
+    truly, predictions = (
         {(n, *span) for n, tags in enumerate(side) for span in bio_spans(tags, strict)}
         for side in (true, predicted)
     )
-    kinds = sorted({kind for _, kind, *_ in truly | said})
+    types = sorted({kind for _, kind, *_ in truly | predictions})
     by_kind = {
-        name: SpanScores(*_rates(*({s for s in side if s[1] == name} for side in (truly, said))))
-        for name in kinds
+        name: SpanScores(
+            *_rates(*({s for s in side if s[1] == name} for side in (truly, predictions)))
+        )
+        for name in types
     }
-    return SpanScores(*_rates(truly, said), by_kind)
+    return SpanScores(*_rates(truly, predictions), by_kind)
 
 
 def _rates(truly: set, said: set) -> tuple[float, float, float]:
@@ -138,10 +140,10 @@ def answer_f1(predicted: str, answers: Sequence[str], version: str = "2.0") -> f
 
     Where one of the two has no words left: 0.0, and in 2.0 1.0 if the other has none either.
     version: see `squad_scores`, which raises the same errors."""
-    said, golds = Counter(normalise_answer(predicted).split()), _gold(answers, version)
-    if version == "1.1" and not said:
+    predictions, golds = Counter(normalise_answer(predicted).split()), _gold(answers, version)
+    if version == "1.1" and not predictions:
         return 0.0
-    return max(_words_f1(said, Counter(gold.split())) for gold in golds)
+    return max(_words_f1(predictions, Counter(gold.split())) for gold in golds)
 
 
 def _gold(answers: Sequence[str], version: str) -> list[str]:
@@ -231,16 +233,16 @@ def choose_null_threshold(candidates: Iterable[Candidate]) -> float:
     The one with the best F1 over the candidates, as objectives.spans.choose_threshold finds it: of
     equally good ones the highest, which answers least. The candidates must be of validation data: τ
     is fitted to them. ValueError for no candidates, and for a margin that is no number."""
-    found = list(candidates)
-    if not found or not all(math.isfinite(one.margin) for one in found):
+    result = list(candidates)
+    if not result or not all(math.isfinite(one.margin) for one in result):
         raise ValueError(
-            f"{len(found)} candidates were given, margins {[one.margin for one in found[:4]]} …; "
+            f"{len(result)} candidates were given, margins {[one.margin for one in result[:4]]} …; "
             "expected one for each validation question, its margin a number."
         )
-    margins, said, silent = zip(
+    margins, predictions, silent = zip(
         *((one.margin, answer_f1(one.text, one.answers), answer_f1("", one.answers))
-          for one in found), strict=True
+          for one in result), strict=True
     )  # fmt: skip
     return choose_threshold(
-        *(torch.tensor(x, dtype=torch.float64) for x in (margins, said, silent))
+        *(torch.tensor(x, dtype=torch.float64) for x in (margins, predictions, silent))
     )

@@ -68,10 +68,10 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Put what `whole_weights` gave into `model`, where every process keeps its part, if they do.
 
     Raises RuntimeError (torch's) for weights of another model."""
-    mine = model.state_dict()
+    ours = model.state_dict()
     tied = {name: weights[first] for name, first in _tied(model).items() if first in weights}
-    found = {**weights, **tied}
-    model.load_state_dict({name: _part(value, mine.get(name)) for name, value in found.items()})
+    result = {**weights, **tied}
+    model.load_state_dict({name: _part(value, ours.get(name)) for name, value in result.items()})
 
 
 def load_run(
@@ -129,8 +129,8 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _digest(tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> str:
     from course_lib.checkpoints.saved import hash_of_weights
 
-    said = {name: value for name, value in header.items() if name != "sha256"}
-    text = json.dumps(said, sort_keys=True) + hash_of_weights(tensors)
+    fields = {name: value for name, value in header.items() if name != "sha256"}
+    text = json.dumps(fields, sort_keys=True) + hash_of_weights(tensors)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -157,12 +157,12 @@ def _tied(model: nn.Module) -> dict[str, str]:
 
 def _whole(tensors: Mapping[str, Tensor], keep: bool) -> dict[str, Tensor]:
     """Tensors on the CPU, those that processes keep parts of gathered one by one."""
-    found = {}
+    result = {}
     for name, value in tensors.items():
         value = whole_tensor(value)
         if keep:
-            found[name] = value.cpu()
-    return found
+            result[name] = value.cpu()
+    return result
 
 
 def whole_tensor(value: Tensor) -> Tensor:

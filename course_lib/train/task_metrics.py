@@ -28,14 +28,14 @@ def f1(true: Iterable[Any], predicted: Iterable[Any], positive: Hashable = 1) ->
     other class; where they are two or more classes the name is probably misspelled: ValueError.
     Both as in scikit-learn. Else ValueError as `confusion`."""
     pairs = _labels(true, predicted)
-    truly, said = sum(t == positive for t, _ in pairs), sum(p == positive for _, p in pairs)
-    if truly + said == 0 and len(names := {label for pair in pairs for label in pair}) > 1:
+    truly, predictions = sum(t == positive for t, _ in pairs), sum(p == positive for _, p in pairs)
+    if truly + predictions == 0 and len(names := {label for pair in pairs for label in pair}) > 1:
         raise ValueError(
             f"positive={positive!r} was given, a label neither true nor predicted anywhere; "
             f"expected one of {_listed(names)}."
         )
     hits = sum(t == p == positive for t, p in pairs)
-    return 2 * hits / max(truly + said, 1)
+    return 2 * hits / max(truly + predictions, 1)
 
 
 def macro_f1(true: Iterable[Any], predicted: Iterable[Any]) -> float:
@@ -44,8 +44,8 @@ def macro_f1(true: Iterable[Any], predicted: Iterable[Any]) -> float:
     The classes are those that occur among the true or the predicted labels. ValueError: see
     `confusion`."""
     pairs = _labels(true, predicted)
-    truth, said = zip(*pairs, strict=True)
-    return fmean(f1(truth, said, positive=name) for name in {*truth, *said})
+    truth, predictions = zip(*pairs, strict=True)
+    return fmean(f1(truth, predictions, positive=name) for name in {*truth, *predictions})
 
 
 def matthews(true: Iterable[Any], predicted: Iterable[Any]) -> float:
@@ -57,9 +57,9 @@ def matthews(true: Iterable[Any], predicted: Iterable[Any]) -> float:
     pairs = _labels(true, predicted)
     n, names = len(pairs), {name for pair in pairs for name in pair}
     truly = [sum(t == name for t, _ in pairs) for name in names]
-    said = [sum(p == name for _, p in pairs) for name in names]
-    together = n * sum(t == p for t, p in pairs) - _dot(truly, said)
-    r = _correlation(together, n * n - _dot(truly, truly), n * n - _dot(said, said))
+    predictions = [sum(p == name for _, p in pairs) for name in names]
+    together = n * sum(t == p for t, p in pairs) - _dot(truly, predictions)
+    r = _correlation(together, n * n - _dot(truly, truly), n * n - _dot(predictions, predictions))
     return 0.0 if math.isnan(r) else r
 
 

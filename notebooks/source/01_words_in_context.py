@@ -554,7 +554,7 @@ masks_view()
 from course_lib.family.gpt import CausalStack, PreNormBlock
 from course_lib.family.seq2seq import CrossBlock, Seq2Seq
 
-show(PreNormBlock.attend, PreNormBlock.feed, CausalStack.forward, causal_mask)
+show(PreNormBlock.attend, PreNormBlock.apply_feed_forward, CausalStack.forward, causal_mask)
 
 # %% [markdown]
 # ### From both to an encoder-decoder

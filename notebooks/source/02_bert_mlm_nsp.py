@@ -532,11 +532,22 @@ except (AttributeError, TypeError):
     print("my_attention is not written yet: answer exercise 02.2 above, then run this cell again")
 
 # %% [markdown]
+# ### A whole BERT in one file
+#
+# The same encoder once more, now with its two heads, masking, sentence pairs and a training step (all four are explained
+# below): one file of about 250 lines that needs nothing but torch. `python -m course_lib.plain_bert` trains it on a toy text.
+
+# %%
+from course_lib import plain_bert
+
+show(plain_bert)
+
+# %% [markdown]
 # ### The same in the library
 #
 # The library's encoder is this one with joints: a place to put other embeddings (ALBERT), another attention (DeBERTa),
-# another plan of blocks, a faster kernel, a way to skip what nobody reads (`only_at`), a check of what comes in. No joint
-# changes a result. Its block, to compare with yours:
+# another stack of blocks, a faster kernel, a way to skip what nobody reads (`output_positions`), a check of what comes in.
+# No joint changes a result. Its block, to compare with yours:
 
 # %%
 from course_lib.encoder import Block, Pooler

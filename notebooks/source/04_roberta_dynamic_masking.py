@@ -84,11 +84,11 @@ for epochs in (1, 2, 10, 13, 40):
 # RoBERTa begins at the id of padding plus one. That id is 1, so the first token has position 2; padding itself has position 1.
 
 # %% tags=["nbval-check-output"]
-from course_lib.family.roberta import count_after_padding
+from course_lib.family.roberta import position_ids_after_padding
 
 ids = torch.tensor([[0, 713, 16, 10, 1296, 2, 1, 1]])  # <s> four words </s> <pad> <pad>
 print("ids      ", ids[0].tolist())
-print("positions", count_after_padding(ids, pad_token_id=1)[0].tolist())
+print("positions", position_ids_after_padding(ids, pad_token_id=1)[0].tolist())
 
 # %% [markdown]
 # The first token has position 2, and both paddings have 1. So {{number:longest_text}} positions of text need
@@ -156,7 +156,7 @@ check("04.3", my_positions)
 # %%
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 
-show(RobertaConfig, count_after_padding, roberta_encoder, roberta_for_masked_lm)
+show(RobertaConfig, position_ids_after_padding, roberta_encoder, roberta_for_masked_lm)
 
 # %% [markdown]
 # With NSP gone, so is its loss: what remains is the mean over the positions selected for prediction.

@@ -144,14 +144,15 @@ show(FactorisedEmbeddings)
 # %% [markdown]
 # ### A plan that says which block works in which layer
 #
-# BERT's stack takes a *plan*: for each layer, the block that attends and the block that feeds forward. BERT's own
-# plan is (0, 0), (1, 1), (2, 2), … ALBERT's is (0, 0), twelve times. "attention" shares the first half only,
-# "feed_forward" the second.
+# BERT's stack applies its blocks one after the other. ALBERT's has a *plan*: for each layer, the block that attends and the
+# block that feeds forward. BERT's own plan would be (0, 0), (1, 1), (2, 2), … ALBERT's is (0, 0), twelve times. "attention"
+# shares the first half only, "feed_forward" the second.
 
 # %%
 from course_lib.encoder import Stack
+from course_lib.family.albert import SharedStack
 
-show(sharing_plan, Stack)
+show(sharing_plan, SharedStack, Stack)
 
 # %%
 for sharing in SHARING:

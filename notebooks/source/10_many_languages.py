@@ -201,7 +201,7 @@ show(XlmConfig, XlmStack, TiedOutput)
 # - Words are predicted by the embedding matrix alone; BERT has a layer and a LayerNorm before it.
 # - With `causal` the same network predicts the next word (CLM).
 #
-# Three lines of `XlmStack` say it: `seen = …` is who may be looked at, `real = …` is 0 at padding, and the last one multiplies by it. (`Packing` and `only_at` save work: texts without their padding, states at some
+# Three lines of `XlmStack` say it: `seen = …` is who may be looked at, `real = …` is 0 at padding, and the last one multiplies by it. (`Packing` and `output_positions` save work: texts without their padding, states at some
 # positions only.)
 #
 # ### Two texts in one sequence

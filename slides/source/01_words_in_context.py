@@ -159,8 +159,8 @@ def kinds_table() -> str:
 def code_blocks() -> str:
     """The two halves of a block as BERT has them and as GPT-2, and the triangle."""
     parts = (
-        ("# BERT: LayerNorm after the sum", body_of(Block.feed)),
-        ("# GPT-2: before", body_of(PreNormBlock.feed)),
+        ("# BERT: LayerNorm after the sum", body_of(Block.apply_feed_forward)),
+        ("# GPT-2: before", body_of(PreNormBlock.apply_feed_forward)),
         ("# and who sees whom", body_of(causal_mask, start="back")),
         ("# encoder-decoder: a third part", body_of(CrossBlock.read)),
     )

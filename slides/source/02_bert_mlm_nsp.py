@@ -183,7 +183,7 @@ def one_block() -> str:
 
 def code_block() -> str:
     return code(
-        f"{body_of(Block.attend, start='attended')}\n# then\n{body_of(Block.feed)}\n"
+        f"{body_of(Block.attend, start='attended')}\n# then\n{body_of(Block.apply_feed_forward)}\n"
         f"# self.feed_forward\n{body_of(FeedForward.forward)}"
     )
 

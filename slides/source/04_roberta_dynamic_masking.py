@@ -27,7 +27,7 @@ from drawing import (
 )
 
 from course_lib import count_parameters, pretraining_batches
-from course_lib.family.roberta import count_after_padding
+from course_lib.family.roberta import position_ids_after_padding
 from course_lib.lectures.lecture_04 import numbers
 from course_lib.lectures.lecture_04.claims import average, errors_removed
 from course_lib.lectures.lecture_04.experiments import LIVE, RECIPES, SCHEMES
@@ -102,7 +102,7 @@ READ = ("<s>", "This", "is", "a", "test", "</s>", "<pad>", "<pad>")
 def positions() -> str:
     """A sequence with padding, and the two ways to number its positions."""
     pad = IDS.index(1)
-    ours = count_after_padding(torch.tensor([IDS]), pad_token_id=1)[0].tolist()
+    ours = position_ids_after_padding(torch.tensor([IDS]), pad_token_id=1)[0].tolist()
     rows = (("BERT counts", list(range(len(IDS))), "#f2f2f2"), ("RoBERTa counts", ours, "#fdf1d6"))
     parts = []
     for i, token in enumerate(READ):

@@ -28,12 +28,13 @@ from drawing import (
 )
 
 from course_lib import bert, count_parameters, published
-from course_lib.encoder import Stack
 from course_lib.family.albert import (
     SHARING,
     AlbertConfig,
     FactorisedEmbeddings,
+    SharedStack,
     albert,
+    apply_halves,
     parameter_breakdown,
     sharing_plan,
 )
@@ -185,10 +186,8 @@ def plans() -> str:
 
 
 def code_stack() -> str:
-    """The loop over the plan, without what is remembered on the way."""
-    body = body_of(Stack.forward, start="for number").splitlines()
-    shown = [line for line in body if "append" not in line and "return" not in line]
-    source = "\n".join(shown).replace("  # type: ignore[operator]", "")
+    """The plan as layers, and what a layer is."""
+    source = f"# layers\n{body_of(SharedStack.layers)}\n\n# apply_halves\n{body_of(apply_halves)}"
     return f'<div style="zoom:0.9">{code(source)}</div>'
 
 

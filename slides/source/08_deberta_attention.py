@@ -369,7 +369,7 @@ def decoder_picture() -> str:
 
 def code_decoder() -> str:
     lines = body_of(EnhancedMaskDecoder.forward).splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("if only_at"))
+    start = next(i for i, line in enumerate(lines) if line.startswith("if output_positions"))
     return code(
         "\n".join(lines[:start] + lines[start + 2 :])
     )  # without the saving at masked places

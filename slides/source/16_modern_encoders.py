@@ -46,7 +46,7 @@ def code_rotary() -> str:
 
 
 def code_gate() -> str:
-    return code(body_of(GatedFeedForward.forward, "wide"))
+    return code(body_of(GatedFeedForward.forward, "inner"))
 
 
 def local_layers() -> str:

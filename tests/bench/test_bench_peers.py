@@ -165,7 +165,7 @@ def test_sharing_compares_the_same_blocks():
     bert, albert, own, shared = made
     assert blocks_of(own) == blocks_of(bert) == 3 * blocks_of(shared)
     assert blocks_of(shared) == blocks_of(albert)
-    assert len(own.stack.plan) == len(shared.stack.plan) == 3
+    assert len(own.stack.layers()) == len(shared.stack.layers()) == 3
     ids = inputs.random_sequences(2, 10).input_ids
     for model in made:
         assert model(ids).last_hidden_state.shape == (2, 10, 16)

@@ -341,7 +341,7 @@ def layers_in_the_other_order(ours: Any, case: Case) -> None:
 
 
 def positions_as_berts(ours: Any, case: Case) -> None:
-    ours.encoder.embeddings.number = lambda ids: torch.arange(ids.shape[1])
+    ours.encoder.embeddings.make_position_ids = lambda ids: torch.arange(ids.shape[1])
 
 
 def languages_in_the_other_order(ours: Any, case: Case) -> None:

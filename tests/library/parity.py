@@ -367,13 +367,13 @@ def chosen_against_full(ours: Any, case: Case) -> dict[str, float]:
 
 
 @torch.no_grad()
-def only_at_against_full(encoder: Any, case: Case) -> dict[str, float]:
-    """`only_at` against the encoder's whole output: states there, the pooler, earlier layers."""
+def positions_against_full(encoder: Any, case: Case) -> dict[str, float]:
+    """`output_positions` against the whole output: states there, the pooler, earlier layers."""
     batch, tokens = case.inputs["input_ids"].shape
     at = torch.randint(tokens, (batch, 5), generator=torch.Generator().manual_seed(2))
     at[:, 0] = 0  # [CLS] first
     full = encoder(**case.inputs, output_hidden_states=True)
-    part = encoder(**case.inputs, only_at=at, output_hidden_states=True)
+    part = encoder(**case.inputs, output_positions=at, output_hidden_states=True)
     wanted = full.last_hidden_state[torch.arange(batch)[:, None], at]
     found = {"states": distance(part.last_hidden_state, wanted)}
     for i, (a, b) in enumerate(zip(part.hidden_states[:-1], full.hidden_states[:-1], strict=True)):

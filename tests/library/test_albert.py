@@ -21,8 +21,8 @@ from parity import (
     drawn_weights,
     largest,
     on_meta,
-    only_at_against_full,
     pair_of_models,
+    positions_against_full,
 )
 from torch import Tensor, nn
 
@@ -69,7 +69,7 @@ def test_without_sharing(seed: int, dtype: torch.dtype):
 def test_only_where_something_is_selected(sharing: str, seed: int, dtype: torch.dtype):
     case = albert_case(seed, sharing=sharing)
     ours = drawn_weights(whole(case.config), case.sd).to(dtype).eval()
-    found = chosen_against_full(ours, case) | only_at_against_full(ours.encoder, case)
+    found = chosen_against_full(ours, case) | positions_against_full(ours.encoder, case)
     assert largest(found) <= TOLERANCE[dtype]
 
 
@@ -211,7 +211,7 @@ def test_shared_attention_is_one_and_the_feed_forwards_are_each_their_layers():
     with torch.no_grad():
         one = model(IDS, MASK, output_hidden_states=True).hidden_states
         again, *_ = model.stack.blocks[0].attend(one[-2], MASK, False, None)
-        again = model.stack.blocks[-1].feed(again)
+        again = model.stack.blocks[-1].apply_feed_forward(again)
     assert distance(again, one[-1]) <= 1e-12
 
 

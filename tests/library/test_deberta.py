@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.checkpoints import CheckpointError, to_transformers
-from course_lib.encoder import Block, Encoder, take
+from course_lib.encoder import Block, Encoder, gather_positions
 from course_lib.family.deberta import (
     NOTHING,
     DebertaConfig,
@@ -194,7 +194,7 @@ def test_the_decoder_at_some_positions(generation: int):
         x = model.encoder(IDS, MASK, output_hidden_states=True).hidden_states[-2]
         full = model.decoder(x, last, MASK)
         assert full.shape == x.shape
-        assert close(model.decoder(x, last, MASK, AT), take(full, AT))
+        assert close(model.decoder(x, last, MASK, AT), gather_positions(full, AT))
 
 
 @both_generations
@@ -374,9 +374,9 @@ def test_a_copy_keeps_its_own():
         *((2, {"convolution": c, "num_layers": layers}) for c in (0, 3) for layers in (1, 3)),
     ],
 )
-def test_only_at_is_taking_afterwards(generation: int, changes: dict[str, int]):
+def test_output_positions_are_gathered_afterwards(generation: int, changes: dict[str, int]):
     encoder = encoder_of(generation, **changes)
-    assert close(states(encoder, only_at=AT), take(states(encoder), AT))
+    assert close(states(encoder, output_positions=AT), gather_positions(states(encoder), AT))
 
 
 # ---------------------------------------------------------------- what positions are good for

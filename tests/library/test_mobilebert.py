@@ -257,7 +257,7 @@ def weights_of(masked_score: float | None) -> Tensor:
         part.query.weight.zero_()
         part.query.bias.zero_()
     x, wide = torch.randn(2, 5, 6), torch.randn(2, 5, 12)
-    _, weights, scores = part(x, MASK, keep_weights=True, values=wide)
+    _, weights, scores = part(x, MASK, output_attentions=True, value_states=wide)
     assert weights is not None and scores is not None
     assert (scores[:, :, :, :4] == 0).all()
     return weights[0, 0, 0]

@@ -28,9 +28,9 @@ from parity import (
     largest,
     last_distances,
     on_meta,
-    only_at_against_full,
     output_distances,
     pair_of_models,
+    positions_against_full,
     run,
 )
 
@@ -117,7 +117,7 @@ def test_only_where_something_is_selected(name: str, kind: str, seed: int, dtype
     row = MEMBERS[name]
     case = row.case(seed, dtype)
     ours = drawn_weights(row.make(kind, case.config), case.sd).to(dtype).eval()
-    part_against_full = only_at_against_full if kind == "encoder" else chosen_against_full
+    part_against_full = positions_against_full if kind == "encoder" else chosen_against_full
     assert largest(part_against_full(ours, case)) <= TOLERANCE[dtype]
 
 

@@ -67,7 +67,7 @@ from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.objectives.spans import span_loss
 from course_lib.objectives.token_labels import padded_token_loss, token_classification_loss
 from course_lib.train.distilling import Taught
-from course_lib.train.loop import train_step
+from course_lib.train.loop import distributed_step
 
 SPECIAL = special_ids(40)
 ROWS, TOKENS, PARTS = 7, 12, 4  # parts of 1, 2, 2 and 2 sequences
@@ -295,9 +295,9 @@ class KeepGradients(torch.optim.SGD):
 
 
 def gradients_of(model, objective, batch):
-    """The step's losses and its gradient, by train_step itself."""
+    """The step's losses and its gradient, by the loop's own step."""
     optimizer = KeepGradients(model.parameters(), lr=0.0)
-    losses = train_step(model, objective, optimizer, batch, 0.0, "float32")
+    losses = distributed_step(model, objective, optimizer, batch, 0.0, "float32")
     return losses, torch.cat([g.flatten() for g in optimizer.seen])
 
 

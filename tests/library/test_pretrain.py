@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import os
 import random
 import shutil
@@ -27,7 +28,7 @@ from course_lib.checkpoints.elmo import load_elmo
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Encoder, Pooler
 from course_lib.family.deberta import DebertaConfig, deberta_encoder, deberta_masked_lm
-from course_lib.files import held
+from course_lib.files import lock_file
 from course_lib.heads import BertForPreTraining, BertForReplacedTokens
 from course_lib.objectives.bilm import bilm_loss
 from course_lib.objectives.pretraining import split_batch
@@ -36,13 +37,14 @@ from course_lib.text.documentation import split_of
 from course_lib.text.wordpiece import WordPiece, word_numbers
 from course_lib.train import cost, loop
 from course_lib.train import pretrain as command
+from course_lib.train.distributed import Distributed
 from course_lib.train.metrics import evaluate, evaluate_bilm
 from course_lib.train.pretrain import (
-    ASKED,
     ENCODERS,
     LOG,
     OBJECTIVES,
     PAIRS,
+    RECIPE_FILE,
     RESULTS,
     RUN,
     batches_of,
@@ -62,7 +64,6 @@ from course_lib.train.pretrain_recipe import (
     read_recipe,
 )
 from course_lib.train.pretrain_text import read_words
-from course_lib.train.team import Alone
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64}
@@ -256,8 +257,8 @@ def test_a_table_that_is_a_number_a_file_that_is_missing_and_one_that_is_no_text
 
 
 UNFIT = [
-    (small("bart"), "family 'bart' was given; expected one of bert, roberta"),
-    (small("bert", "clm"), "objective 'clm' was given; expected one of mlm"),
+    (small("bart"), "family='bart' was given; expected one of bert, roberta"),
+    (small("bert", "clm"), "objective='clm' was given; expected one of mlm"),
     (small("electra", "mlm"), "expected electra with rtd"),
     (small("bert", "rtd"), "expected electra with rtd"),
     (small("elmo", "mlm"), "family 'elmo' was given .*elmo with bilm"),
@@ -307,7 +308,7 @@ def test_a_model_that_says_no_number_is_not_stored(tmp_path):
     """The last step's loss and the weights behind it are finite, but not what they compute."""
     with pytest.raises(FloatingPointError, match="The held-out loss is nan; expected a finite"):
         pretrain(small(learning_rate=1e30, steps=1), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {ASKED, LOG, f"{RUN}.lock"}
+    assert {path.name for path in tmp_path.iterdir()} == {RECIPE_FILE, LOG, f"{RUN}.lock"}
 
 
 def test_a_vocabulary_beside_a_file_of_ours_keeps_its_settings(tmp_path):
@@ -320,7 +321,7 @@ def test_a_vocabulary_beside_a_file_of_ours_keeps_its_settings(tmp_path):
     assert (again.vocab, again.normalisation) == (words.vocab, words.normalisation)
 
 
-class SomeProcesses(Alone):
+class SomeProcesses(Distributed):
     """Nine processes that share the weights out."""
 
     size, sharded = 9, True
@@ -684,15 +685,15 @@ def test_a_folder_with_other_peoples_files_is_refused(tmp_path, name):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
-    with pytest.raises(ValueError, match=f"holds {name.split('/')[0]} and no {ASKED}"):
+    with pytest.raises(ValueError, match=f"holds {name.split('/')[0]} and no {RECIPE_FILE}"):
         command.refuse_foreign(tmp_path)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.read_text() for path in files] == ["mine"] * 2
     (tmp_path / name).unlink()
     (tmp_path / "model").exists() and (tmp_path / "model").rmdir()
     command.refuse_foreign(tmp_path)
-    command.claim(tmp_path, small(), {"source": "world"})
-    assert (tmp_path / ASKED).exists()
+    command.lock_output_folder(tmp_path, small(), {"source": "world"})
+    assert (tmp_path / RECIPE_FILE).exists()
 
 
 @pytest.mark.parametrize("out", ["", "file", "file/below"])
@@ -745,7 +746,7 @@ def test_a_log_that_was_lost_cut_or_changed_is_noticed(ended, tmp_path, capsys, 
 def test_two_runs_in_one_folder(ended, tmp_path):
     out = shutil.copytree(ended, tmp_path / "out")
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    with ThreadPoolExecutor(1) as other, held(out / RUN):
+    with ThreadPoolExecutor(1) as other, lock_file(out / RUN):
         words = f"is being written by process {os.getpid()} on .*, since 2.*one run at a time"
         with pytest.raises(ValueError, match=words):
             other.submit(pretrain, small(), out).result()
@@ -765,7 +766,7 @@ def test_a_folder_deleted_during_a_run_is_not_made_again(tmp_path, monkeypatch, 
             out.mkdir()
             (out / f"{RUN}.holder").write_text("process 1 on another, since yesterday")
 
-    monkeypatch.setattr(loop, "train_step", lambda *_: delete() or {"total": 1.0})
+    monkeypatch.setattr(loop, "distributed_step", lambda *_: delete() or {"total": 1.0})
     with pytest.raises(FileNotFoundError, match=r"was deleted or moved while run\.safetensors was"):
         pretrain(replace(small(), reports=reports), out)
     assert out.exists() == again and not (out / LOG).exists() and not (out / RUN).exists()
@@ -773,10 +774,10 @@ def test_a_folder_deleted_during_a_run_is_not_made_again(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("content", ["", "{", "{}", "[]", '{"recipe": {}}', '{"recipe": 1}'])
 def test_a_folder_with_another_recipe_json_is_refused(tmp_path, content):
-    (tmp_path / ASKED).write_text(content)
+    (tmp_path / RECIPE_FILE).write_text(content)
     with pytest.raises(ValueError, match=r"recipe\.json is none that a run wrote.*another --out"):
-        command.claim(tmp_path, small(), {"source": "world"})
-    assert (tmp_path / ASKED).read_text() == content
+        command.lock_output_folder(tmp_path, small(), {"source": "world"})
+    assert (tmp_path / RECIPE_FILE).read_text() == content
 
 
 def test_a_folder_whose_text_or_vocabulary_has_changed_is_refused(file, tmp_path, capsys):
@@ -807,9 +808,9 @@ def test_a_folder_whose_text_or_vocabulary_has_changed_is_refused(file, tmp_path
         assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == finished
         mend()
     # A run begun before this was written down goes on, says so, and is compared from then on.
-    begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+    begun = json.loads((out / RECIPE_FILE).read_text(encoding="utf-8"))
     del begun["text"]["heldout_hash"], begun["text"]["vocabulary_hash"]
-    (out / ASKED).write_text(json.dumps(begun), encoding="utf-8")
+    (out / RECIPE_FILE).write_text(json.dumps(begun), encoding="utf-8")
     main(given)
     assert (
         "was begun before heldout_hash, vocabulary_hash was written down" in capsys.readouterr()[0]
@@ -828,10 +829,10 @@ def test_an_older_run_goes_on_only_as_older_runs_read_their_text(tmp_path, capsy
         )
         recipe, out = replace(small(), text=text), tmp_path / str(strip)
         pretrain(recipe, out)
-        begun = json.loads((out / ASKED).read_text(encoding="utf-8"))
+        begun = json.loads((out / RECIPE_FILE).read_text(encoding="utf-8"))
         for name in ("lowercase", "strip_accents", "marked", "heldout_hash"):
             begun["text"].pop(name)
-        (out / ASKED).write_text(json.dumps(begun), encoding="utf-8")
+        (out / RECIPE_FILE).write_text(json.dumps(begun), encoding="utf-8")
         if goes_on:
             pretrain(recipe, out)
             assert "was begun before heldout_hash, marked was" in capsys.readouterr().out
@@ -878,51 +879,58 @@ def test_the_estimate_shows_its_sum():
 
 # ---------------------------------------------------------------- SIGKILL
 
-DRIVER = """
-import os, signal, sys
-sys.path.insert(0, {root!r})
-import torch
-torch.set_num_threads({threads})
-from course_lib import files
-from course_lib.train import loop, pretrain
-kind, number, *arguments = sys.argv[1:]
-left = int(number)
 
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
+def killed_run(kind: str, number: int, arguments: list[str], threads: int) -> None:
+    """The command, killed at the `number`-th step, checkpoint or line of the log; 0: not at all."""
+    torch.set_num_threads(threads)
 
-def torn(descriptor):  # half of the bytes are in the temporary file
-    os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
-    die()
+    def die(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
 
-def half_a_line(diary, *_):
-    with diary.path.open("a") as file:
-        file.write('{{"step": 6, "total": 3.')
-    die()
+    def torn(descriptor):  # half of the bytes are in the temporary file
+        os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+        die()
 
-owner, name, do = {{
-    "step": (torch.optim.AdamW, "step", die),  # after the backward pass, before the update
-    "write": (loop, "save_run", lambda *_: setattr(files.os, "fsync", torn)),
-    "line": (pretrain.Diary, "_write", half_a_line),
-}}[kind]
-whole = getattr(owner, name)
+    def half_a_line(training_log, *_):
+        with training_log.path.open("a") as file:
+            file.write('{"step": 6, "total": 3.')
+        die()
 
-def counted(*given, **named):
-    global left
-    left -= 1
-    if left == 0:
-        do(*given)
-    return whole(*given, **named)
+    owner, name, kill = {
+        "step": (torch.optim.AdamW, "step", die),  # after the backward pass, before the update
+        "write": (loop, "save_run", lambda *_: setattr(os, "fsync", torn)),
+        "line": (command.TrainingLog, "_write", half_a_line),
+    }[kind]
+    whole, left = getattr(owner, name), [number]
 
-setattr(owner, name, counted)
-pretrain.main(arguments)
-"""
+    def counted(*inputs, **named):
+        left[0] -= 1
+        if left[0] == 0:
+            kill(*inputs)
+        return whole(*inputs, **named)
+
+    setattr(owner, name, counted)
+    main(arguments)
 
 
-def run_driver(kind, number, *arguments):
-    code = DRIVER.format(root=str(ROOT), threads=torch.get_num_threads())
-    given = [kind, str(number), *map(str, arguments), "--device", "cpu"]
-    return subprocess.Popen([sys.executable, "-c", code, *given], stdout=subprocess.DEVNULL)
+@pytest.fixture
+def start(monkeypatch):
+    """Starts `killed_run` in a process of its own, forked from one that has imported all it needs:
+    importing torch anew for each would cost more than the runs."""
+    paths = [str(ROOT), *map(str, (ROOT / "tests", ROOT / "tests/library"))]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+
+    def start(kind, number, *arguments):
+        words = [*map(str, arguments), "--device", "cpu"]
+        process = context.Process(
+            target=killed_run, args=(kind, number, words, torch.get_num_threads())
+        )
+        process.start()
+        return process
+
+    return start
 
 
 def tensors_in(path: Path):
@@ -935,7 +943,7 @@ def without_rate(path: Path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a POSIX signal")
-def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
+def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path, start):
     """One run, killed in a step and inside a checkpoint's write, before and after there is a first
     one, inside a line of its log, and once at whatever it was doing. Promised on the same machine,
     with the same versions, precision and thread count."""
@@ -945,18 +953,20 @@ def test_killed_again_and_again_it_ends_in_the_same_bits(file, tmp_path):
     moments = [("step", draw.randint(1, 3)), ("write", 1)]
     moments += [("step", draw.randint(4, 6)), ("write", draw.randint(2, 3)), ("line", 2)]
     for kind, number in moments:
-        process = run_driver(kind, number, recipe, "--out", out)
-        assert process.wait(timeout=AGAINST_HANGING) == -signal.SIGKILL, kind
+        process = start(kind, number, recipe, "--out", out)
+        process.join(AGAINST_HANGING)
+        assert process.exitcode == -signal.SIGKILL, kind
         if kind == "write":
             assert list(out.glob(f"{RUN}.tmp*")), "the kill did not hit a write"
         if kind == "line":
             assert not (out / LOG).read_text().endswith("\n")
     lines = len(read_log(out / LOG))
-    process = run_driver("step", 0, recipe, "--out", out)
-    while process.poll() is None and len(read_log(out / LOG)) <= lines:
+    process = start("step", 0, recipe, "--out", out)
+    while process.is_alive() and len(read_log(out / LOG)) <= lines:
         time.sleep(0.001)
     process.kill()
-    assert process.wait(timeout=AGAINST_HANGING) in (0, -signal.SIGKILL)
+    process.join(AGAINST_HANGING)
+    assert process.exitcode in (0, -signal.SIGKILL)
     main([str(recipe), "--out", str(out), "--device", "cpu"])
 
     (found, header), (expected, header_expected) = (tensors_in(f / RUN) for f in (out, whole))

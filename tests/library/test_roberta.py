@@ -11,7 +11,7 @@ from course_lib.config import published
 from course_lib.encoder import Encoder
 from course_lib.family.roberta import (
     RobertaConfig,
-    count_after_padding,
+    position_ids_after_padding,
     roberta,
     roberta_for_masked_lm,
 )
@@ -21,7 +21,7 @@ SMALL = {"vocab_size": 30, "hidden_size": 12, "num_heads": 3, "num_layers": 2}
 
 def test_position_numbers_on_paper():
     ids = torch.tensor([[0, 9, 8, 2, 1, 1], [1, 1, 0, 9, 8, 2], [0, 9, 8, 7, 6, 2]])
-    assert count_after_padding(ids, 1).tolist() == [
+    assert position_ids_after_padding(ids, 1).tolist() == [
         [2, 3, 4, 5, 1, 1],  # padded at the right
         [1, 1, 2, 3, 4, 5],  # at the left
         [2, 3, 4, 5, 6, 7],  # not at all
@@ -34,7 +34,7 @@ def test_position_numbers_are_those_of_transformers(pad: int):
     ids = torch.randint(8, (20, 11), generator=torch.Generator().manual_seed(4))
     embeddings = transformers.models.roberta.modeling_roberta.RobertaEmbeddings
     expected = embeddings.create_position_ids_from_input_ids(ids, pad)
-    assert torch.equal(count_after_padding(ids, pad), expected)
+    assert torch.equal(position_ids_after_padding(ids, pad), expected)
 
 
 @pytest.fixture(scope="module")

@@ -23,14 +23,14 @@ from course_lib.objectives.pretraining import (
     split_batch,
 )
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
-from course_lib.train import team
+from course_lib.train import distributed
+from course_lib.train.distributed import Distributed
 from course_lib.train.flops import step_flops
 from course_lib.train.layer_rates import gradual_unfreezing, layerwise_rates
-from course_lib.train.loop import Report, adamw, fit, train_step
+from course_lib.train.loop import Report, adamw, distributed_step, fit, train_step
 from course_lib.train.metrics import evaluate
 from course_lib.train.precision import choose_precision, loss_scaler
 from course_lib.train.schedule import adam_trace, warmup_then_linear
-from course_lib.train.team import Alone
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
 STEPS = 24
@@ -115,11 +115,25 @@ def test_a_step_that_overflows_in_float16_is_left_out():
 
     scales = [scaler.get_scale()]
     for objective in (overflowing, pretraining_loss):
-        train_step(model, objective, optimizer, batches(0), 1.0, "float16", scaler=scaler)
+        distributed_step(model, objective, optimizer, batches(0), 1.0, "float16", scaler=scaler)
         same = all(torch.equal(before[name], value) for name, value in model.state_dict().items())
         assert same == (objective is overflowing)
         scales.append(scaler.get_scale())
     assert scales[1] == scales[2] == scales[0] / 2
+
+
+@pytest.mark.parametrize("clip", [None, 0.01])
+def test_the_plain_step_is_that_of_one_process(clip):
+    batch = pretraining_batches(alphabet_sequences(), SPECIAL, batch_size=8)(0)
+    models = [small_model(dropout=0.0) for _ in range(2)]
+    losses = [
+        step(model, pretraining_loss, torch.optim.SGD(model.parameters(), lr=0.5), batch, *more)
+        for step, model, more in zip(
+            (train_step, distributed_step), models, ((clip,), (clip, "float32")), strict=True
+        )
+    ]
+    assert losses[0] == losses[1] and same_bits(*models)
+    assert not same_bits(models[0], small_model(dropout=0.0))
 
 
 def test_it_learns():
@@ -290,11 +304,11 @@ class Traveller(torch.nn.Linear):
         return super().forward(pixel_values)
 
 
-def looking(kept, looks=True, every=2):
+def looking(kept, reads_model=True, every=2):
     def look(report):
         kept.append(report.model.trips[-1])
 
-    look.looks, look.every = looks, every
+    look.reads_model, look.every = reads_model, every
     return look
 
 
@@ -304,7 +318,7 @@ def test_a_model_on_a_gpu_is_at_home_when_others_look_and_afterwards(monkeypatch
     # A torch built with CUDA would ask the driver whether a graph is recorded.
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
-    monkeypatch.setattr(team, "_moved", lambda batch, device: batch)
+    monkeypatch.setattr(distributed, "_moved", lambda batch, device: batch)
     model, seen, bar = Traveller(2, 1), [], []
 
     def loss(out, targets):
@@ -314,7 +328,7 @@ def test_a_model_on_a_gpu_is_at_home_when_others_look_and_afterwards(monkeypatch
         batches = lambda step: Batch({"pixel_values": torch.ones(3, 2)}, {})  # noqa: E731
         return fit(
             model, loss, batches, steps=5, device="cuda", precision="float32",
-            callbacks=[looking(seen), looking(bar, looks=False, every=1)],
+            callbacks=[looking(seen), looking(bar, reads_model=False, every=1)],
         )  # fmt: skip
 
     if fails:
@@ -356,7 +370,7 @@ def test_no_copies_of_the_mask_are_dynamic_masking():
         assert torch.equal(*late) == same
 
 
-class SharedOut(Alone):
+class SharedOut(Distributed):
     """A process that keeps a part of every weight."""
 
     sharded = True
@@ -391,7 +405,7 @@ REFUSED = [
     *[(lambda betas=betas: train(betas=betas), TWO_SHARES)
       for betas in ((0.9, 1.0), (-0.1, 0.9), (0.9,), (0.9, NAN), 0.9, (True, 0.9), ("0", "0"))],
     (lambda: adam_trace([1.0], (0.9, 1.0)), TWO_SHARES),
-    (lambda: train(precision="float16", team=SharedOut()), "float16 was chosen for weights"),
+    (lambda: train(precision="float16", distributed=SharedOut()), "float16 was chosen for weights"),
 ]  # fmt: skip
 
 

@@ -127,8 +127,8 @@ def test_the_same_seed_tells_the_same_stories_everywhere(world, train):
     assert world.stories(20, seed=1)[0].text != train[0].text
     text = "\n".join(story.text for story in train[:1000])
     pinned = {"7dc2a97ad5b0": "ded19a7735c3"}  # of the rules, and of the stories
-    assert hashlib.sha256(text.encode()).hexdigest()[:12] == pinned.get(world.short_hash), (
-        f"rules {world.short_hash} tell other stories than were pinned: update both hashes if the "
+    assert hashlib.sha256(text.encode()).hexdigest()[:12] == pinned.get(world.hash[:12]), (
+        f"rules {world.hash[:12]} tell other stories than were pinned: update both hashes if the "
         "rules changed"
     )
 
@@ -141,7 +141,6 @@ def test_stories_obey_the_facts(world, train):
         words = story.text.split()
         hero = next(t.entity for s in story.trace for t in s if t.role == "hero")
         assert not (set(jobs.values()) & set(words)) - {jobs[hero]} - things
-        assert world.facts_about(hero)["job"] == jobs[hero]
 
 
 def test_events_keep_their_order(train):
@@ -240,10 +239,15 @@ def test_the_oracle_equals_brute_force_on_a_tiny_world(tiny):
     assert compared > 150
 
 
+def likelihood(oracle, sentences):
+    """The probability that the generator (without its split) tells exactly this story."""
+    return oracle.joint(sentences, 0, 0).get(sentences[0][0], 0.0)
+
+
 def test_the_likelihood_equals_brute_force_and_what_the_generator_tells(tiny, monkeypatch):
     stories, oracle = enumerate_stories(tiny), Oracle(tiny)
     for sentences, p in stories.items():
-        assert abs(oracle.likelihood([s.split() for s in sentences]) - p) < 1e-12
+        assert abs(likelihood(oracle, [s.split() for s in sentences]) - p) < 1e-12
     # The oracle does not know the split.
     monkeypatch.setattr(tiny, "_fits", lambda text, heldout: True)
     n = 40_000
@@ -332,7 +336,6 @@ READ_TWICE = {
         (lambda world: world.stories(-1), "at least 1"),
         (lambda world: world.stories(2.5), "at least 1"),
         (lambda world: world.stories(1, split="test"), "'train', 'heldout'"),
-        (lambda world: world.facts_about("nobody"), "knows no 'nobody'"),
         (
             lambda _: Oracle(MicroWorld(Grammar(TINY_RULES, TINY_WORDS, READ_TWICE), "")),
             "one reading",
@@ -383,7 +386,7 @@ def test_damaged_rules_are_named(tmp_path, file, old, new, message):
 def test_version_and_hash_follow_the_files(world, tmp_path):
     copy = MicroWorld.load(copied(tmp_path))
     assert copy.version == world.version == "1.0" and len(world.hash) == 64
-    assert copy.hash == world.hash and world.short_hash == world.hash[:12]  # whatever ends a line
+    assert copy.hash == world.hash  # whatever ends a line
     with open(tmp_path / "rules.toml", "a") as file:
         file.write("# a remark\n")
     assert MicroWorld.load(tmp_path).hash != world.hash

@@ -42,7 +42,7 @@ def numbers(grammar: Grammar, table: str, column: str) -> list[int]:
 
 def test_the_languages_are_the_folders_and_the_english_world_is_as_it_was(english):
     assert {"chinese", "english"} <= set(languages())
-    assert english.short_hash == ENGLISH_HASH
+    assert english.hash[:12] == ENGLISH_HASH
 
 
 def test_the_tables_have_the_same_rows_and_facts(english, chinese):
@@ -153,12 +153,6 @@ def test_words_of_several_characters_are_masked_whole(chinese, stories):
     for row, of in zip(selected, words, strict=True):
         assert all(bool(row[of == n].all()) for n in of[row].unique().tolist())
     assert torch.equal(words >= 0, told.attention_mask.bool() & (told.input_ids > 4))
-
-
-def test_facts_are_those_of_the_english_row(english, chinese):
-    there, here = english.facts_about("goka"), chinese.facts_about("戈卡")
-    assert (there["job"], here["job"]) == ("sailor", "水手")
-    assert here["city.country"] == "蒂兰" and there["city.country"] == "tirland"
 
 
 def test_training_and_heldout_share_no_sentence(chinese, stories):

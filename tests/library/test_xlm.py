@@ -70,7 +70,7 @@ def test_zeros_at_padding_with_it_removed_and_where_only_some_positions_are_want
     whole = model(IDS, MASK).last_hidden_state
     torch.testing.assert_close(model(IDS, MASK, remove_padding=True).last_hidden_state, whole)
     at = torch.tensor([[0, 3], [0, 3]])
-    part = model(IDS, MASK, only_at=at).last_hidden_state
+    part = model(IDS, MASK, output_positions=at).last_hidden_state
     torch.testing.assert_close(part, whole[:, [0, 3]])
     assert not part[1, 1].any() and part[0, 1].any()
     with pytest.raises(ValueError, match="remove_padding=True was given to a causal XLM"):

@@ -22,7 +22,7 @@ from breaking import (
 )
 
 from course_lib.text.folder import read_folder
-from course_lib.train.pretrain import ASKED, LOG, RUN, pretrain
+from course_lib.train.pretrain import LOG, RECIPE_FILE, RUN, pretrain
 from course_lib.train.pretrain_recipe import (
     ModelPart,
     ObjectivePart,
@@ -111,7 +111,9 @@ def write_run(folder: Path) -> Path:
 
 
 def mutate_run(folder: Path, draw: Draw) -> tuple[Path, str]:
-    name = draw.choice([RUN, RUN, LOG, LOG, ASKED, ASKED, "results.json", "model/config.json"])
+    name = draw.choice(
+        [RUN, RUN, LOG, LOG, RECIPE_FILE, RECIPE_FILE, "results.json", "model/config.json"]
+    )
     path = folder / name
     how = draw.choice(["content", "content", "content", "text", "file", "beside"])
     if how == "beside":
@@ -195,7 +197,7 @@ RUNS = [
          as_written),
     Door("pretrain, a run gone on with", write_run, mutate_run, go_on, (ValueError, OSError),
          lambda one, other, path: one[0] == other[0], lambda result: result[1],
-         named=lambda text, path: any(n in text for n in (str(path), RUN, LOG, ASKED))),
+         named=lambda text, path: any(n in text for n in (str(path), RUN, LOG, RECIPE_FILE))),
     Door("read_folder", write_text, mutate_text, read_folder, (ValueError, OSError),
          same_text, lambda result: " ".join(result[1]),
          named=lambda text, path: any(n in text for n in (path.name, "a.txt", "b.txt"))),

@@ -212,17 +212,17 @@ def _what_the_decoder_has() -> Settled:
     attend = last.attend
 
     def watched(
-        x: Tensor, mask: Any, keep: bool, only_at: Any, asking: Tensor | None = None
+        x: Tensor, mask: Any, keep: bool, positions: Any, query_states: Tensor | None = None
     ) -> Any:
-        seen.append((x, asking))
-        return attend(x, mask, keep, only_at, asking)
+        seen.append((x, query_states))
+        return attend(x, mask, keep, positions, query_states)
 
     last.attend = watched
     with torch.no_grad():
         before = model(torch.arange(5, 15)[None]).hidden_states[-2]
-    visits = [(x, asking) for x, asking in seen if asking is not None]
+    visits = [(x, query) for x, query in seen if query is not None]
     reads = all(torch.equal(x, before) for x, _ in visits)
-    queries = any(torch.equal(asking, before) for _, asking in visits)
+    queries = any(torch.equal(query, before) for _, query in visits)
     weights = {name: tuple(one.shape) for name, one in decoder.named_parameters()}
     said = ", ".join(f"{name} {shape}" for name, shape in weights.items())
     said = (

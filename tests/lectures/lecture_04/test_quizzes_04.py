@@ -8,7 +8,7 @@ from quiz_parts import Quiz
 
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
-from course_lib.family.roberta import count_after_padding, roberta
+from course_lib.family.roberta import position_ids_after_padding, roberta
 from course_lib.lectures.lecture_04.exercises.accumulate import large_batch_loss
 from course_lib.lectures.lecture_04.exercises.average import average
 from course_lib.objectives.coverage import coverage
@@ -80,7 +80,7 @@ def test_the_parameters_are_counted():
 def test_the_position_numbers_are_the_librarys():
     _, right = item("position numbers")
     ids = torch.tensor([[0, 7, 8, 2, 1, 1]])
-    assert right.text == " ".join(map(str, count_after_padding(ids, 1)[0].tolist()))
+    assert right.text == " ".join(map(str, position_ids_after_padding(ids, 1)[0].tolist()))
 
 
 @pytest.mark.parametrize("size", ["base", "large"])

@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 import torch
 
-from course_lib.family.roberta import count_after_padding
+from course_lib.family.roberta import position_ids_after_padding
 from course_lib.lectures.lecture_04.exercises import (
     accumulate,
     average,
@@ -78,7 +78,9 @@ def test_the_fraction_is_what_counting_finds():
 
 def test_the_positions_are_the_librarys():
     for ids, pad in positions.batches(Draw(3)):
-        assert torch.equal(positions.position_numbers(ids, pad), count_after_padding(ids, pad))
+        assert torch.equal(
+            positions.position_numbers(ids, pad), position_ids_after_padding(ids, pad)
+        )
 
 
 def test_the_pieces_are_the_librarys():

@@ -124,8 +124,8 @@ WRONG_BUCKETS = [
 def decoder(x, positions, block, masked, first=lambda x, p: x + p[: x.shape[1]]):
     query = first(x, positions)
     for _ in range(3):
-        out, _, _ = block.attend(x, asking=query)
-        query = block.feed(out)
+        out, _, _ = block.attend(x, query_states=query)
+        query = block.apply_feed_forward(out)
     return query[masked]
 
 
@@ -135,7 +135,7 @@ def only_masked(x, positions, block, masked):
     for row, at in zip(x, masked, strict=True):
         query = (row[at] + positions[at.nonzero()[:, 0]])[None]
         for _ in range(3):
-            query = block.feed(block.attend(row[None], asking=query)[0])
+            query = block.apply_feed_forward(block.attend(row[None], query_states=query)[0])
         found.append(query[0])
     return torch.cat(found)
 
@@ -145,7 +145,9 @@ def with_slots(x, positions, block, masked):
     at = masked.int().argsort(dim=1, descending=True, stable=True)[:, : int(masked.sum(1).max())]
     query = (x + positions[: x.shape[1]]).gather(1, at[..., None].expand(-1, -1, x.shape[2]))
     for _ in range(3):
-        query = block.feed(block.attend(x, only_at=at, asking=query)[0])
+        query = block.apply_feed_forward(
+            block.attend(x, output_positions=at, query_states=query)[0]
+        )
     return query[masked.gather(1, at)]
 
 
@@ -153,13 +155,13 @@ def adds_in_place(x, positions, block, masked):
     kept = x.clone()
     x += positions[: x.shape[1]]
     for _ in range(3):
-        x = block.feed(block.attend(kept, asking=x)[0])
+        x = block.apply_feed_forward(block.attend(kept, query_states=x)[0])
     return x[masked]
 
 
 WRONG_DECODERS = [
     (adds_in_place, "writes into `x`"),
-    (lambda x, p, block, masked: block.feed(block.attend(x)), "block.attend(…)[0]"),
+    (lambda x, p, block, masked: block.apply_feed_forward(block.attend(x)), "block.attend(…)[0]"),
     (partial(decoder, first=lambda x, p: x + p), "x.shape[1]]"),
     (partial(decoder, first=lambda x, p: x - p[: x.shape[1]]), "you have"),
 ]

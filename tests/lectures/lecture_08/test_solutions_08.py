@@ -94,7 +94,7 @@ def test_the_count_is_that_of_built_models(shared):
     plain = {name: value for name, value in sizes.items() if name != "span"}
     with torch.device("meta"):
         bert = BertConfig(**plain)
-        without = count_parameters(Encoder(bert, Embeddings(bert, number=None)))
+        without = count_parameters(Encoder(bert, Embeddings(bert, positions=False)))
         model = deberta_encoder(config)
     # Of the first generation: no biases of keys (one a layer), but of positions' queries (one).
     assert count_parameters(model) - without == extra.extra_weights(3, 12, 5, shared)

@@ -45,7 +45,7 @@ POSITIONS = Exercise(
     **written("04.3"),
     solution=position_numbers,
     returns=Numbers("tensor of positions", shape="B T", kind="int"),
-    library=("course_lib.family.roberta:count_after_padding",),
+    library=("course_lib.family.roberta:position_ids_after_padding",),
     when_raised=(
         (r"cumsum\(\) missing|missing.*dim|cumsum\(\) received an invalid",
          "cumsum wants to know along which axis: dim=1 goes along each sequence."),

@@ -124,7 +124,7 @@ LAYERS = Exercise(
     **written("05.4"),
     solution=shared_layers,
     returns=Exact("states", what="a list of tensors"),
-    see="course_lib.family.albert.sharing_plan and course_lib.encoder.Stack (halves of blocks)",
+    see="course_lib.family.albert: sharing_plan and SharedStack (halves of blocks)",
     when_raised=(
         ("list index out of range",
          "With 6 layers in 2 groups the blocks are numbered 0 and 1: the block of a layer is "

@@ -3,32 +3,46 @@ positions."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from course_lib.config import BertConfig
-from course_lib.encoder import Block
+from course_lib.encoder import SelfAttention
+from course_lib.family.deberta import DebertaBlock
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Stage, each, written
 from course_lib.teaching.exercises.outputs import Numbers
 
 
-def decode(x: Tensor, positions: Tensor, block: Block, masked: Tensor) -> Tensor:
+def decode(x: Tensor, positions: Tensor, block: DebertaBlock, masked: Tensor) -> Tensor:
     """(N, H): what becomes of the N masked tokens in three visits to the last block."""
     p = positions[: x.shape[1]]
     query = x + p  # once, and only in the query; x is key and value, and stays what it was
     for _ in range(3):
-        attended = block.attend(x, asking=query)[0]
-        query = block.feed(attended)
+        attended = block.attend(x, query_states=query)[0]
+        query = block.apply_feed_forward(attended)
     return query[masked]  # queries do not read each other: the other tokens may have one, too
 
 
-class Drawn(Block):
+class PlainAttention(SelfAttention):
+    """BERT's attention, called as DeBERTa's is."""
+
+    def forward(  # type: ignore[override]
+        self, x: Tensor, mask: Any, keep: bool, positions: Any, query_states: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        queries = self.query(x if query_states is None else query_states)
+        return self.multi_head(queries, self.key(x), self.value(x), mask, keep)
+
+
+class Drawn(DebertaBlock):
     """A small block of BERT's with drawn weights, in double precision."""
 
     def __init__(self, draw: Draw, width: int) -> None:
-        super().__init__(
-            BertConfig(hidden_size=width, num_heads=2, intermediate_size=2 * width, num_layers=1)
+        config = BertConfig(
+            hidden_size=width, num_heads=2, intermediate_size=2 * width, num_layers=1
         )
+        super().__init__(config, PlainAttention(config))
         self.double().eval().requires_grad_(False)
         for weight in self.parameters():
             weight.copy_(0.5 * draw.normal(*weight.shape) + (weight.dim() == 1) * weight)
@@ -47,7 +61,7 @@ def case(draw: Draw, B: int, T: int, spare: int, most: int, zero: int = 0) -> Ca
 FIRST = "query = x + p"
 LOOP = "for _ in range(3):"
 READ = "block.attend(x, "
-FEED = "query = block.feed(attended)"
+FEED = "query = block.apply_feed_forward(attended)"
 END = "query[masked]"
 ADDED = "has added it already, and normalised the sum"
 
@@ -61,8 +75,9 @@ DECODER = Exercise(
          "can be, and the sequence may be shorter: positions[: x.shape[1]]."),
         (r"'tuple' object|tuple", "block.attend gives three things; the vectors are the first: "
          "block.attend(…)[0]."),
-        (r"(attend|feed)\(\).*argument", "A visit is block.attend(x, asking=query)[0], then "
-         "block.feed(…). The query is passed by name."),
+        (r"(attend|feed_forward)\(\).*argument", "A visit is "
+         "block.attend(x, query_states=query)[0], then "
+         "block.apply_feed_forward(…). The query is passed by name."),
     ),
     stages=(
         Stage("all positions are zero: only the visits count", each(case, *[(1, 5, 0, 2, 1)] * 2)),
@@ -85,9 +100,9 @@ DECODER = Exercise(
              "again at every visit. They are added once, before the first."),
         Edit(END, "(query + p)[masked]", "The positions are added after the visits, when nothing "
              "is attended to any more. Add them before the first.", more=((FIRST, "query = x"),)),
-        Edit(FEED, "query = x = block.feed(attended)", "From the second visit on, key and value "
-             "are what your decoder has made itself. They stay x, at every visit; only the query "
-             "moves on."),
+        Edit(FEED, "query = x = block.apply_feed_forward(attended)", "From the second "
+             "visit on, key and value are what your decoder has made itself. They stay x, at "
+             "every visit; only the query moves on."),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x + positions: the "
              "query is key and value as well. In the decoder these are x, at every visit, and "
              "without positions."),
@@ -108,20 +123,22 @@ DECODER = Exercise(
         Edit(END, "(query + x)[masked]", "x is added to the outcome. The block adds its query "
              "already, before each LayerNorm."),
         Edit("[0]", "[0] + query", f"You add the query to what `block.attend` gives. `attend` "
-             f"{ADDED}: pass the result to block.feed as it is."),
+             f"{ADDED}: pass the result to block.apply_feed_forward as it is."),
         Edit("[0]", "[0] + x", "You add x to what `block.attend` gives. `attend` has added the "
-             "query already, and normalised the sum. Pass the result to block.feed as it is."),
+             "query already, and normalised the sum. Pass the result to block."
+             "apply_feed_forward as it is."),
         Edit(FEED, f"{FEED} + query", f"You add the query to what comes out of a visit. `attend` "
-             f"{ADDED}: block.feed's result is the next query, as it is."),
-        Edit(FEED, f"{FEED} + attended", f"You add attend's result to what `block.feed` gives. "
-             f"`feed` {ADDED}: its result is the next query, as it is."),
+             f"{ADDED}: block.apply_feed_forward's result is the next query, as it is."),
+        Edit(FEED, f"{FEED} + attended", f"You add attend's result to what "
+             f"`block.apply_feed_forward` gives. "
+             f"`apply_feed_forward` {ADDED}: its result is the next query, as it is."),
         Edit("positions[: x.shape[1]]", "positions[-x.shape[1] :]", "You take the *last* rows of "
              "`positions`. Token t stands at position t: the first rows, positions[: x.shape[1]]."),
         Edit(FEED, "query = attended", "The second half of the block is missing: a visit is "
-             "block.attend, then block.feed."),
+             "block.attend, then block.apply_feed_forward."),
         Edit(FEED, "query = attended", "The second half of the block comes once, at the end. A "
-             "visit is the whole block: block.attend, then block.feed, three times.",
-             more=((END, "block.feed(query)[masked]"),)),
+             "visit is the whole block: block.attend, then block.apply_feed_forward, three times.",
+             more=((END, "block.apply_feed_forward(query)[masked]"),)),
         Edit(READ, "block.attend(x, masked, ", "Key and value are made of the masked tokens alone. "
              "These have the queries; what they attend to is the whole sequence, x."),
         Edit(READ, "block.attend(x, ~masked, ", "The masked tokens are left out of key and value. "

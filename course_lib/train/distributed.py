@@ -25,18 +25,18 @@ PATIENCE = timedelta(hours=2)  # how long a process waits for one that measures 
 SEEDS_APART = 1_000_000_007  # odd, so that no two processes share the 32 bits a CPU's seed has
 
 
-class Alone:
+class Distributed:
     """One process: it has every sequence, and nobody to wait for."""
 
     rank = 0  # this process's number
-    size = 1  # how many there are
+    world_size = 1  # how many there are
     sharded = False  # whether each keeps only a part of the weights
 
     def __init__(self, device: str | torch.device = "cpu") -> None:
         self.device = torch.device(device)
 
     @property
-    def first(self) -> bool:
+    def is_main_process(self) -> bool:
         """Whether this process is the one that writes."""
         return self.rank == 0
 
@@ -46,11 +46,11 @@ class Alone:
         Its parameters may be new ones: make the optimiser afterwards."""
         return model.to(self.device)
 
-    def mine(self, batches: Sequence[Batch]) -> list[Batch]:
+    def local_batches(self, batches: Sequence[Batch]) -> list[Batch]:
         """The sequences of a step's batches that are this process's, on its device."""
-        return [_moved(part, self.device) for part in part_of(batches, self.rank, self.size)]
+        return [_moved(part, self.device) for part in part_of(batches, self.rank, self.world_size)]
 
-    def gathering(self, model: nn.Module, last: bool) -> AbstractContextManager[object]:
+    def sync_gradients(self, model: nn.Module, last: bool) -> AbstractContextManager[object]:
         """Around forward and backward of a part; gradients are exchanged after the `last` alone."""
         return nullcontext()
 
@@ -58,7 +58,7 @@ class Alone:
         """Add this part's gradients."""
         loss.backward()
 
-    def added(self, numbers: Mapping[str, float]) -> dict[str, float]:
+    def sum_over_processes(self, numbers: Mapping[str, float]) -> dict[str, float]:
         """The sum of these numbers over all processes."""
         return dict(numbers)
 
@@ -69,22 +69,22 @@ class Alone:
     def check_same(self, what: str, value: object) -> None:
         """Raise ValueError unless all processes found the same."""
 
-    def lending(self, model: nn.Module) -> AbstractContextManager[object]:
+    def on_device(self, model: nn.Module) -> AbstractContextManager[object]:
         """Around the steps: afterwards the model is where it belongs."""
         return nullcontext()
 
-    def returning(self, model: nn.Module) -> AbstractContextManager[object]:
+    def on_cpu(self, model: nn.Module) -> AbstractContextManager[object]:
         """While others look at the model between two steps."""
         return nullcontext()
 
-    def leave(self) -> None:
+    def shut_down(self) -> None:
         """Wait for the others and part from them."""
 
 
-ALONE = Alone()
+ONE_PROCESS = Distributed()
 
 
-class Guest(Alone):
+class BorrowedDevice(Distributed):
     """One process that trains a model on another device than its own, where that pays.
 
     requested: as in `choose_device`; under "auto" a model that someone put on a GPU stays there."""
@@ -95,20 +95,20 @@ class Guest(Alone):
         super().__init__(self.home if stays else choose_device(requested, count_parameters(model)))
 
     @contextmanager
-    def lending(self, model: nn.Module) -> Iterator[None]:
+    def on_device(self, model: nn.Module) -> Iterator[None]:
         try:
             yield
         finally:
             model.to(self.home)
 
     @contextmanager
-    def returning(self, model: nn.Module) -> Iterator[None]:
+    def on_cpu(self, model: nn.Module) -> Iterator[None]:
         model.to(self.home)
         yield
         model.to(self.device)
 
 
-class Team(Alone):
+class ManyProcesses(Distributed):
     """Several processes, started by torchrun. Each has the whole model and they exchange gradients
     (DDP); or each keeps a part of every weight and fetches the rest when it is needed (FSDP).
 
@@ -123,7 +123,10 @@ class Team(Alone):
             kwargs_handlers=[InitProcessGroupKwargs(timeout=PATIENCE)],
         )
         super().__init__(self._accelerator.device)
-        self.rank, self.size = self._accelerator.process_index, self._accelerator.num_processes
+        self.rank, self.world_size = (
+            self._accelerator.process_index,
+            self._accelerator.num_processes,
+        )
         self.sharded = fsdp
         if fsdp:  # no code of ours adds in place to what a unit returns
             warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view tensor")
@@ -140,23 +143,23 @@ class Team(Alone):
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
-        mesh = init_device_mesh(self.device.type, (self.size,))
+        mesh = init_device_mesh(self.device.type, (self.world_size,))
         for name, part in model.named_modules():
             if name.endswith((".attention", ".feed_forward")):
                 fully_shard(part, mesh=mesh)
         fully_shard(model, mesh=mesh)
         return model
 
-    def gathering(self, model: nn.Module, last: bool) -> AbstractContextManager[object]:
+    def sync_gradients(self, model: nn.Module, last: bool) -> AbstractContextManager[object]:
         # Sharded gradients are exchanged at every part: nobody has room for whole ones.
         return nullcontext() if last or self.sharded else model.no_sync()  # type: ignore[operator]
 
     def backward(self, loss: Tensor) -> None:
         # DDP and FSDP take the mean over processes. The losses are parts of one whole: their sum
         # is wanted.
-        (loss * self.size).backward()
+        (loss * self.world_size).backward()
 
-    def added(self, numbers: Mapping[str, float]) -> dict[str, float]:
+    def sum_over_processes(self, numbers: Mapping[str, float]) -> dict[str, float]:
         values = torch.tensor(list(numbers.values()), dtype=torch.float64, device=self.device)
         total = self._accelerator.reduce(values, reduction="sum")
         return dict(zip(numbers, total.tolist(), strict=True))
@@ -164,34 +167,34 @@ class Team(Alone):
     def check_same(self, what: str, value: object) -> None:
         from accelerate.utils import gather_object
 
-        found = gather_object([value])
-        if any(other != found[0] for other in found):
+        result = gather_object([value])
+        if any(other != result[0] for other in result):
             raise ValueError(
-                f"{what} differs between the processes ({', '.join(map(str, found))}); expected "
+                f"{what} differs between the processes ({', '.join(map(str, result))}); expected "
                 "the same on all. Give all machines the same packages and the same text, and an "
                 "--out folder that all of them see."
             )
 
-    def leave(self) -> None:
+    def shut_down(self) -> None:
         self._accelerator.wait_for_everyone()
         torch.distributed.destroy_process_group()
 
 
-def join(device: str = "auto", fsdp: bool = False) -> Alone:
-    """The Team that torchrun started this process in; without torchrun, Alone.
+def join(device: str = "auto", fsdp: bool = False) -> Distributed:
+    """The processes that torchrun started this one in; without torchrun, this one alone.
 
     device: "auto" (a GPU if there is one), "cpu", "cuda" or "mps". Raises ValueError for another
     word, for a GPU that is not there, and for fsdp with a single process."""
     chosen = choose_device(device)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:  # torchrun says so
-        return Team(device, fsdp)
+        return ManyProcesses(device, fsdp)
     if fsdp:
         raise ValueError(
             "--fsdp was given to one process; expected several, to share the weights out to. Start "
             "them with torchrun --nproc_per_node 2 -m course_lib.train.pretrain …, or leave --fsdp "
             "out."
         )
-    return Alone(chosen)
+    return Distributed(chosen)
 
 
 def part_of(batches: Sequence[Batch], rank: int, size: int) -> list[Batch]:

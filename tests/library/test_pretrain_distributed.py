@@ -1,7 +1,7 @@
 """Two processes do what one does with the same batches: DDP and FSDP, over gloo on loopback.
 
 As a program this file is what each of the two processes runs:
-torchrun --nproc_per_node 2 tests/library/test_pretrain_team.py FOLDER"""
+torchrun --nproc_per_node 2 tests/library/test_pretrain_distributed.py FOLDER"""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from course_lib.family.bert import bert_for_pretraining
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.sequences import SpecialIds
+from course_lib.train.distributed import ONE_PROCESS, Distributed, ManyProcesses, join, part_of
 from course_lib.train.loop import fit
 from course_lib.train.pretrain import LOG, RESULTS, batches_of, main, pretrain, read_log, set_up
 from course_lib.train.pretrain_recipe import read_recipe
 from course_lib.train.state import whole_weights
-from course_lib.train.team import ALONE, Alone, Team, join, part_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=40)
@@ -41,7 +41,6 @@ MEMBERS = {  # family, size, objective: each has parts that the others lack
     "deberta-v3": ("base", "mlm", {"span": 16, "furthest": 32}),
 }
 WAYS = ("ddp", "fsdp")
-ACCUMULATE = (1, 2)
 
 
 def sentences() -> list[list[list[int]]]:
@@ -66,7 +65,12 @@ def stop_at_half(report) -> None:
         raise Stop
 
 
-def train(team: Alone = ALONE, checkpoint: Path | None = None, stop=False, **settings: Any):
+def train(
+    distributed: Distributed = ONE_PROCESS,
+    checkpoint: Path | None = None,
+    stop=False,
+    **settings: Any,
+):
     """Fifty steps without dropout; returns the weights and the losses, as one dictionary."""
     torch.manual_seed(0)
     model = bert_for_pretraining(
@@ -76,8 +80,9 @@ def train(team: Alone = ALONE, checkpoint: Path | None = None, stop=False, **set
     batches = pretraining_batches(rows, SPECIAL, batch_size=9)  # nine rows for two: five and four
     try:
         history = fit(
-            model, pretraining_loss, batches, steps=STEPS, precision="float32", team=team,
-            learning_rate=5e-3, checkpoint=checkpoint, checkpoint_every=HALF - 1,
+            model, pretraining_loss, batches, steps=STEPS, precision="float32",
+            distributed=distributed, learning_rate=5e-3, checkpoint=checkpoint,
+            checkpoint_every=HALF - 1,
             callbacks=[stop_at_half] if stop else [], **settings,
         )  # fmt: skip
     except Stop:
@@ -90,7 +95,7 @@ def found(model, losses) -> dict[str, torch.Tensor]:
     return {**whole_weights(model), **curves}
 
 
-def train_member(family: str, team: Alone = ALONE) -> dict[str, torch.Tensor]:
+def train_member(family: str, distributed: Distributed = ONE_PROCESS) -> dict[str, torch.Tensor]:
     """A few steps of a member on the micro-world, by its own objective."""
     size, objective, settings = MEMBERS[family]
     recipe = small(
@@ -99,8 +104,8 @@ def train_member(family: str, team: Alone = ALONE) -> dict[str, torch.Tensor]:
     )  # fmt: skip
     ready, training = set_up(recipe), recipe.training
     history = fit(
-        ready.model, ready.objective, batches_of(ready), steps=training.steps, team=team,
-        accumulate=training.accumulate, precision=training.precision,
+        ready.model, ready.objective, batches_of(ready), steps=training.steps,
+        distributed=distributed, accumulate=training.accumulate, precision=training.precision,
     )  # fmt: skip
     return found(ready.model, history.losses)
 
@@ -109,27 +114,29 @@ def train_member(family: str, team: Alone = ALONE) -> dict[str, torch.Tensor]:
 
 
 def work(folder: Path) -> None:
-    team = join("cpu")
-    assert isinstance(team, Team) and (team.size, team.sharded) == (2, False)
-    torch.manual_seed(team.seed(7))
-    save_file({"drawn": torch.rand(4)}, folder / f"drawn {team.rank}.st")
+    distributed = join("cpu")
+    assert isinstance(distributed, ManyProcesses) and (
+        distributed.world_size,
+        distributed.sharded,
+    ) == (2, False)
+    torch.manual_seed(distributed.seed(7))
+    save_file({"drawn": torch.rand(4)}, folder / f"drawn {distributed.rank}.st")
     try:
-        team.check_same("The number", team.rank)
+        distributed.check_same("The number", distributed.rank)
     except ValueError as error:
-        (folder / f"differs {team.rank}.txt").write_text(str(error))
+        (folder / f"differs {distributed.rank}.txt").write_text(str(error))
     done = {}
     for way in WAYS:
-        team = Team("cpu", fsdp=way == "fsdp")
-        for accumulate in ACCUMULATE:
-            done[f"{way} {accumulate}"] = train(team, accumulate=accumulate)
-        done[f"{way} goes on"] = train(team, folder / f"one to {way}.safetensors")
-        train(team, folder / f"{way} to one.safetensors", stop=True)
+        distributed = ManyProcesses("cpu", fsdp=way == "fsdp")
+        done[f"{way} 2"] = train(distributed, accumulate=2)
+        done[f"{way} goes on"] = train(distributed, folder / f"one to {way}.safetensors")
+        train(distributed, folder / f"{way} to one.safetensors", stop=True)
         for family in MEMBERS:
-            done[f"{way} {family}"] = train_member(family, team)
-    if team.first:
+            done[f"{way} {family}"] = train_member(family, distributed)
+    if distributed.is_main_process:
         for name, tensors in done.items():
             save_file({k: v.contiguous() for k, v in tensors.items()}, folder / f"{name}.st")
-    pretrain(read_recipe(folder / "recipe.toml"), folder / "ddp out", Team("cpu"))
+    pretrain(read_recipe(folder / "recipe.toml"), folder / "ddp out", ManyProcesses("cpu"))
     main([str(folder / "recipe.toml"), "--out", str(folder / "fsdp out"), "--device", "cpu",
           "--fsdp"])  # fmt: skip
 
@@ -164,7 +171,7 @@ save_every = 4
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """What two processes left behind, after they were given what one had begun."""
-    path = tmp_path_factory.mktemp("team")
+    path = tmp_path_factory.mktemp("processes")
     (path / "recipe.toml").write_text(RECIPE)
     for way in WAYS:
         train(checkpoint=path / f"one to {way}.safetensors", stop=True)
@@ -184,7 +191,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def alone() -> dict[int, dict[str, torch.Tensor]]:
     """One process's weights and losses, by how many batches it accumulates."""
-    return {accumulate: train(accumulate=accumulate) for accumulate in ACCUMULATE}
+    return {accumulate: train(accumulate=accumulate) for accumulate in (1, 2)}
 
 
 def furthest(found, expected) -> float:
@@ -199,11 +206,11 @@ def test_one_process_learns_and_accumulating_is_another_run(alone):
     assert furthest(alone[1], alone[2]) > 1_000 * CLOSE
 
 
-@pytest.mark.parametrize("accumulate", ACCUMULATE)
 @pytest.mark.parametrize("way", WAYS)
-def test_two_processes_follow_one(folder, alone, way, accumulate):
-    """Fifty steps, every loss and every weight, in float32 without dropout."""
-    assert furthest(load_file(folder / f"{way} {accumulate}.st"), alone[accumulate]) < CLOSE
+def test_two_processes_follow_one(folder, alone, way):
+    """Fifty steps of two batches each, every loss and every weight, in float32 without dropout.
+    (One batch a step: the runs below, which two processes end or begin.)"""
+    assert furthest(load_file(folder / f"{way} 2.st"), alone[2]) < CLOSE
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -300,14 +307,14 @@ def test_more_processes_than_sequences_are_refused():
 
 def test_one_process_is_alone_and_needs_no_accelerate():
     code = (
-        "import sys; from course_lib.train.team import join; team = join('cpu'); "
-        "print(type(team).__name__, team.rank, team.size, 'accelerate' in sys.modules)"
+        "import sys; from course_lib.train.distributed import join; one = join('cpu'); "
+        "print(type(one).__name__, one.rank, one.world_size, 'accelerate' in sys.modules)"
     )
     environment = {k: v for k, v in os.environ.items() if k != "WORLD_SIZE"}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True
     )
-    assert done.stdout.split() == ["Alone", "0", "1", "False"], done.stderr
+    assert done.stdout.split() == ["Distributed", "0", "1", "False"], done.stderr
     with pytest.raises(ValueError, match="--fsdp was given to one process"):
         join("cpu", fsdp=True)
 

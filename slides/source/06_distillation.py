@@ -83,7 +83,7 @@ from course_lib.lectures.lecture_06.views.drawings import (
     positions_parts,
     two_rows,
 )
-from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_panels
+from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_picture
 from course_lib.objectives.distillation import attention_loss, distilbert_loss
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import ablation_chart, curves_chart, gradient_chart, tradeoff_chart
@@ -111,7 +111,7 @@ def label_and_teacher() -> str:
     answers = [soften(LOGITS, WORDS, T, top=3) for T in SHOWN]
     label = answers[0]._replace(temperature=0.0, probabilities=[1.0, 0.0, 0.0])
     titles = ["the label", *(f"teacher, T = {T:g}" for T in SHOWN)]
-    return large(temperature_panels([label, *answers], titles=titles))
+    return large(temperature_picture([label, *answers], titles=titles).inner)
 
 
 def _kl() -> float:
@@ -156,7 +156,7 @@ def masked_text() -> str:
 
 def soft_targets() -> str:
     """The notebook's picture: the likeliest words at three temperatures, the true one hatched."""
-    return large(temperature_panels([softened(T) for T in IN_PRINT]))
+    return large(temperature_picture([softened(T) for T in IN_PRINT]).inner)
 
 
 # ---------------------------------------------------------------- 6, 12: from which layers

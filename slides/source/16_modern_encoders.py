@@ -50,8 +50,7 @@ def code_gate() -> str:
 
 
 def local_layers() -> str:
-    grids = windows.window_drawing(windows.layer_masks(4, 3), "Four layers, window 4.")
-    return drawing.large(grids)
+    return drawing.large(windows.window_picture().inner)
 
 
 def packed() -> str:

@@ -20,7 +20,7 @@ from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import inline, paragraphs
 from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION, rounded, template
-from course_lib.teaching.svg import MONO, TIP, arrow, rect, words
+from course_lib.teaching.svg import MONO, TIP, arrow, cells, rect, words
 
 __all__ = [
     "MONO", "apart", "arrow", "bars", "body_of", "claims_rows", "code", "embeddings_and_blocks",
@@ -128,16 +128,11 @@ def in_line(figure: Any, column: bool = False) -> Any:
 
 
 def grid(
-    values: Sequence[Sequence[Any]], x: float, y: float, step: tuple[float, float],
-    look: Callable[[Any, int, int], dict[str, Any]], gap: float = 4,
+    values: Any, x: float, y: float, step: tuple[float, float],
+    look: Callable[[Any, int, int], dict[str, Any]],
 ) -> list[str]:  # fmt: skip
-    """A box for each value, row by row; look(value, row, column) says how rect() draws it."""
-    w, h = step
-    return [
-        rect(x + w * j, y + h * i, w - gap, h - gap, **look(value, i, j))
-        for i, row in enumerate(values)
-        for j, value in enumerate(row)
-    ]
+    """Rounded boxes, a little apart: see course_lib.teaching.svg.cells."""
+    return cells(values, x, y, step, look, gap=4, rounding=6)
 
 
 # ---- pictures -----------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def test_grid_draws_each_fate_once_and_says_it(words: WordPiece) -> None:
     titles = re.findall(r"<title>([^<]*)</title>", shown.html)
     for action, said in ((1, "replaced by [MASK]"), (2, "replaced by a random"), (3, "kept, but")):
         assert sum(said in title for title in titles) == flat.count(action) > 0
-    assert shown.html.count("url(#course-hidden)") == flat.count(1)
+    assert shown.html.count("url(#hatch") == flat.count(1)
     assert shown.html.count("stroke-dasharray") == flat.count(3)  # the legend is an image
     cells = re.search(r'<path d="([^"]*)" fill="#efefef"/>', shown.html)
     assert cells and cells.group(1).count("M") == sum(way.may) * 30 - len(titles)
@@ -111,11 +111,11 @@ def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
         said = f"After {epochs} epochs, of 15 tokens so many were selected at least once: {listed}."
         assert said in live.static.text and said in plain(live.static.html) and said in svg
     hidden = sum(actions.count(1) for way in ways.values() for actions in way.actions)
-    assert svg.count("url(#course-hidden)") == hidden + 1  # and one in the legend
+    assert svg.count("url(#hatch") == hidden + 1  # and one in the legend
     for name, way in ways.items():
         assert f">{name}: {way.selected} of 15 selected</text>" in svg
     assert svg.count('stroke-dasharray="6 4"') == 2  # around what static and ten copies repeat
-    assert len(live.static.html) < 80_000 and "<svg" not in live.static.html
+    assert len(live.static.html) < 80_000
 
 
 def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
@@ -129,10 +129,6 @@ def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
         assert picture_of(live) != before and "mask-epochs" in picture_of(live), name
     live.controls["rate"].value = 0
     assert "0 of 3 tokens were selected" in plain(picture_of(live))
-    for slider in ("epochs", "rate", "seed"):
-        for end in (live.controls[slider].min, live.controls[slider].max):
-            live.controls[slider].value = end
-            assert "mask-epochs" in picture_of(live)
     assert "second" not in mask_epochs.mask_epochs_view(words, TEXT).controls
 
 

@@ -117,8 +117,7 @@ def test_calculator_shows_the_librarys_counts() -> None:
     for part, name in calculator.PARTS.items():
         if part != "total":
             assert table[name] == (parts[0][part], parts[1][part])
-        for count in table[name]:
-            assert f">{count:,}</text>" in shown.html
+        assert all(f">{count:,}<" in drawn(shown.html) for count in table[name])
     assert f"{totals[0] / totals[1]:.1%} of BERT's {totals[1]:,}" in shown.text
     assert encoder_flops(mine.config, 128) == encoder_flops(theirs.config, 128)
     assert f"{encoder_flops(mine.config, 128) / 1e9:,.1f} billion in both" in shown.text
@@ -128,7 +127,9 @@ def test_calculator_shows_the_librarys_counts() -> None:
 
 def test_bars_are_drawn_to_one_scale() -> None:
     shown = calculator.parameter_picture()
-    bars = re.findall(r'<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)" height="16"', shown.html)
+    bars = re.findall(
+        r'<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)" height="16"', drawn(shown.html)
+    )
     counts = [
         count for column in zip(*numbers(shown.text).values(), strict=True) for count in column
     ]
@@ -141,7 +142,6 @@ def test_bars_are_drawn_to_one_scale() -> None:
 def test_choosing_a_preset_moves_the_sliders_and_a_slider_leaves_it() -> None:
     live = calculator.parameter_calculator()
     assert numbers(live.static.text)["total"][0] == 11_683_584
-    assert "<svg" not in live.static.html and "aria-label" in drawn(live.static.html)
     for size, hidden in (("large", 1024), ("xlarge", 2048), ("xxlarge", 4096), ("base", 768)):
         live.controls["preset"].value = size
         assert live.controls["hidden_size"].value == hidden
@@ -152,23 +152,6 @@ def test_choosing_a_preset_moves_the_sliders_and_a_slider_leaves_it() -> None:
     live.controls["embedding_size"].value = 768
     assert live.controls["preset"].value == calculator.OWN
     assert "E = 768" in picture_of(live)
-
-
-def test_calculator_redraws_at_both_ends_of_every_control() -> None:
-    live = calculator.parameter_calculator()
-    for name, control in live.controls.items():
-        if hasattr(control, "options"):
-            values = [option[1] for option in control.options]
-        else:
-            values = [control.min, control.max]
-        start = control.value
-        pictures = set()
-        for value in (values[0], values[-1], start):
-            control.value = value
-            assert "parameter-calculator" in picture_of(live), (name, value)
-            pictures.add(picture_of(live))
-        assert len(pictures) > 1 or name == "preset"
-        assert control.description
 
 
 def test_groups_that_do_not_divide_give_a_message() -> None:

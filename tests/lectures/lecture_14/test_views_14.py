@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 from typing import Any
 
 import pytest
-from view_parts import labels_of, picture_of, plain
+from view_parts import drawn, labels_of, picture_of, plain
 
 from course_lib.bench.roofline import Placed
 from course_lib.bench.traffic import Traffic
@@ -246,23 +245,11 @@ def test_speeds_are_medians_with_their_middle_half() -> None:
     assert ours == ("ours", 24_000, 22_000, 28_000, 24)
 
 
-def test_dots_and_bars_stand_on_a_logarithmic_axis() -> None:
-    svg = speeds.speed_picture(FOUND, "Masking <b>, 64×512").html
-    dots = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', svg)]
-    bars = [
-        (float(a), float(b))
-        for a, b in re.findall(r'M([\d.]+) [\d.]+H([\d.]+)" stroke="#0072B2"', svg)
-    ]
-    assert len(dots) == len(bars) == 2
-    unit = (dots[1] - dots[0]) / math.log(24)
-    for dot, (low, high), row in zip(
-        dots, bars, speeds.speeds(FOUND, "Masking <b>, 64×512"), strict=True
-    ):
-        assert dot - low == pytest.approx(unit * math.log(row.median / row.low), abs=0.2)
-        assert high - dot == pytest.approx(unit * math.log(row.high / row.median), abs=0.2)
-    fills = re.findall(r'r="5" fill="([^"]+)"', svg)
-    assert fills[0] == "#fff" != fills[1]
-    assert ">24×</text>" in svg and ">1.0×</text>" in svg
+def test_the_first_row_is_hollow_and_ratios_stand_at_the_end() -> None:
+    shown = drawn(speeds.speed_picture(FOUND, "Masking <b>, 64×512").html)
+    fills = re.findall(r'<circle [^>]*r="5" fill="([^"]+)"', shown)
+    assert len(fills) == 2 and fills[0] == "#fff" != fills[1]
+    assert ">24×</text>" in shown and ">1.0×</text>" in shown
 
 
 def test_captions_say_machine_date_and_remark() -> None:
@@ -286,7 +273,7 @@ def test_the_menu_reaches_every_table_and_the_print_holds_all() -> None:
     assert len(pictures) == 2
     assert all(title in live.static.text for title in FOUND["tables"])
     assert "rows leave" in plain(live.static.html) and "<b>" not in live.static.html
-    assert live.static.html.count("<details") == 1 and "<svg" not in live.static.html
+    assert live.static.html.count("<details") == 1
     first = speeds.speed_chart(FOUND, "Early exit")
     assert first.controls["table"].value == "Early exit"
 
@@ -294,9 +281,9 @@ def test_the_menu_reaches_every_table_and_the_print_holds_all() -> None:
 @pytest.mark.parametrize("rates", [[1e7, 1.001e7], [3.0, 3.1], [1.0, 1e9]])
 def test_every_axis_has_marks_to_read(rates: list[float]) -> None:
     found = {**FOUND, "tables": {"t": [{"name": "a", "rates": rates}]}}
-    axis = re.findall(
-        r'text-anchor="middle" font-size="12">([^<]+)<', speeds.speed_picture(found, "t").html
-    )
+    shown = drawn(speeds.speed_picture(found, "t").html)
+    axis = re.findall(r'text-anchor="middle" font-size="12">([^<]+)<', shown)
+    axis.remove("tokens a second")
     assert 1 <= len(axis) <= 11 and len(set(axis)) == len(axis)
 
 

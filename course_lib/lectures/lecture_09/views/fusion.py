@@ -45,8 +45,7 @@ def fusion_parts() -> list[str]:
         arrow(304, 340, 304, 292),
         words(912, 416, "vectors of TransE: fixed, 100 wide,", 19),
         words(912, 442, "at every token that names the entity", 19),
-        f'<rect x="2" y="54" width="{WIDE - 4}" height="246" rx="8" fill="none" '
-        'stroke="#8a8a8a" stroke-width="2" stroke-dasharray="7 5"/>',
+        rect(2, 54, WIDE - 4, 246, fill="none", wide=2, dash="7 5", rounding=8),
         rect(14, 244, 580, 46, "words attend to words", **TEXT, wide=2),
         rect(720, 244, 384, 46, "entities attend to entities", **ENTITY, wide=2),
         arrow(304, 242, 420, 206), arrow(912, 242, 700, 206),

@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .page import Html, card, paragraphs, svg_drawing, svg_image
-from .style import BLUE, INK, cividis, ink_on
+from .style import BLUE, INK, cividis, ink_on, patterns
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,10 +30,22 @@ GRID = "#e4e4e4"
 
 def drawing(width: int, height: float, parts: Iterable[str], says: str, margin: int = 0) -> Html:
     """The parts as one image of a page; says: the same in words, for those who do not see it;
-    margin: pixels around, where a box touches the edge."""
-    inner = f'{TIP}<g transform="translate({margin} {margin})">{"".join(parts)}</g>'
+    margin: pixels around, where a box touches the edge. `inner`: the same for a slide, as SVG."""
+    content = "".join(parts)
     size = width + 2 * margin, height + 2 * margin
-    return Html(svg_image(svg_drawing(*size, inner, says), says), says)
+    moved = f'{TIP}<g transform="translate({margin} {margin})">{content}</g>'
+    image = svg_image(svg_drawing(*size, moved, says), says)
+    return Html(image, says, slide_svg(width, height, content, says=says))
+
+
+def slide_svg(width: int, height: float, *parts: str, says: str) -> str:
+    """The parts as an SVG in the type of the slide around it; says: for screen readers."""
+    content = "".join(parts)
+    return (
+        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{escape(says)}" font-size="20" fill="{INK}" style="display:block" '
+        f'font-family="inherit">{TIP}{patterns(content)}{content}</svg>'
+    )
 
 
 def picture(
@@ -53,9 +65,20 @@ def picture(
 
 
 def key(entries: Sequence[tuple[str, str]], says: str, swatch: int = 30, width: int = 740) -> str:
-    """HTML: swatches, each a mark drawn 16 pixels high from the corner, with their meaning."""
-    drawn = svg_drawing(width, 22, key_marks(entries, 4, 3, swatch), says)
-    return svg_image(drawn, says)
+    """HTML: swatches, each a mark drawn 16 pixels high from the corner, with their meaning; as many
+    in a line as fit."""
+    lines: list[list[tuple[str, str]]] = [[]]
+    for entry in entries:
+        if lines[-1] and key_width([*lines[-1], entry], swatch) > width:
+            lines.append([])
+        lines[-1].append(entry)
+    marks = "".join(key_marks(row, 4, 3 + 18 * n, swatch) for n, row in enumerate(lines))
+    return svg_image(svg_drawing(width, 4 + 18 * len(lines), marks, says), says)
+
+
+def key_width(entries: Sequence[tuple[str, str]], swatch: int, size: float = 12) -> float:
+    """Pixels that entries of a key take, a little more than they need."""
+    return sum(swatch + 32 + 0.48 * size * len(meaning) for _, meaning in entries)
 
 
 def key_marks(
@@ -63,10 +86,10 @@ def key_marks(
 ) -> str:
     """The entries of a key from left to right, for use within a picture."""
     parts = []
-    for mark, meaning in entries:
-        parts.append(f'<g transform="translate({x:g},{y:g})">{mark}</g>')
-        parts.append(words(x + swatch + 8, y + 12, meaning, size, "start", ink="#444"))
-        x += swatch + 32 + round(0.52 * size * len(meaning))
+    for entry in entries:
+        parts.append(f'<g transform="translate({x:g},{y:g})">{entry[0]}</g>')
+        parts.append(words(x + swatch + 8, y + 12, entry[1], size, "start", ink="#444"))
+        x += round(key_width([entry], swatch, size))
     return "".join(parts)
 
 
@@ -270,17 +293,18 @@ class Scale(NamedTuple):
 
 def x_axis(
     scale: Scale, y: float, ticks: Mapping[Any, str], title: str = "", *,
-    top: float | None = None, size: float = 13,
+    top: float | None = None, base: float | None = None, size: float = 13,
 ) -> str:  # fmt: skip
-    """Numbers below y, and grid lines up to `top`; the title below them."""
+    """Numbers below y, the title below them; ticks from the axis down, or grid lines from `top`.
+
+    base: where the axis itself is, if something else lies between it and the numbers."""
+    base = y if base is None else base
+    start, end, ink = (base, base + 4, INK) if top is None else (top, y + 4, GRID)
     parts = [words((scale.start + scale.end) / 2, y + 25 + size, title, size)]
     for value, text in ticks.items():
-        x = scale(value)
-        parts.append(
-            line(x, y if top is None else top, x, y + 4, ink=GRID if top is not None else INK)
-        )
-        parts.append(words(x, y + 7 + size, text, size))
-    return "".join([*parts, line(scale.start, y, scale.end, y)])
+        parts.append(line(scale(value), start, scale(value), end, ink=ink))
+        parts.append(words(scale(value), y + 7 + size, text, size))
+    return "".join([*parts, line(scale.start, base, scale.end, base)])
 
 
 def y_axis(scale: Scale, x: float, ticks: Mapping[Any, str], size: float = 13) -> str:

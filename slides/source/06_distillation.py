@@ -73,14 +73,7 @@ from course_lib.lectures.lecture_06.numbers import (
 )
 from course_lib.lectures.lecture_06.views.drawings import (
     BOLD,
-    HALF,
-    HALF_HIGH,
     PALE,
-    POSITIONS,
-    POSITIONS_HIGH,
-    WIDE,
-    half_parts,
-    positions_parts,
     two_rows,
 )
 from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_picture
@@ -162,20 +155,12 @@ def soft_targets() -> str:
 # ---------------------------------------------------------------- 6, 12: from which layers
 
 
-def half_of_bert() -> str:
-    return svg(WIDE, HALF_HIGH, *half_parts(), says=HALF)
-
-
 def code_begin() -> str:
     source = re.sub(r"  # type: ignore.*", "", body_of(initialise_from, start="for block"))
     return f'<div style="zoom:0.95;margin-top:6px">{code(source)}</div>'
 
 
 # ---------------------------------------------------------------- 7: three losses
-
-
-def three_places() -> str:
-    return svg(WIDE, POSITIONS_HIGH, *positions_parts(), says=POSITIONS)
 
 
 def code_losses() -> str:
@@ -563,16 +548,3 @@ def when_to_take() -> str:
         ("8 bits a weight", "nearly small enough: a quarter of the bytes, also of a student"),
     )
     return table(("take", "when"), rows, numbers=False, size=20)
-
-
-# ---------------------------------------------------------------- 19, 20: to keep
-
-CHOSEN = ("E15", "E83", "E104", "slip 1 twice")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("06", CHOSEN)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("06")

@@ -442,16 +442,3 @@ def sharing_lines() -> Any:
     for label, up in zip(labels, (-8, 0, 8), strict=True):  # large type must not touch
         label.yshift = up
     return figure
-
-
-# ---------------------------------------------------------------- 19, 20: to keep
-
-CHOSEN = ("E98", "decoder here", "slip 3 abstract")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("08", CHOSEN, size=18)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("08")

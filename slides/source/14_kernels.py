@@ -558,10 +558,3 @@ def distrust() -> str:
          f"p = {padding:.0%} here: at most {1 / (1 - padding):.2f} times"),
     )  # fmt: skip
     return table(("they say", "ask", "counted or measured here"), rows, numbers=False, size=20)
-
-
-# ---------------------------------------------------------------- 18: to keep
-
-
-def exercises() -> str:
-    return drawing.exercise_list("14")

@@ -20,7 +20,8 @@ from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import inline, paragraphs
 from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION, rounded, template
-from course_lib.teaching.svg import MONO, TIP, arrow, cells, rect, words
+from course_lib.teaching.svg import MONO, arrow, cells, rect, words
+from course_lib.teaching.svg import slide_svg as svg
 
 __all__ = [
     "MONO", "apart", "arrow", "bars", "body_of", "claims_rows", "code", "embeddings_and_blocks",
@@ -136,14 +137,6 @@ def grid(
 
 
 # ---- pictures -----------------------------------------------------------------------------------
-
-
-def svg(width: int, height: int, *parts: str, says: str) -> str:
-    return (
-        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(says)}" font-size="20" fill="{INK}" style="display:block" '
-        f'font-family="inherit">{TIP}{"".join(parts)}</svg>'
-    )
 
 
 def claims_rows(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from html import unescape
 from itertools import pairwise
 from types import SimpleNamespace
@@ -164,8 +163,6 @@ def test_coverage_chart_draws_formula_and_counted_marks() -> None:
 
 def test_coverage_chart_knows_its_lines() -> None:
     assert "3 copies 38.6%" in labels_of(figures.coverage_chart(0.15, 8, copies=3))
-    with pytest.raises(ValueError, match=r"'often'; expected names .* static, ten copies, dynamic"):
-        figures.coverage_chart(simulated={"often": [0.1]})
 
 
 # ---------------------------------------------------------------- curves, dots, layers
@@ -206,20 +203,6 @@ def test_curves_on_a_logarithmic_axis_and_as_shares() -> None:
     assert len(figure.data[0].x) <= 400 and figure.layout.yaxis.exponentformat == "e"
 
 
-@pytest.mark.parametrize(
-    ("curves", "said"),
-    [
-        ({}, "was given no points"),
-        ({"a": []}, "'a' holds no points"),
-        ({"a": [[(1, 1.0)], [(2, 1.0)]]}, "'a': its runs were measured at different x"),
-        ({"a": [[(1, 1.0), (2, math.nan)]]}, "all of them numbers"),
-    ],
-)
-def test_curves_that_cannot_be_drawn_say_why(curves: Mapping[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        run_charts.curves_chart(curves, **AXES)
-
-
 def test_every_seed_is_a_dot_and_the_words_say_the_mean() -> None:
     groups = {"static": [0.31, 0.30, 0.33], "dynamic": [0.5, 0.5, 0.56], "one": [0.4]}
     title = {"title": "Masked tokens", "y_title": "accuracy"}
@@ -244,10 +227,6 @@ def test_every_seed_is_a_dot_and_the_words_say_the_mean() -> None:
 def test_dots_in_other_units_and_without_values() -> None:
     figure = run_charts.dots_chart({"a": [2.0, 3.0]}, title="Loss", y_title="nats")
     assert figure.layout.xaxis.ticktext[0] == "a<br><b>2.5</b><br>(sd 0.707, n 2)"
-    nothing: list[dict[str, list[float]]] = [{}, {"a": []}, {"a": [math.inf]}]
-    for groups in nothing:
-        with pytest.raises(ValueError, match="expected"):
-            run_charts.dots_chart(groups, title="t", y_title="y")
 
 
 def test_long_names_are_broken_where_they_stand() -> None:
@@ -321,13 +300,6 @@ def test_byte_view_follows_the_text_and_the_chosen_word(bpe: ByteBPE) -> None:
     assert "too long to show its merges" in picture_of(live)
     live.controls["text"].value = "<b> & rose"
     assert "<b>" not in picture_of(live)
-    with pytest.raises(ValueError, match="a number from 0 to 1"):
-        byte_pieces.byte_pieces_picture(bpe, "the bank", 2)
-
-
-def test_a_lone_surrogate_gives_a_message(bpe: ByteBPE) -> None:
-    with pytest.raises(ValueError, match="Join the halves"):
-        byte_pieces.byte_pieces_picture(bpe, "a \ud83d bank")
 
 
 # ---------------------------------------------------------------- the rest

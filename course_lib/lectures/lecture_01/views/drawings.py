@@ -15,7 +15,6 @@ BACK: dict[str, Any] = {"fill": "#fbe6da", "ink": VERMILION}
 MIXED: dict[str, Any] = {"fill": "#e0f3ed", "ink": "#00745a"}
 BOLD = ' font-weight="650"'
 
-ELMO_SIZE = (1150, 560)
 ELMO_SAYS = (
     "From left to right. A word is read as characters; seven groups of filters, one to seven "
     "characters wide, slide over it; of each filter the largest value is kept, then ReLU; two "
@@ -28,13 +27,9 @@ ELMO_SAYS = (
 
 def elmo_drawing() -> Html:
     """A word's way through ELMo, with the sizes of the released one."""
-    return drawing(*ELMO_SIZE, elmo_parts(), ELMO_SAYS, margin=2)
-
-
-def elmo_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     config = ElmoConfig()
-    return [*_characters(config), *_layers(config), *_mixed(config)]
+    parts = [*_characters(config), *_layers(config), *_mixed(config)]
+    return drawing(1150, 560, parts, ELMO_SAYS, margin=2)
 
 
 def _characters(config: ElmoConfig) -> list[str]:
@@ -121,7 +116,6 @@ def _mixed(config: ElmoConfig) -> list[str]:
 
 # ---------------------------------------------------------------- ELMo, GPT, BERT
 
-THREE_SIZE = (1150, 330)
 THREE_SAYS = (
     "Left, ELMo: two chains that read in one direction each, side by side only at the top. Middle, "
     "GPT: every position is made from itself and those before it, in every layer. Right, BERT: "
@@ -132,12 +126,7 @@ _ACROSS, _RISE, _FLOOR = 82, 92, 252  # pixels
 
 def three_drawing() -> Html:
     """Three networks of two layers over four words: which positions feed which."""
-    return drawing(*THREE_SIZE, three_networks(), THREE_SAYS, margin=2)
-
-
-def three_networks() -> list[str]:
-    """What the drawing consists of, for the deck too."""
-    parts: list[str] = []
+    parts = _elmo_chains()
     for x, name, said, seen in (
         (420, "GPT", "left to right, in every layer", lambda i, j: j <= i),
         (800, "BERT", "both sides, in every layer", lambda i, j: True),
@@ -152,7 +141,7 @@ def three_networks() -> list[str]:
             for layer in (1, 2) for i in range(4)
         ]  # fmt: skip
         parts += [*lines, *dots, *_words_below(x), *_title(x + 160, name, said)]
-    return [*_elmo_chains(), *parts]
+    return drawing(1150, 330, parts, THREE_SAYS, margin=2)
 
 
 def _elmo_chains() -> list[str]:

@@ -213,10 +213,10 @@ def _axes(found: DistanceRows, x: Scale, y: Scale) -> list[str]:
     bottom = TOP + HEIGHT
     return [
         words(LEFT, 16, "row of the table", 13, "start"),
-        x_axis(x, bottom + 22, {d: with_sign(d) for d in marked}, "distance i − j", top=TOP),
+        x_axis(x, bottom + 22, {d: with_sign(d) for d in marked}, "distance i − j", top=TOP,
+               base=bottom),
         y_axis(y, LEFT, rows),
-        line(LEFT, bottom, LEFT + LENGTH, bottom),
-    ]
+    ]  # fmt: skip
 
 
 def _zones(found: DistanceRows, x: Scale) -> list[str]:

@@ -25,11 +25,6 @@ SAYS = (
 
 def fusion_drawing() -> Html:
     """From below: words, text blocks, entities beside them, fusion blocks, what is predicted."""
-    return drawing(WIDE, HIGH, fusion_parts(), SAYS, margin=2)
-
-
-def fusion_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     named = {t for first, last in ENTITIES.values() for t in range(first, last + 1)}
     parts = [
         rect(14 + 97 * i, 424, 91, 40, word, mono=True, size=19, **(ENTITY if i in named else {}))
@@ -38,7 +33,7 @@ def fusion_parts() -> list[str]:
     for n, name in enumerate(ENTITIES):
         x = 720 + 202 * n
         parts += [rect(x, 342, 182, 46, name, **ENTITY, wide=2), arrow(x + 91, 340, x + 91, 292)]
-    return [
+    parts = [
         *parts,
         arrow(304, 422, 304, 392),
         rect(14, 342, 580, 48, "6 blocks of text: as in BERT", **TEXT, wide=2),
@@ -58,3 +53,4 @@ def fusion_parts() -> list[str]:
         words(160, 24, "which word? (MLM)", 20),
         words(440, 24, "which entity of the batch? (dEA)", 20),
     ]  # fmt: skip
+    return drawing(WIDE, HIGH, parts, SAYS, margin=2)

@@ -22,15 +22,11 @@ SAYS = (
 
 def objectives_drawing() -> Html:
     """Three squares side by side: rows are who looks, columns who is seen."""
-    return drawing(WIDE, HIGH, objectives_parts(), SAYS, margin=2)
-
-
-def objectives_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     clm = _square(0, "CLM", "the next word", LEFT, [0, 0, 0], (), causal=True)
     mlm = _square(300, "MLM", "the masked word", LEFT, [0, 0, 0], (1,))
     both, languages = (*LEFT, *RIGHT), [0, 0, 0, 1, 1, 1]
-    return [*clm, *mlm, *_square(620, "TLM", "masked words, in both", both, languages, (1, 4))]
+    parts = [*clm, *mlm, *_square(620, "TLM", "masked words, in both", both, languages, (1, 4))]
+    return drawing(WIDE, HIGH, parts, SAYS, margin=2)
 
 
 def _square(

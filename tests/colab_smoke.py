@@ -19,7 +19,18 @@ from course_lib.teaching.quizzes import read_quiz
 from course_lib.teaching.rooms import lectures_with, room
 
 ROOMS = (teaching, *(room(lecture, "views") for lecture in lectures_with("views")))
-views = SimpleNamespace(**{name: getattr(place, name) for place in ROOMS for name in place.__all__})
+
+
+def offered(place: Any) -> list[str]:
+    """What a room's views offer: their list, or else every function that the room imports."""
+    if hasattr(place, "__all__"):
+        return list(place.__all__)
+    return [name for name, thing in vars(place).items() if callable(thing)]
+
+
+views = SimpleNamespace(
+    **{name: getattr(place, name) for place in ROOMS for name in offered(place)}
+)
 
 WORDS = ["the", "river", "rose", "over", "its", "bank", "after", "rain"]
 TOKENS = ["[CLS]", "the", "river", "rose", "[SEP]"]

@@ -5,16 +5,15 @@ T tokens, H hidden.
 
 from __future__ import annotations
 
-import base64
-import struct
-import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .page import Html, Live, card, svg_drawing, svg_image, table_row
-from .playgrounds import one_row, playground
-from .style import cividis
+from .page import Html, Live, card, paragraphs, svg_drawing, svg_image, table_html
+from .playgrounds import one_row, playground, slider, text_field
+from .style import VERMILION
+from .svg import area, heat, words
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -37,25 +36,16 @@ ROW, TOP, WIDE, GAP, LEFT = 18, 40, 92, 24, 104  # pixels
 
 def embedding_stack_view(encoder: nn.Module, tokenizer: WordPiece, a: str, b: str) -> Live:
     """The five stages as heat strips; boxes for both sentences and a slider over the tokens."""
-    import ipywidgets as w
+    controls = {"a": text_field("sentence A", a), "b": text_field("sentence B", b)}
 
     def last() -> int:
-        first, second = (controls[name].value for name in ("a", "b"))
-        return len(tokenizer.encode(first)) + len(tokenizer.encode(second)) + 2
+        return sum(len(tokenizer.encode(box.value)) for box in controls.values()) + 2
 
-    controls = {
-        "a": w.Text(value=a, description="sentence A"),
-        "b": w.Text(value=b, description="sentence B"),
-    }
-    position = w.IntSlider(value=1, min=0, max=last(), description="token looked at")
+    position = slider("token looked at", 1, 0, last())
     for box in controls.values():
         box.observe(lambda _: setattr(position, "max", last()), names="value")
-
-    def draw(**values: Any) -> str:
-        return embedding_picture(encoder, tokenizer, **values).html
-
-    static = embedding_picture(encoder, tokenizer, a, b, position.value, as_image=True)
-    return playground(draw, {**controls, "position": position}, static)
+    draw = partial(embedding_picture, encoder, tokenizer)
+    return playground(draw, {**controls, "position": position})
 
 
 def embedding_picture(
@@ -64,13 +54,11 @@ def embedding_picture(
     a: str,
     b: str,
     position: int = 1,
-    *,
-    as_image: bool = False,
 ) -> Html:
     """Every stage of every token as a row of colours, and the numbers of the token at `position`.
 
-    Positions count from 0; one beyond the last is taken as the last. as_image: for a page without a
-    kernel (see page.svg_image). Raises ValueError for an empty sentence.
+    Positions count from 0; one beyond the last is taken as the last. Raises ValueError for an empty
+    sentence.
     """
     import torch
 
@@ -89,45 +77,34 @@ def embedding_picture(
         "dark is negative, yellow positive. LayerNorm gives every token mean 0 and standard "
         "deviation 1, then its learned gain and shift."
     )
-    below = f'<p style="margin:6px 0 0;color:#444">{said}</p>'
-    strips = _strips(stages, tokens, where)
-    strips = svg_image(strips, said) if as_image else strips
-    html = strips + _numbers(stages, tokens[position], where) + below
+    strips = svg_image(_strips(stages, tokens, where), said)
+    html = strips + _numbers(stages, tokens[position], where) + paragraphs([said])
     return Html(card(html, "embedding-stack"), _in_words(stages, tokens, where))
 
 
 def _strips(stages: Mapping[str, Tensor], tokens: Sequence[str], where: Ids) -> str:
     """Five small heat maps side by side, T rows each, between the tokens and the signs."""
     position, height = where[2], TOP + ROW * len(tokens) + 8
-    names = "".join(_name(i, token, i == position) for i, token in enumerate(tokens))
+    names = [
+        words(LEFT - 8, TOP + ROW * i + 13, "▸ " * (i == position) + escape(token), 12, "end",
+              mono=True, bold=i == position)
+        for i, token in enumerate(tokens)
+    ]  # fmt: skip
     strips = "".join(_strip(k, STAGES[n], v, where) for k, (n, v) in enumerate(stages.items()))
     label = "token, segment and position embeddings, their sum, and the sum after LayerNorm"
-    return svg_drawing(680, height, names + strips, label)
+    return svg_drawing(680, height, "".join(names) + strips, label)
 
 
 def _strip(k: int, name: str, values: Tensor, where: Ids) -> str:
     """Stage k: its name, its sign, the id looked up, the colours, and a frame around one token."""
-    x, high = LEFT + k * (WIDE + GAP), ROW * len(values)
-    middle = f'x="{x + WIDE / 2}" text-anchor="middle"'
-    uri = heat_png(values[:, :DIMS])
-    id_said = f"{('id', 'segment', 'position')[k]} {where[k]}" if k < len(where) else ""
+    x, height = LEFT + k * (WIDE + GAP), ROW * len(values)
+    looked_up = f"{('id', 'segment', 'position')[k]} {where[k]}" if k < len(where) else ""
     return (
-        f'<text {middle} y="16" font-weight="600">{name}</text>'
-        f'<text {middle} y="33" font-size="11" fill="#555">{id_said}</text>'
-        f'<text x="{x - GAP / 2}" y="{TOP + high / 2}" text-anchor="middle" font-size="17">'
-        f"{SIGNS[k]}</text>"
-        f'<image x="{x}" y="{TOP}" width="{WIDE}" height="{high}" href="{uri}"'
-        ' preserveAspectRatio="none" style="image-rendering:pixelated"/>'
-        f'<rect x="{x}" y="{TOP + ROW * where[2]}" width="{WIDE}" height="{ROW}" fill="none" '
-        'stroke="#D55E00" stroke-width="3"/>'
-    )
-
-
-def _name(i: int, token: str, chosen: bool) -> str:
-    look = 'font-weight="700"' if chosen else ""
-    return (
-        f'<text x="{LEFT - 8}" y="{TOP + ROW * i + 13}" text-anchor="end" font-size="12" {look} '
-        f'font-family="ui-monospace,Menlo,monospace">{"▸ " * chosen}{escape(token)}</text>'
+        words(x + WIDE / 2, 16, name, 13, bold=True)
+        + words(x + WIDE / 2, 33, looked_up, 11, ink="#555")
+        + words(x - GAP / 2, TOP + height / 2, SIGNS[k], 17)
+        + heat(values[:, :DIMS], x, TOP, WIDE, height)
+        + area(x, TOP + ROW * where[2], WIDE, ROW, "none", ink=VERMILION, wide=3)
     )
 
 
@@ -135,17 +112,14 @@ def _numbers(stages: Mapping[str, Tensor], token: str, where: Ids) -> str:
     """A table of the first numbers of one token, stage by stage; mean and sd over H."""
     few = min(WRITTEN, stages["sum"].shape[1])
     head = [f"“{token}”, position {where[2]}", *map(str, range(few)), "", "mean", "sd"]
-    sides = ["left"] + ["right"] * (len(head) - 1)
-    lines = [table_row("th", head, sides)]
+    lines = []
     for k, (name, values) in enumerate(stages.items()):
         vector = values[where[2]]
         looked_up = f" [{where[k]}]" if k < len(where) else ""
         spread = (vector.mean().item(), vector.std(unbiased=False).item())
         numbers = [*map(_short, vector[:few].tolist()), "…", *map(_short, spread)]
-        cells = [f"{SIGNS[k]} {STAGES[name]}{looked_up}", *numbers]
-        lines.append(table_row("td", cells, sides))
-    style = "border-collapse:collapse;margin:8px 0 0;background:#fff"
-    return f'<table style="{style}">{"".join(lines)}</table>'
+        lines.append([f"{SIGNS[k]} {STAGES[name]}{looked_up}", *numbers])
+    return table_html(head, lines)
 
 
 def _short(value: float) -> str:
@@ -161,21 +135,3 @@ def _in_words(stages: Mapping[str, Tensor], tokens: Sequence[str], where: Ids) -
         first = "  ".join(_short(v) for v in values[position, :4].tolist())
         lines.append(f"{sign:>2} {STAGES[name]:<10} {first} …")
     return "\n".join(lines)
-
-
-def heat_png(values: Tensor, largest: float | None = None) -> str:
-    """A matrix as a tiny PNG in a data address: a pixel a number, zero the middle of the scale.
-
-    largest: the number at the end of the scale, if not the largest of the matrix."""
-    largest = largest or float(values.abs().max()) or 1.0
-    lines = [
-        b"\0" + bytes(x for v in row for x in cividis(0.5 + 0.5 * v / largest))
-        for row in values.tolist()
-    ]
-    size = struct.pack(">IIBBBBB", values.shape[1], values.shape[0], 8, 2, 0, 0, 0)
-    parts = ((b"IHDR", size), (b"IDAT", zlib.compress(b"".join(lines), 9)), (b"IEND", b""))
-    body = b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in parts
-    )
-    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + body).decode()

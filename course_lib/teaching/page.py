@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from .style import patterns
+
 FONT = "font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 # Every view brings its own ground and its own ink, so that a dark notebook theme cannot hide it.
 CARD = (
@@ -78,6 +80,14 @@ def note(message: str) -> str:
     return f'<div role="status" style="{style}">⚠ {escape(message)}</div>'
 
 
+def check_one_of(options: Iterable[Any], **chosen: Any) -> None:
+    """Raise ValueError, with its name, for a value that is none of the options."""
+    for name, value in chosen.items():
+        if value not in (known := list(options)):
+            listed = ", ".join(map(str, known))
+            raise ValueError(f"{name}={value!r} was given; expected one of {listed}.")
+
+
 def table_row(kind: str, texts: Sequence[str], sides: Sequence[str]) -> str:
     """A row of "th" or "td" cells; each cell brings its own ground, as themes stripe tables."""
     style = "padding:2px 6px;white-space:nowrap;color:#1a1a1a;background:#fff;font-size:13px"
@@ -89,14 +99,19 @@ def table_row(kind: str, texts: Sequence[str], sides: Sequence[str]) -> str:
 
 
 def number_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], kind: str, width: int = 820
+    head: Sequence[str], rows: Sequence[Sequence[str]], kind: str, width: int = 820, words: int = 1
 ) -> Html:
-    """A card with a table: the first column words, at the left, the others numbers, at the right.
-    `kind` becomes the card's class."""
-    sides = ("left", *["right"] * (len(head) - 1))
+    """A card with a table: the first `words` columns at the left, the others, numbers, at the
+    right. `kind` becomes the card's class."""
+    html, text = table_html(head, rows, words), "\n".join("  ".join(row) for row in (head, *rows))
+    return Html(card(html, kind, width), text, html)
+
+
+def table_html(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
+    """The table without its card."""
+    sides = ["left" if n < words else "right" for n in range(len(head))]
     body = table_row("th", head, sides) + "".join(table_row("td", row, sides) for row in rows)
-    html = f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
-    return Html(card(html, kind, width), "\n".join("  ".join(row) for row in (head, *rows)))
+    return f'<table style="border-collapse:collapse;margin:0;background:#fff">{body}</table>'
 
 
 def inline(text: str, plain: bool = False) -> str:
@@ -132,7 +147,7 @@ def svg_drawing(width: int, height: float, content: str, label: str, *, role: st
         f'role="{role}" aria-label="{escape(label)}" '
         'style="max-width:100%;height:auto;display:block">'
         f'<rect {size} fill="#fff"/><g font-family="system-ui,sans-serif" font-size="13" '
-        f'fill="#1a1a1a">{content}</g></svg>'
+        f'fill="#1a1a1a">{patterns(content)}{content}</g></svg>'
     )
 
 

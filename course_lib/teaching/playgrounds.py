@@ -1,13 +1,14 @@
 """Controls above a picture, and the first of them: masking an own sentence.
 
-A playground is a function that draws (values in, HTML out) and the controls that give the values.
-The functions that draw can be called, and tested, without any widget.
+A playground is a function that draws (values in, Html out) and the controls that give the values:
+sliders, menus, fields for a text. The functions that draw can be called, and tested, without them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -25,22 +26,32 @@ _RING = (
 )
 
 
-def playground(draw: Callable[..., str], controls: Mapping[str, Any], static: Html) -> Live:
+def playground(
+    draw: Callable[..., Html | str], controls: Mapping[str, Any], static: Html | None = None
+) -> Live:
     """The controls in a column above what draw(**their values) returns; drawn anew at every change.
 
-    A ValueError of `draw` is shown as a message in place of the picture.
+    static: what stands for it where no kernel runs; None: what is drawn first. A ValueError of
+    `draw` is shown as a message in place of the picture, but for the first one, which is raised.
     """
     import ipywidgets
 
     picture = ipywidgets.HTML()
 
+    def drawn() -> Html | str:
+        return draw(**{name: control.value for name, control in controls.items()})
+
     def redraw(_: Any = None) -> None:
-        values = {name: control.value for name, control in controls.items()}
         try:
-            picture.value = _RING + draw(**values)
+            shown = drawn()
+            picture.value = _RING + (shown.html if isinstance(shown, Html) else shown)
         except ValueError as error:
             picture.value = card(note(str(error)), "message")
 
+    if static is None:
+        first = drawn()
+        assert isinstance(first, Html), "without a static picture, draw returns Html"
+        static = first
     for control in controls.values():
         control.layout.width = "min(620px, 98%)"
         control.style.description_width = "190px"
@@ -51,6 +62,52 @@ def playground(draw: Callable[..., str], controls: Mapping[str, Any], static: Ht
     return Live(box, static, dict(controls))
 
 
+def slider(
+    name: str, value: float, low: float, high: float, step: float = 1, percent: bool = False
+) -> Any:
+    """A slider; of whole numbers where all it is given are whole."""
+    import ipywidgets
+
+    ends = {"value": value, "min": low, "max": high, "step": step, "description": name}
+    if all(isinstance(number, int) for number in (value, low, high, step)):
+        return ipywidgets.IntSlider(**ends)
+    return ipywidgets.FloatSlider(**ends, **({"readout_format": ".0%"} if percent else {}))
+
+
+def percent_slider(name: str, value: float, high: float = 1) -> Any:
+    """A slider from 0% up in steps of 5%."""
+    return slider(name, value, 0, high, 0.05, percent=True)
+
+
+def choice(name: str, value: Any, options: Iterable[Any]) -> Any:
+    """A menu of the options: values, or pairs of what is shown and a value."""
+    import ipywidgets
+
+    return ipywidgets.Dropdown(options=list(options), value=value, description=name)
+
+
+def steps(name: str, value: Any, options: Iterable[Any]) -> Any:
+    """A slider over the options: numbers, or pairs of what is shown and a value."""
+    import ipywidgets
+
+    shown = [one if isinstance(one, tuple) else (f"{one:,}", one) for one in options]
+    return ipywidgets.SelectionSlider(options=shown, value=value, description=name)
+
+
+def text_field(name: str, value: str, **more: Any) -> Any:
+    """A line for a text; more: of ipywidgets.Text."""
+    import ipywidgets
+
+    return ipywidgets.Text(value=value, description=name, **more)
+
+
+def checkbox(name: str, value: bool = True, **more: Any) -> Any:
+    """A box to tick; more: of ipywidgets.Checkbox."""
+    import ipywidgets
+
+    return ipywidgets.Checkbox(value=value, description=name, **more)
+
+
 # ---------------------------------------------------------------- masking
 
 
@@ -59,28 +116,15 @@ def masking_playground(
     text: str = "the river rose over its bank after the spring rain, and the bridge was closed.",
 ) -> Live:
     """Mask an own sentence; sliders for the rate, two probabilities, seed and epoch."""
-    import ipywidgets as w
-
     controls = {
-        "text": w.Text(value=text, description="sentence"),
-        "rate": share_slider(w, 0.15, "rate: fraction selected"),
-        "mask_share": share_slider(w, 0.8, "of these, to [MASK]"),
-        "random_share": share_slider(w, 0.1, "of these, to a random token"),
-        "seed": w.IntSlider(value=0, min=0, max=50, description="seed"),
-        "epoch": w.IntSlider(value=0, min=0, max=39, description="epoch"),
+        "text": text_field("sentence", text),
+        "rate": percent_slider("rate: fraction selected", 0.15),
+        "mask_share": percent_slider("of these, to [MASK]", 0.8),
+        "random_share": percent_slider("of these, to a random token", 0.1),
+        "seed": slider("seed", 0, 0, 50),
+        "epoch": slider("epoch", 0, 0, 39),
     }
-
-    def draw(**values: Any) -> str:
-        return masking_picture(tokenizer, **values).html
-
-    return playground(draw, controls, masking_picture(tokenizer, text))
-
-
-def share_slider(w: Any, value: float, name: str) -> Any:
-    """A slider from 0% to 100%; `w` is the module ipywidgets."""
-    return w.FloatSlider(
-        value=value, min=0, max=1, step=0.05, readout_format=".0%", description=name
-    )
+    return playground(partial(masking_picture, tokenizer), controls)
 
 
 def masking_picture(

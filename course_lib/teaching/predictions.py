@@ -7,8 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .page import Html, Live, card, svg_drawing, svg_image
-from .playgrounds import playground
-from .style import BLUE, round_one
+from .playgrounds import playground, steps
+from .style import ORANGE, hatch, round_one
+from .svg import bar, words
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
 
 Guesses = list[tuple[str, float]]  # (token, probability), the likeliest first
 Snapshot = tuple[int, Guesses]
-
-_HATCH = (
-    '<defs><pattern id="course-hatch" width="8" height="8" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect width="8" height="8" fill="#E69F00"/>'
-    '<rect width="3" height="8" fill="#fff"/></pattern></defs>'
-)
 
 
 def predict_masked(
@@ -95,56 +90,40 @@ def prediction_slider(
     snapshots: [(step, [(token, probability), …]), …]; truth: the masked word, its bar hatched.
     Raises ValueError without a snapshot.
     """
-    import ipywidgets
-
     if not snapshots:
         raise ValueError("No snapshots were given; expected at least one (step, guesses).")
-    options = [(f"{step:,}", i) for i, (step, _) in enumerate(snapshots)]
-    step = ipywidgets.SelectionSlider(
-        options=options, value=len(options) - 1, description="training step"
-    )
 
-    def draw(step: int) -> str:
-        return card(prediction_svg(snapshots[step], text, truth, top), "prediction-view")
-
-    def said(step: int) -> str:
+    def draw(step: int) -> Html:
         at, guesses = snapshots[step]
         listed = ", ".join(f"{token} {100 * p:.1f}%" for token, p in guesses[:top])
-        return f"{text} After step {at:,}: {listed}".strip()
+        said = f"{text} After step {at:,}: {listed}".strip()
+        image = svg_image(prediction_svg(snapshots[step], text, truth, top), said)
+        return Html(card(image, "prediction-view"), said)
 
-    last = prediction_svg(snapshots[-1], text, truth, top)
-    text_twin = said(len(snapshots) - 1)
-    static = Html(card(svg_image(last, text_twin), "prediction-view"), text_twin)
-    return playground(draw, {"step": step}, static)
+    options = [(f"{step:,}", i) for i, (step, _) in enumerate(snapshots)]
+    return playground(draw, {"step": steps("training step", len(options) - 1, options)})
 
 
 def prediction_svg(snapshot: Snapshot, text: str = "", truth: str = "", top: int = 8) -> str:
     """Horizontal bars of one snapshot; the true word is hatched and named so."""
     step, guesses = snapshot
-    text = _around_the_mask(text)
     shown = list(guesses[:top])
     if truth and truth not in [token for token, _ in shown]:
         shown += [(token, p) for token, p in guesses if token == truth] or [(truth, 0.0)]
-    top_y, row = 52, 28
-    height = top_y + row * (top + 1) + 6  # the same for every step, so that the page does not jump
-    bars = "".join(_bar(i, t, p, t == truth, top_y, row) for i, (t, p) in enumerate(shown))
-    head = (
-        f'<text x="10" y="18" font-size="14">{escape(text)}</text>'
-        f'<text x="10" y="40" fill="#555">after step {step:,}</text>'
-    )
-    return svg_drawing(720, height, _HATCH + head + bars, f"predictions after step {step}")
-
-
-def _bar(i: int, token: str, probability: float, true: bool, top: int, row: int) -> str:
-    y, wide = top + row * i, 430 * probability
-    fill = 'fill="url(#course-hatch)" stroke="#8a5f00"' if true else f'fill="{BLUE}"'
-    said = " ← the true word" if true else ""
-    number = "not among the likeliest" if probability == 0 else f"{100 * probability:.1f}%"
-    return (
-        f'<text x="150" y="{y + 16}" text-anchor="end" font-family="ui-monospace,Menlo,monospace">'
-        f'{escape(token)}</text><rect x="158" y="{y + 2}" width="{max(wide, 1):.1f}" '
-        f'height="{row - 8}" {fill}/><text x="{166 + wide:.1f}" y="{y + 16}">{number}{said}</text>'
-    )
+    parts = [
+        words(10, 18, escape(_around_the_mask(text)), 14, "start"),
+        words(10, 40, f"after step {step:,}", 13, "start", ink="#555"),
+    ]
+    for i, (token, p) in enumerate(shown):
+        number = "not among the likeliest" if p == 0 else f"{100 * p:.1f}%"
+        said = " ← the true word" * (token == truth)
+        look: dict[str, Any] = (
+            {"fill": hatch("#ffffff", ORANGE, 8), "ink": "#8a5f00"} if token == truth else {}
+        )
+        parts.append(bar(158, 54 + 28 * i, max(430 * p, 1), 20, escape(token), number + said,
+                         mono=True, **look))  # fmt: skip
+    height = 58 + 28 * (top + 1)  # the same for every step, so that the page does not jump
+    return svg_drawing(720, height, "".join(parts), f"predictions after step {step}")
 
 
 def _around_the_mask(text: str, most: int = 90) -> str:

@@ -153,3 +153,35 @@ def cividis(share: float) -> tuple[int, int, int]:
     pairs = zip(CIVIDIS[low], CIVIDIS[low + 1], strict=True)
     r, g, b = (round(x + part * (y - x)) for x, y in pairs)
     return r, g, b
+
+
+def ink_on(ground: tuple[int, int, int]) -> str:
+    """Black or white, whichever stands out more."""
+    parts = [((c / 255 + 0.055) / 1.055) ** 2.4 for c in ground]
+    light = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+    return "#000" if light > 0.18 else "#fff"
+
+
+def hatch(colour: str, ground: str = "#fff", size: int = 8, stripe: float = 3) -> str:
+    """A fill of slanted stripes; `svg_drawing` adds what SVG needs for it."""
+    return f"url(#hatch-{colour[1:]}-{ground[1:]}-{size}-{stripe:g})"
+
+
+def dotted(colour: str, ground: str = "#fff", size: int = 7, radius: float = 1.2) -> str:
+    """A fill of dots; `svg_drawing` adds what SVG needs for it."""
+    return f"url(#dotted-{colour[1:]}-{ground[1:]}-{size}-{radius:g})"
+
+
+def patterns(content: str) -> str:
+    """The definitions of all hatched and dotted fills that a piece of SVG uses."""
+    found = sorted(set(re.findall(r"url\(#((hatch|dotted)-(\w+)-(\w+)-(\d+)-([\d.]+))\)", content)))
+    drawn = [
+        f'<pattern id="{name}" width="{size}" height="{size}" patternUnits="userSpaceOnUse"'
+        + ' patternTransform="rotate(45)"' * (kind == "hatch")
+        + f'><rect width="{size}" height="{size}" fill="#{ground}"/>'
+        + (f'<rect width="{part}" height="{size}" fill="#{colour}"/>' if kind == "hatch" else
+           f'<circle cx="{int(size) / 2:g}" cy="{int(size) / 2:g}" r="{part}" fill="#{colour}"/>')
+        + "</pattern>"
+        for name, kind, colour, ground, size, part in found
+    ]  # fmt: skip
+    return f"<defs>{''.join(drawn)}</defs>" if drawn else ""

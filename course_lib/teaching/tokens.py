@@ -6,7 +6,7 @@ underlined, a special token rounded. Actions are numbered as in objectives.maske
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from .page import Html, card
@@ -65,9 +65,15 @@ def tokens_row(
 
 def tokens_legend(special: str = "[CLS]") -> str:
     """HTML: one small box of each kind with its meaning. special: one of the model's own."""
-    kinds = ((special, PLAIN, "special token"), ("[MASK]", MASKED, "masked"),
-             ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but selected"))  # fmt: skip
-    parts = (f"{box(t, a)}<span>{said}</span>&emsp;" for t, a, said in kinds)
+    return boxes_legend(
+        ((special, PLAIN, "special token"), ("[MASK]", MASKED, "masked"),
+         ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but selected"))
+    )  # fmt: skip
+
+
+def boxes_legend(kinds: Iterable[tuple[str, int, str]]) -> str:
+    """HTML: for each kind a box of its token and action, and the meaning."""
+    parts = (f"{box(t, a, said)}<span>{said}</span>&emsp;" for t, a, said in kinds)
     return f'<div style="font-size:12px;color:#444;margin-top:4px">{"".join(parts)}</div>'
 
 

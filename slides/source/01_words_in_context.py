@@ -5,7 +5,6 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-import drawing
 import torch
 from drawing import body_of, code, for_a_hall, large, spread, svg, table
 from torch.nn.functional import cosine_similarity
@@ -25,14 +24,6 @@ from course_lib.lectures.lecture_01.by_hand import (
 )
 from course_lib.lectures.lecture_01.three_kinds import KINDS as KINDS_NAMED
 from course_lib.lectures.lecture_01.three_kinds import LEFT
-from course_lib.lectures.lecture_01.views.drawings import (
-    ELMO_SAYS,
-    ELMO_SIZE,
-    THREE_SAYS,
-    THREE_SIZE,
-    elmo_parts,
-    three_networks,
-)
 from course_lib.lectures.lecture_01.views.hand_attention import hand_attention_picture
 from course_lib.lectures.lecture_01.views.tree import STEP, TOP, WIDE, members, tree_parts
 from course_lib.lectures.lecture_01.views.who_sees_whom import THREE_SIZE as MASKS_SIZE
@@ -82,14 +73,6 @@ def two_topics() -> str:
 
 
 # ---------------------------------------------------------------- ELMo
-
-
-def elmo_drawn() -> str:
-    return large(svg(*ELMO_SIZE, *elmo_parts(), says=ELMO_SAYS), 0.97)
-
-
-def three_drawn() -> str:
-    return svg(*THREE_SIZE, *three_networks(), says=THREE_SAYS)
 
 
 # ---------------------------------------------------------------- senses
@@ -196,16 +179,3 @@ def tree() -> str:
         says="the family tree, BERT's line thick",
     )
     return large(drawn, 0.93)
-
-
-# ---------------------------------------------------------------- to keep
-
-SHOWN: tuple[str, ...] = ("E67", "E68", "E69", "E88")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("01", SHOWN)
-
-
-def exercises() -> Any:
-    return drawing.exercise_list("01")

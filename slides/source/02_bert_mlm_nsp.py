@@ -9,7 +9,6 @@ from math import log
 from statistics import mean
 from typing import Any
 
-import drawing
 import torch
 from drawing import (
     MONO,
@@ -436,15 +435,3 @@ def ablations() -> Any:
     }
     legend = {"x": 0, "y": 0, "xanchor": "left", "yanchor": "bottom"}
     return grouped_bars(groups, [-13, 0.4], legend, height=380)
-
-
-# ---------------------------------------------------------------- 17, 18: to keep
-
-
-def claims_rows() -> str:
-    chosen = ("size base", "E70", "half random", "slip 4 epochs")
-    return drawing.claims_rows("02", chosen, size=22, last="computed here")
-
-
-def exercises() -> str:
-    return drawing.exercise_list("02")

@@ -575,16 +575,3 @@ def answers_table() -> str:
         ("people", "2.0 test", f"{people['test_2'][1][0]}"),
     )
     return table(("answers", "SQuAD", "F1"), rows, size=22)
-
-
-# ---------------------------------------------------------------- to keep
-
-CHOSEN = ("a small layer", "E93", "unequal tasks", "GLUE's progress")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("03", CHOSEN)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("03")

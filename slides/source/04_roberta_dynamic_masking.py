@@ -9,7 +9,6 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any
 
-import drawing
 import torch
 from drawing import (
     apart,
@@ -487,14 +486,3 @@ def like_for_like() -> str:
 
 def _unbroken(text: str) -> str:
     return text.replace(" ", "\u00a0")
-
-
-# ---------------------------------------------------------------- 15, 16: to keep
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("04", ["E02", "larger data", "E82"], size=23, last="computed here")
-
-
-def exercises() -> str:
-    return drawing.exercise_list("04")

@@ -538,14 +538,3 @@ def _models(behind: str) -> str:
     for words_around in ("ensemble, ", "ensemble of ", " models"):
         behind = behind.replace(words_around, "")
     return "1" if behind == "one model" else behind
-
-
-CHOSEN = ("E47", "activations", "slip 2 depth", "NSP on SOP")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("05", CHOSEN)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("05")

@@ -73,17 +73,10 @@ from course_lib.lectures.lecture_06.numbers import (
 )
 from course_lib.lectures.lecture_06.views.drawings import (
     BOLD,
-    HALF,
-    HALF_HIGH,
     PALE,
-    POSITIONS,
-    POSITIONS_HIGH,
-    WIDE,
-    half_parts,
-    positions_parts,
     two_rows,
 )
-from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_panels
+from course_lib.lectures.lecture_06.views.temperature import IN_PRINT, soften, temperature_picture
 from course_lib.objectives.distillation import attention_loss, distilbert_loss
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import ablation_chart, curves_chart, gradient_chart, tradeoff_chart
@@ -111,7 +104,7 @@ def label_and_teacher() -> str:
     answers = [soften(LOGITS, WORDS, T, top=3) for T in SHOWN]
     label = answers[0]._replace(temperature=0.0, probabilities=[1.0, 0.0, 0.0])
     titles = ["the label", *(f"teacher, T = {T:g}" for T in SHOWN)]
-    return large(temperature_panels([label, *answers], titles=titles))
+    return large(temperature_picture([label, *answers], titles=titles).inner)
 
 
 def _kl() -> float:
@@ -156,14 +149,10 @@ def masked_text() -> str:
 
 def soft_targets() -> str:
     """The notebook's picture: the likeliest words at three temperatures, the true one hatched."""
-    return large(temperature_panels([softened(T) for T in IN_PRINT]))
+    return large(temperature_picture([softened(T) for T in IN_PRINT]).inner)
 
 
 # ---------------------------------------------------------------- 6, 12: from which layers
-
-
-def half_of_bert() -> str:
-    return svg(WIDE, HALF_HIGH, *half_parts(), says=HALF)
 
 
 def code_begin() -> str:
@@ -172,10 +161,6 @@ def code_begin() -> str:
 
 
 # ---------------------------------------------------------------- 7: three losses
-
-
-def three_places() -> str:
-    return svg(WIDE, POSITIONS_HIGH, *positions_parts(), says=POSITIONS)
 
 
 def code_losses() -> str:
@@ -563,16 +548,3 @@ def when_to_take() -> str:
         ("8 bits a weight", "nearly small enough: a quarter of the bytes, also of a student"),
     )
     return table(("take", "when"), rows, numbers=False, size=20)
-
-
-# ---------------------------------------------------------------- 19, 20: to keep
-
-CHOSEN = ("E15", "E83", "E104", "slip 1 twice")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("06", CHOSEN)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("06")

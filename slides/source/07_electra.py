@@ -7,7 +7,6 @@ from math import log10
 from statistics import mean
 from typing import Any
 
-import drawing
 import torch
 from drawing import (
     MONO,
@@ -58,10 +57,6 @@ from course_lib.lectures.lecture_07.views.corruptor import ROWS, corruption_tabl
 from course_lib.lectures.lecture_07.views.networks import (
     DISC,
     GEN,
-    HIGH,
-    SAYS,
-    WIDE,
-    network_parts,
 )
 from course_lib.objectives.replaced_tokens import (
     electra_loss,
@@ -78,10 +73,6 @@ BOLD = ' font-weight="650"'
 
 
 # ---------------------------------------------------------------- 2: two networks
-
-
-def two_networks() -> str:
-    return svg(WIDE, HIGH, *network_parts(), says=SAYS)
 
 
 # ---------------------------------------------------------------- 3: by hand
@@ -448,16 +439,3 @@ def whose_compute() -> str:
                      f"<strong>{cost / other:.2f}</strong>", f"{glue}", f"{score}"))  # fmt: skip
     head = ("this one", "divided by", "FLOPs", "its GLUE", "the other's")
     return table(head, rows, size=24)
-
-
-# ---------------------------------------------------------------- 16, 17: to keep
-
-SHOWN = ("E32", "E29", "E31", "E45 ELECTRA")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("07", SHOWN)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("07")

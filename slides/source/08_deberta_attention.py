@@ -39,8 +39,8 @@ from course_lib.lectures.lecture_08.numbers import (
     which_delta,
     whole,
 )
-from course_lib.lectures.lecture_08.views.distance_buckets import delta_drawing, distance_rows
-from course_lib.lectures.lecture_08.views.score_spread import score_variance_drawing
+from course_lib.lectures.lecture_08.views.distance_buckets import delta_picture, distance_rows
+from course_lib.lectures.lecture_08.views.score_spread import score_variance_picture
 from course_lib.objectives.sift import sift_loss
 from course_lib.teaching import ablation_chart, curves_chart, queue_chart
 from course_lib.teaching.averages import glue_average
@@ -228,7 +228,7 @@ def sizes() -> str:
 
 
 def spread() -> str:
-    return drawing.large(score_variance_drawing(), 1.3)
+    return drawing.large(score_variance_picture().inner, 1.3)
 
 
 # ---------------------------------------------------------------- 10: δ(i, j) or δ(j, i)
@@ -237,7 +237,7 @@ def spread() -> str:
 def both_deltas() -> str:
     """The row of each pair, k = 4: by the released code at the left, by equation 4 at the right."""
     which_delta()
-    return drawing.large(delta_drawing(5, 4, 2, 1), 1.4)
+    return drawing.large(delta_picture(5, 4, 2, 1).inner, 1.4)
 
 
 # ---------------------------------------------------------------- 11: measured: added or apart
@@ -442,16 +442,3 @@ def sharing_lines() -> Any:
     for label, up in zip(labels, (-8, 0, 8), strict=True):  # large type must not touch
         label.yshift = up
     return figure
-
-
-# ---------------------------------------------------------------- 19, 20: to keep
-
-CHOSEN = ("E98", "decoder here", "slip 3 abstract")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("08", CHOSEN, size=18)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("08")

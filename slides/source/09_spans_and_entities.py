@@ -7,15 +7,12 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any
 
-import drawing
 from drawing import body_of, code, for_a_hall, in_line, large, svg, table, wordless
 
 from course_lib import MicroWorld
 from course_lib.heads import SpanBoundaryHead
 from course_lib.lectures.lecture_09.views import (
-    boundary,
     chinese,
-    fusion,
     graph,
     linked,
     spans,
@@ -96,10 +93,6 @@ def settings_table() -> str:
 
 
 # ---------------------------------------------------------------- 6, 7: the boundary
-
-
-def boundary_picture() -> str:
-    return svg(boundary.WIDE, boundary.HIGH, *boundary.boundary_parts(), says=boundary.SAYS)
 
 
 def code_boundary() -> str:
@@ -196,10 +189,6 @@ def linked_story() -> str:
         world_graph(world()), world().tokenizer, stories()[0].text, seed=3
     )
     return large(wordless(shown), 1.4)
-
-
-def fusion_picture() -> str:
-    return svg(fusion.WIDE, fusion.HIGH, *fusion.fusion_parts(), says=fusion.SAYS)
 
 
 # ---------------------------------------------------------------- 14, 15: measured
@@ -304,16 +293,3 @@ def ernies_printed() -> str:
         for task, (who, bert, ernie) in pairs.items()
     ]  # fmt: skip
     return table(("", "ERNIE of", "BERT", "ERNIE", "points"), rows, size=20)
-
-
-# ---------------------------------------------------------------- 18, 19: to keep
-
-SHOWN = ("E37", "E38", "E85", "E86")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("09", SHOWN)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("09")

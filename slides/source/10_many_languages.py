@@ -6,14 +6,12 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import drawing
 from drawing import body_of, code, for_a_hall, large, stacked_bars, svg, table, wordless
 
 from course_lib import MicroWorld
 from course_lib.family.xlm import TiedOutput, XlmStack
 from course_lib.lectures.lecture_10.views import (
     centring,
-    objectives,
     parallel,
     real,
     results,
@@ -87,11 +85,6 @@ def definitions() -> str:
     return table(("", "p counts", "α", "read"), cells, numbers=False, size=24)
 
 
-def objectives_picture() -> str:
-    parts = objectives.objectives_parts()
-    return large(svg(objectives.WIDE, objectives.HIGH, *parts, says=objectives.SAYS), 1.08)
-
-
 def pair() -> str:
     """The notebook's first sentence and its translation."""
     shown = sequence.pair_picture(
@@ -150,10 +143,6 @@ def accuracy(figure: Any) -> Any:
     return figure.for_each_xaxis(lambda axis: axis.update(title_text="accuracy"))
 
 
-def aligned() -> Any:
-    return for_a_hall(results.aligned_chart(), 1140, 470)
-
-
 def transfer() -> Any:
     return accuracy(for_a_hall(results.transfer_chart(), 1140, 470))
 
@@ -167,14 +156,6 @@ def one_vocabulary() -> Any:
     *others, last = figure.layout.yaxis.ticktext
     assert "twice" in last
     return figure.update_yaxes(ticktext=[*others, "unigram, α = 0.3,<br>twice the size"])
-
-
-def real_retrieval() -> Any:
-    return for_a_hall(real.retrieval_chart(), 1140, 430)
-
-
-def low_resource() -> Any:
-    return for_a_hall(results.low_resource_chart(), 1140, 420)
 
 
 def spelling() -> Any:
@@ -201,14 +182,3 @@ def ranking() -> str:
         for name, languages, size, score, given in rows
     ]
     return table(("", "languages", "size", "XNLI", "TLM"), cells, size=21)
-
-
-SHOWN = ("E23", "E26", "E28", "stopped too early")
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("10", SHOWN, size=18)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("10")

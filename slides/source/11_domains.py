@@ -13,7 +13,6 @@ from course_lib.teaching.verdicts import by_rule
 from course_lib.train.new_vocabulary import with_vocabulary
 
 FEW = (results.GENERAL, results.CONTINUED, results.AFRESH, results.LONGER, results.ADDED)
-SHOWN = ("gene names", "afresh", "forgets")
 
 
 def four_models() -> str:
@@ -59,10 +58,6 @@ def hidden_words() -> Any:
     return for_a_hall(results.hidden_words_chart(FEW), 1140, 450)
 
 
-def forgetting() -> Any:
-    return for_a_hall(results.forgetting_chart(), 1140, 440, 330)
-
-
 def tasks() -> Any:
     figure = for_a_hall(results.tasks_chart(FEW), 1140, 440)
     return figure.update_layout(xaxis_title_text="accuracy", xaxis2_title_text="F1")
@@ -77,11 +72,3 @@ def switches() -> str:
             values = results.switch(f"{task}, {said}")
             rows.append((f"… {said}", drawing.spread(values), by_rule(values, plain)))
     return table(("", "mean and spread of three seeds", "by the rule"), rows, size=21)
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("11", SHOWN, size=18)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("11")

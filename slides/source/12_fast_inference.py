@@ -12,7 +12,6 @@ from course_lib.objectives.exits import self_distillation_loss
 from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, ORANGE
 
-SHOWN = ("E42", "E39", "E48")
 RUN_OTHERWISE = ("bfloat16", "int8", "padding removed", "torch.compile", "ONNX Runtime")
 LOOKS = (("circle", BLUE), ("diamond", ORANGE))  # another model, or the same run otherwise
 
@@ -57,10 +56,6 @@ def exits_sections() -> Any:
     return drawing.apart(for_a_hall(results.exits_chart("sections"), 1140, 450, 300), 0.8)
 
 
-def training() -> Any:
-    return for_a_hall(results.training_chart(), 1140, 440)
-
-
 def strategies() -> Any:
     return for_a_hall(results.strategies_chart(), 1140, 450).update_annotations(font_size=17)
 
@@ -81,11 +76,3 @@ def flops_time() -> Any:
         points, shifts, "millions of FLOPs of a text", "ms, one text", (48, 125), (0.3, 2.4),
         {50: "50", 60: "60", 80: "80", 110: "110"}, 440,
     )  # fmt: skip
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("12", SHOWN, size=22)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("12")

@@ -24,7 +24,6 @@ from course_lib.teaching.page import inline
 from course_lib.teaching.style import BLUE, FAINT, INK, ORANGE
 from course_lib.train.calibration import bootstrap_interval
 
-SHOWN = ("E46", "E62", "E65")
 BOLD = "font-weight='650'"
 FRAME = "border:2.5px solid #0072b2;border-radius:5px;padding:0 6px"
 
@@ -119,10 +118,6 @@ def ahead() -> str:
     return views.points_ahead()
 
 
-def tasks() -> Any:
-    return for_a_hall(views.tasks_chart(), 1140, 490)
-
-
 def sizes() -> Any:
     return for_a_hall(views.equal_size_chart(), 1140, 470).update_traces(marker_size=14)
 
@@ -207,10 +202,6 @@ def board() -> str:
 
 def model_card() -> str:
     return _asked_of("card", "a model card", (1, 3, 4, 5, 7))
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("13", SHOWN, size=20)
 
 
 def exercises() -> str:

@@ -56,7 +56,7 @@ from course_lib.lectures.lecture_14.numbers import (
 )
 from course_lib.lectures.lecture_14.views import roofline_chart, traffic_chart
 from course_lib.lectures.lecture_14.views.roofline import times
-from course_lib.lectures.lecture_14.views.speeds import speed_drawing, speeds
+from course_lib.lectures.lecture_14.views.speeds import speed_picture, speeds
 from course_lib.lectures.lecture_14.views.traffic_bars import amount
 from course_lib.teaching.results import read_result
 from course_lib.teaching.style import BLUE, INK, SKY
@@ -462,7 +462,7 @@ def against_peers() -> str:
 
 def ladder() -> str:
     """One pre-training step, from the peer as shipped to ours, in tokens a second."""
-    return drawing.large(speed_drawing(stored_run(), ladder_titles()[0]), 1.4)
+    return drawing.large(speed_picture(stored_run(), ladder_titles()[0]).inner, 1.4)
 
 
 # ---------------------------------------------------------------- 16: on a GPU
@@ -558,10 +558,3 @@ def distrust() -> str:
          f"p = {padding:.0%} here: at most {1 / (1 - padding):.2f} times"),
     )  # fmt: skip
     return table(("they say", "ask", "counted or measured here"), rows, numbers=False, size=20)
-
-
-# ---------------------------------------------------------------- 18: to keep
-
-
-def exercises() -> str:
-    return drawing.exercise_list("14")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import drawing
 import torch
 from drawing import (
     apart,
@@ -27,10 +26,8 @@ from course_lib.family.vit import (
     project_by_product,
 )  # fmt: skip
 from course_lib.images import cut_patches, scenes
-from course_lib.lectures.lecture_15.views import maps, results, two_inputs
+from course_lib.lectures.lecture_15.views import maps, results
 from course_lib.teaching.style import BLUE
-
-SHOWN = ("E91", "2-D", "trails")
 
 
 def cut() -> str:
@@ -49,11 +46,6 @@ def cut() -> str:
         parts.append(words(660, 86 + 76 * place, f"patch {place + 1}", 22, "end"))
         parts += grid([row], 680, 50 + 76 * place, (80, 58), lambda n, i, j: look(n))
     return svg(1140, 350, *parts, arrow(400, 188, 540, 188), says="a picture as four rows of four")
-
-
-def two_columns() -> str:
-    parts = two_inputs.two_inputs_parts()
-    return svg(two_inputs.WIDE, two_inputs.HIGH, *parts, says=two_inputs.SAID)
 
 
 def code_projections() -> str:
@@ -75,33 +67,9 @@ def settings() -> str:
     return table(("setting", "authors' program", "transformers"), rows, numbers=False)
 
 
-def positions() -> Any:
-    return for_a_hall(results.positions_chart(), 1140, 430)
-
-
-def orders() -> Any:
-    return for_a_hall(results.orders_chart(), 1140, 430)
-
-
 def pictures() -> Any:
     return on_one_line(for_a_hall(results.pictures_chart(), 1140, 460, 330))
 
 
-def masked() -> Any:
-    return for_a_hall(results.masked_chart(), 1140, 400)
-
-
-def other_digits() -> Any:
-    return for_a_hall(results.other_chart(), 1140, 380)
-
-
 def resolution() -> Any:
     return apart(on_one_line(for_a_hall(results.resolution_chart(), 1140, 450, 330)))
-
-
-def claims_rows() -> str:
-    return drawing.claims_rows("15", SHOWN, size=20)
-
-
-def exercises() -> str:
-    return drawing.exercise_list("15")

@@ -13,7 +13,12 @@ functions of `slides/source/NN_name.py`:
     {{ number:gap_closed }}           the text, or a number, of the lecture's numbers.py; it may
                                            stand in a figure's sentence
     {{ figure:loss | What to see. }}  the plotly figure that loss() returns, with its sentence
+    {{ figure:views.ladder_chart 1140 500 | What to see. }}   a chart of the lecture's views in
+                                           large type, so many pixels wide and high
     {{ html:tokens }}                 the HTML that tokens() returns (a string, or a notebook view)
+    {{ html:views.two_blocks 97 }}    a drawing of the lecture's views, in percent of its size
+    {{ html:claims 19 | E67; E68 }}   these claims of the lecture as a table, in type of that size
+    {{ html:exercises }}              a list of the lecture's exercises
     {{ code:course_lib.heads.PairHead }}   the source of that object, as it is in the library;
                                            with `| bare` after the name, without its docstrings
 
@@ -47,15 +52,22 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from course_lib.teaching.folders import MARK, written_whole
 from course_lib.teaching.numbers import PLACEHOLDER, NumberError, as_text, number
 from course_lib.teaching.printing import print_pages
+from course_lib.teaching.rooms import room
 
 SOURCES = Path(__file__).resolve().parent
+if str(SOURCES) not in sys.path:
+    sys.path.append(str(SOURCES))  # for `import drawing`, whoever loads the builder
+from drawing import claims_rows, exercise_list, for_a_hall, large  # noqa: E402
+
 BUILD = SOURCES.parent / "build"
 WIDTH, HEIGHT = 1280, 720  # the canvas; reveal.js scales it to the screen
 FIGURE = (1120, 430)
 HEADING = re.compile(
     r"^(#{1,2}) +(.+?)\s*\{minutes=(\d+(?:\.\d+)?)\s*(?:\.([\w-]+))?\}\s*$", re.MULTILINE
 )
-BLOCK = re.compile(r"\{\{\s*(figure|html|code):([\w.]+)\s*(?:\|\s*(.+?)\s*)?\}\}")
+BLOCK = re.compile(  # what it is, its name, how large, and a sentence
+    r"\{\{\s*(figure|html|code):([\w.]+)((?:\s+[\w]+)*)\s*(?:\|\s*(.+?)\s*)?\}\}"
+)
 BOXES = ("columns", "column", "wide", "narrow", "note", "small")
 
 
@@ -159,7 +171,7 @@ class Shown:
     """Renders Markdown, and resolves placeholders with the functions of the deck's own module."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.lecture = path, path.stem[:2]
         self.module = _module_beside(path)
         self.markdown = _markdown()
         self.figures = 0
@@ -179,26 +191,37 @@ class Shown:
             raise DeckError(f"cannot read {left.group()}; expected number, figure, html or code.")
         return re.sub(r"(?:<p>)?BLOCK(\d+)END(?:</p>)?", lambda m: blocks[int(m[1])], rendered)
 
-    def _block(self, kind: str, name: str, sentence: str | None) -> str:
+    def _block(self, kind: str, name: str, more: str, sentence: str | None) -> str:
         if kind == "code":
             source = source_of(name)
             return highlighted(
                 without_docstrings(source) if sentence == "bare" else source, "python"
             )
+        if name == "claims":
+            return self._claims(more, sentence or "")
         if kind == "html":
             made = self._call(name)
-            return made if isinstance(made, str) else made._repr_html_()
+            if not isinstance(made, str):
+                made = made.inner if name.startswith("views.") else made._repr_html_()
+            return large(made, int(more) / 100) if more else made
         if not sentence:
             raise DeckError(
                 f"figure {name} needs a sentence: {{{{ figure:{name} | What to see. }}}}"
             )
         self.figures += 1
-        return _figure(self._call(name), f"figure-{self.figures}", sentence)
+        made = for_a_hall(self._call(name), *map(int, more.split())) if more else self._call(name)
+        return _figure(made, f"figure-{self.figures}", sentence)
+
+    def _claims(self, more: str, names: str) -> str:
+        """claims 19 computed here | E67; E68: the size of the type, and the last column's head."""
+        size, _, last = more.strip().partition(" ")
+        head = {"last": last} if last else {}
+        return claims_rows(self.lecture, names.split("; "), int(size), **head)
 
     def _number(self, name: str) -> str:
         """The lecture's number; a function beside the deck only where the lecture has none."""
         try:
-            return number(self.path.stem[:2], name)
+            return number(self.lecture, name)
         except NumberError as error:
             function = getattr(self.module, name, None)
             if function is None:
@@ -206,7 +229,13 @@ class Shown:
             return as_text(function())
 
     def _call(self, name: str) -> Any:
+        """What a function beside the deck gives, or, as `views.name`, one of the lecture's views;
+        `exercises` is a list of them wherever no function makes another."""
+        if name.startswith("views."):
+            return getattr(room(self.lecture, "views"), name.removeprefix("views."))()
         function = getattr(self.module, name, None)
+        if function is None and name == "exercises":
+            return exercise_list(self.lecture)
         if function is None:
             raise DeckError(f"{self.path.stem}.py has no function {name}().")
         return function()
@@ -219,8 +248,6 @@ def _module_beside(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(f"deck_{path.stem}", file)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
-    if str(SOURCES) not in sys.path:
-        sys.path.append(str(SOURCES))  # for `import drawing`, whoever loads the builder
     spec.loader.exec_module(module)
     return module
 

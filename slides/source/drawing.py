@@ -20,7 +20,8 @@ from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.page import inline, paragraphs
 from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION, rounded, template
-from course_lib.teaching.svg import MONO, TIP, arrow, rect, words
+from course_lib.teaching.svg import MONO, arrow, cells, rect, words
+from course_lib.teaching.svg import slide_svg as svg
 
 __all__ = [
     "MONO", "apart", "arrow", "bars", "body_of", "claims_rows", "code", "embeddings_and_blocks",
@@ -128,27 +129,14 @@ def in_line(figure: Any, column: bool = False) -> Any:
 
 
 def grid(
-    values: Sequence[Sequence[Any]], x: float, y: float, step: tuple[float, float],
-    look: Callable[[Any, int, int], dict[str, Any]], gap: float = 4,
+    values: Any, x: float, y: float, step: tuple[float, float],
+    look: Callable[[Any, int, int], dict[str, Any]],
 ) -> list[str]:  # fmt: skip
-    """A box for each value, row by row; look(value, row, column) says how rect() draws it."""
-    w, h = step
-    return [
-        rect(x + w * j, y + h * i, w - gap, h - gap, **look(value, i, j))
-        for i, row in enumerate(values)
-        for j, value in enumerate(row)
-    ]
+    """Rounded boxes, a little apart: see course_lib.teaching.svg.cells."""
+    return cells(values, x, y, step, look, gap=4, rounding=6)
 
 
 # ---- pictures -----------------------------------------------------------------------------------
-
-
-def svg(width: int, height: int, *parts: str, says: str) -> str:
-    return (
-        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(says)}" font-size="20" fill="{INK}" style="display:block" '
-        f'font-family="inherit">{TIP}{"".join(parts)}</svg>'
-    )
 
 
 def claims_rows(

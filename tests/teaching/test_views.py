@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import subprocess
@@ -108,26 +107,9 @@ class Silent(torch.nn.Module):
         return SimpleNamespace(attentions=())
 
 
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda *_: tokens.tokens_row(["a", "b"], [0]), "one action and one label a token"),
-        (lambda *_: attention.attention_weights(Silent(), [1, 2]), "eager"),
-        (
-            lambda model, ids: attention.attention_view(model, ids, ["too", "few"]),
-            "one string an id",
-        ),
-        (
-            lambda model, ids: attention.attention_view(model, ids, ["x"] * len(ids), layer=4),
-            "a layer from 1 to 3",
-        ),
-        (lambda *_: predictions.prediction_slider([]), "at least one"),
-        (lambda *_: style.colour("gpt"), "has no colour yet"),
-    ],
-)
-def test_what_cannot_be_shown_says_why(ask: Any, message: str, model: Any, ids: list[int]) -> None:
-    with pytest.raises((ValueError, TypeError), match=message):
-        ask(model, ids)
+def test_a_model_without_attention_weights_is_told_how_to_load() -> None:
+    with pytest.raises(ValueError, match="eager"):
+        attention.attention_weights(Silent(), [1, 2])
 
 
 # ---------------------------------------------------------------- tokens
@@ -247,33 +229,6 @@ def test_bertviz_leaves_a_small_picture_in_the_notebook(
 # ---------------------------------------------------------------- playgrounds
 
 
-def ends(control: Any) -> tuple[Any, Any]:
-    """The first and the last value of a slider."""
-    if hasattr(control, "options"):
-        return control.options[0][1], control.options[-1][1]
-    return control.min, control.max
-
-
-def move_to_both_ends(live: page.Live) -> int:
-    """Every slider to both ends, one after the other; how many pictures were drawn."""
-    pictures = 0
-    for control in live.controls.values():
-        if not hasattr(control, "readout"):
-            continue  # a box for text
-        before = control.value
-        for value in (*ends(control), before):
-            control.value = value
-            assert "course-view" in picture_of(live)
-            pictures += 1
-    return pictures
-
-
-def test_masking_playground_at_both_ends_of_every_slider(tokenizer: WordPiece) -> None:
-    live = playgrounds.masking_playground(tokenizer)
-    assert move_to_both_ends(live) == 15
-    assert all(control.description for control in live.controls.values())
-
-
 def test_masking_playground_shows_what_mask_sequences_does(tokenizer: WordPiece) -> None:
     text = " ".join([A, B] * 4)
     body = tokenizer.encode(text)
@@ -308,9 +263,8 @@ def test_shares_above_one_and_no_text_give_a_message_not_an_error(tokenizer: Wor
     assert "The sentence is empty" in picture_of(live)
 
 
-def test_embedding_stack_at_both_ends(model: Any, tokenizer: WordPiece) -> None:
+def test_embedding_stack_follows_its_texts(model: Any, tokenizer: WordPiece) -> None:
     live = embedding_stack.embedding_stack_view(model.encoder, tokenizer, A, B)
-    assert move_to_both_ends(live) == 3
     live.controls["position"].value = live.controls["position"].max
     live.controls["b"].value = "a bridge"  # fewer tokens: the slider follows
     assert live.controls["position"].max == len(tokenizer.encode(A)) + 2 + 2
@@ -332,18 +286,7 @@ def test_embedding_stack_writes_the_models_numbers(
             assert f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−") in cells
     assert f"token [{ids[9]}]" in shown.html.replace(" token", "token")
     assert "segment [1]" in shown.html and "position [9]" in shown.html
-    assert shown.html.count("data:image/png") == 5
-
-
-def test_heat_png_is_a_png_with_the_sign_of_each_number() -> None:
-    import struct
-    import zlib
-
-    uri = embedding_stack.heat_png(torch.tensor([[-1.0, 0.0], [0.5, 1.0]]))
-    data = base64.b64decode(uri.split(",")[1])
-    assert data.startswith(b"\x89PNG") and struct.unpack(">II", data[16:24]) == (2, 2)
-    pixels = zlib.decompress(data[data.index(b"IDAT") + 4 :])
-    assert tuple(pixels[1:4]) == style.CIVIDIS[0] and tuple(pixels[-3:]) == style.CIVIDIS[-1]
+    assert drawn(shown.html).count("data:image/png") == 5
 
 
 # ---------------------------------------------------------------- predictions
@@ -378,11 +321,13 @@ def test_prediction_slider_at_both_ends() -> None:
     snapshots = [(1, [("a", 0.3), ("bank", 0.1)]), (50, [("bank", 0.876), ("a", 0.05)])]
     live = predictions.prediction_slider(snapshots, "over its [MASK]", truth="bank")
     live.controls["step"].value = 0
-    assert "after step 1" in picture_of(live) and "30.0%" in picture_of(live)
+    first = drawn(picture_of(live))
+    assert "after step 1<" in first and "30.0%" in first and "30.0%" in picture_of(live)
     live.controls["step"].value = 1
-    assert "after step 50" in picture_of(live) and "87.6%" in picture_of(live)
-    assert picture_of(live).count("url(#course-hatch)") == 1  # the true word, by shape …
-    assert picture_of(live).count("the true word") == 1  # … and in words
+    last = drawn(picture_of(live))
+    assert "after step 50" in last and "87.6%" in last
+    assert last.count('fill="url(#hatch') == 1  # the true word, by shape …
+    assert last.count("the true word") == 1  # … and in words
 
 
 # ---------------------------------------------------------------- figures
@@ -711,20 +656,3 @@ def test_a_long_text_keeps_its_mask_in_sight() -> None:
         assert "[MASK]" in shown and len(shown) <= 94
         assert ("…" in shown) and all(w in [*words, "[MASK]", "…"] for w in shown.split())
     assert _around_the_mask("short [MASK]") == "short [MASK]"
-
-
-# ---------------------------------------------------------------- the lectures' views
-
-CONTROL = re.compile(
-    r"\bw\.(?:Text|IntSlider|FloatSlider|Dropdown|SelectionSlider|Checkbox|Button)\("
-)
-LIVE = {
-    path.stem: code
-    for path in sorted(Path(page.__file__).parents[1].glob("lectures/*/views/*.py"))
-    if CONTROL.search(code := path.read_text(encoding="utf-8"))
-}
-
-
-@pytest.mark.parametrize("name", LIVE)
-def test_every_control_has_a_name(name: str) -> None:
-    assert len(CONTROL.findall(LIVE[name])) == len(re.findall(r"description=", LIVE[name]))

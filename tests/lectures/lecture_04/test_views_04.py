@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
 from html import unescape
 from itertools import pairwise
 from types import SimpleNamespace
@@ -77,7 +76,7 @@ def test_grid_draws_each_fate_once_and_says_it(words: WordPiece) -> None:
     titles = re.findall(r"<title>([^<]*)</title>", shown.html)
     for action, said in ((1, "replaced by [MASK]"), (2, "replaced by a random"), (3, "kept, but")):
         assert sum(said in title for title in titles) == flat.count(action) > 0
-    assert shown.html.count("url(#course-hidden)") == flat.count(1)
+    assert shown.html.count("url(#hatch") == flat.count(1)
     assert shown.html.count("stroke-dasharray") == flat.count(3)  # the legend is an image
     cells = re.search(r'<path d="([^"]*)" fill="#efefef"/>', shown.html)
     assert cells and cells.group(1).count("M") == sum(way.may) * 30 - len(titles)
@@ -111,11 +110,11 @@ def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
         said = f"After {epochs} epochs, of 15 tokens so many were selected at least once: {listed}."
         assert said in live.static.text and said in plain(live.static.html) and said in svg
     hidden = sum(actions.count(1) for way in ways.values() for actions in way.actions)
-    assert svg.count("url(#course-hidden)") == hidden + 1  # and one in the legend
+    assert svg.count("url(#hatch") == hidden + 1  # and one in the legend
     for name, way in ways.items():
         assert f">{name}: {way.selected} of 15 selected</text>" in svg
     assert svg.count('stroke-dasharray="6 4"') == 2  # around what static and ten copies repeat
-    assert len(live.static.html) < 80_000 and "<svg" not in live.static.html
+    assert len(live.static.html) < 80_000
 
 
 def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
@@ -129,10 +128,6 @@ def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
         assert picture_of(live) != before and "mask-epochs" in picture_of(live), name
     live.controls["rate"].value = 0
     assert "0 of 3 tokens were selected" in plain(picture_of(live))
-    for slider in ("epochs", "rate", "seed"):
-        for end in (live.controls[slider].min, live.controls[slider].max):
-            live.controls[slider].value = end
-            assert "mask-epochs" in picture_of(live)
     assert "second" not in mask_epochs.mask_epochs_view(words, TEXT).controls
 
 
@@ -168,8 +163,6 @@ def test_coverage_chart_draws_formula_and_counted_marks() -> None:
 
 def test_coverage_chart_knows_its_lines() -> None:
     assert "3 copies 38.6%" in labels_of(figures.coverage_chart(0.15, 8, copies=3))
-    with pytest.raises(ValueError, match=r"'often'; expected names .* static, ten copies, dynamic"):
-        figures.coverage_chart(simulated={"often": [0.1]})
 
 
 # ---------------------------------------------------------------- curves, dots, layers
@@ -210,20 +203,6 @@ def test_curves_on_a_logarithmic_axis_and_as_shares() -> None:
     assert len(figure.data[0].x) <= 400 and figure.layout.yaxis.exponentformat == "e"
 
 
-@pytest.mark.parametrize(
-    ("curves", "said"),
-    [
-        ({}, "was given no points"),
-        ({"a": []}, "'a' holds no points"),
-        ({"a": [[(1, 1.0)], [(2, 1.0)]]}, "'a': its runs were measured at different x"),
-        ({"a": [[(1, 1.0), (2, math.nan)]]}, "all of them numbers"),
-    ],
-)
-def test_curves_that_cannot_be_drawn_say_why(curves: Mapping[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        run_charts.curves_chart(curves, **AXES)
-
-
 def test_every_seed_is_a_dot_and_the_words_say_the_mean() -> None:
     groups = {"static": [0.31, 0.30, 0.33], "dynamic": [0.5, 0.5, 0.56], "one": [0.4]}
     title = {"title": "Masked tokens", "y_title": "accuracy"}
@@ -248,10 +227,6 @@ def test_every_seed_is_a_dot_and_the_words_say_the_mean() -> None:
 def test_dots_in_other_units_and_without_values() -> None:
     figure = run_charts.dots_chart({"a": [2.0, 3.0]}, title="Loss", y_title="nats")
     assert figure.layout.xaxis.ticktext[0] == "a<br><b>2.5</b><br>(sd 0.707, n 2)"
-    nothing: list[dict[str, list[float]]] = [{}, {"a": []}, {"a": [math.inf]}]
-    for groups in nothing:
-        with pytest.raises(ValueError, match="expected"):
-            run_charts.dots_chart(groups, title="t", y_title="y")
 
 
 def test_long_names_are_broken_where_they_stand() -> None:
@@ -325,13 +300,6 @@ def test_byte_view_follows_the_text_and_the_chosen_word(bpe: ByteBPE) -> None:
     assert "too long to show its merges" in picture_of(live)
     live.controls["text"].value = "<b> & rose"
     assert "<b>" not in picture_of(live)
-    with pytest.raises(ValueError, match="a number from 0 to 1"):
-        byte_pieces.byte_pieces_picture(bpe, "the bank", 2)
-
-
-def test_a_lone_surrogate_gives_a_message(bpe: ByteBPE) -> None:
-    with pytest.raises(ValueError, match="Join the halves"):
-        byte_pieces.byte_pieces_picture(bpe, "a \ud83d bank")
 
 
 # ---------------------------------------------------------------- the rest

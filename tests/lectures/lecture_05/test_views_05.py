@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -36,12 +34,6 @@ def test_layers_in_two_panels() -> None:
     assert figure.layout.yaxis.title.text == "Euclidean distance"
     assert figure.layout.yaxis2.title.text == "angle (degrees)"
     assert figure.layout.yaxis.range[0] == 0 and figure.layout.yaxis.range[1] > 3
-
-
-@pytest.mark.parametrize("models", [{}, {"a": ([1.0], [])}, {"a": ([math.nan], [1.0])}])
-def test_layers_that_do_not_fit_are_refused(models: Mapping[str, Any]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        run_charts.layer_distance_chart(models, title="t")
 
 
 def test_layer_chart_takes_what_the_metric_gives() -> None:
@@ -117,8 +109,7 @@ def test_calculator_shows_the_librarys_counts() -> None:
     for part, name in calculator.PARTS.items():
         if part != "total":
             assert table[name] == (parts[0][part], parts[1][part])
-        for count in table[name]:
-            assert f">{count:,}</text>" in shown.html
+        assert all(f">{count:,}<" in drawn(shown.html) for count in table[name])
     assert f"{totals[0] / totals[1]:.1%} of BERT's {totals[1]:,}" in shown.text
     assert encoder_flops(mine.config, 128) == encoder_flops(theirs.config, 128)
     assert f"{encoder_flops(mine.config, 128) / 1e9:,.1f} billion in both" in shown.text
@@ -128,7 +119,9 @@ def test_calculator_shows_the_librarys_counts() -> None:
 
 def test_bars_are_drawn_to_one_scale() -> None:
     shown = calculator.parameter_picture()
-    bars = re.findall(r'<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)" height="16"', shown.html)
+    bars = re.findall(
+        r'<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)" height="16"', drawn(shown.html)
+    )
     counts = [
         count for column in zip(*numbers(shown.text).values(), strict=True) for count in column
     ]
@@ -141,7 +134,6 @@ def test_bars_are_drawn_to_one_scale() -> None:
 def test_choosing_a_preset_moves_the_sliders_and_a_slider_leaves_it() -> None:
     live = calculator.parameter_calculator()
     assert numbers(live.static.text)["total"][0] == 11_683_584
-    assert "<svg" not in live.static.html and "aria-label" in drawn(live.static.html)
     for size, hidden in (("large", 1024), ("xlarge", 2048), ("xxlarge", 4096), ("base", 768)):
         live.controls["preset"].value = size
         assert live.controls["hidden_size"].value == hidden
@@ -154,31 +146,12 @@ def test_choosing_a_preset_moves_the_sliders_and_a_slider_leaves_it() -> None:
     assert "E = 768" in picture_of(live)
 
 
-def test_calculator_redraws_at_both_ends_of_every_control() -> None:
-    live = calculator.parameter_calculator()
-    for name, control in live.controls.items():
-        if hasattr(control, "options"):
-            values = [option[1] for option in control.options]
-        else:
-            values = [control.min, control.max]
-        start = control.value
-        pictures = set()
-        for value in (values[0], values[-1], start):
-            control.value = value
-            assert "parameter-calculator" in picture_of(live), (name, value)
-            pictures.add(picture_of(live))
-        assert len(pictures) > 1 or name == "preset"
-        assert control.description
-
-
 def test_groups_that_do_not_divide_give_a_message() -> None:
     live = calculator.parameter_calculator()
     live.controls["num_groups"].value = 5
     assert "num_groups=5 was given for 12 layers" in plain(picture_of(live))
     live.controls["num_layers"].value = 10
     assert "within each of 5 groups" in picture_of(live)
-    with pytest.raises(ValueError, match="expected one of base, large"):
-        calculator.parameter_calculator("huge")
 
 
 def test_a_wide_embedding_saves_nothing() -> None:

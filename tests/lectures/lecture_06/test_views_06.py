@@ -50,19 +50,15 @@ def test_heat_makes_the_answer_softer_but_keeps_the_order() -> None:
         assert cool.probabilities[0] > warm.probabilities[0] and cool.words == warm.words
 
 
-def test_bars_are_as_long_as_the_probabilities_and_differ_in_shape() -> None:
+def test_bars_carry_the_probabilities_and_differ_in_shape() -> None:
     one = temperature.soften(LOGITS, WORDS, 2.0, top=4, truth="green")
-    shown = temperature.temperature_picture(one)
-    bars = re.findall(r'<rect x="158" [^>]*width="([\d.]+)"[^>]*?(fill="[^>]*)/>', shown.html)
-    assert len(bars) == 5
-    for (wide, _), probability in zip(bars, [*one.probabilities, one.rest], strict=True):
-        assert float(wide) == pytest.approx(480 * probability, abs=0.06)
-        assert f">{written(probability)}</text>" in shown.html
-    fills = [look for _, look in bars]
-    assert [i for i, look in enumerate(fills) if "course-truth" in look] == [2]
-    assert [i for i, look in enumerate(fills) if "stroke-dasharray" in look] == [4]
-    assert ">green (true)</text>" in shown.html and temperature.REST in shown.html
-    assert "&lt;red&gt;" in shown.html and "<red>" not in shown.html
+    shown = temperature.temperature_picture([one])
+    svg = drawn(shown.html)
+    for probability in [*one.probabilities, one.rest]:
+        assert f">{written(probability)}</text>" in svg
+    assert svg.count('fill="url(#hatch') == 1 and svg.count("stroke-dasharray") == 1
+    assert ">green (true)</text>" in svg and temperature.REST in svg
+    assert "&lt;red&gt;" in svg and "<red>" not in svg + shown.html
     said = (
         f"T = 2: the first word, “<red>”, has {100 * one.probabilities[0]:.1f}% and the true one, "
     )
@@ -95,37 +91,20 @@ def test_print_of_the_temperatures_says_the_same_and_is_small() -> None:
             for probability in [*one.probabilities, one.rest]
         )
         assert f"Entropy {one.entropy:.2f} nats" in live.static.text
-    assert svg.count("url(#course-truth)") == len(temperature.IN_PRINT)
-    assert "<svg" not in live.static.html and len(live.static.html) < 12_000
-
-
-@pytest.mark.parametrize(
-    ("scores", "settings", "said"),
-    [
-        (LOGITS[None], {}, "one logit a word"),
-        (LOGITS[:9], {}, "one logit a word"),
-        (LOGITS * math.inf, {}, "no number"),
-        (LOGITS, {"truth": "violet"}, "one of the 10 words"),
-        (LOGITS, {"top": 0}, "1 to 20"),
-    ],
-)
-def test_logits_that_cannot_be_softened_say_why(
-    scores: Any, settings: dict[str, Any], said: str
-) -> None:
-    with pytest.raises(ValueError, match=said):
-        temperature.temperature_view(scores, WORDS, **settings)
+    assert svg.count("url(#hatch") == len(temperature.IN_PRINT)
+    assert len(live.static.html) < 12_000
 
 
 def test_what_is_small_is_not_written_as_zero_and_no_temperature_is_zero() -> None:
     one = temperature.soften(LOGITS, WORDS, 0.5, truth="new")
     assert 0 < one.probabilities[-1] < 0.0005
-    shown = temperature.temperature_picture(one)
+    shown = temperature.temperature_picture([one])
     assert "0.0%" not in shown.text and "the true one, “new”, <0.1%" in shown.text
     sure = temperature.soften([50.0, 0.0], ["a", "b"], 1)
-    shown = temperature.temperature_picture(sure)
-    assert "has >99.9%" in shown.text and temperature.REST not in shown.html  # both words are there
-    with pytest.raises(ValueError, match="above 0"):
-        temperature.soften(LOGITS, WORDS, 0)
+    shown = temperature.temperature_picture([sure])
+    assert "has >99.9%" in shown.text and temperature.REST not in drawn(
+        shown.html
+    )  # both words are there
 
 
 # ---------------------------------------------------------------- which layer learns from which
@@ -133,7 +112,7 @@ def test_what_is_small_is_not_written_as_zero_and_no_temperature_is_zero() -> No
 
 def lines_of(svg: str) -> list[tuple[float, float, str]]:
     """Where a line begins and ends, from top to bottom, and its look."""
-    found = re.findall(r'<path d="M\d+ ([\d.]+)L\d+ ([\d.]+)" ([^>]*)/>', svg)
+    found = re.findall(r'<polyline points="\d+ ([\d.]+) \d+ ([\d.]+)" ([^>]*)/>', svg)
     return [(float(a), float(b), look) for a, b, look in found]
 
 
@@ -152,7 +131,7 @@ def boxes_of(svg: str) -> dict[tuple[int, str], tuple[float, bool]]:
 @pytest.mark.parametrize(("M", "N", "kind"), [(4, 12, k) for k in MAPPINGS] + [(2, 24, "top")])
 def test_lines_join_the_layers_of_the_mapping(M: int, N: int, kind: str) -> None:
     shown = layer_map.layer_map_picture(M, N, kind)
-    svg = shown.html.split("</svg>")[0]
+    svg = drawn(shown.html).split("</svg>")[0]
     boxes = boxes_of(svg)
     left, right = sorted({x for x, _ in boxes})
     assert len(boxes) == M + 2 + N + 2
@@ -182,10 +161,10 @@ def test_menu_and_print_show_every_mapping() -> None:
         assert f"{kind}: the student's layers 1, 2, 3, 4" in plain(picture_of(live))
         pictures.add(picture_of(live))
     assert len(pictures) == 3
-    svg = drawn(live.static.html)
+    svg = drawn(live.static.html).split("</svg>")[0]
     assert all(f">{kind}</text>" in svg and f"{kind}: " in live.static.text for kind in MAPPINGS)
     assert len(lines_of(svg)) == 3 * 6
-    assert "<svg" not in live.static.html and len(live.static.html) < 30_000
+    assert len(live.static.html) < 30_000
 
 
 def test_a_mapping_that_does_not_come_out_even_is_answered_in_words() -> None:
@@ -198,21 +177,6 @@ def test_a_mapping_that_does_not_come_out_even_is_answered_in_words() -> None:
     assert ">uniform</text>" not in drawn(live.static.html)
     one = layer_map.layer_map_picture(1, 1)
     assert "layer 1 learns from the teacher's layer 1; every one of its layers" in one.text
-
-
-@pytest.mark.parametrize(
-    ("shape", "said"),
-    [
-        ((4, 12, ()), "expected some of uniform, top, bottom"),
-        ((4, 12, ("upper",)), "expected some of uniform, top, bottom"),
-        ((13, 12), "1 to 12 layers"),
-        ((4, 96), "at most 48"),
-        ((5, 12, ("uniform",)), "a divisor of it"),
-    ],
-)
-def test_maps_that_cannot_be_drawn_say_why(shape: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        layer_map.layer_map_view(*shape)
 
 
 # ---------------------------------------------------------------- charts
@@ -267,24 +231,6 @@ def test_names_in_a_tradeoff_cover_nothing() -> None:
         assert not chart_parts.hits((one[0] + 1, one[1] + 1, one[2] - 1, one[3] - 1), boxes[:i])
 
 
-@pytest.mark.parametrize(
-    ("points", "said"),
-    [
-        ([], "no points"),
-        ([{"x": 1, "y": 2}], "a name of its own"),
-        ([{"name": "a", "x": 1, "y": 2}] * 2, "a name of its own"),
-        ([{"name": "a", "x": 1}], "'a' has no y"),
-        ([{"name": "a", "x": 1, "y": math.nan}], "no number"),
-        ([{"name": "a", "x": 1, "y": 2, "low": 1}], "low and high, or neither"),
-        ([{"name": "a", "x": 1, "y": 2, "low": 2.5, "high": 3}], "lies outside"),
-        ([{"name": "a", "x": 0, "y": 2}], "x > 0"),
-    ],
-)
-def test_tradeoffs_that_cannot_be_drawn_say_why(points: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        figures.tradeoff_chart(points, x="size", y="score", log_x=True)
-
-
 def test_one_point_alone_is_drawn() -> None:
     figure = figures.tradeoff_chart([{"name": "a", "x": 0, "y": 0}], x="size", y="score")
     check_figure(figure)
@@ -308,18 +254,3 @@ def test_gradients_on_two_logarithmic_axes() -> None:
     near = run_charts.gradient_chart({"a": [0.5, 0.5], "b": [0.5, 0.5001]}, [1, 8])
     one, two = near.layout.annotations
     assert abs(one.y - two.y) > 0.05
-
-
-@pytest.mark.parametrize(
-    ("norms", "heat", "said"),
-    [
-        ({}, [1, 2], "no loss"),
-        ({"KL": [1.0]}, [1, 2], "1 norms for 2 temperatures"),
-        ({"KL": [1.0, 0.0]}, [1, 2], "above zero"),
-        ({"KL": [1.0, 1.0]}, [0, 2], "above zero"),
-        ({"KL": [1.0, math.nan]}, [1, 2], "all of them numbers"),
-    ],
-)
-def test_gradients_that_cannot_be_drawn_say_why(norms: Any, heat: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        run_charts.gradient_chart(norms, heat)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -204,18 +203,6 @@ def test_texts_that_cannot_be_read_are_answered_in_the_view(
     assert "tokens were masked" in picture_of(live)
 
 
-def test_wrong_models_and_settings_are_refused(model: Electra, tokenizer: WordPiece) -> None:
-    detect: Any = corruptor.corrupt_and_detect
-    for settings, said in (({"share": 1.5}, "0 to 1"), ({"seed": -1}, "from 0 on")):
-        with pytest.raises(ValueError, match=said):
-            detect(model, tokenizer, TEXT, **settings)
-    view: Any = corruptor.corruptor_view
-    with pytest.raises(ValueError, match="a BertForMaskedLM was given; expected an Electra"):
-        view(model.generator, tokenizer, TEXT)
-    with pytest.raises(ValueError, match="the tokenizer it was trained with"):
-        view(model, WordPiece.from_words(["the"]), "the")
-
-
 def test_boxes_keep_their_meaning_unless_told_otherwise() -> None:
     assert 'title="replaced by a random token"' in tokens.box("word", tokens.REPLACED)
     assert 'title="guessed right"' in tokens.box("word", tokens.KEPT, "guessed right")
@@ -286,18 +273,3 @@ def test_ablation_steps_stand_in_rows_with_a_panel_a_group() -> None:
     assert "<b>51.0%</b> (sd 1.4%)" in labels_of(figure)
     assert "<b>49.0%</b> (one run)" in labels_of(figure)
     assert traces["ELECTRA, equal steps"].marker.color == style.COLOURS["electra"]
-
-
-@pytest.mark.parametrize(
-    ("groups", "said"),
-    [
-        ({}, "one to three"),
-        ({"a": {}}, "one to three"),
-        ({"a": {"x": [1.0]}, "b": {"y": [1.0]}}, "different rows"),
-        ({"a": {"x": []}}, "at least one value"),
-        ({"a": {"x": [math.inf]}}, "all of them numbers"),
-    ],
-)
-def test_ablation_steps_that_cannot_be_drawn_say_why(groups: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        run_charts.ablation_chart(groups, title="t", x_title="x")

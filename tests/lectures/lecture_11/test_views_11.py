@@ -22,8 +22,6 @@ def test_pieces_are_the_vocabularys(tokenizer) -> None:
     shown = pieces.pieces_picture({"course": tokenizer}, "diabetic retinopathy")
     cut = tokenizer.tokenize("diabetic retinopathy")
     assert " ".join(cut) in shown.text and f"{len(cut)} pieces, {len(cut) / 2:.2f}" in shown.text
-    with pytest.raises(ValueError, match="no vocabulary was given"):
-        pieces.pieces_picture({}, "a")
 
 
 def test_punctuation_is_shown_and_not_counted(tokenizer) -> None:

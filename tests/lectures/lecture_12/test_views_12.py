@@ -9,7 +9,7 @@ import pytest
 from course_lib.lectures.lecture_12.views import blocks_drawing, budget_view, exits_view
 from course_lib.lectures.lecture_12.views.blocks import stages
 from course_lib.lectures.lecture_12.views.budget import Offer, budget_picture, chosen
-from course_lib.lectures.lecture_12.views.exits import SAME, exits_picture, left_at, uncertainty
+from course_lib.lectures.lecture_12.views.exits import SAME, left_at, uncertainty
 
 EASY = [(0.5, 0.3, 0.2), (0.98, 0.01, 0.01), (1.0, 0.0, 0.0)]
 HARD = [(0.4, 0.3, 0.3)] * 3
@@ -36,8 +36,6 @@ def test_a_text_leaves_at_the_first_exit_that_is_sure_enough(speed, easy, hard):
 
 def test_the_probability_rule():
     assert left_at(EASY, 0.03, "probability") == 2 and left_at(EASY, 0.5, "probability") == 1
-    with pytest.raises(ValueError, match="'entropy' or 'probability'"):
-        left_at(EASY, 0.5, "margin")
 
 
 def test_controls_move_the_picture():
@@ -48,8 +46,6 @@ def test_controls_move_the_picture():
     assert "1.0 of 3 layers" in picture.value
     live.controls["rule"].value = "probability"
     assert "1.0 of 3 layers" in picture.value
-    with pytest.raises(ValueError, match="No texts"):
-        exits_picture({})
 
 
 def test_a_budget_takes_the_most_accurate_that_fits():
@@ -70,8 +66,6 @@ def test_the_budget_can_be_moved():
     live.controls["milliseconds"].value = live.controls["milliseconds"].max
     live.controls["megabytes"].value = live.controls["megabytes"].max
     assert "take large" in picture.value
-    with pytest.raises(ValueError, match="No offers"):
-        budget_view([])
 
 
 def test_blocks_have_the_published_widths():

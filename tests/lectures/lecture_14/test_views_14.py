@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 from typing import Any
 
 import pytest
-from view_parts import labels_of, picture_of, plain
+from view_parts import drawn, labels_of, picture_of, plain
 
 from course_lib.bench.roofline import Placed
 from course_lib.bench.traffic import Traffic
@@ -28,8 +27,6 @@ def test_a_bar_a_step_first_as_it_is_then_kept() -> None:
     assert [list(row) for row in figure.data[0].customdata] == [[9, 250], [8, 250]]
     assert figure.data[0].marker.pattern.shape != figure.data[1].marker.pattern.shape
     assert len(page_faults.faults_chart(before, []).data) == 1  # the allocator cannot be told
-    with pytest.raises(ValueError, match="faults_chart was given no step"):
-        page_faults.faults_chart([], [])
 
 
 def test_a_fresh_process_counts_its_steps() -> None:
@@ -90,12 +87,6 @@ def test_the_sentence_says_also_when_more_is_moved() -> None:
         "the same"
         in labels_of(traffic_bars.traffic_chart({"a": TWINS["fast"], "b": TWINS["fast"]}))[-1]
     )
-
-
-@pytest.mark.parametrize("twins", [{}, {"a": {}}, {"a": {"add": Traffic("add")}}])
-def test_traffic_that_is_none_says_so(twins: Any) -> None:
-    with pytest.raises(ValueError, match="by_kind"):
-        traffic_bars.traffic_chart(twins)
 
 
 # ---------------------------------------------------------------- roofline
@@ -208,20 +199,6 @@ def test_kernels_without_products_stand_by_bytes_a_second() -> None:
     assert "NaN" not in written and len(written) < 30_000
 
 
-@pytest.mark.parametrize(
-    ("roof", "points", "by", "said"),
-    [
-        (ROOF, [], "unavoidable", "no points"),
-        (ROOF, POINTS, "cached", '"unavoidable" or "moved"'),
-        ({"memory": 20.0}, POINTS, "moved", "'float32' above zero"),
-        ({**ROOF, "memory": 0.0}, POINTS, "moved", "'memory' above zero"),
-    ],
-)
-def test_roofs_that_cannot_be_drawn_say_why(roof: Any, points: Any, by: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        roofline.roofline_chart(roof, points, by)
-
-
 # ---------------------------------------------------------------- speeds
 
 FOUND = {
@@ -246,23 +223,11 @@ def test_speeds_are_medians_with_their_middle_half() -> None:
     assert ours == ("ours", 24_000, 22_000, 28_000, 24)
 
 
-def test_dots_and_bars_stand_on_a_logarithmic_axis() -> None:
-    svg = speeds.speed_picture(FOUND, "Masking <b>, 64×512").html
-    dots = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', svg)]
-    bars = [
-        (float(a), float(b))
-        for a, b in re.findall(r'M([\d.]+) [\d.]+H([\d.]+)" stroke="#0072B2"', svg)
-    ]
-    assert len(dots) == len(bars) == 2
-    unit = (dots[1] - dots[0]) / math.log(24)
-    for dot, (low, high), row in zip(
-        dots, bars, speeds.speeds(FOUND, "Masking <b>, 64×512"), strict=True
-    ):
-        assert dot - low == pytest.approx(unit * math.log(row.median / row.low), abs=0.2)
-        assert high - dot == pytest.approx(unit * math.log(row.high / row.median), abs=0.2)
-    fills = re.findall(r'r="5" fill="([^"]+)"', svg)
-    assert fills[0] == "#fff" != fills[1]
-    assert ">24×</text>" in svg and ">1.0×</text>" in svg
+def test_the_first_row_is_hollow_and_ratios_stand_at_the_end() -> None:
+    shown = drawn(speeds.speed_picture(FOUND, "Masking <b>, 64×512").html)
+    fills = re.findall(r'<circle [^>]*r="5" fill="([^"]+)"', shown)
+    assert len(fills) == 2 and fills[0] == "#fff" != fills[1]
+    assert ">24×</text>" in shown and ">1.0×</text>" in shown
 
 
 def test_captions_say_machine_date_and_remark() -> None:
@@ -286,7 +251,7 @@ def test_the_menu_reaches_every_table_and_the_print_holds_all() -> None:
     assert len(pictures) == 2
     assert all(title in live.static.text for title in FOUND["tables"])
     assert "rows leave" in plain(live.static.html) and "<b>" not in live.static.html
-    assert live.static.html.count("<details") == 1 and "<svg" not in live.static.html
+    assert live.static.html.count("<details") == 1
     first = speeds.speed_chart(FOUND, "Early exit")
     assert first.controls["table"].value == "Early exit"
 
@@ -294,22 +259,7 @@ def test_the_menu_reaches_every_table_and_the_print_holds_all() -> None:
 @pytest.mark.parametrize("rates", [[1e7, 1.001e7], [3.0, 3.1], [1.0, 1e9]])
 def test_every_axis_has_marks_to_read(rates: list[float]) -> None:
     found = {**FOUND, "tables": {"t": [{"name": "a", "rates": rates}]}}
-    axis = re.findall(
-        r'text-anchor="middle" font-size="12">([^<]+)<', speeds.speed_picture(found, "t").html
-    )
+    shown = drawn(speeds.speed_picture(found, "t").html)
+    axis = re.findall(r'text-anchor="middle" font-size="12">([^<]+)<', shown)
+    axis.remove("tokens a second")
     assert 1 <= len(axis) <= 11 and len(set(axis)) == len(axis)
-
-
-@pytest.mark.parametrize(
-    ("found", "table", "said"),
-    [
-        ({}, None, "expected machine and tables"),
-        ({"machine": {}, "tables": {}}, None, "expected machine and tables"),
-        (FOUND, "Late exit", "expected one of: Masking"),
-        ({**FOUND, "tables": {"t": [{"name": "a", "rates": [1.0]}]}}, None, "two or more"),
-        ({**FOUND, "tables": {"t": [{"name": "a", "rates": [0.0, 1.0]}]}}, None, "above zero"),
-    ],
-)
-def test_figures_that_cannot_be_shown_say_why(found: Any, table: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        speeds.speed_chart(found, table)

@@ -6,16 +6,3 @@ from .hand_attention import hand_attention_view
 from .nearest import index_occurrences, layers_view, neighbours_view, some_mentions
 from .tree import tree_view
 from .who_sees_whom import masks_view
-
-__all__ = [
-    "elmo_drawing",
-    "guesses_view",
-    "hand_attention_view",
-    "index_occurrences",
-    "layers_view",
-    "masks_view",
-    "neighbours_view",
-    "some_mentions",
-    "three_drawing",
-    "tree_view",
-]

@@ -6,8 +6,8 @@ from typing import Any
 
 from course_lib.family.elmo import FILTERS, ElmoConfig
 from course_lib.teaching.page import Html
-from course_lib.teaching.style import BLUE, ORANGE, VERMILION
-from course_lib.teaching.svg import MONO, arrow, drawing, rect, words
+from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION
+from course_lib.teaching.svg import arrow, dot, drawing, line, rect, words
 
 CHARS: dict[str, Any] = {"fill": "#fdf1d6", "ink": "#8a5f00"}
 AHEAD: dict[str, Any] = {"fill": "#e3eef8", "ink": BLUE}
@@ -15,7 +15,6 @@ BACK: dict[str, Any] = {"fill": "#fbe6da", "ink": VERMILION}
 MIXED: dict[str, Any] = {"fill": "#e0f3ed", "ink": "#00745a"}
 BOLD = ' font-weight="650"'
 
-ELMO_SIZE = (1150, 560)
 ELMO_SAYS = (
     "From left to right. A word is read as characters; seven groups of filters, one to seven "
     "characters wide, slide over it; of each filter the largest value is kept, then ReLU; two "
@@ -28,13 +27,9 @@ ELMO_SAYS = (
 
 def elmo_drawing() -> Html:
     """A word's way through ELMo, with the sizes of the released one."""
-    return drawing(*ELMO_SIZE, elmo_parts(), ELMO_SAYS, margin=2)
-
-
-def elmo_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     config = ElmoConfig()
-    return [*_characters(config), *_layers(config), *_mixed(config)]
+    parts = [*_characters(config), *_layers(config), *_mixed(config)]
+    return drawing(1150, 560, parts, ELMO_SAYS, margin=2)
 
 
 def _characters(config: ElmoConfig) -> list[str]:
@@ -121,7 +116,6 @@ def _mixed(config: ElmoConfig) -> list[str]:
 
 # ---------------------------------------------------------------- ELMo, GPT, BERT
 
-THREE_SIZE = (1150, 330)
 THREE_SAYS = (
     "Left, ELMo: two chains that read in one direction each, side by side only at the top. Middle, "
     "GPT: every position is made from itself and those before it, in every layer. Right, BERT: "
@@ -132,18 +126,13 @@ _ACROSS, _RISE, _FLOOR = 82, 92, 252  # pixels
 
 def three_drawing() -> Html:
     """Three networks of two layers over four words: which positions feed which."""
-    return drawing(*THREE_SIZE, three_networks(), THREE_SAYS, margin=2)
-
-
-def three_networks() -> list[str]:
-    """What the drawing consists of, for the deck too."""
-    parts: list[str] = []
+    parts = _elmo_chains()
     for x, name, said, seen in (
         (420, "GPT", "left to right, in every layer", lambda i, j: j <= i),
         (800, "BERT", "both sides, in every layer", lambda i, j: True),
     ):
         lines = [
-            _line(x + 40 + _ACROSS * j, _FLOOR - _RISE * layer, x + 40 + _ACROSS * i,
+            _way(x + 40 + _ACROSS * j, _FLOOR - _RISE * layer, x + 40 + _ACROSS * i,
                   _FLOOR - _RISE * (layer + 1), BLUE)
             for layer in (0, 1) for i in range(4) for j in range(4) if seen(i, j)
         ]  # fmt: skip
@@ -152,7 +141,7 @@ def three_networks() -> list[str]:
             for layer in (1, 2) for i in range(4)
         ]  # fmt: skip
         parts += [*lines, *dots, *_words_below(x), *_title(x + 160, name, said)]
-    return [*_elmo_chains(), *parts]
+    return drawing(1150, 330, parts, THREE_SAYS, margin=2)
 
 
 def _elmo_chains() -> list[str]:
@@ -164,30 +153,24 @@ def _elmo_chains() -> list[str]:
             for layer in (1, 2):
                 at, y = x + 15 * way, _FLOOR - _RISE * layer + 11 * way
                 below = (x, _FLOOR) if layer == 1 else (at, y + _RISE)
-                parts.append(_line(*below, at, y, colour))
+                parts.append(_way(*below, at, y, colour))
                 if 0 <= i - way < 4:
-                    parts.append(_line(at, y, at - way * (_ACROSS - 10), y, colour, tip=True))
+                    parts.append(_way(at, y, at - way * (_ACROSS - 10), y, colour, tip=True))
         for way, colour in ((-1, BLUE), (1, VERMILION)):
             parts += [
                 _dot(x + 15 * way, _FLOOR - _RISE * layer + 11 * way, colour) for layer in (1, 2)
             ]
-        parts.append(
-            f'<rect x="{x - 29}" y="{_FLOOR - 2 * _RISE - 26}" width="58" height="52" rx="7" '
-            'fill="none" stroke="#1a1a1a" stroke-width="1.8"/>'
-        )
+        parts.append(rect(x - 29, _FLOOR - 2 * _RISE - 26, 58, 52, fill="none", ink=INK, wide=1.8,
+                          rounding=7))  # fmt: skip
     return parts
 
 
-def _line(
-    x1: float, y1: float, x2: float, y2: float, colour: str, tip: bool = False
-) -> str:  # fmt: skip
-    marker = ' marker-end="url(#tip)"' if tip else ""
-    look = f'stroke="{colour}" stroke-width="1.8" opacity="0.75"'
-    return f'<path d="M{x1} {y1}L{x2} {y2}" {look}{marker}/>'
+def _way(x1: float, y1: float, x2: float, y2: float, colour: str, tip: bool = False) -> str:
+    return line(x1, y1, x2, y2, ink=colour, wide=1.8, tip=tip, opacity=0.75)
 
 
 def _dot(x: float, y: float, colour: str) -> str:
-    return f'<circle cx="{x}" cy="{y}" r="8" fill="{colour}" stroke="#fff" stroke-width="1.5"/>'
+    return dot(x, y, 8, colour, ink="#fff", wide=1.5)
 
 
 def _words_below(x: float) -> list[str]:
@@ -196,8 +179,8 @@ def _words_below(x: float) -> list[str]:
         part
         for i, word in enumerate(said)
         for part in (
-            f'<circle cx="{x + 40 + _ACROSS * i}" cy="{_FLOOR}" r="6" fill="{ORANGE}"/>',
-            words(x + 40 + _ACROSS * i, _FLOOR + 30, word, 17, style=f' style="{MONO}"'),
+            dot(x + 40 + _ACROSS * i, _FLOOR, 6, ORANGE),
+            words(x + 40 + _ACROSS * i, _FLOOR + 30, word, 17, mono=True),
         )
     ]
 

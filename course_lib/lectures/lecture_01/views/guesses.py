@@ -4,10 +4,11 @@ the other what stands after, neither both."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from course_lib.teaching.page import Html, Live, card, paragraphs
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import playground, slider, text_field
 from course_lib.teaching.tokens import MASKED, PLAIN, tokens_row
 
 from .nearest import side_by_side
@@ -70,17 +71,11 @@ def guesses_view(
     """A text of the reader's own, and one of its words as both language models predict it.
 
     Controls: text (words with spaces between them, signs too), word (counted from 1)."""
-    import ipywidgets as w
-
     controls = {
-        "text": w.Text(value=text, description="text", continuous_update=False),
-        "word": w.IntSlider(value=word, min=1, max=20, description="word to predict"),
+        "text": text_field("text", text, continuous_update=False),
+        "word": slider("word to predict", word, 1, 20),
     }
-
-    def draw(text: str, word: int) -> str:
-        return guesses_picture(model, vocabulary, text, word).html
-
-    return playground(draw, controls, guesses_picture(model, vocabulary, text, word))
+    return playground(partial(guesses_picture, model, vocabulary), controls)
 
 
 def guesses_picture(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from course_lib.teaching.page import Html, Live, card, number, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import BLUE, ORANGE
-from course_lib.teaching.svg import MONO, rect, words
+from course_lib.teaching.page import Html, Live, number
+from course_lib.teaching.playgrounds import checkbox, choice, playground, slider
+from course_lib.teaching.style import BLUE, INK, ORANGE
+from course_lib.teaching.svg import area, line, picture, rect, with_sign, words
 
 from ..by_hand import FEATURES, OTHER_WORDS, WORDS, attention_by_hand, vectors_of
 
-WIDE, ROW, TOP, STEP = 780, 42, 50, 50  # pixels; STEP: from one number of a vector to the next
+WIDTH, ROW, TOP, STEP = 780, 42, 50, 50  # pixels; STEP: from one number of a vector to the next
 SENTENCES = {" ".join(said): said for said in (WORDS, OTHER_WORDS)}
 COLUMNS = {"word": 8, "vector": 124, "score": 336, "weight": 396, "value": 598}
 
@@ -19,27 +17,16 @@ COLUMNS = {"word": 8, "vector": 124, "score": 336, "weight": 396, "value": 598}
 def hand_attention_view(gathers: int = 3) -> Live:
     """One word gathers from all four. Controls: sentence, which word gathers (1 to 4), and whether
     it sees only what stands before it."""
-    import ipywidgets as w
-
     controls = {
-        "sentence": w.Dropdown(options=list(SENTENCES), description="sentence"),
-        "gathers": w.IntSlider(value=gathers, min=1, max=4, description="word that gathers"),
-        "only_before": w.Checkbox(value=False, description="sees only itself and what is before"),
+        "sentence": choice("sentence", next(iter(SENTENCES)), SENTENCES),
+        "gathers": slider("word that gathers", gathers, 1, 4),
+        "only_before": checkbox("sees only itself and what is before", False),
     }
-
-    def draw(**values: Any) -> str:
-        return hand_attention_picture(**values).html
-
-    first = next(iter(SENTENCES))
-    return playground(draw, controls, hand_attention_picture(first, gathers, image=True))
+    return playground(hand_attention_picture, controls)
 
 
-def hand_attention_picture(
-    sentence: str, gathers: int, only_before: bool = False, *, image: bool = False
-) -> Html:
-    """A line a word: its vector, its score, its weight as a bar; below the output in words.
-
-    image: as an image, which stays where inline SVG is taken out."""
+def hand_attention_picture(sentence: str, gathers: int, only_before: bool = False) -> Html:
+    """A line a word: its vector, its score, its weight as a bar; below the output in words."""
     said = SENTENCES[sentence]
     x = vectors_of(said)
     scores, weights, outputs = (
@@ -53,11 +40,8 @@ def hand_attention_picture(
         parts += _line(i, word, x[i].tolist(), float(scores[i]), float(weights[i]), hidden,
                        gathers == i + 1)  # fmt: skip
     parts += _below(len(said), outputs.tolist())
-    label = " ".join(lines)
-    svg = svg_drawing(WIDE, TOP + ROW * (len(said) + 1), "".join(parts), label)
-    return Html(
-        card((svg_image(svg, label) if image else svg) + paragraphs(lines), "hand-attention", 790),
-        "\n".join(lines),
+    return picture(
+        "hand-attention", WIDTH, TOP + ROW * (len(said) + 1), parts, lines, card_width=790
     )
 
 
@@ -76,45 +60,44 @@ def _head() -> list[str]:
     ]
 
 
-def _numbers(column: str, y: float, values: list[float], written: str, style: str) -> list[str]:
+def _numbers(
+    column: str, y: float, values: list[float], written: str, bold: bool = False
+) -> list[str]:  # fmt: skip
     """A vector, a number under each feature."""
     return [
-        words(COLUMNS[column] + STEP * i, y, format(value, written).replace("-", "−"), 14.5,
-              style=style)
+        words(COLUMNS[column] + STEP * i, y, with_sign(value, written), 14.5, mono=True, bold=bold)
         for i, value in enumerate(values)
-    ]  # fmt: skip
+    ]
 
 
 def _line(
     i: int, word: str, vector: list[float], score: float, weight: float, hidden: bool, own: bool
 ) -> list[str]:
     """One word of the sentence: a row of the picture."""
-    y = TOP + ROW * i
-    mono = f' style="{MONO}"'
+    y, bar_x = TOP + ROW * i, COLUMNS["weight"]
     parts = [
         rect(COLUMNS["word"], y, 86, 30, word, mono=True, size=15, wide=3 if own else 1.2,
              ink=ORANGE if own else "#8a8a8a"),
-        *_numbers("vector", y + 20, vector, "g", mono),
+        *_numbers("vector", y + 20, vector, "g"),
     ]  # fmt: skip
     if hidden:
-        grey = ' fill="#666"'
-        return [*parts, words(COLUMNS["score"], y + 20, "not seen: comes after", 14, "start", grey)]
+        said = "not seen: comes after"
+        return [*parts, words(COLUMNS["score"], y + 20, said, 14, "start", ink="#666")]
     return [
         *parts,
-        words(COLUMNS["score"] + 8, y + 20, f"{score:g}", 14.5, "start", mono),
-        f'<rect x="{COLUMNS["weight"]}" y="{y + 5}" width="{max(1, 100 * weight):.1f}" height="20" '
-        f'fill="{BLUE}"/>',
-        words(COLUMNS["weight"] + 100 * weight + 6, y + 20, f"{weight:.2f}", 14.5, "start", mono),
-        *_numbers("value", y + 20, [weight * v for v in vector], ".2f", mono),
+        words(COLUMNS["score"] + 8, y + 20, f"{score:g}", 14.5, "start", mono=True),
+        area(bar_x, y + 5, max(1, 100 * weight), 20, BLUE),
+        words(bar_x + 100 * weight + 6, y + 20, f"{weight:.2f}", 14.5, "start", mono=True),
+        *_numbers("value", y + 20, [weight * v for v in vector], ".2f"),
     ]
 
 
 def _below(rows: int, output: list[float]) -> list[str]:
     y = TOP + ROW * rows
     return [
-        f'<path d="M{COLUMNS["value"] - 20} {y}H{WIDE - 8}" stroke="#1a1a1a"/>',
+        line(COLUMNS["value"] - 20, y, WIDTH - 8, y, ink=INK),
         words(COLUMNS["value"] - 32, y + 24, "sum: the output", 14, "end"),
-        *_numbers("value", y + 24, output, ".2f", f' style="{MONO}" font-weight="650"'),
+        *_numbers("value", y + 24, output, ".2f", bold=True),
     ]
 
 

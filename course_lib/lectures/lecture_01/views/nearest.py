@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.teaching.page import Html, Live, card, paragraphs, table_row
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import choice, playground, slider, text_field
 from course_lib.text.characters import words_of
 
 from ..senses import Mention, Vectors, first_mentions
@@ -31,21 +32,16 @@ def neighbours_view(tables: Mapping[str, StaticVectors], word: str, k: int = 8) 
     """The nearest words of a word in each table, side by side. Controls: word, and how many.
 
     A word that a table does not know is answered in the view."""
-    import ipywidgets as w
-
     controls = {
-        "word": w.Text(value=word, description="word", continuous_update=False),
-        "k": w.IntSlider(value=k, min=3, max=15, description="how many"),
+        "word": text_field("word", word, continuous_update=False),
+        "k": slider("how many", k, 3, 15),
     }
-
-    def draw(word: str, k: int) -> str:
-        return neighbours_picture(tables, word.strip().lower(), k).html
-
-    return playground(draw, controls, neighbours_picture(tables, word, k))
+    return playground(partial(neighbours_picture, tables), controls)
 
 
 def neighbours_picture(tables: Mapping[str, StaticVectors], word: str, k: int) -> Html:
     """A row a neighbour, a pair of columns a table."""
+    word = word.strip().lower()
     found = {name: table.neighbours(word, k) for name, table in tables.items()}
     said = [
         f"{name}, nearest to “{word}”: " + ", ".join(f"{other} {c:.2f}" for other, c in near)
@@ -125,16 +121,14 @@ def layers_view(
 
     indexes: model -> its occurrences; texts: model -> a text to begin with, and which of its words
     (from 1). Controls: model, text, word, layer. What cannot be read is answered in the view."""
-    import ipywidgets as w
-
     most = max(len(index.layers) for index in indexes.values()) - 1
     first = next(iter(indexes))
     text, word = texts[first]
     controls = {
-        "model": w.Dropdown(options=list(indexes), description="model"),
-        "text": w.Text(value=text, description="text", continuous_update=False),
-        "word": w.IntSlider(value=word, min=1, max=24, description="word, counted from 1"),
-        "layer": w.IntSlider(value=most, min=0, max=most, description="layer"),
+        "model": choice("model", first, indexes),
+        "text": text_field("text", text, continuous_update=False),
+        "word": slider("word, counted from 1", word, 1, 24),
+        "layer": slider("layer", most, 0, most),
     }
 
     def begin_anew(change: Any) -> None:
@@ -142,12 +136,12 @@ def layers_view(
 
     controls["model"].observe(begin_anew, names="value")
 
-    def draw(model: str, text: str, word: int, layer: int) -> str:
+    def draw(model: str, text: str, word: int, layer: int) -> Html:
         words = words_of(text)
         if not words:
             raise ValueError("The text is empty; expected at least one word.")
         layer = min(layer, len(indexes[model].layers) - 1)
-        return occurrences_picture(indexes[model], model, words, word, layer, k).html
+        return occurrences_picture(indexes[model], model, words, word, layer, k)
 
     shown = [(first, 0), *((name, len(index.layers) - 1) for name, index in indexes.items())]
     pictures = [

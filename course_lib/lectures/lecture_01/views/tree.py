@@ -9,10 +9,10 @@ from html import escape
 from typing import Any
 
 from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import choice, playground
 from course_lib.teaching.rooms import lectures_with, room_file
-from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE
-from course_lib.teaching.svg import rect, words
+from course_lib.teaching.style import BLUE, GREEN, GREY, INK, ORANGE
+from course_lib.teaching.svg import line, rect, words
 
 HERE = "01_words_in_context"
 WIDE, HIGH, LEFT, TOP = 1104, 34, 4, 34  # pixels of a column's picture, a row, the first box
@@ -78,14 +78,12 @@ def tree_view(member: str = "BERT") -> Live:
     """Choose a model: its line is drawn thick and its facts stand below; mark a group of them.
 
     Boxes and names link to the pages that exist. Raises ValueError for a model not in the tree."""
-    import ipywidgets as w
-
     if member not in members():
         raise ValueError(f"{member!r} was given; the tree has {', '.join(members())}.")
     marks = [("nothing", ""), *((said, name) for name, said in groups().items())]
     controls = {
-        "member": w.Dropdown(options=list(members()), value=member, description="model"),
-        "group": w.Dropdown(options=marks, description="mark"),
+        "member": choice("model", member, members()),
+        "group": choice("mark", "", marks),
     }
 
     def draw(member: str, group: str) -> str:
@@ -172,14 +170,14 @@ def _branch(parent: Member, member: Member, thick: bool) -> str:
     (x1, y1), (x2, y2) = _corner(parent), _corner(member)
     middle, trunk = y2 + BOX[1] / 2, x1 + BOX[0] + 8
     between = range(parent.column + 1, member.column)
+    points: tuple[float, ...] = (x1 + BOX[0], y1 + BOX[1] / 2, trunk, y1 + BOX[1] / 2)
     if parent.column == member.column:  # below each other
-        path = f"M{x1 + 12} {y1 + BOX[1]}V{y2}"
+        points = (x1 + 12, y1 + BOX[1], x1 + 12, y2)
     elif any(m.row == member.row and m.column in between for m in members().values()):
-        path = f"M{x1 + BOX[0]} {y1 + BOX[1] / 2}H{trunk}V{y2 - 5}H{x2 + 12}V{y2}"
+        points += (trunk, y2 - 5, x2 + 12, y2 - 5, x2 + 12, y2)
     else:
-        path = f"M{x1 + BOX[0]} {y1 + BOX[1] / 2}H{trunk}V{middle}H{x2}"
-    look = 'stroke="#1a1a1a" stroke-width="3"' if thick else 'stroke="#9a9a9a" stroke-width="1.2"'
-    return f'<path class="branch" d="{path}" fill="none" {look}/>'
+        points += (trunk, middle, x2, middle)
+    return line(*points, ink=INK if thick else "#9a9a9a", wide=3 if thick else 1.2, kind="branch")
 
 
 def _box(member: Member, thick: bool, marked: bool, links: bool) -> str:
@@ -190,7 +188,7 @@ def _box(member: Member, thick: bool, marked: bool, links: bool) -> str:
     box = rect(x, y, *BOX, said, size=size, kind="member", **look)
     if not _elsewhere(member):
         return box
-    under = f'<path d="M{x + 12} {y + 24.5}H{x + BOX[0] - 12}" stroke="{BLUE}" stroke-width="1"/>'
+    under = line(x + 12, y + 24.5, x + BOX[0] - 12, y + 24.5, ink=BLUE)
     if not links:
         return box + under
     return f'<a href="{member.link}" aria-label="{escape(member.name)}: its page">{box}{under}</a>'

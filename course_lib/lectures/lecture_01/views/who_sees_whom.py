@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import BLUE, ORANGE
-from course_lib.teaching.svg import words
+from typing import Any
+
+from course_lib.teaching.page import Html, Live, check_one_of
+from course_lib.teaching.playgrounds import choice, playground, slider
+from course_lib.teaching.style import BLUE, INK, ORANGE, hatch
+from course_lib.teaching.svg import area, cell_names, cells, picture, words
 
 ENCODER, DECODER, BOTH = "encoder", "decoder", "encoder-decoder"
 FORWARD, BACKWARD = "ELMo, forward LSTM", "ELMo, backward LSTM"
@@ -17,15 +19,9 @@ READ = ["the", "bank", "of", "the", "river"]
 WRITTEN = ["das", "Ufer", "des", "Flusses"]
 OWN, CROSS = 1, 2  # what a cell of the picture holds, if the one sees the other
 THREE = (ENCODER, DECODER, BOTH)
-CELL, LEFT, TOP, WIDE = 32, 110, 78, 500  # pixels
+CELL, LEFT, TOP, WIDTH = 32, 110, 78, 500  # pixels
 THREE_SIZE = (1080, TOP + CELL * 9 + 34)
-BOLD = ' font-weight="650"'
-_FILLS = (
-    '<defs><pattern id="course-cross" width="8" height="8" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect width="8" height="8" fill="#fff"/>'
-    f'<rect width="4" height="8" fill="{ORANGE}"/></pattern></defs>'
-)
-LOOKS = {0: 'fill="#fff"', OWN: f'fill="{BLUE}"', CROSS: 'fill="url(#course-cross)"'}
+FILLS = {0: "#fff", OWN: BLUE, CROSS: hatch(ORANGE, "#fff", 8, 4)}
 
 
 def tokens_of(kind: str) -> list[str]:
@@ -36,8 +32,7 @@ def tokens_of(kind: str) -> list[str]:
 def sight(kind: str) -> list[list[int]]:
     """For each token a row: 0 where it does not see another, OWN where it sees it in its own text,
     CROSS where the decoder sees what the encoder read. Raises ValueError for another kind."""
-    if kind not in KINDS:
-        raise ValueError(f"kind={kind!r} was given; expected one of {', '.join(KINDS)}.")
+    check_one_of(KINDS, kind=kind)
     tokens, read = tokens_of(kind), len(READ)
 
     def seen(i: int, j: int) -> int:
@@ -53,70 +48,55 @@ def sight(kind: str) -> list[list[int]]:
 def masks_view(kind: str = ENCODER, token: int = 2) -> Live:
     """A square for each two words, filled where the row sees the column. Controls: kind, and the
     token that looks, counted from 1."""
-    import ipywidgets as w
-
-    most = len(READ) + len(WRITTEN)
     controls = {
-        "kind": w.Dropdown(options=[(said, k) for k, said in KINDS.items()], value=kind,
-                           description="kind"),
-        "token": w.IntSlider(value=token, min=1, max=most, description="token that looks"),
-    }  # fmt: skip
-
-    def draw(kind: str, token: int) -> str:
-        return mask_picture(kind, min(token, len(tokens_of(kind)))).html
-
-    return playground(draw, controls, three_masks(token))
+        "kind": choice("kind", kind, [(said, k) for k, said in KINDS.items()]),
+        "token": slider("token that looks", token, 1, len(READ) + len(WRITTEN)),
+    }
+    return playground(mask_picture, controls, three_masks(token))
 
 
 def three_masks(token: int | None = None) -> Html:
     """The masks of encoder, decoder and encoder-decoder side by side, as one image."""
     label = " ".join(f"{KINDS[kind]}: {sight_in_words(kind, token or 2)}" for kind in THREE)
-    svg = svg_drawing(*THREE_SIZE, "".join(three_parts(token)), label)
     said = [f"{KINDS[kind]}. {sight_in_words(kind, token or 2)}" for kind in THREE]
-    return Html(card(svg_image(svg, label) + paragraphs(said), "masks", 790), "\n".join(said))
+    return picture("masks", *THREE_SIZE, three_parts(token), said, label=label, card_width=790)
 
 
 def three_parts(token: int | None = None) -> list[str]:
     """The three pictures, each moved to its place; for the deck too."""
     return [
         f'<g transform="translate({x} 22)">{"".join(mask_parts(kind, token))}'
-        f"{words(LEFT, -6, KINDS[kind], 15, 'start', BOLD)}</g>"
+        f"{words(LEFT, -6, KINDS[kind], 15, 'start', bold=True)}</g>"
         for kind, x in zip(THREE, (0, 320, 640), strict=True)
     ]
 
 
-def mask_picture(kind: str, token: int, *, image: bool = False) -> Html:
-    """The squares of one kind, with the row of one token (from 1) framed; and in words."""
-    said = sight_in_words(kind, token)
-    label = f"{KINDS[kind]}. {said}"
+def mask_picture(kind: str, token: int) -> Html:
+    """The squares of one kind, with the row of one token (from 1, at most the last) framed; and in
+    words."""
     rows = len(tokens_of(kind))
-    high = TOP + CELL * rows + 12
-    svg = svg_drawing(WIDE, high, "".join(mask_parts(kind, token)), label)
-    shown = svg_image(svg, label) if image else svg
-    return Html(card(shown + paragraphs([label]), "masks", 600), label)
+    token = min(token, rows)
+    said = f"{KINDS[kind]}. {sight_in_words(kind, token)}"
+    height = TOP + CELL * rows + 12
+    return picture("masks", WIDTH, height, mask_parts(kind, token), said, card_width=600)
 
 
 def mask_parts(kind: str, token: int | None = None) -> list[str]:
     """What the picture consists of, for the deck too; token: whose row is framed."""
-    tokens = tokens_of(kind)
-    parts = [_FILLS, words(LEFT - 8, TOP - 10, "looks ↓  seen →", 12, "end")]
-    for i, row in enumerate(sight(kind)):
-        y = TOP + CELL * i
-        bold = BOLD if token == i + 1 else ""
-        parts.append(words(LEFT - 8, y + 21, tokens[i], 14, "end", bold))
-        x = LEFT + CELL * (i + 0.5)
-        turned = f' transform="rotate(-50 {x:g} {TOP - 8})"'
-        parts.append(words(x, TOP - 8, tokens[i], 13, "start", turned))
-        parts += [
-            f'<rect class="seen{seen}" x="{LEFT + CELL * j}" y="{y}" width="{CELL}" '
-            f'height="{CELL}" {LOOKS[seen]} stroke="#9a9a9a" stroke-width="0.7"/>'
-            for j, seen in enumerate(row)
-        ]
+    tokens, step, marked = tokens_of(kind), (CELL, CELL), (token or 0) - 1
+
+    def look(seen: int, i: int, j: int) -> dict[str, Any]:
+        return {"fill": FILLS[seen], "ink": "#9a9a9a", "wide": 0.7, "kind": f"seen{seen}"}
+
+    parts = [
+        words(LEFT - 8, TOP - 10, "looks ↓  seen →", 12, "end"),
+        *cell_names(tokens, [], LEFT, TOP, step, size=14, bold=(marked, -1)),
+        *cell_names([], tokens, LEFT - 3, TOP - 2, step, turn=-50),
+        *cells(sight(kind), LEFT, TOP, step, look, gap=0),
+    ]
     if token is not None:
-        parts.append(
-            f'<rect x="{LEFT - 1}" y="{TOP + CELL * (token - 1)}" height="{CELL}" '
-            f'width="{CELL * len(tokens) + 2}" fill="none" stroke="#1a1a1a" stroke-width="3"/>'
-        )
+        frame = (LEFT - 1, TOP + CELL * marked, CELL * len(tokens) + 2, CELL)
+        parts.append(area(*frame, "none", ink=INK, wide=3))
     return parts
 
 

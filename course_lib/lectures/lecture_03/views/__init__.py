@@ -9,18 +9,3 @@ from .reliability import reliability_view
 from .span_pairs import span_explorer, span_table
 from .tagged_words import tag_view
 from .task_heads import task_shapes
-
-__all__ = [
-    "code_words_view",
-    "cut_view",
-    "glue_progress",
-    "glue_questions",
-    "learning_curves",
-    "loss_line",
-    "reliability_view",
-    "span_explorer",
-    "span_table",
-    "tag_view",
-    "task_outcomes",
-    "task_shapes",
-]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from course_lib.teaching.page import number
+from course_lib.teaching.svg import shortened
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -109,11 +109,7 @@ def scored_row(
 
 def slanted(tokens: Sequence[str]) -> float:
     """The height in pixels of the longest of these, slanted."""
-    return 8 + 5.8 * max(len(short_token(token)) for token in tokens)
-
-
-def short_token(token: str, most: int = 12) -> str:
-    return escape(token if len(token) <= most else token[: most - 1] + "…")
+    return 8 + 5.8 * max(len(shortened(token)) for token in tokens)
 
 
 def counted(number: int, noun: str) -> str:

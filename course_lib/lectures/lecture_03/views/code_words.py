@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from course_lib.lectures.lecture_03.documentation_runs import LENGTH
 from course_lib.teaching.documentation_tasks import CODE_TAGS, tagged
 from course_lib.teaching.page import Html, Live
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import playground, text_field
 from course_lib.text.features import Tokenizer, tagged_sequences
 from course_lib.train.finetuning import predicted_tags
 
@@ -18,13 +19,8 @@ SENTENCE = "If copy is true, values is a copy of the array; otherwise it shares 
 
 def code_words_view(model: Any, tokenizer: Tokenizer, text: str = SENTENCE) -> Live:
     """`code_words_picture` below a field for the sentence."""
-    import ipywidgets as w
-
-    controls = {"text": w.Text(value=text, description="sentence")}
-    static = code_words_picture(model, tokenizer, text)
-    return playground(
-        lambda text: code_words_picture(model, tokenizer, text).html, controls, static
-    )
+    draw = partial(code_words_picture, model, tokenizer)
+    return playground(draw, {"text": text_field("sentence", text)})
 
 
 def code_words_picture(model: Any, tokenizer: Tokenizer, text: str) -> Html:

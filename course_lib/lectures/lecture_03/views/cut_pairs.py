@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 
-from course_lib.teaching.page import Html, Live, card
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live, card, paragraphs
+from course_lib.teaching.playgrounds import playground, slider
 from course_lib.teaching.tokens import box
 
 _CUT = (
@@ -25,18 +26,11 @@ def cut_view(
     of the second when they are equally long. Control: length. Raises ValueError for a text without
     tokens and a length that does not hold one token of each.
     """
-    import ipywidgets as w
-
-    static = cut_picture(first, second, length)
     least, whole = (3, len(first) + 2) if second is None else (5, len(first) + len(second) + 3)
-    slider = w.IntSlider(
-        value=length, min=least, max=max(whole, length), description="sequence length"
-    )
-
-    def draw(length: int) -> str:
-        return cut_picture(first, second, length).html
-
-    return playground(draw, {"length": slider}, static)
+    draw = partial(cut_picture, first, second)
+    draw(length)  # a length that the slider cannot have is refused in words
+    controls = {"length": slider("sequence length", length, least, max(whole, length))}
+    return playground(draw, controls)
 
 
 def cut_picture(first: Sequence[str], second: Sequence[str] | None, length: int) -> Html:
@@ -50,7 +44,7 @@ def cut_picture(first: Sequence[str], second: Sequence[str] | None, length: int)
         for n, (name, tokens, many) in enumerate(zip(names, texts, kept, strict=True))
     )
     said = _said(names, texts, kept, length)
-    html = card(rows + f'<p style="margin:8px 0 0">{escape(said)}</p>', "cut-view", 780)
+    html = card(rows + paragraphs([said]), "cut-view", 780)
     marked = (
         " ".join(tokens[:many]) + (f" ✂ {' '.join(tokens[many:])}" if many < len(tokens) else "")
         for tokens, many in zip(texts, kept, strict=True)

@@ -5,13 +5,13 @@ Guo, Pleiss, Sun and Weinberger (2017), section 2, Figure 1.
 
 from __future__ import annotations
 
-from html import escape
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import BLUE, INK
-from course_lib.teaching.svg import words as text_at
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import playground, steps
+from course_lib.teaching.style import BLUE, VERMILION, hatch
+from course_lib.teaching.svg import Scale, area, line, picture, words, x_axis, y_axis
 from course_lib.train.calibration import (
     Bin,
     confidences,
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 TEMPERATURES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0)
 SIDE, LEFT, TOP, PANEL = 210, 52, 34, 370  # pixels
 
-_HATCH = (
-    '<defs><pattern id="course-gap" width="7" height="7" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect width="7" height="7" fill="#fff"/>'
-    '<rect width="2" height="7" fill="#D55E00"/></pattern></defs>'
-)
+GAP = hatch(VERMILION, size=7, stripe=2)
 
 
 class Calibrated(NamedTuple):
@@ -51,19 +47,22 @@ def reliability_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
     one of the slider's values. Control: temperature (0.5 to 20).
     Raises ValueError as `course_lib.train.calibration.confidences` does.
     """
-    import ipywidgets as w
-
-    shown = [calibrated(logits, labels, T) for T in (1.0, fitted)]
     values = sorted({*TEMPERATURES, fitted})
     options = [(f"{T:.3g}{' (fitted)' if fitted == T else ''}", T) for T in values]
-    controls = {
-        "temperature": w.SelectionSlider(options=options, value=1.0, description="temperature T")
-    }
+    controls = {"temperature": steps("temperature T", 1.0, options)}
+    draw = partial(reliability_picture, logits, labels)
+    return playground(lambda temperature: draw(temperature), controls, draw(1.0, fitted))
 
-    def draw(temperature: float) -> str:
-        return _picture([calibrated(logits, labels, temperature)], as_image=False).html
 
-    return playground(draw, controls, _picture(shown, as_image=True))
+def reliability_picture(logits: Tensor, labels: Tensor, *temperatures: float) -> Html:
+    """A panel for each temperature, and a sentence for each below."""
+    shown = [calibrated(logits, labels, T) for T in temperatures]
+    parts = [part for k, one in enumerate(shown) for part in _panel(one, LEFT + PANEL * k)]
+    lines = [line for one in shown for line in (_said(one), *_lines(one))]
+    return picture(
+        "reliability", PANEL * len(shown), TOP + SIDE + 54, parts, [_said(one) for one in shown],
+        text="\n".join(lines),
+    )  # fmt: skip
 
 
 def calibrated(logits: Tensor, labels: Tensor, temperature: float) -> Calibrated:
@@ -83,18 +82,6 @@ def _said(one: Calibrated) -> str:
     )
 
 
-def _picture(shown: list[Calibrated], as_image: bool) -> Html:
-    """A panel for each, and a sentence for each below."""
-    said = [_said(one) for one in shown]
-    parts = [_HATCH, *(_panel(one, LEFT + PANEL * k) for k, one in enumerate(shown))]
-    wide, high = PANEL * len(shown), TOP + SIDE + 54
-    drawing = svg_drawing(wide, high, "".join(parts), " ".join(said))
-    drawing = svg_image(drawing, " ".join(said)) if as_image else drawing
-    words = "".join(f'<p style="margin:4px 0 0">{escape(line)}</p>' for line in said)
-    table = [line for one in shown for line in (_said(one), *_lines(one))]
-    return Html(card(drawing + words, "reliability", 780), "\n".join(table))
-
-
 def _lines(one: Calibrated) -> list[str]:
     """The bins that hold texts, in words."""
     return [
@@ -105,32 +92,29 @@ def _lines(one: Calibrated) -> list[str]:
     ]
 
 
-def _panel(one: Calibrated, x: float) -> str:
+def _panel(one: Calibrated, left: float) -> list[str]:
     """Bars as high as the fraction right; hatched, from there to the mean probability."""
-    bottom, step = TOP + SIDE, SIDE / len(one.bins)
-    parts = [text_at(x, 20, f"T = {one.temperature:.3g}", 14, "start", ' font-weight="700"')]
+    bottom = TOP + SIDE
+    x, y = Scale(0, 1, left, left + SIDE), Scale(0, 1, bottom, TOP)
+    width = SIDE / len(one.bins) - 2
+    parts = [words(left, 20, f"T = {one.temperature:.3g}", 14, "start", bold=True)]
     for part in one.bins:
-        if not part.texts:
-            continue
-        at, ends = x + SIDE * part.low + 1, sorted((part.accuracy, part.confidence))
-        parts.append(
-            f'<rect class="right" x="{at:.1f}" y="{bottom - SIDE * part.accuracy:.1f}" '
-            f'width="{step - 2:.1f}" height="{SIDE * part.accuracy:.1f}" fill="{BLUE}"/>'
-            f'<rect class="gap" x="{at:.1f}" y="{bottom - SIDE * ends[1]:.1f}" '
-            f'width="{step - 2:.1f}" height="{SIDE * (ends[1] - ends[0]):.1f}" '
-            'fill="url(#course-gap)" stroke="#D55E00"/>'
-        )
-        parts.append(text_at(at + step / 2 - 1, bottom + 12, f"{part.texts}", 10))
-    parts.append(
-        f'<path d="M{x} {TOP}V{bottom}H{x + SIDE}" fill="none" stroke="{INK}"/>'
-        f'<path d="M{x} {bottom}L{x + SIDE} {TOP}" stroke="{INK}" stroke-dasharray="4 3"/>'
-    )
-    for tick in (0.0, 0.5, 1.0):
-        parts.append(text_at(x - 5, bottom - SIDE * tick + 4, f"{tick:.0%}", 11, "end"))
-        parts.append(text_at(x + SIDE * tick, bottom + 27, f"{tick:.0%}", 11))
-    parts.append(text_at(x + SIDE / 2, bottom + 44, "probability of the answer", 12))
-    parts.append(text_at(x + SIDE + 8, bottom + 12, "texts", 10, "start"))
+        if part.texts:
+            low, high = sorted((part.accuracy, part.confidence))
+            at, right = x(part.low) + 1, y(part.accuracy)
+            parts += [
+                area(at, right, width, bottom - right, BLUE, kind="right"),
+                area(at, y(high), width, y(low) - y(high), GAP, ink=VERMILION, kind="gap"),
+                words(at + width / 2, bottom + 12, f"{part.texts}", 10),
+            ]
+    ticks = {tick: f"{tick:.0%}" for tick in (0.0, 0.5, 1.0)}
     notes = ("■ right", "▨ gap to the", "   probability", "- - calibrated")
-    parts += [text_at(x + SIDE + 10, TOP + 12 + 16 * k, note, 12, "start")
-              for k, note in enumerate(notes)]  # fmt: skip
-    return "".join(parts)
+    return [
+        *parts,
+        y_axis(y, left, ticks, 11),
+        x_axis(x, bottom + 9, ticks, "probability of the answer", base=bottom, size=11),
+        line(left, bottom, left + SIDE, TOP, dash="4 3"),
+        words(left + SIDE + 8, bottom + 12, "texts", 10, "start"),
+        *(words(left + SIDE + 10, TOP + 12 + 16 * k, note, 12, "start")
+          for k, note in enumerate(notes)),
+    ]  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from course_lib.teaching.page import Html, card
+from course_lib.teaching.page import Html, card, paragraphs
 from course_lib.teaching.tokens import PLAIN, REPLACED, box
 from course_lib.train.span_metrics import Span, bio_spans
 
@@ -41,10 +41,11 @@ def tag_view(
         '<p style="margin:0 0 6px;font-size:12px;color:#444">above the words: the true tags; '
         "below: the predicted ones; double frame and ✗: a wrong tag</p>"
     )  # fmt: skip
-    lines = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     row = f'<div class="tagged-words" style="{_ROW}">{"".join(cells)}</div>'
     tagged = " ".join(f"{word}({tag})" for word, tag in zip(words, predicted, strict=True))
-    return Html(card(sides + row + lines, "tag-view", 780), "\n".join([tagged, *said]), row)
+    return Html(
+        card(sides + row + paragraphs(said), "tag-view", 780), "\n".join([tagged, *said]), row
+    )
 
 
 def _check(words: Sequence[str], predicted: Sequence[str], true: Sequence[str] | None) -> None:

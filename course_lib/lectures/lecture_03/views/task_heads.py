@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from html import escape
 
-from course_lib.teaching.page import Html, card, svg_drawing, svg_image
-from course_lib.teaching.style import BLUE
-from course_lib.teaching.svg import arrow, rect, words
+from course_lib.teaching.page import Html
+from course_lib.teaching.style import BLUE, hatch
+from course_lib.teaching.svg import arrow, picture, rect, words
 
 WIDE, PANEL, HIGH, GAP = 1150, 556, 222, 36  # pixels of the deck; the page shows it smaller
 HEAD, VECTORS, ENCODER, TOKENS = 50, 88, 118, 164  # from the top of a panel to each, pixels
 BOLD, MUTED = ' font-weight="650"', ' fill="#5a5a5a"'
 
-_HATCH = (
-    '<defs><pattern id="course-unread" width="9" height="9" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect width="9" height="9" fill="#fff"/>'
-    '<rect width="1.8" height="9" fill="#b0b0b0"/></pattern></defs>'
-)
+UNREAD = hatch("#b0b0b0", size=9, stripe=1.8)
 PANELS = (  # title, tokens, the head's weights, what it says at which token
     ("a text → a class", "[CLS] the soup was cold [SEP]", "K × H", {0: "negative"}),
     ("a pair → a class", "[CLS] all slept [SEP] one woke [SEP]", "K × H", {0: "contradiction"}),
@@ -46,9 +42,7 @@ def task_shapes() -> Html:
         f"{_panel(*panel)}</g>"
         for k, panel in enumerate(PANELS)
     )
-    drawing = svg_drawing(WIDE, 2 * HIGH + 14, _HATCH + "".join(panels), SAID)
-    under = f'<p style="margin:6px 0 0">{escape(SAID)}</p>'
-    return Html(card(svg_image(drawing, SAID) + under, "task-shapes", 780), SAID, drawing)
+    return picture("task-shapes", WIDE, 2 * HIGH + 14, panels, SAID)
 
 
 def _panel(title: str, text: str, head: str, answers: dict[int, str]) -> str:
@@ -72,7 +66,7 @@ def _panel(title: str, text: str, head: str, answers: dict[int, str]) -> str:
         parts += [
             rect(lefts[k], TOKENS, wide[k], 30, escape(token), size=16, mono=True),
             rect(middle - 7, VECTORS, 14, 26, ink="#1a1a1a", kind="read" if read else "unread",
-                 fill=BLUE if read else "url(#course-unread)"),
+                 fill=BLUE if read else UNREAD),
             arrow(middle, TOKENS - 2, middle, ENCODER + 36, tip=False),
         ]  # fmt: skip
         if read:

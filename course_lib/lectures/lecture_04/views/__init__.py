@@ -2,5 +2,3 @@
 
 from .byte_pieces import byte_pieces_view
 from .mask_epochs import mask_epochs_view
-
-__all__ = ["byte_pieces_view", "mask_epochs_view"]

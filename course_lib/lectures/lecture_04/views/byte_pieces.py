@@ -7,12 +7,13 @@ visible character for another sign. The hexadecimal bytes below a piece say what
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from course_lib.teaching.page import Html, Live, card
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import choice, playground, text_field
 from course_lib.teaching.tokens import box, tokens_row
 
 if TYPE_CHECKING:
@@ -33,22 +34,17 @@ def byte_pieces_view(
     wordpiece: a second tokenizer whose pieces of the same text are shown for comparison.
     Controls: text, word (the number of a word in the text, from 0).
     """
-    import ipywidgets as w
-
-    box_for_text = w.Text(value=text, description="text")
-    menu = w.Dropdown(options=_menu(text), value=_longest(text), description="word to merge")
+    controls = {
+        "text": text_field("text", text),
+        "word": choice("word to merge", _longest(text), _menu(text)),
+    }
 
     def follow(change: Any) -> None:
-        menu.options = _menu(change["new"])
-        menu.value = _longest(change["new"])
+        controls["word"].options = _menu(change["new"])
+        controls["word"].value = _longest(change["new"])
 
-    box_for_text.observe(follow, names="value")
-
-    def draw(text: str, word: int | None) -> str:
-        return byte_pieces_picture(tokenizer, text, word, wordpiece=wordpiece).html
-
-    controls = {"text": box_for_text, "word": menu}
-    return playground(draw, controls, byte_pieces_picture(tokenizer, text, wordpiece=wordpiece))
+    controls["text"].observe(follow, names="value")
+    return playground(partial(byte_pieces_picture, tokenizer, wordpiece=wordpiece), controls)
 
 
 def _menu(text: str) -> list[tuple[str, int]]:

@@ -6,12 +6,21 @@ P epochs, T tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import one_row, playground, share_slider
-from course_lib.teaching.svg import rect, words
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import (
+    choice,
+    one_row,
+    percent_slider,
+    playground,
+    slider,
+    text_field,
+)
+from course_lib.teaching.style import ORANGE, VERMILION, hatch
+from course_lib.teaching.svg import area, cell_names, key, picture, rect, shortened, words
 from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, SAID
 
 if TYPE_CHECKING:
@@ -24,14 +33,16 @@ TEXT = "the banker counts the red coin of her old friend near the mill ."
 SEED = 3  # one where ten copies select what is to be expected, eight tokens in ten
 MOST_TOKENS, MOST_EPOCHS, IN_PRINT = 60, 40, 14
 LETTER = {PLAIN: "·", MASKED: "M", REPLACED: "R", KEPT: "K"}  # in the plain-text twin
-WIDE, LEFT = 740, 80  # pixels
-PRINT_WIDE, PRINT_LEFT, PRINT_ROW = 1150, 98, 20  # of the deck; the page shows it smaller
+WIDTH, LEFT = 740, 80  # pixels
+PRINT_WIDTH, PRINT_LEFT, PRINT_ROW = 1150, 98, 20  # of the deck; the page shows it smaller
 
-_PATTERN = (
-    '<defs><pattern id="course-hidden" width="7" height="7" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect width="7" height="7" fill="#fff6e3"/>'
-    '<rect width="3.5" height="7" fill="#E69F00"/></pattern></defs>'
-)
+LOOKS: dict[int, dict[str, Any]] = {  # of a cell; shape says what colour says
+    PLAIN: {"fill": "#efefef"},
+    MASKED: {"fill": hatch(ORANGE, "#fff6e3", 7, 3.5), "ink": "#8a5f00"},
+    REPLACED: {"fill": "#fff", "ink": VERMILION, "wide": 1.6},
+    KEPT: {"fill": "#eef9f5", "ink": "#007a59", "wide": 1.8, "dash": "2 2"},
+}
+SPECIAL, MUTED = "#dcdcdc", "#444"
 
 
 class MaskedEpochs(NamedTuple):
@@ -62,22 +73,17 @@ def mask_epochs_view(
     second: another text that follows in the same sequence; None leaves its box out. Controls: text,
     (second,) scheme, epochs (1 to 40), rate (a fraction), seed.
     """
-    import ipywidgets as w
-
-    controls = {"text": w.Text(value=text, description="text")}
+    controls = {"text": text_field("text", text)}
     if second is not None:
-        controls["second"] = w.Text(value=second, description="second text (may be empty)")
+        controls["second"] = text_field("second text (may be empty)", second)
     controls |= {
-        "scheme": w.Dropdown(options=list(schemes()), value="ten copies", description="masking"),
-        "epochs": w.IntSlider(value=12, min=1, max=MOST_EPOCHS, description="epochs shown"),
-        "rate": share_slider(w, 0.15, "rate: fraction selected"),
-        "seed": w.IntSlider(value=SEED, min=0, max=50, description="seed"),
+        "scheme": choice("masking", "ten copies", schemes()),
+        "epochs": slider("epochs shown", 12, 1, MOST_EPOCHS),
+        "rate": percent_slider("rate: fraction selected", 0.15),
+        "seed": slider("seed", SEED, 0, 50),
     }
-
-    def draw(**values: Any) -> str:
-        return mask_epochs_picture(tokenizer, **values).html
-
-    return playground(draw, controls, mask_epochs_print(tokenizer, text, second or ""))
+    static = mask_epochs_print(tokenizer, text, second or "")
+    return playground(partial(mask_epochs_picture, tokenizer), controls, static)
 
 
 def schemes() -> Mapping[str, int | None]:
@@ -103,57 +109,58 @@ def mask_epochs_picture(
     ways = all_schemes(tokenizer, text, second, epochs, rate, seed)
     shown = ways[scheme]
     said = _said(ways, scheme)
-    high = max(11, min(20, 420 // epochs))
-    wide = min(38, (WIDE - LEFT - 80) // len(shown.tokens))
+    height = max(11, min(20, 420 // epochs))
+    width = min(38, (WIDTH - LEFT - 80) // len(shown.tokens))
     head = _head(shown, 6.2)
-    grid = _grid(shown, LEFT, head, wide, high, 12) + _margins(shown, head, LEFT - 8, high, 11)
-    below = _footer(shown, wide, head + high * epochs + 17)
-    height = head + high * epochs + 46
-    drawing = svg_drawing(WIDE, height, _PATTERN + grid + below, said)
-    under = f'<p style="margin:8px 0 0">{escape(said)}</p>'
-    html = card(drawing + legend() + under, "mask-epochs", 780)
-    return Html(html, f"{_letters(shown, scheme)}\n{said}")
+    bottom = head + height * epochs + 17
+    parts = [
+        *_grid(shown, LEFT, head, width, height, 12),
+        *_margins(shown, head, LEFT - 8, height, 11),
+        *_marks(shown, LEFT, width, bottom),
+        words(LEFT - 8, bottom, "ever selected", 11, "end", ink=MUTED),
+        words(LEFT - 8, bottom + 18, "how often", 11, "end", ink=MUTED),
+        *(words(LEFT + width * (i + 0.5), bottom + 18, str(count), 11, ink=MUTED)
+          for i, (count, may) in enumerate(zip(shown.times, shown.may, strict=True)) if may),
+    ]  # fmt: skip
+    # Inline, not an image: where the mouse rests, a cell says what happened to it.
+    return picture("mask-epochs", WIDTH, bottom + 29, parts, said, below=legend(), image=False,
+                   text=f"{_letters(shown, scheme)}\n{said}")  # fmt: skip
 
 
 def mask_epochs_print(
     tokenizer: WordPiece | ByteBPE, text: str = TEXT, second: str = "", epochs: int = IN_PRINT
 ) -> Html:
-    """The three schemes side by side after `epochs` epochs, for a page without a kernel.
+    """The three schemes side by side after `epochs` epochs, for a page without a kernel; a dashed
+    frame around epochs without a new mask.
 
     Raises ValueError as mask_epochs_picture does.
     """
     ways = all_schemes(tokenizer, text, second, epochs)
     later = all_schemes(tokenizer, text, second, MOST_EPOCHS)
     said = f"{_said(ways)} {_said(later)}"
-    drawing = schemes_drawing(ways, said)
-    under = f'<p style="margin:8px 0 0">{escape(said)}</p>'
-    html = card(svg_image(drawing, said) + legend() + under, "mask-epochs", 780)
     grids = "\n\n".join(_letters(way, name) for name, way in ways.items())
-    return Html(html, f"{grids}\n\n{said}", drawing)
-
-
-def schemes_drawing(ways: Mapping[str, MaskedEpochs], said: str) -> str:
-    """The grids of the schemes side by side; a dashed frame around epochs without a new mask."""
     first, top = next(iter(ways.values())), 30
-    epochs, panel = len(first.draws), (PRINT_WIDE - PRINT_LEFT) // len(ways)
-    wide, high = min(34, (panel - 16) // len(first.tokens)), PRINT_ROW
-    head = _head(first, 9.3)
-    bottom = top + head + high * epochs + 20
-    parts = [_margins(first, head + top, PRINT_LEFT - 8, high, 16)]
-    parts.append(words(PRINT_LEFT - 8, bottom, "ever", 16, "end", MUTED))
+    panel, height = (PRINT_WIDTH - PRINT_LEFT) // len(ways), PRINT_ROW
+    width = min(34, (panel - 16) // len(first.tokens))
+    head = top + _head(first, 9.3)
+    bottom = head + height * epochs + 20
+    parts = [*_margins(first, head, PRINT_LEFT - 8, height, 16),
+             words(PRINT_LEFT - 8, bottom, "ever", 16, "end", ink=MUTED)]  # fmt: skip
     for k, (name, way) in enumerate(ways.items()):
         x = PRINT_LEFT + k * panel
         title = f"{name}: {way.selected} of {sum(way.may)} selected"
-        parts.append(words(x, 18, title, 20, "start", ' font-weight="650"'))
-        parts.append(_grid(way, x, top + head, wide, high, 15, live=False))
-        parts.append(_marks(way, x, wide, bottom, 18))
-        repeated = [p for p, draw in enumerate(way.draws) if draw < p]
-        if repeated:
+        parts += [
+            words(x, 18, title, 20, "start", bold=True),
+            *_grid(way, x, head, width, height, 15, live=False),
+            *_marks(way, x, width, bottom, 18),
+        ]
+        if repeated := [p for p, draw in enumerate(way.draws) if draw < p]:
             parts.append(rect(
-                x - 2, top + head + high * repeated[0] - 1, wide * len(way.tokens) + 4,
-                high * len(repeated), fill="none", ink="#1a1a1a", wide=1.8, dash="6 4",
+                x - 2, head + height * repeated[0] - 1, width * len(way.tokens) + 4,
+                height * len(repeated), fill="none", ink="#1a1a1a", wide=1.8, dash="6 4",
             ))  # fmt: skip
-    return svg_drawing(PRINT_WIDE, bottom + 10, _PATTERN + "".join(parts), said)
+    return picture("mask-epochs", PRINT_WIDTH, bottom + 10, parts, said, below=legend(),
+                   text=f"{grids}\n\n{said}")  # fmt: skip
 
 
 def all_schemes(
@@ -230,39 +237,35 @@ def _sign(times: int) -> str:
 
 # ---------------------------------------------------------------- drawn
 
-MUTED = ' fill="#444"'
-
 
 def _head(way: MaskedEpochs, letter: float) -> int:
     """Pixels above the grid, for the longest of the slanted tokens."""
-    return 24 + round(letter * max(len(_short(token)) for token in way.tokens))
+    return 24 + round(letter * max(min(len(token), 12) for token in way.tokens))
 
 
 def _grid(
-    way: MaskedEpochs, x: float, y: float, wide: float, high: float, letters: int,
+    way: MaskedEpochs, x: float, y: float, width: float, height: float, size: int,
     live: bool = True,
-) -> str:  # fmt: skip
+) -> list[str]:  # fmt: skip
     """The tokens, slanted, above P rows of cells; at the right, which epoch a row repeats.
 
     live: with a note at every cell that was selected, and room at the right.
     """
-    parts = [_plain_cells(way, x, y, wide, high)]
-    for i, token in enumerate(way.tokens):
-        at = f"translate({x + wide * (i + 0.5) + 3:.1f},{y - 6}) rotate(-55)"
-        parts.append(
-            f'<text transform="{at}" font-size="{letters}" '
-            f'font-family="ui-monospace,Menlo,monospace">{escape(_short(token))}</text>'
-        )
+    names = [shortened(token) for token in way.tokens]
+    parts = [
+        _plain_cells(way, x, y, width, height),
+        *cell_names([], names, x, y, (width, height), size=size, turn=-55, mono=True),
+    ]
     for p, actions in enumerate(way.actions):
-        top, again = y + high * p, _as_before(p + 1, way.draws[p])
-        if live and again and high > 10:
-            beside = x + wide * len(way.tokens) + 6
-            parts.append(words(beside, top + high / 2 + 4, again.strip(), 11, "start", MUTED))
+        top, again = y + height * p, _as_before(p + 1, way.draws[p])
+        if live and again and height > 10:
+            beside = x + width * len(way.tokens) + 6
+            parts.append(words(beside, top + height / 2 + 4, again.strip(), 11, "start", ink=MUTED))
         for i, action in enumerate(actions):
             if action != PLAIN:
-                cell = _cell(x + wide * i, top, wide, high, action)
+                cell = _cell(x + width * i, top, width, height, action)
                 parts.append(f"<g><title>{_told(way, p, i)}</title>{cell}</g>" if live else cell)
-    return "".join(parts)
+    return parts
 
 
 def _told(way: MaskedEpochs, p: int, i: int) -> str:
@@ -272,89 +275,57 @@ def _told(way: MaskedEpochs, p: int, i: int) -> str:
     return escape(f"epoch {p + 1}, “{way.tokens[i]}”: {SAID[action]}{by}")
 
 
-def _plain_cells(way: MaskedEpochs, x: float, y: float, wide: float, high: float) -> str:
+def _plain_cells(way: MaskedEpochs, x: float, y: float, width: float, height: float) -> str:
     """All cells not selected, as one path; the columns of special tokens as one round bar each."""
-    w, h, epochs = wide - 2, high - 2, len(way.draws)
+    w, h, epochs = width - 2, height - 2, len(way.draws)
     path = "".join(
-        f"M{x + wide * i + 1:.0f} {y + high * p + 1:.0f}h{w:.0f}v{h:.0f}h-{w:.0f}z"
+        f"M{x + width * i + 1:.0f} {y + height * p + 1:.0f}h{w:.0f}v{h:.0f}h-{w:.0f}z"
         for p, actions in enumerate(way.actions)
         for i, action in enumerate(actions)
         if action == PLAIN and way.may[i]
     )
-    bar = min(w, 12)
+    side = min(w, 12)
     bars = "".join(
-        f'<rect x="{x + wide * (i + 0.5) - bar / 2:.0f}" y="{y + 1}" width="{bar:.0f}" '
-        f'height="{high * epochs - 2:.0f}" rx="{min(6, bar / 2):.0f}" fill="#dcdcdc"/>'
-        for i, may in enumerate(way.may)
-        if not may
-    )
-    return f'<path d="{path}" fill="#efefef"/>{bars}'
+        area(x + width * (i + 0.5) - side / 2, y + 1, side, height * epochs - 2, SPECIAL,
+             rounding=min(6, side / 2))
+        for i, may in enumerate(way.may) if not may
+    )  # fmt: skip
+    return f'<path d="{path}" fill="{LOOKS[PLAIN]["fill"]}"/>{bars}'
 
 
-def _margins(way: MaskedEpochs, y: float, right: float, high: float, size: int) -> str:
+def _margins(way: MaskedEpochs, y: float, right: float, height: float, size: int) -> list[str]:
     """The numbers of the epochs; of low rows every fifth."""
     epochs = len(way.draws)
-    return "".join(
-        words(right, y + high * (p + 0.5) + 0.36 * size, f"epoch {p + 1}", size, "end", MUTED)
+    return [
+        words(right, y + height * (p + 0.5) + 0.36 * size, f"epoch {p + 1}", size, "end", ink=MUTED)
         for p in range(epochs)
-        if high > 12 or p == 0 or (p + 1) % 5 == 0 or p + 1 == epochs
-    )
+        if height > 12 or p == 0 or (p + 1) % 5 == 0 or p + 1 == epochs
+    ]
 
 
-def _short(token: str) -> str:
-    return token if len(token) <= 12 else token[:11] + "…"
-
-
-def _cell(x: float, y: float, wide: float, high: float, action: int) -> str:
-    """One token in one epoch. Shape says what colour says."""
-    w, h = wide - 2, high - 2
-    looks = {
-        PLAIN: 'fill="#efefef"',
-        MASKED: 'fill="url(#course-hidden)" stroke="#8a5f00"',
-        REPLACED: 'fill="#fff" stroke="#D55E00" stroke-width="1.6"',
-        KEPT: 'fill="#eef9f5" stroke="#007a59" stroke-width="1.8" stroke-dasharray="2 2"',
-    }
-
-    def box(inset: int) -> str:
-        return (
-            f'<rect x="{x + 1 + inset:.0f}" y="{y + 1 + inset:.0f}" width="{w - 2 * inset:.0f}" '
-            f'height="{h - 2 * inset:.0f}" {looks[action]}/>'
-        )
-
-    return box(0) + (box(3) if action == REPLACED else "")
-
-
-def _marks(way: MaskedEpochs, x: float, wide: float, y: float, size: int = 13) -> str:
-    """Below each column whether it was ever selected."""
-    looks = {True: ' fill="#00745a"', False: ' fill="#b04e00" font-weight="700"'}
+def _cell(x: float, y: float, width: float, height: float, action: int) -> str:
+    """One token in one epoch; what was replaced has a double edge."""
     return "".join(
-        words(x + wide * (i + 0.5), y, _sign(times), size, style=looks[times > 0])
-        for i, (times, may) in enumerate(zip(way.times, way.may, strict=True))
-        if may
-    )
+        area(x + 1 + inset, y + 1 + inset, width - 2 - 2 * inset, height - 2 - 2 * inset,
+             **LOOKS[action])
+        for inset in ((0, 3) if action == REPLACED else (0,))
+    )  # fmt: skip
 
 
-def _footer(way: MaskedEpochs, wide: float, y: float) -> str:
-    """Ever selected, and how often."""
-    times = "".join(
-        words(LEFT + wide * (i + 0.5), y + 18, str(count), 11, style=MUTED)
-        for i, (count, may) in enumerate(zip(way.times, way.may, strict=True))
-        if may
-    )
-    named = words(LEFT - 8, y, "ever selected", 11, "end", MUTED)
-    named += words(LEFT - 8, y + 18, "how often", 11, "end", MUTED)
-    return named + _marks(way, LEFT, wide, y) + times
+def _marks(way: MaskedEpochs, x: float, width: float, y: float, size: int = 13) -> list[str]:
+    """Below each column whether it was ever selected."""
+    return [
+        words(x + width * (i + 0.5), y, _sign(times), size, bold=not times,
+              ink="#00745a" if times else "#b04e00")
+        for i, (times, may) in enumerate(zip(way.times, way.may, strict=True)) if may
+    ]  # fmt: skip
 
 
 def legend() -> str:
     """One cell of each kind with its meaning."""
     kinds = {**SAID, PLAIN: "not selected"}
-    parts, x = [], 0
-    for action in (MASKED, REPLACED, KEPT, PLAIN):
-        parts.append(_cell(x, 2, 22, 17, action) + words(x + 27, 15, kinds[action], 12, "start"))
-        x += 44 + round(6.1 * len(kinds[action]))
-    bar = f'<rect x="{x}" y="3" width="9" height="15" rx="4" fill="#dcdcdc"/>'
-    parts.append(bar + words(x + 14, 15, "special token", 12, "start", MUTED))
-    drawing = svg_drawing(WIDE, 22, _PATTERN + "".join(parts), "what the cells mean")
-    said = "hatched: masked; double outline: replaced; dotted: kept, but selected"
-    return svg_image(drawing, said)
+    entries = [
+        (_cell(0, -1, 22, 17, action), kinds[action]) for action in (MASKED, REPLACED, KEPT, PLAIN)
+    ]
+    entries.append((area(6, 0, 9, 15, SPECIAL, rounding=4), "special token"))
+    return key(entries, "hatched: masked; double outline: replaced; dotted: kept, but selected", 22)

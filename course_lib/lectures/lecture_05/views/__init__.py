@@ -4,8 +4,3 @@ from .calculator import parameter_calculator
 from .factors import factors_picture, visits_picture
 from .pairs import openings_picture, pairs_picture
 from .scores import glue_table, reading_table
-
-__all__ = [
-    "factors_picture", "glue_table", "openings_picture", "pairs_picture", "parameter_calculator",
-    "reading_table", "visits_picture",
-]  # fmt: skip

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import BLUE, GREEN
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import choice, playground, slider, steps
+from course_lib.teaching.style import BLUE, GREEN, hatch
+from course_lib.teaching.svg import bar, line, picture, words
 
 if TYPE_CHECKING:
     from course_lib.config import BertConfig
@@ -24,16 +24,11 @@ WIDTHS = (16, 32, 64, 128, 256, 512, 768, 1_024, 2_048, 4_096)
 HIDDEN = (64, 128, 256, 384, 512, 768, 1_024, 1_536, 2_048, 3_072, 4_096)
 TOKENS = 128  # of the text whose FLOPs are counted
 OWN = "own"
+LEFT, PANEL, LONGEST, ROW, TOP = 118, 314, 190, 27, 40  # pixels
 SHARED = {"all": "all of the block", "attention": "the attention half",
           "feed_forward": "the feed-forward half", "none": "nothing"}  # fmt: skip
 PARTS = {"embeddings": "embeddings", "projection": "projection E → H", "blocks": "blocks",
          "pooler": "pooler", "total": "total"}  # fmt: skip
-
-_STRIPES = (
-    '<defs><pattern id="course-stripes" width="7" height="7" patternUnits="userSpaceOnUse" '
-    f'patternTransform="rotate(45)"><rect width="7" height="7" fill="{GREEN}"/>'
-    '<rect width="1.6" height="7" fill="#fff"/></pattern></defs>'
-)
 
 
 def parameter_calculator(size: str = "base") -> Live:
@@ -43,37 +38,22 @@ def parameter_calculator(size: str = "base") -> Live:
     vocab_size, embedding_size, hidden_size, num_layers, feed_forward (F as a multiple of H),
     sharing, num_groups. Raises ValueError for another size.
     """
-    import ipywidgets as w
-
     from course_lib.family.albert import SHARING
 
     start = _preset(size)
     presets = [(f"ALBERT-{name}", name) for name in _sizes()] + [("a shape of your own", OWN)]
     controls: dict[str, Any] = {
-        "preset": w.Dropdown(options=presets, value=size, description="start from"),
-        "vocab_size": _steps(w, VOCABULARIES, start["vocab_size"], "V: vocabulary"),
-        "embedding_size": _steps(w, WIDTHS, start["embedding_size"], "E: embedding width"),
-        "hidden_size": _steps(w, HIDDEN, start["hidden_size"], "H: hidden size"),
-        "num_layers": w.IntSlider(start["num_layers"], 1, 48, description="L: layers"),
-        "feed_forward": w.IntSlider(4, 1, 8, description="F: feed-forward, times H"),
-        "sharing": w.Dropdown(
-            options=[(SHARED[name], name) for name in SHARING],
-            value="all",
-            description="shared by the layers",
-        ),
-        "num_groups": w.IntSlider(1, 1, 12, description="groups of layers"),
+        "preset": choice("start from", size, presets),
+        "vocab_size": steps("V: vocabulary", start["vocab_size"], VOCABULARIES),
+        "embedding_size": steps("E: embedding width", start["embedding_size"], WIDTHS),
+        "hidden_size": steps("H: hidden size", start["hidden_size"], HIDDEN),
+        "num_layers": slider("L: layers", start["num_layers"], 1, 48),
+        "feed_forward": slider("F: feed-forward, times H", 4, 1, 8),
+        "sharing": choice("shared by the layers", "all", [(SHARED[n], n) for n in SHARING]),
+        "num_groups": slider("groups of layers", 1, 1, 12),
     }
     _follow(controls)
-
-    def draw(preset: str, **values: Any) -> str:
-        return parameter_picture(**values).html
-
-    return playground(draw, controls, parameter_picture(**start, as_image=True))
-
-
-def _steps(w: Any, values: tuple[int, ...], value: int, name: str) -> Any:
-    options = [(f"{number:,}", number) for number in values]
-    return w.SelectionSlider(options=options, value=value, description=name)
+    return playground(lambda preset, **shape: parameter_picture(**shape), controls)
 
 
 def _follow(controls: Mapping[str, Any]) -> None:
@@ -123,13 +103,11 @@ def parameter_picture(
     feed_forward: int = 4,
     sharing: str = "all",
     num_groups: int = 1,
-    *,
-    as_image: bool = False,
 ) -> Html:
     """The parameters of such an ALBERT and of a BERT of the same V, H, L and F, part by part.
 
-    Both have 512 positions, 2 segments and a pooler. as_image: for a page without a kernel (see
-    page.svg_image). Raises ValueError for groups that do not divide the layers.
+    Both have 512 positions, 2 segments and a pooler. Raises ValueError for groups that do not
+    divide the layers.
     """
     ours, theirs = _configurations(
         vocab_size, embedding_size, hidden_size, num_layers, feed_forward, sharing, num_groups
@@ -139,11 +117,9 @@ def parameter_picture(
     table = "\n".join(
         f"{name:<17}{counts[0][part]:>14,}{counts[1][part]:>14,}" for part, name in PARTS.items()
     )
-    drawing = _bars(counts, " ".join(said))
-    drawing = svg_image(drawing, " ".join(said)) if as_image else drawing
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     text = f"{'':<17}{'your choice':>14}{'BERT':>14}\n{table}\n" + "\n".join(said)
-    return Html(card(drawing + words, "parameter-calculator", 780), text)
+    height = TOP + ROW * len(PARTS) + 6
+    return picture("parameter-calculator", 748, height, _bars(counts), said, text=text)
 
 
 def _configurations(
@@ -192,36 +168,19 @@ def _said(counts: list[Mapping[str, int]], config: AlbertConfig) -> list[str]:
 # ---------------------------------------------------------------- drawn
 
 
-def _bars(counts: list[Mapping[str, int]], label: str) -> str:
+def _bars(counts: list[Mapping[str, int]]) -> list[str]:
     """Two panels of bars, to one scale, with the numbers."""
-    left, panel, longest, row, top = 118, 314, 190, 27, 40
-    scale = longest / max(one["total"] for one in counts)
-    heads = ("your choice", "BERT of the same V, H, L and F")
-    inks = ("url(#course-stripes)", BLUE)
-    names = "".join(
-        f'<text x="{left - 10}" y="{top + row * i + 15}" text-anchor="end" '
-        f"{_weight(part)}>{name}</text>"
-        for i, (part, name) in enumerate(PARTS.items())
+    scale = LONGEST / max(one["total"] for one in counts)
+    panels = (
+        ("your choice", hatch("#fff", GREEN, 7, 1.6)),
+        ("BERT of the same V, H, L and F", BLUE),
     )
-    panels = ""
-    for k, (one, head, ink) in enumerate(zip(counts, heads, inks, strict=True)):
-        x = left + k * panel
-        panels += f'<text x="{x}" y="22" font-weight="700" font-size="14">{head}</text>'
-        for i, part in enumerate(PARTS):
-            panels += _bar(x, top + row * i, one[part], scale, ink, part)
-    line = f'<path d="M{left} {top + 4 * row - 2}H{left + 2 * panel - 12}" stroke="#1a1a1a"/>'
-    height = top + row * len(PARTS) + 6
-    return svg_drawing(748, height, _STRIPES + names + panels + line, label)
-
-
-def _bar(x: float, y: float, count: int, scale: float, ink: str, part: str) -> str:
-    wide = count * scale
-    return (
-        f'<rect x="{x}" y="{y + 3}" width="{max(wide, 1 if count else 0):.1f}" height="16" '
-        f'fill="{ink}"/><text x="{x + wide + 6:.1f}" y="{y + 15}" {_weight(part)}>'
-        f"{count:,}</text>"
-    )
-
-
-def _weight(part: str) -> str:
-    return 'font-weight="700"' if part == "total" else ""
+    parts = [line(LEFT, TOP + 4 * ROW - 2, LEFT + 2 * PANEL - 12, TOP + 4 * ROW - 2)]
+    for k, (one, (head, fill)) in enumerate(zip(counts, panels, strict=True)):
+        x = LEFT + k * PANEL
+        parts.append(words(x, 22, head, 14, "start", bold=True))
+        for i, (part, name) in enumerate(PARTS.items()):
+            length = max(one[part] * scale, 1 if one[part] else 0)
+            parts.append(bar(x, TOP + 3 + ROW * i, length, 16, "" if k else name, f"{one[part]:,}",
+                             fill=fill, bold=part == "total"))  # fmt: skip
+    return parts

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from course_lib.teaching.page import Html, card, svg_drawing, svg_image
+from course_lib.teaching.page import Html
 from course_lib.teaching.style import BLUE, GREEN, ORANGE
-from course_lib.teaching.svg import rect, words
+from course_lib.teaching.svg import area, drawing, picture, rect, words
 
 TOKENS = 128  # of the text whose FLOPs are counted
 LONG = 700  # pixels for the V rows of the embedding matrix
@@ -26,12 +26,11 @@ def factors_picture() -> Html:
     )
     shapes = ((V, H, ORANGE), (V, E, ORANGE), (H, E, GREEN))
     parts, y = [], 12.0
-    for line, (wide, high, colour) in zip(said, shapes, strict=True):
-        parts.append(_box(14, y, scale * wide, scale * high, colour))
-        parts.append(words(14, y + scale * high + 17, line, 13, "start"))
-        y += scale * high + 36
-    label = ". ".join(said)
-    return Html(svg_image(svg_drawing(748, y, "".join(parts), label), label), label)
+    for line, (width, height, colour) in zip(said, shapes, strict=True):
+        parts.append(area(14, y, scale * width, scale * height, colour))
+        parts.append(words(14, y + scale * height + 17, line, 13, "start"))
+        y += scale * height + 36
+    return drawing(748, y, parts, ". ".join(said))
 
 
 def visits_picture() -> Html:
@@ -48,8 +47,7 @@ def visits_picture() -> Html:
     parts = _row(24, layers, "BERT-base", counts["BERT-base"], own=True)
     parts += _row(112, layers, "ALBERT-base", counts["ALBERT-base"], own=False)
     text = "\n".join(f"{name}: {layers} layers; {'; '.join(said)}" for name, said in counts.items())
-    drawing = svg_drawing(748, 188, "".join(parts), text)
-    return Html(card(svg_image(drawing, text), "block-visits", 780), text)
+    return picture("block-visits", 748, 188, parts, (), label=text, text=text)
 
 
 def _row(y: float, layers: int, name: str, said: tuple[str, str], own: bool) -> list[str]:
@@ -65,7 +63,3 @@ def _row(y: float, layers: int, name: str, said: tuple[str, str], own: bool) -> 
     kept = f"{layers} blocks stored" if own else "1 block stored"
     done = f"{layers} layers computed: {said[1]}, activations of all {layers} kept"
     return [*parts, words(110, y + 54, f"{kept}: {said[0]}; {done}", 12.5, "start")]
-
-
-def _box(x: float, y: float, wide: float, high: float, colour: str) -> str:
-    return f'<rect x="{x}" y="{y:.1f}" width="{wide:.1f}" height="{high:.1f}" fill="{colour}"/>'

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from course_lib.teaching.page import Html, svg_drawing, svg_image
+from course_lib.teaching.page import Html
 from course_lib.teaching.style import BLUE, VERMILION
-from course_lib.teaching.svg import rect, words
+from course_lib.teaching.svg import drawing, rect, words
 
 STEP = 42  # from one sentence's box to the next
 RIGHT, SWAPPED, OTHER = (
@@ -36,11 +36,10 @@ def three_pairs() -> list[str]:
 
 def two_openings() -> list[str]:
     """A wrong pair of NSP and a swapped one of SOP, both with an opening in B; 1150 × 134."""
-    frame = f'fill="none" stroke="{VERMILION}" stroke-width="4" rx="8"'
     parts = []
     for y, other, said in zip((12, 78), (True, False), OPENINGS, strict=True):
         drawn, start = _pair(y, [3, 4, 5], [1, 2], other)
-        around = f'<rect x="{start - 6}" y="{y - 6}" width="50" height="50" {frame}/>'
+        around = rect(start - 6, y - 6, 50, 50, fill="none", ink=VERMILION, wide=4, rounding=8)
         parts += [*drawn, around, words(start + 110, y + 27, said, 22, "start")]
     return parts
 
@@ -60,8 +59,7 @@ def openings_picture() -> Html:
 
 
 def _picture(parts: list[str], width: int, height: int, scale: float, text: str) -> Html:
-    inner = f'<g transform="scale({scale})">{"".join(parts)}</g>'
-    return Html(svg_image(svg_drawing(width, height, inner, text), text), text)
+    return drawing(width, height, [f'<g transform="scale({scale})">{"".join(parts)}</g>'], text)
 
 
 def _pair(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from course_lib.teaching.claims import printed
-from course_lib.teaching.page import Html, card, table_row
+from course_lib.teaching.page import Html, card, table_html
 
 NAMES = {
     "bert_large": "BERT-large", "roberta": "RoBERTa", "albert": "ALBERT", "alice": "ALICE",
@@ -77,11 +77,10 @@ def _one(cell: Any) -> str:
 
 def _table(rows: list[Row], words: int) -> Html:
     """Rows under their head; the first `words` columns to the left."""
-    sides = ["left" if i < words else "right" for i in range(len(rows[0]))]
-    lines = [table_row("td" if i else "th", row, sides) for i, row in enumerate(rows)]
-    wide = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     text = "\n".join(
-        "  ".join(cell.ljust(w) for cell, w in zip(row, wide, strict=True)).rstrip() for row in rows
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
     )
-    html = f'<table style="border-collapse:collapse">{"".join(lines)}</table>'
+    html = table_html(rows[0], rows[1:], words)
     return Html(card(f'<div style="overflow-x:auto">{html}</div>', "scores", 1000), text)

@@ -3,5 +3,3 @@
 from .drawings import half_drawing, positions_drawing
 from .layer_map import layer_map_view
 from .temperature import temperature_view
-
-__all__ = ["half_drawing", "layer_map_view", "positions_drawing", "temperature_view"]

@@ -28,16 +28,6 @@ TEXT = ("[CLS]", "the", "[MASK]", "steers", "the", "boat", "[SEP]", "[PAD]", "[P
 
 def half_drawing() -> Html:
     """What of BERT-base a DistilBERT is initialised from."""
-    return drawing(WIDE, HALF_HIGH, half_parts(), HALF, margin=2)
-
-
-def positions_drawing() -> Html:
-    """A row of tokens, and for each of the three losses those that it looks at."""
-    return drawing(WIDE, POSITIONS_HIGH, positions_parts(), POSITIONS, margin=2)
-
-
-def half_parts() -> list[str]:
-    """DistilBERT's beginning: released layers of BERT-base, its tables and its head."""
     whole, half = published("bert", "base"), published("distilbert", "base")
     N, M = whole.num_layers, half.num_layers
     layers = spread_layers(N, M)
@@ -50,7 +40,8 @@ def half_parts() -> list[str]:
         words(634, 23, "solid: copied; dashed: left out; layers counted from 0", 18),
     ]  # fmt: skip
     said = ("BERT-base", "DistilBERT")
-    return [*gone, *two_rows(teacher, student, pairs, said, top=46, low=132)]
+    parts = [*gone, *two_rows(teacher, student, pairs, said, top=46, low=132)]
+    return drawing(WIDE, HALF_HIGH, parts, HALF, margin=2)
 
 
 def two_rows(
@@ -90,8 +81,8 @@ def two_rows(
     return parts
 
 
-def positions_parts() -> list[str]:
-    """A row of tokens, and for each loss the tokens that it looks at."""
+def positions_drawing() -> Html:
+    """A row of tokens, and for each of the three losses those that it looks at."""
     step, left = 98, 236
     looks = (
         ("soft", "soft targets", BLUE, "#cfe5f3", lambda token: token != "[PAD]"),
@@ -113,4 +104,4 @@ def positions_parts() -> list[str]:
             if sees(token) else words(left + step * (k + 0.5) - 4, y + 25, "–", 20)
             for k, token in enumerate(TEXT)
         ]  # fmt: skip
-    return parts
+    return drawing(WIDE, POSITIONS_HIGH, parts, POSITIONS, margin=2)

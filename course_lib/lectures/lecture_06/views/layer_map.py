@@ -6,15 +6,17 @@ M layers of the student, N of the teacher; layer 0 are the embeddings, M + 1 and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from functools import partial
+from typing import Any
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import BLUE, GREEN, VERMILION
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import choice, playground
+from course_lib.teaching.style import BLUE, GREEN, INK, VERMILION
+from course_lib.teaching.svg import key, line, picture, rect, words
 
 KINDS = ("uniform", "top", "bottom")
 MOST_LAYERS = 48
-WIDE, TOP = 740, 48  # pixels
+WIDTH, TOP = 740, 48  # pixels
 LINES = {  # what is compared: the stroke's colour, its dashes, and the words
     "embeddings": (GREEN, "7 4", "embeddings learn from embeddings"),
     "layers": (BLUE, "", "a layer learns from a layer: attention scores and hidden states"),
@@ -28,32 +30,35 @@ def layer_map_view(student_layers: int, teacher_layers: int, kinds: Sequence[str
     kinds: the mappings to choose from, of family.tinybert.MAPPINGS. Control: kind.
     Raises ValueError for no kinds or an unknown one, and for a student that no kind fits.
     """
-    import ipywidgets as w
-
-    drawn = _those_that_fit(student_layers, teacher_layers, kinds)
-    controls = {"kind": w.Dropdown(options=list(kinds), value=drawn[0], description="mapping g")}
-
-    def draw(kind: str) -> str:
-        return layer_map_picture(student_layers, teacher_layers, kind).html
-
+    fit = _those_that_fit(student_layers, teacher_layers, kinds)
+    controls = {"kind": choice("mapping g", fit[0], kinds)}
+    draw = partial(layer_map_picture, student_layers, teacher_layers)
     return playground(draw, controls, layer_map_print(student_layers, teacher_layers, kinds))
 
 
 def layer_map_picture(student_layers: int, teacher_layers: int, kind: str = "uniform") -> Html:
     """One mapping, drawn large. Raises ValueError as family.tinybert.layer_mapping does."""
-    said = _said(student_layers, teacher_layers, kind)
-    content = _columns(student_layers, teacher_layers, kind, x=90, box=150, gap=250)
-    drawing = svg_drawing(WIDE, TOP + _high(teacher_layers), content, said)
-    words = f'<p style="margin:6px 0 0">{escape(said)}</p>'
-    return Html(card(drawing + _legend() + words, "layer-map", 780), said)
+    parts = _columns(student_layers, teacher_layers, kind, x=90, box=150, gap=250)
+    return _picture(teacher_layers, parts, [_said(student_layers, teacher_layers, kind)])
+
+
+def _picture(teacher_layers: int, parts: Sequence[str], sentences: Sequence[str]) -> Html:
+    entries = [
+        (line(0, 8, 36, 8, ink=ink, wide=2.6, dash=dash), said)
+        for ink, dash, said in LINES.values()
+    ]
+    entries.append((rect(0, 0, 36, 15, rounding=3, wide=1, dash="3 3"), "teaches nobody"))
+    height = TOP + _height(teacher_layers)
+    below = key(entries, "solid: layers; dashed: embeddings; dotted: answers", 36, WIDTH)
+    return picture("layer-map", WIDTH, height, parts, sentences, below=below)
 
 
 def layer_map_print(student_layers: int, teacher_layers: int, kinds: Sequence[str] = KINDS) -> Html:
     """All mappings side by side; one that does not come out even is named with its reason."""
     fit = _those_that_fit(student_layers, teacher_layers, kinds)
-    panel = WIDE // len(fit)
+    panel = WIDTH // len(fit)
     box, gap = min(86, panel // 3), min(200, panel // 4)
-    content, said = "", []
+    parts, said = [], []
     for kind in kinds:
         try:
             said.append(_said(student_layers, teacher_layers, kind))
@@ -61,11 +66,8 @@ def layer_map_print(student_layers: int, teacher_layers: int, kinds: Sequence[st
             said.append(f"{kind}: {error}")
     for k, kind in enumerate(fit):
         x = k * panel + (panel - 2 * box - gap) // 2
-        content += _columns(student_layers, teacher_layers, kind, x=x, box=box, gap=gap)
-    drawing = svg_drawing(WIDE, TOP + _high(teacher_layers), content, " ".join(said))
-    words = "".join(f'<p style="margin:4px 0 0">{escape(line)}</p>' for line in said)
-    html = svg_image(drawing, " ".join(said)) + _legend() + words
-    return Html(card(html, "layer-map", 780), "\n".join(said))
+        parts += _columns(student_layers, teacher_layers, kind, x=x, box=box, gap=gap)
+    return _picture(teacher_layers, parts, said)
 
 
 def _those_that_fit(M: int, N: int, kinds: Sequence[str]) -> list[str]:
@@ -110,20 +112,20 @@ def _said(M: int, N: int, kind: str) -> str:
 # ---------------------------------------------------------------- drawn
 
 
-def _high(N: int) -> int:
+def _height(N: int) -> int:
     """The height of the columns in pixels: not too far apart, and on one screen."""
     return 8 + min(34 * (N + 2), 412)
 
 
-def _columns(M: int, N: int, kind: str, *, x: float, box: float, gap: float) -> str:
+def _columns(M: int, N: int, kind: str, *, x: float, box: float, gap: float) -> list[str]:
     """Student left, teacher right, the text goes in below; lines between them."""
     from course_lib.family.tinybert import layer_mapping
 
     mapping = layer_mapping(M, N, kind)
     pairs = {0: 0, M + 1: N + 1} | dict(enumerate(mapping, start=1))
-    tall = _high(N) - 8
+    tall = _height(N) - 8
     step = tall / (N + 2)
-    high = min(step - 3, 26)
+    height = min(step - 3, 26)
     right = x + box + gap
 
     def teacher_y(layer: float) -> float:
@@ -133,59 +135,31 @@ def _columns(M: int, N: int, kind: str, *, x: float, box: float, gap: float) -> 
         return teacher_y(layer * (N + 1) / (M + 1))
 
     parts = [
-        f'<text x="{x}" y="16" font-weight="700" font-size="14">{kind}</text>'
-        f'<g font-size="12" fill="#444" text-anchor="middle"><text x="{x + box / 2}" y="38">'
-        f'student</text><text x="{right + box / 2}" y="38">teacher</text></g>'
+        words(x, 16, kind, 14, "start", bold=True),
+        words(x + box / 2, 38, "student", 12, ink="#444"),
+        words(right + box / 2, 38, "teacher", 12, ink="#444"),
     ]
     for ours, theirs in pairs.items():
         what = "embeddings" if ours == 0 else "prediction" if ours == M + 1 else "layers"
-        ink, dashes, _ = LINES[what]
-        line = f' stroke-dasharray="{dashes}"' if dashes else ""
-        parts.append(
-            f'<path d="M{x + box:.0f} {student_y(ours):.1f}L{right:.0f} {teacher_y(theirs):.1f}" '
-            f'stroke="{ink}" stroke-width="2.6"{line}/>'
-        )
-    taught = set(pairs.values())
+        ink, dash, _ = LINES[what]
+        ends = (x + box, student_y(ours), right, teacher_y(theirs))
+        parts.append(line(*ends, ink=ink, wide=2.6, dash=dash))
+    used = set(pairs.values())
     for layer in range(M + 2):
-        parts.append(_box(_name(layer, M), x, student_y(layer), box, high, True))
+        parts.append(_box(_name(layer, M), x, student_y(layer), box, height, True))
     for layer in range(N + 2):
-        parts.append(_box(_name(layer, N), right, teacher_y(layer), box, high, layer in taught))
-    return "".join(parts)
+        parts.append(_box(_name(layer, N), right, teacher_y(layer), box, height, layer in used))
+    return parts
 
 
 def _name(layer: int, layers: int) -> str:
     return {0: "embeddings", layers + 1: "answers"}.get(layer, f"layer {layer}")
 
 
-def _box(name: str, x: float, y: float, wide: float, high: float, used: bool) -> str:
+def _box(name: str, x: float, y: float, width: float, height: float, used: bool) -> str:
     """A layer; one that teaches nobody is dashed and pale."""
-    look = (
-        'fill="#e8f1f8" stroke="#1a1a1a"' if used
-        else 'fill="#fff" stroke="#8a8a8a" stroke-dasharray="3 3"'
-    )  # fmt: skip
-    ink = "" if used else ' fill="#666"'
-    size = max(8, min(12, high - 4))
-    return (
-        f'<rect x="{x:.0f}" y="{y - high / 2:.1f}" width="{wide:.0f}" height="{high:.1f}" rx="3" '
-        f'{look}/><text x="{x + wide / 2:.0f}" y="{y + size * 0.36:.1f}" text-anchor="middle" '
-        f'font-size="{size:.0f}"{ink}>{name}</text>'
+    look: dict[str, Any] = (
+        {"fill": "#e8f1f8", "ink": INK} if used else {"dash": "3 3", "text_ink": "#666"}
     )
-
-
-def _legend() -> str:
-    """A line of each kind with its meaning."""
-    parts, y = [], 12
-    for ink, dashes, said in LINES.values():
-        line = f' stroke-dasharray="{dashes}"' if dashes else ""
-        parts.append(
-            f'<path d="M4 {y}H40" stroke="{ink}" stroke-width="2.6"{line}/>'
-            f'<text x="50" y="{y + 4}" font-size="12" fill="#444">{said}</text>'
-        )
-        y += 18
-    parts.append(
-        '<rect x="420" y="4" width="36" height="15" rx="3" fill="#fff" stroke="#8a8a8a" '
-        'stroke-dasharray="3 3"/><text x="464" y="16" font-size="12" fill="#444">teaches nobody'
-        "</text>"
-    )
-    drawing = svg_drawing(WIDE, y - 4, "".join(parts), "what the lines mean")
-    return svg_image(drawing, "solid: layers; dashed: embeddings; dotted: answers")
+    size = round(max(8, min(12, height - 4)))
+    return rect(x, y - height / 2, width, height, name, rounding=3, wide=1, size=size, **look)

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
-from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import BLUE
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import playground, steps
+from course_lib.teaching.style import ORANGE, hatch
+from course_lib.teaching.svg import bar, line, picture, words
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,11 +24,8 @@ MOST_WORDS, LETTERS = 20, 14  # bars; characters of a word that are shown
 REST = "all other words"
 LEFT, TOP, ROW = 158, 34, 26  # pixels
 
-_HATCH = (
-    '<defs><pattern id="course-truth" width="8" height="8" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect width="8" height="8" fill="#E69F00"/>'
-    '<rect width="3" height="8" fill="#fff"/></pattern></defs>'
-)
+TRUE = {"fill": hatch("#fff", ORANGE), "ink": "#8a5f00", "wide": 1.5}  # the look of its bar
+OTHERS = {"fill": "#f4f4f4", "ink": "#555", "dash": "4 3"}
 
 
 class Softened(NamedTuple):
@@ -56,18 +54,15 @@ def temperature_view(
     Raises ValueError for logits of another length or that are no numbers, for a truth that is none
     of the words, and for a top outside 1 to 20.
     """
-    import ipywidgets as w
 
-    start = [soften(logits, words, T, top=top, truth=truth) for T in IN_PRINT]
+    def draw(*temperatures: float) -> Html:
+        return temperature_picture(
+            [soften(logits, words, T, top=top, truth=truth) for T in temperatures]
+        )
+
     options = [(f"{T:g}", T) for T in TEMPERATURES]
-    controls = {
-        "temperature": w.SelectionSlider(options=options, value=1.0, description="temperature T")
-    }
-
-    def draw(temperature: float) -> str:
-        return temperature_picture(soften(logits, words, temperature, top=top, truth=truth)).html
-
-    return playground(draw, controls, temperature_print(start))
+    controls = {"temperature": steps("temperature T", 1.0, options)}
+    return playground(lambda temperature: draw(temperature), controls, draw(*IN_PRINT))
 
 
 def soften(
@@ -165,40 +160,22 @@ def _named(word: str, truth: str | None) -> str:
 # ---------------------------------------------------------------- drawn
 
 
-def temperature_picture(one: Softened) -> Html:
-    """The bars at one temperature, and a sentence below."""
-    said = _said(one)
-    words = f'<p style="margin:6px 0 0">{escape(said)}</p>'
-    return Html(
-        card(temperature_panels([one], 720) + words, "temperature"), f"{_table([one])}\n{said}"
-    )
-
-
-def temperature_print(shown: Sequence[Softened]) -> Html:
-    """Several temperatures side by side, for a page without a kernel."""
-    said = [_said(one) for one in shown]
-    words = "".join(f'<p style="margin:4px 0 0">{escape(line)}</p>' for line in said)
-    drawing = svg_image(temperature_panels(shown), " ".join(said))
-    return Html(card(drawing + words, "temperature", 780), "\n".join([_table(shown), *said]))
-
-
-def temperature_panels(
-    shown: Sequence[Softened], wide: int = 740, titles: Sequence[str] = ()
-) -> str:
-    """SVG: a panel of bars for each, the words to the left of the first; titles: else "T = …"."""
-    panel = (wide - LEFT) // len(shown)
-    parts = [_HATCH, _names(shown[0])]
+def temperature_picture(
+    shown: Sequence[Softened], width: int = 740, titles: Sequence[str] = ()
+) -> Html:
+    """A panel of bars for each temperature, the words left of the first; titles: else "T = …"."""
+    panel, parts, rows = (width - LEFT) // len(shown), [], _rows(shown[0])
     for k, one in enumerate(shown):
         x, title = LEFT + k * panel, titles[k] if titles else f"T = {one.temperature:g}"
-        parts.append(
-            f'<text x="{x}" y="20" font-weight="700" font-size="14">{escape(title)}</text>'
-        )
-        parts.append(_bars(one, x, panel - (62 if len(shown) > 1 else 82)))
-    return svg_drawing(wide, _height(shown[0]), "".join(parts), " ".join(map(_said, shown)))
-
-
-def _height(one: Softened) -> int:
-    return TOP + ROW * len(_rows(one)) + 6
+        longest = panel - (62 if len(shown) > 1 else 82)
+        parts += [
+            words(x, 20, escape(title), 14, "start", bold=True),
+            *(_bar(one, i, x, longest, named=not k) for i in range(len(rows))),
+            line(x, TOP - 4, x, TOP + ROW * len(rows)),
+        ]
+    said = [_said(one) for one in shown]
+    height, text = TOP + ROW * len(rows) + 6, "\n".join([_table(shown), *said])
+    return picture("temperature", width, height, parts, said, text=text)
 
 
 def _rows(one: Softened) -> list[str]:
@@ -206,36 +183,15 @@ def _rows(one: Softened) -> list[str]:
     return [*one.words, REST] if one.size > len(one.words) else one.words
 
 
-def _names(one: Softened) -> str:
-    """The words, to the left of the bars; the true one says so."""
-    parts = []
-    for i, word in enumerate(_rows(one)):
-        rest = i == len(one.words)
-        look = 'fill="#555" font-style="italic"' if rest else 'font-family="ui-monospace,monospace"'
-        bold = ' font-weight="700"' if not rest and word == one.truth else ""
-        said = _named(word, one.truth)
-        parts.append(
-            f'<text x="{LEFT - 8}" y="{TOP + ROW * i + 15}" text-anchor="end" {look}{bold}>'
-            f"{escape(said)}</text>"
-        )
-    return "".join(parts)
-
-
-def _bars(one: Softened, x: float, longest: float) -> str:
-    """A bar a word from x on; 100% is `longest` pixels. Shape says what colour says."""
-    parts = []
-    for i, probability in enumerate([*one.probabilities, one.rest][: len(_rows(one))]):
-        if i == len(one.words):
-            look = 'fill="#f4f4f4" stroke="#555" stroke-dasharray="4 3"'
-        elif one.words[i] == one.truth:
-            look = 'fill="url(#course-truth)" stroke="#8a5f00" stroke-width="1.5"'
-        else:
-            look = f'fill="{BLUE}"'
-        y, wide = TOP + ROW * i, max(longest * probability, 1)
-        said = _percent(probability) if one.temperature else f"{probability:.0%}"  # 0: a label
-        parts.append(
-            f'<rect x="{x}" y="{y + 2}" width="{wide:.1f}" height="{ROW - 8}" {look}/>'
-            f'<text x="{x + wide + 6:.1f}" y="{y + 15}">{escape(said)}</text>'
-        )
-    axis = f'<path d="M{x} {TOP - 4}V{_height(one) - 6}" stroke="#1a1a1a"/>'
-    return "".join(parts) + axis
+def _bar(one: Softened, i: int, x: float, longest: float, named: bool) -> str:
+    """The bar of word i from x on; 100% is `longest` pixels. Shape says what colour says."""
+    rest = i == len(one.words)
+    probability = one.rest if rest else one.probabilities[i]
+    true = not rest and one.words[i] == one.truth
+    said = _percent(probability) if one.temperature else f"{probability:.0%}"  # 0: a label
+    name = escape(_named(_rows(one)[i], one.truth)) if named else ""
+    y, length = TOP + ROW * i + 2, max(longest * probability, 1)
+    look = OTHERS if rest else TRUE if true else {}
+    return words(x - 8, y + 13, name, 13, "end", ' font-style="italic"' * rest, mono=not rest,
+                 bold=true, ink="#555" * rest) + bar(x, y, length, ROW - 8, "", escape(said),
+                                                     **look)  # fmt: skip

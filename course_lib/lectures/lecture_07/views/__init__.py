@@ -3,5 +3,3 @@
 from .corruptor import corrupt_and_detect, corruptor_view
 from .networks import networks_drawing
 from .swaps import swaps_view
-
-__all__ = ["corrupt_and_detect", "corruptor_view", "networks_drawing", "swaps_view"]

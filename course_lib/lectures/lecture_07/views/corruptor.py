@@ -11,9 +11,15 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from course_lib.teaching.page import Html, Live, card, note
-from course_lib.teaching.playgrounds import check_words, one_row, playground
-from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box, tokens_row
+from course_lib.teaching.page import Html, Live, card, note, paragraphs
+from course_lib.teaching.playgrounds import (
+    check_words,
+    one_row,
+    playground,
+    slider,
+    text_field,
+)
+from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box, boxes_legend, tokens_row
 
 if TYPE_CHECKING:
     from course_lib.family.electra import Electra
@@ -144,30 +150,27 @@ def corruptor_view(model: Electra, tokenizer: WordPiece, text: str, *, seed: int
     A text that cannot be read is answered in the view. Raises ValueError for a model that is no
     Electra and for another model's tokenizer.
     """
-    import ipywidgets as w
-
     _check_model(model, tokenizer)
     controls = {
-        "text": w.Text(value=text, description="sentence"),
-        "share": w.FloatSlider(
-            value=SHARE, min=0.05, max=0.5, step=0.05, readout_format=".0%",
-            description="fraction masked",
-        ),
-        "seed": w.IntSlider(value=seed, min=0, max=max(99, seed), description="seed"),
-    }  # fmt: skip
+        "text": text_field("sentence", text),
+        "share": slider("fraction masked", SHARE, 0.05, 0.5, 0.05, percent=True),
+        "seed": slider("seed", seed, 0, max(99, seed)),
+    }
 
-    def draw(**values: Any) -> str:
-        return corruptor_picture(corrupt_and_detect(model, tokenizer, **values)).html
+    def draw(text: str, share: float, seed: int) -> Html:
+        return corruptor_picture(corrupt_and_detect(model, tokenizer, text, share, seed))
 
     try:
-        static = corruptor_picture(corrupt_and_detect(model, tokenizer, text, SHARE, seed))
+        static = draw(text, SHARE, seed)
     except ValueError as error:
         static = Html(card(note(str(error)), "corruptor"), str(error))
-    return _with_button(w, playground(draw, controls, static))
+    return _with_button(playground(draw, controls, static))
 
 
-def _with_button(w: Any, live: Live) -> Live:
+def _with_button(live: Live) -> Live:
     """The view with a button between its controls and its picture: the next seed."""
+    import ipywidgets as w
+
     seed = live.controls["seed"]
     again = w.Button(description="sample again", tooltip="mask and fill in anew: the next seed")
     again.layout.margin = "2px 2px 6px 196px"
@@ -185,7 +188,6 @@ def corruptor_picture(corruption: Corruption) -> Html:
     """The text, what was masked, what was written there, P(replaced) of each token; and in
     words."""
     said = corruption_in_words(corruption)
-    words = "".join(f'<p style="margin:6px 0 0">{escape(line)}</p>' for line in said)
     rows = (
         tokens_row(corruption.tokens),
         tokens_row(corruption.masked),
@@ -194,7 +196,7 @@ def corruptor_picture(corruption: Corruption) -> Html:
     text = [f"{name}: {row.text}" for name, row in zip(ROWS, rows, strict=False)]
     judged = zip(corruption.filled, corruption.p_replaced, strict=True)
     text.append(f"{ROWS[3]}: {', '.join(f'{token} {_percent(p)}' for token, p in judged)}")
-    html = corruption_tables(corruption) + _legend() + words
+    html = corruption_tables(corruption) + _legend() + paragraphs(said)
     return Html(card(html, "corruptor", 800), "\n".join([*text, *said]))
 
 
@@ -331,13 +333,9 @@ def _legend() -> str:
     """One box of each kind with its meaning."""
     kinds = (("[MASK]", MASKED, "masked"), ("word", REPLACED, "replaced by the generator"),
              ("word", KEPT, "guessed right: not replaced"))  # fmt: skip
-    parts = "".join(
-        f"{box(token, look, said)}<span>{said}</span>&emsp;" for token, look, said in kinds
-    )
     cell = "display:inline-block;min-width:36px;text-align:center;margin-right:4px"
     shades = "".join(f'<span style="{cell}">{_shade(p)}</span>' for p in (0.0, 0.5, 1.0))
     said = "the discriminator's probability of “replaced”"
-    return (
-        f'<div style="font-size:12px;color:#444;margin-top:4px">{parts}</div>'
+    return boxes_legend(kinds) + (
         f'<div style="font-size:12px;color:#444;margin-top:4px">{shades}<span>{said}</span></div>'
     )

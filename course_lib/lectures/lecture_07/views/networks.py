@@ -24,12 +24,7 @@ SAYS = (
 
 def networks_drawing() -> Html:
     """From left to right: masked text, generator, sampled words, discriminator, a label each."""
-    return drawing(WIDE, HIGH, network_parts(), SAYS, margin=2)
-
-
-def network_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
-    return [
+    parts = [
         rect(0, 82, 158, 92, "with [MASK]", wide=2, size=21),
         words(79, 204, f"{FULL.rate:.0%} masked"),
         arrow(160, 128, 212, 128),
@@ -53,3 +48,4 @@ def network_parts() -> list[str]:
         words(0, 252, "dashed box: thrown", 20, "start"),
         words(0, 278, "away afterwards", 20, "start"),
     ]  # fmt: skip
+    return drawing(WIDE, HIGH, parts, SAYS, margin=2)

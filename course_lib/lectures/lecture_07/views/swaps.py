@@ -5,11 +5,10 @@ The probabilities are stored ones (data/results/07_past_plateau.json); nothing i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
-from course_lib.teaching.page import Html, Live, card
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live, card, paragraphs
+from course_lib.teaching.playgrounds import choice, playground
 from course_lib.teaching.tokens import PLAIN, REPLACED, tokens_row
 
 MODELS = ("BERT", "ELECTRA")
@@ -19,13 +18,10 @@ def swaps_view(swaps: Sequence[Mapping[str, Any]]) -> Live:
     """Choose a story and a swap; under each repeated word P(swapped) by the probe of each model.
 
     swaps: as the results file has them. The control: which."""
-    import ipywidgets as w
-
-    names = {swap_in_words(swap): number for number, swap in enumerate(swaps)}
     first = next(number for number, swap in enumerate(swaps) if swapped_at(swap) is not None)
-    choice = w.Dropdown(options=list(names.items()), value=first, description="swap")
+    names = [(swap_in_words(swap), number) for number, swap in enumerate(swaps)]
     return playground(
-        lambda which: swap_picture(swaps[which]).html, {"which": choice}, swap_picture(swaps[first])
+        lambda which: swap_picture(swaps[which]), {"which": choice("swap", first, names)}
     )
 
 
@@ -54,8 +50,7 @@ def swap_picture(swap: Mapping[str, Any]) -> Html:
     looks = [REPLACED if t == at else PLAIN for t in range(len(words))]
     row = tokens_row(words, looks, said)
     line = f"{swap_in_words(swap)}. {_judged(swap, at)}"
-    under = f'<p style="margin:6px 0 0">{escape(line)}</p>'
-    return Html(card(row.inner + under, "swaps", 800), f"{row.text}\n{line}")
+    return Html(card(row.inner + paragraphs([line]), "swaps", 800), f"{row.text}\n{line}")
 
 
 def _judged(swap: Mapping[str, Any], at: int | None) -> str:

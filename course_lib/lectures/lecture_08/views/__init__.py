@@ -4,16 +4,3 @@ from .distance_buckets import bucket_chart, delta_tables
 from .position_bias import bias_maps, t5_bucket
 from .score_spread import score_statistics, score_variance
 from .three_scores import attention_parts, draw_score_maps, measure_scores, score_maps
-
-__all__ = [
-    "attention_parts",
-    "bias_maps",
-    "bucket_chart",
-    "delta_tables",
-    "draw_score_maps",
-    "measure_scores",
-    "score_maps",
-    "score_statistics",
-    "score_variance",
-    "t5_bucket",
-]

@@ -7,11 +7,27 @@ key token's, both counted from 0 (He et al. 2020, equation 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import BLUE, cividis
+from course_lib.teaching.page import Html, Live, check_one_of
+from course_lib.teaching.playgrounds import choice, playground, slider, steps
+from course_lib.teaching.style import BLUE, INK, ORANGE, VERMILION, dotted, hatch
+from course_lib.teaching.svg import (
+    Scale,
+    area,
+    cell_names,
+    cells,
+    dot,
+    key,
+    line,
+    on_cividis,
+    picture,
+    with_sign,
+    words,
+    x_axis,
+    y_axis,
+)
 
 FIRST, SECOND = "first", "second"  # generations
 GENERATIONS = {FIRST: "first: distances are cut off", SECOND: "second: buckets that widen"}
@@ -19,17 +35,12 @@ SPANS = (4, 8, 16, 32, 64, 128, 256, 512)
 FURTHEST = (8, 16, 32, 64, 128, 256, 512, 1_024)
 TOKENS = (8, 16, 32, 64, 128, 256, 512, 600)
 MOST_TOKENS, MOST_IN_TABLES = TOKENS[-1], 10
-WIDE, LEFT, TOP, ACROSS, HIGH = 740, 122, 30, 600, 250  # pixels
-
-_FILLS = (
-    '<defs><pattern id="course-widen" width="8" height="8" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect width="8" height="8" fill="#E69F00"/>'
-    '<rect width="3" height="8" fill="#fff"/></pattern>'
-    '<pattern id="course-share" width="6" height="6" patternUnits="userSpaceOnUse">'
-    '<rect width="6" height="6" fill="#D55E00"/><circle cx="3" cy="3" r="1.7" fill="#fff"/>'
-    "</pattern></defs>"
+WIDTH, LEFT, TOP, LENGTH, HEIGHT = 740, 122, 30, 600, 250  # pixels
+STRIP = (  # below the axis: fill, and what it means
+    (BLUE, "a row for each distance"),
+    (hatch("#fff", ORANGE, 8), "rows widen: several distances share one"),
+    (dotted("#fff", VERMILION, 6, 1.7), "all that are further share one"),
 )
-LOOKS = (f'fill="{BLUE}"', 'fill="url(#course-widen)"', 'fill="url(#course-share)"')
 
 
 @dataclass(frozen=True)
@@ -103,68 +114,50 @@ def bucket_chart(
     buckets that widen), span (k), furthest (the second's), tokens (T), distance (i − j).
     Raises ValueError for a generation or a size that no control offers.
     """
-    import ipywidgets as w
-
-    _check_offered(generation=generation, span=span, furthest=furthest, tokens=tokens)
-
-    def steps(values: tuple[int, ...], value: int, said: str) -> Any:
-        options = [(f"{number:,}", number) for number in values]
-        return w.SelectionSlider(options=options, value=value, description=said)
-
-    options = [(said, name) for name, said in GENERATIONS.items()]
-    chosen = _first_look(tokens)
+    check_one_of(GENERATIONS, generation=generation)
+    for name, value, options in (
+        ("span", span, SPANS), ("furthest", furthest, FURTHEST), ("tokens", tokens, TOKENS),
+    ):  # fmt: skip
+        check_one_of(options, **{name: value})
+    generations = [(said, name) for name, said in GENERATIONS.items()]
     controls = {
-        "generation": w.Dropdown(options=options, value=generation, description="generation"),
-        "span": steps(SPANS, span, "k: half the rows"),
-        "furthest": steps(FURTHEST, furthest, "furthest distance"),
-        "tokens": steps(TOKENS, tokens, "T: tokens of the text"),
-        "distance": w.IntSlider(
-            value=chosen, min=1 - tokens, max=tokens - 1, description="distance i − j"
-        ),
+        "generation": choice("generation", generation, generations),
+        "span": steps("k: half the rows", span, SPANS),
+        "furthest": steps("furthest distance", furthest, FURTHEST),
+        "tokens": steps("T: tokens of the text", tokens, TOKENS),
+        "distance": slider("distance i − j", (tokens - 1) // 3, 1 - tokens, tokens - 1),
     }
 
-    def follow(change: Any) -> None:
+    def follow(_: Any = None) -> None:
         controls["furthest"].disabled = controls["generation"].value == FIRST
         most = controls["tokens"].value - 1
         controls["distance"].max, controls["distance"].min = most, -most
 
     for name in ("generation", "tokens"):
         controls[name].observe(follow, names="value")
-    follow(None)
+    follow()
 
-    def draw(generation: str, span: int, furthest: int, tokens: int, distance: int) -> str:
-        found = distance_rows(tokens, span, furthest if generation == SECOND else None)
-        return bucket_picture(found, distance).html
+    def draw(generation: str, span: int, furthest: int, tokens: int, distance: int) -> Html:
+        rows = distance_rows(tokens, span, furthest if generation == SECOND else None)
+        return bucket_picture(rows, distance)
 
-    start = distance_rows(tokens, span, furthest if generation == SECOND else None)
-    return playground(draw, controls, bucket_picture(start, chosen, as_image=True))
-
-
-def _first_look(tokens: int) -> int:
-    """A third of the longest distance."""
-    return (tokens - 1) // 3
+    return playground(draw, controls)
 
 
-def _check_offered(**chosen: Any) -> None:
-    offers = {"generation": GENERATIONS, "span": SPANS, "furthest": FURTHEST, "tokens": TOKENS}
-    for name, value in chosen.items():
-        if value not in offers[name]:
-            listed = ", ".join(map(str, offers[name]))
-            raise ValueError(f"{name}={value!r} was given; expected one of {listed}.")
-
-
-def bucket_picture(found: DistanceRows, distance: int, *, as_image: bool = False) -> Html:
+def bucket_picture(found: DistanceRows, distance: int) -> Html:
     """Rows against distances as a staircase; a strip below says how many distances share a row.
 
-    distance: the chosen one; beyond the text, its ends. as_image: for a page without a kernel.
+    distance: the chosen one; beyond the text, its ends.
     """
     distance = min(max(distance, -found.most), found.most)
-    said = _bucket_words(found, distance)
-    label = " ".join(said)
-    content = _FILLS + _axes(found) + _zones(found) + _staircase(found) + _mark(found, distance)
-    drawing = svg_drawing(WIDE, TOP + HIGH + 72, content, label)
-    drawing = svg_image(drawing, label) if as_image else drawing
-    return Html(card(drawing + _key() + paragraphs(said), "distance-buckets", 780), "\n".join(said))
+    x = Scale(-found.most - 0.5, found.most + 0.5, LEFT, LEFT + LENGTH)
+    y = Scale(-0.5, 2 * found.span - 0.5, TOP + HEIGHT, TOP)
+    parts = [*_axes(found, x, y), *_zones(found, x), *_staircase(found, x, y)]
+    parts += _mark(found, distance, x, y)
+    swatches = [(area(0, 0, 30, 13, fill, ink=INK, wide=0.7), said) for fill, said in STRIP]
+    below = key(swatches, "the strip: " + "; ".join(said for _, said in STRIP))
+    sentences = _bucket_words(found, distance)
+    return picture("distance-buckets", WIDTH, TOP + HEIGHT + 72, parts, sentences, below=below)
 
 
 def _bucket_words(found: DistanceRows, distance: int) -> list[str]:
@@ -177,26 +170,28 @@ def _bucket_words(found: DistanceRows, distance: int) -> list[str]:
     )  # fmt: skip
     whose = " the query" if distance else " itself"
     alone = first == last
-    others = "no other distance" if alone else f"all distances from {_n(first)} to {_n(last)}"
-    one = f"Distance {_n(distance)} ({before}{whose}) has row {row:,}; {others} of this text "
+    others = (
+        "no other distance"
+        if alone
+        else f"all distances from {with_sign(first)} to {with_sign(last)}"
+    )
+    one = (
+        f"Distance {with_sign(distance)} ({before}{whose}) has row {row:,}; {others} of this text "
+    )
     one += "has it." if alone else "have it."
     kind = "First generation" if found.furthest is None else "Second generation"
     sizes = "" if found.furthest is None else f", furthest distance {found.furthest:,}"
-    ends = [f"from {_n(high)} on all share row {2 * k - 1:,}"] if high is not None else []
-    ends += [f"from {_n(low)} down all share row 0"] if low is not None else []
+    ends = [f"from {with_sign(high)} on all share row {2 * k - 1:,}"] if high is not None else []
+    ends += [f"from {with_sign(low)} down all share row 0"] if low is not None else []
     widen = ["beyond, rows widen"] if found.furthest is not None and _widening(found) else []
-    rule = "; ".join([f"distances from {_n(own_low)} to {_n(own_high)} have a row each", *widen,
-                      *ends])  # fmt: skip
+    each = f"distances from {with_sign(own_low)} to {with_sign(own_high)} have a row each"
+    rule = "; ".join([each, *widen, *ends])
     return [
         one,
         f"{kind}, k = {k:,}{sizes}: the table has 2k = {2 * k:,} rows, 0 to {2 * k - 1:,}. "
         f"In a text of {found.most + 1:,} tokens {rule}. Its {len(found.rows):,} distances use "
         f"{len(set(found.rows)):,} rows.",
     ]
-
-
-def _n(value: int) -> str:
-    return f"{value:,}".replace("-", "−")
 
 
 def _widening(found: DistanceRows) -> list[tuple[int, int]]:
@@ -210,104 +205,58 @@ def _widening(found: DistanceRows) -> list[tuple[int, int]]:
 # ---------------------------------------------------------------- the chart, drawn
 
 
-def _x(found: DistanceRows, distance: float) -> float:
-    """Pixels; half a distance of room at both ends."""
-    return LEFT + ACROSS * (distance + found.most + 0.5) / len(found.rows)
-
-
-def _y(found: DistanceRows, row: float) -> float:
-    return TOP + HIGH * (1 - (row + 0.5) / (2 * found.span))
-
-
-def _axes(found: DistanceRows) -> str:
-    k, most, bottom = found.span, found.most, TOP + HIGH
-    parts = [
-        f'<path d="M{LEFT} {TOP}V{bottom}H{LEFT + ACROSS}" fill="none" stroke="#1a1a1a"/>'
-        f'<text x="{LEFT}" y="16">row of the table</text>'
-        f'<text x="{LEFT + ACROSS / 2}" y="{bottom + 64}" text-anchor="middle">'
-        "distance i − j</text>"
-    ]
-    for row, said in ((0, "0"), (k, f"k = {k:,}"), (2 * k - 1, f"2k − 1 = {2 * k - 1:,}")):
-        y = _y(found, row)
-        parts.append(
-            f'<path d="M{LEFT - 5} {y:.1f}H{LEFT}" stroke="#1a1a1a"/>'
-            f'<text x="{LEFT - 9}" y="{y + 4:.1f}" text-anchor="end">{said}</text>'
-        )
+def _axes(found: DistanceRows, x: Scale, y: Scale) -> list[str]:
+    k, most = found.span, found.most
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 200) if most <= 4 * step)
-    for distance in range(-(most // step) * step, most + 1, step):
-        x = _x(found, distance)
-        parts.append(
-            f'<path d="M{x:.1f} {TOP}V{bottom + 24}" stroke="#e4e4e4"/>'
-            f'<text x="{x:.1f}" y="{bottom + 42}" text-anchor="middle">{_n(distance)}</text>'
-        )
-    return "".join(parts)
+    marked = range(-(most // step) * step, most + 1, step)
+    rows = {0: "0", k: f"k = {k:,}", 2 * k - 1: f"2k − 1 = {2 * k - 1:,}"}
+    bottom = TOP + HEIGHT
+    return [
+        words(LEFT, 16, "row of the table", 13, "start"),
+        x_axis(x, bottom + 22, {d: with_sign(d) for d in marked}, "distance i − j", top=TOP,
+               base=bottom),
+        y_axis(y, LEFT, rows),
+    ]  # fmt: skip
 
 
-def _zones(found: DistanceRows) -> str:
+def _zones(found: DistanceRows, x: Scale) -> list[str]:
     """The strip below the axis: one row each, rows that widen, one row for all."""
     low, high = found.shared
     stretches = [(*found.own, 0), *((a, b, 1) for a, b in _widening(found))]
     stretches += [(-found.most, low, 2)] if low is not None else []
     stretches += [(high, found.most, 2)] if high is not None else []
-    parts = []
-    for first, last, look in stretches:
-        a, b = _x(found, first - 0.5), _x(found, last + 0.5)
-        parts.append(
-            f'<rect class="zone{look}" x="{a:.1f}" y="{TOP + HIGH + 6}" width="{b - a:.1f}" '
-            f'height="14" {LOOKS[look]} stroke="#1a1a1a" stroke-width="0.7"/>'
-        )
-    return "".join(parts)
+    return [
+        area(x(first - 0.5), TOP + HEIGHT + 6, x(last + 0.5) - x(first - 0.5), 14, STRIP[kind][0],
+             ink=INK, wide=0.7, kind=f"zone{kind}")
+        for first, last, kind in stretches
+    ]  # fmt: skip
 
 
-def _staircase(found: DistanceRows) -> str:
+def _staircase(found: DistanceRows, x: Scale, y: Scale) -> list[str]:
     """The rows as one line; in a short text a dot at every distance."""
-    path, before = "", None
-    for distance, row in enumerate(found.rows, start=-found.most):
-        if row != before:
-            x, y = _x(found, distance - 0.5), _y(found, row)
-            path += f"H{x:.1f}V{y:.1f}" if path else f"M{x:.1f} {y:.1f}"
-        before = row
-    path += f"H{_x(found, found.most + 0.5):.1f}"
-    line = f'<path class="rows" d="{path}" fill="none" stroke="{BLUE}" stroke-width="2"/>'
-    if found.most >= 32:
-        return line
-    return line + "".join(
-        f'<circle cx="{_x(found, distance):.1f}" cy="{_y(found, row):.1f}" r="3" fill="{BLUE}"/>'
-        for distance, row in enumerate(found.rows, start=-found.most)
-    )
+    rows = list(enumerate(found.rows, start=-found.most))
+    corners = []
+    for n, (distance, row) in enumerate(rows):
+        if n and row != rows[n - 1][1]:
+            corners += [x(distance - 0.5), y(rows[n - 1][1]), x(distance - 0.5), y(row)]
+    first, last = (x(-found.most - 0.5), y(rows[0][1])), (x(found.most + 0.5), y(rows[-1][1]))
+    stairs = line(*first, *corners, *last, ink=BLUE, wide=2, kind="rows")
+    dots = [dot(x(d), y(row), 3, BLUE) for d, row in rows] if found.most < 32 else []
+    return [stairs, *dots]
 
 
-def _mark(found: DistanceRows, distance: int) -> str:
+def _mark(found: DistanceRows, distance: int, x: Scale, y: Scale) -> list[str]:
     """The chosen distance: lines to both axes, a ring, and its row in words."""
     row = found.row(distance)
-    x, y = _x(found, distance), _y(found, row)
-    right = x < LEFT + 0.6 * ACROSS
-    at, anchor = (x + 12, "start") if right else (x - 12, "end")
-    below = y + 20 if right else y - 10
-    return (
-        f'<path d="M{LEFT} {y:.1f}H{x:.1f}V{TOP + HIGH}" fill="none" stroke="#1a1a1a" '
-        'stroke-dasharray="3 3"/>'
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="#fff" stroke="#1a1a1a" stroke-width="2.5"/>'
-        f'<text x="{at:.1f}" y="{below:.1f}" text-anchor="{anchor}" font-weight="600" '
-        f'stroke="#fff" stroke-width="4" paint-order="stroke">distance {_n(distance)}: row {row:,}'
-        "</text>"
-    )
-
-
-def _key() -> str:
-    """The three patterns of the strip with their meaning."""
-    said = ("a row for each distance", "rows widen: several distances share one",
-            "all that are further share one")  # fmt: skip
-    parts, x = [_FILLS], 4
-    for look, words in zip(LOOKS, said, strict=True):
-        parts.append(
-            f'<rect x="{x}" y="4" width="30" height="13" {look} stroke="#1a1a1a" '
-            f'stroke-width="0.7"/><text x="{x + 38}" y="15" font-size="12" fill="#444">{words}'
-            "</text>"
-        )
-        x += 62 + round(6.2 * len(words))
-    drawing = svg_drawing(WIDE, 22, "".join(parts), "what the strip below the axis says")
-    return svg_image(drawing, "the strip: " + "; ".join(said))
+    right = x(distance) < LEFT + 0.6 * LENGTH
+    text_x, side = (x(distance) + 12, "start") if right else (x(distance) - 12, "end")
+    ground = ' stroke="#fff" stroke-width="4" paint-order="stroke"'
+    return [
+        line(LEFT, y(row), x(distance), y(row), x(distance), TOP + HEIGHT, dash="3 3"),
+        dot(x(distance), y(row), 6, "#fff", ink=INK, wide=2.5),
+        words(text_x, y(row) + (20 if right else -10),
+              f"distance {with_sign(distance)}: row {row:,}", 13, side, ground, bold=True),
+    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------- δ, pair by pair
@@ -319,45 +268,21 @@ def delta_tables(tokens: int = 6, span: int = 2) -> Live:
     tokens: 2 to 10; span: k, 1 to tokens. Controls: i, j (positions from 0), span.
     Raises ValueError for other sizes.
     """
-    import ipywidgets as w
-
     i, j = min(1, tokens - 1), max(tokens - 2, 0)
-    static = delta_picture(tokens, span, i, j, as_image=True)
+    delta_picture(tokens, span, i, j)  # sizes that no slider could offer are refused here
     controls = {
-        "i": w.IntSlider(value=i, min=0, max=tokens - 1, description="i: the query token"),
-        "j": w.IntSlider(value=j, min=0, max=tokens - 1, description="j: the key token"),
-        "span": w.IntSlider(value=span, min=1, max=tokens, description="k: half the rows"),
+        "i": slider("i: the query token", i, 0, tokens - 1),
+        "j": slider("j: the key token", j, 0, tokens - 1),
+        "span": slider("k: half the rows", span, 1, tokens),
     }
-
-    def draw(i: int, j: int, span: int) -> str:
-        return delta_picture(tokens, span, i, j).html
-
-    return playground(draw, controls, static)
+    return playground(partial(delta_picture, tokens), controls)
 
 
-def delta_picture(
-    tokens: int = 6, span: int = 2, i: int = 1, j: int = 4, *, as_image: bool = False
-) -> Html:
+def delta_picture(tokens: int = 6, span: int = 2, i: int = 1, j: int = 4) -> Html:
     """Both tables of the first generation, (T, T), and what each term looks up for one pair.
 
-    as_image: for a page without a kernel. Raises ValueError as delta_tables does, and for a
-    position outside the text.
+    Raises ValueError as delta_tables does, and for a position outside the text.
     """
-    drawing = delta_drawing(tokens, span, i, j)
-    table = _delta(tokens, span)
-    said = _delta_words(table, span, i, j)
-    label = " ".join(said)
-    drawing = svg_image(drawing, label) if as_image else drawing
-    lines = []
-    for name, values in (("δ(i, j)", table), ("δ(j, i)", zip(*table, strict=True))):
-        lines.append(f"{name}, a line a query token i:")
-        lines += [" ".join(f"{value:2}" for value in row) for row in values]
-    text = "\n".join(lines)
-    return Html(card(drawing + paragraphs(said), "delta-tables", 780), f"{text}\n{label}")
-
-
-def delta_drawing(tokens: int, span: int, i: int, j: int) -> str:
-    """Both tables alone, as an SVG. Raises ValueError as delta_picture does."""
     if not (2 <= tokens <= MOST_IN_TABLES and 1 <= span <= tokens):
         raise ValueError(
             f"tokens={tokens!r} and span={span!r} were given; expected 2 to {MOST_IN_TABLES} "
@@ -367,12 +292,15 @@ def delta_drawing(tokens: int, span: int, i: int, j: int) -> str:
         raise ValueError(f"i={i!r} and j={j!r} were given; expected positions 0 to {tokens - 1}.")
     table = _delta(tokens, span)
     turned = [list(column) for column in zip(*table, strict=True)]
+    sentences = _delta_words(table, span, i, j)
     cell = min(38, 300 // tokens)
-    wide = cell * tokens
-    tables = _delta_table("δ(i, j)", table, 70, cell, span, i, j)
-    tables += _delta_table("δ(j, i)", turned, 170 + wide, cell, span, i, j)
-    label = " ".join(_delta_words(table, span, i, j))
-    return svg_drawing(2 * wide + 200, 64 + wide, tables, label)
+    side, parts, lines = cell * tokens, [], []
+    for x, name, values in ((70, "δ(i, j)", table), (170 + side, "δ(j, i)", turned)):
+        parts += _delta_table(name, values, x, cell, span, i, j)
+        lines.append(f"{name}, a line a query token i:")
+        lines += [" ".join(f"{value:2}" for value in row) for row in values]
+    text = "\n".join([*lines, " ".join(sentences)])
+    return picture("delta-tables", 2 * side + 200, 64 + side, parts, sentences, text=text)
 
 
 def _delta(tokens: int, span: int) -> list[list[int]]:
@@ -387,55 +315,32 @@ def _delta_words(table: list[list[int]], span: int, i: int, j: int) -> list[str]
     here, mirrored = table[i][j], table[j][i]
     same = "the same row" if here == mirrored else f"row δ({j}, {i}) = {mirrored}"
     return [
-        f"Token {i} is the query, token {j} the key; their distance is {i} − {j} = {_n(i - j)}.",
+        f"Token {i} is the query, token {j} the key; their distance is {i} − {j} = "
+        f"{with_sign(i - j)}.",
         f"Content-to-position: the query of token {i} meets row δ({i}, {j}) = {here} of the "
         "position keys.",
         f"Position-to-content: the key of token {j} meets, as the paper writes it (equation 4), "
         f"{same} of the position queries; the released code takes row δ({i}, {j}) = {here} in "
         "both.",
         f"The table has 2k = {2 * span} rows, 0 to {2 * span - 1}, not 2k + 1: distances up to "
-        f"{_n(-span)} have row 0, from {_n(span - 1)} on they have row {2 * span - 1}.",
+        f"{with_sign(-span)} have row 0, from {with_sign(span - 1)} on they have row "
+        f"{2 * span - 1}.",
     ]
 
 
 def _delta_table(
     name: str, values: list[list[int]], x: int, cell: int, span: int, i: int, j: int
-) -> str:
+) -> list[str]:
     """One table: numbers on their colours, the pair (i, j) framed twice."""
-    y, size = 52, len(values) * cell
-    parts = [
-        f'<text x="{x}" y="14" font-weight="700" font-size="15">{name}</text>'
-        f'<text x="{x + size / 2}" y="30" text-anchor="middle" font-size="12" fill="#444">'
-        "j: key</text>"
-        f'<text transform="translate({x - 30},{y + size / 2}) rotate(-90)" text-anchor="middle" '
-        f'font-size="12" fill="#444">i: query</text>'
-    ]
-    for n in range(len(values)):
-        bold = [' font-weight="700"' if n == position else "" for position in (j, i)]
-        parts.append(
-            f'<text x="{x + cell * (n + 0.5)}" y="{y - 6}" text-anchor="middle"{bold[0]}>{n}'
-            f'</text><text x="{x - 8}" y="{y + cell * (n + 0.5) + 5}" text-anchor="end"{bold[1]}>'
-            f"{n}</text>"
-        )
-    for a, row in enumerate(values):
-        for b, value in enumerate(row):
-            ground = cividis(value / (2 * span - 1))
-            parts.append(
-                f'<rect x="{x + cell * b}" y="{y + cell * a}" width="{cell - 1}" '
-                f'height="{cell - 1}" fill="rgb{ground}"/>'
-                f'<text x="{x + cell * (b + 0.5)}" y="{y + cell * (a + 0.5) + 5}" '
-                f'text-anchor="middle" fill="{ink_on(ground)}">{value}</text>'
-            )
-    at = f'x="{x + cell * j - 0.5}" y="{y + cell * i - 0.5}" width="{cell}" height="{cell}"'
-    parts.append(
-        f'<rect {at} fill="none" stroke="#fff" stroke-width="8"/>'
-        f'<rect class="pair" {at} fill="none" stroke="#000" stroke-width="3"/>'
-    )
-    return "".join(parts)
-
-
-def ink_on(ground: tuple[int, int, int]) -> str:
-    """Black or white, whichever stands out more."""
-    parts = [((c / 255 + 0.055) / 1.055) ** 2.4 for c in ground]
-    light = 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-    return "#000" if light > 0.18 else "#fff"
+    y, side, numbers = 52, len(values) * cell, [str(n) for n in range(len(values))]
+    pair = (x + cell * j - 0.5, y + cell * i - 0.5, cell, cell, "none")
+    return [
+        words(x, 14, name, 15, "start", bold=True),
+        words(x + side / 2, 30, "j: key", 12, ink="#444"),
+        words(x - 30, y + side / 2, "i: query", 12, ink="#444", turn=-90),
+        *cell_names(numbers, numbers, x, y, (cell, cell), bold=(i, j)),
+        *cells(values, x, y, (cell, cell),
+               lambda value, *_: on_cividis(value / (2 * span - 1), str(value), size=13)),
+        area(*pair, ink="#fff", wide=8),
+        area(*pair, ink="#000", wide=3, kind="pair"),
+    ]  # fmt: skip

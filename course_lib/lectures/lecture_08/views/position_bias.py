@@ -8,10 +8,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from course_lib.teaching.page import Html, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.style import cividis
-
-from .distance_buckets import ink_on
+from course_lib.teaching.page import Html
+from course_lib.teaching.svg import cell_names, cells, on_cividis, picture, with_sign, words
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,13 +53,21 @@ def bias_maps() -> Html:
         "(compare the cells of a diagonal). Position-to-position: a diagonal holds one number, "
         "whatever the words. T5 learns these numbers themselves."
     )
-    drawing = bias_drawing(said)
-    grids = [
-        "\n".join(" ".join(f"{value:2.0f}" for value in line) for line in one.tolist())
-        for one in (by_content, by_distance)
-    ]
-    text = f"content-to-position\n{grids[0]}\nposition-to-position\n{grids[1]}\n{said}"
-    return Html(card(svg_image(drawing, said) + paragraphs([said]), "bias-maps", 780), text)
+    titles, maps = ("content-to-position", "position-to-position"), (by_content, by_distance)
+    largest = max(float(one.abs().max()) for one in maps)
+    side, parts, text = CELL * len(TOY), [], []
+    for n, (title, values) in enumerate(zip(titles, maps, strict=True)):
+        x, step = LEFT + n * (side + GAP), (CELL, CELL)
+        parts += [
+            words(x, 16, title, 15, "start", bold=True),
+            *cell_names(TOY, TOY, x, TOP, step),
+            *cells(values.tolist(), x, TOP, step, lambda v, *_: on_cividis(
+                (v / largest + 1) / 2, with_sign(v, ".0f"), size=16
+            )),
+        ]  # fmt: skip
+        text += [title, *(" ".join(f"{v:2.0f}" for v in row) for row in values.tolist())]
+    width, height = LEFT + 2 * side + GAP + 12, TOP + side + 10
+    return picture("bias-maps", width, height, parts, said, text="\n".join([*text, said]))
 
 
 def position_maps() -> tuple[Tensor, Tensor]:
@@ -76,38 +82,3 @@ def position_maps() -> tuple[Tensor, Tensor]:
         for x in (TOY_QUERY, TOY_POSITION_KEY, TOY_POSITION_QUERY)
     )
     return (query @ key.T).gather(1, rows), (asked * key).sum(-1)[rows]
-
-
-def bias_drawing(label: str) -> str:
-    """Both maps as grids of numbers, on one scale of colours, as an SVG."""
-    maps = position_maps()
-    largest = max(float(one.abs().max()) for one in maps)
-    wide = CELL * len(TOY)
-    parts = [
-        _grid(values, title, LEFT + n * (wide + GAP), largest)
-        for n, (title, values) in enumerate(
-            zip(("content-to-position", "position-to-position"), maps, strict=True)
-        )
-    ]
-    return svg_drawing(LEFT + 2 * wide + GAP + 12, TOP + wide + 10, "".join(parts), label)
-
-
-def _grid(values: Tensor, title: str, x: float, largest: float) -> str:
-    parts = [f'<text x="{x}" y="16" font-weight="700" font-size="15">{title}</text>']
-    for n, word in enumerate(TOY):
-        at = CELL * (n + 0.5)
-        parts.append(
-            f'<text x="{x + at}" y="{TOP - 10}" text-anchor="middle">{word}</text>'
-            f'<text x="{x - 8}" y="{TOP + at + 5}" text-anchor="end">{word}</text>'
-        )
-    for i, line in enumerate(values.tolist()):
-        for j, value in enumerate(line):
-            ground = cividis((value / largest + 1) / 2)
-            parts.append(
-                f'<rect x="{x + CELL * j}" y="{TOP + CELL * i}" width="{CELL - 1}" '
-                f'height="{CELL - 1}" fill="rgb{ground}"/>'
-                f'<text x="{x + CELL * (j + 0.5)}" y="{TOP + CELL * (i + 0.5) + 5}" '
-                f'text-anchor="middle" font-size="16" fill="{ink_on(ground)}">'
-                f"{value:.0f}</text>".replace(">-", ">−")
-            )
-    return "".join(parts)

@@ -7,28 +7,33 @@ variance 1 (He et al. 2020, equation 4; the scale of n terms as in its code).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image, table_row
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live, check_one_of, table_html
+from course_lib.teaching.playgrounds import playground, steps
 from course_lib.teaching.style import BLUE, GREEN, VERMILION
+from course_lib.teaching.svg import Scale, key_marks, line, picture, with_sign, words, x_axis
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 HEAD_SIZES = (4, 8, 16, 32, 64, 128, 256)
 TEXTS = 16  # drawn anew for each figure
-LINES = {1: (BLUE, "", 5.5), 2: (GREEN, "9 5", 3.0), 3: (VERMILION, "2 4", 3.0)}
+LINES: dict[int, dict[str, Any]] = {
+    1: {"ink": BLUE, "wide": 5.5},
+    2: {"ink": GREEN, "dash": "9 5", "wide": 3},
+    3: {"ink": VERMILION, "dash": "2 4", "wide": 3},
+}
 NAMES = {
     1: "1: content with content",
     2: "2: and content with position",
     3: "3: and position with content",
 }
-WIDE, LEFT, TOP, PANEL, HIGH, GAP = 740, 34, 56, 320, 190, 46  # pixels
-EDGE, BIN = 6.0, 0.25  # of the histograms
+WIDTH, LEFT, TOP, PANEL, HEIGHT, GAP = 740, 34, 56, 320, 190, 46  # pixels
+EDGE, BIN, HIGHEST = 6.0, 0.25, 0.52  # of the histograms
 
 
 @dataclass(frozen=True)
@@ -98,44 +103,23 @@ def score_variance(head_size: int = 64, tokens: int = 64, seed: int = 0) -> Live
 
     Control: head_size (4 to 256). Raises ValueError for another head size and less than 2 tokens.
     """
-    import ipywidgets as w
-
-    if head_size not in HEAD_SIZES:
-        listed = ", ".join(map(str, HEAD_SIZES))
-        raise ValueError(f"head_size={head_size!r} was given; expected one of {listed}.")
-    static = score_variance_picture(head_size, tokens, seed, as_image=True)
-    options = [(f"{size}", size) for size in HEAD_SIZES]
-    controls = {
-        "head_size": w.SelectionSlider(options=options, value=head_size, description="d: head size")
-    }
-
-    def draw(head_size: int) -> str:
-        return score_variance_picture(head_size, tokens, seed).html
-
-    return playground(draw, controls, static)
+    check_one_of(HEAD_SIZES, head_size=head_size)
+    controls = {"head_size": steps("d: head size", head_size, HEAD_SIZES)}
+    return playground(partial(score_variance_picture, tokens=tokens, seed=seed), controls)
 
 
-def score_variance_picture(
-    head_size: int = 64, tokens: int = 64, seed: int = 0, *, as_image: bool = False
-) -> Html:
-    """Two panels of histograms, a line a number of terms, above a table of variance and entropy.
-
-    as_image: for a page without a kernel (see page.svg_image).
-    """
+def score_variance_picture(head_size: int = 64, tokens: int = 64, seed: int = 0) -> Html:
+    """Two panels of histograms, a line a number of terms, above a table of variance and entropy."""
     measured = _all_terms(head_size, tokens, seed)
-    said = _said(measured, tokens)
-    drawing = score_variance_drawing(head_size, tokens, seed)
-    drawing = svg_image(drawing, " ".join(said)) if as_image else drawing
-    html = card(drawing + _table(measured) + paragraphs(said), "score-variance", 780)
-    return Html(html, "\n".join([*(" ".join(line) for line in _cells(measured)), *said]))
-
-
-def score_variance_drawing(head_size: int = 64, tokens: int = 64, seed: int = 0) -> str:
-    """The two panels alone, as an SVG."""
-    measured = _all_terms(head_size, tokens, seed)
-    panels = "".join(_panel(measured, which) for which in (0, 1))
-    label = " ".join(_said(measured, tokens))
-    return svg_drawing(WIDE, TOP + HIGH + 42, _key() + panels, label)
+    sentences, (head, *rows) = _said(measured, tokens), _cells(measured)
+    text = "\n".join([*(" ".join(row) for row in (head, *rows)), *sentences])
+    swatches = [(line(0, 9, 34, 9, **LINES[n]), NAMES[n]) for n in LINES]
+    parts = [words(4, 16, "terms", 13, "start", bold=True), key_marks(swatches, 62, 3, 34, 13)]
+    parts += [part for which in (0, 1) for part in _panel(measured, which)]
+    return picture(
+        "score-variance", WIDTH, TOP + HEIGHT + 42, parts, sentences, text=text,
+        below=table_html(head, rows),
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------- in words and numbers
@@ -150,13 +134,6 @@ def _cells(measured: Mapping[int, ScoreStatistics]) -> list[list[str]]:
             cells += [f"{one.variance(scale):.2f}", f"{one.entropy(scale):.2f}"]
         lines.append(cells)
     return lines
-
-
-def _table(measured: Mapping[int, ScoreStatistics]) -> str:
-    head, *lines = _cells(measured)
-    sides = ["left", *["right"] * 4]
-    rows = table_row("th", head, sides) + "".join(table_row("td", line, sides) for line in lines)
-    return f'<table style="border-collapse:collapse;margin:4px 0 0;background:#fff">{rows}</table>'
 
 
 def _said(measured: Mapping[int, ScoreStatistics], tokens: int) -> list[str]:
@@ -186,52 +163,19 @@ def histogram(values: Tensor) -> list[float]:
     return (counts / (values.numel() * BIN)).tolist()  # type: ignore[no-any-return]
 
 
-def _panel(measured: Mapping[int, ScoreStatistics], which: int) -> str:
-    """The densities after one of the two divisions."""
-    x0, bottom = LEFT + which * (PANEL + GAP), TOP + HIGH
+def _panel(measured: Mapping[int, ScoreStatistics], which: int) -> list[str]:
+    """The densities after one of the two divisions, at the middle of every bin."""
+    left, bottom = LEFT + which * (PANEL + GAP), TOP + HEIGHT
+    x, y = Scale(-EDGE, EDGE, left, left + PANEL), Scale(0, HIGHEST, bottom, TOP)
     title = ("divided by √d", "divided by √(nd), n terms")[which]
-
-    def across(value: float) -> float:
-        return x0 + PANEL * (value + EDGE) / (2 * EDGE)
-
-    parts = [
-        f'<text x="{x0}" y="{TOP - 12}" font-weight="700">{title}</text>'
-        f'<path d="M{x0} {bottom}H{x0 + PANEL}" stroke="#1a1a1a"/>'
-        f'<text x="{x0 + PANEL / 2}" y="{bottom + 38}" text-anchor="middle">score</text>'
-    ]
-    for tick in (-6, -4, -2, 0, 2, 4, 6):
-        parts.append(
-            f'<path d="M{across(tick):.1f} {TOP}V{bottom + 4}" stroke="#e4e4e4"/>'
-            f'<text x="{across(tick):.1f}" y="{bottom + 20}" text-anchor="middle">'
-            f"{str(tick).replace('-', '−')}</text>"
-        )
+    lines = []
     for n, one in measured.items():
-        parts.append(_line(n, histogram(one.scores / one.scales[which]), x0, bottom))
-    return "".join(parts)
-
-
-def _line(n: int, densities: Sequence[float], x0: float, bottom: float) -> str:
-    """A density at the middle of every bin; the top of the panel is 0.52."""
-    ink, dashes, wide = LINES[n]
-    points = " ".join(
-        f"{x0 + PANEL * (i + 0.5) / len(densities):.1f},{bottom - HIGH * density / 0.52:.1f}"
-        for i, density in enumerate(densities)
-    )
-    look = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return (
-        f'<polyline class="terms{n}" points="{points}" fill="none" stroke="{ink}" '
-        f'stroke-width="{wide}"{look}/>'
-    )
-
-
-def _key() -> str:
-    """A line of each kind with its number of terms, above both panels."""
-    parts, x = ['<text x="4" y="16" font-weight="600">terms</text>'], 62
-    for n, (ink, dashes, wide) in LINES.items():
-        look = f' stroke-dasharray="{dashes}"' if dashes else ""
-        parts.append(
-            f'<path d="M{x} 12H{x + 34}" stroke="{ink}" stroke-width="{wide}"{look}/>'
-            f'<text x="{x + 42}" y="16">{NAMES[n]}</text>'
-        )
-        x += 64 + round(6.1 * len(NAMES[n]))
-    return "".join(parts)
+        densities = enumerate(histogram(one.scores / one.scales[which]))
+        points = [p for k, d in densities for p in (x(BIN * (k + 0.5) - EDGE), y(d))]
+        lines.append(line(*points, **LINES[n], kind=f"terms{n}"))
+    ticks = {tick: with_sign(tick) for tick in range(-6, 7, 2)}
+    return [
+        words(left, TOP - 12, title, 13, "start", bold=True),
+        x_axis(x, bottom, ticks, "score", top=TOP),
+        *lines,
+    ]

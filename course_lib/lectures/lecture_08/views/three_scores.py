@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from course_lib.teaching.embedding_stack import heat_png
-from course_lib.teaching.page import (
-    Html,
-    Live,
-    card,
-    number,
-    paragraphs,
-    signed,
-    svg_drawing,
-    svg_image,
+from course_lib.teaching.page import Html, Live, number, signed
+from course_lib.teaching.playgrounds import (
+    check_words,
+    checkbox,
+    one_row,
+    playground,
+    slider,
+    text_field,
 )
-from course_lib.teaching.playgrounds import check_words, one_row, playground
+from course_lib.teaching.style import VERMILION
+from course_lib.teaching.svg import (
+    area,
+    cell_names,
+    dot,
+    heat,
+    heat_scale,
+    picture,
+    rect,
+    shortened,
+    words,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -36,9 +44,8 @@ TERMS = {  # in the order of equation 4; the second and third are named so by th
     "c2p": "content-to-position",
     "p2c": "position-to-content",
 }
-WIDE, LEFT, PANEL, GAP, TOP = 776, 96, 204, 22, 84  # pixels
+WIDTH, LEFT, PANEL, GAP, TOP = 776, 96, 204, 22, 84  # pixels
 LETTERS = 10  # characters of a token that are shown
-MONO = "ui-monospace,Menlo,Consolas,monospace"
 
 
 @dataclass(frozen=True)
@@ -82,23 +89,17 @@ def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, position: i
     """
     import ipywidgets as w
 
-    encoder = _encoder_of(model)
-    config = encoder.config
+    config = _encoder_of(model).config
     start = measure_scores(model, tokenizer, text)
     controls = {
-        "text": w.Text(value=text, description="sentence"),
-        "layer": w.IntSlider(value=1, min=1, max=config.num_layers, description="layer"),
-        "head": w.IntSlider(value=1, min=1, max=config.num_heads, description="head"),
-        "position": w.IntSlider(
-            value=position,
-            min=0,
-            max=len(start.tokens) - 1,
-            description="position of the query token",
-        ),
+        "text": text_field("sentence", text),
+        "layer": slider("layer", 1, 1, config.num_layers),
+        "head": slider("head", 1, 1, config.num_heads),
+        "position": slider("position of the query token", position, 0, len(start.tokens) - 1),
     }
     boxes = {
-        name: w.Checkbox(value=start.parts[name] is not None, description=said, indent=False,
-                         disabled=start.parts[name] is None)
+        name: checkbox(said, start.parts[name] is not None, indent=False,
+                       disabled=start.parts[name] is None)
         for name, said in TERMS.items()
     }  # fmt: skip
 
@@ -107,18 +108,18 @@ def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, position: i
 
     controls["text"].observe(follow, names="value")
 
-    def draw(text: str, layer: int, head: int, position: int, **ticked: bool) -> str:
+    def draw(text: str, layer: int, head: int, position: int, **ticked: bool) -> Html:
         found = measure_scores(model, tokenizer, text, layer, head)
-        return draw_score_maps(found, position, [name for name, on in ticked.items() if on]).html
+        return draw_score_maps(found, position, [name for name, on in ticked.items() if on])
 
-    live = playground(draw, controls | boxes, draw_score_maps(start, position, as_image=True))
+    live = playground(draw, controls | boxes, draw_score_maps(start, position))
     for box in boxes.values():
         box.layout.width = "auto"
         box.style.description_width = "initial"
-    above, picture = live.widget.children[: len(controls)], live.widget.children[-1]
+    above, shown = live.widget.children[: len(controls)], live.widget.children[-1]
     row = w.HBox([w.Label("terms in the sum:"), *boxes.values()])
     row.layout.flex_flow = "row wrap"
-    live.widget.children = (*above, row, picture)
+    live.widget.children = (*above, row, shown)
     return live
 
 
@@ -235,17 +236,12 @@ def _in_numbers(found: ScoreMaps, position: int, terms: Collection[str], weights
 
 
 def draw_score_maps(
-    found: ScoreMaps,
-    position: int = 1,
-    terms: Collection[str] = tuple(TERMS),
-    *,
-    as_image: bool = False,
+    found: ScoreMaps, position: int = 1, terms: Collection[str] = tuple(TERMS)
 ) -> Html:
     """Three maps above, their sum and its softmax below; a frame around the query token's row.
 
     position: of the query token, from 0; one beyond the last is taken as the last. terms: those in
-    the sum. as_image: for a page without a kernel (see page.svg_image).
-    Raises ValueError for terms that do not exist, and if the model has none of them.
+    the sum. Raises ValueError for terms that do not exist, and if the model has none of them.
     """
     if unknown := set(terms) - set(TERMS):
         raise ValueError(
@@ -254,136 +250,91 @@ def draw_score_maps(
     total = found.total(terms)
     weights = total.softmax(-1)
     position = min(max(position, 0), len(found.tokens) - 1)
-    said = _said(found, position, terms, weights)
-    best = int(weights[position].argmax())
-    panels = [_heads(found.tokens)]
+    sentences = _said(found, position, terms, weights)
+    marked, top = (position, int(weights[position].argmax())), float(weights.max())
+    parts = _token_names(found.tokens, position)
     for k, (name, title) in enumerate(TERMS.items()):
-        part = found.parts[name]
-        sign = "+" if k else ""
+        part, sign = found.parts[name], "+" if k else ""
         if part is None:
-            panels.append(_absent(k, title))
+            parts += _absent(k, title)
         else:
-            faded = name not in terms
-            panels.append(_map(k, 0, title, sign, part / found.largest, position, best, faded))
-    panels.append(_map(0, 1, "sum", "=", total / found.largest, position, best))
-    top = float(weights.max())
-    panels.append(_map(1, 1, "softmax: weights", "→", 2 * weights / top - 1, position, best))
-    panels.append(_scales(found.largest, top))
-    names = _names(found.tokens, position, 0) + _names(found.tokens, position, 1)
-    label = f"layer {found.layer}, head {found.head}. {' '.join(said)}"
-    drawing = svg_drawing(WIDE, _row_top(1) + PANEL + 8, names + "".join(panels), label)
-    drawing = svg_image(drawing, label) if as_image else drawing
-    html = card(drawing + paragraphs(said), "score-maps", 800)
-    query = f"{found.tokens[position]!r} (position {position})"
-    head = f"layer {found.layer}, head {found.head}; query {query}"
-    return Html(html, "\n".join([head, _in_numbers(found, position, terms, weights), *said]))
-
-
-def _row_top(row: int) -> int:
-    return TOP + row * (PANEL + 34)
+            parts += _map(k, 0, title, sign, part / found.largest, marked, name not in terms)
+    parts += _map(0, 1, "= sum", "", total / found.largest, marked)
+    parts += _map(1, 1, "softmax: weights", "→", 2 * weights / top - 1, marked)
+    parts += _scales(found.largest, top)
+    where = f"layer {found.layer}, head {found.head}"
+    head = f"{where}; query {found.tokens[position]!r} (position {position})"
+    numbers = _in_numbers(found, position, terms, weights)
+    return picture(
+        "score-maps", WIDTH, _corner(0, 1)[1] + PANEL + 8, parts, sentences, card_width=800,
+        label=f"{where}. {' '.join(sentences)}", text="\n".join([head, numbers, *sentences]),
+    )  # fmt: skip
 
 
 def _corner(column: int, row: int) -> tuple[int, int]:
-    return LEFT + column * (PANEL + GAP), _row_top(row)
+    return LEFT + column * (PANEL + GAP), TOP + row * (PANEL + 34)
 
 
 def _map(
-    column: int, row: int, title: str, sign: str, shades: Tensor, position: int, best: int,
+    column: int, row: int, title: str, sign: str, shades: Tensor, marked: tuple[int, int],
     faded: bool = False,
-) -> str:  # fmt: skip
-    """A (T, T) map of numbers from −1 to 1, the query's row framed, its strongest key ringed."""
-    x, y = _corner(column, row)
-    cell = PANEL / len(shades)
-    head = y - 8 if row else 14
-    named = title + " (left out)" * faded if column or not row else f"{sign} {title}"
-    pale = ' opacity="0.25"' if faded else ""
-    between = sign if column else ""
-    return (
-        f'<text x="{x}" y="{head}" font-weight="600">{named}</text>'
-        f'<text x="{x - GAP / 2}" y="{y + PANEL / 2 + 6}" text-anchor="middle" '
-        f'font-size="18">{between}</text>'
-        f'<image x="{x}" y="{y}" width="{PANEL}" height="{PANEL}" href="{heat_png(shades, 1.0)}" '
-        f'preserveAspectRatio="none" style="image-rendering:pixelated"{pale}/>'
-        f'<rect x="{x}" y="{y + cell * position:.1f}" width="{PANEL}" height="{cell:.1f}" '
-        'fill="none" stroke="#D55E00" stroke-width="2.5"/>'
-        f'<circle class="best" cx="{x + cell * (best + 0.5):.1f}" '
-        f'cy="{y + cell * (position + 0.5):.1f}" r="{min(max(2.5, cell / 4), 6):.1f}" fill="#fff" '
-        'stroke="#000" stroke-width="1.5"/>'
-    )
+) -> list[str]:  # fmt: skip
+    """A (T, T) map of numbers from −1 to 1; marked: the query, its row framed, and the key to be
+    ringed in it."""
+    (x, y), cell = _corner(column, row), PANEL / len(shades)
+    query, best = marked
+    return [
+        words(x, y - 8 if row else 14, title + " (left out)" * faded, 13, "start", bold=True),
+        words(x - GAP / 2, y + PANEL / 2 + 6, sign, 18),
+        heat(shades, x, y, PANEL, PANEL, largest=1.0, opacity=0.25 if faded else 1.0),
+        area(x, y + cell * query, PANEL, cell, "none", ink=VERMILION, wide=2.5),
+        dot(x + cell * (best + 0.5), y + cell * (query + 0.5), min(max(2.5, cell / 4), 6), "#fff",
+            ink="#000", wide=1.5, kind="best"),
+    ]  # fmt: skip
 
 
-def _absent(column: int, title: str) -> str:
+def _absent(column: int, title: str) -> list[str]:
     x, y = _corner(column, 0)
-    return (
-        f'<text x="{x}" y="14" font-weight="600">{title}</text>'
-        f'<rect x="{x + 1}" y="{y + 1}" width="{PANEL - 2}" height="{PANEL - 2}" fill="#fff" '
-        'stroke="#8a8a8a" stroke-dasharray="4 4"/>'
-        f'<text x="{x + PANEL / 2}" y="{y + PANEL / 2}" text-anchor="middle" fill="#555">'
-        "not in this model</text>"
-    )
-
-
-def _heads(tokens: list[str]) -> str:
-    """The keys, slanted, above each map of the first row."""
-    cell = PANEL / len(tokens)
-    size = min(11, max(9, cell))
-    parts = []
-    for column in range(3):
-        x, y = _corner(column, 0)
-        for j, token in enumerate(tokens):
-            at = f"{x + cell * (j + 0.5) + 3:.1f},{y - 5}"
-            parts.append(f'<text transform="translate({at}) rotate(-60)">{_short(token)}</text>')
-    return f'<g font-family="{MONO}" font-size="{size:.0f}">{"".join(parts)}</g>'
-
-
-def _names(tokens: list[str], position: int, row: int) -> str:
-    """The query tokens, left of a row of maps; the chosen one bold, with a sign."""
-    cell, y = PANEL / len(tokens), _row_top(row)
-    size = min(12, max(9, cell))
-    parts = [
-        f'<text x="{LEFT - 6}" y="{y + cell * (i + 0.5) + size * 0.35:.1f}" text-anchor="end"'
-        + (
-            f' font-weight="700">▸ {_short(token)}</text>'
-            if i == position
-            else f">{_short(token)}</text>"
-        )
-        for i, token in enumerate(tokens)
+    return [
+        words(x, 14, title, 13, "start", bold=True),
+        rect(x + 1, y + 1, PANEL - 2, PANEL - 2, rounding=0, wide=1, dash="4 4"),
+        words(x + PANEL / 2, y + PANEL / 2, "not in this model", 13, ink="#555"),
     ]
-    return f'<g font-family="{MONO}" font-size="{size:.0f}">{"".join(parts)}</g>'
 
 
-def _short(token: str) -> str:
-    return escape(token if len(token) <= LETTERS else token[: LETTERS - 1] + "…")
+def _token_names(tokens: list[str], position: int) -> list[str]:
+    """Keys, slanted, above each map of the first row; queries left of both, one of them bold."""
+    cell = PANEL / len(tokens)
+    names = [shortened(token, LETTERS) for token in tokens]
+    marked = [f"▸ {name}" if i == position else name for i, name in enumerate(names)]
+    parts, step = [], (cell, cell)
+    for row in (0, 1):
+        x, y = _corner(0, row)
+        size = round(min(12, max(9, cell)))
+        parts += cell_names(marked, [], x, y, step, size=size, bold=(position, -1), mono=True)
+    for column in range(3):
+        size = round(min(11, max(9, cell)))
+        parts += cell_names([], names, *_corner(column, 0), step, size=size, turn=-60, mono=True)
+    return parts
 
 
-def _scales(largest: float, top: float) -> str:
+def _scales(largest: float, top: float) -> list[str]:
     """What the colours mean, in the free cell of the second row."""
-    import torch
-
     x, y = _corner(2, 1)
-    bar = heat_png(torch.linspace(-1, 1, 64)[None], 1.0)
-    parts = []
-    for k, (title, ends) in enumerate(
-        (
-            ("all four score maps", (number(-largest), "0", number(largest))),
-            ("weights", ("0", f"{50 * top:.0f}%", f"{100 * top:.0f}%")),
-        )
-    ):
-        at = y + 14 + 62 * k
-        parts.append(
-            f'<text x="{x + 8}" y="{at}" font-weight="600">{title}</text>'
-            f'<image x="{x + 8}" y="{at + 8}" width="180" height="12" href="{bar}" '
-            'preserveAspectRatio="none"/>'
-        )
-        for end, anchor, across in zip(ends, ("start", "middle", "end"), (8, 98, 188), strict=True):
-            parts.append(
-                f'<text x="{x + across}" y="{at + 34}" text-anchor="{anchor}" fill="#444" '
-                f'font-size="12">{end}</text>'
-            )
-    lines = ("rows: queries, columns: keys", "framed: the chosen query token",
+    scales = {
+        "all four score maps": (number(-largest), "0", number(largest)),
+        "weights": ("0", f"{50 * top:.0f}%", f"{100 * top:.0f}%"),
+    }
+    notes = ("rows: queries, columns: keys", "framed: the chosen query token",
              "○ the key it attends to most")  # fmt: skip
-    for k, line in enumerate(lines):
-        parts.append(
-            f'<text x="{x + 8}" y="{y + 152 + 18 * k}" font-size="12" fill="#444">{line}</text>'
+    return [
+        part
+        for n, (title, ends) in enumerate(scales.items())
+        for part in (
+            words(x + 8, y + 14 + 62 * n, title, 13, "start", bold=True),
+            heat_scale(x + 8, y + 22 + 62 * n, 180, ends),
         )
-    return "".join(parts)
+    ] + [
+        words(x + 8, y + 152 + 18 * n, note, 12, "start", ink="#444")
+        for n, note in enumerate(notes)
+    ]

@@ -7,18 +7,3 @@ from .graph import graph_view, step_drawing, steps_view
 from .linked import linked_view
 from .spans import lengths_view, span_lengths, spans_view
 from .units import story_units, units_view
-
-__all__ = [
-    "boundary_drawing",
-    "chinese_view",
-    "fusion_drawing",
-    "graph_view",
-    "lengths_view",
-    "linked_view",
-    "span_lengths",
-    "spans_view",
-    "step_drawing",
-    "steps_view",
-    "story_units",
-    "units_view",
-]

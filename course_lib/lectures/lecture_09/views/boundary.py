@@ -24,11 +24,6 @@ SAYS = (
 
 def boundary_drawing() -> Html:
     """From below: what the encoder reads, its vectors, both heads, one word asked of both."""
-    return drawing(WIDE, HIGH, boundary_parts(), SAYS, margin=2)
-
-
-def boundary_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     parts = [rect(0, 250, WIDE, 46, "encoder: a vector at each position", fill="#eef3f8", size=21)]
     for i, word in enumerate(TEXT):
         x, hidden, edge = STEP * i, FIRST <= i <= LAST, i in (FIRST - 1, LAST + 1)
@@ -55,4 +50,4 @@ def boundary_parts() -> list[str]:
         words(856, 30, "loss: − ln of the one,", 20, "start"),
         words(856, 56, "− ln of the other, added", 20, "start"),
     ]  # fmt: skip
-    return parts
+    return drawing(WIDE, HIGH, parts, SAYS, margin=2)

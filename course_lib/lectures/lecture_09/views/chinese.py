@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from course_lib.objectives.masked_lm import mask_sequences, mask_whole_words
-from course_lib.teaching.page import Html, Live, card, paragraphs
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live, card, check_one_of, paragraphs
+from course_lib.teaching.playgrounds import choice, playground, slider
 from course_lib.teaching.tokens import MASKED, PLAIN, box
 from course_lib.text.world import MicroWorld
 from course_lib.train.metrics import HIDDEN
@@ -45,19 +45,17 @@ def chinese_view(world: MicroWorld, english: MicroWorld, number: int = 0, seed: 
     """What is masked together in a Chinese story. Controls: unit, story, draw.
 
     world: the world in Chinese; english: the same in English, for what the words say."""
-    import ipywidgets as w
-
     stories = world.stories(STORIES, seed=5, split="heldout")
     controls = {
-        "level": w.Dropdown(options=LEVELS, value="words", description="a unit is one of"),
-        "story": w.IntSlider(value=number, min=0, max=STORIES - 1, description="story"),
-        "seed": w.IntSlider(value=seed, min=0, max=50, description="draw again"),
+        "level": choice("a unit is one of", "words", LEVELS),
+        "story": slider("story", number, 0, STORIES - 1),
+        "seed": slider("draw again", seed, 0, 50),
     }
 
-    def draw(level: str, story: int, seed: int) -> str:
-        return chinese_picture(stories[story], english, level, seed).html
+    def draw(level: str, story: int, seed: int) -> Html:
+        return chinese_picture(stories[story], english, level, seed)
 
-    return playground(draw, controls, chinese_picture(stories[number], english, "words", seed))
+    return playground(draw, controls)
 
 
 def chinese_picture(story: Story, english: MicroWorld, level: str, seed: int = 0) -> Html:
@@ -81,8 +79,7 @@ def chinese_picture(story: Story, english: MicroWorld, level: str, seed: int = 0
 
 def selected_characters(story: Story, level: str, seed: int) -> list[bool]:
     """Of each character of a story: is it selected for prediction? As in the experiment."""
-    if level not in LEVELS:
-        raise ValueError(f"level={level!r} was given; expected one of {', '.join(LEVELS)}.")
+    check_one_of(LEVELS, level=level)
     told = told_of(story.world, [story])
     given = told.train, story.world.special
     if level == "characters":

@@ -25,11 +25,6 @@ SAYS = (
 
 def fusion_drawing() -> Html:
     """From below: words, text blocks, entities beside them, fusion blocks, what is predicted."""
-    return drawing(WIDE, HIGH, fusion_parts(), SAYS, margin=2)
-
-
-def fusion_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     named = {t for first, last in ENTITIES.values() for t in range(first, last + 1)}
     parts = [
         rect(14 + 97 * i, 424, 91, 40, word, mono=True, size=19, **(ENTITY if i in named else {}))
@@ -38,15 +33,14 @@ def fusion_parts() -> list[str]:
     for n, name in enumerate(ENTITIES):
         x = 720 + 202 * n
         parts += [rect(x, 342, 182, 46, name, **ENTITY, wide=2), arrow(x + 91, 340, x + 91, 292)]
-    return [
+    parts = [
         *parts,
         arrow(304, 422, 304, 392),
         rect(14, 342, 580, 48, "6 blocks of text: as in BERT", **TEXT, wide=2),
         arrow(304, 340, 304, 292),
         words(912, 416, "vectors of TransE: fixed, 100 wide,", 19),
         words(912, 442, "at every token that names the entity", 19),
-        f'<rect x="2" y="54" width="{WIDE - 4}" height="246" rx="8" fill="none" '
-        'stroke="#8a8a8a" stroke-width="2" stroke-dasharray="7 5"/>',
+        rect(2, 54, WIDE - 4, 246, fill="none", wide=2, dash="7 5", rounding=8),
         rect(14, 244, 580, 46, "words attend to words", **TEXT, wide=2),
         rect(720, 244, 384, 46, "entities attend to entities", **ENTITY, wide=2),
         arrow(304, 242, 420, 206), arrow(912, 242, 700, 206),
@@ -59,3 +53,4 @@ def fusion_parts() -> list[str]:
         words(160, 24, "which word? (MLM)", 20),
         words(440, 24, "which entity of the batch? (dEA)", 20),
     ]  # fmt: skip
+    return drawing(WIDE, HIGH, parts, SAYS, margin=2)

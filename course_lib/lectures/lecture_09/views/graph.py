@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from course_lib.objectives.transe import distances
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import choice, playground, text_field
 from course_lib.teaching.style import BLUE, FAINT, VERMILION
-from course_lib.teaching.svg import TIP, arrow, drawing, rect, words
+from course_lib.teaching.svg import TIP, arrow, bar, dot, drawing, line, picture, rect, words
 
 if TYPE_CHECKING:
     from course_lib.objectives.transe import Translations
@@ -34,41 +35,35 @@ def graph_view(graph: KnowledgeGraph, entity: str) -> Live:
     """What the graph says of an entity, and of what those facts lead to. Control: entity, a text.
 
     An entity that is not in the graph is answered in the view."""
-    import ipywidgets as w
-
-    control = w.Text(value=entity, description="entity", continuous_update=False)
-    return playground(
-        lambda entity: graph_picture(graph, entity.strip().lower()).html,
-        {"entity": control}, graph_picture(graph, entity),
-    )  # fmt: skip
+    control = text_field("entity", entity, continuous_update=False)
+    return playground(partial(graph_picture, graph), {"entity": control})
 
 
 def graph_picture(graph: KnowledgeGraph, entity: str) -> Html:
     """The entity in the middle; right of it what its facts name, and what those lead to; left some
     of those whose facts name it. Raises ValueError for an entity that is not in the graph."""
+    entity = entity.strip().lower()
     here = graph.about(entity)
     out = [fact for fact in here if fact[0] == entity]
     into = [fact for fact in here if fact[2] == entity]
-    high = max(80 * max(len(out), min(len(into), OTHERS), 1), 120)
-    parts = graph_parts(graph, entity, out, into[:OTHERS], high)
+    height = max(80 * max(len(out), min(len(into), OTHERS), 1), 120)
     said = [f"{h} —{r}→ {t}" for h, r, t in [*out, *into[:OTHERS]]]
     more = len(into) - OTHERS
     said += [f"and {more} more that lead to {entity}"] * (more > 0)
-    line = "; ".join(said) + "."
-    image = svg_image(svg_drawing(960, high, TIP + "".join(parts), line), line)
-    return Html(card(image + paragraphs([line]), "graph", 960), line)
+    parts = [TIP, *graph_parts(graph, entity, out, into[:OTHERS], height)]
+    return picture("graph", 960, height, parts, "; ".join(said) + ".", card_width=960)
 
 
 def graph_parts(
-    graph: KnowledgeGraph, entity: str, out: list[Fact], into: list[Fact], high: float
+    graph: KnowledgeGraph, entity: str, out: list[Fact], into: list[Fact], height: float
 ) -> list[str]:
     """What the picture consists of, 960 pixels wide."""
-    parts, middle = [], high / 2
+    parts, middle = [], height / 2
     for n, (head, relation, _) in enumerate(into):
-        y = high * (n + 0.5) / len(into)
+        y = height * (n + 0.5) / len(into)
         parts += [*_edge(170, y, 278, middle, relation), _node(graph, head, 4, y)]
     for n, (_, relation, tail) in enumerate(out):
-        y = high * (n + 0.5) / len(out)
+        y = height * (n + 0.5) / len(out)
         parts += [*_edge(448, middle, 546, y, relation), _node(graph, tail, 548, y)]
         further = [fact for fact in graph.about(tail) if fact[0] == tail][:1]
         for _, relation, last in further:
@@ -83,9 +78,9 @@ def _node(graph: KnowledgeGraph, name: str, x: float, y: float, wide: float = 1.
 
 
 def _edge(x: float, y: float, to_x: float, to_y: float, relation: str) -> list[str]:
-    label = words((x + to_x) / 2, (y + to_y) / 2 - 6, escape(relation), 15)
-    ground = label.replace("<text", '<text stroke="#fff" stroke-width="5"', 1) if relation else ""
-    return [arrow(round(x), round(y), round(to_x), round(to_y)), ground, label]
+    label = (x + to_x) / 2, (y + to_y) / 2 - 6, escape(relation), 15
+    ground = words(*label, style=' stroke="#fff" stroke-width="5"')
+    return [arrow(round(x), round(y), round(to_x), round(to_y)), ground, words(*label)]
 
 
 # ---------------------------------------------------------------- a step by hand
@@ -112,8 +107,8 @@ def step_parts(scale: float = 1.0) -> list[str]:
     parts, size = [], 17 * scale
     for n in range(6):
         (x, low), (left, y) = place((n, 0)), place((0, n * 0.8))
-        parts.append(f'<path d="M{x:g} {low:g}V{scale * 16:g}" stroke="{FAINT}"/>')
-        parts.append(f'<path d="M{left:g} {y:g}H{scale * 545:g}" stroke="{FAINT}"/>')
+        parts.append(line(x, low, x, scale * 16, ink=FAINT))
+        parts.append(line(left, y, scale * 545, y, ink=FAINT))
         parts.append(words(x, low + 18 * scale, str(n), 0.8 * size))
         if n:
             parts.append(words(left - 10 * scale, y + 5 * scale, f"{0.8 * n:g}", 0.8 * size, "end"))
@@ -125,7 +120,7 @@ def step_parts(scale: float = 1.0) -> list[str]:
     for name, at in TOWNS.items():
         (x, y), left_one = place(at), at[0] < 2
         ink = "#00745a" if left_one else "#8a5f00"
-        parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{7 * scale:g}" fill="{ink}"/>')
+        parts.append(dot(x, y, 7 * scale, ink))
         dx, dy, side = (-2, 28, "middle") if left_one else (14, 6, "start")
         parts.append(words(x + dx * scale, y + dy * scale, name, size, side))
     return parts
@@ -137,18 +132,11 @@ def step_parts(scale: float = 1.0) -> list[str]:
 def steps_view(graph: KnowledgeGraph, vectors: Translations, entity: str, relation: str) -> Live:
     """Take a step from an entity: which entities lie nearest to head + relation? Controls: entity,
     relation."""
-    import ipywidgets as w
-
     controls = {
-        "entity": w.Text(value=entity, description="head", continuous_update=False),
-        "relation": w.Dropdown(options=graph.relations, value=relation, description="relation"),
+        "entity": text_field("head", entity, continuous_update=False),
+        "relation": choice("relation", relation, graph.relations),
     }
-    return playground(
-        lambda entity, relation: step_picture(
-            graph, vectors, entity.strip().lower(), relation
-        ).html,
-        controls, step_picture(graph, vectors, entity, relation),
-    )  # fmt: skip
+    return playground(partial(step_picture, graph, vectors), controls)
 
 
 def nearest_tails(
@@ -164,20 +152,19 @@ def nearest_tails(
 
 def step_picture(graph: KnowledgeGraph, vectors: Translations, entity: str, relation: str) -> Html:
     """The nearest entities as bars of their distances; what the graph says is marked."""
+    entity = entity.strip().lower()
     order = nearest_tails(graph, vectors, entity, relation)
     right = {t for h, r, t in graph.about(entity) if (h, r) == (entity, relation)}
     rows, longest = [], order[NEAREST - 1][1]
     for n, (name, d) in enumerate(order[:NEAREST]):
-        y, fact = 30 * n, name in right
-        look = {"fill": "#e0f3ed", "ink": "#00745a", "wide": 3} if fact else {}
-        rows += [
-            words(250, y + 20, escape(name), 16, "end"),
-            rect(260, y + 4, max(300 * d / longest, 2), 22, **look),  # type: ignore[arg-type]
-            words(270 + 300 * d / longest, y + 20, f"{d:.2f}" + " ✓ a fact" * fact, 16, "start"),
-        ]
+        fact = name in right
+        look: dict[str, Any] = {"fill": "#fff", "ink": "#8a8a8a", "wide": 1.5}
+        look |= {"fill": "#e0f3ed", "ink": "#00745a", "wide": 3} if fact else {}
+        said = f"{d:.2f}" + " ✓ a fact" * fact
+        rows.append(bar(260, 30 * n + 4, max(300 * d / longest, 2), 22, escape(name), said, size=16,
+                        **look))  # fmt: skip
     said = f"Nearest to {entity} + {relation}: {order[0][0]}. {_verdict(order, right)}"
-    image = svg_image(svg_drawing(680, 30 * NEAREST, "".join(rows), said), said)
-    return Html(card(image + paragraphs([said]), "steps", 800), said)
+    return picture("steps", 680, 30 * NEAREST, rows, said, card_width=800)
 
 
 def _verdict(order: list[tuple[str, float]], right: set[str]) -> str:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from course_lib.objectives.entity_alignment import DEA_MIX, spoil_alignments
 from course_lib.teaching.page import Html, Live, card, note, paragraphs
-from course_lib.teaching.playgrounds import check_words, one_row, playground
-from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, box, tokens_row
+from course_lib.teaching.playgrounds import (
+    check_words,
+    one_row,
+    percent_slider,
+    playground,
+    slider,
+    text_field,
+)
+from course_lib.teaching.tokens import KEPT, MASKED, PLAIN, REPLACED, boxes_legend, tokens_row
 from course_lib.text.knowledge_graph import align, find_mentions
 
 if TYPE_CHECKING:
@@ -18,29 +26,20 @@ if TYPE_CHECKING:
 
 MOST_TOKENS = 64
 LOOKS = {"kept": KEPT, "another": REPLACED, "taken away": MASKED}
+KINDS = (("word", KEPT, "entity kept"), ("word", REPLACED, "another entity"),
+         ("word", MASKED, "entity taken away"))  # fmt: skip
 
 
 def linked_view(graph: KnowledgeGraph, tokenizer: WordPiece, text: str, seed: int = 0) -> Live:
     """An own text, the entities it names, and what dEA makes of them. Controls: text, another and
     away (probabilities of the noise), seed."""
-    import ipywidgets as w
-
-    def slider(value: float, said: str) -> Any:
-        return w.FloatSlider(
-            value=value, min=0, max=0.5, step=0.05, readout_format=".0%", description=said
-        )
-
     controls = {
-        "text": w.Text(value=text, description="text"),
-        "another": slider(DEA_MIX[0], "another entity"),
-        "away": slider(DEA_MIX[1], "entity taken away"),
-        "seed": w.IntSlider(value=seed, min=0, max=50, description="seed"),
+        "text": text_field("text", text),
+        "another": percent_slider("another entity", DEA_MIX[0], 0.5),
+        "away": percent_slider("entity taken away", DEA_MIX[1], 0.5),
+        "seed": slider("seed", seed, 0, 50),
     }
-
-    def draw(**values: Any) -> str:
-        return linked_picture(graph, tokenizer, **values).html
-
-    return playground(draw, controls, linked_picture(graph, tokenizer, text, seed=seed))
+    return playground(partial(linked_picture, graph, tokenizer), controls)
 
 
 def linked_picture(
@@ -67,7 +66,7 @@ def linked_picture(
     labels = [_label(graph, *pair) for pair in zip(before, after, strict=True)]
     row = tokens_row(tokens, [LOOKS.get(fate, PLAIN) for fate in fates], labels)
     said = linked_in_words(graph, mentions, fates)
-    html = row.inner + _legend() + (paragraphs(said) if mentions else note(said[0]))
+    html = row.inner + boxes_legend(KINDS) + (paragraphs(said) if mentions else note(said[0]))
     return Html(card(html, "linked", 800), "\n".join([row.text, *said]))
 
 
@@ -90,12 +89,3 @@ def _label(graph: KnowledgeGraph, before: int, after: int) -> str:
     if before < 0:
         return ""
     return "none" if after < 0 else graph.entities[after]
-
-
-def _legend() -> str:
-    parts = "".join(
-        f"{box('word', look, said)}<span>{said}</span>&emsp;"
-        for said, look in (("entity kept", KEPT), ("another entity", REPLACED),
-                           ("entity taken away", MASKED))
-    )  # fmt: skip
-    return f'<div style="font-size:12px;color:#444;margin-top:4px">{parts}</div>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,17 @@ import torch
 
 from course_lib.kernels.span_masking import draw_spans, length_probabilities, select_spans
 from course_lib.objectives.span_boundary import MaskedSpans, mask_spans
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import check_words, one_row, playground
+from course_lib.teaching.page import Html, Live, card, paragraphs
+from course_lib.teaching.playgrounds import (
+    check_words,
+    checkbox,
+    one_row,
+    playground,
+    slider,
+    text_field,
+)
 from course_lib.teaching.style import BLUE, INK
-from course_lib.teaching.svg import words
+from course_lib.teaching.svg import Scale, area, dot, picture, words
 from course_lib.teaching.tokens import tokens_legend, tokens_row
 from course_lib.text.wordpiece import word_numbers
 
@@ -31,26 +39,20 @@ FATES = {1: "[MASK]", 2: "random", 3: "kept"}
 def spans_view(tokenizer: WordPiece, text: str) -> Live:
     """Mask spans of an own text. Controls: text, p, longest, merge (spans that meet or touch are
     one), one_draw (one fate a span, else one a token), seed."""
-    import ipywidgets as w
-
     controls = {
-        "text": w.Text(value=text, description="text"),
-        **_length_sliders(w),
-        "merge": w.Checkbox(value=True, description="merge spans that touch"),
-        "one_draw": w.Checkbox(value=True, description="one draw a span"),
-        "seed": w.IntSlider(value=0, min=0, max=50, description="seed"),
+        "text": text_field("text", text),
+        **_length_sliders(),
+        "merge": checkbox("merge spans that touch"),
+        "one_draw": checkbox("one draw a span"),
+        "seed": slider("seed", 0, 0, 50),
     }
-
-    def draw(**values: Any) -> str:
-        return spans_picture(tokenizer, **values).html
-
-    return playground(draw, controls, spans_picture(tokenizer, text))
+    return playground(partial(spans_picture, tokenizer), controls)
 
 
-def _length_sliders(w: Any) -> dict[str, Any]:
+def _length_sliders() -> dict[str, Any]:
     return {
-        "p": w.FloatSlider(value=P, min=0.05, max=1.0, step=0.05, description="p"),
-        "longest": w.IntSlider(value=LONGEST, min=1, max=15, description="longest, in words"),
+        "p": slider("p", P, 0.05, 1.0, 0.05),
+        "longest": slider("longest, in words", LONGEST, 1, 15),
     }
 
 
@@ -136,11 +138,7 @@ def _counted(tokens: int, p: float, longest: int, seed: int) -> float:
 
 def lengths_view() -> Live:
     """The distribution of lengths with what was drawn from it. Controls: p, longest."""
-    import ipywidgets as w
-
-    return playground(
-        lambda **values: lengths_picture(**values).html, _length_sliders(w), lengths_picture()
-    )
+    return playground(lengths_picture, _length_sliders())
 
 
 def lengths_picture(p: float = P, longest: int = LONGEST) -> Html:
@@ -148,26 +146,23 @@ def lengths_picture(p: float = P, longest: int = LONGEST) -> Html:
     found = span_lengths(p, longest)
     said = lengths_in_words(found)
     parts = length_parts(found, 640, 210)
-    image = svg_image(svg_drawing(640, 250, "".join(parts), said[0]), said[0])
-    return Html(card(image + paragraphs(said), "lengths", 800), "\n".join(said))
+    return picture("lengths", 640, 250, parts, said, label=said[0], card_width=800)
 
 
-def length_parts(found: Lengths, wide: float, high: float, size: float = 15) -> list[str]:
+def length_parts(found: Lengths, width: float, height: float, size: float = 15) -> list[str]:
     """A bar a length, its probability above it, a ring where the drawn fraction is."""
-    step, top = wide / len(found.exact), max(*found.exact, *found.drawn)
-    parts = []
+    step = width / len(found.exact)
+    y = Scale(0, max(*found.exact, *found.drawn), height - size, 2.2 * size)
+    parts = [words(width / 2, height + 1.9 * size, "words in a span", size)]
     for i, (exact, drawn) in enumerate(zip(found.exact, found.drawn, strict=True)):
-        x, h = step * i, (high - 3.2 * size) * exact / top
-        y = high - size - (high - 3.2 * size) * drawn / top
+        x = step * (i + 0.5)
         parts += [
-            f'<rect x="{x + 0.14 * step:.1f}" y="{high - size - h:.1f}" width="{0.72 * step:.1f}" '
-            f'height="{h:.1f}" fill="#b9d8ea" stroke="{BLUE}"/>',
-            f'<circle cx="{x + step / 2:.1f}" cy="{y:.1f}" r="5" fill="none" stroke="{INK}" '
-            'stroke-width="2"/>',
-            words(x + step / 2, high - 1.6 * size - max(h, high - size - y), f"{exact:.0%}", size),
-            words(x + step / 2, high + 0.3 * size, str(i + 1), size),
+            area(x - 0.36 * step, y(exact), 0.72 * step, y(0) - y(exact), "#b9d8ea", ink=BLUE),
+            dot(x, y(drawn), 5, "none", ink=INK),
+            words(x, y(max(exact, drawn)) - 0.6 * size, f"{exact:.0%}", size),
+            words(x, height + 0.3 * size, str(i + 1), size),
         ]
-    return [*parts, words(wide / 2, high + 1.9 * size, "words in a span", size)]
+    return parts
 
 
 def lengths_in_words(found: Lengths) -> list[str]:

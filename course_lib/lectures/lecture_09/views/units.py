@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from course_lib.objectives.knowledge_masking import unit_numbers
 from course_lib.objectives.masked_lm import mask_whole_words
-from course_lib.teaching.page import Html, Live, card, paragraphs
-from course_lib.teaching.playgrounds import one_row, playground
+from course_lib.teaching.page import Html, Live, card, check_one_of, paragraphs
+from course_lib.teaching.playgrounds import choice, one_row, playground, slider
 from course_lib.teaching.tokens import tokens_legend, tokens_row
 from course_lib.text.knowledge_graph import find_mentions, world_graph
 from course_lib.text.units import noun_phrases
@@ -25,19 +25,17 @@ SAID = {"basic": "every word is a unit", "phrase": "phrases are units", "entity"
 
 def units_view(world: MicroWorld, number: int = 0, seed: int = 0) -> Live:
     """Mask a story by words, by phrases, by names. Controls: level, story, seed."""
-    import ipywidgets as w
-
     stories = world.stories(STORIES, seed=5, split="heldout")
     controls = {
-        "level": w.Dropdown(options=LEVELS, value="entity", description="level"),
-        "story": w.IntSlider(value=number, min=0, max=STORIES - 1, description="story"),
-        "seed": w.IntSlider(value=seed, min=0, max=50, description="seed"),
+        "level": choice("level", "entity", LEVELS),
+        "story": slider("story", number, 0, STORIES - 1),
+        "seed": slider("seed", seed, 0, 50),
     }
 
-    def draw(level: str, story: int, seed: int) -> str:
-        return units_picture(world, stories[story], level, seed).html
+    def draw(level: str, story: int, seed: int) -> Html:
+        return units_picture(world, stories[story], level, seed)
 
-    return playground(draw, controls, units_picture(world, stories[number], "entity", seed))
+    return playground(draw, controls)
 
 
 def units_picture(world: MicroWorld, story: Story, level: str, seed: int = 0) -> Html:
@@ -81,8 +79,7 @@ def units_in_words(level: str, units: Sequence[Sequence[str]], selected: int) ->
 def story_units(world: MicroWorld, story: Story, level: str) -> list[tuple[int, int, int]]:
     """Units of several words as in the experiments: 0, first position, position after the last of
     [CLS] story [SEP]. Raises ValueError for a level that is none of LEVELS."""
-    if level not in LEVELS:
-        raise ValueError(f"level={level!r} was given; expected one of {', '.join(LEVELS)}.")
+    check_one_of(LEVELS, level=level)
     if level == "basic":
         return []
     if level == "phrase":

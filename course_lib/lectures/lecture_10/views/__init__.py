@@ -21,32 +21,3 @@ from .results import (
 from .sampling import sampling_view
 from .sequence import pair_view
 from .sizes import size_of, sizes_table
-
-__all__ = [
-    "across_view",
-    "aligned_chart",
-    "by_model",
-    "by_pair",
-    "by_spelling",
-    "centring_view",
-    "curse_table",
-    "fertility_view",
-    "four_languages_chart",
-    "languages_table",
-    "layers_table",
-    "looks_table",
-    "low_resource_chart",
-    "nearest_on_paper",
-    "objectives_drawing",
-    "pair_view",
-    "parallel_view",
-    "real_counts",
-    "retrieval_chart",
-    "sampling_view",
-    "size_of",
-    "sizes_table",
-    "spelling_chart",
-    "table_of",
-    "transfer_chart",
-    "vocabulary_chart",
-]

@@ -8,14 +8,15 @@ from html import escape
 from torch import Tensor
 
 from course_lib.family.xlm import XlmForLanguageModel
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import choice, playground, slider
 from course_lib.teaching.style import BLUE, ORANGE
+from course_lib.teaching.svg import area, line, picture, rect, words
 from course_lib.text.world import MicroWorld, Story
 
 from ..pairs import Pairs, guesses, sentence_pairs
 
-ROW, TOP, LEFT, RIGHT, WIDE = 27, 42, 300, 470, 780  # pixels
+ROW, TOP, LEFT, RIGHT, WIDTH = 27, 42, 300, 470, 780  # pixels
 FAINTEST, TOLD = 0.02, 3
 
 
@@ -33,28 +34,23 @@ def across_view(
     """Where a masked English word looks. Controls: language, sentence, word, layer, head.
 
     models: by language, trained on pairs; stories: their sentences are those to choose from."""
-    import ipywidgets as w
-
     first = next(iter(models))
     config = models[first].config
     sentences = [(story, number) for story in stories for number in range(len(story.sentences))]
     longest = max(len(story.sentences[number].split()) for story, number in sentences)
     controls = {
-        "language": w.Dropdown(options=list(models), value=first, description="beside English"),
-        "sentence": w.IntSlider(
-            value=sentence, min=0, max=len(sentences) - 1, description="sentence"
-        ),
-        "word": w.IntSlider(value=word, min=1, max=longest, description="masked: word no."),
-        "layer": w.IntSlider(value=layer, min=1, max=config.num_layers, description="layer"),
-        "head": w.IntSlider(value=head, min=1, max=config.num_heads, description="head"),
+        "language": choice("beside English", first, models),
+        "sentence": slider("sentence", sentence, 0, len(sentences) - 1),
+        "word": slider("masked: word no.", word, 1, longest),
+        "layer": slider("layer", layer, 1, config.num_layers),
+        "head": slider("head", head, 1, config.num_heads),
     }
 
-    def picture(language: str, sentence: int, **values: int) -> Html:
+    def draw(language: str, sentence: int, **values: int) -> Html:
         story, number = sentences[sentence]
         return across_picture(models[language], english, others[language], story, number, **values)
 
-    static = picture(first, sentence, word=word, layer=layer, head=head)
-    return playground(lambda **values: picture(**values).html, controls, static)
+    return playground(draw, controls)
 
 
 def across_picture(
@@ -81,9 +77,8 @@ def across_picture(
     where = f"Layer {layer}, head {head}"
     said = _in_words(where, row, left, right, hidden, likeliest(pairs, answer))
     parts = across_parts(row.tolist(), left, right, word, same)
-    high = TOP + ROW * max(len(left), len(right)) + 6
-    image = svg_image(svg_drawing(WIDE, high, "".join(parts), said[0]), " ".join(said))
-    return Html(card(image + paragraphs(said), "across", 820), "\n".join(said))
+    height = TOP + ROW * max(len(left), len(right)) + 6
+    return picture("across", WIDTH, height, parts, said, card_width=820)
 
 
 def looks_table(
@@ -101,10 +96,10 @@ def looks_table(
     for story in stories:
         told = story.told_in(other)
         together = sentence_pairs(english, other, [story])
-        for number, line in enumerate(story.trace):
+        for number, sentence in enumerate(story.trace):
             one = together.together[number : number + 1]
-            split, far = len(line) + 2, len(line) + len(told.trace[number]) + 4
-            for word in range(1, len(line) + 1):
+            split, far = len(sentence) + 2, len(sentence) + len(told.trace[number]) + 4
+            for word in range(1, len(sentence) + 1):
                 if same := _same_slot(story, told, number, word):
                     _, attentions = guesses(model, one, word, together.special.mask)
                     at = int(attentions[layer - 1][0, head - 1, word, split:far].argmax())
@@ -140,8 +135,8 @@ def across_parts(
     """What the drawing consists of, for the deck too. weights: one a token, first the left ones."""
     split = len(left)
     parts = [
-        f'<text x="{LEFT - 10}" y="20" text-anchor="end">English, one word masked</text>',
-        f'<text x="{RIGHT + 10}" y="20">its translation (framed: says the same)</text>',
+        words(LEFT - 10, 20, "English, one word masked", 13, "end"),
+        words(RIGHT + 10, 20, "its translation (framed: says the same)", 13, "start"),
     ]
     for i, token in enumerate(left):
         parts += _token(token, weights[i], _middle(i), LEFT - 10, "end", i == word)
@@ -149,33 +144,24 @@ def across_parts(
         parts += _token(token, weights[split + i], _middle(i), RIGHT + 10, "start", i in same)
     for i, weight in enumerate(weights[split : split + len(right)]):
         if weight >= FAINTEST:
-            parts.append(
-                f'<path d="M{LEFT} {_middle(word)}L{RIGHT} {_middle(i)}" stroke="{BLUE}" '
-                f'stroke-linecap="round" stroke-width="{0.6 + 5 * weight:.1f}" '
-                f'opacity="{0.25 + 0.75 * weight:.2f}"/>'
-            )
+            parts.append(line(LEFT, _middle(word), RIGHT, _middle(i), ink=BLUE,
+                              wide=0.6 + 5 * weight, opacity=0.25 + 0.75 * weight))  # fmt: skip
     return parts
 
 
 def _token(token: str, weight: float, y: int, x: int, anchor: str, framed: bool) -> list[str]:
     """A token, a frame around it if marked, and outside of it how much attention it gets."""
     side = -1 if anchor == "end" else 1
-    far = x + side * 125
-    bar = 100 * weight
-    start = far if side > 0 else far - bar
-    parts = [f'<text x="{x}" y="{y + 5}" text-anchor="{anchor}">{escape(token)}</text>']
+    outside, length = x + side * 125, 100 * weight
+    parts = [words(x, y + 5, escape(token), 13, anchor)]
     if weight >= FAINTEST:
-        parts.append(
-            f'<rect x="{start:.1f}" y="{y - 6}" width="{bar:.1f}" height="12" fill="{ORANGE}"/>'
-            f'<text x="{far + side * (bar + 5):.1f}" y="{y + 4}" font-size="12" '
-            f'text-anchor="{anchor}">{weight:.0%}</text>'
-        )
+        parts += [
+            area(outside if side > 0 else outside - length, y - 6, length, 12, ORANGE),
+            words(outside + side * (length + 5), y + 4, f"{weight:.0%}", 12, anchor),
+        ]
     if framed:
         edge = x - 116 if side < 0 else x - 6
-        parts.append(
-            f'<rect x="{edge}" y="{y - 12}" width="122" height="24" rx="4" fill="none" '
-            f'stroke="{BLUE}" stroke-width="2"/>'
-        )
+        parts.append(rect(edge, y - 12, 122, 24, fill="none", ink=BLUE, wide=2, rounding=4))
     return parts
 
 

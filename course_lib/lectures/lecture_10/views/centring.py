@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import playground, slider
 from course_lib.teaching.style import BLUE, INK, VERMILION
-from course_lib.teaching.svg import TIP, words
+from course_lib.teaching.svg import area, dot, line, picture, words
 
 SAID = ("the bread is warm", "a boat comes", "they are tired")
 ENGLISH = torch.tensor([[1.0, 2.0], [0.0, 3.0], [-1.0, 1.0]])  # (3, 2)
@@ -38,14 +38,8 @@ def nearest_on_paper(taken: float = 0.0) -> Found:
 
 def centring_view() -> Live:
     """Three sentences and their translations in the plane. Control: taken, how much of the mean."""
-    import ipywidgets as w
-
-    controls = {
-        "taken": w.FloatSlider(
-            value=0.0, min=0, max=1, step=0.1, readout_format=".0%", description="mean taken off"
-        )
-    }
-    return playground(lambda taken: centring_picture(taken).html, controls, centring_picture())
+    taken = slider("mean taken off", 0.0, 0, 1, 0.1, percent=True)
+    return playground(centring_picture, {"taken": taken})
 
 
 def centring_picture(taken: float = 0.0) -> Html:
@@ -63,37 +57,28 @@ def centring_picture(taken: float = 0.0) -> Html:
         "found.",
         f"Nearest by cosine: {listed}.",
     ]
-    image = svg_image(
-        svg_drawing(WIDE, HIGH, TIP + "".join(centring_parts(found)), said[0]), " ".join(said)
-    )
-    return Html(card(image + paragraphs(said), "centring", 640), "\n".join(said))
+    return picture("centring", WIDE, HIGH, centring_parts(found), said, card_width=640)
 
 
 def centring_parts(found: Found) -> list[str]:
     """What the drawing consists of, for the deck too."""
     x0, y0 = ORIGIN
     parts = [
-        f'<path d="M0 {y0}H{WIDE - 80}M{x0} 0V{HIGH}" stroke="#ccc" stroke-width="1"/>',
+        line(0, y0, WIDE - 80, y0, ink="#ccc"),
+        line(x0, 0, x0, HIGH, ink="#ccc"),
         words(WIDE - 110, 22, "● English", 15, "start"),
         words(WIDE - 110, 44, "□ translation", 15, "start"),
     ]
-    for point in (*found.english, *found.other):
-        x, y = _at(point)
-        parts.append(f'<path d="M{x0} {y0}L{x:.0f} {y:.0f}" stroke="#bbb" stroke-width="1"/>')
+    parts += [line(x0, y0, *_at(p), ink="#bbb") for p in (*found.english, *found.other)]
     for number, place in enumerate(found.nearest):
-        (xa, ya), (xb, yb) = _at(found.english[number]), _at(found.other[place])
-        dash = "" if place == number else ' stroke-dasharray="6 5"'
-        colour = BLUE if place == number else VERMILION
-        parts.append(
-            f'<path d="M{xa:.0f} {ya:.0f}L{xb:.0f} {yb:.0f}" stroke="{colour}" '
-            f'stroke-width="2.5"{dash}/>'
-        )
+        look = {"ink": BLUE} if place == number else {"ink": VERMILION, "dash": "6 5"}
+        ends = (*_at(found.english[number]), *_at(found.other[place]))
+        parts.append(line(*ends, wide=2.5, **look))  # type: ignore[arg-type]
     for number, (one, two) in enumerate(zip(found.english, found.other, strict=True)):
         (xa, ya), (xb, yb) = _at(one), _at(two)
         parts += [
-            f'<circle cx="{xa:.0f}" cy="{ya:.0f}" r="7" fill="{INK}"/>',
-            f'<rect x="{xb - 7:.0f}" y="{yb - 7:.0f}" width="14" height="14" fill="#fff" '
-            f'stroke="{INK}" stroke-width="2.5"/>',
+            dot(xa, ya, 7, INK),
+            area(xb - 7, yb - 7, 14, 14, "#fff", ink=INK, wide=2.5),
             words(*_label(xa, ya, number), 15, _SIDES[number]),
             words(xb + 13, yb + 20, chr(97 + number), 16, "start"),
         ]

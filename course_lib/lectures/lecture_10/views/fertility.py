@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import choice, playground, slider
 from course_lib.teaching.style import BLUE
-from course_lib.teaching.svg import words
+from course_lib.teaching.svg import bar, picture
 from course_lib.text.language_sampling import shared_out, smoothed
 from course_lib.text.wordpiece import WordPiece, train_wordpiece
 from course_lib.text.world import MicroWorld
@@ -63,17 +63,11 @@ def fertility(alpha: float, size: int) -> Fertility:
 
 def fertility_view(alpha: float = 0.7, size: int = 600) -> Live:
     """Pieces a word of three languages. Controls: alpha, size (of the vocabulary)."""
-    import ipywidgets as w
-
     controls = {
-        "alpha": w.FloatSlider(value=alpha, min=0, max=1, step=0.1, description="α"),
-        "size": w.Dropdown(options=SIZES, value=size, description="vocabulary"),
+        "alpha": slider("α", alpha, 0, 1, 0.1),
+        "size": choice("vocabulary", size, SIZES),
     }
-
-    def draw(alpha: float, size: int) -> str:
-        return fertility_picture(alpha, size).html
-
-    return playground(draw, controls, fertility_picture(alpha, size))
+    return playground(fertility_picture, controls)
 
 
 def fertility_picture(alpha: float, size: int) -> Html:
@@ -82,23 +76,14 @@ def fertility_picture(alpha: float, size: int) -> Html:
     said = f"α = {alpha:.1f}, {size:,} pieces: " + ", ".join(
         f"{name} {pieces:.2f} pieces a word" for name, pieces in found.pieces.items()
     )
-    image = svg_image(
-        svg_drawing(WIDE, STEP * len(found.pieces) + 10, "".join(fertility_parts(found)), said),
-        said,
-    )
-    return Html(card(image + paragraphs([f"{said}."]), "fertility", 800), f"{said}.")
+    height, parts = STEP * len(found.pieces) + 10, fertility_parts(found)
+    return picture("fertility", WIDE, height, parts, f"{said}.", label=said, card_width=800)
 
 
 def fertility_parts(found: Fertility) -> list[str]:
     """What the drawing consists of, for the deck too."""
-    parts = []
-    for i, (name, pieces) in enumerate(found.pieces.items()):
-        y, long = 8 + STEP * i, 100 * pieces
-        parts += [
-            words(LEFT - 10, y + 20, name, 15, "end"),
-            f'<rect x="{LEFT}" y="{y}" width="{long:.1f}" height="28" fill="#b9d8ea" '
-            f'stroke="{BLUE}"/>',
-            words(LEFT + long + 8, y + 20, f"{pieces:.2f}   {' '.join(found.cut[name])}", 15,
-                  "start"),
-        ]  # fmt: skip
-    return parts
+    return [
+        bar(LEFT, 8 + STEP * i, 100 * pieces, 28, name,
+            f"{pieces:.2f}   {' '.join(found.cut[name])}", size=15, fill="#b9d8ea", ink=BLUE)
+        for i, (name, pieces) in enumerate(found.pieces.items())
+    ]  # fmt: skip

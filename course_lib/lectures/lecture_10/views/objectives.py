@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from course_lib.teaching.page import Html
 from course_lib.teaching.style import BLUE, INK
-from course_lib.teaching.svg import drawing, rect, words
+from course_lib.teaching.svg import cells, drawing, words
 
 LEFT, RIGHT = ("the", "old", "mill"), ("da", "kvern", "ald")  # a phrase and its translation
 WIDE, HIGH, CELL = 1060, 340, 34
@@ -21,15 +22,11 @@ SAYS = (
 
 def objectives_drawing() -> Html:
     """Three squares side by side: rows are who looks, columns who is seen."""
-    return drawing(WIDE, HIGH, objectives_parts(), SAYS, margin=2)
-
-
-def objectives_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     clm = _square(0, "CLM", "the next word", LEFT, [0, 0, 0], (), causal=True)
     mlm = _square(300, "MLM", "the masked word", LEFT, [0, 0, 0], (1,))
     both, languages = (*LEFT, *RIGHT), [0, 0, 0, 1, 1, 1]
-    return [*clm, *mlm, *_square(620, "TLM", "masked words, in both", both, languages, (1, 4))]
+    parts = [*clm, *mlm, *_square(620, "TLM", "masked words, in both", both, languages, (1, 4))]
+    return drawing(WIDE, HIGH, parts, SAYS, margin=2)
 
 
 def _square(
@@ -52,14 +49,15 @@ def _square(
             words(middle, bottom + 20, str(place), 17),
             words(middle, bottom + 42, str(languages[i]), 17),
         ]
-        for j in range(count):
-            seen = j <= i or not causal
-            across = languages[i] != languages[j]
-            fill = "#fff" if not seen else "#f7c9a9" if across else "#b9d8ea"
-            parts.append(
-                rect(left + CELL * j, top + CELL * i, CELL, CELL, "×" if across else "",
-                     fill=fill, ink=BLUE if seen else "#bbb", wide=1, size=16)
-            )  # fmt: skip
+
+    def look(j: int, i: int) -> dict[str, Any]:
+        seen, across = j <= i or not causal, languages[i] != languages[j]
+        fill = "#fff" if not seen else "#f7c9a9" if across else "#b9d8ea"
+        return {"text": "×" * across, "fill": fill, "ink": BLUE if seen else "#bbb", "wide": 1,
+                "size": 16}  # fmt: skip
+
+    squares = [range(count)] * count
+    parts += cells(squares, left, top, (CELL, CELL), lambda j, i, _: look(j, i), 0, 6)
     parts += [
         words(left - 8, bottom + 20, "position", 15, "end", f' fill="{INK}"'),
         words(left - 8, bottom + 42, "language", 15, "end", f' fill="{INK}"'),

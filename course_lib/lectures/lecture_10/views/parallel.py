@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from course_lib.teaching.page import Html, Live, card, paragraphs
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live, card, check_one_of, paragraphs
+from course_lib.teaching.playgrounds import choice, playground, slider
 
 if TYPE_CHECKING:
     from course_lib.text.world import MicroWorld, Story, Trace
@@ -23,24 +23,19 @@ def parallel_view(worlds: Mapping[str, MicroWorld], stories: Sequence[Story]) ->
     """A story in all languages. Controls: meaning (what is marked), story.
 
     worlds: the other languages, by name; stories: in English."""
-    import ipywidgets as w
-
     controls = {
-        "meaning": w.Dropdown(options=list(MEANINGS), value="its look", description="marked"),
-        "story": w.IntSlider(value=0, min=0, max=len(stories) - 1, description="story"),
+        "meaning": choice("marked", "its look", MEANINGS),
+        "story": slider("story", 0, 0, len(stories) - 1),
     }
-
-    def draw(meaning: str, story: int) -> str:
-        return parallel_picture(worlds, stories[story], meaning).html
-
-    return playground(draw, controls, parallel_picture(worlds, stories[0], "its look"))
+    return playground(
+        lambda meaning, story: parallel_picture(worlds, stories[story], meaning), controls
+    )
 
 
 def parallel_picture(worlds: Mapping[str, MicroWorld], story: Story, meaning: str) -> Html:
     """Each sentence in each language; words of the meaning framed, with their place in the line.
     Raises ValueError for a meaning that is none of MEANINGS."""
-    if meaning not in MEANINGS:
-        raise ValueError(f"meaning={meaning!r} was given; expected one of {', '.join(MEANINGS)}.")
+    check_one_of(MEANINGS, meaning=meaning)
     told = {"english": story, **{name: story.told_in(world) for name, world in worlds.items()}}
     blocks, lines = [], []
     for number in range(len(story.sentences)):

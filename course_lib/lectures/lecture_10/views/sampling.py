@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import choice, playground, slider
 from course_lib.teaching.style import BLUE, INK, ORANGE
-from course_lib.teaching.svg import words
+from course_lib.teaching.svg import area, picture, words
 from course_lib.text.language_sampling import MBERT, smoothed, times_read
 
 SIZES: dict[str, dict[str, float]] = {  # how much there is of each language, in any unit
@@ -20,27 +20,19 @@ WIDE, LEFT, STEP = 760, 150, 38  # pixels
 
 def sampling_view(sizes: Mapping[str, Mapping[str, float]] = SIZES, alpha: float = MBERT) -> Live:
     """Fractions of the data and of what is read. Controls: languages, alpha."""
-    import ipywidgets as w
-
-    first = next(iter(sizes))
     controls = {
-        "languages": w.Dropdown(options=list(sizes), value=first, description="languages"),
-        "alpha": w.FloatSlider(value=alpha, min=0, max=1, step=0.05, description="α"),
+        "languages": choice("languages", next(iter(sizes)), sizes),
+        "alpha": slider("α", alpha, 0, 1, 0.05),
     }
-
-    def draw(languages: str, alpha: float) -> str:
-        return sampling_picture(sizes[languages], alpha).html
-
-    return playground(draw, controls, sampling_picture(sizes[first], alpha))
+    return playground(lambda languages, alpha: sampling_picture(sizes[languages], alpha), controls)
 
 
 def sampling_picture(sizes: Mapping[str, float], alpha: float = MBERT) -> Html:
     """Two bars a language, and how often each of its texts is read. Raises ValueError as
     `smoothed` does."""
     said = sampling_in_words(sizes, alpha)
-    high = STEP * len(sizes) + 30
-    image = svg_image(svg_drawing(WIDE, high, "".join(sampling_parts(sizes, alpha)), said), said)
-    return Html(card(image + paragraphs([said]), "sampling", 800), said)
+    height, parts = STEP * len(sizes) + 30, sampling_parts(sizes, alpha)
+    return picture("sampling", WIDE, height, parts, said, card_width=800)
 
 
 def sampling_parts(sizes: Mapping[str, float], alpha: float, size: float = 15) -> list[str]:
@@ -53,20 +45,13 @@ def sampling_parts(sizes: Mapping[str, float], alpha: float, size: float = 15) -
         y = 30 + STEP * i
         parts += [
             words(LEFT - 10, y + 21, name, size, "end"),
-            _bar(y, amount / total, "#fff", BLUE),
-            _bar(y + 15, read[i], ORANGE, INK),
+            area(LEFT, y, _end(amount / total) - LEFT, 13, "#fff", ink=BLUE, wide=1.5),
+            area(LEFT, y + 15, _end(read[i]) - LEFT, 13, ORANGE, ink=INK, wide=1.5),
             words(_end(max(amount / total, read[i])) + 8, y + 21,
                   f"{_share(amount / total)} → {_share(read[i])}, each text ×{times[i]:.3g}",
                   size, "start"),
         ]  # fmt: skip
     return parts
-
-
-def _bar(y: float, fraction: float, fill: str, ink: str) -> str:
-    return (
-        f'<rect x="{LEFT}" y="{y:g}" width="{_end(fraction) - LEFT:.1f}" height="13" '
-        f'fill="{fill}" stroke="{ink}" stroke-width="1.5"/>'
-    )
 
 
 def _end(fraction: float) -> float:

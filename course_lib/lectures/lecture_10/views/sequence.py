@@ -9,7 +9,7 @@ from course_lib.objectives.masked_lm import Masked
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.objectives.translation_lm import mask_anywhere, translation_sequences
 from course_lib.teaching.page import Html, Live, card, paragraphs
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import checkbox, choice, percent_slider, playground, slider
 from course_lib.teaching.tokens import tokens_legend, tokens_row
 from course_lib.text.world import MicroWorld, Story
 
@@ -21,25 +21,18 @@ RATE, SEED = 0.15, 14  # with this seed words are masked in the first sentence, 
 def pair_view(english: MicroWorld, others: Mapping[str, MicroWorld], story: Story) -> Live:
     """A sentence of the story and its translation as one sequence. Controls: language, sentence,
     rate, start_again (positions of the second side), seed."""
-    import ipywidgets as w
-
-    first = next(iter(others))
     controls = {
-        "language": w.Dropdown(options=list(others), value=first, description="translated into"),
-        "sentence": w.IntSlider(
-            value=0, min=0, max=len(story.sentences) - 1, description="sentence"
-        ),
-        "rate": w.FloatSlider(
-            value=RATE, min=0, max=0.6, step=0.05, readout_format=".0%", description="rate"
-        ),
-        "start_again": w.Checkbox(value=True, description="positions start again"),
-        "seed": w.IntSlider(value=SEED, min=0, max=50, description="seed"),
+        "language": choice("translated into", next(iter(others)), others),
+        "sentence": slider("sentence", 0, 0, len(story.sentences) - 1),
+        "rate": percent_slider("rate", RATE, 0.6),
+        "start_again": checkbox("positions start again"),
+        "seed": slider("seed", SEED, 0, 50),
     }
 
-    def draw(language: str, **values: Any) -> str:
-        return pair_picture(english, others[language], story, **values).html
+    def draw(language: str, **values: Any) -> Html:
+        return pair_picture(english, others[language], story, **values)
 
-    return playground(draw, controls, pair_picture(english, others[first], story, seed=SEED))
+    return playground(draw, controls)
 
 
 def pair_picture(

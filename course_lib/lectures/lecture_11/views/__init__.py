@@ -11,15 +11,3 @@ from .results import (
     ways_table,
     words_table,
 )
-
-__all__ = [
-    "differences_table",
-    "forgetting_chart",
-    "hidden_words_chart",
-    "law_chart",
-    "pieces_view",
-    "switches_table",
-    "tasks_chart",
-    "ways_table",
-    "words_table",
-]

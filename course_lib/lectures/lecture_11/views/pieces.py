@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from html import escape
 
 from course_lib.teaching.page import Html, Live, card, paragraphs
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import choice, playground, text_field
 from course_lib.text.wordpiece import WordPiece
 
 TEXTS = {
@@ -22,21 +22,16 @@ def pieces_view(
     vocabularies: Mapping[str, WordPiece], texts: Mapping[str, str] | None = None
 ) -> Live:
     """A text as each vocabulary cuts it. Controls: text. Raises ValueError for no vocabulary."""
-    import ipywidgets as w
-
     texts = texts or TEXTS
-    first = next(iter(texts))
-    static = pieces_picture(vocabularies, texts[first])
-    wide = w.Layout(width="90%")
     controls = {
-        "example": w.Dropdown(options=list(texts), value=first, description="example"),
-        "text": w.Text(value="", placeholder="or your own words", description="text", layout=wide),
+        "example": choice("example", next(iter(texts)), texts),
+        "text": text_field("text", "", placeholder="or your own words"),
     }
 
-    def draw(example: str, text: str) -> str:
-        return pieces_picture(vocabularies, text.strip() or texts[example]).html
+    def draw(example: str, text: str) -> Html:
+        return pieces_picture(vocabularies, text.strip() or texts[example])
 
-    return playground(draw, controls, static)
+    return playground(draw, controls)
 
 
 def pieces_picture(vocabularies: Mapping[str, WordPiece], text: str) -> Html:

@@ -12,18 +12,3 @@ from .results import (
     strategies_chart,
     training_chart,
 )
-
-__all__ = [
-    "blocks_drawing",
-    "budget_view",
-    "entropies_chart",
-    "exits_chart",
-    "exits_picture",
-    "exits_view",
-    "flops_and_time_chart",
-    "lost_table",
-    "readers_table",
-    "serving_table",
-    "strategies_chart",
-    "training_chart",
-]

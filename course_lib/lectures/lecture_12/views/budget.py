@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 from course_lib.teaching.page import Html, Live, card, paragraphs
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import playground, slider
 
 HEAD = ("way", "accuracy", "ms, 95th percentile", "MB on disk", "fits")
 
@@ -36,18 +37,12 @@ def chosen(offers: Sequence[Offer], milliseconds: float, megabytes: float) -> Of
 
 def budget_view(offers: Sequence[Offer]) -> Live:
     """The offers, and which one a budget picks. Controls: milliseconds, megabytes."""
-    import ipywidgets as w
-
     slowest, largest = _ends(offers)
     controls = {
-        "milliseconds": _slider(w, slowest, "at most, ms"),
-        "megabytes": _slider(w, largest, "at most, MB"),
+        "milliseconds": slider("at most, ms", slowest / 2, 0, slowest, round(slowest / 50, 2)),
+        "megabytes": slider("at most, MB", largest / 2, 0, largest, round(largest / 50, 2)),
     }
-
-    def draw(milliseconds: float, megabytes: float) -> str:
-        return budget_picture(offers, milliseconds, megabytes).html
-
-    return playground(draw, controls, budget_picture(offers, slowest / 2, largest / 2))
+    return playground(partial(budget_picture, offers), controls)
 
 
 def _ends(offers: Sequence[Offer]) -> tuple[float, float]:
@@ -56,12 +51,6 @@ def _ends(offers: Sequence[Offer]) -> tuple[float, float]:
     return (
         round(1.1 * max(offer.milliseconds for offer in offers), 1),
         round(1.1 * max(offer.megabytes for offer in offers), 1),
-    )
-
-
-def _slider(w: object, end: float, name: str) -> object:
-    return w.FloatSlider(  # type: ignore[attr-defined]
-        value=end / 2, min=0, max=end, step=round(end / 50, 2), description=name
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from math import log
 
 from course_lib.teaching.page import Html, Live, card, paragraphs
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import cividis
+from course_lib.teaching.playgrounds import choice, playground, slider
+from course_lib.teaching.style import cividis, ink_on
 
 Exits = Sequence[Sequence[float]]  # probabilities of the classes, at the exit of each layer
 RULES = ("entropy", "probability")
@@ -35,25 +36,18 @@ def left_at(exits: Exits, speed: float, rule: str = "entropy") -> int:
     if rule not in RULES:
         raise ValueError(f"rule={rule!r} was given; expected {' or '.join(map(repr, RULES))}.")
     for layer, probabilities in enumerate(exits, start=1):
-        doubt = uncertainty(probabilities) if rule == "entropy" else 1 - max(probabilities)
-        if doubt <= speed:
+        if _doubt(probabilities, rule) <= speed:
             return layer
     return len(exits)
 
 
 def exits_view(texts: Mapping[str, Exits], speed: float = 0.3) -> Live:
     """Texts, a row each, and their way through the layers. Controls: speed, rule."""
-    import ipywidgets as w
-
     controls = {
-        "speed": w.FloatSlider(value=speed, min=0, max=1, step=0.05, description="speed"),
-        "rule": w.Dropdown(options=list(RULES), value="entropy", description="leave by"),
+        "speed": slider("speed", speed, 0, 1, 0.05),
+        "rule": choice("leave by", "entropy", RULES),
     }
-
-    def draw(speed: float, rule: str) -> str:
-        return exits_picture(texts, speed, rule).html
-
-    return playground(draw, controls, exits_picture(texts, speed))
+    return playground(partial(exits_picture, texts), controls)
 
 
 def exits_picture(texts: Mapping[str, Exits], speed: float = 0.3, rule: str = "entropy") -> Html:
@@ -87,10 +81,9 @@ def _doubt(probabilities: Sequence[float], rule: str) -> float:
 def _cell(doubt: float, leaves: bool, skipped: bool) -> str:
     if skipped:
         return f'<span style="{CELL}border:1px dashed #bbb;color:#8a8a8a">–</span>'
-    red, green, blue = cividis(doubt)
-    ink = "#fff" if doubt < 0.55 else "#1a1a1a"
+    ground = cividis(doubt)
     frame = "border:3px solid #D55E00" if leaves else "border:1px solid #8a8a8a"
     return (
-        f'<span style="{CELL}{frame};background:rgb({red},{green},{blue});color:{ink}">'
+        f'<span style="{CELL}{frame};background:rgb{ground};color:{ink_on(ground)}">'
         f"{doubt:.2f}</span>"
     )

@@ -14,17 +14,11 @@ from scipy.stats import binomtest
 from course_lib.teaching import ablation_chart, heat_chart, tradeoff_chart
 from course_lib.teaching.averages import AVERAGES
 from course_lib.teaching.numbers import signed
-from course_lib.teaching.page import (
-    Html,
-    Live,
-    card,
-    paragraphs,
-    svg_drawing,
-    svg_image,
-)  # fmt: skip
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live, check_one_of
+from course_lib.teaching.playgrounds import choice, playground
 from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, FAINT, GREY, VERMILION
+from course_lib.teaching.svg import Scale, dot, line, picture, words
 from course_lib.teaching.verdicts import by_rule
 from course_lib.text.glue import GLUE, GlueTask
 from course_lib.train.calibration import bootstrap_interval
@@ -38,7 +32,7 @@ from .written import written_table
 FILE = "13_benchmark"
 SHOWN = {"all": None, "the family": (*MEMBERS, FAST), "plain models": (*CONTROLS, RANDOM)}
 SORTED = ("average", "name", "parameters", *GLUE)
-WIDE = 270  # pixels of the strip of dots
+STRIP = 270  # pixels of the strip of dots
 COLUMNS = (4, 170, 500, 550, 620, 640)  # where a row's cells stand
 
 
@@ -76,41 +70,34 @@ def in_order(names: Sequence[str], by: str = "average") -> list[str]:
 
 def benchmark_view() -> Live:
     """All starts, to sort and to filter. Controls: sorted by, shown."""
-    import ipywidgets as w
-
     controls = {
-        "by": w.Dropdown(options=SORTED, value="average", description="sorted by"),
-        "shown": w.Dropdown(options=list(SHOWN), value="all", description="shown"),
+        "by": choice("sorted by", "average", SORTED),
+        "shown": choice("shown", "all", SHOWN),
     }
-
-    def draw(by: str, shown: str) -> str:
-        return benchmark_picture(by, shown).html
-
-    return playground(draw, controls, benchmark_picture())
+    return playground(benchmark_picture, controls)
 
 
 def benchmark_picture(by: str = "average", shown: str = "all") -> Html:
     """A row a start: a dot a seed, a line for the mean, a grey bar for the interval of the average.
 
     by: one of SORTED; shown: one of SHOWN. Raises ValueError for others."""
-    if by not in SORTED or shown not in SHOWN:
-        raise ValueError(
-            f"by={by!r}, shown={shown!r} were given; expected one of {', '.join(SORTED)}, and one "
-            f"of {', '.join(SHOWN)}."
-        )
+    check_one_of(SORTED, by=by)
+    check_one_of(SHOWN, shown=shown)
     of = by if by in GLUE else "average"
     every = list(stored(FILE)["runs"])
     names = in_order([name for name in every if name in (SHOWN[shown] or every)], by)
     numbers = [value for name in names for value in values_of(name, of)]
-    ends = min(numbers) - 0.02, max(numbers) + 0.02
-    rows = [_row(name, of, ends, 44 + 24 * n) for n, name in enumerate(names)]
+    across = Scale(min(numbers) - 0.02, max(numbers) + 0.02, COLUMNS[1], COLUMNS[1] + STRIP)
+    parts = _cells(("", of if of in GLUE else "average of nine", "mean", "± sd", "weights", ""), 18)
+    for n, name in enumerate(names):
+        parts += _row(name, of, across, 44 + 24 * n)
     best = in_order(names, of)[0]
     said = f"Highest: {best}, {fmean(values_of(best, of)):.1%}."
-    head = _cells(("", of if of in GLUE else "average of nine", "mean", "± sd", "weights", ""), 18)
-    label = "; ".join(f"{name}: {in_words(name, of)}" for name in names)
-    svg = svg_drawing(760, 58 + 24 * len(names), head + "".join(rows), label)
-    html = svg_image(svg, label) + paragraphs([said])
-    return Html(card(html, "benchmark", 800), "\n".join([*label.split("; "), said]))
+    lines = [f"{name}: {in_words(name, of)}" for name in names]
+    return picture(
+        "benchmark", 760, 58 + 24 * len(names), parts, said, card_width=800,
+        label="; ".join(lines), text="\n".join([*lines, said]),
+    )  # fmt: skip
 
 
 def in_words(name: str, of: str = "average") -> str:
@@ -120,40 +107,26 @@ def in_words(name: str, of: str = "average") -> str:
     return f"{fmean(values):.1%} ± {100 * stdev(values):.1f}, {parameters(name):,} weights{beside}"
 
 
-def _row(name: str, of: str, ends: tuple[float, float], y: float) -> str:
-    values = values_of(name, of)
-    between = None if of in GLUE else stored(FILE)["intervals"][name]["average"]
+def _row(name: str, of: str, x: Scale, y: float) -> list[str]:
+    values, line_y = values_of(name, of), y - 4
     beside = "" if name == "BERT" else verdict(name, by=of)
-    cells = _cells((name, "", f"{fmean(values):.1%}", f"{100 * stdev(values):.1f}",
+    parts = _cells((name, "", f"{fmean(values):.1%}", f"{100 * stdev(values):.1f}",
                     f"{parameters(name) / 1e3:,.0f}k", beside), y)  # fmt: skip
-    return cells + _strip(values, between, ends, y - 4)
+    parts.append(line(x.start, line_y, x.end, line_y, ink=FAINT))
+    if of not in GLUE:
+        low, high = (x(end) for end in stored(FILE)["intervals"][name]["average"])
+        parts.append(line(low, line_y, high, line_y, ink=GREY, wide=6, opacity=0.4))
+    parts += [dot(x(value), line_y, 3.5, BLUE) for value in values]
+    mean = x(fmean(values))
+    return [*parts, line(mean, line_y - 8, mean, line_y + 8, ink=VERMILION, wide=2.5)]
 
 
-def _cells(texts: Sequence[str], y: float) -> str:
+def _cells(texts: Sequence[str], y: float) -> list[str]:
     ends = ("start", "start", "end", "end", "end", "start")
-    return "".join(
-        f'<text x="{x}" y="{y}" text-anchor="{end}">{escape(text)}</text>'
+    return [
+        words(x, y, escape(text), 13, end)
         for text, x, end in zip(texts, COLUMNS, ends, strict=True)
-    )
-
-
-def _strip(
-    values: Sequence[float], between: Sequence[float] | None, ends: tuple[float, float], y: float
-) -> str:
-    def x(value: float) -> float:
-        return COLUMNS[1] + WIDE * (value - ends[0]) / (ends[1] - ends[0])
-
-    parts = [f'<path d="M{COLUMNS[1]} {y}h{WIDE}" stroke="{FAINT}"/>']
-    if between:
-        low, high = map(x, between)
-        parts.append(
-            f'<rect x="{low:.1f}" y="{y - 3}" width="{high - low:.1f}" height="6" fill="{GREY}" '
-            'fill-opacity="0.4"/>'
-        )
-    parts += [f'<circle cx="{x(v):.1f}" cy="{y}" r="3.5" fill="{BLUE}"/>' for v in values]
-    parts.append(f'<path d="M{x(fmean(values)):.1f} {y - 8}v16" stroke="{VERMILION}" '
-                 'stroke-width="2.5"/>')  # fmt: skip
-    return "".join(parts)
+    ]
 
 
 def equal_size_chart() -> Any:

@@ -16,7 +16,7 @@ from course_lib.lectures.lecture_13.guide import (
     remarks,
 )
 from course_lib.teaching.page import Html, Live, card, inline
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import choice, playground
 from course_lib.teaching.style import BLUE
 
 from .pages import page_link
@@ -33,23 +33,15 @@ USUAL = {
 def guide_view() -> Live:
     """A dropdown for each question; below them the choice, why, its numbers, where it is taught and
     what would change it. Where no kernel runs: the answer to the usual case, and the table."""
-    import ipywidgets as w
-
     controls = {
-        name: w.Dropdown(
-            options=[(said, value) for value, said in question.answers.items()],
-            value=USUAL[name], description=question.asks,
-        )
+        name: choice(question.asks, USUAL[name],
+                     [(said, value) for value, said in question.answers.items()])
         for name, question in guide().questions.items()
     }  # fmt: skip
-
-    def draw(**answers: str) -> str:
-        return guide_picture(answers).html
-
     usual, table = guide_picture(USUAL), guide_table()
     folded = f"<details><summary>The whole guide as a table</summary>{table.inner}</details>"
     static = Html(card(usual.inner + folded, "guide", WIDTH), f"{usual.text}\n\n{table.text}")
-    live = playground(draw, controls, static)
+    live = playground(lambda **answers: guide_picture(answers), controls, static)
     for control in controls.values():
         control.style.description_width = "260px"
     return live

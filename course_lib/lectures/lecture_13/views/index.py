@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from course_lib.teaching.claims import SIGNS, counted, headed
 from course_lib.teaching.page import Html, Live, card, inline, note
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.playgrounds import choice, playground, text_field
 from course_lib.teaching.quizzes import read_review
 from course_lib.teaching.rooms import lectures_with, room_file
 
@@ -112,19 +112,13 @@ def _others_last(maker: str) -> tuple[bool, str]:
 def index_view() -> Live:
     """All claims, with filters: who makes them, the verdict, the lecture, words. Where no kernel
     runs: the errata by number."""
-    import ipywidgets as w
-
     controls = {
-        "who": w.Dropdown(options=[ALL, *makers()], description="who says it"),
-        "verdict": w.Dropdown(options=[ALL, *SIGNS], description="verdict"),
-        "lecture": w.Dropdown(options=[ALL, *lectures_with("claims")], description="lecture"),
-        "words": w.Text(description="words"),
+        "who": choice("who says it", ALL, [ALL, *makers()]),
+        "verdict": choice("verdict", ALL, [ALL, *SIGNS]),
+        "lecture": choice("lecture", ALL, [ALL, *lectures_with("claims")]),
+        "words": text_field("words", ""),
     }
-
-    def draw(**wanted: str) -> str:
-        return index_picture(found(**wanted)).html
-
-    return playground(draw, controls, errata_index())
+    return playground(lambda **wanted: index_picture(found(**wanted)), controls, errata_index())
 
 
 def index_picture(chosen: Sequence[Entry]) -> Html:

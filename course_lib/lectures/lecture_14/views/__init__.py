@@ -4,12 +4,3 @@ from .page_faults import count_faults, faults_chart, fresh_faults
 from .roofline import roofline_chart
 from .speeds import speed_chart
 from .traffic_bars import traffic_chart
-
-__all__ = [
-    "count_faults",
-    "faults_chart",
-    "fresh_faults",
-    "roofline_chart",
-    "speed_chart",
-    "traffic_chart",
-]

@@ -6,6 +6,7 @@ import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any, NamedTuple
 
@@ -13,12 +14,13 @@ from course_lib.bench.measuring import where_measured
 from course_lib.bench.summary import in_todays_words
 from course_lib.teaching.chart_parts import log_ticks
 from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import BLUE, INK, rounded
+from course_lib.teaching.playgrounds import choice, playground
+from course_lib.teaching.style import BLUE, GREY, rounded
+from course_lib.teaching.svg import Scale, dot, line, words, x_axis
 
 from .roofline import times
 
-WIDE, NAMES, RATIOS = 780, 340, 76  # pixels: the drawing, names at the left, ratios at the right
+WIDTH, NAMES, RATIOS = 780, 340, 76  # pixels: the drawing, names at the left, ratios at the right
 TOP, ROW = 30, 27
 
 
@@ -38,19 +40,12 @@ def speed_chart(found: Mapping[str, Any], table: str | None = None) -> Live:
     found: what `python -m course_lib.bench --json` saved, or read_result("14_speed"). table: the
     title shown first. Control: table. Raises ValueError for figures of another form and for a
     table that is not among them."""
-    import ipywidgets as w
-
     found = in_todays_words(found)
     titles = _titles(found)
-    first = table or titles[0]
-    controls = {
-        "table": w.Dropdown(options=titles, value=_known(found, first), description="table")
-    }
-
-    def draw(table: str) -> str:
-        return speed_picture(found, table).html
-
-    return playground(draw, controls, speed_picture(found, first, as_image=True))
+    first = _known(found, table or titles[0])
+    controls = {"table": choice("table", first, titles)}
+    static = speed_picture(found, first, all_tables=True)
+    return playground(partial(speed_picture, found), controls, static)
 
 
 def speeds(found: Mapping[str, Any], table: str) -> list[Speed]:
@@ -69,30 +64,21 @@ def speeds(found: Mapping[str, Any], table: str) -> list[Speed]:
     return rows
 
 
-def speed_drawing(found: Mapping[str, Any], table: str) -> str:
-    """The chart of one table alone, as an SVG."""
-    rows = speeds(found, table)
-    height = TOP + ROW * len(rows) + 40
-    return svg_drawing(WIDE, height, _chart(rows), _said(found, table, rows)[0])
-
-
-def speed_picture(found: Mapping[str, Any], table: str, *, as_image: bool = False) -> Html:
+def speed_picture(found: Mapping[str, Any], table: str, *, all_tables: bool = False) -> Html:
     """The chart of one table, what the bench remarks on it, and machine and date.
 
-    as_image: for a page without a kernel; the other tables follow as numbers to unfold."""
+    all_tables: for a page without a kernel; the others follow as numbers to unfold."""
     rows = speeds(found, table)
     said = _said(found, table, rows)
-    drawing = speed_drawing(found, table)
-    if as_image:
-        drawing = svg_image(drawing, f"{table}: {said[0]}")
-    html = [_title(table), drawing, paragraphs(said)]
+    svg = svg_drawing(WIDTH, TOP + ROW * len(rows) + 40, "".join(_chart(rows)), said[0])
+    html = [_title(table), svg_image(svg, f"{table}: {said[0]}"), paragraphs(said)]
     text = [table, *map(_line, rows), *said]
-    for other in _titles(found) if as_image else []:
+    for other in _titles(found) if all_tables else []:
         if other != table:
             shown, remark = speeds(found, other), _remark(found, other)
             html.append(_folded(other, shown, remark))
             text += ["", other, *map(_line, shown), *filter(None, [remark])]
-    return Html(card("".join(html), "speeds", WIDE + 30), "\n".join(text))
+    return Html(card("".join(html), "speeds", WIDTH + 30), "\n".join(text), svg)
 
 
 def _titles(found: Mapping[str, Any]) -> list[str]:
@@ -154,42 +140,29 @@ def _folded(table: str, rows: Sequence[Speed], remark: str) -> str:
 # ---------------------------------------------------------------- drawn
 
 
-def _chart(rows: Sequence[Speed]) -> str:
+def _chart(rows: Sequence[Speed]) -> list[str]:
     """Names, dots with their middle half, ratios; a dotted line at the first row's median."""
-    least, most = min(row.low for row in rows), max(row.high for row in rows)
-    low, high = math.log10(least) - 0.08, math.log10(most) + 0.08
-    wide = WIDE - NAMES - RATIOS
-
-    def across(value: float) -> float:
-        return NAMES + (math.log10(value) - low) / (high - low) * wide
-
-    end = TOP + ROW * len(rows)
+    low = math.log10(min(row.low for row in rows)) - 0.08
+    high = math.log10(max(row.high for row in rows)) + 0.08
+    scale, end = Scale(low, high, NAMES, WIDTH - RATIOS), TOP + ROW * len(rows)
+    ticks = log_ticks(low, high) or rounded([10 ** ((low + high) / 2)], 3)
+    marks = {math.log10(tick): _short(tick) for tick in ticks}
+    base = scale(math.log10(rows[0].median))
     parts = [
-        f'<path d="M{NAMES} {end}H{NAMES + wide}" stroke="{INK}"/>'
-        f'<text x="{NAMES + wide / 2}" y="{end + 34}" text-anchor="middle">tokens a second</text>'
-        f'<text x="{WIDE - 6}" y="{TOP - 12}" text-anchor="end" fill="#444">ratio</text>'
+        x_axis(scale, end, marks, "tokens a second", top=TOP, size=12),
+        words(WIDTH - 6, TOP - 12, "ratio", 13, "end", ink="#444"),
+        line(base, TOP - 6, base, end, ink=GREY, dash="2 3"),
     ]
-    for tick in log_ticks(low, high) or rounded([10 ** ((low + high) / 2)], 3):
-        x = across(tick)
-        parts.append(
-            f'<path d="M{x:.1f} {TOP}V{end + 5}" stroke="#e0e0e0"/><text x="{x:.1f}" '
-            f'y="{end + 18}" text-anchor="middle" font-size="12">{_short(tick)}</text>'
-        )
-    base = across(rows[0].median)
-    parts.append(f'<path d="M{base:.1f} {TOP - 6}V{end}" stroke="#767676" stroke-dasharray="2 3"/>')
     for place, row in enumerate(rows):
         y = TOP + ROW * (place + 0.5)
-        fill = "#fff" if place == 0 else BLUE
-        parts.append(
-            f'<text x="{NAMES - 12}" y="{y + 4}" text-anchor="end" font-size="12">'
-            f"{escape(row.name)}</text>"
-            f'<path d="M{across(row.low):.1f} {y}H{across(row.high):.1f}" stroke="{BLUE}" '
-            'stroke-width="5" stroke-opacity="0.45"/>'
-            f'<circle cx="{across(row.median):.1f}" cy="{y}" r="5" fill="{fill}" stroke="{BLUE}" '
-            f'stroke-width="2"/><text x="{WIDE - 6}" y="{y + 4}" text-anchor="end" '
-            f'font-weight="700">{times(row.ratio)}</text>'
-        )
-    return "".join(parts)
+        left, middle, right = (scale(math.log10(v)) for v in (row.low, row.median, row.high))
+        parts += [
+            words(NAMES - 12, y + 4, escape(row.name), 12, "end"),
+            line(left, y, right, y, ink=BLUE, wide=5, opacity=0.45),
+            dot(middle, y, 5, BLUE if place else "#fff", ink=BLUE),
+            words(WIDTH - 6, y + 4, times(row.ratio), 13, "end", bold=True),
+        ]
+    return parts
 
 
 def _short(value: float) -> str:

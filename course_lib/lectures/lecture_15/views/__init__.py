@@ -17,19 +17,3 @@ from .results import (
     resolution_chart,
 )
 from .two_inputs import two_inputs_drawing
-
-__all__ = [
-    "attention_maps",
-    "attention_maps_view",
-    "attentions_of",
-    "masked_chart",
-    "orders_chart",
-    "other_chart",
-    "pictures_chart",
-    "position_similarity",
-    "positions_chart",
-    "resolution_chart",
-    "rollout",
-    "scene_cards",
-    "two_inputs_drawing",
-]

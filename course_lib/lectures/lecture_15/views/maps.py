@@ -15,10 +15,10 @@ from torch import Tensor
 
 from course_lib.family.vit import VitForClassification
 from course_lib.images import BACKGROUND, Scenes
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
-from course_lib.teaching.style import ORANGE, cividis
-from course_lib.teaching.svg import rect, words
+from course_lib.teaching.page import Html, Live, card, svg_drawing, svg_image
+from course_lib.teaching.playgrounds import choice, playground, slider
+from course_lib.teaching.style import ORANGE
+from course_lib.teaching.svg import area, cells, line, on_cividis, picture, rect, words
 
 SIDE, GAP, TOP = 176, 40, 30  # pixels of a picture, between two, above
 WHAT = {  # what may be shown, and how its title says it
@@ -55,24 +55,18 @@ def rollout(weights: Tensor) -> Tensor:
 
 def attention_maps_view(model: VitForClassification, images: Tensor) -> Live:
     """The maps over one of the pictures (N, 1, S, S). Controls: picture, what, layer, patch."""
-    import ipywidgets as w
-
-    config = model.config
+    layers, patches = model.config.num_layers, model.config.patches_across**2
     controls = {
-        "picture": w.IntSlider(value=1, min=1, max=len(images), description="picture"),
-        "what": w.Dropdown(options=list(WHAT), value="rollout", description="show"),
-        "layer": w.IntSlider(
-            value=config.num_layers, min=1, max=config.num_layers, description="layer"
-        ),
-        "patch": w.IntSlider(
-            value=6, min=1, max=config.patches_across**2, description="patch (for one patch)"
-        ),
+        "picture": slider("picture", 1, 1, len(images)),
+        "what": choice("show", "rollout", WHAT),
+        "layer": slider("layer", layers, 1, layers),
+        "patch": slider("patch (for one patch)", 6, 1, patches),
     }
 
-    def draw(picture: int, **chosen: Any) -> str:
-        return attention_maps(model, images[picture - 1], **chosen).html
+    def draw(picture: int, **chosen: Any) -> Html:
+        return attention_maps(model, images[picture - 1], **chosen)
 
-    return playground(draw, controls, attention_maps(model, images[0]))
+    return playground(draw, controls)
 
 
 def attention_maps(
@@ -96,7 +90,7 @@ def attention_maps(
     title = f"{WHAT[what]}, layer {layer}" + (f", patch {patch}" if row else "")
     parts = [
         words(0, 20, f"said to be “{escape(said)}”", 14, "start"),
-        *_picture(image[0].tolist(), 0, TOP),
+        *_pixels(image[0].tolist(), 0, TOP, SIDE),
         words(SIDE + GAP, 20, escape(title), 14, "start"),
         *_tiles(read[1:].unflatten(0, (across, across)).tolist(), SIDE + GAP, TOP),
     ]
@@ -107,8 +101,8 @@ def attention_maps(
         f"{title}: most of it from patch {largest}, {read[largest]:.0%}; from the class token "
         f"itself {read[0]:.0%}."
     )
-    svg = svg_drawing(2 * SIDE + GAP + 160, SIDE + TOP + 6, "".join(parts), sentence)
-    return Html(card(svg_image(svg, sentence) + paragraphs([sentence]), "maps", 620), sentence)
+    size = 2 * SIDE + GAP + 160, SIDE + TOP + 6
+    return picture("maps", *size, parts, sentence, card_width=620)
 
 
 def position_similarity(model: VitForClassification) -> Html:
@@ -132,11 +126,8 @@ def position_similarity(model: VitForClassification) -> Html:
         f"{beside[1]:+.2f}".replace("-", "−")
     )
     side = (small + 10) * across
-    return Html(
-        card(svg_image(svg_drawing(side, side, "".join(parts), said), said), "maps", 620)
-        + card(paragraphs([f"{said}. Dark −1, yellow 1."]), "maps-said", 620),
-        said,
-    )
+    return picture("maps", side, side, parts, f"{said}. Dark −1, yellow 1.", label=said, text=said,
+                   card_width=620)  # fmt: skip
 
 
 def _beside(similar: Tensor, across: int) -> tuple[float, float]:
@@ -162,34 +153,28 @@ def scene_cards(scenes: Scenes, count: int = 4) -> Html:
 # ---------------------------------------------------------------- parts
 
 
-def _picture(pixels: Picture, x: float, y: float, side: float = SIDE) -> list[str]:
-    """A grey picture."""
-    step = side / len(pixels)
-    return [
-        _square(x + j * step, y + i * step, step, f"rgb({level},{level},{level})")
-        for i, row in enumerate(pixels)
-        for j, level in enumerate(round(255 * value) for value in row)
-    ]
+def _pixels(greys: Picture, x: float, y: float, side: float) -> list[str]:
+    """A grey picture, a square a pixel; a little larger, so that no line shows between two."""
+    step = side / len(greys)
+    return cells(greys, x, y, (step, step), lambda v, *_: {"fill": f"rgb{(round(255 * v),) * 3}"},
+                 gap=-0.2)  # fmt: skip
 
 
 def _coloured(image: Tensor) -> list[str]:
     """(3, S, S) without the background's noise, which would fill a notebook, and white lines
     between its 3×3 cells."""
-    step = SIDE / image.shape[-1]
+    step, ground = SIDE / image.shape[-1], round(255 * BACKGROUND)
     levels = (255 * image).round().int().permute(1, 2, 0).tolist()
-    ground = round(255 * BACKGROUND)
-    parts = [_square(0, 0, SIDE, f"rgb({ground},{ground},{ground})")]
+    parts = [area(0, 0, SIDE, SIDE, f"rgb({ground},{ground},{ground})")]
     parts += [
-        _square(j * step, i * step, step, f"rgb({r},{g},{b})")
+        area(j * step, i * step, step + 0.2, step + 0.2, f"rgb({r},{g},{b})")
         for i, row in enumerate(levels)
         for j, (r, g, b) in enumerate(row)
         if max(r, g, b) > 2 * ground + 10
-    ]
-    for k in (1, 2):
-        at = k * SIDE / 3
-        for line in (f'x1="{at:g}" y1="0" x2="{at:g}" y2="{SIDE}"',
-                     f'x1="0" y1="{at:g}" x2="{SIDE}" y2="{at:g}"'):  # fmt: skip
-            parts.append(f'<line {line} stroke="#fff" stroke-width="1" stroke-dasharray="3 3"/>')
+    ]  # fmt: skip
+    for at in (SIDE / 3, 2 * SIDE / 3):
+        for points in ((at, 0, at, SIDE), (0, at, SIDE, at)):
+            parts.append(line(*points, ink="#fff", dash="3 3"))
     return parts
 
 
@@ -198,23 +183,11 @@ def _tiles(
 ) -> list[str]:
     """A value a patch on the Cividis scale, from `low` to the largest."""
     step, most = side / len(values), max(map(max, values)) or 1.0
-    parts = []
-    for i, row in enumerate(values):
-        for j, value in enumerate(row):
-            level = (value - low) / (most - low)
-            r, g, b = cividis(level)
-            left, top = x + j * step, y + i * step
-            parts.append(_square(left, top, step, f"rgb({r},{g},{b})"))
-            if written:
-                ink = ' fill="#fff"' if level < 0.55 else ""
-                at = left + step / 2, top + step / 2 + 5
-                parts.append(words(*at, f"{value:.0%}", 13, style=ink))
-    return parts
 
+    def look(value: float, i: int, j: int) -> dict[str, Any]:
+        return on_cividis((value - low) / (most - low), f"{value:.0%}" * written, size=13)
 
-def _square(x: float, y: float, side: float, fill: str) -> str:
-    box = f'x="{x:.1f}" y="{y:.1f}" width="{side + 0.2:.1f}" height="{side + 0.2:.1f}"'
-    return f'<rect {box} fill="{fill}" shape-rendering="crispEdges"/>'
+    return cells(values, x, y, (step, step), look, gap=-0.2)
 
 
 def _frame(

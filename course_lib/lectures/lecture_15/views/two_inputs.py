@@ -28,11 +28,6 @@ COLUMNS = (
 
 def two_inputs_drawing() -> Html:
     """Two columns, input above; the box across both is shared."""
-    return drawing(WIDE, HIGH, two_inputs_parts(), SAID, margin=2)
-
-
-def two_inputs_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     parts = []
     for column, (name, stages) in enumerate(COLUMNS):
         x = 20 + column * 540
@@ -43,4 +38,5 @@ def two_inputs_parts() -> list[str]:
             parts.append(rect(x, y, 480, 42, stage, fill=fill, ink=ink, wide=2, size=19))
             parts.append(arrow(x + 240, y + 42, x + 240, y + 60))
     both = "attention, feed-forward part, Stack: the same code, the same shapes"
-    return [*parts, rect(20, 356, 1020, 52, both, ink="#1a1a1a", wide=3, size=21)]
+    parts = [*parts, rect(20, 356, 1020, 52, both, ink="#1a1a1a", wide=3, size=21)]
+    return drawing(WIDE, HIGH, parts, SAID, margin=2)

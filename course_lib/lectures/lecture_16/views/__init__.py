@@ -15,24 +15,3 @@ from .results import (
 from .rotation import rotation_picture, rotation_view
 from .speed import speed_table
 from .windows import window_picture, window_view
-
-__all__ = [
-    "checkpoint_curves",
-    "checkpoints_table",
-    "cost_chart",
-    "ladder_chart",
-    "ladder_curves",
-    "ladder_table",
-    "longer_chart",
-    "norms_chart",
-    "packing_drawing",
-    "real_text_curves",
-    "real_text_table",
-    "rotation_picture",
-    "rotation_view",
-    "speed_table",
-    "tasks_chart",
-    "then_and_now_drawing",
-    "window_picture",
-    "window_view",
-]

@@ -32,18 +32,13 @@ FROM = {"BERT": {3: 1, 6: 4}, "ModernBERT": {4: 1, 7: 4}}  # a sum, and what its
 
 def then_and_now_drawing() -> Html:
     """Two columns, input below, output above."""
-    return drawing(WIDE, HIGH, blocks_parts(), SAID, margin=2)
-
-
-def blocks_parts() -> list[str]:
-    """What the drawing consists of, for the deck too."""
     parts = []
     for column, (name, tower) in enumerate(TOWERS.items()):
         middle = 190 + 460 * column
         parts.append(words(middle, HIGH - 8, name, 22, style=' font-weight="650"'))
         parts += _tower(name, middle, tower)
     parts.append(words(190 + 460, 24, "after the last block: LayerNorm", 16))
-    return parts
+    return drawing(WIDE, HIGH, parts, SAID, margin=2)
 
 
 def _tower(name: str, middle: float, tower: tuple) -> list[str]:  # type: ignore[type-arg]

@@ -22,12 +22,6 @@ def packing_drawing(lengths: Sequence[int] = LENGTHS) -> Html:
         raise ValueError(
             f"lengths {list(lengths)} were given; expected one to four texts of at least one token."
         )
-    wide, high, parts, says = packing_parts(lengths)
-    return drawing(wide, high, parts, says, margin=2)
-
-
-def packing_parts(lengths: Sequence[int] = LENGTHS) -> tuple[int, int, list[str], str]:
-    """Width, height and parts of the drawing, and what it says: for the deck too."""
     longest, ends = max(lengths), [0, *accumulate(lengths)]
     parts = [words(LEFT, 20, "padded", 18, "start")]
     for row, length in enumerate(lengths):
@@ -45,7 +39,8 @@ def packing_parts(lengths: Sequence[int] = LENGTHS) -> tuple[int, int, list[str]
         f"{len(lengths)} × {longest} = {len(lengths) * longest} positions. Unpadded: {ends[-1]}, "
         f"cumulative lengths {', '.join(map(str, ends))}."
     )
-    return LEFT + CELL * ends[-1] + 30, below + HIGH + 34, parts, says
+    width, height = LEFT + CELL * ends[-1] + 30, below + HIGH + 34
+    return drawing(width, height, parts, says, margin=2)
 
 
 def _token(x: float, y: float, row: int, at: int, real: bool) -> str:

@@ -5,19 +5,10 @@ from __future__ import annotations
 
 from math import cos, radians, sin
 
-from course_lib.teaching.page import (
-    Html,
-    Live,
-    card,
-    number,
-    paragraphs,
-    signed,
-    svg_drawing,
-    svg_image,
-)
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live, number, signed
+from course_lib.teaching.playgrounds import playground, slider
 from course_lib.teaching.style import BLUE, FAINT, ORANGE
-from course_lib.teaching.svg import TIP, words
+from course_lib.teaching.svg import TIP, dot, line, picture, words
 
 QUERY, KEY = (2.0, 1.0), (1.0, 2.0)
 DEGREES, LAST = 30, 11  # between neighbouring positions; the last position of the sliders
@@ -40,20 +31,12 @@ def score(query_at: int, key_at: int, degrees: float = DEGREES) -> float:
 
 def rotation_view() -> Live:
     """Both arrows and their product. Controls: both positions, the angle of one position."""
-    import ipywidgets as w
-
     controls = {
-        "query_at": w.IntSlider(value=2, min=0, max=LAST, description="position of the query"),
-        "key_at": w.IntSlider(value=4, min=0, max=LAST, description="position of the key"),
-        "degrees": w.IntSlider(
-            value=DEGREES, min=0, max=90, step=5, description="degrees a position"
-        ),
+        "query_at": slider("position of the query", 2, 0, LAST),
+        "key_at": slider("position of the key", 4, 0, LAST),
+        "degrees": slider("degrees a position", DEGREES, 0, 90, 5),
     }
-
-    def draw(query_at: int, key_at: int, degrees: int) -> str:
-        return rotation_picture(query_at, key_at, degrees).html
-
-    return playground(draw, controls, rotation_picture())
+    return playground(rotation_picture, controls)
 
 
 def rotation_picture(query_at: int = 2, key_at: int = 4, degrees: int = DEGREES) -> Html:
@@ -68,38 +51,28 @@ def rotation_picture(query_at: int = 2, key_at: int = 4, degrees: int = DEGREES)
         f"{key_at * degrees}°. Distance {signed(query_at - key_at)}, product {number(here)}.",
         f"Both one position to the right: product {number(moved)}.",
     ]
-    drawing = svg_drawing(2 * SIZE, SIZE, TIP + _arrows(query_at, key_at, degrees), said[0])
-    return Html(
-        card(svg_image(drawing, said[0]) + paragraphs(said), "rotation", 720), "\n".join(said)
-    )
+    parts = _arrows(query_at, key_at, degrees)
+    return picture("rotation", 2 * SIZE, SIZE, parts, said, label=said[0], card_width=720)
 
 
-def _arrows(query_at: int, key_at: int, degrees: int) -> str:
+def _arrows(query_at: int, key_at: int, degrees: int) -> list[str]:
+    """Both points before and after they are turned, on a ring, and what the arrows are."""
     middle, radius = SIZE / 2, UNIT * (QUERY[0] ** 2 + QUERY[1] ** 2) ** 0.5
-    ring = (
-        f'<circle cx="{middle}" cy="{middle}" r="{radius:.0f}" fill="none" stroke="{FAINT}" '
-        'stroke-width="1.5"/>'
-    )
-    parts = [ring]
+    parts = [TIP, dot(middle, middle, round(radius), "none", ink=FAINT, wide=1.5)]
+
+    def place(point: Point, far: float = 1.0) -> Point:
+        return middle + far * UNIT * point[0], middle - far * UNIT * point[1]
+
     for name, point, at, colour, dash in (
         ("query", QUERY, query_at, BLUE, ""),
         ("key", KEY, key_at, ORANGE, "7 4"),
     ):
-        parts.append(_arrow(point, colour, dash, 0.3))
         end = turned(point, at * degrees)
-        parts.append(_arrow(end, colour, dash, 1.0))
-        x, y = (middle + 1.14 * UNIT * end[0], middle - 1.14 * UNIT * end[1])
+        for tip, opacity in ((point, 0.3), (end, 1.0)):
+            parts.append(line(middle, middle, *place(tip), ink=colour, wide=3, dash=dash, tip=True,
+                              opacity=opacity))  # fmt: skip
+        x, y = place(end, 1.14)
         parts.append(words(x, y + 5, name, 16))
     legend = ("blue, solid: the query", "orange, dashed: the key", "pale: before it is turned")
     parts += [words(SIZE + 10, 130 + 30 * n, text, 16, "start") for n, text in enumerate(legend)]
-    return "".join(parts)
-
-
-def _arrow(end: Point, colour: str, dash: str, opacity: float) -> str:
-    middle = SIZE / 2
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return (
-        f'<line x1="{middle}" y1="{middle}" x2="{middle + UNIT * end[0]:.1f}" '
-        f'y2="{middle - UNIT * end[1]:.1f}" stroke="{colour}" stroke-width="3" '
-        f'opacity="{opacity}" marker-end="url(#tip)"{dashes}/>'
-    )
+    return parts

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from course_lib.kernels.sliding_window import window_mask
-from course_lib.teaching.page import Html, Live, card, paragraphs, svg_drawing, svg_image
-from course_lib.teaching.playgrounds import playground
+from course_lib.teaching.page import Html, Live
+from course_lib.teaching.playgrounds import playground, slider
 from course_lib.teaching.style import BLUE, FAINT, ORANGE
-from course_lib.teaching.svg import words
+from course_lib.teaching.svg import area, cells, picture, words
 
 TOKENS, LAYERS, CELL, GAP, TOP = 16, 4, 10, 22, 40  # pixels: of a cell, between grids, above them
 
@@ -36,17 +36,11 @@ def heard_from(masks: list[torch.Tensor], token: int = 0) -> list[int]:
 
 def window_view() -> Live:
     """A grid a layer. Controls: the window, and which layers are global."""
-    import ipywidgets as w
-
     controls = {
-        "window": w.IntSlider(value=4, min=1, max=TOKENS, description="window"),
-        "every": w.IntSlider(value=3, min=1, max=LAYERS, description="one global layer in"),
+        "window": slider("window", 4, 1, TOKENS),
+        "every": slider("one global layer in", 3, 1, LAYERS),
     }
-
-    def draw(window: int, every: int) -> str:
-        return window_picture(window, every).html
-
-    return playground(draw, controls, window_picture())
+    return playground(window_picture, controls)
 
 
 def window_picture(window: int = 4, every: int = 3) -> Html:
@@ -61,37 +55,15 @@ def window_picture(window: int = 4, every: int = 3) -> Html:
         f"Local and global layers from layer 1 on: the first token can have heard from "
         f"{', '.join(map(str, heard))} of {TOKENS} tokens.",
     ]
-    drawing = window_drawing(masks, said[0])
-    return Html(
-        card(svg_image(drawing, said[0]) + paragraphs(said), "windows", 780), "\n".join(said)
-    )
-
-
-def window_drawing(masks: list[torch.Tensor], says: str) -> str:
-    """The grids side by side, queries down, keys across, as an SVG."""
-    wide = TOKENS * CELL
-    parts = []
+    side, parts = TOKENS * CELL, []
     for n, mask in enumerate(masks):
-        left, whole = n * (wide + GAP) + 2, bool(mask.all())
-        kind = "global" if whole else "local"
-        parts.append(words(left + wide / 2, 24, f"layer {n}: {kind}", 16))
-        parts.append(_grid(mask, left, BLUE if whole else ORANGE))
-    return svg_drawing(len(masks) * (wide + GAP), TOP + wide + 6, "".join(parts), says)
-
-
-def _grid(mask: torch.Tensor, left: float, colour: str) -> str:
-    wide = TOKENS * CELL
-    ground = (
-        f'<rect x="{left}" y="{TOP}" width="{wide}" height="{wide}" fill="#fff" stroke="{FAINT}"/>'
-    )
-    bars = []
-    for row, line in enumerate(mask.tolist()):
-        first, count = line.index(True), sum(line)
-        bars.append(
-            f'<rect x="{left + CELL * first}" y="{TOP + CELL * row}" width="{CELL * count}" '
-            f'height="{CELL}" fill="{colour}"/>'
-        )
-    lines = "".join(
-        f"M{left + CELL * n} {TOP}v{wide}M{left} {TOP + CELL * n}h{wide}" for n in range(TOKENS + 1)
-    )
-    return f'{ground}{"".join(bars)}<path d="{lines}" stroke="#fff" stroke-width="1"/>'
+        left, whole = n * (side + GAP) + 2, bool(mask.all())
+        fill = BLUE if whole else ORANGE
+        parts += [
+            words(left + side / 2, 24, f"layer {n}: {'global' if whole else 'local'}", 16),
+            area(left, TOP, side, side, "#fff", ink=FAINT),
+            *cells(mask.tolist(), left, TOP, (CELL, CELL),
+                   lambda sees, *_, fill=fill: {"fill": fill} if sees else None),
+        ]  # fmt: skip
+    size = len(masks) * (side + GAP), TOP + side + 6
+    return picture("windows", *size, parts, said, label=said[0])

@@ -28,7 +28,8 @@ from course_lib.objectives.span_boundary import (
     mask_spans,
 )
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
+from course_lib.teaching.experiments import Experiment, Run, results_of
+from course_lib.teaching.results import kept, last_losses
 from course_lib.text.features import (
     QuestionSequences,
     TaggedSequences,
@@ -52,12 +53,11 @@ from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.finetuning import finetune, task_score
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import Report
 from course_lib.train.metrics import HIDDEN, evaluate
 from course_lib.train.probing import text_probe, word_probe
 
-from .chinese import build_chinese
-from .knowledge import LABELS, build_fusion
+from .chinese import CHINESE
+from .knowledge import FUSION, LABELS
 from .recipes import (
     FACT_SLOTS,
     LENGTH,
@@ -69,8 +69,9 @@ from .recipes import (
     batches_of,
     randomly_initialised,
     right_at,
-    train_masks,
+    train_told,
 )
+from .recipes import train_masks as train_masks  # page 09
 
 STORIES, UNSEEN, HELDOUT = 10_000, 3_000, 600
 LABELLED = 400  # texts that train the unstated-fact probe
@@ -276,28 +277,19 @@ def measure(model: nn.Module, material: MaskMaterial, seed: int) -> dict[str, An
     return found
 
 
-def one_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: what it reached, its curve and its losses. Read from the cache where
-    the run is finished; the weights stay beside it, so that a measure can be added later."""
-    settings, weights = {"seed": seed, **asdict(recipe)}, _weights(recipe, seed)
-    curve: list[dict[str, Any]] = []
+def look(run: Run) -> dict[str, Any]:
+    """What the curve shows."""
+    seen = look_at(run.model, run.material)
+    seen.pop("by_length")
+    return seen
 
-    def look(report: Report) -> None:
-        if report.step % LOOK_EVERY == 0:
-            report.model.eval()
-            reached = look_at(report.model, material)
-            reached.pop("by_length")
-            curve.append({"step": report.step, **reached})
-            report.model.train()
 
-    def run() -> dict[str, Any]:
-        model, history = train_masks(recipe, material.told, seed=seed, callbacks=[look])
-        about = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
-        found = {**about, **measure(model, material, seed)}
-        save(masked_lm_of(model), weights)
-        return {**found, "curve": curve, "seconds": round(history.seconds, 1)}
-
-    return kept(f"09-masks-{recipe.units}", settings, material.world, run, [weights])
+def reached(run: Run) -> dict[str, Any]:
+    """What a run reached, and its losses. The weights are kept, so that a measure can be added
+    later."""
+    save(masked_lm_of(run.model), _weights(run.recipe, run.seed))
+    about = {"parameters": count_parameters(run.model), **last_losses(run.history)}
+    return {**about, **measure(run.model, run.material, run.seed)}
 
 
 def _weights(recipe: MaskRecipe, seed: int) -> Path:
@@ -377,18 +369,13 @@ def whose(
 
 def whole_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, Any]:
     """A run, its weights fine-tuned again, and its pronouns."""
-    found = one_run(recipe, material, seed)
+    found = LONGER_RUNS.one_run(recipe, material, seed)
     model, settings = model_of(recipe, seed), {"seed": seed, **asdict(recipe)}
     return {
         **found,
         **tuned_again(recipe.units, model, settings, material),
         **whose(recipe.units, model, settings, material),
     }
-
-
-def replay(told: Told) -> list[float]:
-    """The first losses of spans + SBO, seed 0, in float32: alike on every machine to six digits."""
-    return train_masks(RECIPES["spans + SBO"], told, steps=REPLAYED)[1].losses["total"]
 
 
 def flops_a_step(recipe: MaskRecipe, told: Told) -> int:
@@ -398,25 +385,22 @@ def flops_a_step(recipe: MaskRecipe, told: Told) -> int:
     return step_flops(model, loss, *map(batches, range(5)))
 
 
-def build_masks() -> dict[str, Any]:
-    """What data/results/09_masks.json holds."""
-    material = prepare()
-    costs = {name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()}
-    return compared_runs(
-        RECIPES, SEEDS, material.world, lambda recipe, seed: whole_run(recipe, material, seed),
-        precision=PRECISION, replay=replay(material.told), flops_a_step=costs,
-        untrained=[untrained(material, seed) for seed in SEEDS], tuned_steps=TUNED_STEPS,
-    )  # fmt: skip
-
-
-def build_longer() -> dict[str, Any]:
-    """What data/results/09_longer.json holds: is it only later that spans learn to copy, with the
-    span-boundary objective and without?"""
-    material = prepare()
-    return compared_runs(
-        LONGER, range(1), material.world,
-        lambda recipe, seed: one_run(recipe, material, seed), precision=PRECISION,
-    )  # fmt: skip
+# Is it only later that spans learn to copy, with the span-boundary objective and without?
+LONGER_RUNS = Experiment(
+    "09_longer", LONGER, range(1), prepare, train_told, reached, label="09-masks-{units}",
+    files=lambda recipe, seed: [_weights(recipe, seed)], curve=(LOOK_EVERY, look),
+)  # fmt: skip
+MASKS = replace(
+    LONGER_RUNS, name="09_masks", recipes=RECIPES, seeds=SEEDS, run=whole_run,
+    replayed=RECIPES["spans + SBO"],
+    more={
+        "flops_a_step": lambda material: {
+            name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()
+        },
+        "untrained": lambda material: [untrained(material, seed) for seed in SEEDS],
+        "tuned_steps": TUNED_STEPS,
+    },
+)  # fmt: skip
 
 
 MEASURES = (
@@ -427,9 +411,5 @@ MEASURES = (
     *(f"{t} {n}" for t, of in LABELS.items() for n in of),
 )  # fmt: skip
 summary = partial(results.summary, measures=MEASURES)
-RESULTS = {
-    "09_masks": build_masks,
-    "09_longer": build_longer,
-    "09_fusion": build_fusion,
-    "09_chinese": build_chinese,
-}
+EXPERIMENTS = (MASKS, LONGER_RUNS, FUSION, CHINESE)
+RESULTS = results_of(EXPERIMENTS)

@@ -40,7 +40,8 @@ from course_lib.objectives.exits import (
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.documentation_tasks import SECTION, as_sequences, documentation_task
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, stored
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import REPLAYED, kept, stored
 from course_lib.text.english import RELATIONS
 from course_lib.text.features import text_sequences
 from course_lib.text.tasks import LabelledSequences, story_pairs
@@ -402,19 +403,6 @@ def replay() -> list[float]:
     return pretrain(DEEP, REPLAYED)[1]
 
 
-def build() -> dict[str, Any]:
-    """What data/results/12_fastbert.json holds."""
-    told = partial(
-        compared_runs, world=MicroWorld.load(), run=one_run, precision=PRECISION,
-        extends="12_fastbert", replay=replay, deep=lambda: {**asdict(DEEP), **deep_model()[1]},
-        texts=lambda: {task: about_texts(task) for task in (SECTION, PAIRS)},
-    )  # fmt: skip
-    found, deep = told(FASTBERTS, SEEDS), told(DEEP_FASTBERTS, DEEP_SEEDS)
-    both = {part: found[part] | deep[part] for part in ("recipes", "runs")}
-    added = found.get("added", {}) | deep.get("added", {})
-    return found | both | ({"added": added} if added else {})
-
-
 def about_texts(task: str) -> dict[str, Any]:
     """How many texts, of which classes, and what they were made from."""
     train, test, made_from = texts_of(task)
@@ -425,7 +413,15 @@ def about_texts(task: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {"12_fastbert": build}
+FAST = Experiment(
+    "12_fastbert", FASTBERTS | DEEP_FASTBERTS,
+    dict.fromkeys(FASTBERTS, SEEDS) | dict.fromkeys(DEEP_FASTBERTS, DEEP_SEEDS),
+    run=lambda recipe, _, seed: one_run(recipe, seed), losses=lambda _: replay(),
+    more={
+        "deep": lambda _: {**asdict(DEEP), **deep_model()[1]},
+        "texts": lambda _: {task: about_texts(task) for task in (SECTION, PAIRS)},
+    },
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- for the page

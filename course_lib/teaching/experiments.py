@@ -31,6 +31,14 @@ from .results import REPLAYED, compared_runs, kept
 
 english_world = lru_cache(maxsize=1)(MicroWorld.load)
 drawn = lru_cache(maxsize=4)(MicroWorld.stories)  # several experiments read the same stories
+
+
+@lru_cache(maxsize=2)
+def packed(world: MicroWorld, count: int, length: int) -> PackedSequences:
+    """Training stories, one a sequence."""
+    return story_sequences(world, drawn(world, count), length)
+
+
 OF_RECIPES = ("learning_rate", "warmup")  # settings of `fit` that a recipe may have
 
 
@@ -50,7 +58,7 @@ class Stories:
     world: MicroWorld = field(default_factory=english_world)
 
     @cached_property
-    def told(self) -> list[Story]:
+    def stories(self) -> list[Story]:
         return drawn(self.world, self.count)
 
     @cached_property
@@ -60,7 +68,7 @@ class Stories:
 
     @cached_property
     def train(self) -> PackedSequences:
-        return story_sequences(self.world, self.told, self.length)
+        return packed(self.world, self.count, self.length)
 
     @cached_property
     def heldout(self) -> PackedSequences:
@@ -69,7 +77,7 @@ class Stories:
     @cached_property
     def facts(self) -> LabelledSequences:
         """The unstated-fact task, to learn from."""
-        return unstated_facts(self.world, self.told, self.length)[: self.labelled]
+        return unstated_facts(self.world, self.stories, self.length)[: self.labelled]
 
     @cached_property
     def facts_heldout(self) -> LabelledSequences:
@@ -154,8 +162,8 @@ class Experiment:
     run depends on beside these; files: what `measure` writes besides. curve: steps between two
     looks at a Run on the way, and what is recorded of it. run: for an experiment that is not one
     training, what makes and keeps the run of (recipe, material, seed). replayed: the recipe whose
-    first losses with seed 0 are recorded; losses: else what gives them of the material. more: what the file says beside its runs, values or
-    functions of the material."""
+    first losses with seed 0 are recorded; losses: else what gives them of the material. more: what
+    the file says beside its runs, values or functions of the material."""
 
     name: str
     recipes: Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]

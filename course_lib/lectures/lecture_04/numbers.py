@@ -27,8 +27,8 @@ from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, difference, printed, settled
-from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.experiments import Stories
+from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE
 from course_lib.text.packing import INPUT_FORMATS, input_sequences

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -28,7 +28,7 @@ from course_lib.objectives.span_boundary import (
     mask_spans,
 )
 from course_lib.teaching import results
-from course_lib.teaching.experiments import Experiment, Run, results_of
+from course_lib.teaching.experiments import Experiment, Run, Stories, results_of
 from course_lib.teaching.results import kept, last_losses
 from course_lib.text.features import (
     QuestionSequences,
@@ -37,7 +37,6 @@ from course_lib.text.features import (
     tagged_sequences,
 )
 from course_lib.text.tasks import (
-    LabelledSequences,
     LabelledWords,
     Pronoun,
     hard_pronouns,
@@ -45,15 +44,13 @@ from course_lib.text.tasks import (
     slot_categories,
     story_questions,
     story_tags,
-    swapped_words,
-    unstated_facts,
 )
 from course_lib.text.units import story_units
 from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.finetuning import finetune, task_score
 from course_lib.train.flops import step_flops
-from course_lib.train.metrics import HIDDEN, evaluate
+from course_lib.train.metrics import HIDDEN
 from course_lib.train.probing import text_probe, word_probe
 
 from .chinese import CHINESE
@@ -104,43 +101,53 @@ class Pronouns:
     tested: Mapping[str, QuestionSequences]
 
 
-@dataclass(frozen=True)
-class MaskMaterial:
+class MaskMaterial(Stories):
     """What the models read, and what they are measured with."""
 
-    world: MicroWorld
-    told: Told
-    heldout: PackedSequences
-    spans: MaskedSpans  # of the held-out stories
-    names: tuple[Tensor, Tensor]  # positions of masked names, and which name each is of
-    facts: Tensor  # positions of masked words, one a story
-    jobs: tuple[LabelledSequences, LabelledSequences]
-    slots: LabelledWords
-    swapped: Mapping[str, LabelledWords]
-    questions: tuple[QuestionSequences, QuestionSequences]
-    sentences: tuple[TaggedSequences, TaggedSequences]
-    pronouns: Pronouns
+    @cached_property
+    def told(self) -> Told:
+        return told_of(self.world, self.stories)
+
+    @cached_property
+    def spans(self) -> MaskedSpans:
+        """Of the held-out stories."""
+        words = _words(self.world, self.heldout)
+        return mask_spans(self.heldout, self.world.special, words, mix=HIDDEN, seed=1)
+
+    @cached_property
+    def names(self) -> tuple[Tensor, Tensor]:
+        """Positions of masked names, and which name each is of."""
+        return said_elsewhere(self.unseen[: self.heldout_count])
+
+    @cached_property
+    def fact_positions(self) -> Tensor:
+        """Positions of masked words, one a story."""
+        return fact_words(self.unseen[: self.heldout_count])
+
+    @cached_property
+    def slots(self) -> LabelledWords:
+        return slot_categories(self.world, self.unseen[:300], self.length)
+
+    @cached_property
+    def questions(self) -> tuple[QuestionSequences, QuestionSequences]:
+        parts = self.stories[:QUESTIONS], self.unseen[-TESTED_QUESTIONS:]
+        learned, tested = (_questions(self.world, part) for part in parts)
+        return learned, tested
+
+    @cached_property
+    def sentences(self) -> tuple[TaggedSequences, TaggedSequences]:
+        parts = (self.stories, SENTENCES), (self.unseen, TESTED_SENTENCES)
+        learned, tested = (_sentences(self.world, part, count) for part, count in parts)
+        return learned, tested
+
+    @cached_property
+    def pronouns(self) -> Pronouns:
+        return _pronouns(self.world, self.stories, self.unseen)
 
 
-@lru_cache(maxsize=1)
-def prepare(world: MicroWorld | None = None) -> MaskMaterial:
-    """Draw the stories (seed 0 of each split), find their units, and make the tasks of them."""
-    world = world or MicroWorld.load()
-    told = world.stories(STORIES, seed=0)
-    unseen = world.stories(UNSEEN, seed=0, split="heldout")
-    heldout = story_sequences(world, unseen[:HELDOUT], LENGTH)
-    words = _words(world, heldout)
-    return MaskMaterial(
-        world, told_of(world, told), heldout,
-        mask_spans(heldout, world.special, words, mix=HIDDEN, seed=1),
-        said_elsewhere(unseen[:HELDOUT]), fact_words(unseen[:HELDOUT]),
-        (unstated_facts(world, told, LENGTH)[:LABELLED], unstated_facts(world, unseen, LENGTH)),
-        slot_categories(world, unseen[:300], LENGTH),
-        {kind: swapped_words(world, unseen, kind, LENGTH) for kind in ("repeated", "fact")},
-        (_questions(world, told[:QUESTIONS]), _questions(world, unseen[-TESTED_QUESTIONS:])),
-        (_sentences(world, told, SENTENCES), _sentences(world, unseen, TESTED_SENTENCES)),
-        _pronouns(world, told, unseen),
-    )  # fmt: skip
+def prepare() -> MaskMaterial:
+    """The stories, their units, and the tasks that are made of them."""
+    return MaskMaterial(STORIES, HELDOUT, UNSEEN, LABELLED, LENGTH)
 
 
 def told_of(world: MicroWorld, stories: Sequence[Story]) -> Told:
@@ -238,9 +245,9 @@ def span_scores(model: BertForMaskedLM, material: MaskMaterial) -> dict[str, Any
 
 def look_at(model: nn.Module, material: MaskMaterial) -> dict[str, Any]:
     """Masked-token and whole-span accuracy on held-out stories: what the curve shows."""
-    kept_model, special = masked_lm_of(model), material.world.special
-    scored = evaluate(kept_model, material.heldout, special, precision=PRECISION)
-    return {"masked_accuracy": scored.masked_accuracy, **span_scores(kept_model, material)}
+    kept_model = masked_lm_of(model)
+    accuracy = material.masked_scores(kept_model)["masked_accuracy"]
+    return {"masked_accuracy": accuracy, **span_scores(kept_model, material)}
 
 
 @torch.no_grad()
@@ -261,9 +268,11 @@ def measure(model: nn.Module, material: MaskMaterial, seed: int) -> dict[str, An
     at, of = material.names
     found = look_at(model, material)
     found["name_exact"] = all_right(right_at(kept_model, told, at, mask), of).float().mean().item()
-    found["fact_accuracy"] = right_at(kept_model, told, material.facts, mask).float().mean().item()
+    found["fact_accuracy"] = (
+        right_at(kept_model, told, material.fact_positions, mask).float().mean().item()
+    )
     found["slot_probe"] = word_probe(encoder, material.slots)
-    found["unstated_probe"] = text_probe(encoder, *material.jobs)
+    found["unstated_probe"] = text_probe(encoder, material.facts, material.facts_heldout)
     for kind, words in material.swapped.items():
         found[f"swapped_{kind}"] = word_probe(encoder, words)
     for name, (train, test) in (

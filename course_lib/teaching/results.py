@@ -110,7 +110,7 @@ def last_losses(history: History) -> dict[str, float]:
 
 def compared_runs(
     recipes: Mapping[str, Any],
-    seeds: Sequence[int],
+    seeds: Sequence[int] | Mapping[str, Sequence[int]],
     world: MicroWorld,
     run: Callable[[Any, int], dict[str, Any]],
     *,
@@ -120,10 +120,11 @@ def compared_runs(
 ) -> dict[str, Any]:
     """What the results file of a comparison holds: every recipe (a dataclass) run with every seed.
 
-    run: of recipe and seed, gives at least its "seed". extends: a results file whose runs are read
-    instead, where it was made as this one would be (see `extended`). Its date stays that of its
-    first runs; `added` says when others came. more: what the file says besides, such as its replay;
-    a function is called where the extended file does not say it."""
+    seeds: the same for all recipes, or by their names. run: of recipe and seed, gives at least its
+    "seed". extends: a results file whose runs are read instead, where it was made as this one would
+    be (see `extended`). Its date stays that of its first runs; `added` says when others came. more:
+    what the file says besides, such as its replay; a function is called where the extended file
+    does not say it."""
     said = {name: asdict(recipe) for name, recipe in recipes.items()}
     about = made_with(world, precision)
     before = extended(extends, about) if extends else {}
@@ -131,9 +132,10 @@ def compared_runs(
     runs = {}
     for name, recipe in recipes.items():
         there = stored_runs(before, name, said[name])
-        if before and not set(seeds) <= set(there):
+        own = seeds[name] if isinstance(seeds, Mapping) else seeds
+        if before and not set(own) <= set(there):
             added[name] = about["date"]
-        runs[name] = [there[seed] if seed in there else run(recipe, seed) for seed in seeds]
+        runs[name] = [there[seed] if seed in there else run(recipe, seed) for seed in own]
     for name, value in more.items():
         about[name] = before[name] if name in before else value() if callable(value) else value
     about["date"] = before.get("date", about["date"])

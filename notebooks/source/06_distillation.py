@@ -401,7 +401,7 @@ def called(run):
 print(f"{'':36}{'masked-token accuracy':>26}{'unstated-fact probe':>26}")
 for name in STUDENTS:
     print(f"{called(name):36}{in_words(words_found[name]):>26}{in_words(jobs[name]):>26}")
-task = material.task_heldout
+task = material.facts_heldout
 print(f"{f'the majority class, of {len(task.names)}':36}{'–':>26}{task.labels.bincount().max() / len(task.labels):>26.1%}")
 
 # %%
@@ -680,7 +680,7 @@ layer_map_view(4, 12)
 # %%
 from course_lib.text.augmentation import augment
 
-grown = augment(material.task[:1], teacher, world.special, copies=3)
+grown = augment(material.facts[:1], teacher, world.special, copies=3)
 for row in grown.sequences.input_ids:
     print(" ".join(world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked)[:110])
 

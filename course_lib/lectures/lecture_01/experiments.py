@@ -32,13 +32,14 @@ from course_lib.files import (
     write_manifest,
 )
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, made_with
+from course_lib.teaching.experiments import Experiment, results_of
+from course_lib.teaching.results import REPLAYED, kept, made_with
 from course_lib.teaching.shipped import ELMO, micro_elmo, micro_teacher, teacher_hash
 from course_lib.text.documentation import installed_versions
 from course_lib.text.static_vectors import StaticVectors
 from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld
-from course_lib.train.loop import fit
+from course_lib.train.loop import History, fit
 from course_lib.train.pretrain import batches_of, pretrain, set_up
 from course_lib.train.pretrain_recipe import read_recipe
 
@@ -106,19 +107,22 @@ def kind_run(recipe: KindRecipe, seed: int) -> dict[str, Any]:
     return kept("01-kinds", {"seed": seed, **asdict(recipe)}, both.world, run)
 
 
-def replay_kinds() -> list[float]:
-    """The first losses of the encoder-decoder that translates, seed 0."""
-    recipe = kind_recipes()["encoder-decoder: translate"]
-    return train(recipe, steps=REPLAYED).history.losses["total"]
+def train_kind(recipe: KindRecipe, _: Any, **settings: Any) -> tuple[Any, History]:
+    """`train`, as an Experiment calls it."""
+    trained = train(recipe, **settings)
+    return trained.model, trained.history
 
 
-def build_three_kinds() -> dict[str, Any]:
-    """What data/results/01_three_kinds.json holds."""
-    both = two_languages()
-    return compared_runs(
-        kind_recipes(), SEEDS, both.world, kind_run, precision=PRECISION, replay=replay_kinds(),
-        pairs=len(sentence_pairs(both)), words=len(both.words), left_only=LEFT,
-    )  # fmt: skip
+THREE_KINDS = Experiment(
+    "01_three_kinds", kind_recipes(), SEEDS, two_languages, train_kind,
+    run=lambda recipe, _, seed: kind_run(recipe, seed),
+    replayed=kind_recipes()["encoder-decoder: translate"],
+    more={
+        "pairs": lambda both: len(sentence_pairs(both)), "words": lambda both: len(both.words),
+        "left_only": LEFT,
+    },
+)  # fmt: skip
+EXPERIMENTS = (THREE_KINDS,)
 
 
 # ---------------------------------------------------------------- ELMo
@@ -408,5 +412,5 @@ RESULTS = {
     "01_elmo": build_elmo,
     "01_static": build_static,
     "01_senses": build_senses,
-    "01_three_kinds": build_three_kinds,
+    **results_of(EXPERIMENTS),
 }

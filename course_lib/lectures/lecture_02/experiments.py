@@ -7,12 +7,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import torch
 
 from course_lib.files import cache_dir, write_atomic
-from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
+from course_lib.teaching.experiments import Experiment, results_of
+from course_lib.teaching.results import in_words, kept
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.oracle import Oracle
 from course_lib.train.baselines import bag_of_words_accuracy
@@ -21,6 +23,7 @@ from course_lib.train.metrics import evaluation_mask
 from .recipes import LIVE, LONG, AccuracyCurve, Material, Recipe, prepare, pretrain
 
 RUNS = {"live": (LIVE, range(5)), "long": (LONG, range(1))}
+NAMES = {recipe: name for name, (recipe, _) in RUNS.items()}
 
 
 def levels(material: Material) -> dict[str, float]:
@@ -74,26 +77,13 @@ def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[st
     return kept(f"02-{name}-{seed}", settings, material.world, run)
 
 
-def replay(recipe: Recipe, material: Material) -> list[float]:
-    """The first losses of seed 0, in float32, which every machine computes alike to about six
-    digits."""
-    _, history = pretrain(recipe, material, steps=REPLAYED, precision="float32")
-    return history.losses["total"]
-
-
-def build() -> dict[str, Any]:
-    """Everything that lecture 02 reads."""
-    material = prepare(LIVE)
-    found: dict[str, Any] = {
-        "recipes": {name: asdict(recipe) for name, (recipe, _) in RUNS.items()},
-        **made_with(material.world),
-        "levels": levels(material),
-        "replay": replay(LIVE, material),
-        "runs": {},
-    }
-    for name, (recipe, seeds) in RUNS.items():
-        found["runs"][name] = [one_run(name, recipe, material, seed) for seed in seeds]
-    return found
+PRETRAINING = Experiment(
+    "02_pretraining", {name: recipe for name, (recipe, _) in RUNS.items()},
+    {name: seeds for name, (_, seeds) in RUNS.items()}, partial(prepare, LIVE), pretrain,
+    run=lambda recipe, material, seed: one_run(NAMES[recipe], recipe, material, seed),
+    replayed=LIVE, precision=None, more={"levels": levels},
+)  # fmt: skip
+EXPERIMENTS = (PRETRAINING,)
 
 
 def outcome(found: Mapping[str, Any], run: str) -> dict[str, list[float]]:
@@ -114,4 +104,4 @@ def summary(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-RESULTS = {"02_pretraining": build}
+RESULTS = results_of(EXPERIMENTS)

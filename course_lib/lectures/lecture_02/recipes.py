@@ -3,9 +3,7 @@ steps, never seconds, so every machine gets the same result."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,8 +13,9 @@ from course_lib.heads import BertForPreTraining
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
+from course_lib.teaching.experiments import Trainer
 from course_lib.text.world import MicroWorld, StorySequences
-from course_lib.train.loop import Callback, History, Report, fit
+from course_lib.train.loop import Report
 from course_lib.train.metrics import evaluate
 
 
@@ -112,33 +111,12 @@ class AccuracyCurve:
         }
 
 
-def pretrain(
-    recipe: Recipe,
-    material: Material,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-    precision: str = "auto",
-    checkpoint: str | Path | None = None,
-    checkpoint_every: int = 0,
-) -> tuple[BertForPreTraining, History]:
-    """Run a recipe from random initialisation; `steps` stops short of its end, for a replay."""
-    model = randomly_initialised(recipe, material.special.vocab_size, seed)
-    batches = pretraining_batches(
+pretrain = Trainer(
+    lambda recipe, material, seed: (
+        randomly_initialised(recipe, material.special.vocab_size, seed), pretraining_loss
+    ),
+    lambda recipe, material, seed: pretraining_batches(
         material.train, material.special, batch_size=recipe.batch_size, seed=seed
-    )
-    history = fit(
-        model,
-        pretraining_loss,
-        batches,
-        steps=steps or recipe.steps,
-        learning_rate=recipe.learning_rate,
-        warmup=recipe.warmup,
-        precision=precision,
-        seed=seed,
-        callbacks=callbacks,
-        checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every,
-    )
-    return model, history
+    ),
+    precision="auto",
+)  # fmt: skip

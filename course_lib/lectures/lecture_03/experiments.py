@@ -28,6 +28,7 @@ from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.checkpoints import build_checkpoint
+from course_lib.teaching.experiments import results_of
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
 from course_lib.text import english
 from course_lib.text.features import (
@@ -66,7 +67,7 @@ from .starts import (
     pretrained,
     weights_of,
 )
-from .world_runs import build_world, pair_sequences
+from .world_runs import WORLD, pair_sequences
 
 LENGTH, QUESTION_LENGTH, STRIDE = 64, 128, 56
 SEEDS = range(5)
@@ -448,6 +449,7 @@ def about() -> dict[str, Any]:
     }
 
 
+EXPERIMENTS = (WORLD,)
 RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "03_checkpoint": partial(build_checkpoint, "course-bert"),
     "03_tasks": build_tasks,
@@ -457,7 +459,7 @@ RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "03_loss_line": build_loss_line,
     "03_plateau": build_plateau,
     "03_reviews": build_reviews,
-    "03_world": build_world,
+    **results_of(EXPERIMENTS),
 }
 
 

@@ -7,13 +7,12 @@ the steps: learning is sudden here, so a run that is stopped early says little."
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache, partial
-from time import process_time
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from course_lib.encoder import Encoder
-from course_lib.teaching.results import kept, made_with
+from course_lib.teaching.experiments import Experiment, Run
 from course_lib.teaching.shipped import micro_teacher, teacher_hash
 from course_lib.text import english
 from course_lib.text.features import (
@@ -26,7 +25,7 @@ from course_lib.text.tasks import LabelledSequences, story_pairs, story_question
 from course_lib.text.world import MicroWorld, Story
 from course_lib.train.baselines import label_accuracy, question_baselines
 from course_lib.train.finetuning import Task, answer_scores, finetune, task_score
-from course_lib.train.loop import Report
+from course_lib.train.loop import Callback, History
 
 from .starts import with_random_initialisation
 
@@ -114,33 +113,33 @@ def world_encoder(start: str, seed: int) -> Encoder:
     return with_random_initialisation(encoder, seed) if start == RANDOM else encoder
 
 
-def world_run(recipe: WorldRecipe, seed: int) -> dict[str, Any]:
-    """Fine-tune and score, with a curve; finished runs are read from the cache."""
-    settings = {**asdict(recipe), "seed": seed, "teacher": teacher_hash()}
-    return kept(f"03-world-{recipe.task}", settings, MicroWorld.load(), partial(_run, recipe, seed))
-
-
-def _run(recipe: WorldRecipe, seed: int) -> dict[str, Any]:
-    began, curve = process_time(), []
-    train, test = (TASKS[recipe.task](split) for split in ("train", "test"))
-
-    def look(report: Report) -> None:
-        if report.step % EVERY == 0:
-            curve.append({"step": report.step, "score": task_score(report.model, test)})
-
+def tune(
+    recipe: WorldRecipe, _: Any, *, seed: int = 0, callbacks: Sequence[Callback] = ()
+) -> tuple[Any, History]:
+    """Fine-tune on the recipe's task."""
     model = finetune(
-        world_encoder(recipe.start, seed), train, steps=recipe.steps, seed=seed,
-        batch_size=recipe.batch_size, learning_rate=recipe.learning_rate, precision="float32",
-        callbacks=[look],
+        world_encoder(recipe.start, seed), TASKS[recipe.task]("train"), steps=recipe.steps,
+        seed=seed, batch_size=recipe.batch_size, learning_rate=recipe.learning_rate,
+        precision="float32", callbacks=callbacks,
     )  # fmt: skip
-    found: dict[str, Any] = {"seed": seed, "score": curve[-1]["score"], "curve": curve}
-    found["dev"] = task_score(model, TASKS[recipe.task]("dev"))
+    return model, History()
+
+
+def score(run: Run) -> dict[str, float]:
+    """On the test stories."""
+    return {"score": task_score(run.model, TASKS[run.recipe.task]("test"))}
+
+
+def reached(run: Run) -> dict[str, Any]:
+    """Of stories to choose by as well; of answers, where there is one and where there is none."""
+    test = TASKS[run.recipe.task]("test")
+    found = {**score(run), "dev": task_score(run.model, TASKS[run.recipe.task]("dev"))}
     if isinstance(test, QuestionSequences):
-        scores = answer_scores(model, test)
+        scores = answer_scores(run.model, test)
         assert scores.has_answer and scores.no_answer
         found |= {"exact": scores.exact, "with answer": scores.has_answer.f1,
                   "without": scores.no_answer.f1}  # fmt: skip
-    return {**found, "cpu_seconds": round(process_time() - began, 1)}
+    return found
 
 
 def world_baselines() -> dict[str, dict[str, float]]:
@@ -162,13 +161,11 @@ def pair_counts() -> dict[str, int]:
     return {"all": len(all_pairs("train")), "fitting": len(fitting_pairs("train"))}
 
 
-def build_world() -> dict[str, Any]:
-    """What data/results/03_world.json holds."""
-    runs = {
-        name: [world_run(recipe, seed) for seed in WORLD_SEEDS] for name, recipe in RECIPES.items()
-    }
-    return {
-        "recipes": {name: asdict(recipe) for name, recipe in RECIPES.items()},
-        **made_with(MicroWorld.load(), "float32"), "teacher": teacher_hash(),
-        "baselines": world_baselines(), "pairs": pair_counts(), "runs": runs,
-    }  # fmt: skip
+WORLD = Experiment(
+    "03_world", RECIPES, WORLD_SEEDS, train=tune, measure=reached, label="03-world-{task}",
+    settings=lambda _: {"teacher": teacher_hash()}, curve=(EVERY, score),
+    more={
+        "teacher": lambda _: teacher_hash(), "baselines": lambda _: world_baselines(),
+        "pairs": lambda _: pair_counts(),
+    },
+)  # fmt: skip

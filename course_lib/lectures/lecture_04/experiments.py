@@ -5,7 +5,7 @@ count. All else is equal: only the draw of the mask differs between the schemes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import mean
 from typing import Any
@@ -15,11 +15,10 @@ import torch
 from course_lib.family.roberta import roberta_for_masked_lm
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.sequences import PackedSequences
+from course_lib.teaching.experiments import Stories, Trainer, english_world
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
-from course_lib.text.world import MicroWorld, story_sequences
-from course_lib.train.loop import Callback, History, Report, fit
+from course_lib.text.world import MicroWorld
+from course_lib.train.loop import History, Report
 from course_lib.train.metrics import evaluate
 
 SCHEMES: dict[str, int | None] = {"static": 1, "ten copies": 10, "dynamic": None}
@@ -53,25 +52,10 @@ SEEDS = {"400 stories": range(5), "1,600 stories": range(3)}
 LIVE = RECIPES["400 stories"]
 
 
-@dataclass(frozen=True)
-class MaskingMaterial:
-    """What a run reads and is measured on: one story a sequence, [CLS] story [SEP]."""
-
-    world: MicroWorld
-    train: PackedSequences
-    heldout: PackedSequences
-
-
-def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> MaskingMaterial:
-    """Draw the stories (seed 0 of each split) and pack them."""
-    world = world or MicroWorld.load()
-    told = world.stories(recipe.stories, seed=0)
-    unseen = world.stories(recipe.heldout, seed=0, split="heldout")
-    return MaskingMaterial(
-        world,
-        story_sequences(world, told, recipe.length),
-        story_sequences(world, unseen, recipe.length),
-    )
+def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> Stories:
+    """The stories that a run reads and is measured on."""
+    world = world or english_world()
+    return Stories(recipe.stories, recipe.heldout, length=recipe.length, world=world)
 
 
 def small_roberta(recipe: MaskingRecipe, world: MicroWorld, seed: int) -> BertForMaskedLM:
@@ -90,7 +74,7 @@ def small_roberta(recipe: MaskingRecipe, world: MicroWorld, seed: int) -> BertFo
 class LossCurve:
     """A callback: held-out accuracy and loss, and the training loss, at `looks` steps."""
 
-    material: MaskingMaterial
+    material: Stories
     steps: int
     looks: int = 10
     precision: str = "auto"
@@ -117,32 +101,24 @@ class LossCurve:
 
 
 def train_scheme(
-    scheme: str,
-    recipe: MaskingRecipe,
-    material: MaskingMaterial,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-    precision: str = "auto",
+    scheme: str, recipe: MaskingRecipe, material: Stories, **settings: Any
 ) -> tuple[BertForMaskedLM, History]:
-    """Train with one masking scheme, by its name in SCHEMES; all else is the same for all three."""
-    model = small_roberta(recipe, material.world, seed)
+    """Train with one masking scheme, by its name in SCHEMES; all else is the same for all three.
+    settings: those of a Trainer."""
     # Masks are drawn by (seed, epoch, example); the measuring ones by seed 1, so none coincides.
-    batches = pretraining_batches(
-        material.train, material.world.special, batch_size=recipe.batch_size,
-        seed=seed + 100, mask_copies=SCHEMES[scheme],
+    train = Trainer(
+        lambda recipe, material, seed: (
+            small_roberta(recipe, material.world, seed), masked_lm_loss
+        ),
+        lambda recipe, material, seed: material.batches(
+            recipe, seed + 100, mask_copies=SCHEMES[scheme]
+        ),
+        precision="auto",
     )  # fmt: skip
-    history = fit(
-        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=precision, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+    return train(recipe, material, **settings)
 
 
-def one_run(
-    scheme: str, recipe: MaskingRecipe, material: MaskingMaterial, seed: int
-) -> dict[str, Any]:
+def one_run(scheme: str, recipe: MaskingRecipe, material: Stories, seed: int) -> dict[str, Any]:
     """One scheme, one seed: its curve. Finished runs are read from the cache."""
 
     def run() -> dict[str, Any]:
@@ -154,7 +130,7 @@ def one_run(
     return kept(f"04-{recipe.stories}-{scheme}-{seed}", settings, material.world, run)
 
 
-def replay(material: MaskingMaterial) -> list[float]:
+def replay(material: Stories) -> list[float]:
     """The first losses of seed 0, dynamic, in float32: alike on every machine to six digits."""
     _, history = train_scheme("dynamic", LIVE, material, steps=REPLAYED, precision="float32")
     return history.losses["total"]

@@ -27,6 +27,7 @@ from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, difference, printed, settled
+from course_lib.teaching.experiments import Stories
 from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE
@@ -34,7 +35,7 @@ from course_lib.text.packing import INPUT_FORMATS, input_sequences
 from course_lib.train.metrics import evaluation_mask
 
 from .claims import average, errors_removed, gained_over
-from .experiments import LIVE, RECIPES, SCHEMES, SEEDS, MaskingMaterial, outcome, prepare_masking
+from .experiments import LIVE, RECIPES, SCHEMES, SEEDS, outcome, prepare_masking
 
 FEW, MORE = RECIPES  # the two amounts of text
 ROBERTA_BETA2 = 0.98  # RoBERTa, section 3.1 and Table 9
@@ -86,7 +87,7 @@ def world() -> MicroWorld:
 
 
 @cache
-def _material() -> MaskingMaterial:
+def _material() -> Stories:
     return prepare_masking(LIVE, world())
 
 

@@ -11,9 +11,9 @@ steps."""
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 from course_lib.encoder import count_parameters
@@ -40,11 +40,11 @@ from course_lib.objectives.sentence_order import (
 )
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.experiments import Experiment, Run, Trainer, results_of
 from course_lib.teaching.results import outcome as outcome  # where page 05 imports it from
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import PAIR_FEATURES, bag_of_words_accuracy
-from course_lib.train.loop import Callback, History, Objective, Report, fit
+from course_lib.train.loop import Batches, Objective
 from course_lib.train.metrics import evaluate
 
 from .length_leak import build as build_lengths
@@ -83,6 +83,7 @@ class PairMaterial:
     heldout: dict[str, PackedSequences]
 
 
+@lru_cache(maxsize=2)
 def prepare_pairs(recipe: AlbertRecipe, world: MicroWorld | None = None) -> PairMaterial:
     """Draw the stories (seed 0 of each split) and cut them both ways."""
     world = world or MicroWorld.load()
@@ -123,26 +124,20 @@ def pairs_in_step(recipe: AlbertRecipe, world: MicroWorld, split: str) -> Packed
     return pack_pairs(documents, world.special, pair, recipe.length, 0, short_share=0.0)
 
 
-def train_albert(
-    recipe: AlbertRecipe,
-    material: PairMaterial,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-    precision: str = "auto",
-) -> tuple[BertForPreTraining, History]:
-    """Train on the recipe's task; all else is the same for all recipes that differ in it."""
-    model = small_albert(recipe, material.world, seed)
+def task_batches(recipe: AlbertRecipe, material: PairMaterial, seed: int) -> Batches:
+    """The pairs of the recipe's task, masked."""
     sequences = material.train[recipe.task if recipe.task != "none" else "NSP"]
-    batches = pretraining_batches(
+    return pretraining_batches(
         sequences, material.world.special, batch_size=recipe.batch_size, seed=seed
     )
-    history = fit(
-        model, TASKS[recipe.task], batches, steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=precision, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+
+
+train_albert = Trainer(
+    lambda recipe, material, seed: (
+        small_albert(recipe, material.world, seed), TASKS[recipe.task]
+    ),
+    task_batches, precision="auto",
+)  # fmt: skip
 
 
 def measure(
@@ -159,49 +154,6 @@ def measure(
         "mlm_loss": scored["SOP"].mlm_loss,
         **{task: found.pair_accuracy for task, found in scored.items()},
     }
-
-
-def one_run(recipe: AlbertRecipe, material: PairMaterial, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
-
-    def run() -> dict[str, Any]:
-        model, history = train_albert(recipe, material, seed=seed)
-        about = {"seed": seed, "parameters": count_parameters(model)}
-        return {**about, **measure(model, material), "seconds": round(history.seconds, 1)}
-
-    settings = {"seed": seed, **asdict(recipe)}
-    name = f"05-{recipe.task}-{recipe.num_layers}-{recipe.embedding_size}-{recipe.sharing}-{seed}"
-    return kept(name, settings, material.world, run)
-
-
-def long_run(recipe: AlbertRecipe, material: PairMaterial, seed: int) -> dict[str, Any]:
-    """As `one_run`, with a curve: the same measures every EVERY steps."""
-
-    def run() -> dict[str, Any]:
-        curve: list[dict[str, float]] = []
-
-        def look(report: Report) -> None:
-            if report.step % EVERY == 0:
-                report.model.eval()
-                found = measure(report.model, material, "float32")  # type: ignore[arg-type]
-                curve.append({"step": report.step, **found})
-                report.model.train()
-
-        model, history = train_albert(
-            recipe, material, seed=seed, callbacks=[look], precision="float32"
-        )
-        about = {"seed": seed, "parameters": count_parameters(model), "curve": curve}
-        reached = measure(model, material, "float32")
-        return {**about, **reached, "seconds": round(history.seconds, 1)}
-
-    settings = {"seed": seed, **asdict(recipe)}
-    return kept(f"05-long-{recipe.task}-{seed}", settings, material.world, run)
-
-
-def replay(recipe: AlbertRecipe, material: PairMaterial) -> list[float]:
-    """The first losses of seed 0 in float32: alike on every machine to six digits."""
-    _, history = train_albert(recipe, material, steps=REPLAYED, precision="float32")
-    return history.losses["total"]
 
 
 def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
@@ -249,27 +201,6 @@ def prepare_in_step(recipe: AlbertRecipe) -> PairMaterial:
     )
 
 
-def _long_alone(
-    task: str, seeds: Sequence[int], material: PairMaterial, **more: Any
-) -> dict[str, Any]:
-    """LONG with that task, and its replay."""
-    recipe = replace(LONG, task=task)
-    return compared_runs(
-        {task: recipe}, seeds, material.world,
-        lambda recipe, seed: long_run(recipe, material, seed), precision="float32",
-        replay=lambda: replay(recipe, material), **more,
-    )  # fmt: skip
-
-
-def build_in_step() -> dict[str, Any]:
-    """What data/results/05_in_step.json holds."""
-    material = prepare_in_step(LONG)
-    return _long_alone(
-        IN_STEP, IN_STEP_SEEDS, material, extends="05_in_step",
-        guesses=lambda: guesses(material)[IN_STEP],
-    )  # fmt: skip
-
-
 def prepare_as_released(recipe: AlbertRecipe) -> PairMaterial:
     """As `prepare_pairs`, and SOP's training pairs as the released program makes them: a chunk of
     one sentence gets a B of another story and the label SWAPPED."""
@@ -293,46 +224,6 @@ def pairs_from_elsewhere(recipe: AlbertRecipe, world: MicroWorld) -> dict[str, i
     return {"all": pairs, "from elsewhere": elsewhere}
 
 
-def build_as_released() -> dict[str, Any]:
-    """What data/results/05_as_released.json holds."""
-    material = prepare_as_released(LONG)
-    return _long_alone(
-        AS_RELEASED, AS_RELEASED_SEEDS, material, extends="05_as_released",
-        pairs=lambda: pairs_from_elsewhere(LONG, material.world),
-    )  # fmt: skip
-
-
-def _compared(
-    recipes: Mapping[str, AlbertRecipe], seeds: Sequence[int], material: PairMaterial, **more: Any
-) -> dict[str, Any]:
-    return compared_runs(
-        recipes, seeds, material.world, lambda recipe, seed: one_run(recipe, material, seed),
-        replay=replay(list(recipes.values())[-1], material), **more,
-    )  # fmt: skip
-
-
-def build_tasks() -> dict[str, Any]:
-    """What data/results/05_sentence_tasks.json holds."""
-    material = prepare_pairs(LIVE)
-    return _compared(task_recipes(), TASK_SEEDS, material, guesses=guesses(material))
-
-
-def build_long() -> dict[str, Any]:
-    """What data/results/05_past_plateau.json holds."""
-    return _past_plateau("05_past_plateau", long_recipes(), LONG_SEEDS)
-
-
-def _past_plateau(
-    name: str, recipes: Mapping[str, AlbertRecipe], seeds: Sequence[int]
-) -> dict[str, Any]:
-    material = prepare_pairs(LONG)
-    return compared_runs(
-        recipes, seeds, material.world, lambda recipe, seed: long_run(recipe, material, seed),
-        precision="float32", extends=name,
-        replay=lambda: replay(list(recipes.values())[-1], material),
-    )  # fmt: skip
-
-
 def corner_recipes() -> dict[str, AlbertRecipe]:
     """The grid's corners, past the plateau."""
     cells = grid_recipes()
@@ -340,23 +231,54 @@ def corner_recipes() -> dict[str, AlbertRecipe]:
     return {name: replace(cells[name], steps=LONG.steps) for name in names}
 
 
-def build_corners() -> dict[str, Any]:
-    """What data/results/05_sharing_past_plateau.json holds."""
-    return _past_plateau("05_sharing_past_plateau", corner_recipes(), CORNER_SEEDS)
+def reached(run: Run) -> dict[str, float]:
+    """What an ALBERT reached."""
+    parameters = count_parameters(run.model)
+    return {"parameters": parameters, **measure(run.model, run.material)}
 
 
-def build_grid() -> dict[str, Any]:
-    """What data/results/05_sharing.json holds."""
-    return _compared(grid_recipes(), GRID_SEEDS, prepare_pairs(GRID))
+def in_float32(run: Run) -> dict[str, float]:
+    """`measure`, as the long runs are trained: on every machine alike."""
+    return measure(run.model, run.material, "float32")
+
+
+TASKS_ON_PAIRS = Experiment(
+    "05_sentence_tasks", task_recipes(), TASK_SEEDS, partial(prepare_pairs, LIVE), train_albert,
+    reached, label="05-{task}-{num_layers}-{embedding_size}-{sharing}-{seed}",
+    replayed=task_recipes()["SOP"], precision=None, more={"guesses": guesses},
+)  # fmt: skip
+GRID_OF_SHARING = replace(
+    TASKS_ON_PAIRS, name="05_sharing", recipes=grid_recipes(), seeds=GRID_SEEDS,
+    prepare=partial(prepare_pairs, GRID), replayed=list(grid_recipes().values())[-1], more={},
+)  # fmt: skip
+PAST_PLATEAU = Experiment(
+    "05_past_plateau", long_recipes(), LONG_SEEDS, partial(prepare_pairs, LONG),
+    replace(train_albert, precision="float32"),
+    lambda run: {
+        "parameters": count_parameters(run.model), **in_float32(run)
+    },
+    label="05-long-{task}-{seed}", curve=(EVERY, in_float32), replayed=long_recipes()["SOP"],
+)  # fmt: skip
+CORNERS_OF_SHARING = replace(
+    PAST_PLATEAU, name="05_sharing_past_plateau", recipes=corner_recipes(), seeds=CORNER_SEEDS,
+    replayed=list(corner_recipes().values())[-1],
+)  # fmt: skip
+NSP_IN_STEP = replace(
+    PAST_PLATEAU, name="05_in_step", recipes={IN_STEP: replace(LONG, task=IN_STEP)},
+    seeds=IN_STEP_SEEDS, prepare=partial(prepare_in_step, LONG),
+    replayed=replace(LONG, task=IN_STEP),
+    more={"guesses": lambda material: guesses(material)[IN_STEP]},
+)  # fmt: skip
+SOP_AS_RELEASED = replace(
+    PAST_PLATEAU, name="05_as_released", recipes={AS_RELEASED: replace(LONG, task=AS_RELEASED)},
+    seeds=AS_RELEASED_SEEDS, prepare=partial(prepare_as_released, LONG),
+    replayed=replace(LONG, task=AS_RELEASED),
+    more={"pairs": lambda material: pairs_from_elsewhere(LONG, material.world)},
+)  # fmt: skip
+EXPERIMENTS = (
+    TASKS_ON_PAIRS, PAST_PLATEAU, NSP_IN_STEP, SOP_AS_RELEASED, GRID_OF_SHARING, CORNERS_OF_SHARING,
+)  # fmt: skip
 
 
 summary = partial(results.summary, measures=("masked_accuracy", "NSP", "SOP"), aside=("guesses",))
-RESULTS = {
-    "05_sentence_tasks": build_tasks,
-    "05_past_plateau": build_long,
-    "05_in_step": build_in_step,
-    "05_as_released": build_as_released,
-    "05_lengths": build_lengths,
-    "05_sharing": build_grid,
-    "05_sharing_past_plateau": build_corners,
-}
+RESULTS = results_of(EXPERIMENTS) | {"05_lengths": build_lengths}

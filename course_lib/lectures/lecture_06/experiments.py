@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +36,25 @@ from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.experiments import (
+    Experiment,
+    Run,
+    Stories,
+    Trainer,
+    english_world,
+    results_of,
+)
+from course_lib.teaching.results import kept
 from course_lib.teaching.results import outcome as outcome  # where page 06 imports it from
 from course_lib.teaching.shipped import TEACHER, teacher_hash
 from course_lib.teaching.shipped import micro_teacher as micro_teacher  # page 06, too
 from course_lib.text.augmentation import augment
-from course_lib.text.tasks import LabelledSequences, unstated_facts
-from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.text.tasks import LabelledSequences
+from course_lib.text.world import MicroWorld
 from course_lib.train.distilling import Taught
 from course_lib.train.finetuning import class_accuracy, classifier_on, finetune, labelled_batches
-from course_lib.train.loop import Callback, History, Objective, Report, fit
-from course_lib.train.metrics import evaluate
+from course_lib.train.loop import Callback, History, Objective, fit
 
 PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, HELDOUT, LENGTH = 10_000, 500, 64
@@ -163,29 +168,9 @@ DEEP_TINIES = {
 }
 
 
-@dataclass(frozen=True)
-class Material:
+def prepare(world: MicroWorld | None = None) -> Stories:
     """What teacher and students read and are measured on."""
-
-    world: MicroWorld
-    train: PackedSequences
-    heldout: PackedSequences
-    task: LabelledSequences
-    task_heldout: LabelledSequences
-
-
-def prepare(world: MicroWorld | None = None) -> Material:
-    """Draw the stories (seed 0 of each split), pack them, and make the task of them."""
-    world = world or MicroWorld.load()
-    told = world.stories(STORIES, seed=0)
-    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
-    return Material(
-        world,
-        story_sequences(world, told, LENGTH),
-        story_sequences(world, unseen[:HELDOUT], LENGTH),
-        unstated_facts(world, told, LENGTH)[:LABELLED],
-        unstated_facts(world, unseen, LENGTH),
-    )
+    return Stories(STORIES, HELDOUT, TASK_STORIES, LABELLED, LENGTH, world or english_world())
 
 
 def _shape(recipe: Any, world: MicroWorld, **more: int) -> dict[str, Any]:
@@ -209,63 +194,48 @@ def randomly_initialised_teacher(
     return BertForMaskedLM(Encoder(BertConfig(**_shape(recipe, world))))
 
 
-def train_teacher(
-    recipe: TeacherRecipe,
-    material: Material,
-    *,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[BertForMaskedLM, History]:
-    """Pre-train the teacher with MLM."""
-    model = randomly_initialised_teacher(recipe, material.world)
-    batches = pretraining_batches(
-        material.train, material.world.special, batch_size=recipe.batch_size, seed=100
-    )
-    history = fit(
-        model, masked_lm_loss, batches, steps=steps or recipe.steps, precision=PRECISION,
-        learning_rate=recipe.learning_rate, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+train_teacher = Trainer(
+    lambda recipe, material, seed: (
+        randomly_initialised_teacher(recipe, material.world, seed), masked_lm_loss
+    ),
+    lambda recipe, material, seed: material.batches(recipe, seed + 100),
+)  # fmt: skip
 
 
-def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
+def masked_accuracy(model: BertForMaskedLM, material: Stories) -> float:
     """Held-out masked-token accuracy."""
-    found = evaluate(model, material.heldout, material.world.special, precision=PRECISION)
-    return found.masked_accuracy
+    return material.masked_scores(model)["masked_accuracy"]
 
 
-def teacher_run(recipe: TeacherRecipe, material: Material, path: Path) -> dict[str, Any]:
+def teacher_run(recipe: TeacherRecipe, material: Stories, path: Path) -> dict[str, Any]:
     """Train a teacher and save it at `path`: what it reached, with its curve. Read from the cache
     where that was done before."""
 
-    def run() -> dict[str, Any]:
-        curve: list[dict[str, float]] = []
-        looks = [masked_curve(curve, material, 500)]
-        model, history = train_teacher(recipe, material, callbacks=looks)
-        save(model, path)
-        return {
-            "seed": 0,
-            "parameters": count_parameters(model),
-            "masked_accuracy": masked_accuracy(model, material),
-            "job_accuracy": unstated_fact_accuracy(model.encoder, material, seed=0),
-            "curve": curve,
-            "seconds": round(history.seconds, 1),
-        }
+    def measure(run: Run) -> dict[str, Any]:
+        save(run.model, path)
+        return reached(run)
 
-    return kept("06-teacher", asdict(recipe), material.world, run, files=[path])
+    one = Experiment("", {}, (0,), train=train_teacher, measure=measure, curve=(500, predicted))
+    make = partial(one.measured, recipe, material, 0)
+    return kept("06-teacher", asdict(recipe), material.world, make, files=[path])
 
 
-def build_teacher() -> dict[str, Any]:
-    """What data/results/06_teacher.json holds; the weights go to data/checkpoints/."""
-    material, recipe, path = prepare(), TeacherRecipe(), data_root().joinpath(*TEACHER)
-    trained = teacher_run(recipe, material, path)
+def shipped_teacher_run(recipe: TeacherRecipe, material: Stories, _: int) -> dict[str, Any]:
+    """The run whose weights go to data/checkpoints/."""
+    trained = teacher_run(recipe, material, data_root().joinpath(*TEACHER))
     write_manifest(data_root())
-    _, first = train_teacher(recipe, material, steps=REPLAYED)
-    return compared_runs(
-        {"teacher": recipe}, (0,), material.world, lambda *_: trained, precision=PRECISION,
-        replay=first.losses["total"],
-        weights={"file": "/".join(TEACHER), "sha256": sha256_of(path)},
-    )  # fmt: skip
+    return trained
+
+
+def shipped_weights(_: Stories) -> dict[str, str]:
+    """Where the teacher lies, and its hash."""
+    return {"file": "/".join(TEACHER), "sha256": sha256_of(data_root().joinpath(*TEACHER))}
+
+
+SHIPPED_TEACHER = Experiment(
+    "06_teacher", {"teacher": TeacherRecipe()}, (0,), prepare, train_teacher,
+    run=shipped_teacher_run, replayed=TeacherRecipe(), more={"weights": shipped_weights},
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- DistilBERT
@@ -285,97 +255,63 @@ def randomly_initialised_student(
 
 
 def train_student(
-    recipe: StudentRecipe,
-    material: Material,
-    teacher: BertForMaskedLM,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
+    recipe: StudentRecipe, material: Stories, teacher: BertForMaskedLM, **settings: Any
 ) -> tuple[BertForMaskedLM, History]:
-    """Distil the teacher into a student; all else is the same for all recipes."""
-    student = randomly_initialised_student(recipe, teacher, material.world, seed)
-    batches = pretraining_batches(
-        material.train, material.world.special, batch_size=recipe.batch_size, seed=seed
-    )
-    settings: dict[str, Any] = {
-        "steps": steps or recipe.steps, "learning_rate": recipe.learning_rate, "seed": seed,
-        "precision": PRECISION, "callbacks": callbacks,
-    }  # fmt: skip
-    if not recipe.soft and not recipe.cosine:  # nobody to listen to
-        return student, fit(student, masked_lm_loss, batches, **settings)
-    loss = distilbert_loss(recipe.soft, recipe.mlm, recipe.cosine, recipe.temperature)
-    return student, fit(Taught(student, teacher), loss, batches, **settings)
+    """Distil the teacher into a student; all else is the same for all recipes. settings: those of
+    a Trainer."""
+
+    def draw(recipe: StudentRecipe, material: Stories, seed: int) -> tuple[nn.Module, Objective]:
+        student = randomly_initialised_student(recipe, teacher, material.world, seed)
+        if not recipe.soft and not recipe.cosine:  # nobody to listen to
+            return student, masked_lm_loss
+        loss = distilbert_loss(recipe.soft, recipe.mlm, recipe.cosine, recipe.temperature)
+        return Taught(student, teacher), loss
+
+    train = Trainer(draw, lambda recipe, material, seed: material.batches(recipe, seed), kept=alone)
+    return train(recipe, material, **settings)
 
 
-def unstated_fact_accuracy(encoder: Encoder, material: Material, seed: int) -> float:
+def alone(model: Any) -> Any:
+    """A student without its teacher."""
+    return model.student if isinstance(model, Taught) else model
+
+
+def unstated_fact_accuracy(encoder: Encoder, material: Stories, seed: int) -> float:
     """Held-out accuracy after fine-tuning on the task."""
-    model = finetune(encoder, material.task, steps=200, seed=seed, precision=PRECISION)
-    return class_accuracy(model, material.task_heldout)
+    model = finetune(encoder, material.facts, steps=200, seed=seed, precision=PRECISION)
+    return class_accuracy(model, material.facts_heldout)
 
 
-def student_run(
-    recipe: StudentRecipe, material: Material, teacher: BertForMaskedLM, seed: int, every: int = 0
-) -> dict[str, Any]:
-    """One recipe, one seed: what it reached. Finished runs are read from the cache.
-
-    every: steps between two looks at the masked-token accuracy on the way; 0: none."""
-
-    def run() -> dict[str, Any]:
-        curve: list[dict[str, float]] = []
-        looks = [masked_curve(curve, material, every)] if every else []
-        student, history = train_student(recipe, material, teacher, seed=seed, callbacks=looks)
-        return {
-            "seed": seed,
-            "parameters": count_parameters(student),
-            "masked_accuracy": masked_accuracy(student, material),
-            "job_accuracy": unstated_fact_accuracy(student.encoder, material, seed),
-            **({"curve": curve} if every else {}),
-            "seconds": round(history.seconds, 1),
-        }
-
-    settings = {"seed": seed, "teacher": teacher_hash(), **asdict(recipe)}
-    settings |= {"every": every} if every else {}
-    return kept(f"06-distilbert-{recipe.begin}-{seed}", settings, material.world, run)
+def reached(run: Run) -> dict[str, Any]:
+    """What a teacher or a student reached."""
+    return {
+        "parameters": count_parameters(run.model),
+        "masked_accuracy": masked_accuracy(run.model, run.material),
+        "job_accuracy": unstated_fact_accuracy(run.model.encoder, run.material, run.seed),
+    }
 
 
-def masked_curve(curve: list[dict[str, float]], material: Material, every: int) -> Callback:
-    """A callback that adds to `curve` what a model, or a student with its teacher, predicts."""
-
-    def look(report: Report) -> None:
-        if report.step % every == 0:
-            model: Any = report.model
-            student: Any = model.student if isinstance(model, Taught) else model
-            found = masked_accuracy(student, material)
-            curve.append({"step": report.step, "masked_accuracy": found})
-
-    return look
+def predicted(run: Run) -> dict[str, float]:
+    """For curves: what a model, or a student with its teacher, predicts."""
+    return {"masked_accuracy": masked_accuracy(alone(run.model), run.material)}
 
 
-def build_distilbert() -> dict[str, Any]:
-    """What data/results/06_distilbert.json holds."""
-    material, teacher = prepare(), micro_teacher()
-    recipes = STUDENTS | {f"begin: {name}": recipe for name, recipe in STARTS.items()}
-    _, first = train_student(FULL, material, teacher, steps=REPLAYED)
-    return compared_runs(
-        recipes, SEEDS, material.world,
-        lambda recipe, seed: student_run(recipe, material, teacher, seed),
-        precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
-    )  # fmt: skip
+def by_shipped_teacher(recipe: StudentRecipe, material: Stories, **settings: Any) -> Any:
+    """`train_student` with the teacher that is shipped."""
+    return train_student(recipe, material, micro_teacher(), **settings)
 
 
-def build_past_plateau() -> dict[str, Any]:
-    """What data/results/06_past_plateau.json holds."""
-    material, teacher = prepare(), micro_teacher()
-
-    def replay() -> list[float]:
-        return train_student(PAST, material, teacher, steps=REPLAYED)[1].losses["total"]
-
-    return compared_runs(
-        PAST_PLATEAU, PAST_SEEDS, material.world,
-        lambda recipe, seed: student_run(recipe, material, teacher, seed, PAST_EVERY),
-        precision=PRECISION, extends="06_past_plateau", teacher=teacher_hash(), replay=replay,
-    )  # fmt: skip
+DISTILBERT = Experiment(
+    "06_distilbert", STUDENTS | {f"begin: {name}": recipe for name, recipe in STARTS.items()},
+    SEEDS, prepare, by_shipped_teacher, reached, label="06-distilbert-{begin}-{seed}",
+    settings=lambda _: {"teacher": teacher_hash()}, replayed=FULL,
+    more={"teacher": lambda _: teacher_hash()},
+)  # fmt: skip
+LONGER = replace(
+    DISTILBERT, name="06_past_plateau", recipes=PAST_PLATEAU, seeds=PAST_SEEDS,
+    settings=lambda _: {"teacher": teacher_hash(), "every": PAST_EVERY},
+    curve=(PAST_EVERY, predicted), replayed=PAST,
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- TinyBERT
@@ -391,17 +327,17 @@ class Lesson:
     grown: LabelledSequences
 
 
-def prepare_lesson(material: Material, teacher: BertForMaskedLM, copies: int = 20) -> Lesson:
+def prepare_lesson(material: Stories, teacher: BertForMaskedLM, copies: int = 20) -> Lesson:
     """Fine-tune the teacher on the task, and let its masked-word head write the variants."""
     encoder = teacher.encoder
-    tuned = finetune(encoder, material.task, steps=400, seed=0, precision=PRECISION)
-    grown = augment(material.task, teacher, material.world.special, copies=copies)
-    return Lesson(tuned, material.task, grown)
+    tuned = finetune(encoder, material.facts, steps=400, seed=0, precision=PRECISION)
+    grown = augment(material.facts, teacher, material.world.special, copies=copies)
+    return Lesson(tuned, material.facts, grown)
 
 
 def general_stage(
     recipe: TinyRecipe,
-    material: Material,
+    material: Stories,
     teacher: BertForMaskedLM,
     *,
     seed: int = 0,
@@ -414,9 +350,7 @@ def general_stage(
     config = BertConfig(**_shape(recipe, material.world, hidden_size=recipe.hidden_size))
     student = tinybert_encoder(config)
     pair = Taught(student, teacher.encoder, fit_matrix(config, teacher.config), scores=True)
-    batches = pretraining_batches(
-        material.train, material.world.special, batch_size=recipe.batch_size, seed=seed, rate=0.0
-    )
+    batches = material.batches(recipe, seed, rate=0.0)
     steps = recipe.general if steps is None else steps
     loss, settings = _inner_loss(recipe, teacher), _settings(recipe, seed, callbacks)
     return pair, fit(pair, loss, batches, steps=steps, **settings)
@@ -452,7 +386,7 @@ def task_stage(
 
 def train_tiny(
     recipe: TinyRecipe,
-    material: Material,
+    material: Stories,
     teacher: BertForMaskedLM,
     lesson: Lesson,
     *,
@@ -482,53 +416,68 @@ def _settings(recipe: TinyRecipe, seed: int, callbacks: Sequence[Callback]) -> d
 
 
 def tiny_run(
-    recipe: TinyRecipe,
-    material: Material,
-    teacher: BertForMaskedLM,
-    lesson: Lesson,
-    seed: int,
-    taught_by: str | None = None,
+    recipe: TinyRecipe, material: LessonMaterial, seed: int, taught_by: str | None = None
 ) -> dict[str, Any]:
     """One recipe, one seed: what it reached. Finished runs are read from the cache.
 
     taught_by: what tells this teacher and its lesson from others; the shipped one's hash if
     None."""
+    stories, teacher, lesson = material.stories, material.teacher, material.lesson
 
     def run() -> dict[str, Any]:
         began = time.process_time()
-        student, histories = train_tiny(recipe, material, teacher, lesson, seed=seed)
+        student, histories = train_tiny(recipe, stories, teacher, lesson, seed=seed)
         return {
             "seed": seed,
             "parameters": count_parameters(student),
-            "job_accuracy": class_accuracy(student, material.task_heldout),
+            "job_accuracy": class_accuracy(student, stories.facts_heldout),
             "seconds": round(sum(history.seconds for history in histories.values()), 1),
             "cpu_seconds": round(time.process_time() - began, 1),
         }
 
     settings = {"seed": seed, "teacher": taught_by or teacher_hash(), **asdict(recipe)}
-    return kept(f"06-tinybert-{seed}", settings, material.world, run)
+    return kept(f"06-tinybert-{seed}", settings, stories.world, run)
 
 
-def build_tinybert(
-    recipes: Mapping[str, TinyRecipe] = TINIES, seeds: Sequence[int] = SEEDS
-) -> dict[str, Any]:
-    """What data/results/06_tinybert.json holds, or with other recipes another file. The replay is
-    the first recipe's."""
-    material, teacher = prepare(), micro_teacher()
-    lesson = prepare_lesson(material, teacher)
-    first_recipe = next(iter(recipes.values()))
-    _, first = general_stage(first_recipe, material, teacher, steps=REPLAYED)
-    return compared_runs(
-        recipes, seeds, material.world,
-        lambda recipe, seed: tiny_run(recipe, material, teacher, lesson, seed),
-        precision=PRECISION, teacher=teacher_hash(), replay=first.losses["total"],
-        taught_by=reached_by(lesson.teacher, material),
-    )  # fmt: skip
+@dataclass(frozen=True)
+class LessonMaterial:
+    """Stories, and a teacher with its lesson; trained: what is known of that teacher."""
+
+    stories: Stories
+    teacher: BertForMaskedLM
+    trained: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def world(self) -> MicroWorld:
+        return self.stories.world
+
+    @cached_property
+    def lesson(self) -> Lesson:
+        return prepare_lesson(self.stories, self.teacher)
 
 
-def reached_by(tuned: BertForClassification, material: Material) -> dict[str, float]:
+def first_stage(recipe: TinyRecipe, material: LessonMaterial, **settings: Any) -> Any:
+    """`general_stage`, of which the first losses are replayed."""
+    return general_stage(recipe, material.stories, material.teacher, **settings)
+
+
+TINYBERT = Experiment(
+    "06_tinybert", TINIES, SEEDS, lambda: LessonMaterial(prepare(), micro_teacher()), first_stage,
+    run=tiny_run, replayed=TINY,
+    more={
+        "teacher": lambda _: teacher_hash(),
+        "taught_by": lambda material: reached_by(material.lesson.teacher, material.stories),
+    },
+)  # fmt: skip
+BY_ATTENTION = replace(
+    TINYBERT, name="06_tinybert_attention", recipes=TINIES_BY_ATTENTION, seeds=ATTENTION_SEEDS,
+    replayed=next(iter(TINIES_BY_ATTENTION.values())),
+)  # fmt: skip
+
+
+def reached_by(tuned: BertForClassification, material: Stories) -> dict[str, float]:
     """What the fine-tuned teacher reaches in the task, beside its commonest answer."""
-    heldout = material.task_heldout
+    heldout = material.facts_heldout
     return {
         "job_accuracy": class_accuracy(tuned, heldout),
         "commonest": heldout.commonest,
@@ -536,48 +485,41 @@ def reached_by(tuned: BertForClassification, material: Material) -> dict[str, fl
     }
 
 
-def prepare_deeper() -> tuple[Material, dict[str, Any], BertForMaskedLM]:
-    """The stories with few labels, how the deep teacher's training went, and that teacher. It is
-    too large to ship, so it is trained here, or read from the cache."""
-    material = prepare()
+def prepare_deeper() -> LessonMaterial:
+    """The stories with few labels, and the deep teacher with how its training went. It is too large
+    to ship, so it is trained here, or read from the cache."""
     path = cache_dir("results", "06-tinybert-deeper") / "teacher.safetensors"
-    trained = teacher_run(DEEP_TEACHER, material, path)
+    trained = teacher_run(DEEP_TEACHER, prepare(), path)
     teacher = load(path)
     assert isinstance(teacher, BertForMaskedLM)
-    few = replace(material, task=material.task[:DEEP_LABELLED])
-    return few, trained, teacher.requires_grad_(False).eval()
+    few = replace(prepare(), labelled=DEEP_LABELLED)
+    return LessonMaterial(few, teacher.requires_grad_(False).eval(), trained)
 
 
-def build_deeper() -> dict[str, Any]:
-    """What data/results/06_tinybert_deeper.json holds. Its teacher is not shipped, so there is no
-    replay of its students; the teacher's own first losses are there instead."""
-    material, trained, teacher = prepare_deeper()
-    lesson = prepare_lesson(material, teacher)
-    _, first = train_teacher(DEEP_TEACHER, material, steps=REPLAYED)
-    return compared_runs(
-        DEEP_TINIES, DEEP_SEEDS, material.world,
-        lambda recipe, seed: deeper_run(recipe, material, teacher, lesson, seed),
-        precision=PRECISION, replay=first.losses["total"], labels=DEEP_LABELLED,
-        teacher=asdict(DEEP_TEACHER) | trained, taught_by=reached_by(lesson.teacher, material),
-    )  # fmt: skip
-
-
-def deeper_run(
-    recipe: TinyRecipe, material: Material, teacher: BertForMaskedLM, lesson: Lesson, seed: int
-) -> dict[str, Any]:
+def deeper_run(recipe: TinyRecipe, material: LessonMaterial, seed: int) -> dict[str, Any]:
     """`tiny_run` with the deep teacher and few labels."""
     marks = json.dumps({**asdict(DEEP_TEACHER), "labels": DEEP_LABELLED}, sort_keys=True)
-    return tiny_run(recipe, material, teacher, lesson, seed, taught_by=marks)
+    return tiny_run(recipe, material, seed, taught_by=marks)
+
+
+def deep_first_stage(recipe: TeacherRecipe, material: LessonMaterial, **settings: Any) -> Any:
+    """The teacher's training. It is not shipped, so that its students cannot be replayed."""
+    return train_teacher(recipe, material.stories, **settings)
+
+
+DEEPER = Experiment(
+    "06_tinybert_deeper", DEEP_TINIES, DEEP_SEEDS, prepare_deeper, deep_first_stage,
+    run=deeper_run, replayed=DEEP_TEACHER,
+    more={
+        "labels": DEEP_LABELLED,
+        "teacher": lambda material: asdict(DEEP_TEACHER) | dict(material.trained),
+        "taught_by": lambda material: reached_by(material.lesson.teacher, material.stories),
+    },
+)  # fmt: skip
 
 
 summary = partial(
     results.summary, measures=("masked_accuracy", "job_accuracy"), aside=("taught_by",)
 )
-RESULTS = {
-    "06_teacher": build_teacher,
-    "06_distilbert": build_distilbert,
-    "06_past_plateau": build_past_plateau,
-    "06_tinybert": build_tinybert,
-    "06_tinybert_attention": partial(build_tinybert, TINIES_BY_ATTENTION, ATTENTION_SEEDS),
-    "06_tinybert_deeper": build_deeper,
-}
+EXPERIMENTS = (SHIPPED_TEACHER, DISTILBERT, LONGER, TINYBERT, BY_ATTENTION, DEEPER)
+RESULTS = results_of(EXPERIMENTS)

@@ -29,9 +29,9 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, printed, settled, verdict
+from course_lib.teaching.experiments import Stories
 from course_lib.teaching.numbers import cpu_hours, percent, signed
 from course_lib.teaching.results import outcome, stored
-from course_lib.text.tasks import unstated_facts
 from course_lib.text.world import story_sequences
 from course_lib.train.distilling import Taught
 from course_lib.train.flops import step_flops
@@ -52,7 +52,6 @@ from .experiments import (
     STARTS,
     STORIES,
     TINY,
-    Material,
     TeacherRecipe,
     general_stage,
     micro_teacher,
@@ -433,9 +432,8 @@ def _alone_no_worse() -> str:
 def _first_losses() -> dict[str, float]:
     """The three inner losses of a student that has not made a step, on 64 plain stories."""
     world, teacher = the_world(), the_teacher()
-    rows = story_sequences(world, world.stories(64, seed=0), LENGTH)
-    nothing = unstated_facts(world, world.stories(40, seed=0), LENGTH)
-    material = Material(world, rows, rows, nothing, nothing)
+    material = Stories(64, length=LENGTH, world=world)
+    rows = material.train
     pair, _ = general_stage(TINY, material, teacher, steps=0)
     mapping = layer_mapping(TINY.num_layers, teacher.config.num_layers, TINY.mapping)
     with torch.no_grad():

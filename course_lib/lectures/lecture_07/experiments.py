@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from course_lib.checkpoints import load, save
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.electra import Electra, ElectraConfig, electra_from
-from course_lib.files import cache_dir, data_path, data_root, write_manifest
+from course_lib.files import cache_dir, data_path, data_root, sha256_of, write_manifest
 from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
@@ -27,25 +27,30 @@ from course_lib.heads import (
 )
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss, replaced_labels
-from course_lib.objectives.sequences import Batch, PackedSequences
+from course_lib.objectives.replaced_tokens import PAPER_MIX, electra_loss
+from course_lib.objectives.sequences import Batch
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses, stored
+from course_lib.teaching.experiments import (
+    Experiment,
+    Run,
+    Stories,
+    Trainer,
+    english_world,
+    results_of,
+)
+from course_lib.teaching.replaced_tokens import area_under_curve as area_under_curve  # page 07
+from course_lib.teaching.replaced_tokens import discriminator_logits as discriminator_logits
+from course_lib.teaching.replaced_tokens import replaced_token_scores
+from course_lib.teaching.results import kept, last_losses, stored
 from course_lib.teaching.results import outcome as outcome  # where page 07 imports it from
 from course_lib.teaching.shipped import CHECKPOINTS, NETWORKS
 from course_lib.teaching.shipped import micro_electra as micro_electra  # page 07, too
-from course_lib.text.tasks import (
-    LabelledSequences,
-    LabelledWords,
-    slot_categories,
-    swapped_words,
-    unstated_facts,
-)
-from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.text.tasks import LabelledWords, swapped_words
+from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import class_accuracy, classifier_on, labelled_batches
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import Callback, History, Objective, Report, fit
-from course_lib.train.metrics import evaluate, evaluation_mask
+from course_lib.train.loop import Objective, Report, fit
+from course_lib.train.metrics import evaluation_mask
 from course_lib.train.probing import (
     linear_classifier,
     linear_probe,
@@ -102,31 +107,9 @@ VARIANTS = {
 }
 
 
-@dataclass(frozen=True)
-class ElectraMaterial:
+def prepare(world: MicroWorld | None = None) -> Stories:
     """What the ablation steps read, and what their vectors are probed for."""
-
-    world: MicroWorld
-    train: PackedSequences
-    heldout: PackedSequences
-    facts: LabelledSequences
-    facts_heldout: LabelledSequences
-    slots: LabelledWords
-
-
-def prepare(world: MicroWorld | None = None) -> ElectraMaterial:
-    """Draw the stories (seed 0 of each split), pack them, and make the probes' tasks of them."""
-    world = world or MicroWorld.load()
-    told = world.stories(STORIES, seed=0)
-    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
-    return ElectraMaterial(
-        world,
-        story_sequences(world, told, LENGTH),
-        story_sequences(world, unseen[:HELDOUT], LENGTH),
-        unstated_facts(world, told, LENGTH)[:LABELLED],
-        unstated_facts(world, unseen, LENGTH),
-        slot_categories(world, unseen[:HELDOUT], LENGTH),
-    )
+    return Stories(STORIES, HELDOUT, TASK_STORIES, LABELLED, LENGTH, world or english_world())
 
 
 def small_config(recipe: ElectraRecipe, world: MicroWorld) -> ElectraConfig:
@@ -150,15 +133,12 @@ def randomly_initialised(
     return ablation_step(recipe.stone, config, recipe.generator)
 
 
-def batches_of(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> Any:
+def batches_of(recipe: ElectraRecipe, material: Stories, seed: int) -> Any:
     """Masked stories; every selected position becomes [MASK], as in the paper."""
-    return pretraining_batches(
-        material.train, material.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
-        seed=seed + 100, mix=PAPER_MIX,
-    )  # fmt: skip
+    return material.batches(recipe, seed + 100, rate=recipe.rate, mix=PAPER_MIX)
 
 
-def heldout_batches(material: ElectraMaterial, count: int) -> list[Batch]:
+def heldout_batches(material: Stories, count: int) -> list[Batch]:
     """Masked stories that no training saw: up to 50 a batch, always the same."""
     batches = pretraining_batches(
         material.heldout, material.world.special, batch_size=50, seed=1, mix=PAPER_MIX
@@ -166,34 +146,9 @@ def heldout_batches(material: ElectraMaterial, count: int) -> list[Batch]:
     return [batches(step) for step in range(count)]
 
 
-def train_ablation_step(
-    recipe: ElectraRecipe,
-    material: ElectraMaterial,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[nn.Module, History]:
-    """Train one recipe; all else is the same for all that differ in it."""
-    model, loss = randomly_initialised(recipe, material.world, seed)
-    history = fit(
-        model, loss, batches_of(recipe, material, seed), steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
-
-
-@torch.no_grad()
-def discriminator_logits(model: Electra, batches: Sequence[Batch]) -> tuple[Tensor, Tensor]:
-    """The discriminator's logit and the label of every real token of these batches: (tokens,)."""
-    logits, labels = [], []
-    for batch in batches:
-        out = model(**batch.inputs)
-        real = out.attention_mask.bool()
-        found = replaced_labels(out.corrupted_ids, out.predict_at, batch.targets["labels"])
-        logits.append(out.logits[real])
-        labels.append(found[real])
-    return torch.cat(logits), torch.cat(labels)
+train_ablation_step = Trainer(
+    lambda recipe, material, seed: randomly_initialised(recipe, material.world, seed), batches_of
+)
 
 
 @torch.no_grad()
@@ -209,15 +164,7 @@ def generator_accuracies(model: Electra, batches: Sequence[Batch]) -> tuple[floa
     return float(argmax), float(sampling)
 
 
-def area_under_curve(logits: Tensor, labels: Tensor) -> float:
-    """How often a replaced token has a higher logit than an original one: 0.5 is chance level, 1
-    is always."""
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(labels.numpy(), logits.float().numpy()))
-
-
-def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[str, float]:
+def measure(model: nn.Module, material: Stories, seed: int = 0) -> dict[str, float]:
     """What both probes find in the kept encoder's vectors ("kinds" is the slot-category probe,
     "jobs" the unstated-fact probe); and where there are
     two networks, how well each does its own work on held-out stories."""
@@ -228,18 +175,13 @@ def measure(model: nn.Module, material: ElectraMaterial, seed: int = 0) -> dict[
     }
     generator = getattr(model, "generator", model)
     if isinstance(generator, BertForMaskedLM):
-        special = material.world.special
-        scored = evaluate(generator, material.heldout, special, precision=PRECISION)
-        found["words_by_generator"] = scored.masked_accuracy
+        found["words_by_generator"] = material.masked_scores(generator)["masked_accuracy"]
     if isinstance(model, Electra):
-        torch.manual_seed(seed)
-        logits, labels = discriminator_logits(model, heldout_batches(material, 6))
-        found["auc"] = area_under_curve(logits, labels)
-        found["replaced"] = labels.float().mean().item()
+        found |= replaced_token_scores(model, heldout_batches(material, 6), seed)
     return found
 
 
-def untrained(material: ElectraMaterial, seeds: Sequence[int] = range(3)) -> list[dict[str, float]]:
+def untrained(material: Stories, seeds: Sequence[int] = range(3)) -> list[dict[str, float]]:
     """The same measures at random initialisation: what any training must beat."""
     recipe = EQUAL_STEPS["BERT"]
     return [
@@ -247,7 +189,8 @@ def untrained(material: ElectraMaterial, seeds: Sequence[int] = range(3)) -> lis
     ]
 
 
-def flops_a_step(recipe: ElectraRecipe, material: ElectraMaterial) -> int:
+@cache
+def flops_a_step(recipe: ElectraRecipe, material: Stories) -> int:
     """FLOPs of a training step, mean of five batches, generator included."""
     model, loss = randomly_initialised(recipe, material.world, 0)
     batches = batches_of(recipe, material, 0)
@@ -267,51 +210,42 @@ def equal_flops(
     }
 
 
-def one_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
-
-    def run() -> dict[str, Any]:
-        model, history = train_ablation_step(recipe, material, seed=seed)
-        about = {"seed": seed, "parameters": count_parameters(model)}
-        seconds = round(history.seconds, 1)
-        return {
-            **about,
-            **measure(model, material, seed),
-            **last_losses(history),
-            "seconds": seconds,
-        }
-
-    return kept(f"07-{recipe.stone}", {"seed": seed, **asdict(recipe)}, material.world, run)
+def costs_of(recipes: Mapping[str, ElectraRecipe], material: Stories) -> dict[str, int]:
+    """FLOPs of a step of each."""
+    return {name: flops_a_step(recipe, material) for name, recipe in recipes.items()}
 
 
-def replay(recipe: ElectraRecipe, material: ElectraMaterial) -> list[float]:
-    """The first losses of ELECTRA, seed 0, in float32: alike on every machine to six digits."""
-    return train_ablation_step(recipe, material, steps=REPLAYED)[1].losses["total"]
+def reached(run: Run) -> dict[str, Any]:
+    """What a run reached: both probes and its losses."""
+    found = measure(run.model, run.material, run.seed)
+    return {"parameters": count_parameters(run.model), **found, **last_losses(run.history)}
 
 
-def build_ablation_steps() -> dict[str, Any]:
-    """What data/results/07_stepping_stones.json holds."""
-    material = prepare()
-    costs = {name: flops_a_step(recipe, material) for name, recipe in EQUAL_STEPS.items()}
-    recipes = {f"equal steps: {name}": recipe for name, recipe in EQUAL_STEPS.items()}
-    recipes |= {f"equal arithmetic: {s}": recipe for s, recipe in equal_flops(costs).items()}
-    return _compared(recipes, material, flops_a_step=costs, untrained=untrained(material))
+VARIANTS_OF_ELECTRA = Experiment(
+    "07_variants",
+    VARIANTS,
+    SEEDS,
+    prepare,
+    train_ablation_step,
+    reached,
+    label="07-{stone}",
+    replayed=FULL,
+    more={"flops_a_step": partial(costs_of, VARIANTS)},
+)
 
 
-def build_variants() -> dict[str, Any]:
-    """What data/results/07_variants.json holds."""
-    material = prepare()
-    costs = {name: flops_a_step(recipe, material) for name, recipe in VARIANTS.items()}
-    return _compared(VARIANTS, material, flops_a_step=costs)
+def ablation_recipes(material: Stories) -> dict[str, ElectraRecipe]:
+    """The five steps at equal steps, and the two ends at equal FLOPs."""
+    equal = equal_flops(costs_of(EQUAL_STEPS, material))
+    return {f"equal steps: {name}": recipe for name, recipe in EQUAL_STEPS.items()} | {
+        f"equal arithmetic: {name}": recipe for name, recipe in equal.items()
+    }
 
 
-def _compared(
-    recipes: Mapping[str, ElectraRecipe], material: ElectraMaterial, **more: Any
-) -> dict[str, Any]:
-    return compared_runs(
-        recipes, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
-        precision=PRECISION, replay=replay(FULL, material), **more,
-    )  # fmt: skip
+ABLATION = replace(
+    VARIANTS_OF_ELECTRA, name="07_stepping_stones", recipes=ablation_recipes,
+    more={"flops_a_step": partial(costs_of, EQUAL_STEPS), "untrained": untrained},
+)  # fmt: skip
 
 
 summary = partial(
@@ -355,7 +289,7 @@ def model_at(recipe: ElectraRecipe, seed: int, step: int) -> nn.Module:
     return model.requires_grad_(False).eval()
 
 
-def long_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dict[str, Any]:
+def long_run(recipe: ElectraRecipe, material: Stories, seed: int) -> dict[str, Any]:
     """Train one recipe and keep its weights on the way, so that a measure can be added later.
     Finished runs are read from the cache."""
 
@@ -376,13 +310,6 @@ def long_run(recipe: ElectraRecipe, material: ElectraMaterial, seed: int) -> dic
     return kept(f"07-long-{recipe.stone}", settings, material.world, run, files)
 
 
-def swapped_stories(world: MicroWorld) -> dict[str, LabelledWords]:
-    """The swapped-word probe of both kinds, on stories that no training saw."""
-    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
-    kinds = {"repeated": "repeated", "facts": "fact"}
-    return {name: swapped_words(world, unseen, kind, LENGTH) for name, kind in kinds.items()}
-
-
 class MeanPooled(BertForClassification):
     """The same classifier, on the mean vector of a text's tokens instead of [CLS]'s."""
 
@@ -395,7 +322,7 @@ class MeanPooled(BertForClassification):
         return ClassifierOutput(self.classifier(self.encoder.pooler(mean[:, None])))
 
 
-def fine_tuned(encoder: Encoder, material: ElectraMaterial, pooling: str, seed: int) -> float:
+def fine_tuned(encoder: Encoder, material: Stories, pooling: str, seed: int) -> float:
     """Held-out accuracy on the unstated fact after fine-tuning; pooling: "[CLS]" or "mean"."""
     task = material.facts
     model = classifier_on(encoder, task.names, seed)
@@ -409,7 +336,7 @@ def fine_tuned(encoder: Encoder, material: ElectraMaterial, pooling: str, seed: 
 
 
 @torch.no_grad()
-def gaps_by_kind(model: BertForMaskedLM, material: ElectraMaterial) -> dict[str, dict[str, float]]:
+def gaps_by_kind(model: BertForMaskedLM, material: Stories) -> dict[str, dict[str, float]]:
     """Masked-token accuracy on held-out stories by the kind of word (see Trace), and over all: of
     the most likely word, and of a sampled one, which is the probability of the right one."""
     world, sequences = material.world, material.heldout
@@ -437,60 +364,54 @@ def gaps_by_kind(model: BertForMaskedLM, material: ElectraMaterial) -> dict[str,
     return found
 
 
-@dataclass(frozen=True)
-class PastPlateau:
-    """What the long runs are measured with."""
+def probes(model: nn.Module, material: Stories, seed: int) -> dict[str, float]:
+    """Both families: cloze-shaped ("kinds", "jobs") and RTD-shaped ("repeated", "facts")."""
+    encoder, names = kept_encoder(model).eval(), {"repeated": "repeated", "fact": "facts"}
+    fits = {names[kind]: word_probe(encoder, words) for kind, words in material.swapped.items()}
+    return measure(model, material, seed) | fits
 
-    material: ElectraMaterial
-    swapped: Mapping[str, LabelledWords]
 
-    def probes(self, model: nn.Module, seed: int) -> dict[str, float]:
-        """Both families: cloze-shaped ("kinds", "jobs") and RTD-shaped ("repeated", "facts")."""
-        encoder = kept_encoder(model).eval()
-        fits = {name: word_probe(encoder, words) for name, words in self.swapped.items()}
-        return measure(model, self.material, seed) | fits
+def tuned(model: nn.Module, material: Stories, seed: int) -> dict[str, float]:
+    """Accuracy after fine-tuning, by what the classifier reads."""
+    return {f"tuned_{p}": fine_tuned(kept_encoder(model), material, p, seed) for p in POOLINGS}
 
-    def tuned(self, model: nn.Module, seed: int) -> dict[str, float]:
-        """Accuracy after fine-tuning, by what the classifier reads."""
-        encoder = kept_encoder(model)
-        return {f"tuned_{p}": fine_tuned(encoder, self.material, p, seed) for p in POOLINGS}
 
-    def look(self, recipe: ElectraRecipe, seed: int, step: int) -> dict[str, Any]:
-        """All probes of a long run at this step; fine-tuning and gaps too at its last. Finished
-        looks are read from the cache."""
+def look_at(recipe: ElectraRecipe, material: Stories, seed: int, step: int) -> dict[str, Any]:
+    """All probes of a long run at this step; fine-tuning and gaps too at its last. Finished looks
+    are read from the cache."""
 
-        def run() -> dict[str, Any]:
-            model = model_at(recipe, seed, step)
-            found: dict[str, Any] = {"step": step, **self.probes(model, seed)}
-            if step == recipe.steps:
-                generator = getattr(model, "generator", model)
-                assert isinstance(generator, BertForMaskedLM)
-                found |= self.tuned(model, seed)
-                found["gaps"] = gaps_by_kind(generator, self.material)
-            return found
+    def run() -> dict[str, Any]:
+        model = model_at(recipe, seed, step)
+        found: dict[str, Any] = {"step": step, **probes(model, material, seed)}
+        if step == recipe.steps:
+            generator = getattr(model, "generator", model)
+            assert isinstance(generator, BertForMaskedLM)
+            found |= tuned(model, material, seed)
+            found["gaps"] = gaps_by_kind(generator, material)
+        return found
 
-        settings = {"seed": seed, "step": step, **asdict(recipe)}
-        return kept(f"07-look-{recipe.stone}", settings, self.material.world, run)
+    settings = {"seed": seed, "step": step, **asdict(recipe)}
+    return kept(f"07-look-{recipe.stone}", settings, material.world, run)
 
-    def run(self, recipe: ElectraRecipe, seed: int) -> dict[str, Any]:
-        """What a long run reached, and what it cost."""
-        if (recipe, seed) == (LONG, 0):  # shipped
-            about = {
-                "seed": 0,
-                "seconds": round(stored("07_electra")["runs"]["ELECTRA"][0]["seconds"], 1),
-            }
-        else:
-            about = long_run(recipe, self.material, seed)
-        return about | self.look(recipe, seed, recipe.steps)
 
-    def untrained(self, seed: int) -> dict[str, Any]:
-        """The same measures at random initialisation."""
+def measured_run(recipe: ElectraRecipe, material: Stories, seed: int) -> dict[str, Any]:
+    """What a long run reached, and what it cost."""
+    if (recipe, seed) == (LONG, 0):  # shipped
+        shipped = stored("07_electra")["runs"]["ELECTRA"][0]
+        about = {"seed": 0, "seconds": round(shipped["seconds"], 1)}
+    else:
+        about = long_run(recipe, material, seed)
+    return about | look_at(recipe, material, seed, recipe.steps)
 
-        def run() -> dict[str, Any]:
-            model = randomly_initialised(EQUAL_STEPS["BERT"], self.material.world, seed)[0]
-            return {"seed": seed, **self.probes(model, seed), **self.tuned(model, seed)}
 
-        return kept("07-look-untrained", {"seed": seed}, self.material.world, run)
+def untrained_long(material: Stories, seed: int) -> dict[str, Any]:
+    """The same measures at random initialisation."""
+
+    def run() -> dict[str, Any]:
+        model = randomly_initialised(EQUAL_STEPS["BERT"], material.world, seed)[0]
+        return {"seed": seed, **probes(model, material, seed), **tuned(model, material, seed)}
+
+    return kept("07-look-untrained", {"seed": seed}, material.world, run)
 
 
 def by_strength(models: Mapping[str, nn.Module], words: LabelledWords) -> dict[str, list[float]]:
@@ -534,93 +455,105 @@ def swaps_shown(
     return found
 
 
+@lru_cache(maxsize=1)
+def long_models() -> dict[str, nn.Module]:
+    """Seed 0 of the runs past the plateau."""
+    recipes = PAST_PLATEAU.recipes_of(prepare())
+    return {name: model_at(recipe, 0, recipe.steps) for name, recipe in recipes.items()}
+
+
+def ends(electra: ElectraRecipe) -> dict[str, ElectraRecipe]:
+    """Both ends, as many steps as this ELECTRA."""
+    return {name: replace(electra, stone=name) for name in ENDS}
+
+
+PAST_PLATEAU = Experiment(
+    "07_past_plateau", lambda material: past_plateau_recipes(costs_of(ends(FULL), material)),
+    PAST_SEEDS, prepare, train_ablation_step, run=measured_run, replayed=ends(LONG)["BERT"],
+    more={
+        "flops_a_step": partial(costs_of, ends(FULL)), "tuned_steps": TUNED_STEPS,
+        "swaps": lambda material: swaps_shown(
+            long_models(), material.swapped["repeated"], material.world
+        ),
+        "by_strength": lambda material: by_strength(long_models(), material.swapped["repeated"]),
+    },
+)  # fmt: skip
+
+
 def build_past_plateau() -> dict[str, Any]:
-    """What data/results/07_past_plateau.json holds."""
+    """With the controls of all seeds, also where the file is extended."""
     material = prepare()
-    costs = {name: flops_a_step(EQUAL_STEPS[name], material) for name in ENDS}
-    recipes = past_plateau_recipes(costs)
-    measured = PastPlateau(material, swapped_stories(material.world))
-    words, untrained = measured.swapped["repeated"], [measured.untrained(s) for s in PAST_SEEDS]
-
-    @cache
-    def models() -> dict[str, nn.Module]:
-        return {name: model_at(recipe, 0, recipe.steps) for name, recipe in recipes.items()}
-
-    found = compared_runs(
-        recipes, PAST_SEEDS, material.world, measured.run,
-        precision=PRECISION, extends="07_past_plateau", replay=replay(recipes["BERT"], material),
-        flops_a_step=costs, tuned_steps=TUNED_STEPS,
-        swaps=lambda: swaps_shown(models(), words, material.world),
-        by_strength=lambda: by_strength(models(), words),
-    )  # fmt: skip
-    return {**found, "untrained": untrained}  # of all seeds, also where the file is extended
+    controls = [untrained_long(material, seed) for seed in PAST_SEEDS]
+    return {**PAST_PLATEAU.build(), "untrained": controls}
 
 
-def build_generators() -> dict[str, Any]:
-    """What data/results/07_generators.json holds. The narrowest generator is that of the runs past
-    the plateau, which are read."""
-    material, recipes = prepare(), generator_recipes()
-    measured = PastPlateau(material, swapped_stories(material.world))
-    costs = {name: flops_a_step(recipe, material) for name, recipe in recipes.items()}
-    narrow = {run["seed"]: run for run in stored("07_past_plateau")["runs"]["ELECTRA"]}
-
-    def run(recipe: ElectraRecipe, seed: int) -> dict[str, Any]:
-        return narrow[seed] if recipe == LONG else measured.run(recipe, seed)
-
-    return compared_runs(
-        recipes, GENERATOR_SEEDS, material.world, run, precision=PRECISION,
-        extends="07_generators", replay=lambda: replay(recipes["generator 1"], material),
-        flops_a_step=costs,
-    )  # fmt: skip
+def narrow_or_measured(recipe: ElectraRecipe, material: Stories, seed: int) -> dict[str, Any]:
+    """The narrowest generator is that of the runs past the plateau, which are read."""
+    if recipe != LONG:
+        return measured_run(recipe, material, seed)
+    (narrow,) = (r for r in stored("07_past_plateau")["runs"]["ELECTRA"] if r["seed"] == seed)
+    return dict(narrow)
 
 
-def build_deep() -> dict[str, Any]:
-    """What data/results/07_deep.json holds: four layers and a larger generator, at equal FLOPs."""
-    material = prepare()
-    costs = {name: flops_a_step(replace(DEEP, stone=name), material) for name in ENDS}
-    recipes = equal_flops(costs, DEEP)
-    measured = PastPlateau(material, swapped_stories(material.world))
-    return compared_runs(
-        recipes, DEEP_SEEDS, material.world, measured.run, precision=PRECISION,
-        extends="07_deep", replay=lambda: replay(DEEP, material), flops_a_step=costs,
-        tuned_steps=TUNED_STEPS,
-    )  # fmt: skip
+WIDER_GENERATORS = Experiment(
+    "07_generators", generator_recipes(), GENERATOR_SEEDS, prepare, train_ablation_step,
+    run=narrow_or_measured, replayed=generator_recipes()["generator 1"],
+    more={"flops_a_step": partial(costs_of, generator_recipes())},
+)  # fmt: skip
 
 
-def build_electra() -> dict[str, Any]:
-    """What data/results/07_electra.json holds; the weights go to data/checkpoints/."""
-    material = prepare()
+DEEPER = Experiment(
+    "07_deep",
+    lambda material: equal_flops(costs_of(ends(DEEP), material), DEEP),
+    DEEP_SEEDS,
+    prepare,
+    train_ablation_step,
+    run=measured_run,
+    replayed=DEEP,
+    more={"flops_a_step": partial(costs_of, ends(DEEP)), "tuned_steps": TUNED_STEPS},
+)
+
+
+def shipped_run(recipe: ElectraRecipe, material: Stories, seed: int) -> dict[str, Any]:
+    """The run whose weights go to data/checkpoints/, with a curve."""
     paths = [data_root().joinpath(*CHECKPOINTS, f"{name}.safetensors") for name in NETWORKS]
 
-    def run() -> dict[str, Any]:
-        curve: list[dict[str, float]] = []
+    def save_both(run: Run) -> dict[str, Any]:
+        for path, network in zip(
+            paths, (run.model.generator, run.model.discriminator), strict=True
+        ):
+            save(network, path)
+        return measure(run.model, material)
 
-        def look(report: Report) -> None:
-            if report.step % 500 == 0:
-                report.model.eval()
-                curve.append({"step": report.step, **measure(report.model, material)})
-                report.model.train()
+    one = replace(
+        ELECTRA, run=None, measure=save_both, curve=(500, lambda run: measure(run.model, material))
+    )
 
-        model, history = train_ablation_step(LONG, material, callbacks=[look])
-        assert isinstance(model, Electra)
-        networks = zip(paths, (model.generator, model.discriminator), strict=True)
-        weights = {path.name: save(network, path) for path, network in networks}
-        about = {"seed": 0, **curve[-1], "curve": curve, "seconds": history.seconds}
-        return {"about": about, "weights": weights}
+    def make() -> dict[str, Any]:
+        about = one.measured(recipe, material, seed)
+        return {"about": about, "weights": shipped_weights(material)}
 
-    trained = kept("07-electra", asdict(LONG), material.world, run, files=paths)
+    trained = kept("07-electra", asdict(recipe), material.world, make, files=paths)
     write_manifest(data_root())
-    return compared_runs(
-        {"ELECTRA": LONG}, (0,), material.world, lambda *_: trained["about"], precision=PRECISION,
-        replay=replay(LONG, material), weights=trained["weights"],
-    )  # fmt: skip
+    about: dict[str, Any] = trained["about"]
+    return about
 
 
-RESULTS = {
-    "07_electra": build_electra,
-    "07_stepping_stones": build_ablation_steps,
-    "07_variants": build_variants,
-    "07_past_plateau": build_past_plateau,
-    "07_generators": build_generators,
-    "07_deep": build_deep,
-}
+def shipped_weights(_: Stories) -> dict[str, str]:
+    """The networks' files and their hashes."""
+    files = [f"{name}.safetensors" for name in NETWORKS]
+    return {file: sha256_of(data_root().joinpath(*CHECKPOINTS, file)) for file in files}
+
+
+ELECTRA = Experiment(
+    "07_electra",
+    {"ELECTRA": LONG},
+    (0,),
+    prepare,
+    train_ablation_step,
+    run=shipped_run,
+    replayed=LONG,
+    more={"weights": shipped_weights},
+)
+EXPERIMENTS = (ELECTRA, ABLATION, VARIANTS_OF_ELECTRA, PAST_PLATEAU, WIDER_GENERATORS, DEEPER)
+RESULTS = results_of(EXPERIMENTS) | {"07_past_plateau": build_past_plateau}

@@ -7,7 +7,7 @@ The networks are lecture 07's: BERTs of two layers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
 from typing import Any
@@ -31,22 +31,14 @@ from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.replaced_tokens import (
     PAPER_MIX,
     electra_loss,
-    replaced_labels,
     replaced_token_loss,
 )
 from course_lib.objectives.sequences import Batch, PackedSequences
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.experiments import Experiment, Run, Stories, Trainer
+from course_lib.teaching.replaced_tokens import replaced_token_scores
+from course_lib.teaching.results import kept
 from course_lib.teaching.shipped import micro_electra
-from course_lib.text.tasks import (
-    LabelledSequences,
-    LabelledWords,
-    slot_categories,
-    swapped_words,
-    unstated_facts,
-)
 from course_lib.text.world import MicroWorld, story_sequences
-from course_lib.train.loop import Callback, History, Report, fit
-from course_lib.train.metrics import evaluate
 from course_lib.train.probing import text_probe, word_probe
 
 HELDOUT, LENGTH = 300, 64
@@ -172,85 +164,40 @@ SHARING = {
 }
 
 
-@dataclass(frozen=True)
-class SharingMaterial:
-    """The stories to learn from, held-out ones, and the four probes of the kept network."""
-
-    world: MicroWorld
-    train: PackedSequences
-    heldout: PackedSequences
-    words: dict[str, LabelledWords]
-    facts: tuple[LabelledSequences, LabelledSequences]
-
-    def probes(self, encoder: Encoder) -> dict[str, float]:
-        """Accuracy of linear probes on the frozen vectors: two cloze-shaped (which slot does this
-        word fill; which fact is unstated), two RTD-shaped (was this word swapped)."""
-        found = {name: word_probe(encoder, words) for name, words in self.words.items()}
-        return found | {"unstated": text_probe(encoder, *self.facts)}
-
-
 PROBES = ("slots", "unstated", "swapped_repeated", "swapped_fact")
 
 
-def prepare_sharing(world: MicroWorld | None = None) -> SharingMaterial:
-    """Draw the stories (seed 0 of each split), pack them, and make the probes' tasks of them."""
-    world = world or MicroWorld.load()
-    told = world.stories(STORIES, seed=0)
-    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
-    words = {f"swapped_{kind}": swapped_words(world, unseen, kind, LENGTH)
-             for kind in ("repeated", "fact")}  # fmt: skip
-    return SharingMaterial(
-        world,
-        story_sequences(world, told, LENGTH),
-        story_sequences(world, unseen[:HELDOUT], LENGTH),
-        {"slots": slot_categories(world, unseen[:HELDOUT], LENGTH), **words},
-        (unstated_facts(world, told, LENGTH)[:LABELLED], unstated_facts(world, unseen, LENGTH)),
-    )
+def probes(encoder: Encoder, stories: Stories) -> dict[str, float]:
+    """Accuracy of linear probes on the frozen vectors: two cloze-shaped (which slot does this word
+    fill; which fact is unstated), two RTD-shaped (was this word swapped)."""
+    swapped = {f"swapped_{kind}": words for kind, words in stories.swapped.items()}
+    found = {
+        name: word_probe(encoder, w) for name, w in {"slots": stories.slots, **swapped}.items()
+    }
+    return found | {"unstated": text_probe(encoder, stories.facts, stories.facts_heldout)}
 
 
-def train_sharing(
-    recipe: SharingRecipe,
-    material: SharingMaterial,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[Electra, History]:
-    """Train one recipe; all that differ in it read the same stories under the same masks."""
-    model = small_electra(material.world, recipe.tied, seed)
-    history = fit(
-        model, electra_loss(recipe.disc_weight),
-        story_batches(material.train, material.world, recipe.batch_size, seed + 100),
-        steps=steps or recipe.steps, seed=seed, learning_rate=recipe.learning_rate,
-        precision="float32", callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+def prepare_sharing() -> Stories:
+    """The stories to learn from, held-out ones, and the four probes of the kept network."""
+    return Stories(STORIES, HELDOUT, TASK_STORIES, LABELLED, LENGTH)
 
 
-@torch.no_grad()
-def both_networks(model: Electra, material: SharingMaterial, seed: int) -> dict[str, float]:
+train_sharing = Trainer(
+    lambda recipe, material, seed: (
+        small_electra(material.world, recipe.tied, seed), electra_loss(recipe.disc_weight)
+    ),
+    lambda recipe, material, seed: material.batches(recipe, seed + 100, mix=PAPER_MIX),
+)  # fmt: skip
+
+
+def both_networks(run: Run) -> dict[str, float]:
     """On held-out stories: the generator's masked-token accuracy, the discriminator's ROC-AUC over
     real tokens, and the fraction of them that was replaced."""
-    from sklearn.metrics import roc_auc_score
-
-    world = material.world
-    scored = evaluate(model.generator, material.heldout, world.special, precision="float32")
-    draw = story_batches(material.heldout, world, 50, seed=1)
-    torch.manual_seed(seed)
-    logits, labels = [], []
-    for step in range(HELDOUT // 50):
-        batch = draw(step)
-        out = model(**batch.inputs)
-        real = out.attention_mask.bool()
-        true = replaced_labels(out.corrupted_ids, out.predict_at, batch.targets["labels"])
-        logits.append(out.logits[real])
-        labels.append(true[real])
-    said, true = torch.cat(logits), torch.cat(labels)
-    return {
-        "masked_accuracy": scored.masked_accuracy,
-        "auc": float(roc_auc_score(true.numpy(), said.numpy())),
-        "replaced": true.float().mean().item(),
-    }
+    material = run.material
+    draw = story_batches(material.heldout, material.world, 50, seed=1)
+    batches = [draw(step) for step in range(HELDOUT // 50)]
+    accuracy = material.masked_scores(run.model.generator)["masked_accuracy"]
+    return {"masked_accuracy": accuracy, **replaced_token_scores(run.model, batches, run.seed)}
 
 
 def mean_cosine(table: Tensor) -> float:
@@ -276,55 +223,34 @@ def tables_of(model: Electra) -> dict[str, float]:
     }
 
 
-def one_sharing(recipe: SharingRecipe, material: SharingMaterial, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: both networks on the way, and what the kept one's vectors hold at the
-    end. Finished runs are read from the cache."""
-
-    def run() -> dict[str, Any]:
-        curve: list[dict[str, float]] = []
-
-        def look(report: Report) -> None:
-            if report.step % LOOK_EVERY == 0:
-                model = report.model.eval()
-                assert isinstance(model, Electra)
-                curve.append({"step": report.step, **both_networks(model, material, seed)})
-                model.train()
-
-        model, history = train_sharing(recipe, material, seed=seed, callbacks=[look])
-        kept_encoder = merged(model.discriminator).encoder
-        reached = {name: value for name, value in curve[-1].items() if name != "step"}
-        return {
-            "seed": seed, "parameters": count_parameters(model), **reached,
-            **material.probes(kept_encoder), **tables_of(model), "curve": curve,
-            "seconds": round(history.seconds, 1),
-        }  # fmt: skip
-
-    settings = {"seed": seed, **asdict(recipe)}
-    return kept(f"08-sharing-{recipe.tied}", settings, material.world, run)
+def reached(run: Run) -> dict[str, Any]:
+    """Both networks at the end, and what the kept one's vectors hold."""
+    return {
+        "parameters": count_parameters(run.model),
+        **both_networks(run),
+        **probes(merged(run.model.discriminator).encoder, run.material), **tables_of(run.model),
+    }  # fmt: skip
 
 
-def untrained_sharing(material: SharingMaterial, seed: int) -> dict[str, Any]:
+def untrained_sharing(material: Stories, seed: int) -> dict[str, Any]:
     """The probes at random initialisation: what any training must beat."""
 
     def run() -> dict[str, Any]:
         model = small_electra(material.world, seed=seed).eval()
-        return {"seed": seed, **material.probes(model.discriminator.encoder)}
+        return {"seed": seed, **probes(model.discriminator.encoder, material)}
 
     return kept("08-sharing-untrained", {"seed": seed}, material.world, run)
 
 
-def replay_sharing(material: SharingMaterial) -> list[float]:
-    """The first losses of v3's way, seed 0, in float32."""
-    return train_sharing(SHARING[V3], material, steps=REPLAYED)[1].losses["total"]
-
-
-def build_sharing() -> dict[str, Any]:
-    """What data/results/08_embedding_sharing.json holds."""
-    material = prepare_sharing()
-    return compared_runs(
-        SHARING, SHARING_SEEDS, material.world,
-        lambda recipe, seed: one_sharing(recipe, material, seed),
-        precision="float32", extends="08_embedding_sharing",
-        replay=lambda: replay_sharing(material),
-        untrained=lambda: [untrained_sharing(material, seed) for seed in SHARING_SEEDS],
-    )  # fmt: skip
+SHARED_EMBEDDINGS = Experiment(
+    "08_embedding_sharing",
+    SHARING,
+    SHARING_SEEDS,
+    prepare_sharing,
+    train_sharing,
+    reached,
+    label="08-sharing-{tied}",
+    curve=(LOOK_EVERY, both_networks),
+    replayed=SHARING[V3],
+    more={"untrained": lambda material: [untrained_sharing(material, s) for s in SHARING_SEEDS]},
+)

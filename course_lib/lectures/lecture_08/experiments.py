@@ -9,7 +9,6 @@ v3 shares between ELECTRA's networks is tried in embedding_sharing.py, SiFT in s
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from statistics import mean, median
@@ -29,21 +28,26 @@ from course_lib.family.deberta import (
 )
 from course_lib.heads import BertForMaskedLM, MaskedLMOutput
 from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.sequences import Batch, PackedSequences
+from course_lib.objectives.sequences import Batch
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.experiments import (
+    Experiment,
+    Run,
+    Stories,
+    Trainer,
+    english_world,
+    results_of,
+)
+from course_lib.teaching.results import kept
 from course_lib.teaching.results import outcome as outcome  # where page 08 imports it from
 from course_lib.text.tasks import Queues, queues
-from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.text.world import MicroWorld
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import Callback, History, Report, fit
-from course_lib.train.metrics import evaluate
+from course_lib.train.loop import Batches
 
-from .embedding_sharing import build_sharing
-from .sift_runs import build_sift
+from .embedding_sharing import SHARED_EMBEDDINGS
+from .sift_runs import SIFT_RUNS
 
-PRECISION = "float32"  # on every machine, so that results can be compared
 STORIES, HELDOUT, LENGTH = 10_000, 500, 64
 SEEDS = range(5)
 
@@ -87,22 +91,9 @@ RECIPES = {
 }
 
 
-@dataclass(frozen=True)
-class PositionMaterial:
+def prepare(world: MicroWorld | None = None) -> Stories:
     """The stories to learn from, and held-out ones to be measured on."""
-
-    world: MicroWorld
-    train: PackedSequences
-    heldout: PackedSequences
-
-
-def prepare(world: MicroWorld | None = None) -> PositionMaterial:
-    """Draw the stories (seed 0 of each split) and pack them."""
-    world = world or MicroWorld.load()
-    train, heldout = world.stories(STORIES, seed=0), world.stories(HELDOUT, seed=0, split="heldout")
-    return PositionMaterial(
-        world, story_sequences(world, train, LENGTH), story_sequences(world, heldout, LENGTH)
-    )
+    return Stories(STORIES, HELDOUT, length=LENGTH, world=world or english_world())
 
 
 def shape(world: MicroWorld, initializer_range: float, layers: int) -> dict[str, Any]:
@@ -130,57 +121,31 @@ def small_model(
     return model
 
 
-def train_positions(
-    recipe: PositionRecipe,
-    material: PositionMaterial,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[BertForMaskedLM | DebertaForMaskedLM, History]:
-    """Train one recipe; all else is the same for all that differ in it."""
-    model = small_model(recipe, material.world, seed)
-    batches = pretraining_batches(
-        material.train, material.world.special, batch_size=recipe.batch_size, seed=seed
-    )
-    history = fit(
-        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+def story_batches(recipe: Any, material: Stories, seed: int) -> Batches:
+    """Masked stories."""
+    return material.batches(recipe, seed)
 
 
-def one_run(recipe: PositionRecipe, material: PositionMaterial, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: what it reached. Finished runs are read from the cache."""
-
-    def run() -> dict[str, Any]:
-        model, history = train_positions(recipe, material, seed=seed)
-        scores = evaluate(model, material.heldout, material.world.special, precision=PRECISION)
-        about = {"seed": seed, "parameters": count_parameters(model)}
-        found = {"masked_accuracy": scores.masked_accuracy, "mlm_loss": scores.mlm_loss}
-        return {**about, **found, "seconds": round(history.seconds, 1)}
-
-    name = f"08-{recipe.kind}-{'-'.join(recipe.terms)}-{recipe.decoder}-{recipe.steps}"
-    return kept(name, {"seed": seed, **asdict(recipe)}, material.world, run)
+train_positions = Trainer(
+    lambda recipe, material, seed: (small_model(recipe, material.world, seed), masked_lm_loss),
+    story_batches,
+)
 
 
-def flops_a_step(recipe: PositionRecipe, material: PositionMaterial) -> int:
+def flops_a_step(recipe: PositionRecipe, material: Stories) -> int:
     """FLOPs of the first training step, forward and backward, the head's included."""
     model = small_model(recipe, material.world, 0, kernels="reference")  # its products are counted
-    batches = pretraining_batches(
-        material.train, material.world.special, batch_size=recipe.batch_size, seed=0
-    )
-    return step_flops(model, masked_lm_loss, batches(0))
+    return step_flops(model, masked_lm_loss, material.batches(recipe, 0)(0))
 
 
-def all_flops(material: PositionMaterial) -> dict[str, int]:
+def all_flops(material: Stories) -> dict[str, int]:
     """The same of every recipe."""
     about = {name: asdict(recipe) for name, recipe in RECIPES.items()}
     return kept("08-flops", about, material.world,
                 lambda: {n: flops_a_step(r, material) for n, r in RECIPES.items()})  # fmt: skip
 
 
-def step_seconds(material: PositionMaterial, steps: int = 40, rounds: int = 5) -> dict[str, float]:
+def step_seconds(material: Stories, steps: int = 40, rounds: int = 5) -> dict[str, float]:
     """Seconds of a training step of each recipe, the median of rounds in which they take turns."""
     found: dict[str, list[float]] = {name: [] for name in RECIPES if "equal" not in name}
     for _ in range(rounds):
@@ -191,21 +156,19 @@ def step_seconds(material: PositionMaterial, steps: int = 40, rounds: int = 5) -
     return {name: median(seconds) for name, seconds in found.items()}
 
 
-def replay(material: PositionMaterial) -> list[float]:
-    """The first losses of DeBERTa, seed 0, in float32: alike on every machine to six digits."""
-    _, history = train_positions(FULL, material, steps=REPLAYED)
-    return history.losses["total"]
-
-
-def build_positions() -> dict[str, Any]:
-    """What data/results/08_positions.json holds."""
-    material = prepare()
-    return compared_runs(
-        RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
-        precision=PRECISION, extends="08_positions", replay=lambda: replay(material),
-        step_seconds=lambda: kept("08-seconds", {}, material.world, lambda: step_seconds(material)),
-        flops_a_step=lambda: all_flops(material),
-    )  # fmt: skip
+POSITIONS = Experiment(
+    "08_positions", RECIPES, SEEDS, prepare, train_positions,
+    lambda run: {
+        "parameters": count_parameters(run.model), **run.material.masked_scores(run.model)
+    },
+    label="08-{kind}-{terms}-{decoder}-{steps}", replayed=FULL,
+    more={
+        "step_seconds": lambda material: kept(
+            "08-seconds", {}, material.world, lambda: step_seconds(material)
+        ),
+        "flops_a_step": all_flops,
+    },
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- who comes when: the queue
@@ -293,25 +256,16 @@ def queue_batch(drawn: Queues, special_mask: int) -> Batch:
     return Batch(inputs, {"labels": labels})
 
 
-def train_queue(
-    recipe: QueueRecipe,
-    world: MicroWorld,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[nn.Module, History]:
-    """Train one recipe; every batch has new sights for the same queue."""
-    model = queue_model(recipe, world, seed)
+def queue_batches(recipe: QueueRecipe, world: MicroWorld, seed: int) -> Batches:
+    """Every batch has new sights for the same queue."""
+    return lambda step: queue_batch(
+        queues(world, recipe.batch_size, 1_000 + step), world.special.mask
+    )
 
-    def batches(step: int) -> Batch:
-        return queue_batch(queues(world, recipe.batch_size, 1_000 + step), world.special.mask)
 
-    history = fit(
-        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+train_queue = Trainer(
+    lambda recipe, world, seed: (queue_model(recipe, world, seed), masked_lm_loss), queue_batches
+)
 
 
 @torch.no_grad()
@@ -323,43 +277,22 @@ def queue_accuracy(model: nn.Module, world: MicroWorld, count: int = 100) -> lis
     return [round(accuracy, 4) for accuracy in right.mean(0).tolist()]
 
 
-def one_queue(recipe: QueueRecipe, world: MicroWorld, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: how many of the queue it names, on the way and at the end."""
-
-    def run() -> dict[str, Any]:
-        curve: list[tuple[int, float]] = []
-
-        def look(report: Report) -> None:
-            if report.step % LOOK_EVERY == 0:
-                report.model.eval()
-                curve.append((report.step, mean(queue_accuracy(report.model, world, count=25))))
-                report.model.train()
-
-        model, _ = train_queue(recipe, world, seed=seed, callbacks=[look])
-        by_position = queue_accuracy(model, world)
-        return {"seed": seed, "accuracy": mean(by_position), "places": by_position, "curve": curve}
-
-    name = f"08-queue-{recipe.kind}-{recipe.decoder}-{recipe.span}"
-    return kept(name, {"seed": seed, **asdict(recipe)}, world, run)
+def places_named(run: Run) -> dict[str, Any]:
+    """How many of the queue a model names at the end."""
+    by_position = queue_accuracy(run.model, run.material)
+    return {"accuracy": mean(by_position), "places": by_position}
 
 
-def build_queue() -> dict[str, Any]:
-    """What data/results/08_queue.json holds."""
-    world = MicroWorld.load()
-    _, first = train_queue(QUEUE_RECIPES["BERT"], world, steps=REPLAYED)
-    return compared_runs(
-        QUEUE_RECIPES, SEEDS, world, lambda recipe, seed: one_queue(recipe, world, seed),
-        precision=PRECISION, extends="08_queue", replay=first.losses["total"],
-        words=queues(world, 1).words,
-    )  # fmt: skip
+QUEUE = Experiment(
+    "08_queue", QUEUE_RECIPES, SEEDS, english_world, train_queue, places_named,
+    label="08-queue-{kind}-{decoder}-{span}", replayed=QUEUE_RECIPES["BERT"],
+    curve=(LOOK_EVERY, lambda run: mean(queue_accuracy(run.model, run.material, count=25))),
+    more={"words": lambda world: queues(world, 1).words},
+)  # fmt: skip
 
 
 summary = partial(
     results.summary, measures=("masked_accuracy", "auc", "accuracy"), aside=("step_seconds",)
 )
-RESULTS = {
-    "08_positions": build_positions,
-    "08_queue": build_queue,
-    "08_embedding_sharing": build_sharing,
-    "08_sift": build_sift,
-}
+EXPERIMENTS = (POSITIONS, QUEUE, SHARED_EMBEDDINGS, SIFT_RUNS)
+RESULTS = results_of(EXPERIMENTS)

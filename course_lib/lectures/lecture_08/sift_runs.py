@@ -4,7 +4,7 @@ against more of that, and against perturbations as long that are not aimed."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import mean
 from typing import Any, NamedTuple
@@ -15,13 +15,13 @@ from course_lib.heads import BertForClassification
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.sequences import part_of_mean
 from course_lib.objectives.sift import sift_loss
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.experiments import Experiment, Run, Trainer
 from course_lib.teaching.shipped import micro_teacher, teacher_hash
 from course_lib.text.tasks import LabelledSequences, unstated_facts
 from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import class_accuracy, classifier_on, labelled_batches
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import History, Objective, fit
+from course_lib.train.loop import Objective
 
 STORIES, TASK_STORIES = 10_000, 6_000  # to label, and held-out; a fifth leave the job out
 SEEDS = range(3)
@@ -118,14 +118,12 @@ def prepare_sift() -> SiftMaterial:
     return SiftMaterial(world, unstated_facts(world, told), unstated_facts(world, unseen))
 
 
-def to_train(
-    recipe: SiftRecipe, material: SiftMaterial, seed: int
-) -> tuple[BertForClassification, nn.Module, Objective]:
-    """The classifier, what is trained around it, and the loss."""
+def to_train(recipe: SiftRecipe, material: SiftMaterial, seed: int) -> tuple[nn.Module, Objective]:
+    """The classifier, with SiFT around it where the recipe has it, and the loss."""
     model = classifier_on(micro_teacher().encoder, material.train.names, seed)
     if recipe.method == PLAIN:
-        return model, model, classification_loss
-    return model, WithSift(model, recipe), sifted_loss(recipe.weight)
+        return model, classification_loss
+    return WithSift(model, recipe), sifted_loss(recipe.weight)
 
 
 def labels_of(recipe: SiftRecipe, material: SiftMaterial, seed: int) -> LabelledSequences:
@@ -133,61 +131,42 @@ def labels_of(recipe: SiftRecipe, material: SiftMaterial, seed: int) -> Labelled
     return material.train[seed * recipe.labels : (seed + 1) * recipe.labels]
 
 
-def train_sift(
-    recipe: SiftRecipe, material: SiftMaterial, *, seed: int = 0, steps: int | None = None
-) -> tuple[BertForClassification, History]:
-    """Fine-tune one recipe; all with a seed read the same labels in the same order."""
-    model, around, loss = to_train(recipe, material, seed)
-    history = fit(
-        around, loss, labelled_batches(labels_of(recipe, material, seed), recipe.batch_size, seed),
-        steps=steps or recipe.steps, seed=seed, learning_rate=recipe.learning_rate,
-        precision="float32",
-    )  # fmt: skip
-    return model, history
+train_sift = Trainer(
+    lambda recipe, material, seed: to_train(recipe, material, seed),
+    lambda recipe, material, seed: labelled_batches(
+        labels_of(recipe, material, seed), recipe.batch_size, seed
+    ),
+    kept=lambda model: model.model if isinstance(model, WithSift) else model,
+)  # all with a seed read the same labels in the same order
 
 
-def one_sift(recipe: SiftRecipe, material: SiftMaterial, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: accuracy on held-out stories and on its own labels; with SiFT, how far
-    the perturbations moved the answers, by tenths of the training. Finished runs are read from the
-    cache."""
-
-    def run() -> dict[str, Any]:
-        model, history = train_sift(recipe, material, seed=seed)
-        moved = history.losses.get("moved", [])
-        tenth = max(1, len(moved) // 10)
-        return {
-            "seed": seed,
-            "accuracy": class_accuracy(model, material.heldout),
-            "on_its_labels": class_accuracy(model, labels_of(recipe, material, seed)),
-            "moved": [mean(moved[at : at + tenth]) for at in range(0, len(moved), tenth)],
-            "seconds": round(history.seconds, 1),
-        }
-
-    settings = {"seed": seed, **asdict(recipe), "encoder": teacher_hash()}
-    return kept(f"08-sift-{recipe.method}", settings, material.world, run)
+def reached(run: Run) -> dict[str, Any]:
+    """Accuracy on held-out stories and on its own labels; with SiFT, how far the perturbations
+    moved the answers, by tenths of the training."""
+    moved = run.history.losses.get("moved", [])
+    tenth = max(1, len(moved) // 10)
+    own = labels_of(run.recipe, run.material, run.seed)
+    return {
+        "accuracy": class_accuracy(run.model, run.material.heldout),
+        "on_its_labels": class_accuracy(run.model, own),
+        "moved": [mean(moved[at : at + tenth]) for at in range(0, len(moved), tenth)],
+    }
 
 
 def flops_of_steps(material: SiftMaterial) -> dict[str, int]:
     """FLOPs of a first step of each method, forward and backward."""
     found = {}
     for method, recipe in ((PLAIN, FULL), (SIFT, AUTHORS)):
-        _, around, loss = to_train(recipe, material, 0)
         batches = labelled_batches(labels_of(recipe, material, 0), recipe.batch_size)
-        found[method] = step_flops(around, loss, batches(0))
+        found[method] = step_flops(*to_train(recipe, material, 0), batches(0))
     return found
 
 
-def replay_sift(material: SiftMaterial) -> list[float]:
-    """The first losses of SiFT at the authors' size, seed 0, in float32."""
-    return train_sift(AUTHORS, material, steps=REPLAYED)[1].losses["total"]
-
-
-def build_sift() -> dict[str, Any]:
-    """What data/results/08_sift.json holds."""
-    material = prepare_sift()
-    return compared_runs(
-        RECIPES, SEEDS, material.world, lambda recipe, seed: one_sift(recipe, material, seed),
-        precision="float32", extends="08_sift", replay=lambda: replay_sift(material),
-        encoder=teacher_hash, flops_a_step=lambda: flops_of_steps(material),
-        heldout=len(material.heldout),
-    )  # fmt: skip
+SIFT_RUNS = Experiment(
+    "08_sift", RECIPES, SEEDS, prepare_sift, train_sift, reached, label="08-sift-{method}",
+    settings=lambda _: {"encoder": teacher_hash()}, replayed=AUTHORS,
+    more={
+        "encoder": lambda _: teacher_hash(), "flops_a_step": flops_of_steps,
+        "heldout": lambda material: len(material.heldout),
+    },
+)  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -23,22 +23,21 @@ from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.knowledge_masking import unit_numbers
 from course_lib.objectives.masked_lm import mask_sequences, mask_whole_words
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
+from course_lib.teaching.experiments import Experiment, Run
+from course_lib.teaching.results import last_losses
 from course_lib.text.tasks import LabelledWords
 from course_lib.text.world import MicroWorld, Story, Trace, story_sequences
-from course_lib.train.loop import Report
 from course_lib.train.metrics import HIDDEN
 from course_lib.train.probing import word_probe
 
 from .recipes import (
     FACT_SLOTS,
     LOOK_EVERY,
-    PRECISION,
     MaskRecipe,
     Told,
     all_right,
     right_at,
-    train_masks,
+    train_told,
 )
 
 STORIES, HELDOUT, PROBED, LENGTH = 10_000, 600, 300, 128
@@ -249,39 +248,16 @@ def measure(
     return found
 
 
-def one_run(recipe: MaskRecipe, material: ChineseMaterial, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: what it reached, and its curve. Read from the cache where the run is
-    finished."""
-    curve: list[dict[str, Any]] = []
-
-    def look(report: Report) -> None:
-        if report.step % LOOK_EVERY == 0:
-            report.model.eval()
-            assert isinstance(report.model, BertForMaskedLM)
-            curve.append({"step": report.step, **measure(report.model, material, CURVE)})
-            report.model.train()
-
-    def run() -> dict[str, Any]:
-        model, history = train_masks(recipe, material.told, seed=seed, callbacks=[look])
-        assert isinstance(model, BertForMaskedLM)
-        found = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
-        found |= measure(model.eval(), material)
-        found["slot_probe"] = word_probe(model.encoder, material.slots)
-        return {**found, "curve": curve, "seconds": round(history.seconds, 1)}
-
-    return kept(f"09-chinese-{recipe.units}", {"seed": seed, **asdict(recipe)}, material.world, run)
+def reached(run: Run) -> dict[str, Any]:
+    """What a run reached, and its losses."""
+    found = {"parameters": count_parameters(run.model), **last_losses(run.history)}
+    found |= measure(run.model.eval(), run.material)
+    return found | {"slot_probe": word_probe(run.model.encoder, run.material.slots)}
 
 
-def replay(told: Told) -> list[float]:
-    """The first losses of whole words, seed 0, in float32: alike on every machine to six digits."""
-    return train_masks(RECIPES["words"], told, steps=REPLAYED)[1].losses["total"]
-
-
-def build_chinese() -> dict[str, Any]:
-    """What data/results/09_chinese.json holds."""
-    material = prepare()
-    return compared_runs(
-        RECIPES, SEEDS, material.world, lambda recipe, seed: one_run(recipe, material, seed),
-        precision=PRECISION, replay=replay(material.told),
-        words_alone=guessed_from_the_word(material), given_away=given_away(material),
-    )  # fmt: skip
+CHINESE = Experiment(
+    "09_chinese", RECIPES, SEEDS, prepare, train_told, reached, label="09-chinese-{units}",
+    curve=(LOOK_EVERY, lambda run: measure(run.model, run.material, CURVE)),
+    replayed=RECIPES["words"],
+    more={"words_alone": guessed_from_the_word, "given_away": given_away},
+)  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -28,7 +28,8 @@ from course_lib.objectives.span_boundary import (
     mask_spans,
 )
 from course_lib.teaching import results
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
+from course_lib.teaching.experiments import Experiment, Run, Stories, results_of
+from course_lib.teaching.results import kept, last_losses
 from course_lib.text.features import (
     QuestionSequences,
     TaggedSequences,
@@ -36,7 +37,6 @@ from course_lib.text.features import (
     tagged_sequences,
 )
 from course_lib.text.tasks import (
-    LabelledSequences,
     LabelledWords,
     Pronoun,
     hard_pronouns,
@@ -44,20 +44,17 @@ from course_lib.text.tasks import (
     slot_categories,
     story_questions,
     story_tags,
-    swapped_words,
-    unstated_facts,
 )
 from course_lib.text.units import story_units
 from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, Story, story_sequences
 from course_lib.train.finetuning import finetune, task_score
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import Report
-from course_lib.train.metrics import HIDDEN, evaluate
+from course_lib.train.metrics import HIDDEN
 from course_lib.train.probing import text_probe, word_probe
 
-from .chinese import build_chinese
-from .knowledge import LABELS, build_fusion
+from .chinese import CHINESE
+from .knowledge import FUSION, LABELS
 from .recipes import (
     FACT_SLOTS,
     LENGTH,
@@ -69,8 +66,9 @@ from .recipes import (
     batches_of,
     randomly_initialised,
     right_at,
-    train_masks,
+    train_told,
 )
+from .recipes import train_masks as train_masks  # page 09
 
 STORIES, UNSEEN, HELDOUT = 10_000, 3_000, 600
 LABELLED = 400  # texts that train the unstated-fact probe
@@ -103,43 +101,53 @@ class Pronouns:
     tested: Mapping[str, QuestionSequences]
 
 
-@dataclass(frozen=True)
-class MaskMaterial:
+class MaskMaterial(Stories):
     """What the models read, and what they are measured with."""
 
-    world: MicroWorld
-    told: Told
-    heldout: PackedSequences
-    spans: MaskedSpans  # of the held-out stories
-    names: tuple[Tensor, Tensor]  # positions of masked names, and which name each is of
-    facts: Tensor  # positions of masked words, one a story
-    jobs: tuple[LabelledSequences, LabelledSequences]
-    slots: LabelledWords
-    swapped: Mapping[str, LabelledWords]
-    questions: tuple[QuestionSequences, QuestionSequences]
-    sentences: tuple[TaggedSequences, TaggedSequences]
-    pronouns: Pronouns
+    @cached_property
+    def told(self) -> Told:
+        return told_of(self.world, self.stories)
+
+    @cached_property
+    def spans(self) -> MaskedSpans:
+        """Of the held-out stories."""
+        words = _words(self.world, self.heldout)
+        return mask_spans(self.heldout, self.world.special, words, mix=HIDDEN, seed=1)
+
+    @cached_property
+    def names(self) -> tuple[Tensor, Tensor]:
+        """Positions of masked names, and which name each is of."""
+        return said_elsewhere(self.unseen[: self.heldout_count])
+
+    @cached_property
+    def fact_positions(self) -> Tensor:
+        """Positions of masked words, one a story."""
+        return fact_words(self.unseen[: self.heldout_count])
+
+    @cached_property
+    def slots(self) -> LabelledWords:
+        return slot_categories(self.world, self.unseen[:300], self.length)
+
+    @cached_property
+    def questions(self) -> tuple[QuestionSequences, QuestionSequences]:
+        parts = self.stories[:QUESTIONS], self.unseen[-TESTED_QUESTIONS:]
+        learned, tested = (_questions(self.world, part) for part in parts)
+        return learned, tested
+
+    @cached_property
+    def sentences(self) -> tuple[TaggedSequences, TaggedSequences]:
+        parts = (self.stories, SENTENCES), (self.unseen, TESTED_SENTENCES)
+        learned, tested = (_sentences(self.world, part, count) for part, count in parts)
+        return learned, tested
+
+    @cached_property
+    def pronouns(self) -> Pronouns:
+        return _pronouns(self.world, self.stories, self.unseen)
 
 
-@lru_cache(maxsize=1)
-def prepare(world: MicroWorld | None = None) -> MaskMaterial:
-    """Draw the stories (seed 0 of each split), find their units, and make the tasks of them."""
-    world = world or MicroWorld.load()
-    told = world.stories(STORIES, seed=0)
-    unseen = world.stories(UNSEEN, seed=0, split="heldout")
-    heldout = story_sequences(world, unseen[:HELDOUT], LENGTH)
-    words = _words(world, heldout)
-    return MaskMaterial(
-        world, told_of(world, told), heldout,
-        mask_spans(heldout, world.special, words, mix=HIDDEN, seed=1),
-        said_elsewhere(unseen[:HELDOUT]), fact_words(unseen[:HELDOUT]),
-        (unstated_facts(world, told, LENGTH)[:LABELLED], unstated_facts(world, unseen, LENGTH)),
-        slot_categories(world, unseen[:300], LENGTH),
-        {kind: swapped_words(world, unseen, kind, LENGTH) for kind in ("repeated", "fact")},
-        (_questions(world, told[:QUESTIONS]), _questions(world, unseen[-TESTED_QUESTIONS:])),
-        (_sentences(world, told, SENTENCES), _sentences(world, unseen, TESTED_SENTENCES)),
-        _pronouns(world, told, unseen),
-    )  # fmt: skip
+def prepare() -> MaskMaterial:
+    """The stories, their units, and the tasks that are made of them."""
+    return MaskMaterial(STORIES, HELDOUT, UNSEEN, LABELLED, LENGTH)
 
 
 def told_of(world: MicroWorld, stories: Sequence[Story]) -> Told:
@@ -237,9 +245,9 @@ def span_scores(model: BertForMaskedLM, material: MaskMaterial) -> dict[str, Any
 
 def look_at(model: nn.Module, material: MaskMaterial) -> dict[str, Any]:
     """Masked-token and whole-span accuracy on held-out stories: what the curve shows."""
-    kept_model, special = masked_lm_of(model), material.world.special
-    scored = evaluate(kept_model, material.heldout, special, precision=PRECISION)
-    return {"masked_accuracy": scored.masked_accuracy, **span_scores(kept_model, material)}
+    kept_model = masked_lm_of(model)
+    accuracy = material.masked_scores(kept_model)["masked_accuracy"]
+    return {"masked_accuracy": accuracy, **span_scores(kept_model, material)}
 
 
 @torch.no_grad()
@@ -260,9 +268,11 @@ def measure(model: nn.Module, material: MaskMaterial, seed: int) -> dict[str, An
     at, of = material.names
     found = look_at(model, material)
     found["name_exact"] = all_right(right_at(kept_model, told, at, mask), of).float().mean().item()
-    found["fact_accuracy"] = right_at(kept_model, told, material.facts, mask).float().mean().item()
+    found["fact_accuracy"] = (
+        right_at(kept_model, told, material.fact_positions, mask).float().mean().item()
+    )
     found["slot_probe"] = word_probe(encoder, material.slots)
-    found["unstated_probe"] = text_probe(encoder, *material.jobs)
+    found["unstated_probe"] = text_probe(encoder, material.facts, material.facts_heldout)
     for kind, words in material.swapped.items():
         found[f"swapped_{kind}"] = word_probe(encoder, words)
     for name, (train, test) in (
@@ -276,28 +286,19 @@ def measure(model: nn.Module, material: MaskMaterial, seed: int) -> dict[str, An
     return found
 
 
-def one_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, Any]:
-    """One recipe, one seed: what it reached, its curve and its losses. Read from the cache where
-    the run is finished; the weights stay beside it, so that a measure can be added later."""
-    settings, weights = {"seed": seed, **asdict(recipe)}, _weights(recipe, seed)
-    curve: list[dict[str, Any]] = []
+def look(run: Run) -> dict[str, Any]:
+    """What the curve shows."""
+    seen = look_at(run.model, run.material)
+    seen.pop("by_length")
+    return seen
 
-    def look(report: Report) -> None:
-        if report.step % LOOK_EVERY == 0:
-            report.model.eval()
-            reached = look_at(report.model, material)
-            reached.pop("by_length")
-            curve.append({"step": report.step, **reached})
-            report.model.train()
 
-    def run() -> dict[str, Any]:
-        model, history = train_masks(recipe, material.told, seed=seed, callbacks=[look])
-        about = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
-        found = {**about, **measure(model, material, seed)}
-        save(masked_lm_of(model), weights)
-        return {**found, "curve": curve, "seconds": round(history.seconds, 1)}
-
-    return kept(f"09-masks-{recipe.units}", settings, material.world, run, [weights])
+def reached(run: Run) -> dict[str, Any]:
+    """What a run reached, and its losses. The weights are kept, so that a measure can be added
+    later."""
+    save(masked_lm_of(run.model), _weights(run.recipe, run.seed))
+    about = {"parameters": count_parameters(run.model), **last_losses(run.history)}
+    return {**about, **measure(run.model, run.material, run.seed)}
 
 
 def _weights(recipe: MaskRecipe, seed: int) -> Path:
@@ -377,18 +378,13 @@ def whose(
 
 def whole_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, Any]:
     """A run, its weights fine-tuned again, and its pronouns."""
-    found = one_run(recipe, material, seed)
+    found = LONGER_RUNS.one_run(recipe, material, seed)
     model, settings = model_of(recipe, seed), {"seed": seed, **asdict(recipe)}
     return {
         **found,
         **tuned_again(recipe.units, model, settings, material),
         **whose(recipe.units, model, settings, material),
     }
-
-
-def replay(told: Told) -> list[float]:
-    """The first losses of spans + SBO, seed 0, in float32: alike on every machine to six digits."""
-    return train_masks(RECIPES["spans + SBO"], told, steps=REPLAYED)[1].losses["total"]
 
 
 def flops_a_step(recipe: MaskRecipe, told: Told) -> int:
@@ -398,25 +394,22 @@ def flops_a_step(recipe: MaskRecipe, told: Told) -> int:
     return step_flops(model, loss, *map(batches, range(5)))
 
 
-def build_masks() -> dict[str, Any]:
-    """What data/results/09_masks.json holds."""
-    material = prepare()
-    costs = {name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()}
-    return compared_runs(
-        RECIPES, SEEDS, material.world, lambda recipe, seed: whole_run(recipe, material, seed),
-        precision=PRECISION, replay=replay(material.told), flops_a_step=costs,
-        untrained=[untrained(material, seed) for seed in SEEDS], tuned_steps=TUNED_STEPS,
-    )  # fmt: skip
-
-
-def build_longer() -> dict[str, Any]:
-    """What data/results/09_longer.json holds: is it only later that spans learn to copy, with the
-    span-boundary objective and without?"""
-    material = prepare()
-    return compared_runs(
-        LONGER, range(1), material.world,
-        lambda recipe, seed: one_run(recipe, material, seed), precision=PRECISION,
-    )  # fmt: skip
+# Is it only later that spans learn to copy, with the span-boundary objective and without?
+LONGER_RUNS = Experiment(
+    "09_longer", LONGER, range(1), prepare, train_told, reached, label="09-masks-{units}",
+    files=lambda recipe, seed: [_weights(recipe, seed)], curve=(LOOK_EVERY, look),
+)  # fmt: skip
+MASKS = replace(
+    LONGER_RUNS, name="09_masks", recipes=RECIPES, seeds=SEEDS, run=whole_run,
+    replayed=RECIPES["spans + SBO"],
+    more={
+        "flops_a_step": lambda material: {
+            name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()
+        },
+        "untrained": lambda material: [untrained(material, seed) for seed in SEEDS],
+        "tuned_steps": TUNED_STEPS,
+    },
+)  # fmt: skip
 
 
 MEASURES = (
@@ -427,9 +420,5 @@ MEASURES = (
     *(f"{t} {n}" for t, of in LABELS.items() for n in of),
 )  # fmt: skip
 summary = partial(results.summary, measures=MEASURES)
-RESULTS = {
-    "09_masks": build_masks,
-    "09_longer": build_longer,
-    "09_fusion": build_fusion,
-    "09_chinese": build_chinese,
-}
+EXPERIMENTS = (MASKS, LONGER_RUNS, FUSION, CHINESE)
+RESULTS = results_of(EXPERIMENTS)

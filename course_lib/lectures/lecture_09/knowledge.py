@@ -31,12 +31,13 @@ from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.entity_alignment import alignment_batches, alignment_loss
 from course_lib.objectives.sequences import Batch, PackedSequences, pack, to_sequences
 from course_lib.objectives.transe import Translations, tail_ranks, transe
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
+from course_lib.teaching.experiments import Experiment, Run, Trainer, english_world
+from course_lib.teaching.results import last_losses
 from course_lib.teaching.shipped import micro_teacher
 from course_lib.text.knowledge_graph import KnowledgeGraph, align, find_mentions, world_graph
 from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.finetuning import shuffled
-from course_lib.train.loop import History, fit
+from course_lib.train.loop import Batches, fit
 
 PRECISION = "float32"
 TRANSE: dict[str, Any] = {"size": 32, "epochs": 300, "order": 2}
@@ -163,24 +164,25 @@ def _copy_text_side(ours: FusionBlock, theirs: Any) -> None:
         mine.load_state_dict(its.state_dict())
 
 
-def pretrain_fusion(
-    recipe: FusionRecipe, world: MicroWorld, seed: int, steps: int | None = None
-) -> tuple[FusionForPreTraining, History]:
-    """MLM and dEA on linked stories; without vectors there is nothing to align, and MLM is left."""
-    graph, vectors = world_graph(world), entity_vectors(world, recipe.vectors, seed)
+def linked_batches(recipe: FusionRecipe, world: MicroWorld, seed: int) -> Batches:
+    """Stories whose names are linked; without vectors there is nothing to align, and MLM is
+    left."""
+    graph = world_graph(world)
     told = story_sequences(world, world.stories(STORIES, seed=0), LENGTH)
-    linked = find_mentions(graph, world.tokenizer, told) if vectors is not None else ()
+    linked = () if recipe.vectors == "none" else find_mentions(graph, world.tokenizer, told)
     entity_ids = align(linked, (len(told), LENGTH), len(graph.entities))
-    model = fusion_from_teacher(vectors, seed)
-    batches = alignment_batches(
+    return alignment_batches(
         told, world.special, entity_ids, len(graph.entities), batch_size=recipe.batch_size,
         seed=seed,
     )  # fmt: skip
-    history = fit(
-        model, alignment_loss, batches, steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=PRECISION,
-    )  # fmt: skip
-    return model, history
+
+
+pretrain_fusion = Trainer(
+    lambda recipe, world, seed: (
+        fusion_from_teacher(entity_vectors(world, recipe.vectors, seed), seed), alignment_loss
+    ),
+    linked_batches,
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- the tasks
@@ -349,38 +351,23 @@ def tuned_accuracy(
     return (logits.argmax(-1) == task.labels[tested]).float().mean().item()
 
 
-def fusion_run(recipe: FusionRecipe, world: MicroWorld, seed: int) -> dict[str, Any]:
-    """Pre-train and fine-tune under one kind of vectors. Finished runs are read from the cache."""
+def reached(run: Run) -> dict[str, Any]:
+    """What fine-tuning reaches from the pre-trained weights."""
+    recipe, encoder, tasks = run.recipe, run.model.encoder, entity_tasks(run.material, run.seed)
+    weights = {name: w.clone() for name, w in encoder.state_dict().items()}
 
-    def run() -> dict[str, Any]:
-        model, history = pretrain_fusion(recipe, world, seed)
-        weights = {name: w.clone() for name, w in model.encoder.state_dict().items()}
+    def encoder_of() -> FusionEncoder:
+        encoder.load_state_dict(weights)
+        return encoder
 
-        def encoder_of() -> FusionEncoder:
-            model.encoder.load_state_dict(weights)
-            return model.encoder
-
-        tasks = entity_tasks(world, seed)
-        found = {
-            f"{name} {labels}": tuned_accuracy(encoder_of, tasks[name], labels, recipe, seed)
-            for name, counts in LABELS.items()
-            for labels in counts
-        }
-        slow = replace(recipe, tuned_rate=SLOW_RATE)
-        task, labels = SLOWLY
-        found[f"{task} {labels}, slower"] = tuned_accuracy(
-            encoder_of, tasks[task], labels, slow, seed
-        )
-        about = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
-        return {**about, **found, "seconds": round(history.seconds, 1)}
-
-    settings = {"seed": seed, **asdict(recipe), "transe": TRANSE, "tuned": TUNED_STEPS}
-    return kept(f"09-fusion-{recipe.vectors}", settings, world, run)
-
-
-def replay_fusion(world: MicroWorld) -> list[float]:
-    """The first losses with the right vectors, seed 0."""
-    return pretrain_fusion(RECIPES["right"], world, 0, REPLAYED)[1].losses["total"]
+    found = {"parameters": count_parameters(run.model), **last_losses(run.history)} | {
+        f"{name} {labels}": tuned_accuracy(encoder_of, tasks[name], labels, recipe, run.seed)
+        for name, counts in LABELS.items()
+        for labels in counts
+    }
+    slow, (task, labels) = replace(recipe, tuned_rate=SLOW_RATE), SLOWLY
+    slower = tuned_accuracy(encoder_of, tasks[task], labels, slow, run.seed)
+    return found | {f"{task} {labels}, slower": slower}
 
 
 def majority(world: MicroWorld) -> dict[str, float]:
@@ -393,11 +380,12 @@ def majority(world: MicroWorld) -> dict[str, float]:
     return {name: mean(values) for name, values in found.items()}
 
 
-def build_fusion() -> dict[str, Any]:
-    """What data/results/09_fusion.json holds."""
-    world = MicroWorld.load()
-    return compared_runs(
-        RECIPES, SEEDS, world, lambda recipe, seed: fusion_run(recipe, world, seed),
-        precision=PRECISION, replay=replay_fusion(world), majority=majority(world), transe=TRANSE,
-        ranks=[{"seed": seed, **mean_ranks(world, seed)} for seed in SEEDS],
-    )  # fmt: skip
+FUSION = Experiment(
+    "09_fusion", RECIPES, SEEDS, english_world, pretrain_fusion, reached,
+    label="09-fusion-{vectors}", settings=lambda _: {"transe": TRANSE, "tuned": TUNED_STEPS},
+    replayed=RECIPES["right"],
+    more={
+        "majority": majority, "transe": TRANSE,
+        "ranks": lambda world: [{"seed": seed, **mean_ranks(world, seed)} for seed in SEEDS],
+    },
+)  # fmt: skip

@@ -3,7 +3,7 @@ words are judged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,9 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.objectives.span_boundary import spanbert_loss
+from course_lib.teaching.experiments import Trainer
 from course_lib.text.world import MicroWorld
-from course_lib.train.loop import Callback, History, Objective, fit
+from course_lib.train.loop import History, Objective
 
 PRECISION = "float32"  # on every machine, so that results can be compared
 LENGTH = 64  # of a story in English words
@@ -77,22 +78,17 @@ def batches_of(recipe: MaskRecipe, told: Told, seed: int) -> Any:
     )  # fmt: skip
 
 
-def train_masks(
-    recipe: MaskRecipe,
-    told: Told,
-    *,
-    seed: int = 0,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[nn.Module, History]:
-    """Train one recipe; all else is the same for all that differ in it."""
-    length = told.train.input_ids.shape[1]
-    model, loss = randomly_initialised(recipe, told.world, seed, length)
-    history = fit(
-        model, loss, batches_of(recipe, told, seed), steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+train_masks = Trainer(
+    lambda recipe, told, seed: randomly_initialised(
+        recipe, told.world, seed, told.train.input_ids.shape[1]
+    ),
+    batches_of,
+)
+
+
+def train_told(recipe: MaskRecipe, material: Any, **settings: Any) -> tuple[Any, History]:
+    """`train_masks` on what a material tells."""
+    return train_masks(recipe, material.told, **settings)
 
 
 @torch.no_grad()

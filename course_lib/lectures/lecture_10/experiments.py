@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from course_lib.teaching import results
+from course_lib.teaching.experiments import results_of
 
 from . import pair_runs, real_text, sharing_runs, world_runs
 
-MEASURES = (*pair_runs.MEASURES, *sharing_runs.MEASURES, *world_runs.MEASURES, *real_text.MEASURES)
+ROOMS = (pair_runs, sharing_runs, world_runs, real_text)
+MEASURES = [measure for room in ROOMS for measure in room.MEASURES]
 summary = partial(results.summary, measures=MEASURES)
-RESULTS = pair_runs.RESULTS | sharing_runs.RESULTS | world_runs.RESULTS | real_text.RESULTS
+EXPERIMENTS = tuple(one for room in ROOMS for one in room.EXPERIMENTS)
+RESULTS = results_of(EXPERIMENTS)

@@ -7,7 +7,7 @@ each word whether it is a hero, a job, a look, a place … It learns from Englis
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,10 +15,12 @@ import torch
 from torch import Tensor
 
 from course_lib.family.xlm import XlmForLanguageModel
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import kept, last_losses
 from course_lib.text.shared_words import with_shared_words
 from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld, Story
+from course_lib.train.loop import History
 from course_lib.train.probing import linear_probe, states_at
 
 from .pairs import (
@@ -32,7 +34,7 @@ from .pairs import (
     train_pairs,
 )
 
-PRECISION, SEEDS, LONGER = "float32", range(5), 6_000
+SEEDS, LONGER = range(5), 6_000
 PROBED = 120  # unseen stories that the probe learns from, and as many others that test it
 RETRIEVED = 60  # unseen stories whose sentences are looked up
 UNREAD = {"norlish": "sumorian", "sumorian": "norlish", "english": "sumorian"}
@@ -184,22 +186,6 @@ def majority(material: Material) -> float:
 # ---------------------------------------------------------------- runs
 
 
-def one_run(recipe: PairRecipe, seed: int) -> dict[str, Any]:
-    """One recipe, one seed; read from the cache where it is finished."""
-    material = prepare(recipe)
-
-    def run() -> dict[str, Any]:
-        model, history = train_pairs(
-            material.pairs("other", material.train),
-            translations=recipe.translations, steps=recipe.steps, seed=seed,
-            mixed=isinstance(recipe, MixedRecipe),
-        )  # fmt: skip
-        return {"seed": seed, **last_losses(history), **measure(model, material)}
-
-    settings = {"seed": seed, **asdict(recipe), "other": material.worlds["other"].hash}
-    return kept("10-pairs", settings, material.worlds["english"], run)
-
-
 def untrained(recipe: PairRecipe, seed: int) -> dict[str, Any]:
     """The same measures at random initialisation."""
     material = prepare(recipe)
@@ -212,41 +198,48 @@ def untrained(recipe: PairRecipe, seed: int) -> dict[str, Any]:
     return kept("10-pairs-untrained", settings, material.worlds["english"], run)
 
 
-def replay() -> list[float]:
-    """The first losses of Norlish by TLM, seed 0: alike on every machine to six digits."""
-    material = prepare(RECIPES["norlish, TLM"])
-    return train_pairs(material.pairs("other", material.train), steps=REPLAYED)[1].losses["total"]
-
-
-def _built(recipes: dict[str, PairRecipe], **more: Any) -> dict[str, Any]:
-    material = prepare(next(iter(recipes.values())))
-    return compared_runs(
-        recipes, SEEDS, material.worlds["english"], one_run, precision=PRECISION,
-        languages={name: recipe.world.hash for name, recipe in recipes.items()},
-        sentences=len(material.pairs("other", material.train).first),
-        looked_up=len(material.pairs("other", material.learn[:RETRIEVED]).first),
-        slots=len(slots(material)), majority=majority(material), **more,
-    )  # fmt: skip
-
-
 def all_untrained(recipes: dict[str, PairRecipe]) -> dict[str, list[dict[str, Any]]]:
     """The control of each recipe, by its name."""
     return {name: [untrained(one, seed) for seed in SEEDS] for name, one in recipes.items()}
 
 
-def build_pairs() -> dict[str, Any]:
-    """What data/results/10_pairs.json holds."""
-    first = {recipe.language: recipe for recipe in RECIPES.values()}
-    return _built(RECIPES, replay=replay(), untrained=all_untrained(first))
+def train(recipe: PairRecipe, _: Any, **settings: Any) -> tuple[XlmForLanguageModel, History]:
+    """`train_pairs` as the recipe says."""
+    material, mixed = prepare(recipe), isinstance(recipe, MixedRecipe)
+    pairs = material.pairs("other", material.train)
+    settings = {"steps": recipe.steps, **settings}
+    return train_pairs(pairs, translations=recipe.translations, mixed=mixed, **settings)
 
 
-def build_spellings() -> dict[str, Any]:
-    """What data/results/10_spellings.json holds."""
-    return _built(SPELLINGS, untrained=all_untrained(SPELLINGS))
+def about_pairs(recipes: dict[str, PairRecipe]) -> dict[str, Any]:
+    """What the file of these recipes says beside its runs."""
+    first = next(iter(recipes.values()))
+    return {
+        "languages": lambda _: {name: recipe.world.hash for name, recipe in recipes.items()},
+        "sentences": lambda _: len(prepare(first).pairs("other", prepare(first).train).first),
+        "looked_up": lambda _: len(
+            prepare(first).pairs("other", prepare(first).learn[:RETRIEVED]).first
+        ),
+        "slots": lambda _: len(slots(prepare(first))),
+        "majority": lambda _: majority(prepare(first)),
+    }
 
 
+SPELLED = Experiment(
+    "10_spellings", SPELLINGS, SEEDS, train=train,
+    measure=lambda run: {**last_losses(run.history), **measure(run.model, prepare(run.recipe))},
+    label="10-pairs", settings=lambda recipe: {"other": prepare(recipe).worlds["other"].hash},
+    more={**about_pairs(SPELLINGS), "untrained": lambda _: all_untrained(SPELLINGS)},
+)  # fmt: skip
+PAIRED = replace(
+    SPELLED, name="10_pairs", recipes=RECIPES, replayed=RECIPES["norlish, TLM"],
+    more={
+        **about_pairs(RECIPES),
+        "untrained": lambda _: all_untrained({one.language: one for one in RECIPES.values()}),
+    },
+)  # fmt: skip
+EXPERIMENTS = (PAIRED, SPELLED)
 MEASURES = ("retrieval", "retrieval centred", *(
     f"slots {language}{own}{centred}" for language in ("english", "other", "unread")
     for own in ("", " own") for centred in ("", " centred")
 ))  # fmt: skip
-RESULTS = {"10_pairs": build_pairs, "10_spellings": build_spellings}

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import combinations
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -27,17 +27,18 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds, pack, to_sequences
 from course_lib.objectives.translation_lm import translation_sequences
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
+from course_lib.teaching.experiments import Experiment, Run, Trainer
+from course_lib.teaching.results import kept, last_losses
 from course_lib.text.documentation import Corpus, documentation_slice
 from course_lib.text.language_sampling import shared_out, smoothed
 from course_lib.text.world import MicroWorld
-from course_lib.train.loop import Callback, History, Report, fit
+from course_lib.train.loop import Batches
 from course_lib.train.retrieval import retrieval, sentence_vectors
 
 from .pairs import RATE, joined
 from .translations import LANGUAGES, Translations, translations
 
-PRECISION, SEEDS = "float32", range(3)
+SEEDS = range(3)
 PARAGRAPHS = 20_000  # of English documentation: the large language
 ALL = ("en", *LANGUAGES)
 PAD, UNK, END, MASK = SPECIAL = ("<pad>", "<unk>", "</s>", "<mask>")
@@ -178,16 +179,6 @@ def english_hash() -> str:
     return documentation_of("train", PARAGRAPHS).hash
 
 
-def build_vocabulary() -> dict[str, Any]:
-    """What data/results/10_vocabulary.json holds."""
-    return compared_runs(
-        VOCABULARIES, SEEDS, MicroWorld.load(), vocabulary_run, precision=PRECISION,
-        extends="10_vocabulary", text=about_text, english=english_hash,
-        learned_from=lambda: {name: len(lines) for name, lines in sentences().items()},
-        tested_on=lambda: len(text().aligned(*ALL, split="heldout")),
-    )  # fmt: skip
-
-
 def about_text() -> dict[str, Any]:
     """What was read: versions, licences, hash, and how many sentences."""
     read = text()
@@ -321,26 +312,26 @@ def model_of(recipe: RetrievalRecipe, special: SpecialIds, seed: int) -> XlmForL
     )  # fmt: skip
 
 
-def pretrain(
-    recipe: RetrievalRecipe, seed: int, steps: int | None = None, callbacks: Sequence[Callback] = ()
-) -> tuple[XlmForLanguageModel, History]:
-    """The model of a recipe: messages alone, and with `tlm` every second step pairs."""
-    material = material_of(recipe)
-    special, size = material.special, recipe.batch_size
-    alone = pretraining_batches(
-        material.train, special, batch_size=2 * size, rate=RATE, seed=seed + 1
+def batches_of(recipe: RetrievalRecipe, _: Any, seed: int) -> Batches:
+    """Messages alone, and with `tlm` every second step pairs."""
+    material, size = material_of(recipe), recipe.batch_size
+    alone, beside = (
+        pretraining_batches(given, material.special, batch_size=count, rate=RATE, seed=seed + 1)
+        for given, count in ((material.train, 2 * size), (material.pairs, size))
     )
-    beside = pretraining_batches(material.pairs, special, batch_size=size, rate=RATE, seed=seed + 1)
 
     def batches(step: int) -> Batch:
         return (beside if step % 2 else alone)(step // 2) if recipe.tlm else alone(step)
 
-    model = model_of(recipe, special, seed)
-    history = fit(
-        model, masked_lm_loss, batches, steps=steps or recipe.steps, seed=seed,
-        learning_rate=recipe.learning_rate, precision=PRECISION, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+    return batches
+
+
+pretrain = Trainer(
+    lambda recipe, _, seed: (
+        model_of(recipe, material_of(recipe).special, seed), masked_lm_loss
+    ),
+    batches_of,
+)  # fmt: skip
 
 
 def found_by_layer(encoder: Encoder, material: Material) -> dict[str, list[float]]:
@@ -380,28 +371,16 @@ def last(layers: dict[str, list[float]]) -> dict[str, float]:
     }
 
 
-def retrieval_run(recipe: RetrievalRecipe, seed: int) -> dict[str, Any]:
-    """One recipe, one seed; read from the cache where it is finished."""
+def layers_found(run: Run) -> dict[str, Any]:
+    """What every layer finds at the end."""
+    positions = {"positions": run.history.tokens} if run.recipe.steps else {}
+    layers = found_by_layer(_encoder(run.model), material_of(run.recipe))
+    return {**last_losses(run.history), **positions, **last(layers), **layers}
 
-    def run() -> dict[str, Any]:
-        material, curve, about = material_of(recipe), [], {}
 
-        def look(report: Report) -> None:
-            now = last(found_by_layer(_encoder(report.model), material))
-            report.model.train()
-            curve.append({"step": report.step, **now})
-
-        look.every = LOOK_EVERY  # type: ignore[attr-defined]
-        if recipe.steps:
-            model, history = pretrain(recipe, seed, callbacks=[look])
-            about = {**last_losses(history), "positions": history.tokens}
-        else:
-            model = model_of(recipe, material.special, seed)
-        layers = found_by_layer(_encoder(model), material)
-        return {"seed": seed, **about, **last(layers), **layers, "curve": curve}
-
-    about = {"seed": seed, **asdict(recipe), "text": text().hash}
-    return kept("10-retrieval", about, MicroWorld.load(), run)
+def last_found(run: Run) -> dict[str, float]:
+    """What the curve shows."""
+    return last(found_by_layer(_encoder(run.model), material_of(run.recipe)))
 
 
 def _encoder(model: Any) -> Encoder:
@@ -461,24 +440,31 @@ def _without_encoder(vectors: dict[str, Tensor]) -> dict[str, float]:
     return last(summed_up(found))
 
 
-def replay(recipe: RetrievalRecipe) -> list[float]:
-    """The first losses of a recipe, seed 0: alike on every machine to a few digits."""
-    return pretrain(recipe, 0, REPLAYED)[1].losses["total"]
-
-
-def build_retrieval(
+def of_recipes(
     name: str, recipes: Mapping[str, RetrievalRecipe], seeds: Sequence[int]
-) -> dict[str, Any]:
-    """What a file of data/results/ with these recipes holds."""
+) -> Experiment:
+    """A file of these recipes, which read the same text."""
     last_recipe = list(recipes.values())[-1]
-    material = material_of(last_recipe)
-    return compared_runs(
-        recipes, seeds, MicroWorld.load(), retrieval_run, precision=PRECISION,
-        extends=name, text=about_text, looked_up=len(material.told["en"]),
-        read={"messages": len(material.train), "pairs": len(material.pairs)},
-        asked=lambda: {n: len(material_of(one).told["en"]) for n, one in recipes.items()},
-        by_spelling=lambda: by_spelling(material.told), by_counts=lambda: by_counts(material),
-        replay=lambda: replay(last_recipe),
+
+    def material() -> Material:
+        return material_of(last_recipe)
+
+    return Experiment(
+        name, recipes, seeds, train=pretrain, measure=layers_found,
+        label="10-retrieval", settings=lambda _: {"text": text().hash},
+        curve=(LOOK_EVERY, last_found),
+        replayed=last_recipe,
+        more={
+            "text": lambda _: about_text(), "looked_up": lambda _: len(material().told["en"]),
+            "read": lambda _: {
+                "messages": len(material().train), "pairs": len(material().pairs)
+            },
+            "asked": lambda _: {
+                n: len(material_of(one).told["en"]) for n, one in recipes.items()
+            },
+            "by_spelling": lambda _: by_spelling(material().told),
+            "by_counts": lambda _: by_counts(material()),
+        },
     )  # fmt: skip
 
 
@@ -490,8 +476,17 @@ MEASURES = tuple(
     )
     for name in names
 )  # fmt: skip
-RESULTS: dict[str, Callable[[], dict[str, Any]]] = {"10_vocabulary": build_vocabulary} | {
-    name: partial(build_retrieval, name, recipes, seeds)
+LEARNED = Experiment(
+    "10_vocabulary", VOCABULARIES, SEEDS,
+    run=lambda recipe, _, seed: vocabulary_run(recipe, seed),
+    more={
+        "text": lambda _: about_text(), "english": lambda _: english_hash(),
+        "learned_from": lambda _: {name: len(lines) for name, lines in sentences().items()},
+        "tested_on": lambda _: len(text().aligned(*ALL, split="heldout")),
+    },
+)  # fmt: skip
+EXPERIMENTS = (LEARNED, *(
+    of_recipes(name, recipes, seeds)
     for files, seeds in ((RETRIEVALS, SEEDS), (TRIED, TRIED_SEEDS))
     for name, recipes in files.items()
-}
+))  # fmt: skip

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -14,17 +14,17 @@ from course_lib.family.xlm import XlmForLanguageModel, xlm_for_language_model
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences, SpecialIds, pack, to_sequences
-from course_lib.teaching.results import compared_runs, kept, last_losses
+from course_lib.teaching.experiments import Experiment, Run, Trainer
+from course_lib.teaching.results import last_losses
 from course_lib.text.language_sampling import mixed_languages, smoothed
 from course_lib.text.shared_words import with_shared_words
 from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld, Story
-from course_lib.train.loop import fit
 from course_lib.train.metrics import evaluate
 
 from .pairs import RATE, joint_tokenizer
 
-PRECISION, SEEDS, LENGTH, BATCH, UNSEEN = "float32", range(3), 16, 64, 200
+SEEDS, LENGTH, BATCH, UNSEEN = range(3), 16, 64, 200
 ALONE = -1.0  # α of the recipe that reads the small language and no other
 
 
@@ -113,46 +113,29 @@ def model_of(recipe: SharingRecipe, special: SpecialIds, seed: int) -> XlmForLan
     )  # fmt: skip
 
 
-def one_run(recipe: SharingRecipe, seed: int) -> dict[str, Any]:
-    """Masked-token accuracy on unseen sentences, by language; from the cache where it is done."""
-    material = prepare(recipe)
-
-    def run() -> dict[str, Any]:
-        model = model_of(recipe, material.special, seed)
-        batches = pretraining_batches(
-            material.train, material.special, batch_size=BATCH, rate=RATE, seed=seed + 1
-        )
-        history = fit(
-            model, masked_lm_loss, batches, steps=recipe.steps, learning_rate=3e-3, seed=seed,
-            precision=PRECISION,
-        )  # fmt: skip
-        right = {
-            f"masked {number}": evaluate(
-                model, unseen, material.special, precision=PRECISION
-            ).masked_accuracy
-            for number, unseen in enumerate(material.unseen)
-        }
-        return {"seed": seed, **last_losses(history), **right}
-
-    return kept("10-sharing", {"seed": seed, **asdict(recipe)}, worlds()[0], run)
+def masked_right(run: Run) -> dict[str, float]:
+    """Masked-token accuracy on unseen sentences, by language."""
+    material = prepare(run.recipe)
+    right = {
+        f"masked {number}": evaluate(
+            run.model, unseen, material.special, precision="float32"
+        ).masked_accuracy
+        for number, unseen in enumerate(material.unseen)
+    }
+    return {**last_losses(run.history), **right}
 
 
-def _built(recipes: dict[str, SharingRecipe]) -> dict[str, Any]:
-    return compared_runs(
-        recipes, SEEDS, worlds()[0], one_run, precision=PRECISION,
-        languages=[world.hash for world in worlds()],
-    )  # fmt: skip
-
-
-def build_low_resource() -> dict[str, Any]:
-    """What data/results/10_low_resource.json holds."""
-    return _built(LOW_RESOURCE)
-
-
-def build_curse() -> dict[str, Any]:
-    """What data/results/10_curse.json holds."""
-    return _built(CURSE)
-
-
+train_sharing = Trainer(
+    lambda recipe, _, seed: (model_of(recipe, prepare(recipe).special, seed), masked_lm_loss),
+    lambda recipe, _, seed: pretraining_batches(
+        prepare(recipe).train, prepare(recipe).special, batch_size=BATCH, rate=RATE, seed=seed + 1
+    ),
+    settings={"learning_rate": 3e-3},
+)
+FEW_SENTENCES = Experiment(
+    "10_low_resource", LOW_RESOURCE, SEEDS, train=train_sharing, measure=masked_right,
+    label="10-sharing", more={"languages": lambda _: [world.hash for world in worlds()]},
+)  # fmt: skip
+MANY_LANGUAGES = replace(FEW_SENTENCES, name="10_curse", recipes=CURSE)
 MEASURES = tuple(f"masked {number}" for number in range(4))
-RESULTS = {"10_low_resource": build_low_resource, "10_curse": build_curse}
+EXPERIMENTS = (FEW_SENTENCES, MANY_LANGUAGES)

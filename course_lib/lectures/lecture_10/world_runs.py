@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -23,19 +23,18 @@ from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds, pack, to_sequences
 from course_lib.objectives.translation_lm import translation_sequences
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, last_losses
+from course_lib.teaching.experiments import Experiment, Run, Trainer
+from course_lib.teaching.results import last_losses
 from course_lib.text.features import TaggedSequences
 from course_lib.text.tasks import Cut, LabelledSequences
 from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld, Story
 from course_lib.train.finetuning import finetune, outputs_on, task_score
-from course_lib.train.loop import Callback, History, Report, fit
 from course_lib.train.metrics import evaluate
 from course_lib.train.probing import linear_probe
 from course_lib.train.retrieval import retrieval, sentence_vectors
 
-from .pair_runs import LONGER, PairRecipe, all_untrained
-from .pair_runs import one_run as one_pair_run
+from .pair_runs import LONGER, SPELLED, PairRecipe, all_untrained
 from .pairs import joined
 
 PRECISION, SEEDS, ORDER_SEEDS = "float32", range(3), range(3)
@@ -198,20 +197,12 @@ def batches_of(recipe: TransferRecipe, material: Material, seed: int) -> Any:
     return batches
 
 
-def pretrain(
-    recipe: TransferRecipe,
-    material: Material,
-    seed: int,
-    steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[XlmForLanguageModel, History]:
-    """The model of a recipe, pre-trained."""
-    model = model_of(recipe, material.tokenizer.special, seed)
-    history = fit(
-        model, masked_lm_loss, batches_of(recipe, material, seed), steps=steps or recipe.steps,
-        learning_rate=recipe.learning_rate, seed=seed, precision=PRECISION, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history
+pretrain = Trainer(
+    lambda recipe, material, seed: (
+        model_of(recipe, material.tokenizer.special, seed), masked_lm_loss
+    ),
+    batches_of,
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- tasks
@@ -343,29 +334,15 @@ def majority(material: Material) -> dict[str, float]:
 # ---------------------------------------------------------------- runs
 
 
-def one_run(recipe: TransferRecipe, seed: int) -> dict[str, Any]:
-    """One recipe, one seed; read from the cache where it is finished."""
-
-    def run() -> dict[str, Any]:
-        material, curve = prepare(), []
-
-        def look(report: Report) -> None:
-            curve.append({"step": report.step, **measured(report.model, recipe, material)})
-
-        look.every = LOOK_EVERY  # type: ignore[attr-defined]
-        if recipe.steps:
-            model, history = pretrain(recipe, material, seed, callbacks=[look])
-            about = {**last_losses(history), "positions": history.tokens}
-        else:
-            model, about = model_of(recipe, material.tokenizer.special, seed).eval(), {}
-        return {
-            "seed": seed, **about, **measured(model, recipe, material),
-            **layers(model.encoder, recipe, material),
-            **transfer(model.encoder, recipe, material, seed), "curve": curve,
-        }  # fmt: skip
-
-    about = {"seed": seed, **asdict(recipe), "hashes": hashes()}
-    return kept("10-transfer", about, worlds()["english"], run)
+def reached(run: Run) -> dict[str, Any]:
+    """What the curve shows, every layer, and both tasks."""
+    model, recipe, material = run.model.eval(), run.recipe, run.material
+    positions = {"positions": run.history.tokens} if recipe.steps else {}
+    return {
+        **last_losses(run.history), **positions, **measured(model, recipe, material),
+        **layers(model.encoder, recipe, material),
+        **transfer(model.encoder, recipe, material, run.seed),
+    }  # fmt: skip
 
 
 def hashes() -> dict[str, str]:
@@ -373,41 +350,30 @@ def hashes() -> dict[str, str]:
     return {language: world.hash for language, world in worlds().items()}
 
 
-def replay() -> list[float]:
-    """The first losses of MLM + TLM, seed 0: alike on every machine to six digits."""
-    history = pretrain(RECIPES["four, MLM + TLM"], prepare(), 0, REPLAYED)[1]
-    return history.losses["total"]
-
-
-def build_transfer() -> dict[str, Any]:
-    """What data/results/10_transfer.json holds."""
-    return compared_runs(
-        RECIPES, SEEDS, worlds()["english"], one_run, precision=PRECISION, extends="10_transfer",
-        languages=hashes(), tuned={"texts": LABELLED, "steps": TUNED_STEPS}, retrieved=RETRIEVED,
-        majority=lambda: majority(prepare()), words_alone=lambda: words_alone(prepare()),
-        replay=replay,
-    )  # fmt: skip
-
-
+TRANSFER = Experiment(
+    "10_transfer", RECIPES, SEEDS, prepare, pretrain, reached, label="10-transfer",
+    settings=lambda _: {"hashes": hashes()},
+    curve=(LOOK_EVERY, lambda run: measured(run.model, run.recipe, run.material)),
+    replayed=RECIPES["four, MLM + TLM"],
+    more={
+        "languages": lambda _: hashes(), "tuned": {"texts": LABELLED, "steps": TUNED_STEPS},
+        "retrieved": RETRIEVED, "majority": majority, "words_alone": words_alone,
+    },
+)  # fmt: skip
 ORDER = {
     f"sumorian, {shared:.0%} shared": PairRecipe("sumorian", False, LONGER, shared)
     for shared in (0.0, 0.3, 1.0)
 }
-
-
-def build_order() -> dict[str, Any]:
-    """What data/results/10_order.json holds: 10_spellings of the language with another order."""
-    return compared_runs(
-        ORDER, ORDER_SEEDS, worlds()["english"], one_pair_run, precision=PRECISION,
-        extends="10_order",
-        languages={name: recipe.world.hash for name, recipe in ORDER.items()},
-        untrained=lambda: all_untrained(ORDER),
-    )  # fmt: skip
-
-
+OTHER_ORDER = replace(  # the language with another order
+    SPELLED, name="10_order", recipes=ORDER, seeds=ORDER_SEEDS,
+    more={
+        "languages": lambda _: {name: recipe.world.hash for name, recipe in ORDER.items()},
+        "untrained": lambda _: all_untrained(ORDER),
+    },
+)  # fmt: skip
+EXPERIMENTS = (TRANSFER, OTHER_ORDER)
 MEASURES = tuple(
     f"{what} {language}"
     for what in ("masked", "slots", "topic", "retrieval")
     for language in LANGUAGES
 )
-RESULTS = {"10_transfer": build_transfer, "10_order": build_order}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
+
+from course_lib.teaching import results
+from course_lib.teaching.experiments import results_of
 
 from . import switches, ways, words
 
-RESULTS: dict[str, Callable[[], dict[str, Any]]] = {
-    **words.RESULTS,
-    **ways.RESULTS,
-    **switches.RESULTS,
-}
+summary = partial(results.summary, measures=("in domain", "general", "score"))
+EXPERIMENTS = (*ways.EXPERIMENTS, *switches.EXPERIMENTS)
+RESULTS = words.RESULTS | results_of(EXPERIMENTS)

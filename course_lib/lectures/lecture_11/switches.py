@@ -21,7 +21,8 @@ from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.classification import inverse_frequency, weighted_classification_loss
 from course_lib.objectives.sequences import Batch
 from course_lib.objectives.token_labels import padded_token_loss
-from course_lib.teaching.results import compared_runs, kept
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import kept
 from course_lib.text.domains import domain
 from course_lib.text.english import finance
 from course_lib.text.features import TaggedSequences
@@ -182,15 +183,21 @@ def without_encoder(texts: Texts) -> dict[str, float]:
     return {what: label_accuracy(texts.train, test, "words") for what, test in asked.items()}
 
 
-def build_switches() -> dict[str, Any]:
-    """What data/results/11_switches.json holds."""
-    return compared_runs(
-        SWITCHES, SEEDS, MicroWorld.load(), one_run, precision=PRECISION, extends="11_switches",
-        sizes=lambda: {name: [len(part) for part in texts_of(SWITCHES[name], 0)[:2]]
-                       for name in ("chapters", "natural chapters", "added words", "finance")},
-        finance=lambda: {split: len(finance(split)) for split in ("train", "validation", "test")},
-        counting_words=lambda: without_encoder(finance_news()),
-    )  # fmt: skip
-
-
-RESULTS = {"11_switches": build_switches}
+EXPERIMENTS = (
+    Experiment(
+        "11_switches",
+        SWITCHES,
+        SEEDS,
+        run=lambda recipe, _, seed: one_run(recipe, seed),
+        more={
+            "sizes": lambda _: {
+                name: [len(part) for part in texts_of(SWITCHES[name], 0)[:2]]
+                for name in ("chapters", "natural chapters", "added words", "finance")
+            },
+            "finance": lambda _: {
+                split: len(finance(split)) for split in ("train", "validation", "test")
+            },
+            "counting_words": lambda _: without_encoder(finance_news()),
+        },
+    ),
+)

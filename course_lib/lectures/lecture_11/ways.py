@@ -18,7 +18,8 @@ from course_lib.files import data_path
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import Batch
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import REPLAYED, kept
 from course_lib.text.documentation import documentation_slice
 from course_lib.text.domains import domain
 from course_lib.text.packing import pack_documents
@@ -200,12 +201,16 @@ def replay(way: WayRecipe) -> list[float]:
     return pretrain(way, 0, REPLAYED)
 
 
-def _built(name: str, field: str, ways: Mapping[str, WayRecipe]) -> dict[str, Any]:
-    return compared_runs(
-        ways, SEEDS, MicroWorld.load(), one_run, precision=PRECISION, extends=name,
-        replay=lambda: replay(ways["continued"]), text=lambda: about_text(field), tuned=TUNED,
-        without_encoder=lambda: {
-            task: [without_encoder(task, seed) for seed in SEEDS] for task in ABOUT[field]
+def of_field(field: str, ways: Mapping[str, WayRecipe]) -> Experiment:
+    """A domain's file."""
+    return Experiment(
+        f"11_{field}", ways, SEEDS, run=lambda way, _, seed: one_run(way, seed),
+        losses=lambda _: replay(ways["continued"]),
+        more={
+            "text": lambda _: about_text(field), "tuned": TUNED,
+            "without_encoder": lambda _: {
+                task: [without_encoder(task, seed) for seed in SEEDS] for task in ABOUT[field]
+            },
         },
     )  # fmt: skip
 
@@ -221,14 +226,4 @@ def about_text(name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def build_medicine() -> dict[str, Any]:
-    """What data/results/11_medicine.json holds."""
-    return _built("11_medicine", "medicine", MEDICINE | LONG)
-
-
-def build_law() -> dict[str, Any]:
-    """What data/results/11_law.json holds."""
-    return _built("11_law", "law", LAW)
-
-
-RESULTS = {"11_medicine": build_medicine, "11_law": build_law}
+EXPERIMENTS = (of_field("medicine", MEDICINE | LONG), of_field("law", LAW))

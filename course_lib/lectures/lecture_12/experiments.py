@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from course_lib.teaching import results
+from course_lib.teaching.experiments import results_of
 
 from . import fast_runs, mobile_runs, serving_runs
 
 summary = partial(results.summary, measures=("accuracy", *mobile_runs.MEASURES))
-RESULTS = {**fast_runs.RESULTS, **mobile_runs.RESULTS, **serving_runs.RESULTS}
+EXPERIMENTS = (fast_runs.FAST, mobile_runs.MOBILE, serving_runs.SERVED)
+RESULTS = results_of(EXPERIMENTS)

@@ -38,13 +38,13 @@ from course_lib.objectives.exits import (
     student_labels_loss,
 )
 from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.documentation_tasks import SECTION, as_sequences, documentation_task
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, stored
+from course_lib.teaching.experiments import Experiment, Stories, Trainer
+from course_lib.teaching.results import kept, stored
 from course_lib.text.english import RELATIONS
 from course_lib.text.features import text_sequences
 from course_lib.text.tasks import LabelledSequences, story_pairs
-from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.text.world import MicroWorld
 from course_lib.train.exits import (
     fastbert_on,
     first_layers,
@@ -54,7 +54,6 @@ from course_lib.train.exits import (
 )
 from course_lib.train.finetuning import labelled_batches, text_inputs
 from course_lib.train.loop import Callback, Report, fit
-from course_lib.train.metrics import evaluate
 
 PRECISION = "float32"
 SEEDS, DEEP_SEEDS = range(3), range(1)
@@ -131,51 +130,52 @@ DEEP_FASTBERTS = {
 # ---------------------------------------------------------------- encoders
 
 
-def pretrain(
-    recipe: DeepRecipe, steps: int | None = None, callbacks: Sequence[Callback] = ()
-) -> tuple[BertForMaskedLM, list[float]]:
-    """The deeper model after `steps` of its steps, seed 0, and its losses."""
-    world, H = MicroWorld.load(), recipe.hidden_size
-    torch.manual_seed(0)
+def randomly_initialised(recipe: DeepRecipe, world: MicroWorld, seed: int) -> BertForMaskedLM:
+    """The deeper model before its training."""
+    H = recipe.hidden_size
+    torch.manual_seed(seed)
     config = BertConfig(
         vocab_size=world.special.vocab_size, max_positions=LENGTH[PAIRS], hidden_size=H,
         num_layers=recipe.num_layers, num_heads=2, intermediate_size=4 * H, hidden_dropout=0,
         attention_dropout=0, initializer_range=recipe.initializer_range,
     )  # fmt: skip
-    model = BertForMaskedLM(Encoder(config))
-    told = story_sequences(world, world.stories(recipe.stories, seed=0), LENGTH[PAIRS])
-    batches = pretraining_batches(told, world.special, batch_size=recipe.batch_size, seed=100)
-    history = fit(
-        model, masked_lm_loss, batches, steps=steps or recipe.steps, precision=PRECISION,
-        learning_rate=recipe.learning_rate, callbacks=callbacks,
-    )  # fmt: skip
-    return model, history.losses["total"]
+    return BertForMaskedLM(Encoder(config))
+
+
+pretrain = Trainer(
+    lambda recipe, material, seed: (
+        randomly_initialised(recipe, material.world, seed), masked_lm_loss
+    ),
+    lambda recipe, material, seed: material.batches(recipe, seed + 100),
+)  # fmt: skip
 
 
 def deep_model(recipe: DeepRecipe = DEEP) -> tuple[BertForMaskedLM, dict[str, Any]]:
     """The deeper model pre-trained, and how it came along. Trained once, then read from the
     cache."""
-    world = MicroWorld.load()
+    material = deep_stories(recipe)
     path = cache_dir("results") / f"12-deep-{recipe.num_layers}-{recipe.steps}.safetensors"
 
     def run() -> dict[str, Any]:
-        unseen = world.stories(500, seed=0, split="heldout")
-        heldout = story_sequences(world, unseen, LENGTH[PAIRS])
         curve: list[dict[str, float]] = []
 
         def look(report: Report) -> None:
             if report.step % 500 == 0:
-                model: Any = report.model
-                found = evaluate(model, heldout, world.special, precision=PRECISION)
-                curve.append({"step": report.step, "masked_accuracy": found.masked_accuracy})
+                accuracy = material.masked_scores(report.model)["masked_accuracy"]
+                curve.append({"step": report.step, "masked_accuracy": accuracy})
 
-        save(pretrain(recipe, callbacks=[look])[0], path)
+        save(pretrain(recipe, material, callbacks=[look])[0], path)
         return {"curve": curve}
 
-    about = kept("12-deep", asdict(recipe), world, run, [path])
+    about = kept("12-deep", asdict(recipe), material.world, run, [path])
     model = load(path)
     assert isinstance(model, BertForMaskedLM)
     return model, about
+
+
+def deep_stories(recipe: DeepRecipe) -> Stories:
+    """What the deeper model reads, and is measured on."""
+    return Stories(recipe.stories, 500, length=LENGTH[PAIRS])
 
 
 @lru_cache
@@ -397,24 +397,6 @@ def each_text(logits: Tensor, right: Tensor, test: LabelledSequences) -> dict[st
     }
 
 
-def replay() -> list[float]:
-    """The first losses of the deeper encoder's pre-training."""
-    return pretrain(DEEP, REPLAYED)[1]
-
-
-def build() -> dict[str, Any]:
-    """What data/results/12_fastbert.json holds."""
-    told = partial(
-        compared_runs, world=MicroWorld.load(), run=one_run, precision=PRECISION,
-        extends="12_fastbert", replay=replay, deep=lambda: {**asdict(DEEP), **deep_model()[1]},
-        texts=lambda: {task: about_texts(task) for task in (SECTION, PAIRS)},
-    )  # fmt: skip
-    found, deep = told(FASTBERTS, SEEDS), told(DEEP_FASTBERTS, DEEP_SEEDS)
-    both = {part: found[part] | deep[part] for part in ("recipes", "runs")}
-    added = found.get("added", {}) | deep.get("added", {})
-    return found | both | ({"added": added} if added else {})
-
-
 def about_texts(task: str) -> dict[str, Any]:
     """How many texts, of which classes, and what they were made from."""
     train, test, made_from = texts_of(task)
@@ -425,7 +407,16 @@ def about_texts(task: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {"12_fastbert": build}
+FAST = Experiment(
+    "12_fastbert", FASTBERTS | DEEP_FASTBERTS,
+    dict.fromkeys(FASTBERTS, SEEDS) | dict.fromkeys(DEEP_FASTBERTS, DEEP_SEEDS),
+    prepare=partial(deep_stories, DEEP), train=pretrain, replayed=DEEP,
+    run=lambda recipe, _, seed: one_run(recipe, seed),
+    more={
+        "deep": lambda _: {**asdict(DEEP), **deep_model()[1]},
+        "texts": lambda _: {task: about_texts(task) for task in (SECTION, PAIRS)},
+    },
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- for the page

@@ -23,15 +23,13 @@ from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.knowledge_transfer import pretraining_distillation_loss, transfer_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.objectives.sequences import PackedSequences
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
-from course_lib.text.tasks import LabelledSequences, unstated_facts
-from course_lib.text.world import MicroWorld, story_sequences
+from course_lib.teaching.experiments import Experiment, Stories
+from course_lib.teaching.results import REPLAYED, kept
+from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import class_accuracy, finetune
 from course_lib.train.flops import step_flops
 from course_lib.train.knowledge_transfer import Stage, pair_of, stages, transfer_knowledge
 from course_lib.train.loop import Batches, Callback, Report, fit
-from course_lib.train.metrics import evaluate
 
 PRECISION = "float32"
 STORIES, HELDOUT, LENGTH = 10_000, 500, 64
@@ -99,30 +97,10 @@ STUDENTS = {
 }
 
 
-@dataclass(frozen=True)
-class Material:
-    """What teacher and students read and are measured on."""
-
-    world: MicroWorld
-    train: PackedSequences
-    heldout: PackedSequences
-    task: LabelledSequences
-    task_heldout: LabelledSequences
-
-
 @lru_cache(maxsize=1)
-def prepare() -> Material:
-    """Draw the stories (seed 0 of each split), pack them, and make the task of them."""
-    world = MicroWorld.load()
-    told = world.stories(STORIES, seed=0)
-    unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
-    return Material(
-        world,
-        story_sequences(world, told, LENGTH),
-        story_sequences(world, unseen[:HELDOUT], LENGTH),
-        unstated_facts(world, told, LENGTH)[:LABELLED],
-        unstated_facts(world, unseen, LENGTH),
-    )
+def prepare() -> Stories:
+    """What teacher and students read and are measured on."""
+    return Stories(STORIES, HELDOUT, TASK_STORIES, LABELLED, LENGTH)
 
 
 def randomly_initialised(
@@ -145,24 +123,23 @@ _SHAPED = (
 )  # fmt: skip
 
 
-def reading(material: Material, seed: int) -> Batches:
+def reading(material: Stories, seed: int) -> Batches:
     """Masked stories, 16 a step."""
     return pretraining_batches(material.train, material.world.special, batch_size=16, seed=seed)
 
 
-def masked_accuracy(model: BertForMaskedLM, material: Material) -> float:
+def masked_accuracy(model: BertForMaskedLM, material: Stories) -> float:
     """Held-out masked-token accuracy."""
-    found = evaluate(model, material.heldout, material.world.special, precision=PRECISION)
-    return found.masked_accuracy
+    return material.masked_scores(model)["masked_accuracy"]
 
 
-def job_accuracy(encoder: Encoder, material: Material, seed: int) -> float:
+def job_accuracy(encoder: Encoder, material: Stories, seed: int) -> float:
     """Held-out accuracy of the unstated-fact probe: fine-tuned on LABELLED texts."""
-    model = finetune(encoder, material.task, steps=200, seed=seed, precision=PRECISION)
-    return class_accuracy(model, material.task_heldout)
+    model = finetune(encoder, material.facts, steps=200, seed=seed, precision=PRECISION)
+    return class_accuracy(model, material.facts_heldout)
 
 
-def curve_of(model: BertForMaskedLM, material: Material, curve: list[dict[str, float]]) -> Callback:
+def curve_of(model: BertForMaskedLM, material: Stories, curve: list[dict[str, float]]) -> Callback:
     """A callback that adds what `model` predicts to `curve`, counting steps through all stages."""
     done = 0
 
@@ -208,7 +185,7 @@ def taught_by() -> tuple[BertForMaskedLM, dict[str, Any]]:
 # ---------------------------------------------------------------- the students
 
 
-def begun(recipe: MobileRecipe, material: Material, teacher: BertForMaskedLM, seed: int) -> Any:
+def begun(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM, seed: int) -> Any:
     """The student before its training."""
     student = randomly_initialised(recipe, material.world, seed)
     return copy_all_but_blocks(student, teacher) if recipe.start else student
@@ -225,7 +202,7 @@ def plan_of(recipe: MobileRecipe) -> list[Stage]:
 
 def train(
     recipe: MobileRecipe,
-    material: Material,
+    material: Stories,
     teacher: BertForMaskedLM,
     seed: int,
     *,
@@ -251,7 +228,7 @@ def train(
     return [loss for history in found.values() for loss in history.losses["total"]]
 
 
-def flops_of(recipe: MobileRecipe, material: Material, teacher: BertForMaskedLM) -> int:
+def flops_of(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM) -> int:
     """FLOPs of the whole training, the teacher's forward pass with it; of one batch a stage."""
     student, batch = begun(recipe, material, teacher, 0), reading(material, 0)(0)
     if recipe.strategy == "labels":
@@ -292,12 +269,12 @@ def replay() -> list[float]:
     return train(recipe, material, student, 0, student=student, steps=REPLAYED)
 
 
-def build() -> dict[str, Any]:
-    """What data/results/12_mobilebert.json holds."""
-    return compared_runs(
-        STUDENTS, SEEDS, prepare().world, one_run, precision=PRECISION, extends="12_mobilebert",
-        replay=replay, teacher=lambda: {"recipe": asdict(TEACHER), **taught_by()[1]},
-    )  # fmt: skip
-
-
-RESULTS = {"12_mobilebert": build}
+MOBILE = Experiment(
+    "12_mobilebert",
+    STUDENTS,
+    SEEDS,
+    prepare,
+    losses=lambda _: replay(),
+    run=lambda recipe, _, seed: one_run(recipe, seed),
+    more={"teacher": lambda _: {"recipe": asdict(TEACHER), **taught_by()[1]}},
+)

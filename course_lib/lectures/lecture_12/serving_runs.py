@@ -35,7 +35,8 @@ from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.distillation import distilbert_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences
-from course_lib.teaching.results import REPLAYED, compared_runs, kept, outcome, stored
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import REPLAYED, kept, outcome, stored
 from course_lib.text.documentation import documentation_slice
 from course_lib.text.packing import pack_documents
 from course_lib.text.tasks import LabelledSequences
@@ -234,15 +235,14 @@ def replay() -> list[float]:
     return learn_from(ServedRecipe(start=HALF), REPLAYED)[1]
 
 
-def build() -> dict[str, Any]:
-    """What data/results/12_serving.json holds."""
-    return compared_runs(
-        RECIPES, SEEDS, MicroWorld.load(), one_run, precision=PRECISION, extends="12_serving",
-        replay=replay, task=lambda: {"test": len(texts_of(SECTION).test)},
-    )  # fmt: skip
-
-
-RESULTS = {"12_serving": build}
+SERVED = Experiment(
+    "12_serving",
+    RECIPES,
+    SEEDS,
+    run=lambda recipe, _, seed: one_run(recipe, seed),
+    losses=lambda _: replay(),
+    more={"task": lambda _: {"test": len(texts_of(SECTION).test)}},
+)
 
 
 # ---------------------------------------------------------------- for the page

@@ -16,15 +16,13 @@ from typing import Any
 import numpy as np
 
 from course_lib.teaching.averages import PAIRS, glue_average
-from course_lib.teaching.results import compared_runs
+from course_lib.teaching.experiments import Experiment
 from course_lib.text.glue import GLUE, glue_twin
 from course_lib.text.tasks import LabelledSequences, ScoredSequences
-from course_lib.text.world import MicroWorld
 from course_lib.train.flops import text_flops
 from course_lib.train.glue import glue_score, task_mean
 
 from .intervals import drawn, interval, resampled
-from .members import prepare
 from .pretraining_runs import (
     CONTROLS,
     MEMBERS,
@@ -206,12 +204,19 @@ def without_learning() -> dict[str, dict[str, dict[str, float]]]:
     return {name: {who: _defined(scores) for who, scores in rows(name).items()} for name in GLUE}
 
 
+BENCHMARK = Experiment(
+    "13_benchmark",
+    TUNINGS,
+    SEEDS,
+    run=lambda recipe, _, seed: one_run(recipe, seed),
+    losses=lambda _: replay(),
+    more={"without_learning": lambda _: without_learning()},
+)
+
+
 def build() -> dict[str, Any]:
     """What data/results/13_benchmark.json holds."""
-    found = compared_runs(
-        TUNINGS, SEEDS, MicroWorld.load(), one_run, extends="13_benchmark",
-        precision=prepare().precision, replay=replay, without_learning=without_learning,
-    )  # fmt: skip
+    found = BENCHMARK.build()
     rates = {name: rates_tried(recipe) for name, recipe in TUNINGS.items()}
     flops = {name: text_flops(start_of(recipe, 0), TOKENS) for name, recipe in TUNINGS.items()}
     found["pretraining"] = {name: asdict(recipe) for name, recipe in RECIPES.items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from course_lib.teaching import results
+from course_lib.teaching.experiments import results_of
 
 from . import benchmark, costs, real_text
 
@@ -21,4 +22,5 @@ def summary(found: Mapping[str, Any]) -> str:
     )
 
 
-RESULTS = {**benchmark.RESULTS, **real_text.RESULTS, **costs.RESULTS}
+EXPERIMENTS = (benchmark.BENCHMARK, real_text.DOCUMENTATION_TASKS)
+RESULTS = results_of(EXPERIMENTS) | benchmark.RESULTS | costs.RESULTS

@@ -20,10 +20,9 @@ from course_lib.teaching.documentation_tasks import (
     as_sequences,
     documentation_task,
 )
-from course_lib.teaching.results import compared_runs
+from course_lib.teaching.experiments import Experiment
 from course_lib.text.english import LabelledText
 from course_lib.text.tasks import LabelledSequences
-from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import label_accuracy
 
 from .benchmark import RATES, SPEED
@@ -114,17 +113,20 @@ def bag_of_words() -> dict[str, float]:
     }
 
 
-def build() -> dict[str, Any]:
-    """What data/results/13_documentation.json holds."""
-    return compared_runs(
-        TUNINGS, SEEDS, MicroWorld.load(), one_run, extends="13_documentation",
-        precision=prepare(DOCUMENTATION).precision,
-        pretraining={name: asdict(recipe_of(name, DOCUMENTATION)) for name in PRETRAINED},
-        bag_of_words=bag_of_words,
-        texts={name: {"hash": texts(name).hash, **{s: len(items(name, s)) for s in SPLITS}}
-               for name in TASKS},
-        read={"hash": prepare(DOCUMENTATION).hash, "versions": texts(SECTION).versions},
-    )  # fmt: skip
-
-
-RESULTS = {"13_documentation": build}
+DOCUMENTATION_TASKS = Experiment(
+    "13_documentation", TUNINGS, SEEDS, run=lambda recipe, _, seed: one_run(recipe, seed),
+    precision=None,
+    more={
+        "pretraining": lambda _: {
+            name: asdict(recipe_of(name, DOCUMENTATION)) for name in PRETRAINED
+        },
+        "bag_of_words": lambda _: bag_of_words(),
+        "texts": lambda _: {
+            name: {"hash": texts(name).hash, **{s: len(items(name, s)) for s in SPLITS}}
+            for name in TASKS
+        },
+        "read": lambda _: {
+            "hash": prepare(DOCUMENTATION).hash, "versions": texts(SECTION).versions
+        },
+    },
+)  # fmt: skip

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from course_lib.teaching import results
+from course_lib.teaching.experiments import results_of
 
 from . import picture_runs
 
 summary = partial(results.summary, measures=("accuracy", "train_accuracy", "at_once"))
-RESULTS = picture_runs.RESULTS
+EXPERIMENTS = picture_runs.EXPERIMENTS
+RESULTS = results_of(EXPERIMENTS)

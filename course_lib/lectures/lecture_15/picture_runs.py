@@ -10,10 +10,10 @@ same weights on larger pictures."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -41,7 +41,8 @@ from course_lib.images import (
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.masked_patches import masked_patch_batches, masked_patch_loss
 from course_lib.objectives.sequences import Batch
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import REPLAYED, kept
 from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import class_accuracy, head_on, labelled_batches
 from course_lib.train.flops import step_flops
@@ -394,7 +395,7 @@ class Watch:
         self.curve.append({"step": step, "accuracy": class_accuracy(model, self.test)})
 
 
-def one_run(recipe: PictureRecipe, seed: int) -> dict[str, Any]:
+def one_run(recipe: PictureRecipe, _: Any, seed: int) -> dict[str, Any]:
     """Train and measure. Finished runs are read from the cache."""
 
     def run() -> dict[str, Any]:
@@ -444,7 +445,7 @@ def larger_start(recipe: LargerRecipe, seed: int) -> VitForClassification:
     return model
 
 
-def larger_run(recipe: LargerRecipe, seed: int) -> dict[str, Any]:
+def larger_run(recipe: LargerRecipe, _: Any, seed: int) -> dict[str, Any]:
     """A model that goes on with 16×16: accuracy before any step, and on the way."""
 
     def run() -> dict[str, Any]:
@@ -464,22 +465,15 @@ def larger_run(recipe: LargerRecipe, seed: int) -> dict[str, Any]:
     return kept("15-larger", about, MicroWorld.load(), run)
 
 
-def replay() -> list[float]:
+def replay(_: Any = None) -> list[float]:
     """The first losses of MAIN, seed 0."""
     return trained(replace(MAIN, steps=REPLAYED), 0)[1]["total"]
 
 
-def build(name: str, recipes: Mapping[str, Any], run: Any, seeds: range) -> dict[str, Any]:
-    """What one of the results files holds."""
-    return compared_runs(
-        recipes, seeds, MicroWorld.load(), run, precision=PRECISION, extends=name, replay=replay
-    )
-
-
-RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
-    name: partial(build, name, recipes, run, SEEDS)
+EXPERIMENTS = tuple(
+    Experiment(name, recipes, SEEDS, run=run, losses=replay)
     for name, recipes, run in (
         ("15_positions", POSITIONS, one_run), ("15_pictures", PICTURES, one_run),
         ("15_masked", MASKED, one_run), ("15_resolution", RESOLUTION, larger_run),
     )
-}  # fmt: skip
+)  # fmt: skip

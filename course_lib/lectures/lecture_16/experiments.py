@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from course_lib.teaching import results
+from course_lib.teaching.experiments import results_of
 
 from . import fine_tuning, ladder, real_text
 
@@ -16,4 +17,5 @@ def summary(found: Mapping[str, Any]) -> str:
     return results.summary(found, measures=("mean" if "tasks" in first else "accuracy",))
 
 
-RESULTS = {**ladder.RESULTS, **real_text.RESULTS, **fine_tuning.RESULTS}
+EXPERIMENTS = (*ladder.EXPERIMENTS, *real_text.EXPERIMENTS, *fine_tuning.EXPERIMENTS)
+RESULTS = results_of(EXPERIMENTS)

@@ -20,7 +20,8 @@ from course_lib.teaching.documentation_tasks import (
     as_sequences,
     documentation_task,
 )
-from course_lib.teaching.results import compared_runs, kept
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import kept
 from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import Task, finetune, task_score
 
@@ -93,16 +94,20 @@ def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
     return {"seed": seed, "rate": rate, "tasks": found, "mean": mean}
 
 
-def build() -> dict[str, Any]:
-    """What data/results/16_tasks.json holds."""
-    return compared_runs(
-        RECIPES, SEEDS, MicroWorld.load(), one_run, precision=PRECISION,
-        weights={name: load_pretrained(name).sha256 for name in CHECKPOINTS},
-        rates={name: {str(r): v for r, v in rates_tried(one).items()}
-               for name, one in RECIPES.items()},
-        texts={task: {"hash": texts(task).hash, "versions": texts(task).versions}
-               for task in TASKS},
-    )  # fmt: skip
-
-
-RESULTS = {"16_tasks": build}
+EXPERIMENTS = (
+    Experiment(
+        "16_tasks", RECIPES, SEEDS, run=lambda recipe, _, seed: one_run(recipe, seed),
+        precision=PRECISION,
+        more={
+            "weights": lambda _: {name: load_pretrained(name).sha256 for name in CHECKPOINTS},
+            "rates": lambda _: {
+                name: {str(r): v for r, v in rates_tried(one).items()}
+                for name, one in RECIPES.items()
+            },
+            "texts": lambda _: {
+                task: {"hash": texts(task).hash, "versions": texts(task).versions}
+                for task in TASKS
+            },
+        },
+    ),
+)  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
 from statistics import mean
@@ -27,7 +27,8 @@ from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sequences import PackedSequences, pack, to_sequences
-from course_lib.teaching.results import REPLAYED, compared_runs, kept
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import REPLAYED, kept
 from course_lib.text.world import MicroWorld, story_sequences
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Batches, Report, fit
@@ -254,26 +255,17 @@ def rung_run(name: str, recipe: Recipe, seed: int) -> dict[str, Any]:
     return kept(f"16-{name}-{seed}", settings, prepare().world, run, files)
 
 
-def replay() -> list[float]:
-    """The first losses of the last rung, seed 0: alike on every machine to a few digits."""
-    return list(train(RUNGS[LAST], 0, REPLAYED)[1].losses["total"])
-
-
-def build(name: str, recipes: Mapping[str, Recipe], **more: Any) -> dict[str, Any]:
-    """What a results file holds. Seed by seed, so that a run that was cut off has all recipes of
-    the first seeds."""
-    named = {recipe: recipe_name for recipe_name, recipe in recipes.items()}
-    for seed in SEEDS:
-        for recipe_name, recipe in recipes.items():
-            rung_run(recipe_name, recipe, seed)
-    return compared_runs(
-        recipes, SEEDS, prepare().world, lambda recipe, seed: rung_run(named[recipe], recipe, seed),
-        precision=PRECISION, extends=name, **more,
+def ladder(name: str, recipes: Mapping[str, Recipe], **more: Any) -> Experiment:
+    """A file of rungs."""
+    names = {recipe: rung for rung, recipe in recipes.items()}
+    return Experiment(
+        name, recipes, SEEDS, prepare, **more,
+        run=lambda recipe, _, seed: rung_run(names[recipe], recipe, seed),
     )  # fmt: skip
 
 
-RESULTS = {
-    "16_ladder": partial(build, "16_ladder", RUNGS, replay=replay),
-    "16_controls": partial(build, "16_controls", CONTROLS),
-    "16_norms": partial(build, "16_norms", NORMS),
-}
+EXPERIMENTS = (
+    ladder("16_ladder", RUNGS, losses=lambda _: train(RUNGS[LAST], 0, REPLAYED)[1]),
+    ladder("16_controls", CONTROLS),
+    ladder("16_norms", NORMS),
+)

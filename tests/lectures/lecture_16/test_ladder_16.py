@@ -6,7 +6,6 @@ from dataclasses import fields
 
 import pytest
 import torch
-from results_parts import check_made_with, check_spread
 
 from course_lib.encoder import count_parameters
 from course_lib.family.modernbert import ModernBertConfig
@@ -88,21 +87,11 @@ def test_gradients_of_the_last_layer_fall_with_depth_in_pre_norm_alone():
         gradients.gradient_norms("sandwich")
 
 
-def test_the_files_were_made_with_these_recipes():
-    world = ladder.prepare().world
-    check_made_with("16_ladder", RUNGS, world, ladder.SEEDS)
-    check_made_with("16_controls", ladder.CONTROLS, world, ladder.SEEDS)
-    check_made_with("16_norms", ladder.NORMS, world, ladder.SEEDS)
-    check_spread("16_ladder", "accuracy")
+def test_curves_end_with_what_was_reached():
     for runs in read_result("16_ladder")["runs"].values():
         for run in runs:
             assert run["curve"]["accuracy"][-1] == run["accuracy"]
             assert run["curve"]["steps"][-1] == run["steps"]
-
-
-@pytest.mark.usefixtures("recorded_draws")
-def test_the_last_rung_begins_as_recorded():
-    assert ladder.replay() == pytest.approx(read_result("16_ladder")["replay"], rel=1e-3)
 
 
 def test_what_the_page_says_of_every_seed():

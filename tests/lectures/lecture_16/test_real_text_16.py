@@ -4,7 +4,6 @@ recipes."""
 from __future__ import annotations
 
 import pytest
-from results_parts import as_saved
 
 from course_lib.lectures.lecture_16 import ladder
 from course_lib.lectures.lecture_16 import real_text as room
@@ -26,12 +25,8 @@ def test_a_recipe_is_a_rung_of_the_ladder_in_another_shape() -> None:
         ENCODERS["modernbert"][0](**asked.model.settings)  # a configuration that exists
 
 
-def test_it_was_made_with_these_recipes() -> None:
-    found = read_result(NAME)
-    assert found["recipes"] == as_saved(room.RECIPES) and [*found["runs"]] == [*room.RECIPES]
-    assert found["precision"] == "bfloat16"  # as the course's checkpoints
-    for runs in found["runs"].values():
-        assert [run["seed"] for run in runs] == [*room.SEEDS]
+def test_it_was_made_in_the_precision_of_the_course_s_checkpoints() -> None:
+    assert read_result(NAME)["precision"] == "bfloat16"
 
 
 def test_flops_are_equal_and_all_left_the_plateau_but_one() -> None:

@@ -7,13 +7,17 @@ RIGHT = {"06.1": [function, …]}, WRONG = {"06.1": [(function, "words that must
 from __future__ import annotations
 
 import random
+import re
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from conftest import load
@@ -32,6 +36,7 @@ SEEDS = (0, 1, 2)
 # Inputs that do not change the result: that they do not is what the exercise shows.
 NO_MATTER = ("05.6 sharing", "14.5 chunk")
 torch.set_num_threads(1)  # the tensors are tiny
+NAN = float("nan")
 
 BY_HAND = [
     load(file) for file in sorted(Path(__file__).parent.parent.glob("lectures/*/answers_*.py"))
@@ -53,7 +58,8 @@ def test_the_solution_passes(id: str, seed: int) -> None:
 def test_each_known_mistake_is_found_and_named(id: str, n: int) -> None:
     exercise, known = EXERCISES[id], EXERCISES[id].mistakes[n]
     seconds = 0.5 if known.endless else 10.0
-    report = check_answer(exercise, exercise.with_mistakes(known), SEEDS[n % 3], seconds=seconds)
+    seed = SEEDS[list(EXERCISES).index(id) % 3]  # one an exercise: what is played once is kept
+    report = check_answer(exercise, exercise.with_mistakes(known), seed, seconds=seconds)
     assert report.status != "passed"
     assert report.mistake == "never ends" if known.endless else known.say in report.message
 
@@ -65,6 +71,12 @@ def test_every_exercise_knows_mistakes_and_has_hints(id: str) -> None:
     assert all(a.say != b.say for a, b in combinations(found.mistakes, 2))
     assert 1 <= found.difficulty <= 5 and found.minutes > 0 and found.purpose
     assert len({stage.name for stage in all_stages(found)}) == len(all_stages(found))
+
+
+@pytest.mark.parametrize("id", [id for id, found in EXERCISES.items() if found.gradient])
+def test_what_a_gradient_must_reach_is_said(id: str) -> None:
+    said = EXERCISES[id].statement
+    assert re.search(r"[Gg]radients? (must|can|reach)|with its gradient|All of it goes", said), said
 
 
 @pytest.mark.parametrize("id", EXERCISES)
@@ -199,9 +211,6 @@ def test_an_unknown_number_lists_those_that_exist(ask: Any, id: Any, capsys: Any
 # ---------------------------------------------------------------- the machinery, on a toy
 
 
-NAN = float("nan")
-
-
 @pytest.mark.parametrize(
     ("old", "new", "alike"),
     [
@@ -247,9 +256,11 @@ TOY = Exercise(
 )  # fmt: skip
 
 
-def toy_with(function: Any, **changes: Any) -> Report:
-    from dataclasses import replace
+def missing_key(x: torch.Tensor, f: float) -> Any:
+    return {"a": 1}["b"]
 
+
+def toy_with(function: Any, **changes: Any) -> Report:
     return check_answer(replace(TOY, **changes), function, 0)
 
 
@@ -275,6 +286,7 @@ def toy_with(function: Any, **changes: Any) -> Report:
         (TOY.with_mistakes(TOY.mistakes[1]), "Either: One taken off.\nOr: One less is too little."),
         (lambda x: x, "my_toy(x, factor)"),
         (3.5, "without parentheses"),
+        (missing_key, "A dictionary has no entry 'b': `.get('b')` gives None"),
         (lambda x, f: print(end=""), "returned None for [["),
     ],
 )  # fmt: skip
@@ -447,6 +459,13 @@ def apart(student: Said, teacher: Said) -> tuple[torch.Tensor, torch.Tensor]:
     return student.last.square().sum(), (student.states[0] * teacher.last.detach()).sum()
 
 
+def changed_too_early(x: torch.Tensor) -> torch.Tensor:
+    copy = x.clone()
+    result = copy.square().sum()
+    copy += 1
+    return result
+
+
 def two_that_said(draw: Draw) -> list[Case]:
     states = [(draw.normal(3), draw.normal(3)) for _ in range(2)]
     return [tuple(Said(x[-1], x) for x in states)]
@@ -462,6 +481,9 @@ def two_that_said(draw: Draw) -> list[Case]:
         (lambda s, t: (apart(s, t)[0] + (s.states[0] - s.states[0].detach()).sum(),
                        apart(s, t)[1]), "gradient of `student.states`:"),
         (lambda s, t: s.last.zero_(), "writes into `student`"),
+        (lambda s, t: (t.last.detach_(), apart(s, t))[1], "changes `teacher.states` in place"),
+        (lambda s, t: (s.last.requires_grad_(False), apart(s, t))[1], "`student.states` in place"),
+        (lambda s, t: (changed_too_early(s.last), apart(s, t)[1]), "changed in place ("),
         (lambda s, t: (apart(s, t)[0], 7.0), "Second: you have"),
     ],
 )  # fmt: skip
@@ -483,12 +505,95 @@ def test_a_stage_can_look_at_some_of_the_outputs_only() -> None:
     assert [stage.passed for stage in report.stages] == [True, False]
 
 
+def square(draw: Draw) -> list[Case]:
+    return [(draw.normal(2, 2), 3.5)]
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_one_tensor_is_several_results_only_row_by_row(rows: int) -> None:
+    outs = tuple(Numbers(name) for name in ("product", "same")[:rows] + ("sum",)[rows - 1 :])
+    both = [lambda x, f: (x * f, x.sum(-1)), lambda x, f: (x * f, x * f)][rows - 1]
+    answer = [lambda x, f: x * f, lambda x, f: torch.stack([x * f, x * f])][rows - 1]
+    report = toy_with(answer, solution=both, returns=outs, stages=(Stage("square", square),),
+                      mistakes=(), gradient=())  # fmt: skip
+    assert report.status == "passed" if rows == 2 else "expected 2: product, sum" in report.message
+
+
 def test_a_table_that_differs_is_told_where() -> None:
     table = Table("table")
     assert "at 'b' you have 3.0000; it is 2.0000" in table.difference(
         {"a": 1.0, "b": 3.0}, {"a": 1.0, "b": 2.0}
     )
     assert "'c' should not be in it; 'b' is missing" in table.difference({"c": 1.0}, {"b": 2.0})
+
+
+def weighed(x: torch.Tensor, mask: torch.Tensor, scale: float, start: int) -> torch.Tensor:
+    weights = (x.abs() / scale).masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    return start + (weights * x).sum(dim=1)
+
+
+def weighed_cases(draw: Draw) -> list[Case]:
+    masks = [torch.tensor([[1, 1, 0], [0, 1, 1]]).bool(), torch.tensor([[1, 0, 1, 1]] * 3).bool()]
+    numbers = [(draw.integer(2, 4) + 0.5, draw.integer(2, 5)) for _ in masks]
+    return [(draw.normal(*mask.shape), mask, *n) for mask, n in zip(masks, numbers, strict=True)]
+
+
+def by_parts(
+    x: torch.Tensor, mask: torch.Tensor, scale: float, start: int, *, dim: int = -1,
+    shown: Any = lambda x: x.abs(), reduced: Any = lambda x: x.sum(1), hidden: Any = None,
+) -> torch.Tensor:  # fmt: skip
+    """`weighed` as another hand writes it, with places for mistakes."""
+    scores = torch.where(mask if hidden is None else hidden(mask), shown(x) / scale, -torch.inf)
+    return reduced(scores.softmax(dim) * x) + start
+
+
+WEIGHED = {
+    "solution": weighed, "signature": "my_toy(scores, mask, temperature, start)", "gradient": (),
+    "returns": Numbers("output", shape="N"), "stages": (Stage("cases", weighed_cases),),
+    "mistakes": (), "axes": {"-1": "the keys", "0": "the queries"},
+    "terms": {"weights * scores": "the weighted values"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"dim": 0}, "runs over the queries (dim=0); expected over the keys (dim=-1)."),
+        ({"reduced": lambda x: x.mean(1)}, "the mean of the weighted values; expected the sum."),
+        ({"shown": lambda x: x}, "`scores` has kept its sign: take its absolute value."),
+        ({"hidden": lambda m: ~m}, "True and False of `mask` are exchanged."),
+        ({"hidden": torch.ones_like}, "`mask` has no effect. `scores.abs() / temperature` is not"),
+        ({"scale": lambda s: 1}, "`temperature` has no effect. `scores.abs()` is not divided by"),
+        ({"scale": lambda s: 1 / s}, "`scores.abs()` is multiplied by `temperature`; divide."),
+        ({"scale": lambda s: s * s}, "is divided by the square of `temperature`."),
+        ({"start": lambda s: 0}, "`start` has no effect. Left out: `start`."),
+        ({"shown": lambda x: x.abs().floor()}, "Output: at [] you have"),  # no name at all
+    ],
+)
+def test_mistakes_that_any_exercise_can_have_are_made_from_its_solution(
+    change: dict[str, Any], said: str
+) -> None:
+    def answer(x: Any, mask: Any, scale: float, start: int) -> Any:
+        scale, start = change.get("scale", float)(scale), change.get("start", int)(start)
+        more = {k: v for k, v in change.items() if k not in ("scale", "start")}
+        return by_parts(x, mask, scale, start, **more)
+
+    assert said.removeprefix("Output: at [] ") in toy_with(answer, **WEIGHED).message
+
+
+def test_a_mistake_of_the_exercises_own_comes_before_a_shared_one() -> None:
+    own = Edit("/ scale", "* scale", "In the exercise's own words.")
+    answer = Exercise.with_mistakes(replace(TOY, **WEIGHED), own)
+    message = toy_with(answer, **(WEIGHED | {"mistakes": (own,)})).message
+    assert own.say in message and "divide." not in message
+
+
+@pytest.mark.parametrize("id", EXERCISES)
+def test_shared_mistakes_are_edits_of_the_solution(id: str) -> None:
+    shared = EXERCISES[id].shared
+    assert all(EXERCISES[id].with_mistakes(edit) for edit in shared)
+    assert not any("while" in edit.old and edit.new.count("while") == 0 for edit in shared)
+    assert not shared or len({edit.say for edit in shared}) > len(shared) / 3
 
 
 def test_a_stale_edit_is_an_error() -> None:
@@ -551,13 +656,20 @@ def test_the_whole_family_of_a_forbidden_function_is_found(id: str, call: Any) -
         (Numbers("x", kind="bool"), torch.tensor([True, False]), [[1, 0]], [[2, 3], [0.5, 1]]),
         (Numbers("x", grad=True), torch.tensor([1.0]), [torch.ones(1, requires_grad=True)],
          [[1.0], torch.ones(1)]),
-        (Number("x"), 2.5, [2.5, torch.tensor([2.5]), torch.tensor(2.5)], [True, "2.5", [2.5]]),
-        (Number("x", kind="int"), 3, [3, torch.tensor(3)], [3.0, True, "3"]),
+        (Numbers("x", shape="N"), torch.tensor([0.5, 2.0]),
+         [[Fraction(1, 2), 2], [np.float64(0.5), torch.tensor(2)], (Decimal("0.5"), 2.0)], []),
+        (Number("x"), 2.5, [2.5, torch.tensor([2.5]), torch.tensor(2.5), np.float32(2.5),
+                            np.array([2.5]), Fraction(5, 2), Decimal("2.5")],
+         [True, np.bool_(True), "2.5", [2.5], 2.5j]),
+        (Number("x", kind="int"), 3, [3, torch.tensor(3), np.int16(3), 3.0, np.float64(3),
+                                      torch.tensor([3.0]), Fraction(3)],
+         [3.5, Fraction(7, 2), NAN, True, "3"]),
         (Items("x", of="positions"), [1, 2], [[1, 2], (1, 2), torch.tensor([1, 2])],
          [[1.0, 2.0], {1, 2}, "12", 5]),
+        (Items("x", of="counts"), [1, 2], [[np.int64(1), Fraction(2)]], [[Fraction(1, 2), 2]]),
         (Items("x", ordered=False), [(1, 2)], [{(1, 2)}, [[1, 2]]], ["12"]),
         (Items("x", groups=True), [[1, 2]], [[[2, 1]], ({2, 1},), torch.tensor([[2, 1]])], [[1]]),
-        (Table("x"), {"a": 1.0}, [{"a": torch.tensor(1.0)}], [[("a", 1)], 3]),
+        (Table("x"), {"a": 1.0}, [{"a": torch.tensor(1.0)}, {"a": Fraction(1)}], [[("a", 1)], 3]),
     ],
 )  # fmt: skip
 def test_what_is_as_good_is_taken_and_nothing_else(
@@ -568,6 +680,10 @@ def test_what_is_as_good_is_taken_and_nothing_else(
     for x in bad:
         with pytest.raises(Wrong, match=r"expected|gradient"):
             out.read(x, right)
+
+
+def test_a_count_is_right_or_wrong_however_large() -> None:
+    assert not Number("n", kind="int").same(85_798_657, 85_798_656)
 
 
 def test_the_numbers_of_a_list_keep_their_digits() -> None:

@@ -11,7 +11,7 @@ import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
@@ -125,7 +125,7 @@ def _texts(lecture: str) -> dict[str, dict[str, Any]]:
     return tomllib.loads(room_file(lecture, "exercises.toml").read_text(encoding="utf-8"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exercise:
     """One exercise.
 
@@ -142,6 +142,8 @@ class Exercise:
     gradient: names of inputs through which a gradient must flow as through the solution's, checked
     by a last stage; what flows into other inputs must be nothing. Of an input that is a dataclass
     the field is named, "student.logits". may_write: inputs may be changed.
+    axes, terms: how messages that are made from the solution (shared_mistakes.py) name an axis,
+    {"-1": "the keys"}, and an expression, {"counts.sum(1)": "the row's total"}.
     """
 
     id: str
@@ -164,6 +166,8 @@ class Exercise:
     infinite: str = ""
     gradient: tuple[str, ...] = ()
     may_write: bool = False
+    axes: Mapping[str, str] = field(default_factory=dict)
+    terms: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def heading(self) -> str:
@@ -199,6 +203,16 @@ class Exercise:
     def source(self) -> str:
         """The text that edits change: helpers, then the solution."""
         return "\n\n".join(source_of(function) for function in (*self.helpers, self.solution))
+
+    @cached_property
+    def shared(self) -> tuple[Edit, ...]:
+        """Mistakes that any exercise can have, made from this one's solution."""
+        from .shared_mistakes import shared_mistakes
+
+        try:
+            return tuple(shared_mistakes(self))
+        except (OSError, SyntaxError):  # no text of its own: a lambda, a function made elsewhere
+            return ()
 
     def with_mistakes(self, *known: Known) -> Answer:
         """The solution with these mistakes; ValueError where an edit does not fit its text once."""

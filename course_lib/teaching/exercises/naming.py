@@ -3,8 +3,9 @@
 A mistake is named only when it agrees with the answer on every case of the stage and differs from
 the solution on one of them, does so again on a second draw of these cases, and passes the stages
 which the answer passed. Where several do, those that agree on the other stages' cases as well are
-named: "either … or …". Otherwise there is no name, and the first difference is shown: a wrong name
-sends a reader the wrong way.
+named: "either … or". Mistakes that any exercise can have (`shared_mistakes.py`) are tried where
+none of the exercise's own explains the answer. Otherwise there is no name, and the first difference
+is shown: a wrong name sends a reader the wrong way.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import torch
 from torch import Tensor
 
 from .calling import Guarded
-from .form import Case, Edit, Exercise, Known, Stage
+from .form import Answer, Case, Edit, Known
 from .outputs import Items, Number, Numbers, Out, alike, as_tensor, numeric, plain
+from .question import NAMING_SECONDS, NOTHING, Question
 
-NOTHING = object()  # where a function gave no value to compare
 MOST_PAIRS = 400
 MOST_NAMED = 3
 MOST_ORDERED = 4  # outputs whose order is tried
@@ -32,124 +33,130 @@ STATISTIC = (
     0.01  # from this tolerance on a number is a statistic, which nothing "turns" or "halves"
 )
 
-Observe = Callable[[Any, Case], Any]
 
+class Naming:
+    """Looks for the name of a mistake, by what the answer and the solution give on the cases."""
 
-class Observations:
-    """What the answer and the solution gave on the cases of the stage, and of the others."""
+    def __init__(self, question: Question, answer: Answer) -> None:
+        self.question, self.exercise, self.stage = question, question.exercise, question.stage
+        self._answer = answer
+        self.cases = question.cases
+        self.mine = [self._mine(case) for case in self.cases]
+        self.right = [self._of(self.exercise.solution, case) for case in self.cases]
 
-    def __init__(
-        self, exercise: Exercise, stage: Stage, cases: Sequence[Case], others: Sequence[Case],
-        answer: Any, observe: Observe, seconds: float,
-        passed: Callable[[Any], bool] = lambda function: True,
-        again: Callable[[], Sequence[Case]] = tuple, before: Sequence[Case] = (),
-    ) -> None:  # fmt: skip
-        """passed: whether a function passes the stages that the answer has passed. again: the
-        stage's cases, drawn a second time. before: cases of stages that were passed, observed in
-        the same way."""
-        self.exercise, self.stage, self.observe, self.seconds = exercise, stage, observe, seconds
-        self.cases, self.others, self.passed = list(cases), list(others), passed
-        self.answer, self.again, self.before = answer, again, before
-        self.mine = [self._of(answer, case) for case in (*cases, *others)]
-        self.right = [self._of(exercise.solution, case) for case in (*cases, *others)]
+    def _mine(self, case: Case) -> Any:
+        return self.question.tried(Guarded(self.exercise, self._answer, NAMING_SECONDS), case)
 
-    def _of(self, function: Any, case: Case) -> Any:
-        """What is observed of a function, or NOTHING where it fails or takes too long."""
-        guarded = function if isinstance(function, Guarded) else None
-        guarded = guarded or Guarded(
-            self.exercise, function, self.seconds, ours=function is not self.answer
-        )
-        guarded._watching = False
-        try:
-            return self.observe(guarded, case)
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            return NOTHING
+    def _of(self, function: Answer, case: Case) -> Any:
+        return self.question.result(function, case)
+
+    @cached_property
+    def _others(self) -> list[tuple[Case, Any, Any]]:
+        """Cases of other stages, with what answer and solution give on them."""
+        solution = self.exercise.solution
+        return [(case, self._mine(case), self._of(solution, case)) for case in self.question.others]
 
     def name(self, place: int, out: Out) -> tuple[list[str], str]:
         """What to say of output number `place`, and how it was found; [] if nobody foresaw it."""
-        here = len(self.cases)
-        parts = [self._part(x, place) for x in self.mine]
-        rights = [self._part(x, place) for x in self.right]
-        constant = self._constant(parts, rights)
+        constant = self._constant(place)
         if constant and not self.stage.observe:  # what is observed may well be always the same
             return [f"Your {out.name}: the same for all inputs."], "constant"
-        if exchanged := self._exchanged(here):
+        if exchanged := self._exchanged():
             return [exchanged], "universal"
-        if all(_same(a, b, out) for a, b in zip(parts[:here], rights[:here], strict=True)):
+        mine, right = ([self._part(x, place) for x in xs] for xs in (self.mine, self.right))
+        if all(_same(a, b, out) for a, b in zip(mine, right, strict=True)):
             return [], "unforeseen"  # right numbers of the wrong type: no mistake explains that
-        singles = [(known,) for known in self.exercise.mistakes if not known.endless]
-        if found := self._known(singles, parts, rights, place, out, here):
-            return found, "known"
+        own = [known for known in self.exercise.mistakes if not known.endless]
+        if names := self._known(((known,) for known in own), place, out):
+            return names, "known"
         if constant:
             return [f"Your {out.name}: the same for all inputs."], "constant"
-        exact = out.tol < STATISTIC
-        if exact and (found := self._universal(parts[:here], rights[:here], place, out)):
-            return found[:MOST_NAMED], "universal"
-        if found := self._known(self._pairs(), parts, rights, place, out, here):
-            return found, "known"
+        if out.tol < STATISTIC and (names := self._universal(mine, right, place, out)):
+            return names[:MOST_NAMED], "universal"
+        if names := self._known(((known,) for known in self.exercise.shared), place, out):
+            return names[:1], "known"
+        if names := self._known(self._pairs(), place, out):
+            return names, "known"
         return [], "unforeseen"
 
     def _part(self, observed: Any, place: int) -> Any:
         if observed is NOTHING:
             return NOTHING
-        if len(self.exercise.outs(self.stage)) == 1:
+        if len(self.question.outs) == 1:
             return observed
         try:
             return observed[place]
         except Exception:
             return NOTHING
 
-    @staticmethod
-    def _constant(mine: Sequence[Any], right: Sequence[Any]) -> bool:
+    def _constant(self, place: int) -> bool:
         """Whether three answers or more are one and the same though the right ones are not."""
-        pairs = [(a, b) for a, b in zip(mine, right, strict=True) if NOTHING is not a]
-        pairs = [(a, b) for a, b in pairs if b is not NOTHING]
-        given = [a for a, _ in pairs]
-        varied = any(not alike(plain(b), plain(pairs[0][1])) for _, b in pairs[1:])
-        return len(given) >= 3 and varied and all(alike(plain(x), plain(given[0])) for x in given)
+        if any(not alike(plain(x), plain(self.mine[0])) for x in self.mine[1:]):
+            return False
+        own = [*zip(self.mine, self.right, strict=True), *((a, b) for _, a, b in self._others)]
+        pairs = [(self._part(a, place), self._part(b, place)) for a, b in own]
+        pairs = [(plain(a), plain(b)) for a, b in pairs if a is not NOTHING and b is not NOTHING]
+        varied = any(not alike(b, pairs[0][1]) for _, b in pairs[1:])
+        return len(pairs) >= 3 and varied and all(alike(a, pairs[0][0]) for a, _ in pairs)
 
-    def _exchanged(self, here: int) -> str:
+    def _exchanged(self) -> str:
         """Whether several outputs come in another order."""
-        outs = self.exercise.outs(self.stage)
+        outs = self.question.outs
         if not 2 <= len(outs) <= MOST_ORDERED:
             return ""
         tol = max(out.tol for out in outs)
-        pairs = [(plain(a), plain(b)) for a, b in zip(self.mine, self.right, strict=True)][:here]
+        pairs = [(plain(a), plain(b)) for a, b in zip(self.mine, self.right, strict=True)]
         if not all(isinstance(a, (tuple, list)) and len(a) == len(outs) for a, _ in pairs):
             return ""
         if any(alike(a, b, tol) for a, b in pairs):
             return ""
-        passed = [plain(self._of(self.exercise.solution, case)) for case in self.before]
-        pairs += [(b, b) for b in passed if b is not NOTHING]  # where the order does not show
+        pairs += [
+            (b, b) for b in map(plain, self._right_before(""))
+        ]  # where the order does not show
         for order in permutations(range(len(outs))):
             if all(alike([a[i] for i in order], list(b), tol) for a, b in pairs):
                 return _in_this_order([out.name for out in outs])
         return ""
 
+    def _right_before(self, name: str) -> list[Any]:
+        """The right results on the cases of the stages that were passed."""
+        results = [self._of(self.exercise.solution, x) for x in self.question.before(name)]
+        return [x for x in results if x is not NOTHING]
+
     # ---------------------------------------------------------------- known mistakes
 
-    def _known(
-        self, tried: Iterable[tuple[Known, ...]], mine: list[Any], right: list[Any], place: int,
-        out: Out, here: int,
-    ) -> list[str]:  # fmt: skip
-        agreeing = []
-        for known in tried:
-            score = self._agreement(known, mine, right, place, out, here)
-            if score is not None:
-                agreeing.append((score, known))
-        agreeing = [(score, known) for score, known in agreeing if self._holds(known, place, out)]
-        best = max((score for score, _ in agreeing), default=0)
-        named = [known for score, known in agreeing if score == best]
-        said = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in named)
-        return list(said)[:MOST_NAMED]
+    def _known(self, tried: Iterable[tuple[Known, ...]], place: int, out: Out) -> list[str]:
+        agreeing = [known for known in tried if self._agrees(known, place, out)]
+        agreeing = [known for known in agreeing if self._holds(known, place, out)]
+        if len(agreeing) > 1:
+            scores = [self._score(known, place, out) for known in agreeing]
+            pairs = zip(agreeing, scores, strict=True)
+            agreeing = [known for known, score in pairs if score == max(scores)]
+        names = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in agreeing)
+        return list(names)[:MOST_NAMED]
+
+    def _agrees(self, known: tuple[Known, ...], place: int, out: Out) -> bool:
+        """Whether it gives what the answer gives on all cases, and differs from the solution."""
+        try:
+            function = self.exercise.with_mistakes(*known)
+        except Exception:  # two edits of one place; a text that is no Python any more
+            return False
+        differs = False
+        for case, mine, right in zip(self.cases, self.mine, self.right, strict=True):
+            if mine is NOTHING:
+                continue
+            theirs = self._part(self._of(function, case), place)
+            if theirs is NOTHING or not _same(self._part(mine, place), theirs, out):
+                return False
+            differs = differs or not _same(theirs, self._part(right, place), out)
+        # Half of a pair may be there by chance.
+        return differs and (len(known) == 1 or all(self._shows(k, place, out) for k in known))
 
     @cached_property
     def _second(self) -> list[tuple[Case, Any, Any]]:
         """The cases drawn a second time, with what answer and solution give, where they do."""
-        seen = [(case, self._of(self.answer, case), self._of(self.exercise.solution, case))
-                for case in self.again()]  # fmt: skip
+        seen = [(case, self._mine(case), self._of(self.exercise.solution, case))
+                for case in self.question.again]  # fmt: skip
         return [one for one in seen if one[1] is not NOTHING and one[2] is not NOTHING]
 
     def _holds(self, known: tuple[Known, ...], place: int, out: Out) -> bool:
@@ -159,12 +166,24 @@ class Observations:
             theirs = self._part(self._of(function, case), place)
             if theirs is NOTHING or not _same(self._part(mine, place), theirs, out):
                 return False
-        return self.passed(function)
+        return self.question.passed(function)
+
+    def _score(self, known: tuple[Known, ...], place: int, out: Out) -> int:
+        """How often it agrees with the answer beyond: in other outputs, on other stages' cases."""
+        function = self.exercise.with_mistakes(*known)
+        score = 0
+        for case, mine in zip(self.cases, self.mine, strict=True):
+            score += self._other_outputs(mine, self._of(function, case))
+        for case, mine, _ in self._others:
+            theirs = self._of(function, case)
+            if mine is not NOTHING and theirs is not NOTHING:
+                score += _same(self._part(mine, place), self._part(theirs, place), out)
+                score += self._other_outputs(mine, theirs)
+        return score
 
     def _universal(self, mine: list[Any], right: list[Any], place: int, out: Out) -> list[str]:
         """What explains both draws, and would not have shown in a stage that was passed."""
-        solution = self.exercise.solution
-        kept = [self._part(self._of(solution, case), place) for case in self.before]
+        kept = [self._part(b, place) for b in self._right_before(out.name)]
         mine += [self._part(a, place) for _, a, _ in self._second]
         right += [self._part(b, place) for _, _, b in self._second]
         return list(_universal(mine, right, out, kept))
@@ -183,42 +202,15 @@ class Observations:
                 return
             yield pair
 
-    def _agreement(
-        self, known: tuple[Known, ...], mine: list[Any], right: list[Any], place: int, out: Out,
-        here: int,
-    ) -> int | None:  # fmt: skip
-        """On how many cases and outputs it agrees with the answer; None unless on all of the
-        stage's cases in this output."""
-        try:
-            function = self.exercise.with_mistakes(*known)
-        except Exception:  # two edits of one place; a text that is no Python any more
-            return None
-        differs, score = False, 0
-        for n, case in enumerate((*self.cases, *self.others)):
-            if n == here and not differs:
-                return None
-            if mine[n] is NOTHING:
-                continue
-            whole = self._of(function, case)
-            theirs = self._part(whole, place)
-            agrees = theirs is not NOTHING and _same(mine[n], theirs, out)
-            if n < here and not agrees:
-                return None
-            score += agrees + self._other_outputs(self.mine[n], whole)
-            differs = differs or (n < here and not _same(theirs, right[n], out))
-        if len(known) > 1 and not all(self._shows(one, right, place, out) for one in known):
-            return None  # half of such a pair is there by chance
-        return score if differs and score else None
-
-    def _shows(self, known: Known, right: list[Any], place: int, out: Out) -> bool:
+    def _shows(self, known: Known, place: int, out: Out) -> bool:
         """Whether a mistake alone changes this output in the stage's cases."""
         function = self.exercise.with_mistakes(known)
-        alone = (self._part(self._of(function, case), place) for case in self.cases)
-        return any(not _same(x, y, out) for x, y in zip(alone, right, strict=False))
+        pairs = ((self._of(function, x), y) for x, y in zip(self.cases, self.right, strict=True))
+        return any(not _same(self._part(a, place), self._part(b, place), out) for a, b in pairs)
 
     def _other_outputs(self, mine: Any, theirs: Any) -> int:
         """In how many outputs two observations agree, where there are several."""
-        outs = self.exercise.outs(self.stage)
+        outs = self.question.outs
         try:
             pairs = zip(mine, theirs, outs, strict=True) if len(outs) > 1 else ()
             return sum(_same(a, b, out) for a, b, out in pairs)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -82,18 +84,17 @@ class Numbers(Out):
             )
         self._check_kind(found, right)
         if self.grad and not found.requires_grad:
-            raise Wrong(
-                f"Your {self.name} carries no gradient: a number made with .item(), .detach(), "
-                "numpy or torch.tensor has lost it. Stay with torch's own operations.",
-                "gradient",
-            )
+            raise without_gradient(self.name)
         return found
 
     def _converted(self, x: Any, right: Tensor) -> Tensor:
         if self.grad or isinstance(x, (str, bytes, Mapping, AbstractSet)) or callable(x):
             raise self._unreadable(x, right)
         try:
-            return torch.stack([torch.as_tensor(part) for part in x]) if nested(x) else as_tensor(x)
+            if nested(x):
+                parts = [y if isinstance(y, Tensor) else as_tensor(plain(y)) for y in x]
+                return torch.stack(parts)
+            return as_tensor(plain(x) if isinstance(x, (list, tuple, Fraction, Decimal)) else x)
         except Exception:
             raise self._unreadable(x, right) from None
 
@@ -140,17 +141,23 @@ class Number(Out):
             if not isinstance(x, Tensor) or x.numel() != 1:
                 raise self._unreadable(x, right)
             return Numbers(self.name, grad=True).read(x.reshape(()), torch.tensor(0.0))
-        if hasattr(x, "item") and getattr(x, "size", None) is not None:
-            x = x.detach().item() if isinstance(x, Tensor) and x.numel() == 1 else _one(x)
-        if isinstance(x, bool) or not isinstance(x, Real):
+        number = plain(x)
+        while isinstance(number, list) and len(number) == 1 and not isinstance(x, list):
+            number = number[0]  # an array of one number
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise self._unreadable(x, right)
-        if self.kind == "int" and isinstance(x, float):
+        if self.kind == "float" or isinstance(number, int):
+            return number
+        if not number.is_integer():
             raise Wrong(
-                f"Your {self.name} is {x!r}, a float; expected {self.expected(right)}: use whole "
-                "numbers and //, or int(...).",
+                f"Your {self.name} is {number!r}; expected {self.expected(right)}: use whole "
+                "numbers and //.",
                 "form",
             )
-        return x
+        return int(number)
+
+    def same(self, x: Any, right: Any) -> bool:
+        return bool(plain(x) == plain(right)) if self.kind == "int" else super().same(x, right)
 
     def difference(self, x: Any, right: Any) -> str:
         said = super().difference(x, right)
@@ -248,6 +255,17 @@ class Exact(Out):
         return plain(x)
 
 
+def without_gradient(name: str, inputs: Sequence[str] = ()) -> Wrong:
+    """What to say of an output from which no gradient flows to the inputs of these names."""
+    where = f", and one must reach {', '.join(f'`{x}`' for x in inputs)}" if inputs else ""
+    return Wrong(
+        f"Your {name} carries no gradient{where}. It is lost in .item(), .tolist(), float(…), "
+        ".detach(), torch.no_grad() and torch.tensor(…), and in Python's math or numpy. Stay with "
+        "torch's own operations.",
+        "gradient",
+    )
+
+
 # ---------------------------------------------------------------- values
 
 
@@ -263,14 +281,17 @@ def nested(x: Any) -> bool:
 
 
 def plain(x: Any) -> Any:
-    """Python's own values for tensors, arrays and numpy's numbers, also inside lists and tuples."""
+    """Python's own values for tensors, arrays, numpy's numbers, fractions and decimal numbers, also
+    inside lists and tuples: the one place where results become what is compared."""
     if isinstance(x, Tensor):
         return x.detach().tolist()
     if hasattr(x, "tolist") and hasattr(x, "dtype"):
         return x.tolist()
     if type(x) in (list, tuple):
         return type(x)(plain(part) for part in x)
-    return x
+    if isinstance(x, Fraction) and x.denominator == 1:
+        return x.numerator
+    return float(x) if isinstance(x, (Fraction, Decimal)) else x
 
 
 def alike(a: Any, b: Any, tol: float = 1e-6) -> bool:
@@ -353,10 +374,6 @@ def printable(text: str) -> str:
 def short(text: str, width: int = 60) -> str:
     text = " ".join(text.split())
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _one(x: Any) -> Any:
-    return x.item() if x.size == 1 else x
 
 
 def _type_apart(item: Any, right: Sequence[Any]) -> bool:

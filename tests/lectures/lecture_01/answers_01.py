@@ -52,12 +52,6 @@ def nearest_angles(vectors, word, k):
     return angles.argsort()[:k][: len(vectors) - 1]
 
 
-def nearest_to_zero(vectors, word, k):
-    cosines = F.cosine_similarity(vectors, vectors[word][None], dim=1)
-    others = cosines * (torch.arange(len(vectors)) != word)
-    return others.argsort(descending=True)[: min(k, len(vectors) - 1)]
-
-
 # ---------------------------------------------------------------- 01.3
 
 
@@ -78,17 +72,6 @@ def bilm_ignoring(forward_logits, backward_logits, ids, real):
     backward = torch.where(real, torch.cat([nothing, words[:, :-1]], 1), -100)
     logits = torch.cat([forward_logits, backward_logits])
     return F.cross_entropy(logits.transpose(1, 2), torch.cat([forward, backward]))
-
-
-def bilm_with_padding(f, b, ids, real):
-    forward = F.cross_entropy(f[:, :-1].transpose(1, 2), ids[:, 1:])
-    return (forward + F.cross_entropy(b[:, 1:].transpose(1, 2), ids[:, :-1])) / 2
-
-
-def bilm_by_logs(f, b, ids, real):
-    p, q, m = f.softmax(-1).log(), b.softmax(-1).log(), real[:, 1:]
-    ahead = p[:, :-1].gather(2, ids[:, 1:, None])[m].mean()
-    return -(ahead + q[:, 1:].gather(2, ids[:, :-1, None])[m].mean()) / 2
 
 
 # ---------------------------------------------------------------- 01.4
@@ -153,12 +136,6 @@ def visible_in_words(source, target, real):
     return [[bool(real[j]) and (j < source or j <= i) for j in range(n)] for i in range(n)]
 
 
-def visible_all_rows(source, target, real):
-    picture = torch.ones(source + target, source + target, dtype=torch.bool).tril()
-    picture[:source] = True
-    return picture & real
-
-
 # ---------------------------------------------------------------- the answers
 
 RIGHT = {
@@ -178,65 +155,41 @@ WRONG = {
         (lambda n, s: (n / (n.sum(1) * n.sum(0))).log(), "keepdim=True"),
         (lambda n, s: math.log(n / n.sum()), "a tensor has .log()"),
         (lambda n, s: n / n.sum(1, keepdim=True), "PPMI: at"),
-        (lambda n, s: pmi_cell_by_cell(n**s, 1.0), "Every cell is taken to the power"),
         (pmi_in_place, "writes into `counts`"),
-        (lambda n, s: torch.tensor([[math.log(x / row.sum()) for x in row] for row in n]).clamp(0),
-         "Every value is 0"),
     ],
     "01.2": [
         (lambda v, w, k: v.topk(k).indices, "expected a list of word numbers"),
         (lambda v, w, k: F.cosine_similarity(v, v[w][None]).topk(k).indices, "itself is in your"),
         (lambda v, w, k: (v @ v[w]).argsort(descending=True)[1 : k + 1], "vectors win"),
-        (lambda v, w, k: torch.cdist(v, v[w][None])[:, 0].argsort()[1 : k + 1], "distances"),
         (lambda v, w, k: (v @ F.normalize(v)[w]).tolist()[:k], "expected a list of word numbers"),
         (lambda v, w, k: F.cosine_similarity(v, v[w][None]).topk(99).indices, "min(k, V − 1)"),
         (lambda v, w, k: v[:, w] @ v, "(V, D) @ (D,)"),
-        (nearest_to_zero, "own cosine is 0"),
-        (lambda v, w, k: nearest_sorted(v, w, k)[::-1], "the nearest stands last"),
     ],
     "01.3": [
         (lambda *given: bilm_loops(*given) / math.log(2), "base 2 (bits)"),
         (lambda *given: bilm_loops(*given).exp(), "this is exp of it"),
         (lambda *given: bilm_loops(*given).item(), "carries no gradient"),
         (lambda *given: bilm_loops(*given, ahead=1, behind=0), "The directions are exchanged"),
-        (lambda f, b, ids, real: F.cross_entropy(torch.cat([f[real], b[real]]),
-         torch.cat([ids[real]] * 2)), "Nothing is shifted"),
-        (lambda *given: 2 * bilm_ignoring(*given), "The two losses are added"),
-        (bilm_with_padding, "Padding is in your means"),
-        (bilm_by_logs, "F.cross_entropy takes the logits"),
         (lambda f, b, ids, real: F.cross_entropy(f[:, :-1], ids[:, 1:]), "do not line up"),
     ],
     "01.4": [
         (lambda *given: mix_loop(*given, as_one=lambda w: w), "The weights are used as they are"),
-        (lambda *given: mix_loop(*given, as_one=lambda w: w.exp()), "not divided by its sum"),
-        (lambda w, f, b, s, g: mix_loop(w, f, b, s, float(g.detach())), "gradient reaches `gamma`"),
-        (lambda w, f, b, s, g: mix_by_halves(w, b, f, s, g), "backward direction stands first"),
         (lambda w, f, b, s, g: g * (s.softmax(0) @ torch.stack([w, *f])), "do not fit"),
         (lambda w, f, b, s, g: mix_by_halves(w, f, b, s, g)[..., : w.shape[-1]], "has shape"),
-        (lambda w, f, b, s, g: mix_by_halves(w, f, b, s.flip(0), g), "top layer down"),
         (lambda w, f, b, s, g: torch.cat(w, f), "take a list of tensors"),
     ],
     "01.5": [
         (attend_ready_made, "Write it out"),
         (attend_and_divide, "You hide after the softmax"),
-        (lambda *given: attend_adding(*given, scale=False), "not divided by √D"),
-        (lambda *given: attend_adding(*given, hide=0.0), "exp(0) = 1"),
         (lambda *given: attend_adding(*given, hide=-9.0), "Attention weights: at"),
         (lambda *given: attend_adding(*given, give=lambda w, o: o), "expected 2: attention"),
         (lambda *given: attend_adding(*given, give=lambda w, o: (o, w)), "exchanged"),
         (lambda *given: attend_adding(*given, give=lambda w, o: (100 * w, o)), "in percent"),
         (lambda q, k, v, m: attend_adding(q, k, v, -m), "~visible turns it round"),
-        (lambda q, k, v, m: attend_adding(q, k, v, ~m), "visible and hidden exchanged?"),
-        (lambda q, k, v, m: attend_adding(q, v, k, m), "multiplied with the values"),
-        (lambda q, k, v, m: attend_adding(q, k.T, v, m), "Turn the keys: keys.T"),
     ],
     "01.6": [
         (lambda s, t, real: torch.ones(s + t, s + t).tril(), "read from the left only"),
-        (lambda s, t, real: ~visible_by_corners(s, t, real), "True and False are exchanged"),
-        (lambda s, t, real: visible_by_corners(t, s, real), "`target` are exchanged"),
-        (visible_all_rows, "What is read sees what is written"),
         (lambda s, t, real: visible_by_corners(s, t, real)[real], "has shape"),
-        (lambda s, t, real: visible_by_corners(s, t, True), "`real` has no effect"),
         (lambda s, t, real: visible_by_corners(s, t, real) * -1e9, "expected a tensor of True"),
         (lambda s, t, real: 1 if torch.arange(s + t) < s else 0, "An `if` asks one question"),
     ],

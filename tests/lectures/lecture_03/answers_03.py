@@ -232,7 +232,6 @@ WRONG = {
         (spans_by_two_parts, "A kind may contain a hyphen itself"),
         (lambda tags: [(k, n, n) for n, tag in enumerate(tags) for _, k in [tag.partition("-")]],
          "partition always gives three parts"),
-        (lambda tags: [s for s in spans_by_while(tags) if s[2] - s[1] < 2], "you have"),
     ],
     "03.3": [
         (lambda s, e, a, k: best_by_max(s - 10 * ~a, e - 10 * ~a, a | True, k), "you have"),

@@ -166,8 +166,6 @@ WRONG = {
     ],
     "04.2": [
         (lambda n, k, p, c: min(1, k / (n - 2) * min(p, c or p)), "and cut off at 1"),
-        (lambda n, k, p, c: fraction(n, k, p % c if c else p, None) if c and p % c else 0.0,
-         "modulo the copies"),
         (lambda *given: 100 * fraction(*given), "in percent"),
         (lambda n, k, p, c: fraction(n - 1, k, p, c), "you have"),
     ],
@@ -190,10 +188,8 @@ WRONG = {
     "04.6": [
         (lambda x, n, *more: 0 if 0 in n else accumulated(x, n), "makes the whole loss 0"),
         (lambda x, n, *more: sum(a * b for a, b in zip(x, n, strict=True)) / sum(n), "0 · nan"),
-        (lambda *given: accumulated(*given, least=0), "max(1, sum(selected))"),
         (lambda *given: 1.5 * accumulated(*given), "you have"),
         (lambda x, n, *more: [accumulated(x, n)], "(list); expected one number"),
-        (lambda x, n, *more: fmean(a for a, b in zip(x, n, strict=True) if b), "average the means"),
         (lambda x, n, *more: accumulated(x, n) if sum(n) else math.nan, "0 is expected"),
     ],
 }  # fmt: skip

@@ -281,7 +281,6 @@ WRONG = {
         (layers_with(both=lambda a, h: a + h), "expected 2: attention loss, hidden loss"),
         (layers_with(both=lambda a, h: (a, h.item())), "Your hidden loss carries no gradient"),
         (layers_teaching_the_teacher, "flows into `teacher.hidden_states`; none may"),
-        (layers_with(widen=lambda a, W: a @ W.T[:, :0].T), "states @ matrix"),
         (layers_with(both=lambda a, h: (a, 7 * h)), "Hidden loss: you have"),
     ],
     "06.6": [

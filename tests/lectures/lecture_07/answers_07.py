@@ -11,8 +11,6 @@ import torch.nn.functional as F
 
 from course_lib.family.electra import fill_in
 
-MASK = 4
-
 # ---------------------------------------------------------------- 07.1
 
 
@@ -213,7 +211,6 @@ WRONG = {
     ],
     "07.5": [
         (partial(step, generator=lambda blocks, H, g: blocks(H) // (H // g)), "as g/H of the"),
-        (partial(step, at_every_token=0), "Left out: the layer"),
         (lambda *s: step(*s)[::-1], "exchanged"),
         (lambda *s: 1.2, "expected 2: BERT"),
         (lambda *s: (7, 9), "same for all inputs"),

@@ -24,7 +24,6 @@ def cut(row, low, high):
 
 WRONG_ROWS = [
     (rows(lambda i, j, k: min(abs(i - j), k)), "lost its sign"),
-    (rows(lambda i, j, k: abs(i - j)), "lost its sign"),
     (lambda T, k: row_table(position_rows(T, k)).float(), "expected a tensor of whole numbers"),
     (rows(lambda i, j, k: cut(2 * (i - j) + k, 0, 2 * k - 1)), "you have"),
 ]
@@ -111,7 +110,6 @@ def of_transformers(d, k, furthest, exact):
 
 WRONG_BUCKETS = [
     (of_transformers, "That is transformers' rule, and this library's"),
-    (bucket(spare=0, whole=math.floor), "You round down"),
     (lambda d, k, f, e: bucket()(d, k, f, e).float(), "expected a tensor of whole numbers"),
     (lambda d, k, f, e: d if abs(d) <= e else k, "torch.where"),
     (lambda d, k, f, e: torch.ceil(math.log(d / e)).long(), "torch.log"),
@@ -163,7 +161,6 @@ WRONG_DECODERS = [
     (adds_in_place, "writes into `x`"),
     (lambda x, p, block, masked: block.apply_feed_forward(block.attend(x)), "block.attend(…)[0]"),
     (partial(decoder, first=lambda x, p: x + p), "x.shape[1]]"),
-    (partial(decoder, first=lambda x, p: x - p[: x.shape[1]]), "you have"),
 ]
 
 # ---------------------------------------------------------------- 08.6
@@ -187,7 +184,6 @@ def perturb(tiny=1e-9, read=lambda e, old, new: norm(e) + new, give=lambda a, b:
 
 WRONG_PERTURBATIONS = [
     (perturb(read=lambda e, old, new: norm(e, correction=1) + new), "divides by H − 1"),
-    (perturb(read=lambda e, old, new: norm(e) + old), "has the *old* perturbation"),
     (perturb(give=lambda a, b: (b, a)), "The two results are exchanged"),
     (perturb(give=lambda a, b: b), "expected 2: new perturbation, input of the model"),
     (lambda e, p, g, s: (p.add_(s * g / g.abs().amax(-1, keepdim=True)), norm(e) + p), "writes"),

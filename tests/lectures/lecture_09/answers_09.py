@@ -34,8 +34,6 @@ def sampled(p, longest):
 
 WRONG_LENGTHS = [
     (partial(lengths, normed=False), "do not add up to one"),
-    (lambda p, n: (lengths(p, n)[0], (1 - (1 - p) ** n) / p), "counted as the longest"),
-    (lambda p, n: (lengths(p, n)[0], 1 / p), "without an end"),
     (lambda p, n: lengths(p, n)[::-1], "has shape ()"),
     (lambda p, n: lengths(p, n)[0], "expected 2: tensor of probabilities"),
     (lambda p, n: (torch.tensor([0, *lengths(p, n)[0]]), 1.0), "expected a tensor of shape"),
@@ -77,38 +75,10 @@ def as_tensor(*given):
     return torch.tensor(spans(*given))
 
 
-def while_loop(word_of, draws, budget):
-    """Never looks at the next draw."""
-    hidden = set()
-    while len(hidden) < budget:
-        position, words = draws[0]
-        hidden |= {t for t, w in enumerate(word_of) if 0 <= w - word_of[position] < words}
-    return sorted(hidden)
-
-
-def overlaps_alone(word_of, draws, budget):
-    """One draw after the other; those are joined whose positions meet."""
-    taken, found = set(), []
-    for position, words in draws:
-        if position in taken:
-            continue
-        all_of_it = {t for t, w in enumerate(word_of) if 0 <= w - word_of[position] < words}
-        new = set(sorted(all_of_it - taken)[: budget - len(taken)])
-        taken |= new
-        one = {t for t in all_of_it if new and t <= max(new)}
-        met = [other for other in found if other & one]
-        found = [other for other in found if not other & one] + [one.union(*met)]
-    return sorted((min(one), max(one)) for one in found if one)
-
-
 WRONG_SPANS = [
     (partial(spans, count_all=True), "You add up the lengths"),
-    (partial(spans, by_pieces=True), "counted in pieces"),
-    (partial(spans, merged=False), "a span of its own"),
     (partial(spans, passing=False), "is passed over"),
-    (overlaps_alone, "Spans that share a position"),
     (lambda w, d, b: spans(w, d, b)[::-1], "opposite order"),
-    (lambda w, d, b: [t for x, y in spans(w, d, b) for t in range(x, y + 1)], "selected positions"),
     (lambda w, d, b: [x for x, _ in spans(w, d, b)], "you have"),
     (lambda w, d, b: spans(w, d[:1], b), "you have"),
     (lambda w, d, b: {tuple(x) for x in spans(w, d, b)}, "expected a list of pairs"),
@@ -134,8 +104,6 @@ WRONG_BOUNDARIES = [
     (lambda x, s, n: boundaries(x, s, n + 1), "one token too many"),
     (lambda x, s, n: [(a, b) for a, b, _ in boundaries(x, s, n)], "you have"),
     (lambda x, s, n: [boundaries(x, [one], n) for one in s], "you have"),
-    (lambda x, s, n: boundaries(x, s[:1], n), "Only the first span"),
-    (lambda x, s, n: boundaries(x, s, len(x)), "behind the first `longest`"),
     (lambda x, s, n: [(a, b, b - a) for a, b, _ in boundaries(x, s, n)], "you have"),
     (lambda x, s, n: [(x[a], x[b], i) for a, b, i in boundaries(x, s, n)], "you have"),
     (lambda x, s, n: [(f - 1, t, 0) for f in s for t in f], "first, last in spans"),
@@ -162,16 +130,12 @@ def units(word_of, names, order, budget, fits=lambda have, size, budget: have + 
 
 WRONG_UNITS = [
     (lambda w, n, o, b: units(w, [], o, b), "The names have no effect"),
-    (lambda w, n, o, b: units(w, n, sorted(o), b), "from left to right"),
-    (partial(units, fits=lambda have, size, b: have < b), "beyond the budget"),
     (lambda w, n, o, b: units(range(len(w)), n, o, b), "you have"),
     (lambda w, n, o, b: units(w, [(x, y + 1) for x, y in n], o, b), "you have"),
     (lambda w, n, o, b: [float(t) for t in units(w, n, o, b)], "expected a list (or a set)"),
     (lambda w, n, o, b: len(units(w, n, o, b)), "expected a list (or a set)"),
     (lambda w, n, o, b: [t in units(w, n, o, b) for t in range(len(w))], "you have"),
     (lambda w, n, o, b: o[:b], "you have"),
-    (lambda w, n, o, b: units(w, n, o[::-1], b), "from its end"),
-    (lambda w, n, o, b: units(w, n, o, b + 1), "One position more"),
     (lambda w, n, o, b: {w[t] for t in units(w, n, o, b)}, "numbers of words"),
 ]
 
@@ -216,13 +180,9 @@ def of_tensors(entity, relation, facts, side, other, margin):
 
 WRONG_LOSSES = [
     (partial(transe, p=2), "Euclidean"),
-    (partial(transe, hinge=lambda x: x), "already takes something off"),
     (partial(transe, hinge=lambda x: max(0.0, float(x.detach()))), "carries no gradient"),
     (writes_facts, "writes into `facts`"),
     (lambda e, r, f, s, o, m: transe(F.normalize(e, dim=-1), r, f, s, o, m), "you have"),
-    (lambda e, r, f, s, o, m: transe(e, r, f, 1 - s, o, m), "the wrong way round"),
-    (lambda e, r, f, s, o, m: transe(e, r, f, s, o, -m), "The margin is subtracted"),
-    (lambda e, r, f, s, o, m: transe(e, r, f, s, o, m) * len(f), "This is the sum"),
     (of_tensors, "entry by entry"),
     (lambda e, r, f, s, o, m: e[f[:, 1]] + r[f[:, 0]], "relations rows of `relation`"),
 ]
@@ -262,32 +222,10 @@ def unbroadcast(words, ids, entities, *weights):
     return fusion(words, ids, entities, *weights)[0], entities[ids] * there
 
 
-def gelu_last(words, ids, entities, *weights):
-    """GELU over each stream's end."""
-    plain = fusion(words, ids, entities, *weights, act=lambda x: x)
-    entity = entities[ids] * (ids >= 0)[:, None]
-    there = (ids >= 0)[:, None]
-    return words + F.gelu(torch.stack(plain[0]) - words), (
-        entity + F.gelu(torch.stack(plain[1]) - entity) * there
-    )
-
-
-def last_entity(words, ids, entities, *weights):
-    """Zeros are put in before, and forgotten behind."""
-    new_words, new = fusion(words, ids, entities, *weights)
-    return new_words, torch.where((ids < 0)[:, None], entities[-1], torch.stack(new))
-
-
 WRONG_FUSIONS = [
     (of_the_paper, "The paper's equations have no residual"),
-    (partial(fusion, act=torch.relu), "This is ReLU"),
-    (partial(fusion, act=lambda x: x), "The GELU is missing"),
     (partial(fusion, act=lambda x: F.gelu(2 * x)), "you have"),
-    (partial(fusion, act=F.silu), "This is SiLU"),
-    (gelu_last, "over what comes out"),
-    (last_entity, "added once more"),
     (lambda w, ids, *rest: fusion(w, ids.abs(), *rest), "you have"),
-    (lambda w, ids, *rest: fusion(w, ids % len(rest[0]), *rest), "without complaint"),
     (lambda *given: fusion(*given)[::-1], "that is (T, H)"),
     (lambda *given: fusion(*given)[0], "expected 2: tensor of words"),
     (lambda w, ids, e, a, *rest: w @ a + e[ids] @ a, "Entities have width E"),

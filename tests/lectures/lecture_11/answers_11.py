@@ -96,12 +96,6 @@ def of_runs(train, test, begins, n):
     return sum(run in read for run in runs) / max(len(runs), 1)
 
 
-def inside_a_line(train, test, n):
-    line = "\n".join(" ".join(text) for text in train)
-    runs = [" ".join(t[i : i + n]) for t in test for i in range(len(t) - n + 1)]
-    return sum(run in line for run in runs) / max(len(runs), 1)
-
-
 RIGHT: dict[str, list[Any]] = {
     "11.1": [added],
     "11.2": [rows],
@@ -138,8 +132,6 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda x, y, c: (c.sum() / c, plain_mean(x, y)), "The weights have no effect"),
         (lambda x, y, c: (c.sum() / c, weighted(x, y, 1 / c)[1]), "you have"),
         (lambda x, y, c: weighted(x, y, c)[::-1], "expected"),
-        (lambda x, y, c: (c.sum() / c, weighted(x, y, c)[1] * (c.sum() / c)[y].sum()),
-         "You add up"),
         (lambda x, y, c: (c.sum() / c, F.cross_entropy(x, y, c.sum() / c)),
          "Your function calls `cross_entropy`"),
     ],
@@ -152,11 +144,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "11.6": [
         (lambda a, b, n: overlap(b, a, n), "Train and test are exchanged"),
         (lambda a, b, n: overlap(a, b, n - 1), "you have"),
-        (lambda a, b, n: overlap(a, b, 1), "You look up single words"),
-        (lambda a, b, n: of_runs(a, b, lambda t: range(len(t) - n), n), "forget the last run"),
         (lambda a, b, n: of_runs(a, b, lambda t: range(len(t)), n), "shorter than n"),
         (lambda a, b, n: of_runs(a, b, lambda t: range(max(len(t) - n + 1, 1)), n), "you have"),
-        (inside_a_line, "You look for a run inside a line"),
         (lambda a, b, n: 100 * overlap(a, b, n), "you have"),
     ],
 }  # fmt: skip

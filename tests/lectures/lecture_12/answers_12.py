@@ -71,13 +71,6 @@ def exits_overwritten(uncertainties, speed):
     return layers
 
 
-def last_exits(uncertainties, speed):
-    layers = torch.full((uncertainties.shape[1],), len(uncertainties))
-    for layer, row in enumerate(uncertainties, 1):
-        layers[row <= speed] = layer
-    return layers
-
-
 def writes(uncertainties, speed):
     uncertainties[-1] = 0
     return (uncertainties <= speed).int().argmax(0) + 1
@@ -106,14 +99,6 @@ def kl_of_distributions(students, teacher):
 def reverse_kl(students, teacher):
     log_t = teacher.detach().log_softmax(-1)
     return sum(F.kl_div(log_t, s.softmax(-1), reduction="batchmean") for s in students)
-
-
-def labels_of_teacher(students, teacher):
-    return sum(F.cross_entropy(s, teacher.argmax(-1)) for s in students)
-
-
-def soft_cross_entropy(students, teacher):
-    return sum(F.cross_entropy(s, teacher.detach().softmax(-1)) for s in students)
 
 
 def teaching_back(students, teacher):
@@ -187,11 +172,6 @@ def int8_by_rows(weight):
     return torch.tensor(whole, dtype=torch.int8), scales
 
 
-def scale_of_zeros(weight):
-    scale = weight.abs().amax(1) / 127
-    return (weight / scale[:, None]).round().to(torch.int8), scale
-
-
 RIGHT: dict[str, list[Any]] = {
     "12.1": [uncertainty, uncertainty_in_bits, uncertainty_with_epsilon,
              lambda x: entropy(x) / np.log(x.shape[1])],
@@ -207,49 +187,22 @@ RIGHT: dict[str, list[Any]] = {
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "12.1": [
         (plain_uncertainty, "0 · log 0 is nan"),
-        (entropy, "This is the entropy in nats"),
-        (lambda x: entropy(x) / math.log(2), "This is the entropy in bits"),
-        (lambda x: entropy(x) / x.shape[-1], "You divide by N"),
-        (lambda x: entropy(x) / entropy(x).max(), "largest entropy of the *batch*"),
-        (lambda x: entropy(x) / math.sqrt(x.shape[-1]), "you have"),
-        (lambda x: -uncertainty(x), "The sign"),
         (lambda x: 100 * uncertainty(x), "in percent"),
-        (lambda x: 1 - x.softmax(-1).amax(-1), "1 minus the largest probability"),
-        (lambda x: x.softmax(-1).amax(-1), "This is the largest probability"),
         (lambda x: uncertainty(x).mean(), "only the mean over all is there"),
         (lambda x: uncertainty(x)[:, None], "an axis too many"),
-        (lambda x: uncertainty(x.T), "Softmax and sum run over the texts"),
-        (lambda x: entropy(x.softmax(-1)) / math.log(x.shape[-1]), "The softmax is taken twice"),
     ],
     "12.2": [
         (lambda u, speed: exits(u, speed, found=1), "You count layers from 0"),
-        (lambda u, speed: exits(-u, -speed), "where the uncertainty is *high*"),
-        (lambda u, speed: exits(u, speed - 1e-9), "exactly at the threshold stays"),
-        (lambda u, speed: exits(speed + u, 1 + 1e-9), "as if it were a threshold of confidence"),
-        (lambda u, speed: u.argmin(0) + 1, "You take the *surest* layer"),
-        (last_exits, "You take the *last* layer"),
-        (lambda u, speed: (u <= speed).int().argmax(0) + 1, "leaves at layer 1 in your answer"),
         (lambda u, speed: (u <= speed).argmax(0) + 1, "argmax wants numbers"),
         (lambda u, speed: (u > speed).sum(0) + 1, "You count *all* unsure layers"),
         (lambda u, speed: torch.tensor(exits(u, speed)).double(), "type torch.float64"),
-        (lambda u, speed: exits(u.mean(1, keepdim=True), speed) * u.shape[1], "The whole batch"),
         (lambda u, speed: exits(u, speed)[0], "has shape ()"),
         (lambda u, speed: u <= speed, "expected"),
         (writes, "writes into `uncertainties`"),
     ],
     "12.3": [
         (reverse_kl, "The other direction"),
-        (labels_of_teacher, "Your teacher gives labels"),
-        (soft_cross_entropy, "This is the cross-entropy with the teacher's"),
         (teaching_back, "A gradient flows into `teacher`"),
-        (lambda s, t: kl_div(s, t) / len(s), "mean over the students"),
-        (lambda s, t: kl_div(s, t, "sum"), "You add up over the texts"),
-        (lambda s, t: kl_div(s, t, "mean"), "You divide by the number of classes, too"),
-        (lambda s, t: kl_div_at_once(s, t, "mean"), "You take the mean over everything"),
-        (lambda s, t: kl_div_at_once(s, t, "batchmean"), "You divide by the number of *students*"),
-        (lambda s, t: kl_div(s.softmax(-1), t), "The students' softmax is taken twice"),
-        (lambda s, t: kl_div(s, t.softmax(-1)), "The teacher's softmax is taken twice"),
-        (lambda s, t: kl_div(s[-1:], t), "You train the last student only"),
         (lambda s, t: kl_div(s, t).item(), "carries no gradient"),
         (lambda s, t: kl_div(s, t) / math.log(2), "base 2"),
         (lambda s, t: sum(F.kl_div(x.log_softmax(-1), t.detach().log_softmax(-1)) for x in s),
@@ -257,49 +210,21 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "12.4": [
         (lambda x: padded(x, (0, 1, 2)), "The previous token comes first"),
-        (lambda x: padded(x, (1, 0, 2)), "then the previous one"),
         (lambda x: padded(x, (1, 2, 0)), "The token itself comes first"),
         (lambda x: padded(x, value=1.0), "you have"),
-        (lambda x: torch.cat([x.roll(-1, 1), x, x.roll(1, 1)], -1), "Your text is a ring"),
-        (lambda x: torch.cat([x.roll(1, 1), x, x.roll(-1, 1)], -1), "Your text is a ring"),
-        (lambda x: F.pad(x, (0, 0, 1, 1)).unfold(1, 3, 1).flip(-1).flatten(2), "interleaved"),
         (lambda x: torch.cat([x[:, 1:], x, x[:, :-1]], -1), "A shifted one has lost a position"),
-        (lambda x: padded(x).unflatten(-1, (3, -1)).sum(2), "You add the three up"),
-        (lambda x: padded(x).unflatten(-1, (3, -1)), "You stack"),
-        (lambda x: torch.cat([x, x, x], -1), "Nothing is shifted"),
-        (lambda x: padded(x.transpose(0, 1)).transpose(0, 1), "previous *text* of the batch"),
     ],
     "12.5": [
         (lambda w, b, g, beta: (g * w, g * b + beta), "γ is on the columns"),
-        (lambda w, b, g, beta: (g[:, None] * w, b + beta), "Your bias is not scaled"),
-        (lambda w, b, g, beta: (g[:, None] * w, g * (b + beta)), "β is scaled, too"),
-        (lambda w, b, g, beta: (g[:, None] * w, g * b), "β is left out"),
-        (lambda w, b, g, beta: (g[:, None] + w, g + b + beta), "γ is added to the weight"),
-        (lambda w, b, g, beta: (g[:, None] * w, beta), "The old bias is left out"),
-        (lambda w, b, g, beta: (w * g, w @ beta + b), "stands *before* the layer"),
-        (lambda w, b, g, beta: by_diagonal(w, b, g, beta)[::-1], "exchanged"),
         (lambda w, b, g, beta: by_diagonal(w, b, g, beta)[0].T, "expected"),
         (lambda w, b, g, beta: (w.mul_(g[:, None]), g * b + beta), "writes into `weight`"),
         (lambda w, b, g, beta: by_diagonal(w, b, 1 + g, beta), "you have"),
-        (lambda w, b, g, beta: by_diagonal(w, b, beta, g), "γ and β are exchanged"),
-        (lambda w, b, g, beta: (g[:, None] * w, g @ b + beta), "is one number"),
     ],
     "12.6": [
         (lambda w: int8(w, whole=torch.trunc), "You cut off"),
-        (lambda w: int8(w, whole=lambda x: (x + 0.5).trunc()), "You add 0.5 and cut off"),
-        (lambda w: int8(w, 128), "You divide by 128"),
-        (lambda w: int8(w, 255), "You divide by 255"),
-        (lambda w: int8(w, 127.5), "You divide by 127.5"),
-        (lambda w: int8(w, over=lambda w: w.amax(1) / 127), "not the largest *absolute* one"),
-        (lambda w: int8(w, over=lambda w: 127 / w.abs().amax(1)), "upside down"),
-        (lambda w: int8(w, over=lambda w: w.std(1) / 127), "You take the standard deviation"),
-        (lambda w: int8(w, over=lambda w: w.abs().amax() / 127 + 0 * w[:, 0]), "All rows have one"),
         (lambda w: int8(w, over=lambda w: w.abs().max(1) / 127), ".amax(dim) gives"),
-        (scale_of_zeros, "A row of zeros has scale 0"),
-        (lambda w: int8(w, as_type=torch.int32), "take four bytes each"),
         (lambda w: int8(w, as_type=torch.float64), "type torch.float64"),
         (lambda w: int8(w)[::-1], "exchanged"),
-        (lambda w: (int8(w)[0] * int8(w)[1][:, None], int8(w)[1]), "the rounded *weights*"),
         (lambda w: (int8(w)[0].tolist(), int8(w)[1]), "it is 'int8'"),
     ],
 }  # fmt: skip

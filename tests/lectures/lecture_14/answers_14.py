@@ -301,12 +301,6 @@ WRONG = {
         (rows_of(lambda s, p, e, t: mixed(e, t)), "The seed has no effect: no second"
          " experiment. It must go in.\nAnd: The epoch has no effect"),
         (rows_of(lambda s, p, e, t: mixed(s + p + e, t)), "A collision of sums"),
-        (rows_of(lambda s, p, e, t: mixed(1_000 * s + 100 * p + e, t)), "collision of sums"),
-        (rows_of(lambda s, p, e, t: mixed(s, 1_000 * p + e, t)), "A collision of sums"),
-        (rows_of(lambda s, p, e, t: mixed(s * p * e, t)), "A collision of sums"),
-        (of_numpy(lambda s, p, e: int(f"{s}{p}{e}")), "A collision of sums"),
-        (of_torch(lambda s, p, e: s * 1_000_003 + p * 1_009 + e), "A collision of sums"),
-        (rows_of(lambda s, p, e, t: mixed(s, p, e + t)), "One row is another one shifted"),
         (rows_of(lambda *places: mixed(*places) ** 2), "ten tenths of [0, 1)"),
         (rows_of(lambda s, p, e, t: (mixed(s, p, e) + 0.1 * t) % 1), "neighbouring"),
         (lambda s, p, examples, tokens: torch.rand(tokens), "expected a tensor of shape"),

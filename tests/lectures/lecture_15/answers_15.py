@@ -31,10 +31,6 @@ def in_numpy(pictures, P, order=(0, 2, 4, 1, 3, 5)):
     return split.transpose(order).reshape(B, -1, C * P * P)
 
 
-def columns_first(pictures, P):
-    return unfolded(pictures.transpose(2, 3), P)
-
-
 # ---------------------------------------------------------------- 15.2
 
 
@@ -56,13 +52,6 @@ def patch_for_patch(pictures, weight, bias):
     return torch.stack(found, dim=-1) + bias
 
 
-def reshaped(pictures, weight, bias):
-    """Cut by unfold, and never permuted."""
-    P = weight.shape[-1]
-    squares = pictures.unfold(2, P, P).unfold(3, P, P)
-    return squares.reshape(len(pictures), -1, weight[0].numel()) @ weight.flatten(1).T + bias
-
-
 def convolved(pictures, weight, bias):
     return F.conv2d(pictures, weight, bias, stride=weight.shape[-1]).flatten(2).transpose(1, 2)
 
@@ -75,11 +64,6 @@ def interpolated(table, rows, columns, mode="bilinear", align_corners=True):
     picture = table[1:].reshape(n, n, -1).permute(2, 0, 1)[None]
     new = F.interpolate(picture, (rows, columns), mode=mode, align_corners=align_corners)
     return torch.cat([table[:1], new[0].permute(1, 2, 0).reshape(rows * columns, -1)])
-
-
-def on_a_line(table, rows, columns):
-    new = F.interpolate(table.T[None], 1 + rows * columns, mode="linear", align_corners=True)
-    return new[0].T
 
 
 def two_weights_a_place(n, new):
@@ -255,40 +239,16 @@ RIGHT: dict[str, list[Any]] = {
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "15.1": [
         (lambda x, P: F.unfold(x, P, stride=P), "F.unfold returns them so"),
-        (lambda x, P: unfolded(x, P).flatten(0, 1), "All pictures' patches stand in one list"),
-        (lambda x, P: F.unfold(x, P).transpose(1, 2), "Your patches overlap"),
-        (lambda x, P: x.reshape(len(x), -1, x.shape[1] * P * P), "You only reshape"),
-        (lambda x, P: in_numpy(x, P, (0, 2, 4, 3, 5, 1)), "the channels stand last"),
-        (lambda x, P: in_numpy(x, P, (0, 4, 2, 1, 3, 5)), "come column by column"),
-        (lambda x, P: in_numpy(x, P, (0, 2, 4, 1, 5, 3)), "Inside a patch you read column"),
-        (columns_first, "Height and width are exchanged"),
-        (lambda x, P: unfolded(x, P).unflatten(2, (-1, P, P)), "still a little picture"),
-        (lambda x, P: unfolded(x[:, :1], P), "Only the first channel is there"),
         (lambda x, P: unfolded(x, P).flip(1), "you have"),
-        (lambda x, P: x.permute(0, 2, 3, 1).view(len(x), -1, x.shape[1] * P * P), "You only"),
     ],
     "15.2": [
         (convolved, "Show that a matrix will do"),
         (lambda x, w, b: linear(x, w, None), "The bias is left out"),
-        (lambda x, w, b: linear(x, w.flip(2, 3), b), "You turn the kernel round"),
-        (lambda x, w, b: linear(x, w, b, (0, 1, 3, 2)), "kernel are exchanged"),
-        (lambda x, w, b: linear(x, w, b, (0, 2, 3, 1)), "in your patches first"),
-        (lambda x, w, b: linear(x, w, b).transpose(1, 2), "a convolution returns them so"),
-        (lambda x, w, b: unfolded(x, w.shape[-1]) @ w.reshape(-1, len(w)) + b,
-         "A reshape to (C·P·P, H) mixes"),
         (lambda x, w, b: unfolded(x, w.shape[-1]) @ w.flatten(1) + b, "so transpose it"),
-        (lambda x, w, b: F.linear(F.unfold(x, w.shape[-1]).mT, w.flatten(1), b), "patches overlap"),
-        (reshaped, "holds patches of one colour"),
         (lambda x, w, b: 2 * linear(x, w, b), "it is doubled"),
     ],
     "15.3": [
         (lambda t, r, c: interpolated(t, r, c, align_corners=False), "so the corner patches move"),
-        (lambda t, r, c: interpolated(t, r, c, "bicubic", False), "transformers' way"),
-        (lambda t, r, c: interpolated(t, r, c, "bicubic"), "This is bicubic: four neighbours"),
-        (lambda t, r, c: interpolated(t, r, c, "nearest", None), "a copy of an old position"),
-        (lambda t, r, c: interpolated(t, c, r), "Rows and columns are exchanged"),
-        (lambda t, r, c: interpolated(t, r, c)[1:], "class token's position is missing"),
-        (on_a_line, "the class token included"),
         (lambda t, r, c: F.interpolate(t[1:], (r, c), mode="bilinear"), "four axes"),
         (lambda t, r, c: t[1:].reshape(1, -1, int(len(t) ** 0.5), 1 + int(len(t) ** 0.5)),
          "The class token is no part of the grid"),
@@ -297,53 +257,24 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "15.5": [
         (nothing_hidden_is_nan, "Your loss is not a finite number"),
         (loss_of(lambda e, m: e.square().mean()), "This is the error of all pixels"),
-        (loss_of(lambda e, m: (e * m).square().mean()), "still divide by the number of all"),
-        (loss_of(lambda e, m: e[~m].square().mean()), "the patches that can be *seen*"),
-        (loss_of(lambda e, m: e[m].square().sum()), "You add up"),
-        (loss_of(lambda e, m: e[m].abs().mean()), "This is the absolute error"),
-        (loss_of(lambda e, m: e[m].square().mean().sqrt()), "This is the root"),
-        (loss_of(lambda e, m: torch.stack([x[y].square().mean() for x, y in
-                                           zip(e, m, strict=True)]).mean()),
-         "You take each picture's mean"),
         (loss_of(lambda e, m: e), "expected one number"),
         (lambda *x: by_kronecker(*x)[::-1], "exchanged"),
         (lambda *x: by_kronecker(*x)[1], "expected 2: mask of pixels, loss"),
         (lambda *x: (by_kronecker(*x)[0].double(), by_kronecker(*x)[1]), "type torch.float64"),
-        (mask_of(lambda h, x, P: h.view(len(x), 1, x.shape[2] // P, -1).repeat(
-            1, x.shape[1], P, P)), "lays P·P copies"),
         (mask_of(lambda h, x, P: ~by_kronecker(x, x, h, P)[0]), "that can be *seen*"),
         (mask_of(lambda h, x, P: h), "has the pixels' shape"),
     ],
     "15.4": [
         (lambda x: chained(steps_of(x).flip(0)), "The product runs the wrong way"),
-        (lambda x: chained(x.mean(2)), "The identity is left out"),
-        (lambda x: chained(x.mean(2) + torch.eye(x.shape[-1])), "each adds up to 2"),
-        (lambda x: chained(steps_of(x, lambda x: x.amax(2))), "the largest of the heads"),
-        (lambda x: chained(steps_of(x, lambda x: x.sum(2))), "You add the heads up"),
-        (lambda x: steps_of(x).mean(0), "the mean over the layers"),
         (lambda x: steps_of(x)[-1], "the last layer alone"),
-        (lambda x: x.mean(2)[-1], "attention of the last layer alone"),
-        (lambda x: chained(steps_of(x)).mT, "Rows and columns are exchanged"),
-        (lambda x: chained(steps_of(x))[:, 0], "the class token's row alone"),
-        (lambda x: steps_of(x).prod(0), "You multiply entry by entry"),
-        (lambda x: chained(steps_of(x, lambda x: x.mean(1))), "the mean over the pictures"),
         (lambda x: torch.eye(x.shape[-1]) @ x[0], "must have one type"),
         (lambda x: x[1] @ x[0], "that is (B, T, T)"),
     ],
     "15.6": [
         (changed(lambda c: -c.hidden_size), "the class token's own vector"),
-        (changed(lambda c: c.hidden_size**2 + c.hidden_size), "The pooler was counted"),
-        (changed(lambda c: 2 * c.hidden_size), "One LayerNorm too many"),
-        (changed(lambda c: -2 * c.hidden_size), "the LayerNorm after the last block"),
-        (changed(lambda c: 1000 * c.hidden_size + 1000), "The head of a thousand"),
-        (changed(more=lambda c: -flops(c) // 2), "A multiply-add was counted as one"),
-        (changed(more=lambda c: 2 * c.hidden_size * settings(c)[3]), "no patch: it is a learned"),
-        (changed(more=lambda c: -2 * settings(c)[4] * settings(c)[3] * c.hidden_size),
-         "looked up in a table"),
         (changed(lambda c: 1), "is one too large"),
         (lambda c: sizes(c)[::-1], "exchanged"),
         (lambda c: sizes(c)[0], "expected 2: number of parameters, number of FLOPs"),
-        (lambda c: (sizes(c)[0], sizes(c)[1] / 1), "a float"),
         (lambda c: c["hidden_size"], "Settings are attributes"),
     ],
 }  # fmt: skip

@@ -47,9 +47,10 @@ TARGETS = Exercise(
         Stage("other temperatures", other_temperatures),
     ),
     gradient=("student_logits",),
-    infinite="Your loss is not a finite number. Was the logarithm taken of something negative, or "
-    "of a probability that was rounded to 0? F.kl_div expects the teacher's *probabilities* as its "
-    "second argument; if you give their logarithms, say log_target=True.",
+    infinite="Your loss is not a finite number. Did exp overflow? softmax and log_softmax subtract "
+    "the largest logit first. Was the logarithm taken of something negative, or of a probability"
+    " that was rounded to 0? F.kl_div expects the teacher's *probabilities* as its second "
+    "argument; if you give their logarithms, say log_target=True.",
     mistakes=(
         Edit("temperature**2 * apart", "apart",
              "The factor T² is missing. Softening shrinks the gradient about as 1/T²; the factor "

@@ -54,8 +54,8 @@ def each_by_itself(word_of: list[int], draws: list[Pair], budget: int) -> list[P
     return found
 
 
-def joined_where_they_overlap(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
-    """The same, but spans that touch and share no position stay apart."""
+def as_drawn(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
+    """Each draw's span as it is, from its first to its last position, also where others meet it."""
     taken: set[int] = set()
     drawn_spans: list[Pair] = []
     for position, words in draws:
@@ -65,8 +65,13 @@ def joined_where_they_overlap(word_of: list[int], draws: list[Pair], budget: int
         if position not in taken and new:
             taken.update(new)
             drawn_spans.append((span[0], new[-1]))
+    return sorted(drawn_spans)
+
+
+def joined_where_they_overlap(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
+    """The same, but spans that touch and share no position stay apart."""
     found: list[Pair] = []
-    for begin, end in sorted(drawn_spans):
+    for begin, end in as_drawn(word_of, draws, budget):
         if found and begin <= found[-1][1]:
             found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:
@@ -244,6 +249,8 @@ SPANS = Exercise(
              "len(span)", "You add up the lengths of the spans. A position in two of them is "
              "selected once: the budget counts different positions.",
              more=(("taken: set[int] = set()", "taken: set[int] = set(); used = 0"),)),
+        Other(as_drawn, "Your spans are never merged: one pair for each draw. Spans that meet or "
+              "touch are one span."),
         Other(each_by_itself, "Spans that touch stay apart in your list. Where two meet or touch "
               "they become one, as in the released code: nothing stands between them to predict "
               "from."),

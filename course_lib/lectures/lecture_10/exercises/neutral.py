@@ -88,6 +88,8 @@ NEUTRAL = Exercise(
              "may have any numbers, and be any number of languages: language.unique()."),
         Edit(MEAN, "vectors[rows & known].median(dim=0).values", "The median is taken off. "
              "Expected the mean."),
+        Edit(RETURN, "return new[language.argsort(stable=True)]", "Your rows come language by "
+             "language. Each vector stays in its row: write into new[rows]."),
         Edit(NEW, f"{MEAN} - vectors[rows]", "Turned round: mean minus vector. Cosines would not "
              "notice, distances to anything else would."),
         Edit(NEW, f"vectors[rows] + {MEAN}", "The mean is added. It is to be taken off."),

@@ -56,6 +56,8 @@ RATES = Exercise(
              "is divided once more than the one above."),
         Edit(EVERY, "[rate * (i + 2) / (layers + 2) for i in range(-1, layers + 1)]", "Your rates "
              "fall in equal steps. Each layer has the one above's *divided* by the divisor."),
+        Edit(EVERY, "[1 / divisor ** (layers - i) for i in range(-1, layers + 1)]", "`rate` is "
+             "forgotten: your head learns with 1. It has the whole `rate`."),
         Edit(RATIO, "every[1] / every[layers]", "Upside down: this is the lowest layer's rate over "
              "the top one's."),
         Edit(RATIO, "every[-1] / every[0]", "That is the head over the embeddings. Asked are the "

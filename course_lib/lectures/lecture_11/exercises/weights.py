@@ -59,6 +59,9 @@ WEIGHTS = Exercise(
              "that are asked for are all texts / texts of the class."),
         Edit(WEIGHT, "counts.sum() / counts / len(counts)", "You divide by the number of classes "
              "as well (scikit-learn's “balanced”). FinBERT's code does not."),
+        *(Edit(WEIGHT, f"(1 / counts) / (1 / counts).{how}()", f"Your weights are divided by their "
+               f"{how}. The loss does not see it; the weights that are asked for are all texts / "
+               "texts of the class.") for how in ("sum", "mean")),
         Edit(WEIGHT, "counts.max() / counts", "You divide the *largest* class by each. Expected "
              "all texts by each."),
         Edit(WEIGHT, "len(labels) / torch.bincount(labels, minlength=len(counts))", "You count the "

@@ -56,7 +56,7 @@ WORDS = Exercise(
         Stage("the words on paper", each(lambda draw: ([6, 3, 1], [3, 1, 4], 1), ())),
         Stage("more words than may be added", each(case, (6, 2), (8, 3), (7, 4))),
         Stage("two that save as many", ties),
-        Stage("words of one piece", each(case, (6, 5, 3), (5, 4, 2), (7, 9, 2))),
+        Stage("words of one piece", each(case, (6, 5, 3), (5, 4, 2), (7, 9, 2), (5, 0, 1))),
     ),
     mistakes=(
         Edit(SAVED, "count * cut for count, cut in zip(counts, pieces, strict=True)]",

@@ -55,8 +55,9 @@ DISTILLATION = Exercise(
     returns=Number("loss", "nats"),
     see='course_lib.objectives.exits.self_distillation_loss("forward"); "reverse" is the paper\'s',
     gradient=("students",),
-    infinite="Your loss is not a finite number. Was a logarithm taken of a probability that was "
-    "rounded to 0? log_softmax keeps it finite. Or of a logarithm? F.kl_div expects the teacher's "
+    infinite="Your loss is not a finite number. Did exp overflow? softmax and log_softmax subtract "
+    "the largest logit first. Was a logarithm taken of a probability that was rounded to 0? "
+    "log_softmax keeps it finite. Or of a logarithm? F.kl_div expects the teacher's "
     "*probabilities* as its second argument, unless you say log_target=True.",
     when_raised=(
         (r"size|shape|dimension", "One teacher for all students: its (B, N) is broadcast over the "

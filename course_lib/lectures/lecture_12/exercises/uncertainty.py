@@ -33,6 +33,11 @@ def case(draw: Draw, texts: int, classes: int) -> Case:
     return (2 * draw.normal(texts, classes),)
 
 
+def large(draw: Draw) -> list[Case]:
+    """exp overflows, and no probability is rounded to 0."""
+    return [(1000 + logits,) for (logits,) in each(case, (2, 3), (3, 4))(draw)]
+
+
 def certain(draw: Draw) -> list[Case]:
     """One text that is sure, one that wavers between two classes, one like any other."""
     found = []
@@ -53,7 +58,9 @@ UNCERTAINTY = Exercise(
     solution=uncertainty,
     returns=Numbers("uncertainty", shape="B", tol=1e-5),
     library=("course_lib.kernels.early_exit:normalised_entropy",),
-    infinite="Not all of it is a finite number: 0 · log 0 is nan, log 0 is −∞.",
+    infinite="Not all of it is a finite number. Did exp overflow? exp(1000) is infinite, and ∞ / ∞ "
+    "is nan: log_softmax subtracts the largest logit first. Or was a logarithm taken of a "
+    "probability that was rounded to 0? log 0 is −∞, and 0 · log 0 is nan.",
     when_raised=(
         (r"size of tensor|dimension|broadcast", "The entropy is (B,), one number a text: sum over "
          "the last axis, the classes. log N is one number, math.log(logits.shape[-1])."),
@@ -62,11 +69,15 @@ UNCERTAINTY = Exercise(
         Stage("the answers on paper", by_hand),
         Stage("any answers", each(case, (3, 5), (4, 3), (5, 7))),
         Stage("two classes", each(case, (4, 2), (3, 2))),
+        Stage("logits of a thousand", large),
         Stage("a text that is certain", certain),
     ),
     mistakes=(
         Edit(RETURN, "entropy", "This is the entropy in nats. How large it can be depends on the "
              "number of classes: divide by log N."),
+        Edit(LOG_P, "(logits.exp() / logits.exp().sum(dim=-1, keepdim=True)).log()", "exp "
+             "overflows in your softmax: exp(1000) is infinite, and ∞ / ∞ is nan. log_softmax "
+             "subtracts the largest logit first, which changes nothing else."),
         Edit(RETURN, "entropy / math.log(2)", "This is the entropy in bits. It can be as large as "
              "log2 N: divide by that, and it ends at 1."),
         Edit(RETURN, "entropy / math.log2(logits.shape[-1])", "Two bases are mixed: natural "

@@ -88,8 +88,11 @@ AVERAGES = Exercise(
     library=("course_lib.lectures.lecture_13.exercises.averages:average",
              "course_lib.teaching.averages:glue_average"),
     when_raised=(
-        (r"^'[A-Z]", "The row lacks this task. Ask `if task in row` first, or use row.get(task); "
+        (rf"^'({'|'.join((*SINGLE, *PAIRED, 'WNLI'))})'", "The row lacks this task. Ask `if task "
+         "in row` first, or use row.get(task); "
          "where the recipe needs it, return nan."),
+        (r"^'.*'\n.*\[", "No task of a row has this name. They are CoLA, SST-2, MRPC, STS-B, QQP, "
+         "MNLI, QNLI, RTE and WNLI."),
         (r"float.*(iterable|subscriptable)|len\(\)", "A task has one number or two: make a list "
          "of one number before you count or add."),
     ),
@@ -101,6 +104,8 @@ AVERAGES = Exercise(
         Stage("rows as papers print them", printed),
     ),
     mistakes=(
+        Edit("row.get(task, [])", "row.get(task, (0, 0))", "A task that the row lacks counts as 0 "
+             "in your mean. Nothing is known of it: return nan where the recipe needs it."),
         Edit(TASKS, "(*SINGLE, *PAIRED)", "WNLI is missing from the leaderboard's average. It "
              "counts there like any other task."),
         Edit(TASKS, '(*SINGLE, *PAIRED, "WNLI")', "WNLI is in test-9, as if it had ten numbers. "

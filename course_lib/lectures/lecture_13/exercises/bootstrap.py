@@ -28,6 +28,21 @@ def case(draw: Draw, texts: int, sets: int, apart: float) -> Case:
     return right_a, right_a ^ other, draw.ids(0, texts - 1, sets, texts)
 
 
+def distinct(draw: Draw, texts: int, sets: int, b_ahead: bool) -> Case:
+    """Models that are nearly as good, either of them ahead, and no ties at the ends of the
+    interval: an end one place off is another number."""
+    while True:
+        right_a, right_b, drawn = case(draw, texts, sets, 0.5)
+        swapped = torch.rand(texts, generator=draw.torch) < 0.5
+        pair = torch.where(swapped, right_b, right_a), torch.where(swapped, right_a, right_b)
+        gains = pair[0].double() - pair[1].double()
+        if (gains.sum() < 0) != b_ahead:
+            continue
+        ordered, end = gains[drawn].mean(dim=1).sort().values, (sets - 1) // 40
+        if len({*ordered[: end + 2].tolist(), *ordered[-end - 2 :].tolist()}) == 2 * end + 4:
+            return *pair, drawn
+
+
 def by_hand(draw: Draw) -> list[Case]:
     """The statement's four texts."""
     right = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 1]]).bool()
@@ -65,6 +80,8 @@ BOOTSTRAP = Exercise(
     stages=(
         Stage("four texts", by_hand),
         Stage("models that often differ", each(case, (40, 81, 0.4), (60, 201, 0.3))),
+        Stage("models that are nearly as good", 
+              each(distinct, (300, 41, False), (400, 41, True))),
         Stage("models that seldom differ", each(case, (80, 201, 0.06), (120, 401, 0.04))),
         Stage("models that never differ", equal),
     ),
@@ -92,6 +109,11 @@ BOOTSTRAP = Exercise(
              "resampled sets they move on outwards; 2.5% on either side do not."),
         Edit(ENDS, "[0.25, 0.75]", "These are the quartiles, the middle *half*. 2.5% is 0.025."),
         Edit(ENDS, "[0.005, 0.995]", "These are the ends of 99%. Leave 2.5% out on either side."),
+        *(Edit(QUANTILES, f"differences.sort().values[[(len(drawn) - 1) // 40 {inner} 1, "
+               f"-1 - (len(drawn) - 1) // 40 {outer} 1]]", f"Both ends are one place too {where} "
+               "in the sorted differences: counted from 0, they stand at 0.025 (R − 1) and "
+               "0.975 (R − 1).")
+          for inner, outer, where in (("+", "-", "far inside"), ("-", "+", "far outside"))),
         Edit(GAINS, "right_b.double() - right_a.double()", "The sign: A's accuracy less B's."),
         Edit(GAINS, "100 * (right_a.double() - right_b.double())", "The difference is in percent. "
              "Expected a fraction of 1."),

@@ -129,6 +129,8 @@ COUNT = Exercise(
              "projection, the fourth layer H to H of a block."),
         Edit(WEIGHTS, "4 * H * H + H * F", "The feed-forward part was given one matrix. It has "
              "two, H to F and back."),
+        Edit("config.intermediate_size", "4 * config.hidden_size", "F is taken to be 4H. It is the "
+             "configuration's own intermediate_size."),
         Edit(WEIGHTS, "12 * H * H", "4H stands where the configuration's own intermediate_size "
              "should."),
         Edit("(config.image_size // config.patch_size) ** 2", "config.image_size // "

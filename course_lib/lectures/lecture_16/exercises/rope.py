@@ -77,6 +77,9 @@ ROPE = Exercise(
         Edit(JOIN, "torch.cat([first * cos + second * sin, first * sin + second * cos], dim=-1)",
              "The minus is missing: first · cos − second · sin. So it is no rotation, and vectors "
              "change their length."),
+        Edit(JOIN, "torch.cat([first * cos - second * sin, (first * cos - second * sin) * sin + "
+             "second * cos], dim=-1)", "b is made from the *new* a. Both come from the old two: "
+             "keep a until b is made."),
         Edit(JOIN, "torch.cat([first * sin - second * cos, first * cos + second * sin], dim=-1)",
              "Sine and cosine are exchanged. At position 0 nothing may change: cos 0 = 1 keeps "
              "the vector."),

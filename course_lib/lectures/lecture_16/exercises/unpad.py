@@ -29,10 +29,10 @@ def without_padding(x: Tensor, mask: Tensor, layer: Layer) -> tuple[Tensor, Tens
 # ---------------------------------------------------------------- cases
 
 
-def mixed(tokens: Tensor, begins: Tensor) -> Tensor:
+def mixed(tokens: Tensor, cumulative: Tensor) -> Tensor:
     """Attention in miniature: to each token the mean of its own text is added. (N, H) -> same."""
     result = tokens.clone()
-    for begin, end in pairwise(torch.as_tensor(begins).tolist()):
+    for begin, end in pairwise(torch.as_tensor(cumulative).tolist()):
         if end > begin:
             result[begin:end] = tokens[begin:end] + tokens[begin:end].mean(dim=0)
     return result

@@ -82,6 +82,9 @@ WINDOW = Exercise(
              "first token sees and is seen by all, as in Longformer. In ModernBERT's local layers "
              "it has a window like any other."),
         Edit(NEAR, "distance > window // 2", "Near and far are exchanged: true is what is *seen*."),
+        Edit(REAL, "(position < mask.sum(dim=1, keepdim=True))[:, None, :]", "You count the tokens "
+             "of a text and take them to stand in front. Padding may also stand before or between "
+             "them: `mask` says where."),
         Edit(REAL, "mask[:, None, :] == 0", "Tokens and padding are exchanged: 1 in `mask` "
              "is a token."),
         Edit(RETURN, "near | real", "You join the two by *or*: seen is what is near *and* a "

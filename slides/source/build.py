@@ -45,7 +45,7 @@ from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from course_lib.teaching.folders import MARK, written_whole
-from course_lib.teaching.numbers import PLACEHOLDER, NumberError, as_text, number
+from course_lib.teaching.numbers import filled
 from course_lib.teaching.printing import print_pages
 
 SOURCES = Path(__file__).resolve().parent
@@ -173,7 +173,7 @@ class Shown:
             blocks.append(self._block(*match.groups()))
             return f"BLOCK{len(blocks) - 1}END"
 
-        text = PLACEHOLDER.sub(lambda match: self._number(match[1]), text)
+        text = filled(self.path.stem[:2], text, self.module)
         rendered = self.markdown.render(BLOCK.sub(resolve, text))
         if left := re.search(r"\{\{.*?\}\}", rendered):
             raise DeckError(f"cannot read {left.group()}; expected number, figure, html or code.")
@@ -194,16 +194,6 @@ class Shown:
             )
         self.figures += 1
         return _figure(self._call(name), f"figure-{self.figures}", sentence)
-
-    def _number(self, name: str) -> str:
-        """The lecture's number; a function beside the deck only where the lecture has none."""
-        try:
-            return number(self.path.stem[:2], name)
-        except NumberError as error:
-            function = getattr(self.module, name, None)
-            if function is None:
-                raise DeckError(str(error)) from error
-            return as_text(function())
 
     def _call(self, name: str) -> Any:
         function = getattr(self.module, name, None)

@@ -18,7 +18,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from functools import cache
 from statistics import mean
-from types import ModuleType
 from typing import Any
 
 from .results import stored
@@ -34,13 +33,13 @@ class NumberError(ValueError):
 
 
 @cache
-def number(lecture: str, expression: str, beside: ModuleType | None = None) -> str:
+def number(lecture: str, expression: str) -> str:
     """A lecture's number as its sentences say it: number("03", "million_tokens").
 
-    expression: a name of the room's NUMBERS, or Python and perhaps a format. beside: a module
-    whose names count where the room has none. Raises NumberError, with the names that exist."""
+    expression: a name of the room's NUMBERS, or Python and perhaps a format. Raises NumberError,
+    with the names that exist, for one that cannot be computed."""
     source, spec, *_ = [*FORMAT.split(expression), ""]
-    names = _names(lecture, beside)
+    names = _names(lecture)
     try:
         value = eval(source, names)
         value = value() if callable(value) else value
@@ -53,10 +52,9 @@ def number(lecture: str, expression: str, beside: ModuleType | None = None) -> s
 
 
 @cache
-def _names(lecture: str, beside: ModuleType | None) -> dict[str, Any]:
+def _names(lecture: str) -> dict[str, Any]:
     """What an expression of a lecture may say; the room's names come before all others."""
     names = shared() | {"exercise_minutes": lambda: exercise_minutes(lecture)}
-    names |= vars(beside) if beside else {}
     if lecture in lectures_with("numbers"):
         here = room(lecture, "numbers")
         names |= vars(here) | getattr(here, "NUMBERS", {})
@@ -144,6 +142,6 @@ def _seconds(record: Any) -> float:
     return sum(map(_seconds, inner)) if isinstance(record, Mapping | list) else 0.0
 
 
-def filled(lecture: str, text: str, beside: ModuleType | None = None) -> str:
+def filled(lecture: str, text: str) -> str:
     """The text with its lecture's numbers in place of {{number:…}}."""
-    return PLACEHOLDER.sub(lambda match: number(lecture, match[1], beside), text)
+    return PLACEHOLDER.sub(lambda match: number(lecture, match[1]), text)

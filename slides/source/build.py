@@ -10,8 +10,9 @@ boxes opened by `::: columns`, `::: column`, `::: wide`, `::: narrow`, `::: note
 closed by `:::` (an outer box has one colon more than what it holds), and what is computed by the
 functions of `slides/source/NN_name.py`:
 
-    {{ number:gap_closed }}           the text, or a number, of the lecture's numbers.py; it may
-                                           stand in a figure's sentence
+    {{ number:gap_closed }}           a number of the lecture's numbers.py, or an expression (see
+                                           course_lib.teaching.numbers); a figure's sentence may
+                                           hold it
     {{ figure:loss | What to see. }}  the plotly figure that loss() returns, with its sentence
     {{ html:tokens }}                 the HTML that tokens() returns (a string, or a notebook view)
     {{ code:course_lib.heads.PairHead }}   the source of that object, as it is in the library;
@@ -173,7 +174,7 @@ class Shown:
             blocks.append(self._block(*match.groups()))
             return f"BLOCK{len(blocks) - 1}END"
 
-        text = filled(self.path.stem[:2], text, self.module)
+        text = filled(self.path.stem[:2], text)
         rendered = self.markdown.render(BLOCK.sub(resolve, text))
         if left := re.search(r"\{\{.*?\}\}", rendered):
             raise DeckError(f"cannot read {left.group()}; expected number, figure, html or code.")

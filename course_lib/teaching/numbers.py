@@ -13,6 +13,7 @@ text of the lecture holds with another meaning, and which."""
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
@@ -79,6 +80,7 @@ def shared() -> dict[str, Any]:
         "count_parameters": count_parameters, "mean": mean, "stdev": statistics.stdev,
         "signed": signed, "percent": percent, "millions": millions, "whole": whole,
         "in_letters": in_letters, "as_list": as_list,
+        "log": math.log, "log2": math.log2, "exp": math.exp, "sqrt": math.sqrt,
     }  # fmt: skip
 
 

@@ -910,7 +910,7 @@ task_outcomes()
 #   which has read about arrays and hardly met a Rosalind. MiniLM, which has read of people and places, is far above both.
 # - **Sentiment and spam**: next to nothing for the course's BERT on the tricky reviews and on messages, within the spread of its
 #   seeds. On plain reviews it does well, but so does random initialisation. Its corpus has no opinions in it, which may be why.
-# - **NLI**: nobody learns it, not even MiniLM, which AllNLI's pairs had taught which sentences go together: {{number:range('nli', STARTS)}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
+# - **NLI**: nobody learns it, not even MiniLM, which AllNLI's pairs had taught which sentences go together: {{number:range_of('nli', STARTS)}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
 #   *follows* means, and the text our BERT read did not teach it. Real systems saw {{number:mnli_texts}} pairs.
 # - **Answers**: "no answer" to everything scores {{number:never_answer}}. With {{number:train_answers}} answers to learn from, nothing better was learnt.
 #
@@ -928,7 +928,7 @@ learning_curves({**{task: curves["curves"][task] for task in ("nli", "ner")}, "b
 # *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, {{number:few()[0]}} sentences
 # after pre-training ({{number:few()[1]:.0%}}) are worth more than {{number:train_sentences}} without ({{number:score_of('ner', AT_RANDOM)}}): read the picture sideways, and you see how
 # many labels pre-training saves. On pairs
-# the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:range('nli', STARTS[:3])}}, below the bag-of-words baseline ({{number:pairs_words}}).
+# the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:range_of('nli', STARTS[:3])}}, below the bag-of-words baseline ({{number:pairs_words}}).
 #
 # ### Unstable runs
 #

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from course_lib.family.elmo import ElmoConfig
 from course_lib.encoder import count_parameters
 from course_lib.family.elmo import elmo
 from course_lib.teaching.numbers import millions, percent

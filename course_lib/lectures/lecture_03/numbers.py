@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from course_lib.train.span_metrics import answer_f1, span_scores
+from course_lib.train.task_metrics import accuracy, f1, macro_f1, matthews, pearson, spearman
 from course_lib import bert, count_parameters, load_pretrained
 from course_lib.files import data_path
 from course_lib.heads import (
@@ -259,7 +261,7 @@ def more_of_several(name: str, but: str = "") -> str:
     return signed(several - one)
 
 
-def range(task: str, starts: Iterable[str]) -> str:
+def range_of(task: str, starts: Iterable[str]) -> str:
     """From the lowest to the highest mean of these starts, in percent."""
     means = [mean(scores(task, start)) for start in starts]
     return f"{min(means):.0%} to {max(means):.0%}"

@@ -24,7 +24,7 @@ from course_lib.family.distilbert import (
 from course_lib.family.tinybert import fit_matrix, layer_mapping
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.distillation import soft_target_loss
-from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
+from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, distilbert_loss, tinybert_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.claims import printed, settled, verdict

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course_lib.lectures.lecture_08.exercises.extra import extra_weights
 from course_lib import bert, count_parameters, published, to_transformers
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta, deberta_v3
 from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale

@@ -39,8 +39,12 @@ def number(lecture: str, expression: str) -> str:
 
     expression: a name of the room's NUMBERS, or Python and perhaps a format. Raises NumberError,
     with the names that exist, for one that cannot be computed."""
+    return in_sentence(lecture, expression, _names(lecture))
+
+
+def in_sentence(lecture: str, expression: str, names: dict[str, Any]) -> str:
+    """An expression over these names, formatted as its end says, else by `as_text`."""
     source, spec, *_ = [*FORMAT.split(expression), ""]
-    names = _names(lecture)
     try:
         value = eval(source, names)
         value = value() if callable(value) else value
@@ -144,6 +148,9 @@ def _seconds(record: Any) -> float:
     return sum(map(_seconds, inner)) if isinstance(record, Mapping | list) else 0.0
 
 
-def filled(lecture: str, text: str) -> str:
-    """The text with its lecture's numbers in place of {{number:…}}."""
-    return PLACEHOLDER.sub(lambda match: number(lecture, match[1]), text)
+def filled(lecture: str, text: str, names: dict[str, Any] | None = None) -> str:
+    """The text with its lecture's numbers in place of {{number:…}}; names: instead of those of its
+    numbers.py."""
+    if names is None:
+        return PLACEHOLDER.sub(lambda match: number(lecture, match[1]), text)
+    return PLACEHOLDER.sub(lambda match: in_sentence(lecture, match[1], names), text)

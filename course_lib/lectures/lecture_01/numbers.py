@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from course_lib.family.elmo import ElmoConfig
 from course_lib.encoder import count_parameters
-from course_lib.family.elmo import elmo
+from course_lib.family.elmo import ElmoConfig, elmo
 from course_lib.teaching.numbers import millions, percent
 from course_lib.teaching.results import stored
 from course_lib.teaching.shipped import micro_elmo

@@ -27,7 +27,7 @@ from course_lib.teaching.results import stored
 from course_lib.text import english
 from course_lib.text.wordpiece import longest_match
 
-from .claims import CLAIMS, epochs, tokens_in_all
+from .claims import epochs, tokens_in_all
 from .depth import measured
 from .experiments import outcome
 from .recipes import LIVE, LONG, Material, prepare

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.lectures.lecture_08.exercises.extra import extra_weights
 from course_lib import bert, count_parameters, published, to_transformers
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta, deberta_v3
 from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale
 from course_lib.kernels.positions import position_rows, row_table
+from course_lib.lectures.lecture_08.exercises.extra import extra_weights
 from course_lib.teaching.claims import printed, settled
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import outcome, stored

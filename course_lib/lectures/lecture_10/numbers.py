@@ -7,9 +7,9 @@ from functools import cache
 from statistics import mean
 from typing import Any
 
-from course_lib.lectures.lecture_10.exercises import sizes
 from course_lib.config import published
 from course_lib.family.roberta import RobertaConfig
+from course_lib.lectures.lecture_10.exercises import sizes
 from course_lib.teaching.numbers import millions, percent
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.shared_words import shared_words, with_shared_words

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
+from course_lib.bench.measuring import where_measured
 from course_lib.family.albert import albert
 from course_lib.family.bert import bert
-from course_lib.bench.measuring import where_measured
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import stored, tokens_read
 from course_lib.teaching.verdicts import in_points

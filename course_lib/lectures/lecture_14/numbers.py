@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from course_lib.lectures.lecture_14.claims import masked_only_limit
 from course_lib import bert
 from course_lib.bench.early_exit import flop_ratio
 from course_lib.bench.masked_loss import masked_only_limit

@@ -8,13 +8,12 @@ from typing import Any
 
 import torch
 
-from course_lib.family.modernbert import modernbert, modernbert_for_masked_lm
-from course_lib.lectures.lecture_16.exercises import flops
 from course_lib.bench.measuring import where_measured
 from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
-from course_lib.family.modernbert import ModernBertConfig, modernbert
+from course_lib.family.modernbert import ModernBertConfig, modernbert, modernbert_for_masked_lm
+from course_lib.lectures.lecture_16.exercises import flops
 from course_lib.teaching.numbers import percent
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points

@@ -37,7 +37,7 @@ def test_its_page_has_all_parts_and_a_compared_cell(
 ) -> None:
     source = tmp_path / "77_a_name.py"
     page = new_lecture.page("77", "A name").replace('"77"', '"02"')  # 77 has no quiz, no claims
-    source.write_text(page.replace("{{review:77}}", "").replace("{{number:layers}}", "12"))
+    source.write_text(page.replace("{{review:77}}", ""))
     notebook = notebook_builder.read_source(source)
     prose = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     assert all(f"## {part}" in prose for part in new_lecture.PARTS) and "# A name" in prose

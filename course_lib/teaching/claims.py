@@ -7,8 +7,8 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass, fields
+from functools import cache, lru_cache, partial
 from html import escape
 from statistics import mean
 from typing import Any, Literal, NamedTuple
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from course_lib.encoder import count_parameters
 from course_lib.files import data_path
 
-from .numbers import signed
+from .numbers import filled, shared, signed
 from .page import card, inline
 from .results import in_words, read_result, shown
 from .rooms import room, room_file
@@ -73,7 +73,8 @@ class Claim:
 
     settle() gives a Settled within five seconds, or raises NotHere. accepts(value): the tolerance.
     rejected must not pass: the printed value where it is wrong, else a plausible slip.
-    A cited claim has none of the three, and names its evidence in settled_by.
+    A cited claim has none of the three, and names its evidence in settled_by. claims.toml says how
+    each is written (see `entries`).
     """
 
     id: str
@@ -103,35 +104,79 @@ class Claim:
             )
 
 
-class Check(NamedTuple):
-    """How a claim is settled here: the three last fields of a Claim."""
-
-    settle: Callable[[], Settled]
-    accepts: Callable[[Any], bool]
-    rejected: Any
+CHECKS = ("value", "detail", "expected", "tolerance", "accepts", "rejected", "rejects")
 
 
-def entries(lecture: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
-    """The claims that the room's claims.toml tells, in its order, each with its check if any.
+def entries(lecture: str) -> tuple[Claim, ...]:
+    """The claims that the room's claims.toml tells, in its order.
 
-    Raises ValueError for a check of what the file does not have."""
-    path = room_file(lecture, "claims.toml")
-    told = tomllib.loads(path.read_text(encoding="utf-8"))
-    if strange := checks.keys() - told.keys():
+    An entry that is settled here has `value`, an expression over the names of the room's claims.py,
+    of this module and of numbers.shared(). It gives a Settled, or a plain value, of which `detail`
+    (a text with {{number:…}}) then says what came out. The value must be `expected`, within a
+    `tolerance` if there is one, or else make the expression `accepts` true; lists stand for tuples.
+    `rejected`, or what the expression `rejects` gives, must not pass. Raises ValueError for a key
+    that no claim has."""
+    told = tomllib.loads(room_file(lecture, "claims.toml").read_text(encoding="utf-8"))
+    return tuple(_claim(lecture, id, text) for id, text in told.items())
+
+
+def _claim(lecture: str, id: str, entry: Mapping[str, Any]) -> Claim:
+    known = {field.name for field in fields(Claim)} | set(CHECKS)
+    if strange := entry.keys() - known:
         raise ValueError(
-            f"lecture {lecture} has checks for {', '.join(sorted(strange))}; its claims.toml has "
-            f"{', '.join(told)}."
+            f"claim {id} of lecture {lecture} has {', '.join(sorted(strange))}; a claim in "
+            f"claims.toml may have {', '.join(sorted(known))}."
         )
-    settled_here = {id: check._asdict() for id, check in checks.items()}
-    return tuple(
-        Claim(id=id, **_with_headline(text), **settled_here.get(id, {}))
-        for id, text in told.items()
+    text = {key: value for key, value in entry.items() if key not in CHECKS}
+    if "headline" in text:
+        text["headline"] = Headline(**text["headline"])
+    if not (entry.keys() & set(CHECKS)):
+        return Claim(id=id, **text)
+    compute = partial(_computed, lecture)
+    return Claim(
+        id=id,
+        **text,
+        settle=partial(_settle, lecture, entry) if "value" in entry else None,
+        accepts=_checker(lecture, entry),
+        rejected=compute(entry["rejects"]) if "rejects" in entry else _tuple(entry.get("rejected")),
     )
 
 
-def _with_headline(text: Mapping[str, Any]) -> dict[str, Any]:
-    headline = text.get("headline")
-    return {**text, "headline": Headline(**headline)} if headline else dict(text)
+def _computed(lecture: str, expression: str, **more: Any) -> Any:
+    """An expression of claims.toml."""
+    return eval(expression, globals() | shared() | vars(room(lecture, "claims")) | more)
+
+
+def _settle(lecture: str, entry: Mapping[str, Any]) -> Settled:
+    try:
+        value = _computed(lecture, entry["value"])
+        if isinstance(value, Settled):
+            return value
+        names = globals() | shared() | vars(room(lecture, "claims")) | {"value": value}
+        return Settled(value, filled(lecture, entry["detail"], names))
+    except NotHere:
+        raise
+    except Exception as error:
+        error.add_note(f"lecture {lecture}, claims.toml: value = {entry['value']!r}")
+        raise
+
+
+def _checker(lecture: str, entry: Mapping[str, Any]) -> Callable[[Any], bool] | None:
+    """Of what `expected` (and `tolerance`) or `accepts` says; None where it says neither."""
+    if "accepts" in entry:
+        return lambda value: bool(_computed(lecture, entry["accepts"], value=value))
+    if "expected" not in entry:
+        return None
+    expected = _tuple(entry["expected"])
+    if "tolerance" not in entry:
+        return is_(expected)
+    within = all_near if isinstance(expected, tuple) else near
+    return within(expected, entry["tolerance"])
+
+
+def _tuple(value: Any) -> Any:
+    """TOML's lists as tuples, however deep."""
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value
 
 
 class Row(NamedTuple):
@@ -341,13 +386,14 @@ def compared(
     return Settled(tuple(mean(points) for points in gained.values()), said)
 
 
+@cache
 def claims(lecture: str) -> tuple[Claim, ...]:
     """The entries of a lecture, in the order of its page: claims("02").
 
     Raises ValueError for a lecture without claims, and lists those that have some.
     """
-    entries: tuple[Claim, ...] = room(lecture, "claims").CLAIMS
-    return entries
+    room(lecture, "claims")
+    return entries(lecture)
 
 
 @cache

@@ -1,8 +1,8 @@
 """Quiz items and questions for review, read from a lecture's quiz.toml and checked while reading.
 
 A file holds [[item]] tables (question, and [[item.choice]] with text, correct, why) and [[review]]
-tables (question, answer). `{{number:name}}` stands for a number of the lecture (numbers.py). Texts
-may mark `code` and *stress*; a blank line in an answer parts paragraphs.
+tables (question, answer). `{{number:…}}` stands for a number of the lecture (numbers.py). Texts may
+mark `code` and *stress*; a blank line in an answer parts paragraphs.
 """
 
 from __future__ import annotations
@@ -72,10 +72,14 @@ def read_items(path: Path) -> tuple[QuizItem, ...]:
 
 def question_keys(lecture: str) -> tuple[str, ...]:
     """A short name for each item of a lecture's quiz, in order, which stays when items move: of its
-    question, before numbers are filled in."""
+    question, before numbers are filled in; its `key`, where an author rewrote the question and
+    those who have answered it shall keep that."""
     tables = tomllib.loads(_file_of(lecture).read_text(encoding="utf-8"))
-    questions = (item["question"].strip() for item in tables["item"])
-    return tuple(hashlib.sha256(text.encode("utf-8")).hexdigest()[:8] for text in questions)
+    return tuple(item.get("key") or _digest(item["question"].strip()) for item in tables["item"])
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:8]
 
 
 def _file_of(lecture: str) -> Path:
@@ -108,7 +112,7 @@ def _text(path: Path) -> str:
 
 def _item(path: Path, number: int, entry: dict[str, Any]) -> QuizItem:
     where = f"{path}, item {number}"
-    _expect_keys(where, entry, {"question": str, "choice": list})
+    _expect_keys(where, {"key": "none", **entry}, {"question": str, "choice": list, "key": str})
     given = enumerate(entry["choice"], 1)
     choices = tuple(_choice(f"{where}, choice {place}", choice) for place, choice in given)
     if not 3 <= len(choices) <= MOST_CHOICES:

@@ -162,7 +162,7 @@ neighbours_view(tables, "kernel")
 #
 # ### What they can do, and what not
 #
-# They know what belongs together. In the invented stories of the course's **micro-world** every thing has a topic, and the nearest other thing (of those with one topic) has the same one in {{number:same_topic}} of the cases, by skip-gram. But seven of its words have two topics. To which of them do their (up to ten) nearest things belong? (From the result file; more text than above.)
+# They know what belongs together. In the invented stories of the course's **micro-world** every thing has a topic, and the nearest other thing (of those with one topic) has the same one in {{number:table('skip-gram')['same_topic']:.0%}} of the cases, by skip-gram. But seven of its words have two topics. To which of them do their (up to ten) nearest things belong? (From the result file; more text than above.)
 
 # %%
 from course_lib.teaching.results import read_result
@@ -173,7 +173,7 @@ for word in static["skip-gram"]["topics"]:
     print(f"{word:8}" + "".join(f"{said:28}" for said in found))
 
 # %% [markdown]
-# *Left PPMI and SVD, right skip-gram.* The sense that occurs more often takes the row; `spring`, by skip-gram, lies between: {{number:spring_river}} of the river and {{number:spring_workshop}} of the workshop. So with `kernel` above: on the machine where
+# *Left PPMI and SVD, right skip-gram.* The sense that occurs more often takes the row; `spring`, by skip-gram, lies between: {{number:table('skip-gram')['topics']['spring']['river']}} of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the workshop. So with `kernel` above: on the machine where
 # this page was written, graphics cards have it nearly to themselves. Try `key`, `axis`.
 #
 # A table has one row a word. Whatever the sentence, the row is the same:
@@ -278,7 +278,7 @@ print(f"largest difference of outputs {(outputs[0] - outputs[1]).abs().max():.1e
 # %% [markdown]
 # ### See it: two readers, one gap
 #
-# A small ELMo ({{number:micro_elmo_parameters}} parameters), trained for this course on stories of an invented world (the **micro-world**) and shipped with it. Hide
+# A small ELMo ({{number:count_parameters(micro_elmo()[0])}} parameters), trained for this course on stories of an invented world (the **micro-world**) and shipped with it. Hide
 # a word: what does each of its language models expect there?
 
 # %%
@@ -354,23 +354,23 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # %% [markdown]
 # *A dot is a word (the mean of three splits), a bar the mean of the seven. BERT: the course's own, of four layers.*
 #
-# - *Static*: {{number:static_senses}}, by construction. So is ELMo's layer 0 ({{number:elmo_0_senses}}), which knows the letters only.
-# - *ELMo's* LSTM layers: {{number:elmo_1_senses}} and {{number:elmo_2_senses}}. But the same network with *random* weights has {{number:elmo_random_senses}}: an LSTM mixes neighbours into a word
+# - *Static*: {{number:senses(DOCS, 'skip-gram', 'word')}}, by construction. So is ELMo's layer 0 ({{number:senses(DOCS, 'ELMo', '0')}}), which knows the letters only.
+# - *ELMo's* LSTM layers: {{number:senses(DOCS, 'ELMo', '1')}} and {{number:senses(DOCS, 'ELMo', '2')}}. But the same network with *random* weights has {{number:best(DOCS, 'ELMo, random initialisation')}}: an LSTM mixes neighbours into a word
 #   even before it has learned anything. Most of what is above chance here is that.
-# - *BERT*: {{number:bert_senses}} in its best layer; random weights {{number:bert_random_senses}}. MiniLM, larger and trained for sentences, has {{number:minilm_senses}}.
-# - *A bag of words*, the neighbours without any model, has {{number:bag_senses}}; the mean of the neighbours' static vectors {{number:around_senses}}. These senses are coarse, and the words around
+# - *BERT*: {{number:best(DOCS, 'BERT')}} in its best layer; random weights {{number:best(DOCS, 'BERT, random initialisation')}}. MiniLM, larger and trained for sentences, has {{number:best(DOCS, 'MiniLM')}}.
+# - *A bag of words*, the neighbours without any model, has {{number:senses(DOCS, 'bag of words', 'bag')}}; the mean of the neighbours' static vectors {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse, and the words around
 #   give them away. **Contextual vectors beat static ones by far; of ours, only BERT's beat a bag of the neighbours.** A comparison without that line would have said more than is so.
 #
 # The paper's ELMo read a billion words ten times (mean perplexity 39.7). It tells fine senses: F1 67.4 in layer 1 and 69.0 in layer 2, where always taking a dictionary's first sense has 65.9,
 # and a method made for the task 70.1 (its Table 5). For parts of speech its *first* layer is better, 97.3 against 96.8 (Table 6). Ours, on the course's tagged sentences: layers 0, 1, 2 have
-# {{number:tags_elmo_0}}, {{number:tags_elmo_1}}, {{number:tags_elmo_2}}; BERT {{number:tags_bert}}. (The same order as the paper's,
+# {{number:mean(tags('0')):.1%}}, {{number:mean(tags('1')):.1%}}, {{number:mean(tags('2')):.1%}}; BERT {{number:max(map(mean, stored('01_senses')['tags']['BERT'].values())):.0%}}. (The same order as the paper's,
 # by a hair; and an ELMo with random weights has it too.)
 #
-# **In the micro-world**, where every sense is known, from one sentence: ELMo's layer 2 {{number:world_elmo}}, its forward half alone {{number:world_forward}}, its backward half
-# {{number:world_backward}}: the telling words mostly stand *before* the word, where the backward reader has not been. BERT {{number:world_bert}}, a bag of words {{number:world_bag}}.
+# **In the micro-world**, where every sense is known, from one sentence: ELMo's layer 2 {{number:senses(WORLD, 'ELMo', '2')}}, its forward half alone {{number:senses(WORLD, 'ELMo', '2 forward')}}, its backward half
+# {{number:senses(WORLD, 'ELMo', '2 backward')}}: the telling words mostly stand *before* the word, where the backward reader has not been. BERT {{number:senses(WORLD, 'BERT', '4')}}, a bag of words {{number:senses(WORLD, 'bag of words', 'bag')}}.
 #
-# **What is a high cosine?** Two mentions of a word with the same sense have a cosine of {{number:elmo_same}} in ELMo's layer 2, with different senses {{number:elmo_other}}. But two mentions of *different
-# words* have {{number:elmo_chance}}. In BERT's last layer: {{number:bert_same}}, {{number:bert_other}}, {{number:bert_chance}}. Vectors of a network often crowd into one direction (**anisotropy**); a cosine says something only
+# **What is a high cosine?** Two mentions of a word with the same sense have a cosine of {{number:cosine('ELMo', '2', 'same')}} in ELMo's layer 2, with different senses {{number:cosine('ELMo', '2', 'other')}}. But two mentions of *different
+# words* have {{number:cosine('ELMo', '2', 'chance')}}. In BERT's last layer: {{number:cosine('BERT', '4', 'same')}}, {{number:cosine('BERT', '4', 'other')}}, {{number:cosine('BERT', '4', 'chance')}}. Vectors of a network often crowd into one direction (**anisotropy**); a cosine says something only
 # beside the one of chance.
 #
 # ### See it: nearest mentions, layer by layer
@@ -634,8 +634,8 @@ for example in unseen[:3]:
 # %% [markdown]
 # *Sentences that no training has seen.*
 #
-# For this task all three will do. Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:gap_steps}} steps); how many of them
-# are right? *Continue*: say the next sentence; is it one that the world could say? *Translate*: as above; is it right from end to end? ({{number:kind_steps}} steps each.)
+# For this task all three will do. Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:steps_of('encoder: fill gaps')}} steps); how many of them
+# are right? *Continue*: say the next sentence; is it one that the world could say? *Translate*: as above; is it right from end to end? ({{number:steps_of('encoder: translate')}} steps each.)
 
 # %%
 from course_lib.teaching.results import in_words
@@ -650,11 +650,11 @@ for kind in (*KINDS, "decoder, left only"):
 # %% [markdown]
 # *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read what stands before it, and nothing else.*
 #
-# - *Fill gaps*: the encoder is ahead, {{number:fill_encoder}}; the encoder-decoder has {{number:fill_both}}. The decoder, {{number:fill_decoder}}, has read the whole text before it says the missing words, and is no
-#   better than one that has read the left side only, {{number:fill_left}}. A likely reason: while it reads, no word of it sees what comes later.
-# - *Continue*: the encoder fails, {{number:possible_encoder}} (its seeds differ much). It says all words at once; each is likely by itself, and they do not fit one another. Whoever says word after word
-#   hears what it has said: {{number:possible_decoder}} and {{number:possible_both}}.
-# - *Translate*: {{number:translated_encoder}}, {{number:translated_decoder}}, {{number:translated_both}}, no difference that three seeds could show. For a rule as simple as ours, any of the three will do.
+# - *Fill gaps*: the encoder is ahead, {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder has {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder, {{number:kind_score('decoder', 'fill gaps', 'words')}}, has read the whole text before it says the missing words, and is no
+#   better than one that has read the left side only, {{number:kind_score(LEFT, 'fill gaps', 'words')}}. A likely reason: while it reads, no word of it sees what comes later.
+# - *Continue*: the encoder fails, {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ much). It says all words at once; each is likely by itself, and they do not fit one another. Whoever says word after word
+#   hears what it has said: {{number:kind_score('decoder', 'continue', 'possible')}} and {{number:kind_score('encoder-decoder', 'continue', 'possible')}}.
+# - *Translate*: {{number:kind_score('encoder', 'translate', 'whole')}}, {{number:kind_score('decoder', 'translate', 'whole')}}, {{number:kind_score('encoder-decoder', 'translate', 'whole')}}, no difference that three seeds could show. For a rule as simple as ours, any of the three will do.
 #
 # "Encoders understand, decoders write, encoder-decoders translate": so for the first two here, not for the third. And mind the scale: two layers, one topic's stories, equal *steps*. The encoder-decoder has its two layers
 # twice, so it has more parameters and its step costs more; and today's large decoders do all three, at a size where this page says nothing.

@@ -158,7 +158,7 @@ print("attention weights, each row sums to 1\n", weights.numpy().round(3))
 print("outputs\n", (weights @ v).numpy().round(3))
 
 # %% [markdown]
-# Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = {{number:first_for_third}}.
+# Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = {{number:attention()['scores'][0, 2]:.3f}}.
 #
 # Now let the third token be padding. Its whole *column* of scores is set to a very large negative number before the
 # softmax, so that nobody collects from it:
@@ -209,7 +209,7 @@ print("PyTorch ", torch.nn.functional.layer_norm(added, (4,)).numpy().round(3))
 # layers, H → F and F → H with a kink between, and the same again: add, normalise. What both are for, an experiment in
 # *The code* shows.
 #
-# These are all the learned parts of BERT's encoder (P positions: the longest sequence, {{number:positions}} in BERT):
+# These are all the learned parts of BERT's encoder (P positions: the longest sequence, {{number:BASE.max_positions}} in BERT):
 #
 # | part | how often | matrices | besides |
 # |---|---|---|---|
@@ -682,9 +682,9 @@ for size in ("tiny", "base", "large"):
     )
 
 # %% [markdown]
-# In BERT-tiny the embeddings hold {{number:tiny_ratio}} times as many weights as the blocks. The paper says 110M and
+# In BERT-tiny the embeddings hold {{number:counts('tiny')['embeddings'] / counts('tiny')['blocks']:.0f}} times as many weights as the blocks. The paper says 110M and
 # 340M. The first fits the encoder and the count with both heads; the second is a generous rounding of
-# {{number:encoder_large_millions}}M or {{number:both_heads_large_millions}}M.
+# {{number:millions('large', 'encoder', 0)}}M or {{number:millions('large', 'with both heads', 0)}}M.
 
 # %% [markdown]
 # ### Equal to the reference
@@ -826,7 +826,7 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 
 # %% [markdown]
 # What does a model learn from such text? The course's own checkpoint has read it, all but one paragraph in twenty:
-# {{number:course_layers}} layers, {{number:course_width}} wide, MLM without NSP, from random initialisation, in well over
+# {{number:COURSE.num_layers}} layers, {{number:COURSE.hidden_size}} wide, MLM without NSP, from random initialisation, in well over
 # an hour on two cores. One command makes it (lecture 03 tells how):
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
@@ -854,21 +854,21 @@ for most in (1, 5):
 # Read the misses one by one. Where another word fits as well, the count is unfair to the model. Where the first guess
 # suits the grammar and misses the sense, it is not: a small model knows what often stands here, and little of what is
 # meant. The kitchen shelf is there to fail. Documentation does not speak of kitchens, and a model knows of the world only
-# what stands in its text. The {{number:blanks}} sentences show what the model is like and measure nothing; lecture 03
+# what stands in its text. The {{number:len(english.blanks())}} sentences show what the model is like and measure nothing; lecture 03
 # measures it, on text that was held out.
 
 # %% [markdown]
 # ## Measure it
 #
 # Now from random initialisation. Two layers, 128 wide, both tasks, a fixed set of stories, dynamic masking. The recipe has
-# {{number:live_steps}} steps. On two cores they take a minute or a little more where the processor multiplies numbers of 16 bits
+# {{number:LIVE.steps:,}} steps. On two cores they take a minute or a little more where the processor multiplies numbers of 16 bits
 # (*bfloat16*) itself. Where it does not (most laptops, Colab) a step takes several times as long: there half of them are made, and the
 # model closes less of the gap. `steps = LIVE.steps` makes all, in about three minutes. While it runs, the model now and then
 # predicts one hidden word for us.
 #
 # Size, batch, learning rate and dropout (none) are our own, of course. One more number differs that you would
-# not expect: the random initialisation has a standard deviation of {{number:initial_std}}, not 0.02. At 128 units instead of
-# {{number:width}}, 0.02 starts so flat that the same steps close only a third of the gap (a single run; the data sheet in
+# not expect: the random initialisation has a standard deviation of {{number:LIVE.initializer_range}}, not 0.02. At 128 units instead of
+# {{number:BASE.hidden_size}}, 0.02 starts so flat that the same steps close only a third of the gap (a single run; the data sheet in
 # `data/` tells what else was tried).
 
 # %%
@@ -943,7 +943,7 @@ print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_seco
 # | unigram | always says the most frequent word |
 # | count model | which word stands between which neighbours in the same training stories; sees both neighbours unmasked |
 # | oracle | the rules of the world, and every other word of the story |
-# | model | ours; behind it the curve of a longer run ({{number:long_steps}} steps of twice as many sequences, a result file) |
+# | model | ours; behind it the curve of a longer run ({{number:LONG.steps:,}} steps of twice as many sequences, a result file) |
 #
 # No model that sees less can be expected to beat the oracle. The *fraction of the gap closed* is (model − count model) /
 # (oracle − count model): 0 for one that only counts, 1 for one that knows.
@@ -1076,7 +1076,7 @@ for name, value in measured.items():
 #
 # Sources: the paper, sections 3.1 and A.2; † from the released code. Two of its own figures do not survive
 # arithmetic: 256 × 512 is {{number:tokens_a_step}} tokens a batch, not 128,000; and with nine steps in ten at length 128
-# a million steps make about {{number:epochs}} epochs, not 40.
+# a million steps make about {{number:epochs():.1f}} epochs, not 40.
 #
 # The three complaints that the rest of the family answers are already visible: the training recipe was hardly
 # tuned, the model is large for what it does, and only 15% of the positions teach it anything at each step.
@@ -1100,12 +1100,12 @@ for name in ("no_nsp", "left_to_right_no_nsp", "left_to_right_no_nsp_bilstm"):
     print(f"{name.replace('_', ' '):34}", *(f"{change:+8.1f}" for change in changes))
 
 # %% [markdown]
-# Points lost against the full BERT-base (paper, Table 5). Taking NSP away costs {{number:nsp_qnli}} points on QNLI and
-# {{number:nsp_mnli}} on MNLI; reading only from left to right as well costs most on SQuAD and MRPC, and a recurrent layer on
+# Points lost against the full BERT-base (paper, Table 5). Taking NSP away costs {{number:lost('no_nsp', 'QNLI')}} points on QNLI and
+# {{number:lost('no_nsp', 'MNLI-m')}} on MNLI; reading only from left to right as well costs most on SQuAD and MRPC, and a recurrent layer on
 # top (BiLSTM) wins back only part of SQuAD.
 # Size helps on every task of Table 6, down to 3,600 examples (MRPC). And without any fine-tuning, the
 # concatenated last four layers of a frozen BERT come within 0.3 points of the fine-tuned one on named
-# entities (Table 7: {{number:frozen}} against {{number:fine_tuned}}).
+# entities (Table 7: {{number:printed('bert')['features']['concatenated_last_four']}} against {{number:printed('bert')['features']['fine_tuned']}}).
 
 # %% [markdown]
 # ## What they claim, what you measured
@@ -1133,7 +1133,7 @@ check("02.6", my_loss)
 # %% [markdown]
 # ### Words to pieces
 #
-# BERT's vocabulary has {{number:vocabulary}} pieces (the paper rounds to 30,000). A word that is not among them is spelled:
+# BERT's vocabulary has {{number:BASE.vocab_size:,}} pieces (the paper rounds to 30,000). A word that is not among them is spelled:
 # from the left, always the longest piece that fits; later pieces carry `##`. What cannot be spelled is
 # `[UNK]`. Our micro-world is so small that each of its words is one piece.
 #

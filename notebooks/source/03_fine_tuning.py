@@ -64,7 +64,7 @@ print(f"{START} ({pretrained.source}): {shape.num_layers} layers of {shape.hidde
 # Four guesses. Write them down before you go on.
 #
 # 1. BERT-base has {{number:old_weights}} million weights. How many are new when it learns to tell three classes apart?
-# 2. A small BERT with four layers sees {{number:train_sentences}} sentences in which names are marked, and then tags {{number:test_sentences}} others. How
+# 2. A small BERT with four layers sees {{number:train_sentences}} sentences in which names are marked, and then tags {{number:texts(english.tagged_sentences, 'test')}} others. How
 #    many of the names does it find (F1, 0 to 100) if it has been pre-trained, and how many from random
 #    initialisation?
 # 3. "Does this sentence follow from that one?": {{number:train_pairs}} pairs to learn from, three classes, equally frequent. How many in a hundred
@@ -352,9 +352,9 @@ code_words_view(code_tagger, words)
 #
 # ### How many labels does pre-training save?
 #
-# The same with {{number:code_few}}, {{number:code_some}} and {{number:code_all}} sentences, and more steps, beside the same shape from random initialisation. And a
-# second task: **from which of eight packages** is a paragraph, its code and the packages' names taken out? {{number:code_seeds}} seeds each, a rate of
-# 3e-4 for all (not tuned for these tasks), {{number:markup_hours}} CPU hours for this and the next section, stored.
+# The same with {{number:markup_sizes(CODE)[0]}}, {{number:markup_sizes(CODE)[1]}} and {{number:markup_sizes(CODE)[-1]}} sentences, and more steps, beside the same shape from random initialisation. And a
+# second task: **from which of eight packages** is a paragraph, its code and the packages' names taken out? {{number:len(markup(CODE, COURSE, markup_sizes(CODE)[-1]))}} seeds each, a rate of
+# 3e-4 for all (not tuned for these tasks), {{number:cpu_hours(*FILES)}} CPU hours for this and the next section, stored.
 
 # %%
 learning_curves(markup_curves(), title="Labels that nobody had to make")
@@ -363,22 +363,22 @@ learning_curves(markup_curves(), title="Labels that nobody had to make")
 # *Tested on other modules of the packages whose text the checkpoint has read, without these labels. Lines are means of the seeds,
 # bands reach from the worst to the best.*
 #
-# **This is what pre-training is for.** Read the picture sideways: **{{number:code_enough}} sentences after pre-training** ({{number:code_ours_few}}) **are worth more than {{number:code_some}} without** ({{number:code_random_some}}), though
-# both starts have fitted the sentences they were given. With {{number:code_some}} ours has {{number:code_ours_some}}, with {{number:code_all}} {{number:code_ours_all}}; the window regression
-# climbs from {{number:code_window_few}} to {{number:code_window_all}}. In packages never read all are lower and in the same order: at the end
-# {{number:code_ours_outside}}, {{number:code_window_outside}} and {{number:code_random_outside}}.
+# **This is what pre-training is for.** Read the picture sideways: **{{number:enough_code()[0]}} sentences after pre-training** ({{number:markup_score(CODE, COURSE, 0)}}) **are worth more than {{number:markup_sizes(CODE)[1]}} without** ({{number:markup_score(CODE, AT_RANDOM, 1)}}), though
+# both starts have fitted the sentences they were given. With {{number:markup_sizes(CODE)[1]}} ours has {{number:markup_score(CODE, COURSE, 1)}}, with {{number:markup_sizes(CODE)[-1]}} {{number:markup_score(CODE, COURSE)}}; the window regression
+# climbs from {{number:markup_score(CODE, 'baseline', 0)}} to {{number:markup_score(CODE, 'baseline')}}. In packages never read all are lower and in the same order: at the end
+# {{number:markup_score(CODE, COURSE, measure='outside')}}, {{number:markup_score(CODE, 'baseline', measure='outside')}} and {{number:markup_score(CODE, AT_RANDOM, measure='outside')}}.
 #
-# **Packages** tell the same. With {{number:code_few}} paragraphs, fitted from both starts, ours has {{number:packages_ours_few}} and random initialisation
-# {{number:packages_random_few}}. At the end it is {{number:packages_ours_all}} against {{number:packages_random_all}}, and the bag of words lies between, {{number:packages_words_all}}.
+# **Packages** tell the same. With {{number:markup_sizes(CODE)[0]}} paragraphs, fitted from both starts, ours has {{number:markup_score(PACKAGE, COURSE, 0)}} and random initialisation
+# {{number:markup_score(PACKAGE, AT_RANDOM, 0)}}. At the end it is {{number:markup_score(PACKAGE, COURSE)}} against {{number:markup_score(PACKAGE, AT_RANDOM)}}, and the bag of words lies between, {{number:markup_score(PACKAGE, 'baseline')}}.
 #
-# Some points are unfair. At {{number:code_all}} texts random initialisation ({{number:code_random_all}} and {{number:packages_random_all}}) has not fitted what it was given when the
-# steps end, on packages not with {{number:code_some}} either. There a curve says who learns faster, and nothing about where the slower one
+# Some points are unfair. At {{number:markup_sizes(CODE)[-1]}} texts random initialisation ({{number:markup_score(CODE, AT_RANDOM)}} and {{number:markup_score(PACKAGE, AT_RANDOM)}}) has not fitted what it was given when the
+# steps end, on packages not with {{number:markup_sizes(CODE)[1]}} either. There a curve says who learns faster, and nothing about where the slower one
 # would arrive.
 #
 # ### Which section, and which kind?
 #
 # Docstrings have headings. Given the first sentence of a description, under which heading did it stand: Summary, Parameters,
-# Returns, Raises, Attributes? {{number:sections_texts}} sentences to learn from, {{number:sections_seeds}} seeds. And a last one: of which of six **kinds** (bool, int,
+# Returns, Raises, Attributes? {{number:_markup(SECTION)['texts'][SECTION]['train']}} sentences to learn from, {{number:len(markup(SECTION, COURSE, markup_sizes(SECTION)[-1]))}} seeds. And a last one: of which of six **kinds** (bool, int,
 # float, str, array, callable) is a parameter, by the first sentence of its description? All four tasks, with all their texts:
 
 # %%
@@ -389,9 +389,9 @@ for task, where, starts in markup_table():
 # %% [markdown]
 # *Code words: span F1. The others: accuracy; sections have five classes, packages eight, kinds of parameters six.*
 #
-# **Sections are a second success**, and a smaller one: {{number:sections_ours}} against {{number:sections_random}} from random
-# initialisation, which again has not fitted its training sentences, and {{number:sections_words}} for the bag of words. In packages never read it is
-# far above the bag of words, and hardly above random initialisation. Most often {{number:confused_true}} are taken for {{number:confused_said}}: an
+# **Sections are a second success**, and a smaller one: {{number:markup_score(SECTION, COURSE)}} against {{number:markup_score(SECTION, AT_RANDOM)}} from random
+# initialisation, which again has not fitted its training sentences, and {{number:markup_score(SECTION, 'baseline')}} for the bag of words. In packages never read it is
+# far above the bag of words, and hardly above random initialisation. Most often {{number:confused()[1]}} are taken for {{number:confused()[2]}}: an
 # attribute is often what a parameter was, said in the same words, and then the description alone cannot tell.
 # For *kinds of parameters* ours is ahead of both, in both tests.
 #
@@ -402,8 +402,8 @@ for task, where, starts in markup_table():
 #
 # | task | labelled texts here | a famous set has | what came |
 # |---|---|---|---|
-# | reviews | {{number:train_reviews}} | SST-2: {{number:sst_texts}} | little |
-# | messages | {{number:train_messages}} | | something: spam has words of its own |
+# | reviews | {{number:texts(english.reviews)}} | SST-2: {{number:printed('glue')['tasks']['SST-2']['train']:,}} | little |
+# | messages | {{number:texts(english.messages)}} | | something: spam has words of its own |
 # | pairs (NLI) | {{number:train_pairs}} | MNLI: {{number:mnli_texts}} | nothing |
 # | names | {{number:train_sentences}} | | a gain over random initialisation |
 # | parts of speech | {{number:train_sentences}} | | a clear success |
@@ -414,13 +414,13 @@ for task, where, starts in markup_table():
 # but there the texts are of the kind that our BERT has read, and many more.)
 #
 # The shape alone is not to blame. Google's BERT-Mini has our four layers of 256. Pre-trained by the full recipe and fine-tuned on
-# all labels it reaches {{number:mini_sst}} on SST-2 and {{number:mini_mnli}} on MNLI, and {{number:mini_cola}} on CoLA, what one answer to all would get
+# all labels it reaches {{number:printed('glue')['bert_mini_leaderboard']['scores']['SST-2']}} on SST-2 and {{number:mini_mnli}} on MNLI, and {{number:printed('glue')['bert_mini_leaderboard']['scores']['CoLA']}} on CoLA, what one answer to all would get
 # (GLUE's test sets; README of BERT's code). BERT's corpus has {{number:times_words}} words for each that our model read.
 #
 # ### A class of a text
 #
 # (The live cells of this page are shortened and use one seed; the figures in the text are stored, three or five seeds. They
-# differ by some points.) {{number:train_reviews}} short reviews, written for this course, half of them pleased, half not. Many say good things in bad words and the
+# differ by some points.) {{number:texts(english.reviews)}} short reviews, written for this course, half of them pleased, half not. Many say good things in bad words and the
 # other way round. The model sees each of them about four times: four epochs.
 
 # %%
@@ -442,7 +442,7 @@ for sees, baseline in (("nothing", "majority class"), ("length", "length alone")
 
 # %% [markdown]
 # Nearly all of the training reviews, and few more than half of the others: with so little text it has memorised them
-# (overfitting). **An honest failure**: over three seeds pre-training adds {{number:gain_reviews}} points, less than the
+# (overfitting). **An honest failure**: over three seeds pre-training adds {{number:gain('sentiment', clear=False)}} points, less than the
 # seeds differ. Two reviews are made to be hard. One denies a bad word, the other raises hopes and drops them.
 
 
@@ -478,7 +478,7 @@ print(f"its answer is right:            {class_accuracy(classifier, reviews['tes
 # Were the model *calibrated*, the two would agree. Where the first is far above the second it is **overconfident**, and no
 # percentage above can be believed. A probability near 1 is not accuracy.
 #
-# **Is it the model, or the reviews?** These are tricky on purpose. Beside them stand {{number:plain_train}} *plain* ones to learn from: praise in good
+# **Is it the model, or the reviews?** These are tricky on purpose. Beside them stand {{number:texts(english.plain_reviews)}} *plain* ones to learn from: praise in good
 # words, blame in bad ones, and every topic both praised and blamed, so that those words are all there is to learn. Here is what
 # learning from the tricky ones is worth on them:
 
@@ -500,15 +500,15 @@ for start, sizes in {"bag of words": learnt["bag"], **learnt["runs"]}.items():
     print(f"{start:30}" + "".join(f"{in_words([run[test] for run in runs]):>26}" for test in ("score", "tricky")))
 
 # %% [markdown]
-# **A success, but not of pre-training**: our BERT has {{number:plain_ours}}, its shape from random initialisation {{number:plain_random_init}}, and a bag of words,
-# which only counts, {{number:plain_words}} (one standard error is {{number:plain_error}} points). From {{number:plain_some}} plain reviews the bag learns {{number:plain_words_some}}, our BERT {{number:plain_ours_some}} ({{number:plain_seeds}} seeds
-# each, here and in the table). Pre-training does not help here. Where single words tell, no encoder is needed, and ours may hardly have met these. MiniLM gets {{number:plain_minilm}} right.
+# **A success, but not of pre-training**: our BERT has {{number:plain_score(COURSE)}}, its shape from random initialisation {{number:plain_score(AT_RANDOM)}}, and a bag of words,
+# which only counts, {{number:plain_score('bag of words')}} (one standard error is {{number:plain_error}} points). From {{number:48}} plain reviews the bag learns {{number:plain_score('bag of words', 48)}}, our BERT {{number:plain_score(COURSE, 48)}} ({{number:('one', 'two', 'three')[len(PLAIN_SEEDS[48]) - 1]}} seeds
+# each, here and in the table). Pre-training does not help here. Where single words tell, no encoder is needed, and ours may hardly have met these. MiniLM gets {{number:plain_score(MINILM)}} right.
 #
 # What is learnt there seems to be words, by MiniLM too: on the tricky reviews the models trained on plain ones are near chance,
 # {{number:plain_to_tricky}}. A high score says as much about the
 # texts as about the model.
 #
-# The same head, another question: is a message spam? {{number:train_messages}} messages to learn from.
+# The same head, another question: is a message spam? {{number:texts(english.messages)}} messages to learn from.
 
 # %%
 mail = {split: read_task("spam", split, words) for split in ("train", "test")}
@@ -522,7 +522,7 @@ classes_of(filter_, english.MESSAGE_KINDS, [item["text"] for item in messages])
 print("right:", ", ".join(item["label"] for item in messages))
 
 # %% [markdown]
-# **Learnt, but not because of pre-training**: over three seeds {{number:messages_ours}}, and {{number:messages_random_init}} from random initialisation, whose runs overlap
+# **Learnt, but not because of pre-training**: over three seeds {{number:score_of('spam', COURSE)}}, and {{number:score_of('spam', AT_RANDOM)}} from random initialisation, whose runs overlap
 # with ours.
 #
 # ### A class of a pair
@@ -560,15 +560,15 @@ print("right:", ", ".join(e["label"] for e in examples))
 # collections *nobody* and *not* often mean contradiction, since that is how people write one quickly. Here the hypotheses
 # were written first and their labels drawn afterwards.
 #
-# **An honest failure**: from {{number:train_pairs}} pairs none of our starts learns what *follows* means. Over five seeds the mean is {{number:pairs_ours}}, a bag
+# **An honest failure**: from {{number:train_pairs}} pairs none of our starts learns what *follows* means. Over five seeds the mean is {{number:score_of('nli', COURSE)}}, a bag
 # of words has {{number:pairs_words}}. The same shape reaches {{number:mini_mnli}} on MNLI, with {{number:mnli_texts}} pairs.
 #
 # ### The same class, from pairs without end
 #
 # In the micro-world labels cost nothing. Each statement comes with three stories: it follows from one, contradicts one, is left open
-# by one. {{number:story_count}} stories give {{number:story_pairs_made}} such pairs. {{number:story_pairs_left_out}} of the pairs need more than 64 tokens and are left out:
-# a premise that is cut may have lost what decides. {{number:story_pairs}} are left. Lecture 06's BERT of four layers, pre-trained on such stories, is fine-tuned on them; so is its shape from
-# random initialisation ({{number:story_nli_steps}} steps of 16 pairs, {{number:story_seeds}} seed, {{number:story_hours}} CPU hours for this and the answers below, a result file).
+# by one. {{number:WORLD_STORIES}} stories give {{number:result('03_world')['pairs']['all']:,}} such pairs. {{number:story_pairs_left_out}} of the pairs need more than 64 tokens and are left out:
+# a premise that is cut may have lost what decides. {{number:result('03_world')['pairs']['fitting']:,}} are left. Lecture 06's BERT of four layers, pre-trained on such stories, is fine-tuned on them; so is its shape from
+# random initialisation ({{number:world_steps(NLI)}} steps of 16 pairs, {{number:len(WORLD_SEEDS)}} seed, {{number:cpu_hours('03_world')}} CPU hours for this and the answers below, a result file).
 
 # %%
 from course_lib.lectures.lecture_03.numbers import world_curves, world_levels
@@ -585,9 +585,9 @@ curves_chart(
 # %% [markdown]
 # *Level lines need no Transformer; the bag knows which words stand in the story, in the statement, in both.*
 #
-# **What reading without labels is worth**: {{number:story_nli_pretrained}} against {{number:story_nli_random}}, with the same pairs, steps and rate ({{number:story_rate}}). One seed.
+# **What reading without labels is worth**: {{number:in_world(NLI, PRETRAINED)}} against {{number:in_world(NLI, RANDOM)}}, with the same pairs, steps and rate ({{number:story_rate}}). One seed.
 #
-# **And a warning.** A bag of words that learns from the same pairs has {{number:story_nli_words}}. In stories told by rules, *which words are in both
+# **And a warning.** A bag of words that learns from the same pairs has {{number:world_levels(NLI)['bag of words']:.0%}}. In stories told by rules, *which words are in both
 # texts* is nearly the answer. A high score on such pairs says little of understanding; look at what solves a task without it.
 #
 # **Look at what is cut, too.** An earlier version of this page had two thirds right from the pre-trained start, chance from the other, and
@@ -615,7 +615,7 @@ tag_view(test.words[worst], found[worst], truth[worst])
 # %% [markdown]
 # *The test sentence with most mistakes: true tags above, the model's below, wrong words framed twice and marked ✗.*
 #
-# **Here pre-training succeeds.** Over five seeds F1 is {{number:names_ours}}, from random initialisation {{number:names_random_init}}, and the worst run of the one is above the best
+# **Here pre-training succeeds.** Over five seeds F1 is {{number:score_of('ner', COURSE)}}, from random initialisation {{number:score_of('ner', AT_RANDOM)}}, and the worst run of the one is above the best
 # of the other. A good tagger it is not: a mere list of the names in the training sentences has {{number:list_of_names}}.
 #
 # And back from tokens to characters. A self-introduction of our own; it was never trained on:
@@ -656,12 +656,12 @@ tag_view(parts["test"].words[4], said[4], right[4])
 # %% [markdown]
 # *Parts of speech; wrong ones framed twice.*
 #
-# **A clear success**: {{number:pos_ours}} over three seeds, {{number:pos_random_init}} from random initialisation. Giving each word its usual tag has {{number:pos_usual}}:
+# **A clear success**: {{number:score_of('pos', COURSE)}} over three seeds, {{number:score_of('pos', AT_RANDOM)}} from random initialisation. Giving each word its usual tag has {{number:best_rule('pos')[1]:.0%}}:
 # pre-training alone lifts the model above it.
 #
 # ### An answer
 #
-# {{number:train_passages}} passages with {{number:train_questions}} questions to learn from. That is very little: SQuAD has 100,000. Is it enough to copy the right
+# {{number:texts(english.passages)}} passages with {{number:texts(english.questions)}} questions to learn from. That is very little: SQuAD has 100,000. Is it enough to copy the right
 # stretch? A passage that is too long for the sequence is read in *windows* of 128 positions, each with the whole question in front; a
 # window begins 56 tokens after the one before. Where the answer is not inside, the target is `[CLS]`: no answer here.
 # (Windows overlap, so many words stand in several. In BERT's `run_squad.py` an answer may start only in that window in which its first
@@ -729,7 +729,7 @@ span_explorer(*drawn)
 # ### An answer, from questions without end
 #
 # The same start, and questions about the stories: what is the hero's job, how is the hammer, where is she? A fourth ask what the story
-# does not say ({{number:story_qa_steps}} steps, {{number:story_seeds}} seed).
+# does not say ({{number:world_steps(QA)}} steps, {{number:len(WORLD_SEEDS)}} seed).
 
 # %%
 from course_lib.text.tasks import story_questions
@@ -744,8 +744,8 @@ curves_chart(
 # %% [markdown]
 # *The level line never answers.*
 #
-# **A clear success**: F1 {{number:story_qa_pretrained}}; never answering has {{number:story_qa_never}}. It is one of many labels more than of pre-training: random
-# initialisation comes to {{number:story_qa_random}}, only later. So the head, the windows and the metric work. What failed above had few
+# **A clear success**: F1 {{number:in_world(QA, PRETRAINED)}}; never answering has {{number:world_levels(QA)['never an answer']:.0%}}. It is one of many labels more than of pre-training: random
+# initialisation comes to {{number:in_world(QA, RANDOM)}}, only later. So the head, the windows and the metric work. What failed above had few
 # questions *and* real English; which of the two it was, this does not tell.
 #
 # ### How far to trust a score
@@ -832,7 +832,7 @@ reliability_view(outputs_on(classifier, reviews["test"], ["logits"])[0], reviews
 #
 # Real pre-trained weights have read billions of words. Ours read under two million, the documentation of Python and of the
 # packages that this course installs, {{number:epochs}} times over, each time with other tokens selected for prediction (dynamic masking): {{number:million_tokens}} million
-# tokens, in {{number:minutes}} minutes on two processor cores. The recipe is in the repository, and one command runs it:
+# tokens, in {{number:tokens_read(checkpoint()) / checkpoint()['tokens_per_second'] / 60:.0f}} minutes on two processor cores. The recipe is in the repository, and one command runs it:
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
 
@@ -869,17 +869,17 @@ curves_chart(
 
 # %% [markdown]
 # *Two layers of 128, one seed each; behind each line the length of its sequences, the standard deviation (sd) of its random
-# initialisation, and its last loss.* In {{number:plateau_steps}} steps only the run with short sequences *and* a larger initialisation comes well
+# initialisation, and its last loss.* In {{number:result('03_plateau')['steps']:,}} steps only the run with short sequences *and* a larger initialisation comes well
 # down, to {{number:plateau_short}}; the three others are still between {{number:plateau_least}} and {{number:plateau_most}}. So the recipe
-# of the course's BERT begins with {{number:short_steps}} steps of 32 tokens and goes on with sequences of 128, and its initialisation has a
+# of the course's BERT begins with {{number:recipe().training.short_steps:,}} steps of 32 tokens and goes on with sequences of 128, and its initialisation has a
 # standard deviation of 0.05 instead of 0.02. By step {{number:left_plateau}} it was a nat below the level line. (Whether the others come down
-# later was not tried: these runs end at {{number:plateau_steps}} steps.)
+# later was not tried: these runs end at {{number:result('03_plateau')['steps']:,}} steps.)
 #
 # ### What pre-training is worth
 #
 # There are four starts: the course's BERT (5 million weights) and MiniLM (22 million), each pre-trained and each from random
 # initialisation (*random init* below). Texts and steps are equal (120 steps of 16 texts). Learning rates are not:
-# {{number:rate_ours}} for the course's BERT and {{number:rate_others}} for the others, chosen as told below. Three or five seeds.
+# {{number:result('03_tasks')['rates'][COURSE]:g}} for the course's BERT and {{number:rate_others}} for the others, chosen as told below. Three or five seeds.
 #
 # MiniLM's rows are not what *masked words* teach. It is all-MiniLM-L6-v2: a small BERT, distilled from a larger one and then trained
 # contrastively, to bring sentences that belong together near each other, on about 1.17 billion pairs; AllNLI and SQuAD 2.0 are
@@ -910,13 +910,13 @@ task_outcomes()
 #   which has read about arrays and hardly met a Rosalind. MiniLM, which has read of people and places, is far above both.
 # - **Sentiment and spam**: next to nothing for the course's BERT on the tricky reviews and on messages, within the spread of its
 #   seeds. On plain reviews it does well, but so does random initialisation. Its corpus has no opinions in it, which may be why.
-# - **NLI**: nobody learns it, not even MiniLM, which AllNLI's pairs had taught which sentences go together: {{number:pairs_range}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
+# - **NLI**: nobody learns it, not even MiniLM, which AllNLI's pairs had taught which sentences go together: {{number:range_of('nli', STARTS)}}, and a bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what
 #   *follows* means, and the text our BERT read did not teach it. Real systems saw {{number:mnli_texts}} pairs.
 # - **Answers**: "no answer" to everything scores {{number:never_answer}}. With {{number:train_answers}} answers to learn from, nothing better was learnt.
 #
 # One lecture says: "strong performance with minimal task-specific data". On this page pre-training is worth a lot with little
 # data for code words, sections, parts of speech and names. *Strong*, above every baseline, our BERT is in the first three, and
-# MiniLM in names too ({{number:names_minilm}}). For the tricky reviews, pairs and answers the sentence is false at this size.
+# MiniLM in names too ({{number:score_of('ner', MINILM)}}). For the tricky reviews, pairs and answers the sentence is false at this size.
 #
 # ### How many labelled texts?
 
@@ -925,10 +925,10 @@ curves = read_result("03_curves")
 learning_curves({**{task: curves["curves"][task] for task in ("nli", "ner")}, "baselines": curves["baselines"]})
 
 # %% [markdown]
-# *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, {{number:few_sentences}} sentences
-# after pre-training ({{number:few_score}}) are worth more than {{number:train_sentences}} without ({{number:names_random_init}}): read the picture sideways, and you see how
+# *Lines are means of five seeds, bands reach from the worst to the best seed, each dot is one.* On names, {{number:few()[0]}} sentences
+# after pre-training ({{number:few()[1]:.0%}}) are worth more than {{number:train_sentences}} without ({{number:score_of('ner', AT_RANDOM)}}): read the picture sideways, and you see how
 # many labels pre-training saves. On pairs
-# the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:pairs_range_curves}}, below the bag-of-words baseline ({{number:pairs_words}}).
+# the lines lie close together: they begin at chance, a third, and with all {{number:train_pairs}} pairs end at {{number:range_of('nli', STARTS[:3])}}, below the bag-of-words baseline ({{number:pairs_words}}).
 #
 # ### Unstable runs
 #
@@ -949,12 +949,12 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The mean of accuracy on reviews and F1 on names; bands from the worst seed to the best.* At {{number:floor}} all reviews get one answer and no name is
-# found: the run has **collapsed**. At a rate of {{number:unstable_rate}} MiniLM does, and of our shape from random initialisation {{number:unstable_runs}} runs, with nothing
+# *The mean of accuracy on reviews and F1 on names; bands from the worst seed to the best.* At {{number:FLOOR:.0%}} all reviews get one answer and no name is
+# found: the run has **collapsed**. At a rate of {{number:UNSTABLE}} MiniLM does, and of our shape from random initialisation {{number:collapsed(AT_RANDOM, UNSTABLE)}} runs, with nothing
 # changed but the seed. At {{number:collapsed_rate}}, not drawn, all do.
 #
-# Not every rate is the best on validation. For the course's BERT {{number:rate_passed_over}} was {{number:validation_apart}} points ahead of the one taken, less than its seeds differ, and
-# was passed over, being one step from where all collapse (names in the test: {{number:names_passed_over}} instead of {{number:names_ours}}). MiniLM's shape from random initialisation was not tried
+# Not every rate is the best on validation. For the course's BERT {{number:result('03_tasks')['passed_over']['rate']:g}} was {{number:validation_apart}} points ahead of the one taken, less than its seeds differ, and
+# was passed over, being one step from where all collapse (names in the test: {{number:percent(result('03_tasks')['passed_over']['ner'])}} instead of {{number:score_of('ner', COURSE)}}). MiniLM's shape from random initialisation was not tried
 # at all and takes MiniLM's rate. A choice made on few texts is a measurement, too, and a noisy one.
 #
 # It is the same with the real BERT. Four things are known about it:
@@ -975,7 +975,7 @@ curves_chart(
 # ### Frozen or fine-tuned?
 #
 # The other way to use a pre-trained model is **feature-based**: leave it as it is, and train a classifier on its vectors.
-# BERT's Table 7 compares both on names (development F1): fine-tuned {{number:features_tuned}}; frozen, the last four layers side by side, {{number:features_frozen}};
+# BERT's Table 7 compares both on names (development F1): fine-tuned {{number:printed('bert')['features']['fine_tuned']}}; frozen, the last four layers side by side, {{number:printed('bert')['features']['concatenated_last_four']}};
 # the last layer alone 94.9; the word embeddings alone 91.0. In miniature, a linear classifier on each layer's vectors:
 
 # %%
@@ -1008,8 +1008,8 @@ loss_line(line["lines"])
 # downhill without a bump, and both end near zero: *fitting* is no problem from either start. The pre-trained start does not even
 # begin lower (its head is random, too). What differs is what the end is worth on new text. The paper's other finding, a wider
 # valley after pre-training, does not show here: half a way beyond the end neither loss has risen by more than {{number:rise}} nats. And
-# the two paths are not equally long: with its larger learning rate the pre-trained one went {{number:distance_ours}} from start to end, the randomly initialised one
-# {{number:distance_random_init}} (the length of the difference of all weights). One line and one seed settle nothing.
+# the two paths are not equally long: with its larger learning rate the pre-trained one went {{number:line_of(COURSE)['distance']:.0f}} from start to end, the randomly initialised one
+# {{number:line_of(AT_RANDOM)['distance']:.0f}} (the length of the difference of all weights). One line and one seed settle nothing.
 #
 # ## What others reached
 #
@@ -1024,7 +1024,7 @@ glue_questions()
 # (exercise 03.6), and Pearson's and Spearman's (do numbers, or their ranks, rise together?).
 #
 # Read three lines with care. **QNLI** pairs a question with a *sentence* of the passage, not with the passage. **STS-B**'s
-# scores are said to run from 1 to 5; the readme of the data says 0 to 5. **WNLI** has {{number:wnli_texts}} pairs, and to say always the same
+# scores are said to run from 1 to 5; the readme of the data says 0 to 5. **WNLI** has {{number:printed('glue')['tasks']['WNLI']['train_in_glue']}} pairs, and to say always the same
 # scores {{number:wnli_majority}} on its test set; BERT, which did no better, leaves it out. CLUE, for Chinese, is a benchmark
 # of its own, modelled on GLUE; SuperGLUE is GLUE's harder successor (BoolQ, CB, COPA, MultiRC, ReCoRD, RTE, WiC, WSC), made
 # when models had passed the human estimate on GLUE.
@@ -1036,12 +1036,12 @@ glue_progress()
 
 # %% [markdown]
 # *Circles: one model, on the development sets. Diamonds: several models a task, on the test sets; two papers print both.* From
-# ELMo to DeBERTa it is {{number:glue_first}} to {{number:glue_last}}, and most of the way was gone by the summer of 2019. From BERT-large to ALBERT, one model each, it
-# is {{number:glue_bert_to_albert}}; the leaderboard's figures, for ensembles, suggest more (see the claims).
+# ELMo to DeBERTa it is {{number:progress()[0].one:.1f}} to {{number:progress()[-1].one:.1f}}, and most of the way was gone by the summer of 2019. From BERT-large to ALBERT, one model each, it
+# is {{number:settled_points("GLUE's progress", 1)}}; the leaderboard's figures, for ensembles, suggest more (see the claims).
 #
-# What is a diamond worth? Several models are {{number:several_roberta}} (RoBERTa) and {{number:several_albert}} (ALBERT) above one. Without QNLI, where leaderboard entries ranked
-# all sentences of a passage against each other, it is {{number:several_roberta_but_qnli}} and {{number:several_albert_but_qnli}}: nothing clear is left, though the sets differ.
-# And rows differ from paper to paper: XLNet's eight scores in RoBERTa's Table 5 have the mean {{number:xlnet_roberta}}, ELECTRA's Table 2 says {{number:xlnet_electra}}.
+# What is a diamond worth? Several models are {{number:more_of_several('roberta')}} (RoBERTa) and {{number:more_of_several('albert')}} (ALBERT) above one. Without QNLI, where leaderboard entries ranked
+# all sentences of a passage against each other, it is {{number:more_of_several('roberta', 'QNLI')}} and {{number:more_of_several('albert', 'QNLI')}}: nothing clear is left, though the sets differ.
+# And rows differ from paper to paper: XLNet's eight scores in RoBERTa's Table 5 have the mean {{number:xlnet_roberta}}, ELECTRA's Table 2 says {{number:printed('electra')['large']['xlnet']['glue']}}.
 # (Sources: `data/papers/glue.toml`, row by row.)
 #
 # **Names**, CoNLL-2003 test F1, as printed:

@@ -40,14 +40,14 @@ from course_lib.lectures.lecture_04.views import byte_pieces_view, mask_epochs_v
 # are and asked: was BERT trained well? It was not. Trained with more care, nearly the same model scored higher on
 # all three benchmarks they report. How much higher, and at what cost, stands near the end.
 #
-# BERT selects {{number:rate}} of a text's positions for prediction. With *static masking* they are selected **once**;
+# BERT selects {{number:paper()['rate']:.0%}} of a text's positions for prediction. With *static masking* they are selected **once**;
 # with *dynamic masking* anew in every epoch (a reading of the whole text). Three guesses, written down before you go on:
 #
 # 1. What fraction of all positions is ever selected in forty epochs of static masking? And of dynamic masking?
-# 2. A small model reads {{number:stories}} stories for forty epochs with static masking, another with dynamic masking.
+# 2. A small model reads {{number:LIVE.stories}} stories for forty epochs with static masking, another with dynamic masking.
 #    Which reaches the lower *training* loss, and which the higher *masked-token accuracy* (the fraction of selected
 #    tokens predicted right) on new stories?
-# 3. Pairs of single sentences, packed into sequences of {{number:sequence_length}} positions: what fraction is padding?
+# 3. Pairs of single sentences, packed into sequences of {{number:POSITIONS}} positions: what fraction is padding?
 
 # %%
 my_guesses = {
@@ -91,8 +91,8 @@ print("ids      ", ids[0].tolist())
 print("positions", position_ids_after_padding(ids, pad_token_id=1)[0].tolist())
 
 # %% [markdown]
-# The first token has position 2, and both paddings have 1. So {{number:longest_text}} positions of text need
-# {{number:position_rows}} rows. Rows 0 and 1 are never a word's.
+# The first token has position 2, and both paddings have 1. So {{number:models()[ROBERTA].config.longest_text}} positions of text need
+# {{number:table_rows('position')[1]}} rows. Rows 0 and 1 are never a word's.
 #
 # ### Two small batches, one large
 #
@@ -194,10 +194,10 @@ compare(roberta_for_masked_lm("base", vocab_size=2_000, **small))
 #
 # ### Where do 15 million more parameters come from?
 #
-# RoBERTa-base has {{number:roberta_millions}} million parameters, BERT-base {{number:bert_millions}}. (Both are
+# RoBERTa-base has {{number:millions(ROBERTA)}} million parameters, BERT-base {{number:millions(BERT)}}. (Both are
 # counted with a pooler, as is usual, though RoBERTa's pre-training trains none.) If the architecture is the same, the
-# difference must be in the embedding matrices. Check it on paper first: {{number:roberta_pieces}} tokens instead of
-# {{number:bert_pieces}}, for each a row of {{number:width}} numbers.
+# difference must be in the embedding matrices. Check it on paper first: {{number:table_rows('token')[1]}} tokens instead of
+# {{number:table_rows('token')[0]}}, for each a row of {{number:models()[BERT].config.hidden_size}} numbers.
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):  # shapes without memory
@@ -232,7 +232,7 @@ mask_epochs_view(words)
 # %% [markdown]
 # ### The fraction ever selected
 #
-# First guess of the page. Lines are the formula; marks are counted on {{number:stories}} stories with the library's
+# First guess of the page. Lines are the formula; marks are counted on {{number:LIVE.stories}} stories with the library's
 # own masks.
 
 # %%
@@ -248,23 +248,23 @@ print({scheme: f"{shares[-1]:.1%}" for scheme, shares in counted.items()})
 coverage_chart(0.15, epochs, 10, simulated=counted)
 
 # %% [markdown]
-# *The lines: static masking stays at {{number:ever_static}}; ten copies stop at {{number:ever_ten_copies}} after ten epochs;
+# *The lines: static masking stays at {{number:ever(1)}}; ten copies stop at {{number:ever(10)}} after ten epochs;
 # dynamic masking approaches 100%. The marks, counted, lie a little higher.*
 
 # %% [markdown]
 # Why higher? In a sequence of 53 tokens round(0.15 · 53) = 8 are selected, and
 # `[CLS]` and `[SEP]` count in the 53 but are never selected themselves. So a *word* is selected slightly more often
-# than {{number:rate}}.
+# than {{number:paper()['rate']:.0%}}.
 #
 # That is BERT's rule, and these experiments keep it. RoBERTa's own program (fairseq) draws a little differently: `<s>` and
-# `</s>` are masked like words ({{number:separators_selected}} of the selected positions at 64 tokens), 0.15 · n is rounded
+# `</s>` are masked like words ({{number:2 / 64:.1%}} of the selected positions at 64 tokens), 0.15 · n is rounded
 # up or down at random, and the random word is never a separator. `pretraining_batches(…, rule="roberta")` does so.
 #
 # ## Measure it
 #
 # ### Three schemes, all else equal
 #
-# {{number:stories}} stories from the micro-world, an invented world of a thousand words with known rules. One story a
+# {{number:LIVE.stories}} stories from the micro-world, an invented world of a thousand words with known rules. One story a
 # sequence, MLM only, a RoBERTa of two layers, 128 wide, forty epochs. All three runs see the sequences in the same
 # order, from the same random initialisation; only the masks differ. The three trainings take a minute or two; each draws its training loss.
 #
@@ -294,7 +294,7 @@ for scheme, end in live.items():
 # %% [markdown]
 # Read the first row from left to right. With static masking the training loss is almost nothing: the model has
 # *memorised* the tokens at its selected positions. Select other positions **of the very same stories** and it is worse
-# than a guess from word frequencies, which costs about {{number:by_frequency}} nats. It has not learned the stories;
+# than a guess from word frequencies, which costs about {{number:by_frequency():.1f}} nats. It has not learned the stories;
 # this is *overfitting* to one mask.
 #
 # The other two rows, by the same reading: ten copies show a little of this too, dynamic masking none, as no mask of its
@@ -303,7 +303,7 @@ for scheme, end in live.items():
 # ### Five seeds
 #
 # The same from five random initialisations, each seed with masks of its own (a result file; `python -m
-# course_lib.teaching.results 04` makes it, with what follows, in {{number:hours}} hours of one core).
+# course_lib.teaching.results 04` makes it, with what follows, in {{number:cpu_hours('04_masking_schemes')}} hours of one core).
 
 # %%
 from course_lib.lectures.lecture_04.experiments import outcome
@@ -346,8 +346,8 @@ figure = dots_chart(
 figure.update_yaxes(range=[0, 1])
 
 # %% [markdown]
-# *Static masking is still last: dynamic masking gains {{number:dynamic_over_static_more}} points on it, and
-# {{number:dynamic_over_static}} on the small set (differences before rounding). Ten copies and dynamic masking overlap.*
+# *Static masking is still last: dynamic masking gains {{number:signed(gain('static', MORE))}} points on it, and
+# {{number:signed(gain('static', FEW))}} on the small set (differences before rounding). Ten copies and dynamic masking overlap.*
 
 # %%
 from statistics import mean
@@ -360,13 +360,13 @@ for name in result["runs"]:
 
 # %% [markdown]
 # In *points* the distances shrink. But with more text every scheme makes fewer errors, so there are fewer points to win.
-# Counted in the other scheme's errors, dynamic masking removes {{number:errors_static}} of those of static masking on the
-# small set and {{number:errors_static_more}} on the larger one; of those of ten copies, {{number:errors_ten}} and
-# {{number:errors_ten_more}}. Which measure one takes decides whether the distance to static masking shrinks or grows.
+# Counted in the other scheme's errors, dynamic masking removes {{number:errors_removed('static', FEW):.0%}} of those of static masking on the
+# small set and {{number:errors_removed('static', MORE):.0%}} on the larger one; of those of ten copies, {{number:errors_removed('ten copies', FEW):.0%}} and
+# {{number:errors_removed('ten copies', MORE):.0%}}. Which measure one takes decides whether the distance to static masking shrinks or grows.
 #
 # Two things hold by either measure. One mask is far behind. And ten masks are nearly enough: compared seed by seed,
-# dynamic masking always beats them, by {{number:over_ten_range}} points on the small set and by
-# {{number:over_ten_range_more}} on the larger one, and nothing here says that more text makes the eleventh mask crucial.
+# dynamic masking always beats them, by {{number:range_over_ten(FEW)}} points on the small set and by
+# {{number:range_over_ten(MORE)}} on the larger one, and nothing here says that more text makes the eleventh mask crucial.
 #
 # What this does not show is how large the effect is for a real model. Ours has two layers, its world is made, and
 # BERT's text was some {{number:text_times}} times larger than even our larger set. For that, the paper.
@@ -406,7 +406,7 @@ for name in result["runs"]:
 # | full-sentences | consecutive sentences until it is full, also across documents | no |
 # | doc-sentences | the same, but a sequence ends with its document | no |
 #
-# We pack {{number:packed}} stories into sequences of {{number:sequence_length}} positions, and print the first two of
+# We pack {{number:PACKED}} stories into sequences of {{number:POSITIONS}} positions, and print the first two of
 # each format, a letter a position.
 
 # %%
@@ -577,7 +577,7 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # story-like part of a web crawl), 31.
 #
 # "One day on 1,024 V100 GPUs" (section 5) is the run of 100,000 steps on the 16 GB, not the model that everybody uses.
-# That one took {{number:times_whole}} times BERT-large's FLOPs, if all of BERT's steps are counted at length 512, as
+# That one took {{number:times('roberta_500k')}} times BERT-large's FLOPs, if all of BERT's steps are counted at length 512, as
 # ELECTRA's authors do. Nine tenths of them were at 128: counted so, it is about {{number:times_whole_short}} times.
 #
 # ### Step by step
@@ -593,12 +593,12 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | 160 GB, 500,000 steps | 94.6 / 89.4 | 90.2 | 96.4 |
 #
 # The first step down the table, from BERT to RoBERTa on the *same 16 GB*, is the largest by far:
-# {{number:first_stage_least}} to {{number:first_stage_most}} of the whole gain. It bundles masks, full sequences, no
+# {{number:first_stage(min)}} to {{number:first_stage(max)}} of the whole gain. It bundles masks, full sequences, no
 # NSP, large batches, bytes and longer training. How much each of them is worth, this table cannot say.
 #
 # How much more did it read? It depends on what one counts: 100,000 × 8,000 against 1,000,000 × 256 *sequences* is
-# {{number:sequences_more}} times as many. But BERT's sequences were short, 128 tokens for nine tenths of its steps; in
-# *tokens* it is {{number:tokens_more}} times.
+# {{number:more_read('sequences')}} times as many. But BERT's sequences were short, 128 tokens for nine tenths of its steps; in
+# *tokens* it is {{number:more_read('tokens')}} times.
 #
 # ### Development set, test set, ensemble
 #
@@ -625,9 +625,9 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | CoLA: is it grammatical? | 60.6 | 68.0 | 60.5 | 67.8 |
 # | STS-B: how similar? | 90.0 | 92.4 | 87.6 / 86.5 | 92.2 |
 # | WNLI: whom does the pronoun mean? | – | 91.3 | 65.1 | 89.0 |
-# | **average** | **{{number:bert_dev}}** | **{{number:roberta_dev}}** | **{{number:bert_leaderboard}}** | **{{number:told_roberta}}** |
+# | **average** | **{{number:bert_dev}}** | **{{number:roberta_dev}}** | **{{number:str(printed('glue')['bert_large_leaderboard']['printed'])}}** | **{{number:told_roberta}}** |
 #
-# Left half: each of the eight tasks rises, {{number:dev_gain_most}} and {{number:dev_gain_least}}. RoBERTa's scores are medians of
+# Left half: each of the eight tasks rises, {{number:dev_gain(max)}} the most and {{number:dev_gain(min)}} the least. RoBERTa's scores are medians of
 # five runs. The average is ours, as the paper prints none: eight tasks, one number each, without WNLI, which is so small
 # and odd that many leave it out. (BERT-large's SST-2 is 93.2 here and 93.7 in Table 4: the paper prints both.)
 #

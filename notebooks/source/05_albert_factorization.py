@@ -46,7 +46,7 @@ from course_lib.lectures.lecture_05.views import (
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. BERT-base has {{number:bert_base}} parameters, ALBERT-base {{number:albert_base}}. How many times faster does ALBERT-base encode a text?
+# 1. BERT-base has {{number:millions(parameters(bert, 'base'))}} parameters, ALBERT-base {{number:millions(albert_weights())}}. How many times faster does ALBERT-base encode a text?
 # 2. A block has two halves: attention, and feed-forward. In the paper's measurements, one of them can be shared among
 #    all layers almost for free. Which?
 # 3. Two neighbouring passages of a story; are they in order, or swapped? What accuracy has a bag-of-words baseline
@@ -94,8 +94,8 @@ except RuntimeError as error:
 #
 # ### One block, twelve times
 #
-# A block of base size has {{number:block}} weights. Twelve of them: {{number:twelve_blocks}}. One of them, used
-# twelve times: {{number:one_block}}. And the *FLOPs*? Each of the twelve times, every one of these weights is
+# A block of base size has {{number:block}} weights. Twelve of them: {{number:millions(base().num_layers * block())}}. One of them, used
+# twelve times: {{number:millions(block())}}. And the *FLOPs*? Each of the twelve times, every one of these weights is
 # multiplied with every token. Hold on to this sentence; it is the one that gets forgotten.
 #
 # ### Swapped or not
@@ -212,7 +212,7 @@ for way, runs in outcome(lengths, "SOP").items():
 
 # %% [markdown]
 # *The same documents, cut in three ways; chance level is 50%.* The lower half shows why it matters: every word was exchanged
-# for a random one, so lengths are all that is left, and a Transformer finds them within {{number:lengths_steps}} steps. It
+# for a random one, so lengths are all that is left, and a Transformer finds them within {{number:next(iter(stored('05_lengths')['recipes'].values()))['steps']}} steps. It
 # would have been praised for understanding the order of sentences.
 #
 # ALBERT's program swaps first. At 32 tokens lengths still tell a little: the last sentence of a chunk is the one that fills
@@ -254,8 +254,8 @@ with torch.device("meta"):
 print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 
 # %% [markdown]
-# The feed-forward half has {{number:feed_forward_part}} of a block's weights. Sharing attention alone leaves
-# {{number:attention_shared}}, sharing feed-forward alone {{number:feed_forward_shared}}.
+# The feed-forward half has {{number:feed_forward_fraction():.0%}} of a block's weights. Sharing attention alone leaves
+# {{number:millions(albert_weights(sharing='attention'))}}, sharing feed-forward alone {{number:millions(albert_weights(sharing='feed_forward'))}}.
 #
 # ## See it
 #
@@ -269,8 +269,8 @@ parameter_calculator()
 
 # %% [markdown]
 # *Left: your choice; right: a BERT of the same vocabulary, width and depth, to one scale. The line about FLOPs does
-# not depend on sharing.* (The answers: the embedding matrix alone has {{number:narrow_250k}} instead of {{number:whole_250k}}. At H =
-# 4096 the one block is the largest part: {{number:xxlarge_block}} of {{number:xxlarge}}. With BERT's own vocabulary, a little
+# not depend on sharing.* (The answers: the embedding matrix alone has {{number:millions(250000 * base().embedding_size + factors()[2])}} instead of {{number:millions(250000 * base().hidden_size)}}. At H =
+# 4096 the one block is the largest part: {{number:millions(block('xxlarge'))}} of {{number:xxlarge}}. With BERT's own vocabulary, a little
 # larger, BERT-base has {{number:times_smaller}} times as many as ALBERT-base.)
 
 # %% [markdown]
@@ -330,7 +330,7 @@ print(f"ratio {timed[1].median / timed[0].median:.2f}")
 # Where does "1.7 times faster" come from, which you may have read? It is in the paper's Table 2: the *training*
 # throughput (texts a second) of ALBERT-large against BERT-large on many TPUs. With {{number:large_fewer}} times fewer
 # weights there are {{number:large_fewer}} times fewer gradients to send around. (The paper names less communication and also fewer
-# computations; the FLOPs of forward and backward pass are not fewer.) The same table gives xxlarge {{number:speed_xxlarge}}: three times
+# computations; the FLOPs of forward and backward pass are not fewer.) The same table gives xxlarge {{number:throughput('xxlarge')}}: three times
 # *slower* than BERT-large. Throughput does not follow FLOPs exactly: how well large products use the hardware counts, too.
 #
 # And memory? A training step stores the activations of every layer for the backward pass. They belong to the text,
@@ -386,20 +386,20 @@ bar_chart(
 #
 # It cannot do better: swapping two segments does not change which words they share. Topic cannot help.
 #
-# The lengths alone reach {{number:lengths_nsp}} on NSP: our stories are short, and a true B ends where its story ends.
-# (BERT's program does the same; on long documents it hardly matters.) On SOP they reach {{number:lengths_sop}}: no story here
+# The lengths alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP: our stories are short, and a true B ends where its story ends.
+# (BERT's program does the same; on long documents it hardly matters.) On SOP they reach {{number:guessed('SOP', 'lengths'):.0%}}: no story here
 # is too long for the sequence, but the first sentences of our stories have other lengths than the last. So this is the order
 # itself, and no trace of how the pairs were made: with the sentences of each story shuffled, the guess falls to chance level.
 #
 # Look at the last number of each line, too ("words by segment"). It belongs to a bag-of-words baseline that knows
-# which word stands in *which* segment. On SOP it is right on {{number:ordered_sop}}, because every story of our world opens
+# which word stands in *which* segment. On SOP it is right on {{number:guessed('SOP', 'ordered'):.0%}}, because every story of our world opens
 # and ends with sentences of its own. Real text has no such fixed frame. On NSP it is poor: a linear model that sees the
 # segments apart cannot ask whether a word stands in both. So read what follows as a statement about topic, not about difficulty.
 #
 # Now two small ALBERTs (one block run twice, H = 128, E = 64) from the same random initialisation, one trained with each objective, both tested on both: 400
-# steps here, {{number:steps}} in the result file that follows. Before you run it: which of the four accuracies will be
+# steps here, {{number:LIVE.steps}} in the result file that follows. Before you run it: which of the four accuracies will be
 # near chance level? (After 400 steps the NSP-trained model may still be there on SOP. Look again after
-# {{number:steps}}.)
+# {{number:LIVE.steps}}.)
 
 # %%
 from dataclasses import replace
@@ -446,17 +446,17 @@ dots_chart(
 #
 # | trained with | on NSP: paper | here | on SOP: paper | here | after fine-tuning: paper |
 # |---|---|---|---|---|---|
-# | MLM alone | 52.4 | {{number:none_on_nsp}} | 53.3 | {{number:none_on_sop}} | 79.0 |
-# | NSP too | 90.5 | {{number:nsp_on_nsp}} | **52.0** | **{{number:nsp_on_sop}}** | 79.2 |
-# | SOP too | **78.9** | **{{number:sop_on_nsp}}** | 86.5 | {{number:sop_on_sop}} | 80.1 |
+# | MLM alone | 52.4 | {{number:sentence_score('none', 'NSP')}} | 53.3 | {{number:sentence_score('none', 'SOP')}} | 79.0 |
+# | NSP too | 90.5 | {{number:sentence_score('NSP', 'NSP')}} | **52.0** | **{{number:sentence_score('NSP', 'SOP')}}** | 79.2 |
+# | SOP too | **78.9** | **{{number:sentence_score('SOP', 'NSP')}}** | 86.5 | {{number:sentence_score('SOP', 'SOP')}} | 80.1 |
 #
 # The first row agrees: without a pair objective a model is near chance level on both tasks. The two bold cross-tests
-# differ. But these runs stop after {{number:steps}} steps. Would they agree later?
+# differ. But these runs stop after {{number:LIVE.steps}} steps. Would they agree later?
 #
 # ### Four times the steps
 #
-# The same two recipes with {{number:past_steps}} steps ({{number:past_seeds}} seed each, {{number:past_hours}} hours of one core, a result file). The learning rate falls to
-# zero over the whole of a run, so at step {{number:steps}} it is still high here: points on the way are not the ends of the shorter
+# The same two recipes with {{number:LONG.steps}} steps ({{number:len(LONG_SEEDS)}} seed each, {{number:cpu_hours('05_past_plateau')}} hours of one core, a result file). The learning rate falls to
+# zero over the whole of a run, so at step {{number:LIVE.steps}} it is still high here: points on the way are not the ends of the shorter
 # runs. (A small model stands on a **plateau** first, a stretch in which it hardly gets better. These runs go past it.)
 
 # %%
@@ -473,16 +473,16 @@ for tested_on in ("NSP", "SOP"):
 # *Above, tested on NSP; below, on SOP. The model trained on SOP stays a few points above the majority class on NSP; the model
 # trained on NSP learns its own task late, and order on the way.*
 #
-# - **SOP teaches little of NSP here**: {{number:past_sop_on_nsp}}; the majority class has {{number:majority_nsp}}, the five shorter
-#   runs had {{number:sop_on_nsp}}. Both segments of our SOP are of one story, so it never had to compare topics. The paper's are
-#   of one document too, and its model has {{number:paper_sop_on_nsp}}. Why ours has less is not settled here. One candidate, tried
+# - **SOP teaches little of NSP here**: {{number:past('SOP', 'NSP')}}; the majority class has {{number:majority_nsp}}, the five shorter
+#   runs had {{number:sentence_score('SOP', 'NSP')}}. Both segments of our SOP are of one story, so it never had to compare topics. The paper's are
+#   of one document too, and its model has {{number:paper_pairs('SOP', 'NSP')}}. Why ours has less is not settled here. One candidate, tried
 #   in a run of the same length: the released program mixes some pairs into SOP whose B is of another document (its quirk, above;
-#   `as_released`). With them, {{number:released_elsewhere}} of the pairs, ours has {{number:released_on_nsp}}: some of the gap, in one seed, and not all of it.
-# - **NSP teaches order here**: {{number:past_nsp_on_sop}} on swapped pairs, also past the plateau. The paper's model stays
+#   `as_released`). With them, {{number:released_elsewhere}} of the pairs, ours has {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}: some of the gap, in one seed, and not all of it.
+# - **NSP teaches order here**: {{number:past('NSP', 'SOP')}} on swapped pairs, also past the plateau. The paper's model stays
 #   at chance level. Why ours does not, is tested below.
-# - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past_sop_on_sop}}; NSP has {{number:past_nsp_on_nsp}}, has
+# - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past('SOP', 'SOP')}}; NSP has {{number:past('NSP', 'NSP')}}, has
 #   just passed the bag of words ({{number:bag_nsp}}), and is still rising.
-# - **Masked tokens**: {{number:past_masked_sop}} with SOP, {{number:past_masked_nsp}} with NSP. (MLM alone was run so long with other
+# - **Masked tokens**: {{number:past('SOP', 'masked_accuracy')}} with SOP, {{number:past('NSP', 'masked_accuracy')}} with NSP. (MLM alone was run so long with other
 #   widths only, so this says nothing of what a second objective costs.)
 #
 # Before you believe that the NSP model has understood order, look for a shortcut. In NSP a wrong B is taken from a random
@@ -506,8 +506,8 @@ for task, pairs in material.train.items():
         print(f"{task}: {name:32}{len(label):7,} pairs, {label.mean():.0%} of them with the label 1 (wrong pair)")
 
 # %% [markdown]
-# A B that starts like an opening is never the true continuation. In SOP it is the mark of {{number:opening_swapped}} of
-# the swapped pairs. In NSP it is one clue, in {{number:opening_fraction}} of the pairs, and not the only one: all our
+# A B that starts like an opening is never the true continuation. In SOP it is the mark of {{number:swapped_with_opening():.0%}} of
+# the swapped pairs. In NSP it is one clue, in {{number:wrong_pair_signs()['NSP']['opens'].fraction:.1%}} of the pairs, and not the only one: all our
 # stories run in the same steps (an opening, *first*, *then*, *finally*), so a B from a random place is often out of
 # step with A.
 #
@@ -516,7 +516,7 @@ for task, pairs in material.train.items():
 # ### Without the clue
 #
 # NSP once more, with another wrong B: it comes from another story, but *in step*. Where *then* would follow, it begins with
-# *then*. Now the step says nothing; persons and things still do (counting shared words is right on {{number:in_step_bag}}). All
+# *then*. Now the step says nothing; persons and things still do (counting shared words is right on {{number:in_step()['guesses']['shared']:.0%}}). All
 # else is as in the longer run.
 
 # %%
@@ -528,18 +528,18 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *One line for each way to choose the wrong B; in step the mean of {{number:in_step_seeds}} seeds, shaded from the lower to the higher, from a random place
-# {{number:past_seeds}} seed. In step, the line stays at chance level.*
+# *One line for each way to choose the wrong B; in step the mean of {{number:len(IN_STEP_SEEDS)}} seeds, shaded from the lower to the higher, from a random place
+# {{number:len(LONG_SEEDS)}} seed. In step, the line stays at chance level.*
 #
-# **That was it.** With a wrong B in step the model learns its own task ({{number:in_step_own}}, and {{number:in_step_nsp}} on ordinary NSP
-# pairs) and nothing of order: {{number:in_step_sop}} on SOP, where the paper has 52.0, and where ours had
-# {{number:past_nsp_on_sop}}. So the paper's finding holds here, under a condition: NSP teaches topic, unless a wrong B is
+# **That was it.** With a wrong B in step the model learns its own task ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}} on ordinary NSP
+# pairs) and nothing of order: {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}} on SOP, where the paper has 52.0, and where ours had
+# {{number:past('NSP', 'SOP')}}. So the paper's finding holds here, under a condition: NSP teaches topic, unless a wrong B is
 # also out of place. A test measures whatever is easiest.
 #
 # ### Width against sharing
 #
-# The grid: two embedding widths E, four ways to share, {{number:grid_layers}} layers 128 wide, MLM alone,
-# {{number:grid_steps}} steps, {{number:grid_seeds}} seeds each ({{number:grid_hours}} hours of one core, a result file).
+# The grid: two embedding widths E, four ways to share, {{number:GRID.num_layers}} layers 128 wide, MLM alone,
+# {{number:GRID.steps}} steps, {{number:len(GRID_SEEDS)}} seeds each ({{number:cpu_hours('05_sharing')}} hours of one core, a result file).
 
 # %%
 grid = read_result("05_sharing")
@@ -560,19 +560,19 @@ heat_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *A cell is the mean of {{number:grid_seeds}} runs; the list above has the spread.*
+# *A cell is the mean of {{number:len(GRID_SEEDS)}} runs; the list above has the spread.*
 #
-# (H = {{number:wide_E}} here, so E = {{number:wide_E}} is the full width and E = {{number:narrow_E}} the narrow one. In the paper the
-# narrow one is 128.) The rows differ by {{number:width_least}} to {{number:width_most}} points. At E = {{number:wide_E}} the columns
-# differ no more than the seeds: by {{number:wide_spread}} points at most (differences are of unrounded numbers), where seeds of one
-# recipe lie up to {{number:seeds_apart_wide}} apart. At E = {{number:narrow_E}} "all" and "attention" lie below "none" with every
-# seed, by {{number:sharing_narrow}} points for all; "feed-forward" overlaps with "none", its seeds up to
-# {{number:seeds_apart_narrow}} apart.
+# (H = {{number:WIDTHS[1]}} here, so E = {{number:WIDTHS[1]}} is the full width and E = {{number:WIDTHS[0]}} the narrow one. In the paper the
+# narrow one is 128.) The rows differ by {{number:min(width_gains()):.0f}} to {{number:max(width_gains()):.0f}} points. At E = {{number:WIDTHS[1]}} the columns
+# differ no more than the seeds: by {{number:wide_spread():.1f}} points at most (differences are of unrounded numbers), where seeds of one
+# recipe lie up to {{number:seeds_apart(WIDTHS[1])}} apart. At E = {{number:WIDTHS[0]}} "all" and "attention" lie below "none" with every
+# seed, by {{number:costs('all')[0]:.1f}} points for all; "feed-forward" overlaps with "none", its seeds up to
+# {{number:seeds_apart(WIDTHS[0])}} apart.
 #
 # ### Where these runs stop
 #
-# Before reading more out of it, ask how far these runs came: {{number:grid_steps}} steps. So the grid's four corners again, with
-# {{number:past_steps}} ({{number:corner_seeds}} seed each, {{number:corner_hours}} hours, a result file):
+# Before reading more out of it, ask how far these runs came: {{number:GRID.steps}} steps. So the grid's four corners again, with
+# {{number:LONG.steps}} ({{number:len(CORNER_SEEDS)}} seed each, {{number:cpu_hours('05_sharing_past_plateau')}} hours, a result file):
 
 # %%
 from course_lib.lectures.lecture_05.numbers import corner_curves
@@ -584,26 +584,26 @@ curves_chart(
 
 # %% [markdown]
 # *Width decides who starts sooner, a thousand steps apart; behind the rise the four lie much closer. The learning rate falls over the
-# whole of a run, so the points at step {{number:grid_steps}} are not the numbers of the grid above.*
+# whole of a run, so the points at step {{number:GRID.steps}} are not the numbers of the grid above.*
 #
-# | after {{number:past_steps}} steps | all shared | none shared | sharing costs |
+# | after {{number:LONG.steps}} steps | all shared | none shared | sharing costs |
 # |---|---|---|---|
-# | E = {{number:narrow_E}} | {{number:late_narrow_all}} | {{number:late_narrow_none}} | {{number:late_sharing_narrow}} points |
-# | E = {{number:wide_E}} | {{number:late_wide_all}} | {{number:late_wide_none}} | {{number:late_sharing_wide}} points |
+# | E = {{number:WIDTHS[0]}} | {{number:corner(WIDTHS[0], 'all')}}% | {{number:corner(WIDTHS[0], 'none')}}% | {{number:corner_behind((WIDTHS[0], 'all'), (WIDTHS[0], 'none'))}} points |
+# | E = {{number:WIDTHS[1]}} | {{number:corner(WIDTHS[1], 'all')}}% | {{number:corner(WIDTHS[1], 'none')}}% | {{number:late_sharing_wide}} points |
 # | the narrow one costs | {{number:late_width_all}} points | {{number:late_width_none}} points | |
 #
-# **The width's part was mostly the start.** {{number:width_least}} to {{number:width_most}} points after {{number:grid_steps}} steps are
+# **The width's part was mostly the start.** {{number:min(width_gains()):.0f}} to {{number:max(width_gains()):.0f}} points after {{number:GRID.steps}} steps are
 # {{number:late_width_all}} to {{number:late_width_none}} now, and level over the last thousand steps. **Sharing's part showed late**: at
-# E = {{number:wide_E}} the early grid had no difference beyond the seeds', now all shared lies {{number:late_sharing_wide}} points behind.
+# E = {{number:WIDTHS[1]}} the early grid had no difference beyond the seeds', now all shared lies {{number:late_sharing_wide}} points behind.
 # Both early findings were about starting, not about learning.
 #
-# What stays open, with {{number:corner_seeds}} seed: differences of a point or two; which half is the costly one (sharing in two layers
-# takes away one block); and {{number:narrow_E}} is a quarter of H here, the paper's 128 a sixth of 768. The questions about NSP and SOP
+# What stays open, with {{number:len(CORNER_SEEDS)}} seed: differences of a point or two; which half is the costly one (sharing in two layers
+# takes away one block); and {{number:WIDTHS[0]}} is a quarter of H here, the paper's 128 a sixth of 768. The questions about NSP and SOP
 # were taken up above. What an early stop does *not* touch: the counts of weights, FLOPs and activations, the
 # bag-of-words baselines, and the clues in the pairs.
 #
-# Why does E = {{number:narrow_E}} start later? Two guesses. Its projection gives smaller numbers: a random initialisation with
-# standard deviation 0.05 makes them of size 0.05·√E. Or the words do not find their places in {{number:narrow_E}}
+# Why does E = {{number:WIDTHS[0]}} start later? Two guesses. Its projection gives smaller numbers: a random initialisation with
+# standard deviation 0.05 makes them of size 0.05·√E. Or the words do not find their places in {{number:WIDTHS[0]}}
 # directions so soon. Nothing here tells the two apart. To try it: `train_albert` takes a recipe, and
 # `replace(LIVE, task="none", embedding_size=32, initializer_range=0.1)` is one. (It makes all initial weights larger, so it gives a
 # hint only.)
@@ -706,7 +706,7 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | ALBERT-xxlarge | 235M (223M) | 125,000 | 0.3× | 88.7 |
 #
 # (Table 2, with the parameters as printed in Table 1; throughput against BERT-large.) ALBERT-base *loses*
-# {{number:base_loses}} points to BERT-base. What wins clearly is xxlarge, four times as wide as BERT-large. Given the
+# {{number:overall_mean('bert_base') - overall_mean('base'):.1f}} points to BERT-base. What wins clearly is xxlarge, four times as wide as BERT-large. Given the
 # same *time* instead of the same steps, it still wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6).
 #
 # What else the authors varied, one thing at a time (mean of five tasks, no spread printed):
@@ -749,8 +749,8 @@ glue_table()
 reading_table()
 
 # %% [markdown]
-# *ALBERT's ensemble against ALBERT's one model: {{number:gain_squad}} points on the test set of SQuAD 2.0,
-# {{number:gain_race}} on RACE.* On RACE one ALBERT already beats the best other ensemble in the table (DCMN+, a
+# *ALBERT's ensemble against ALBERT's one model: {{number:ensemble_gain('SQuAD 2.0 test')}} points on the test set of SQuAD 2.0,
+# {{number:ensemble_gain('RACE test')}} on RACE.* On RACE one ALBERT already beats the best other ensemble in the table (DCMN+, a
 # network built for questions with choices). The BERT ensemble has seven models that were fine-tuned on TriviaQA as
 # well (BERT, Table 2).
 #
@@ -772,7 +772,7 @@ for name, value in answers.items():
     print(f"{name:28}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}{value:>18}")
 
 # %% [markdown]
-# The second answer is the paper's Table 4; our grid of two layers and {{number:grid_steps}} steps can neither show nor
+# The second answer is the paper's Table 4; our grid of two layers and {{number:GRID.steps}} steps can neither show nor
 # refute it.
 #
 # ## What they claim, what you measured

@@ -40,8 +40,8 @@ from course_lib.lectures.lecture_06.views import half_drawing, layer_map_view, p
 # ## A model that must answer in time
 #
 # A ferry company sorts its passengers' messages: refund, lost luggage, timetable. A fine-tuned BERT-base could do it.
-# The service has a budget: **{{number:budget_ms}} milliseconds** for a message of {{number:budget_tokens}} tokens, **two processor cores** and no GPU, and
-# **{{number:budget_mb}} MB** for the weights. (Company and budget are invented.) Does BERT-base fit?
+# The service has a budget: **{{number:MILLISECONDS}} milliseconds** for a message of {{number:TOKENS}} tokens, **two processor cores** and no GPU, and
+# **{{number:MEGABYTES}} MB** for the weights. (Company and budget are invented.) Does BERT-base fit?
 #
 # We count weights and FLOPs by its published shape, and time one layer of that shape here, on one message. Twelve layers
 # take twelve times that. (The code is a clock and a printed table; the lecture starts below it.)
@@ -88,7 +88,7 @@ def against_the_budget(models, means=None):
 against_the_budget({"BERT-base": lambda: bert("base")})
 
 # %% [markdown]
-# *{{number:base_megabytes}} MB of weights are too many, whatever the machine. As to time: {{number:base_gflops}} billion FLOPs in {{number:budget_ms}} ms are {{number:needed_base}} billion a
+# *{{number:megabytes('BERT-base')}} MB of weights are too many, whatever the machine. As to time: {{number:gflops('bert', 'base'):.2f}} billion FLOPs in {{number:MILLISECONDS}} ms are {{number:needed('bert', 'base')}} billion a
 # second, without a pause; the table says how long this machine takes instead.*
 #
 # So we want fewer weights and fewer FLOPs, and want to lose little of what BERT-base knows. That is what this page is
@@ -172,8 +172,8 @@ gradient_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Random logits of 64 positions and 1,000 words. Without the factor the gradient at T = 8 is {{number:gradient_fades}} times smaller
-# than at T = 1. With it, it falls to {{number:gradient_left}}, most of that before T = 3, and then hardly changes: 1/T² is exact only for
+# *Random logits of 64 positions and 1,000 words. Without the factor the gradient at T = 8 is {{number:round(gradient_norm(1.0) / (gradient_norm(8.0) / 8 ** 2))}} times smaller
+# than at T = 1. With it, it falls to {{number:gradient_norm(8.0) / gradient_norm(1.0):.0%}}, most of that before T = 3, and then hardly changes: 1/T² is exact only for
 # large T.*
 
 # %% [markdown]
@@ -299,7 +299,7 @@ for name, count in counts.items():
 #
 # ### A real teacher's soft targets
 #
-# The course's teacher: four layers, {{number:teacher_width}} wide, trained on {{number:stories}} stories of the micro-world. We mask one
+# The course's teacher: four layers, {{number:the_teacher().config.hidden_size}} wide, trained on {{number:STORIES}} stories of the micro-world. We mask one
 # word and look at the predicted distribution.
 
 # %%
@@ -324,12 +324,12 @@ temperature_view(said, names, truth=hidden)
 # said any more.*
 
 # %% [markdown]
-# At T = 1 the captain has {{number:captain_1}}. Look at who comes next: the diver, the sailor, trades of the harbour, then trades of other
+# At T = 1 the captain has {{number:softened(1.0).probabilities[0]:.0%}}. Look at who comes next: the diver, the sailor, trades of the harbour, then trades of other
 # places. A label would have said only "captain".
 #
 # So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others do not
-# drown them. The students of this page use T = {{number:temperature}}, the default of DistilBERT's program, which neither of its commands changes. Here that gives the captain {{number:captain_2}}, and
-# {{number:others_2}} to all words after the eighth together, next to nothing to each. DistilBERT's program softens *both*
+# drown them. The students of this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's program, which neither of its commands changes. Here that gives the captain {{number:softened(2.0).probabilities[0]:.0%}}, and
+# {{number:softened(2.0).rest:.0%}} to all words after the eighth together, next to nothing to each. DistilBERT's program softens *both*
 # distributions, and uses T = 1 once the student is trained.
 #
 # ## Measure it
@@ -363,7 +363,7 @@ for name, accuracy in live.items():
 #
 # ### These runs stop early
 #
-# The result file has more students, three seeds of each, {{number:steps}} steps long. Is that enough? The teacher's own training
+# The result file has more students, three seeds of each, {{number:FULL.steps}} steps long. Is that enough? The teacher's own training
 # shows how such a model learns these stories.
 
 # %%
@@ -380,17 +380,17 @@ curves_chart(curves, x_title="training step", y_title="masked-token accuracy", p
              title="Where the students stop")  # fmt: skip
 
 # %% [markdown]
-# *Line: the teacher, trained with MLM alone. Points: two kinds of students after their {{number:steps}} steps. The randomly
+# *Line: the teacher, trained with MLM alone. Points: two kinds of students after their {{number:FULL.steps}} steps. The randomly
 # initialised ones stop at the foot of the rise.*
 #
-# At step 500 the teacher's masked-token accuracy was {{number:teacher_500}}, at step 1,000 {{number:teacher_1000}}, at step {{number:teacher_steps}} {{number:teacher_masked}}. A student with
-# random initialisation that stops at {{number:steps}} stands before the rise. So the two tables that come next say **who is ahead
-# after {{number:steps}} steps**, no more. Then the same is asked of runs that go on.
+# At step 500 the teacher's masked-token accuracy was {{number:teacher_at(500)}}, at step 1,000 {{number:teacher_at(1000)}}, at step {{number:TeacherRecipe().steps}} {{number:teacher_masked}}. A student with
+# random initialisation that stops at {{number:FULL.steps}} stands before the rise. So the two tables that come next say **who is ahead
+# after {{number:FULL.steps}} steps**, no more. Then the same is asked of runs that go on.
 #
 # ### Leave one out, three seeds
 #
 # Everything else is equal. Two measures: masked-token accuracy on new stories, and the
-# unstated-fact probe: *what is the hero's job?*, for stories that never say it, after fine-tuning on {{number:labelled}} labelled
+# unstated-fact probe: *what is the hero's job?*, for stories that never say it, after fine-tuning on {{number:LABELLED}} labelled
 # ones. The last row is what always answering the majority class would give.
 
 # %%
@@ -416,17 +416,17 @@ ablation_chart(
 # on the unstated-fact probe (one run).*
 
 # %% [markdown]
-# After {{number:steps}} steps the *initialisation* is nearly all one sees: from two of its teacher's layers a student's masked-token
-# accuracy is {{number:spread_masked}}; with random initialisation {{number:random_masked}} with the teacher's losses, {{number:alone_masked}} without.
+# After {{number:FULL.steps}} steps the *initialisation* is nearly all one sees: from two of its teacher's layers a student's masked-token
+# accuracy is {{number:spread_masked}}; with random initialisation {{number:masked_tokens('fresh weights')}} with the teacher's losses, {{number:masked_tokens('alone')}} without.
 #
-# Among the first, in points against all three losses: without soft targets {{number:without_soft}}, without MLM {{number:without_mlm}},
-# without cosine {{number:without_cosine}}. Initialised from the teacher's layers and trained with MLM only: {{number:untaught_masked}}. With
+# Among the first, in points against all three losses: without soft targets {{number:points('without soft targets', 'masked_accuracy')}}, without MLM {{number:points('without masked words', 'masked_accuracy')}},
+# without cosine {{number:points('without cosine', 'masked_accuracy')}}. Initialised from the teacher's layers and trained with MLM only: {{number:masked_tokens("teacher's layers, masked words only")}}. With
 # the teacher's layers they all have much of what the teacher knows before the first loss is computed; the differences
 # between the losses may be small for that reason alone.
 #
-# The probe tells something else. All that are initialised from their teacher come out alike ({{number:half_facts}} with all three
-# losses; the teacher has {{number:teacher_facts}}). With random initialisation the taught student reaches {{number:random_facts}}, the one alone
-# {{number:alone_facts}}: its masked-token accuracy is no higher *yet*, and still its vectors already serve the probe better. Does it last?
+# The probe tells something else. All that are initialised from their teacher come out alike ({{number:mean(reached('job_accuracy')['triple loss']):.1%}} with all three
+# losses; the teacher has {{number:teacher_facts}}). With random initialisation the taught student reaches {{number:facts('fresh weights')}}, the one alone
+# {{number:facts('alone')}}: its masked-token accuracy is no higher *yet*, and still its vectors already serve the probe better. Does it last?
 # *Five times the steps*, below, says.
 #
 # The paper's own figures (Table 4, change of the mean over nine GLUE tasks against the whole recipe):
@@ -447,20 +447,20 @@ for name in (name for name in words_found if name.startswith("begin: ")):
     print(f"{said:24}{in_words(words_found[name]):>26}{in_words(jobs[name]):>26}")
 
 # %% [markdown]
-# After {{number:steps}} steps the *top* two layers are the best to have been initialised from: {{number:top_masked}}, against {{number:spread_masked}} for layers
-# spread over the depth and {{number:bottom_masked}} for the bottom two. The student's head is its teacher's, and was trained on the
+# After {{number:FULL.steps}} steps the *top* two layers are the best to have been initialised from: {{number:top_masked}}, against {{number:spread_masked}} for layers
+# spread over the depth and {{number:percent(reached_from('masked_accuracy')['bottom'])}} for the bottom two. The student's head is its teacher's, and was trained on the
 # output of the top layers; that may be why it starts so well. But *every other*, without the last layer, is at least as
-# good as *spread*, with it: {{number:every_other_masked}} and {{number:spread_masked}}. So this is not the whole reason. On the probe the four
+# good as *spread*, with it: {{number:percent(reached_from('masked_accuracy')['every other'])}} and {{number:spread_masked}}. So this is not the whole reason. On the probe the four
 # hardly differ. The paper tried only one way against random initialisation, and six of twelve layers may behave
 # differently from two of four.
 #
 # The order agrees with the paper at its head (initialisation, then soft targets); cosine and MLM are the other way round,
-# and small. Ours is an order after {{number:steps}} steps, the paper's one after 90 hours: agreement is no confirmation, and
+# and small. Ours is an order after {{number:FULL.steps}} steps, the paper's one after 90 hours: agreement is no confirmation, and
 # disagreement no refutation.
 #
 # ### Five times the steps
 #
-# Three of these students again, with {{number:past_steps}} steps and {{number:past_seeds}} ({{number:past_hours}} hours on one core of a busy machine; a result file). One
+# Three of these students again, with {{number:PAST.steps}} steps and {{number:past_seeds}} ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). One
 # control more: a step with the teacher needs {{number:taught_flops}} times the FLOPs of a step alone. The student alone also gets *twice* the steps: still
 # less than equal FLOPs, which was not run.
 
@@ -483,12 +483,12 @@ curves_chart(
 #
 # With random initialisation the rise comes here, too. What is left of the two leads?
 #
-# - **The teacher's layers** are still worth much in masked tokens, {{number:past_triple}} against {{number:past_random}}, and nothing on the probe:
-#   {{number:past_triple_facts}} and {{number:past_random_facts}}. The head start shrinks with the steps.
-# - **The teacher's losses**, both from random initialisation: {{number:past_random}} against {{number:past_alone}} of the masked tokens, and on the
-#   probe {{number:past_random_facts}} against {{number:past_alone_facts}}. The lead on the probe *lasts*.
-# - **More steps in the teacher's place**: {{number:past_twice_steps}} steps alone give {{number:past_twice}} of the masked tokens, more than any
-#   of the taught, and {{number:past_twice_facts}} on the probe: no nearer to them.
+# - **The teacher's layers** are still worth much in masked tokens, {{number:past('triple loss')}} against {{number:past('fresh weights')}}, and nothing on the probe:
+#   {{number:past('triple loss', 'job_accuracy')}} and {{number:past_random_facts}}. The head start shrinks with the steps.
+# - **The teacher's losses**, both from random initialisation: {{number:past('fresh weights')}} against {{number:past('alone')}} of the masked tokens, and on the
+#   probe {{number:past_random_facts}} against {{number:past('alone', 'job_accuracy')}}. The lead on the probe *lasts*.
+# - **More steps in the teacher's place**: {{number:PAST_PLATEAU['alone, twice the steps'].steps}} steps alone give {{number:past('alone, twice the steps')}} of the masked tokens, more than any
+#   of the taught, and {{number:past('alone, twice the steps', 'job_accuracy')}} on the probe: no nearer to them.
 #
 # In this one seed, masked tokens tell who has trained more, of whatever kind; the probe tells who had a teacher. "Does distillation
 # help?" has two answers, and a mean over both would hide them. Other seeds were not run, nor six of twelve layers.
@@ -691,7 +691,7 @@ for row in grown.sequences.input_ids:
 #
 # ### What each part is worth
 #
-# Students of two layers and *half the width*, three seeds. The teacher is the same network, fine-tuned for {{number:tiny_prediction}}
+# Students of two layers and *half the width*, three seeds. The teacher is the same network, fine-tuned for {{number:TINY.prediction}}
 # steps instead of 200. The measure is the unstated-fact probe alone: intermediate-layer losses train no masked-LM head.
 #
 # Each row leaves one thing out of *all*: one loss, or both *layer losses* (attention and hidden). *Without the teacher's
@@ -713,17 +713,17 @@ ablation_chart(
 # *Each dot is a seed; the row without the attention loss lies furthest right.*
 
 # %% [markdown]
-# This is not the paper's order, so look twice. After {{number:tiny_general}} general steps the student *without* the attention loss is the
+# This is not the paper's order, so look twice. After {{number:TINY.general}} general steps the student *without* the attention loss is the
 # best in every seed: {{number:tiny_best}}, {{number:tiny_gained}} points above all losses together. The hidden loss helps where attention is left out
-# (without both: {{number:tiny_neither}}). Soft targets {{number:tiny_all}}, labels in their place {{number:tiny_labels}}: within the spread of the seeds. The student that
+# (without both: {{number:percent(narrow_reached()['without both layer losses'])}}). Soft targets {{number:percent(narrow_reached()['all'])}}, labels in their place {{number:percent(narrow_reached()["without the teacher's answers"])}}: within the spread of the seeds. The student that
 # learns alone has {{number:tiny_alone}}.
 #
 # ### Is it the attention loss?
 #
 # Two things are unlike the paper, and both can be changed here. *Weight*: the losses are added as they are, and they are not of
-# equal size: at the start attention is {{number:first_attention}}, hidden {{number:first_hidden}}, embedding {{number:first_embedding}}. *Steps*: the paper's students read 2.5 billion words three
-# times before any task; ours make {{number:general_few}} steps from random initialisation. So: attention times 0, 0.1 and 1, after {{number:general_few}} general
-# steps and after {{number:general_many}}. All else stays equal; {{number:grid_seeds}} a cell, {{number:grid_hours}} CPU hours.
+# equal size: at the start attention is {{number:first_losses()['attention']:.1f}}, hidden {{number:first_losses()['hidden']:.1f}}, embedding {{number:first_losses()['embedding']:.1f}}. *Steps*: the paper's students read 2.5 billion words three
+# times before any task; ours make {{number:GENERAL_STEPS[0]}} steps from random initialisation. So: attention times 0, 0.1 and 1, after {{number:GENERAL_STEPS[0]}} general
+# steps and after {{number:GENERAL_STEPS[1]}}. All else stays equal; {{number:grid_seeds}} a cell, {{number:cpu_hours('06_tinybert_attention')}} CPU hours.
 
 # %%
 from course_lib.lectures.lecture_06.numbers import ATTENTION_AXES, attention_lines
@@ -735,30 +735,30 @@ curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention los
 # %% [markdown]
 # *Lines are means of the {{number:grid_seeds}}, bands reach from the worst to the best. A mark and a colour for each weight.*
 #
-# **It was weight and steps.** With a tenth of the weight, {{number:general_few}} steps are enough: {{number:weight_tenth_few}}, without the attention loss {{number:weight_none_few}}. With the
-# full weight and {{number:general_many}} steps the student comes to {{number:weight_one_many}}, without the attention loss to {{number:weight_none_many}}. Each change alone closes most of the gap;
-# both together give {{number:weight_tenth_many}}. So the
+# **It was weight and steps.** With a tenth of the weight, {{number:GENERAL_STEPS[0]}} steps are enough: {{number:percent(weighted(0.1, GENERAL_STEPS[0]))}}, without the attention loss {{number:percent(weighted(0.0, GENERAL_STEPS[0]))}}. With the
+# full weight and {{number:GENERAL_STEPS[1]}} steps the student comes to {{number:percent(weighted(1.0, GENERAL_STEPS[1]))}}, without the attention loss to {{number:weight_none_many}}. Each change alone closes most of the gap;
+# both together give {{number:percent(weighted(0.1, GENERAL_STEPS[1]))}}. So the
 # table above tells no harm of attention: at full weight the student needs a longer general stage, and we had stopped it.
 #
-# How sure is this? After {{number:general_few}} steps at full weight the {{number:grid_seeds}} reach {{number:tiny_all_range}}; every lighter and every longer run
+# How sure is this? After {{number:GENERAL_STEPS[0]}} steps at full weight the {{number:grid_seeds}} reach {{number:tiny_all_range}}; every lighter and every longer run
 # lies above. Differences of a point among the others are smaller than what seeds do.
 #
-# What it does *not* show: that the attention loss helps. In the paper it is worth {{number:tiny_paper}} points; here no student with it is ahead of the one
+# What it does *not* show: that the attention loss helps. In the paper it is worth {{number:paper_changes('losses')['without_attention'].removeprefix('−')}} points; here no student with it is ahead of the one
 # without. One cause can be tested: with two layers of four, the hidden states may already say what the scores could add.
 #
 # ### Deeper, and fewer labels
 #
-# So once more: a teacher of {{number:deep_layers}} layers ({{number:deep_teacher}} of the masked words), students of half as many, {{number:deep_labels}} labels
-# instead of {{number:labelled}}, {{number:general_many}} general steps, {{number:deep_seeds}}.
+# So once more: a teacher of {{number:deeper()['teacher']['num_layers']}} layers ({{number:deeper()['teacher']['masked_accuracy']:.0%}} of the masked words), students of half as many, {{number:deeper()['labels']}} labels
+# instead of {{number:LABELLED}}, {{number:GENERAL_STEPS[1]}} general steps, {{number:seeds_of(deeper())}}.
 
 # %%
 for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").items():
     print(f"{name:16}{in_words(values)}   each seed: {', '.join(f'{value:.1%}' for value in values)}")
 
 # %% [markdown]
-# With it {{number:deep_one}}, without {{number:deep_none}}, and the seeds disagree: one is better with the attention loss, the other without. Depth is not what was
-# missing, as far as {{number:deep_seeds}} can tell. (Both students are above their teacher, which {{number:deep_labels}} labels bring
-# to {{number:deep_tuned}} only. They read twenty variants of each text, the teacher one; whether that is why was not tested.) Causes
+# With it {{number:deeper_score(1.0)}}, without {{number:deeper_score(0.0)}}, and the seeds disagree: one is better with the attention loss, the other without. Depth is not what was
+# missing, as far as {{number:seeds_of(deeper())}} can tell. (Both students are above their teacher, which {{number:deeper()['labels']}} labels bring
+# to {{number:deeper()['taught_by']['job_accuracy']:.0%}} only. They read twenty variants of each text, the teacher one; whether that is why was not tested.) Causes
 # that are left, and not tested: the student's heads are half as wide as its teacher's; and a constant added to all scores of
 # one query changes no attention weight, but the loss penalises it.
 #
@@ -790,7 +790,7 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 
 # %% [markdown]
 # *Dots: means over seeds, bars: least and most. Upper left is good. The wide students, like the teacher here, were
-# fine-tuned for 200 steps, the narrow ones for {{number:tiny_prediction}}: compare those of one width. Both students called "alone" were stopped
+# fine-tuned for 200 steps, the narrow ones for {{number:TINY.prediction}}: compare those of one width. Both students called "alone" were stopped
 # before they had learned the stories: how far they are below the others is the distance at that step, not the price of
 # having no teacher.*
 
@@ -821,12 +821,12 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 #
 # What is lost depends on the task: 0.64 points for the mood of a film review, 2.7 of F1 for a span in a text. And on a
 # phone: in a question answering program on an iPhone 7 Plus, DistilBERT was 71% faster than BERT-base, tokenising left
-# out, and weighed 207 MB (section 4.1). We count {{number:distilbert_megabytes}} MB of float32 weights; how its file was stored, the paper does not
+# out, and weighed 207 MB (section 4.1). We count {{number:megabytes('DistilBERT')}} MB of float32 weights; how its file was stored, the paper does not
 # say.
 #
 # ### Back to the budget
 #
-# {{number:budget_ms}} ms, two cores, {{number:budget_mb}} MB. The last column is the mean of the GLUE test sets that TinyBERT's Table 1 prints. Its
+# {{number:MILLISECONDS}} ms, two cores, {{number:MEGABYTES}} MB. The last column is the mean of the GLUE test sets that TinyBERT's Table 1 prints. Its
 # last row is TinyBERT-4's shape, pre-trained as BERT was, without a teacher.
 
 # %%
@@ -842,16 +842,16 @@ against_the_budget(
 )  # fmt: skip
 
 # %% [markdown]
-# *Memory*: every student fits. *Time*: six layers of BERT-base's width halve the FLOPs, no more; they answer in {{number:budget_ms}} ms
-# only where the cores do {{number:needed_distilbert}} billion FLOPs a second. TinyBERT-4, narrower as well, needs {{number:needed_tiny}} billion. (A narrow layer
+# *Memory*: every student fits. *Time*: six layers of BERT-base's width halve the FLOPs, no more; they answer in {{number:MILLISECONDS}} ms
+# only where the cores do {{number:needed('distilbert', 'base')}} billion FLOPs a second. TinyBERT-4, narrower as well, needs {{number:needed('tinybert', '4')}} billion. (A narrow layer
 # does fewer FLOPs a second than a wide one: that is why the time is measured.)
 #
 # The weights are the same everywhere, the time is your machine's. Three cases:
 #
 # - *Your table says yes to DistilBERT.* Then the company has the choice, and what follows decides.
 # - *No to DistilBERT, yes to TinyBERT-4.* The company takes TinyBERT-4, distilled for its own task. By the printed means
-#   this costs {{number:tiny_lost}} points against BERT-base; the same shape without a teacher costs the same time and memory and
-#   loses {{number:tiny_untaught_lost}}.
+#   this costs {{number:below_the_teacher('tinybert_4')}} points against BERT-base; the same shape without a teacher costs the same time and memory and
+#   loses {{number:below_the_teacher('bert_tiny')}}.
 # - *No to all*, as on an old or a busy processor. Then distillation alone does not keep to this budget: shorter messages, a
 #   smaller shape still, or other hardware must help.
 #
@@ -863,7 +863,7 @@ against_the_budget(
 # |---|---|---|---|
 # | DistilBERT | many tasks, or tasks still to come; half the time is enough | distilled once, then fine-tuned as BERT is; not where RTE-like inference decides (−9.4) | DistilBERT, sections 3 and 4, Table 1 |
 # | TinyBERT | one task, its texts at hand, a tight budget | narrower too; but without the task stage 68.5 instead of 75.6, so each task needs its own teacher and distillation | TinyBERT, section 4, ablation of the learning procedure |
-# | a small BERT, pre-trained | no suitable teacher, or a shape or language that nobody distilled | pre-trained small models, fine-tuned, can compete with elaborate distillation; plain distillation on the task adds to it. In TinyBERT's comparison they lose: {{number:tinybert_untaught}} against {{number:tinybert_4}} | Turc et al. 2019, arXiv 1908.08962, abstract; TinyBERT, Table 1 |
+# | a small BERT, pre-trained | no suitable teacher, or a shape or language that nobody distilled | pre-trained small models, fine-tuned, can compete with elaborate distillation; plain distillation on the task adds to it. In TinyBERT's comparison they lose: {{number:printed('tinybert')['glue']['bert_tiny']}} against {{number:str(printed('tinybert')['glue']['tinybert_4'])}} | Turc et al. 2019, arXiv 1908.08962, abstract; TinyBERT, Table 1 |
 # | quantise: 8 bits a weight | the model is nearly small enough; memory is short | a quarter of the bytes with little loss, if it is trained for it while fine-tuning; faster only on hardware made for 8-bit integers | Zafrir et al. 2019, *Q8BERT*, arXiv 1910.06188, abstract |
 # | prune attention heads | a trained model must do less work, without a new training | many heads can be removed after training with little loss; feed-forward parts and embeddings stay | Michel et al. 2019, arXiv 1905.10650, abstract |
 #

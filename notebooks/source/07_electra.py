@@ -38,14 +38,14 @@ from course_lib.lectures.lecture_07.views import corruptor_view, networks_drawin
 # %% [markdown]
 # ## Predict first
 #
-# BERT selects {{number:rate}} of a text for prediction and learns from these alone. ELECTRA (Clark et al. 2020, arXiv
+# BERT selects {{number:FULL.rate:.0%}} of a text for prediction and learns from these alone. ELECTRA (Clark et al. 2020, arXiv
 # 2003.10555) lets a small BERT, the **generator**, fill the gaps. A second network, the **discriminator**, reads the
 # result and says of *every* token: original, or replaced? Afterwards the generator is thrown away.
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. The generator fills {{number:rate}} of the positions. The word that it *samples* is the right one in
-#    {{number:right_of_ten}} of 10. What fraction of the tokens that the discriminator reads has really been replaced?
+# 1. The generator fills {{number:FULL.rate:.0%}} of the positions. The word that it *samples* is the right one in
+#    {{number:SAMPLED_RIGHT}} of 10. What fraction of the tokens that the discriminator reads has really been replaced?
 # 2. The two losses are added, one of them times {{number:disc_weight}}. Which one?
 # 3. An ELECTRA-base and a BERT-base are both trained and both used. Which of the two *reads a text* faster?
 
@@ -84,7 +84,7 @@ for before, gap, after in zip(text, masked, filled):
 #
 # Two conventions. The paper's discriminator gives the probability that a token is *original*; the released code, and
 # this course, that it is *replaced*. Their logits differ in sign. And the paper masks every selected position, while the
-# code leaves {{number:left_alone}} of them as they are.
+# code leaves {{number:RELEASED_MIX[2]:.0%}} of them as they are.
 #
 # The code also draws positions *with replacement*: of its 9 draws among the 62 words of a sequence of 64, only
 # {{number:distinct_draws}} are distinct on average, where 15% would be 10. (Where a position was drawn twice and the generator samples two
@@ -110,7 +110,7 @@ for said, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
 #
 # ### Two losses of different size
 #
-# At the start both networks are at their chance loss. With {{number:vocab}} words the generator's is ln {{number:vocab}};
+# At the start both networks are at their chance loss. With {{number:ElectraConfig().vocab_size}} words the generator's is ln {{number:ElectraConfig().vocab_size}};
 # with two labels the discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = {{number:disc_weight}}.
 # Some lectures print L_Disc + λ·L_MLM.
 
@@ -266,7 +266,7 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 # ### One, live
 #
 # A small ELECTRA from random initialisation, 200 steps: the discriminator has two layers and is 128 wide, the generator a
-# quarter as wide. Beside it the one that is shipped, of the same shape, after {{number:long_steps}} steps.
+# quarter as wide. Beside it the one that is shipped, of the same shape, after {{number:LONG.steps}} steps.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import (
@@ -294,11 +294,11 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # %% [markdown]
 # Stories that neither has seen. **ROC-AUC** takes a replaced and an original token at random: how often has the replaced
 # one the higher P(replaced)? Chance level is 50%. (The loss needs a level too: a discriminator that answers
-# P(replaced) = {{number:long_replaced_first}} for every token, where so many are replaced, has {{number:constant_loss}}.)
+# P(replaced) = {{number:look_at('replaced', 0)}} for every token, where so many are replaced, has {{number:constant_loss}}.)
 #
-# Why is so much replaced? On all held-out stories the shipped generator's arg-max is right at {{number:long_gen_last}} of
-# the gaps, and {{number:rate}} times the rest would be {{number:replaced_by_argmax}} of all tokens. Replaced are
-# {{number:long_replaced_last}}: the words that it *samples* are right at {{number:long_sampled_last}} of the gaps only.
+# Why is so much replaced? On all held-out stories the shipped generator's arg-max is right at {{number:look_at('words_by_generator', -1)}} of
+# the gaps, and {{number:FULL.rate:.0%}} times the rest would be {{number:replaced_by_argmax}} of all tokens. Replaced are
+# {{number:look_at('replaced', -1)}}: the words that it *samples* are right at {{number:long_sampled_last}} of the gaps only.
 #
 # For one and the same discriminator, a better generator's replacements are fewer and harder to detect. The shipped
 # pair has a higher ROC-AUC all the same: it is better in *both* networks.
@@ -334,7 +334,7 @@ for name, cost in costs.items():
 # trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it. (Lecture 06 asks the same
 # after fine-tuning the whole network; its numbers cannot be compared with these.)
 #
-# The result file: {{number:steps}} steps and {{number:seeds}} seeds each; BERT a second time, with as many steps as cost
+# The result file: {{number:FULL.steps}} steps and {{number:len(SEEDS)}} seeds each; BERT a second time, with as many steps as cost
 # the FLOPs of ELECTRA's steps. The last row is what always answering the majority class would give.
 
 # %%
@@ -359,19 +359,19 @@ points = {name.split(": ")[1]: values for name, values in slots.items() if name.
 ablation_chart({"equal steps": points}, percent=True, title="Slot-category probe", x_title="accuracy")
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. Random initialisation: {{number:random_slots}}.*
+# *Each dot is a seed, each bar a mean. Random initialisation: {{number:untrained('kinds'):.0%}}.*
 
 # %%
 equal = {name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal arithmetic")}
 dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_title="accuracy")
 
 # %% [markdown]
-# *BERT, with {{number:bert_steps}} steps, against ELECTRA with {{number:steps}}.*
+# *BERT, with {{number:bert_steps}} steps, against ELECTRA with {{number:FULL.steps}}.*
 
 # %% [markdown]
 # Read it as it is: on the slot-category probe every other ablation step is below BERT here, and the two that predict
 # "replaced or not" are the last. In the paper every other step is above BERT, and ELECTRA the first (below). But runs that
-# stop at {{number:steps}} steps only say *who starts sooner*, and both probes are shaped like a **cloze**, a text with a
+# stop at {{number:FULL.steps}} steps only say *who starts sooner*, and both probes are shaped like a **cloze**, a text with a
 # gap: masked-LM training asks just this.
 #
 # ### Past the plateau, and asked both ways
@@ -394,9 +394,9 @@ from course_lib.text.tasks import swapped_words
 show(swapped_words)
 
 # %% [markdown]
-# BERT makes {{number:past_bert_steps}} steps, ELECTRA (the shipped one) {{number:long_steps}}: equal FLOPs, the generator
-# counted. Random initialisation is the control. Fine-tuning: {{number:tuned_steps}} steps, everything learns, the
-# classifier reads [CLS] or the mean vector. **{{number:past_count}} each.**
+# BERT makes {{number:past()['recipes']['BERT']['steps']}} steps, ELECTRA (the shipped one) {{number:LONG.steps}}: equal FLOPs, the generator
+# counted. Random initialisation is the control. Fine-tuning: {{number:past()['tuned_steps']}} steps, everything learns, the
+# classifier reads [CLS] or the mean vector. **{{number:RUNS[len(PAST_SEEDS) - 1]}} each.**
 
 # %%
 from course_lib.lectures.lecture_07.numbers import MEASURES, past_runs
@@ -416,16 +416,16 @@ ablation_chart(
 
 # %% [markdown]
 # *Left a cloze-shaped probe (slot-category), in the middle an RTD-shaped one (repeated words; chance level 50%), right the
-# unstated fact after fine-tuning. A dot is a run; all took {{number:past_hours}} CPU hours.*
+# unstated fact after fine-tuning. A dot is a run; all took {{number:cpu_hours('07_past_plateau')}} CPU hours.*
 
 # %% [markdown]
-# - *Cloze-shaped*: BERT, {{number:past_bert_slots}} against {{number:past_electra_slots}}.
-# - *RTD-shaped*: ELECTRA, {{number:past_electra_repeated}} against {{number:past_bert_repeated}} on repeated words,
-#   {{number:past_electra_facts}} against {{number:past_bert_facts}} on facts. BERT is hardly above random
-#   initialisation. Look at the dots: {{number:past_learnt}} seeds of ELECTRA have {{number:past_learnt_repeated}}, the others {{number:past_stayed_repeated}}. The discriminators of
-#   those stand on their own plateau still: ROC-AUC {{number:past_stayed_auc}} instead of {{number:past_learnt_auc}}. (A probe with a hundredth of the
-#   regularisation changes little; first seed, repeated words: ELECTRA {{number:weak_electra}} instead of {{number:first_electra}}, BERT {{number:weak_bert}} instead of {{number:first_bert}}.)
-# - *Fine-tuned* (mean pooling): BERT, {{number:past_bert_mean}} against {{number:past_electra_mean}}. Random initialisation
+# - *Cloze-shaped*: BERT, {{number:past_score('BERT', 'kinds')}} against {{number:past_score('ELECTRA', 'kinds')}}.
+# - *RTD-shaped*: ELECTRA, {{number:past_score('ELECTRA', 'repeated')}} against {{number:past_score('BERT', 'repeated')}} on repeated words,
+#   {{number:past_score('ELECTRA', 'facts')}} against {{number:past_score('BERT', 'facts')}} on facts. BERT is hardly above random
+#   initialisation. Look at the dots: {{number:('one', 'two', 'three', 'four')[len(learnt_seeds('auc')) - 1]}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of
+#   those stand on their own plateau still: ROC-AUC {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe with a hundredth of the
+#   regularisation changes little; first seed, repeated words: ELECTRA {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}}, BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
+# - *Fine-tuned* (mean pooling): BERT, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation
 #   reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #
 # The objective decides what the vectors hold. In this world, at this size, on this one task, masked LM's are the better
@@ -462,15 +462,15 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 # %% [markdown]
 # *Function* words belong to the sentence frame, *repeated* words stand elsewhere in the story. *Agreement* (*he* or *she*) and
 # a *fact* (a job, a city) follow from another word. *Name* is a further piece of a name, *free* what nothing in the story
-# tells. The generator names {{number:gen_function}} of the function words, but {{number:gen_repeated}} of the
-# repeated ones, where BERT names {{number:bert_copies}}: it does not copy yet.
+# tells. The generator names {{number:gap('ELECTRA', 'function')}} of the function words, but {{number:gap('ELECTRA', 'repeated')}} of the
+# repeated ones, where BERT names {{number:gap('BERT', 'repeated')}}: it does not copy yet.
 #
 # What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the
 # discriminator learns. The generator has one head and a quarter of the width. Is that why?
 #
 # ### A generator that copies
 #
-# The same ELECTRA, {{number:long_steps}} steps, with generators of a half and of the whole width. {{number:generators_count}} each, {{number:generators_hours}} CPU hours.
+# The same ELECTRA, {{number:LONG.steps}} steps, with generators of a half and of the whole width. {{number:RUNS[len(GENERATOR_SEEDS) - 1]}} each, {{number:cpu_hours('07_generators')}} CPU hours.
 # *cost*: FLOPs of a step, the first = 1; the kept network is the same.
 
 # %%
@@ -494,16 +494,16 @@ ablation_chart(
 # probes of the discriminator, cloze-shaped and RTD-shaped (repeated words). A dot is a run.*
 #
 # **A wider one learns it in as many steps** (a longer run of the narrow one was not tried). As wide as the discriminator, the generator
-# names {{number:wide_copies}} of the repeated words (a half: {{number:half_copies}}). Now its wrong words are harder to detect, and with each seed the
+# names {{number:of_width('generator 1', 'copies')}} of the repeated words (a half: {{number:of_width('generator 1/2', 'copies')}}). Now its wrong words are harder to detect, and with each seed the
 # discriminator holds more than with a quarter:
 #
-# - *RTD-shaped*: {{number:wide_repeated}} against {{number:narrow_repeated}} on repeated words, {{number:wide_facts}} against {{number:narrow_facts}} on facts.
-# - *Where BERT is ahead*: {{number:wide_jobs}} against {{number:narrow_jobs}} on the unstated-fact probe, {{number:wide_tuned}} against
-#   {{number:narrow_tuned}} after fine-tuning with mean pooling, still not above random initialisation ({{number:past_random_mean}}).
+# - *RTD-shaped*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
+# - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe, {{number:of_width('generator 1', 'tuned_mean')}} against
+#   {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling, still not above random initialisation ({{number:past_random_mean}}).
 #
-# With [CLS] nothing is gained ({{number:wide_cls}} and {{number:narrow_cls}}), and the slot-category probe hardly moves
-# ({{number:wide_slots}} and {{number:narrow_slots}}, less than the seeds differ). ELECTRA stays below BERT where BERT was ahead, and a step
-# costs {{number:wide_cost}} times as much. But none of the wider generators leaves its discriminator on the plateau, where the narrow
+# With [CLS] nothing is gained ({{number:of_width('generator 1', 'tuned_[CLS]')}} and {{number:of_width('generator 1/4', 'tuned_[CLS]')}}), and the slot-category probe hardly moves
+# ({{number:of_width('generator 1', 'kinds')}} and {{number:of_width('generator 1/4', 'kinds')}}, less than the seeds differ). ELECTRA stays below BERT where BERT was ahead, and a step
+# costs {{number:generator_costs()['generator 1']:.1f}} times as much. But none of the wider generators leaves its discriminator on the plateau, where the narrow
 # one left some: a half of the width is enough for that.
 #
 # The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
@@ -511,8 +511,8 @@ ablation_chart(
 #
 # ### Twice as deep
 #
-# Two layers are few. So: four, a generator half as wide, {{number:deep_steps}} steps, against a BERT of four layers
-# ({{number:deep_bert_steps}} steps, equal FLOPs). {{number:deep_count}}, {{number:deep_hours}} CPU hours.
+# Two layers are few. So: four, a generator half as wide, {{number:DEEP.steps}} steps, against a BERT of four layers
+# ({{number:deep()['recipes']['BERT']['steps']}} steps, equal FLOPs). {{number:RUNS[len(DEEP_SEEDS) - 1]}}, {{number:cpu_hours('07_deep')}} CPU hours.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import by_depth
@@ -526,16 +526,16 @@ for said, runs in by_layers.items():
 # *"Repeated words named": of the masked words that stand elsewhere in the story, by BERT or by ELECTRA's generator (a quarter
 # as wide as the discriminator at two layers, half as wide at four).*
 #
-# Four layers (one run, {{number:deep_steps}} steps) hold more than two layers with the same half-wide generator ({{number:long_steps}} steps;
+# Four layers (one run, {{number:DEEP.steps}} steps) hold more than two layers with the same half-wide generator ({{number:LONG.steps}} steps;
 # "generator 1/2" in the table before):
-# {{number:deep_electra_repeated}} against {{number:half_repeated}} on repeated words, {{number:deep_electra_facts}} against {{number:half_facts}} on facts,
-# {{number:deep_electra_jobs}} against {{number:half_jobs}} on the unstated-fact probe. After fine-tuning with mean pooling they do not:
-# {{number:deep_electra_mean}} against {{number:half_tuned}}, where BERT goes from {{number:past_bert_mean}} to {{number:deep_bert_mean}}. (With [CLS] it is the
-# other way round: {{number:deep_electra_cls}} against {{number:half_cls}}, and BERT goes from {{number:past_bert_cls}} to {{number:deep_bert_cls}}.) Depth and
-# steps changed together. The generator now names {{number:deep_copies}} of the repeated words.
+# {{number:deep_score('ELECTRA', 'repeated')}} against {{number:of_width('generator 1/2', 'repeated')}} on repeated words, {{number:deep_score('ELECTRA', 'facts')}} against {{number:of_width('generator 1/2', 'facts')}} on facts,
+# {{number:deep_score('ELECTRA', 'jobs')}} against {{number:of_width('generator 1/2', 'jobs')}} on the unstated-fact probe. After fine-tuning with mean pooling they do not:
+# {{number:deep_electra_mean}} against {{number:of_width('generator 1/2', 'tuned_mean')}}, where BERT goes from {{number:past_score('BERT', 'tuned_mean')}} to {{number:deep_bert_mean}}. (With [CLS] it is the
+# other way round: {{number:deep_score('ELECTRA', 'tuned_[CLS]')}} against {{number:of_width('generator 1/2', 'tuned_[CLS]')}}, and BERT goes from {{number:past_score('BERT', 'tuned_[CLS]')}} to {{number:deep_score('BERT', 'tuned_[CLS]')}}.) Depth and
+# steps changed together. The generator now names {{number:deep_score('ELECTRA', 'copies')}} of the repeated words.
 #
 # The order stays as it was, question by question: BERT
-# {{number:deep_bert_slots}} against {{number:deep_electra_slots}} on slot categories, {{number:deep_bert_repeated}} against {{number:deep_electra_repeated}} on
+# {{number:deep_score('BERT', 'kinds')}} against {{number:deep_score('ELECTRA', 'kinds')}} on slot categories, {{number:deep_score('BERT', 'repeated')}} against {{number:deep_score('ELECTRA', 'repeated')}} on
 # repeated words, {{number:deep_bert_mean}} against {{number:deep_electra_mean}} after fine-tuning.
 #
 # ### Candidate causes
@@ -545,7 +545,7 @@ for said, runs in by_layers.items():
 #
 # - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
 #   it read. BERT's own recipe puts a random word at a tenth of them.
-# - *A word says more than yes or no.* A masked word, one of {{number:micro_vocab}}, is a large surprise; a label is a small
+# - *A word says more than yes or no.* A masked word, one of {{number:world().tokenizer.vocab_size}}, is a large surprise; a label is a small
 #   one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture
 #   02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and
 #   "all tokens" may weigh more.
@@ -556,11 +556,11 @@ for said, runs in by_layers.items():
 # probes read the vectors of *all* layers side by side, the embeddings too. What a lower layer holds, they can find.
 #
 # Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM are level
-# ({{number:all_words_slots}} and {{number:replace_slots}}), at {{number:all_tokens_cost}} times the FLOPs.
+# ({{number:slots('All-tokens MLM')}} and {{number:slots('Replace MLM')}}), at {{number:all_tokens_cost}} times the FLOPs.
 #
-# And the unstated-fact probe? Random initialisation reaches *more* ({{number:random_facts}}) than any encoder of the ablation,
-# and BERT falls from {{number:bert_facts}} to {{number:bert_facts_flops}} with more steps, only to reach
-# {{number:past_bert_jobs}} past the plateau. A guess, not tested: random vectors keep every name apart, so the probe can
+# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder of the ablation,
+# and BERT falls from {{number:bert_facts('equal steps')}} to {{number:bert_facts('equal arithmetic')}} with more steps, only to reach
+# {{number:past_score('BERT', 'jobs')}} past the plateau. A guess, not tested: random vectors keep every name apart, so the probe can
 # memorise them; training first pulls names together, as names, and then tells them apart.
 #
 # ### What the paper found
@@ -576,7 +576,7 @@ for said, runs in by_layers.items():
 #
 # ### How good should the generator be? What should be shared? Where does λ go?
 #
-# One change each to the ELECTRA of the ablation, {{number:steps}} steps again. *cost*: FLOPs of a step, the first line = 1.
+# One change each to the ELECTRA of the ablation, {{number:FULL.steps}} steps again. *cost*: FLOPs of a step, the first line = 1.
 # The two cautions hold here too: a cloze-shaped probe, and short runs.
 
 # %%
@@ -596,13 +596,13 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 
 # %% [markdown]
 # - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category
-#   probe ({{number:half_slots}} against {{number:electra_slots}}, less than the spread).
+#   probe ({{number:variant('generator 1/2'):.0%}} against {{number:slots('ELECTRA')}}, less than the spread).
 # - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}}
-#   against {{number:electra_slots}}. The paper's sign; but nothing that predicting words teaches reaches an untied
+#   against {{number:slots('ELECTRA')}}. The paper's sign; but nothing that predicting words teaches reaches an untied
 #   discriminator, and our probe asks for that. In its own task (ROC-AUC) it falls behind less than the seeds differ.
 # - *λ on the generator's loss*, as some lectures print it: the discriminator learns its own task badly, a ROC-AUC of
-#   {{number:wrong_auc}} against {{number:auc}}. Now look at the probe: the same encoder has *more* there,
-#   {{number:wrong_slots}}.
+#   {{number:wrong_term('auc')}} against {{number:variant('generator 1/4', 'auc'):.0%}}. Now look at the probe: the same encoder has *more* there,
+#   {{number:wrong_term('kinds')}}.
 #
 # Why not chance level? Adam divides a gradient by its usual size, so a small loss still moves the discriminator's own
 # weights. But not fully: the whole gradient is clipped to length 1, and beside a loss 50 times as large most of these weights'
@@ -623,7 +623,7 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 #
 # | | FLOPs | GLUE | from |
 # |---|---|---|---|
-# | ELECTRA-small, 6.25% of its training | {{number:shortest_flops}} (computed) | {{number:shortest}} | Table 1 |
+# | ELECTRA-small, 6.25% of its training | {{number:shortest_flops}} (computed) | {{number:printed('electra')['shortest']['glue']}} | Table 1 |
 # | BERT-small | 1.4e18 | 75.1 | Table 1 |
 # | ELECTRA-small | 1.4e18 | 79.9 | Table 1 |
 # | BERT-base | 6.4e19 | 82.2 | Table 1 |

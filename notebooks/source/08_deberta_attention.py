@@ -192,8 +192,8 @@ with torch.device("meta"):
     print(f"DeBERTa-base, less token embeddings   {without + added - 50_265 * 768:12,}")
 
 # %% [markdown]
-# Two more matrices a layer and a table of {{number:v1_rows}} rows: {{number:added_weights}} million weights. (The paper's Table 13
-# says 134 million for the whole; the released file has {{number:first_weights}}.) The second generation has the table only, and
+# Two more matrices a layer and a table of {{number:2 * published('deberta', 'base', DebertaConfig).span}} rows: {{number:added_weights}} million weights. (The paper's Table 13
+# says 134 million for the whole; the released file has {{number:sizes_of_models()['DeBERTa-base'][0] / 1000000.0:.1f}}.) The second generation has the table only, and
 # half as many rows: {{number:second_saves}} million less.
 #
 # ## See it
@@ -216,7 +216,7 @@ bucket_chart()
 #
 # BERT has no embedding for position 513: it cannot read on. DeBERTa's encoder has no table of positions, and takes a text of
 # any length, for memory that grows with its square. (The decoder's position embeddings do end; only pre-training needs
-# them.) What does it read there? Untrained models with k = {{number:reach_span}} and a text of {{number:reach_tokens}} tokens.
+# them.) What does it read there? Untrained models with k = {{number:REACH_SPAN}} and a text of {{number:REACH_TOKENS}} tokens.
 # We change something far beyond k, and look whether the first token's vector moves:
 
 # %% tags=["nbval-check-output"]
@@ -246,8 +246,8 @@ for blocks in (1, 2):
 bias_maps()
 
 # %% [markdown]
-# T5 does not make the number from two vectors, it learns it: one for each head and bucket, {{number:t5_scalars}} numbers at
-# base size, shared by all layers. DeBERTa's table alone has {{number:table_weights}}. The price: the number is the same for every
+# T5 does not make the number from two vectors, it learns it: one for each head and bucket, {{number:32 * published('bert', 'base').num_heads}} numbers at
+# base size, shared by all layers. DeBERTa's table alone has {{number:sizes_of_models()['DeBERTa-base'][2]}}. The price: the number is the same for every
 # word.
 #
 # A bucket by hand. T5 has 32, half for each side. Of these 16 the first 8 are exact; a distance d beyond goes into bucket
@@ -346,8 +346,8 @@ for whose, cut in (("transformers, and ours by default", False), ("the authors",
 
 # %% [markdown]
 # To the left (positive) both end in the last row. To the right transformers takes row 0, and no text of up to 512 tokens
-# looks that row up: pre-training never showed it an example. It is met by {{number:far_600}} of the pairs in a text of 600
-# tokens, by {{number:far_2048}} in one of 2,048. We take transformers' rule by default, because our outputs are compared with
+# looks that row up: pre-training never showed it an example. It is met by {{number:differ(600):.1%}} of the pairs in a text of 600
+# tokens, by {{number:differ(2048):.0%}} in one of 2,048. We take transformers' rule by default, because our outputs are compared with
 # it. `deberta_v3(cut_at_furthest=True)` takes the authors': beyond 512 tokens, the rows that the weights know.
 
 # %% [markdown]
@@ -355,7 +355,7 @@ for whose, cut in (("transformers, and ours by default", False), ("the authors",
 #
 # ### Kept apart, or added?
 #
-# Two layers, 128 wide, the same {{number:stories}} stories, the same masks, {{number:steps}} steps, {{number:seeds}} seeds, one learning rate for
+# Two layers, 128 wide, the same {{number:STORIES}} stories, the same masks, {{number:steps('DeBERTa')}} steps, {{number:in_letters(len(SEEDS))}} seeds, one learning rate for
 # all (tuned for neither). BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
 # Then an ablation: DeBERTa without each of its parts. Its decoder comes below. In short: it takes x, the input of the last block, adds absolute positions to make a query,
 # and sends that through the last block twice (two *visits*); keys and values come from x both times. So it adds depth as well.
@@ -385,20 +385,20 @@ ablation_chart(
 # %% [markdown]
 # *Each dot is a seed, each bar a mean; "no distances" is left out of the chart, its numbers are above. Compare "without decoder" with
 # BERT, "decoder without positions" with DeBERTa, and both rows of three blocks with DeBERTa. The control was run later, on another
-# processor, so it has no time. FLOPs are those of a first step, counted. All runs together: {{number:hours}} hours of one core.*
+# processor, so it has no time. FLOPs are those of a first step, counted. All runs together: {{number:cpu_hours('08_positions')}} hours of one core.*
 
 # %% [markdown]
-# At equal steps DeBERTa's masked-token accuracy is {{number:deberta_words}} and BERT's {{number:bert_words}}; it is ahead in every
+# At equal steps DeBERTa's masked-token accuracy is {{number:accuracy('DeBERTa')}} and BERT's {{number:accuracy('BERT')}}; it is ahead in every
 # seed. Is it because content and position are disentangled? The attention alone, "without decoder", gains
-# {{number:attention_gains}} points, and the seeds disagree. The decoder brings the other {{number:decoder_worth}}. What of it?
+# {{number:attention_gains}} points, and the seeds disagree. The decoder brings the other {{number:gain('DeBERTa', 'without decoder')}}. What of it?
 #
-# - *Its positions?* Hardly. With its two visits, and its position embeddings kept at zero, only {{number:positions_worth}} points
+# - *Its positions?* Hardly. With its two visits, and its position embeddings kept at zero, only {{number:gain('DeBERTa', 'decoder without places')}} points
 #   are lost, though in every seed.
 # - *Depth?* With the visits a prediction passes three blocks instead of two: the first, and the last one twice. Depth
-#   helps BERT: with three blocks it reaches {{number:three_blocks_words}}, so {{number:depth_points}} of the {{number:gain_points}} points can be had
-#   without any of DeBERTa's parts. In {{number:three_blocks_seeds}} of {{number:seeds}} seeds DeBERTa is still ahead of it, by {{number:three_blocks}} points in the mean.
-# - *Disentangled and deeper?* Three such blocks *without the decoder* reach {{number:control_words}}: behind DeBERTa in {{number:control_seeds}} seeds
-#   ({{number:control_loses}} points in the mean), behind BERT's three blocks in {{number:control_bert_seeds}} ({{number:control_behind}}), with more weights and FLOPs than
+#   helps BERT: with three blocks it reaches {{number:accuracy('BERT, three blocks')}}, so {{number:gain('BERT, three blocks', 'BERT')}} of the {{number:gain('DeBERTa', 'BERT')}} points can be had
+#   without any of DeBERTa's parts. In {{number:in_letters(seeds_below('BERT, three blocks'))}} of {{number:in_letters(len(SEEDS))}} seeds DeBERTa is still ahead of it, by {{number:gain('DeBERTa', 'BERT, three blocks')}} points in the mean.
+# - *Disentangled and deeper?* Three such blocks *without the decoder* reach {{number:accuracy('three blocks, without decoder')}}: behind DeBERTa in {{number:in_letters(seeds_below(CONTROL))}} seeds
+#   ({{number:gain('DeBERTa', 'three blocks, without decoder')}} points in the mean), behind BERT's three blocks in {{number:in_letters(seeds_below(CONTROL, 'BERT, three blocks'))}} ({{number:gain('BERT, three blocks', 'three blocks, without decoder')}}), with more weights and FLOPs than
 #   either. Over two such blocks the third brings {{number:control_gains}} points, and the seeds disagree.
 # - *The visits themselves?* They differ from one more block: the same weights learn from both, and both read the same x. But
 #   what is left for them is less than the control's seeds differ ({{number:control_apart}} points). So a third block gives
@@ -407,25 +407,25 @@ ablation_chart(
 #
 # The other rows:
 #
-# - *Equal time.* A step of this DeBERTa takes {{number:longer}} times as long as one of BERT, for {{number:flops_longer}} times
-#   the FLOPs. Give BERT {{number:time_ratio}} times the steps, a little less than equal time and {{number:flops_equal}} times
-#   DeBERTa's FLOPs, and the two are level: {{number:equal_time_words}} and {{number:deberta_words}}, BERT ahead in {{number:equal_time_seeds}} of {{number:seeds}} seeds. The paper compares at equal steps (Table 4).
-# - *Without c2p* {{number:c2p_loses}} points are lost, in every seed. *Without p2c* the mean falls by {{number:p2c_loses}}, and
+# - *Equal time.* A step of this DeBERTa takes {{number:step_time():.1f}} times as long as one of BERT, for {{number:flops_ratio('DeBERTa', 'BERT'):.1f}} times
+#   the FLOPs. Give BERT {{number:steps('BERT, equal time') / steps('BERT'):.1f}} times the steps, a little less than equal time and {{number:flops_ratio('BERT, equal time', 'DeBERTa'):.1f}} times
+#   DeBERTa's FLOPs, and the two are level: {{number:equal_time_words}} and {{number:accuracy('DeBERTa')}}, BERT ahead in {{number:equal_time_seeds}} of {{number:in_letters(len(SEEDS))}} seeds. The paper compares at equal steps (Table 4).
+# - *Without c2p* {{number:gain('DeBERTa', 'without c2p')}} points are lost, in every seed. *Without p2c* the mean falls by {{number:gain('DeBERTa', 'without p2c')}}, and
 #   the seeds disagree. The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
 # - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, depending on the seed.
 #
 # So most of DeBERTa's gain in our small world comes with its decoder. The decoder's positions explain little of it; the depth
 # it adds explains it if one goes by BERT, and half of it if one goes by the control. At equal depth, equal steps and about
-# equal FLOPs {{number:three_blocks}} points are left over BERT, and the seeds disagree. In a network of 12 layers one more visit would
+# equal FLOPs {{number:gain('DeBERTa', 'BERT, three blocks')}} points are left over BERT, and the seeds disagree. In a network of 12 layers one more visit would
 # weigh less, and positions may weigh more.
 #
 # ### What a step costs
 #
 # The paper has 30% more computation (appendix A.7). Counted at base size and 512 tokens, forward, there are two costs:
 #
-# 1. Every text's queries and keys are multiplied with the table's rows: {{number:cost_formula}} more FLOPs in the blocks, always.
-# 2. The table is projected, once a batch, whether it holds one text or many. Together {{number:cost_one}} at batch 1, and
-#    {{number:cost_many}} at batch 32.
+# 1. Every text's queries and keys are multiplied with the table's rows: {{number:cost(0)}} more FLOPs in the blocks, always.
+# 2. The table is projected, once a batch, whether it holds one text or many. Together {{number:cost(1)}} at batch 1, and
+#    {{number:cost(2)}} at batch 32.
 #
 # Training keeps these proportions. In inference the projected table is kept, and the first cost remains. The gathers add no FLOPs,
 # but take time, and the decoder's visits come on top: of the time by which our small model's step is longer than BERT's,
@@ -454,7 +454,7 @@ queue = read_result("08_queue")
 queue_chart(queue)
 
 # %% [markdown]
-# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of {{number:seeds}} seeds,
+# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of {{number:in_letters(len(SEEDS))}} seeds,
 # bands their range. One in eight is chance level.*
 
 # %%
@@ -462,8 +462,8 @@ for name, values in outcome(queue, "accuracy").items():
     print(f"{shown(name):38}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
 
 # %% [markdown]
-# Distances alone do not name the queue in {{number:queue_short}} steps, with k = {{number:narrow}} or with k = {{number:far}}: {{number:distances_only}},
-# chance level. In principle they could: the sequences have 58 tokens, so with k = {{number:far}} every token sees how far away
+# Distances alone do not name the queue in {{number:QUEUE_RECIPES[DISTANCES_ONLY[0]].steps}} steps, with k = {{number:NARROW}} or with k = {{number:LENGTH}}: {{number:distances_only}},
+# chance level. In principle they could: the sequences have 58 tokens, so with k = {{number:LENGTH}} every token sees how far away
 # `[CLS]` is. Five times as many steps do not find it either (the line "longer"). Why not, we do not know (we tried one
 # learning rate); that something can be computed does not mean that training finds it. With the absolute position given, it
 # takes less than a hundred steps.

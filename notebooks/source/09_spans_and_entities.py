@@ -268,8 +268,8 @@ spans_view(world.tokenizer, stories[1].text)
 # *Under each selected token: its span, and the word that stood there. With "one draw a span" a span is masked, replaced or kept as a
 # whole.*
 #
-# What a span takes away are the neighbours. Of the tokens that BERT selects, {{number:neighbours_tokens}} have two neighbours that can be read; in spans
-# it is {{number:neighbours_spans}}.
+# What a span takes away are the neighbours. Of the tokens that BERT selects, {{number:both_neighbours_read()[0]:.0%}} have two neighbours that can be read; in spans
+# it is {{number:both_neighbours_read()[1]:.0%}}.
 
 # %%
 lengths_view()
@@ -389,11 +389,11 @@ for pattern, said in (("面包_", "baker"), ("船_", "ship + ?"), ("_色", "? + 
           f"{counts[best] / sum(counts[word] for word in fits):.0%} of the cases")  # fmt: skip
 
 # %% [markdown]
-# Such a table finds {{number:zh_alone_inside}} of the words of several characters in unseen stories if one character is masked, and {{number:zh_alone_whole}} if all are. And that one is masked while
-# another can be read is the rule when characters are masked one by one: so it is for {{number:zh_given_away}} of the masked characters in such words. Most of what that BERT practises is
+# Such a table finds {{number:zh_alone_inside}} of the words of several characters in unseen stories if one character is masked, and {{number:stored('09_chinese')['words_alone']['word_exact']:.0%}} if all are. And that one is masked while
+# another can be read is the rule when characters are masked one by one: so it is for {{number:stored('09_chinese')['given_away']:.0%}} of the masked characters in such words. Most of what that BERT practises is
 # spelling. Here this is extreme, since our world knows few words; in real text one character tells less.
 #
-# What of it? Three BERTs (four layers, 96 wide, 10,000 stories, {{number:zh_steps}} steps, {{number:zh_seeds}}). Each masks 15% of the characters: one by one (ERNIE's basic stage); whole words; or
+# What of it? Three BERTs (four layers, 96 wide, 10,000 stories, {{number:stored('09_chinese')['recipes']['words']['steps']:,}} steps, {{number:chinese_seeds}}). Each masks 15% of the characters: one by one (ERNIE's basic stage); whole words; or
 # words, and names of several words as one unit (its entity stage). ERNIE itself goes through its stages one after the other; here each stands alone. Then, on unseen stories, how
 # often is all that is masked right?
 #
@@ -425,16 +425,16 @@ ablation_chart(
 # %% [markdown]
 # *A dot is a run. The first panel asks what masking one by one trains; in the other two no character of the word can be read.*
 #
-# - *Each is best at what it practised.* A single character: {{number:zh_character_characters}} after masking one by one, {{number:zh_character_words}} after whole words. A whole word:
-#   {{number:zh_word_characters}} and {{number:zh_word_words}}.
-# - *Spelling is much of the first.* With the rest of the word in sight, the BERT of characters finds {{number:zh_inside_characters}}; the table that reads nothing else, {{number:zh_alone_inside}}.
-# - *Where nothing is given away, words lead*: people {{number:zh_person_characters}} and {{number:zh_person_words}}, places {{number:zh_place_characters}} and {{number:zh_place_words}}, facts
-#   {{number:zh_fact_characters}} and {{number:zh_fact_words}}. That is what ERNIE claims. But these measures mask whole words, as that BERT was trained; the other
-#   seldom met a word of which it could read nothing. The probe masks nothing, and there they are closer: {{number:zh_slots_characters}} and {{number:zh_slots_words}}.
-# - *Names as units*: places {{number:zh_place_names}}, words and facts as with whole words ({{number:zh_word_names}} and {{number:zh_fact_names}}). But people came to {{number:zh_person_names}}, too, whose
+# - *Each is best at what it practised.* A single character: {{number:chinese('character', 'characters')}} after masking one by one, {{number:chinese('character', 'words')}} after whole words. A whole word:
+#   {{number:chinese('word_exact', 'characters')}} and {{number:chinese('word_exact', 'words')}}.
+# - *Spelling is much of the first.* With the rest of the word in sight, the BERT of characters finds {{number:chinese('inside', 'characters')}}; the table that reads nothing else, {{number:zh_alone_inside}}.
+# - *Where nothing is given away, words lead*: people {{number:chinese('person_exact', 'characters')}} and {{number:chinese('person_exact', 'words')}}, places {{number:chinese('place_exact', 'characters')}} and {{number:chinese('place_exact', 'words')}}, facts
+#   {{number:chinese('fact_exact', 'characters')}} and {{number:chinese('fact_exact', 'words')}}. That is what ERNIE claims. But these measures mask whole words, as that BERT was trained; the other
+#   seldom met a word of which it could read nothing. The probe masks nothing, and there they are closer: {{number:chinese('slot_probe', 'characters')}} and {{number:chinese('slot_probe', 'words')}}.
+# - *Names as units*: places {{number:chinese('place_exact', 'names')}}, words and facts as with whole words ({{number:chinese('word_exact', 'names')}} and {{number:chinese('fact_exact', 'names')}}). But people came to {{number:chinese('person_exact', 'names')}}, too, whose
 #   names are one word in both: so much can be chance.
 #
-# That is {{number:zh_seeds}}. Both recipes with whole words are ahead of characters on words, people, places and facts; what names as units add to them, this does not settle.
+# That is {{number:chinese_seeds}}. Both recipes with whole words are ahead of characters on words, people, places and facts; what names as units add to them, this does not settle.
 #
 # ## ERNIE (Tsinghua): read what is known
 #
@@ -738,7 +738,7 @@ for question in pronoun_questions(unseen, hard_pronouns(unseen, 15)[:2]):
     print(f"\n{question.passage}\n  whose is the last {question.question!r}? {question.answers[0].text}")
 
 # %% [markdown]
-# A task that *say the first name* solves in {{number:whose_first}} of the cases (the last name: {{number:whose_last}}) tells nothing. So the pronouns are chosen: half are the hero's, half the guest's, and the guest is named last before each of them.
+# A task that *say the first name* solves in {{number:percent([first_named()[0]])}} of the cases (the last name: {{number:percent([first_named()[1]])}}) tells nothing. So the pronouns are chosen: half are the hero's, half the guest's, and the guest is named last before each of them.
 # Both rules are then right in half. What is left is the sentence: *X comes with her cat* is about X, *his friend X* is not. That is an easy coreference, and no rule of sexes is
 # needed for it. Where the two are of different sexes the word itself says it once more, so both kinds are reported apart. 40 questions to learn from, 288 on unseen stories.
 
@@ -770,22 +770,22 @@ for name, without in pairs:
 # %% [markdown]
 # Where both seeds say the same:
 #
-# - *Single tokens are learned better by masking single tokens*: {{number:found_tokens}}, with spans {{number:found_spans}} (means of {{number:masks_seeds}} seeds, {{number:masks_steps}} steps). That is the question they are trained on.
-# - *Whole spans are not found better by masking spans*: {{number:whole_spans}}, after token masking {{number:whole_tokens}}. This measure is the spans' own, and yet they do not win: a
-#   span takes away the neighbours that tell a word, and is learned later. Whole names: {{number:name_spans}} after spans, {{number:name_tokens}} after tokens.
-# - *Coreference*: spans lose, {{number:whose_spans}} against {{number:whose_tokens}}; with the SBO they gain it back, {{number:whose_spans_sbo}}. To single tokens it adds nothing: with persons
-#   of two sexes it loses in both seeds, with one sex the seeds disagree ({{number:whose_tokens_sbo}} in all).
+# - *Single tokens are learned better by masking single tokens*: {{number:masks('masked_accuracy', 'tokens')}}, with spans {{number:masks('masked_accuracy', 'spans')}} (means of {{number:len(stored('09_masks')['runs']['tokens'])}} seeds, {{number:masks_steps}} steps). That is the question they are trained on.
+# - *Whole spans are not found better by masking spans*: {{number:masks('span_exact', 'spans')}}, after token masking {{number:masks('span_exact', 'tokens')}}. This measure is the spans' own, and yet they do not win: a
+#   span takes away the neighbours that tell a word, and is learned later. Whole names: {{number:masks('name_exact', 'spans')}} after spans, {{number:masks('name_exact', 'tokens')}} after tokens.
+# - *Coreference*: spans lose, {{number:whose('spans')}} against {{number:whose('tokens')}}; with the SBO they gain it back, {{number:whose('spans + SBO')}}. To single tokens it adds nothing: with persons
+#   of two sexes it loses in both seeds, with one sex the seeds disagree ({{number:whose('tokens + SBO')}} in all).
 #   Spans down, SBO up: so it is in the paper's tables, too (below).
-# - *Entities*: the SBO finds more, {{number:entity_spans_sbo}} against {{number:entity_spans}} with spans, {{number:entity_tokens_sbo}} against {{number:entity_tokens}} with tokens.
-# - *The SBO is ahead early and behind at the end*. After 1,000 steps spans have {{number:early_spans}} of the single tokens, with the SBO {{number:early_spans_sbo}} (tokens: {{number:early_tokens}}
-#   and {{number:early_tokens_sbo}}); at the end {{number:found_spans}} and {{number:found_spans_sbo}} (tokens: {{number:found_tokens}} and {{number:found_tokens_sbo}}).
+# - *Entities*: the SBO finds more, {{number:masks('entities_few_mean', 'spans + SBO')}} against {{number:masks('entities_few_mean', 'spans')}} with spans, {{number:masks('entities_few_mean', 'tokens + SBO')}} against {{number:masks('entities_few_mean', 'tokens')}} with tokens.
+# - *The SBO is ahead early and behind at the end*. After 1,000 steps spans have {{number:mask_curve('masked_accuracy', 'spans', 1000)}} of the single tokens, with the SBO {{number:mask_curve('masked_accuracy', 'spans + SBO', 1000)}} (tokens: {{number:mask_curve('masked_accuracy', 'tokens', 1000)}}
+#   and {{number:mask_curve('masked_accuracy', 'tokens + SBO', 1000)}}); at the end {{number:masks('masked_accuracy', 'spans')}} and {{number:masks('masked_accuracy', 'spans + SBO')}} (tokens: {{number:masks('masked_accuracy', 'tokens')}} and {{number:masks('masked_accuracy', 'tokens + SBO')}}).
 #
 # Where they do not:
 #
-# - *Answers*: spans are {{number:gain_first}} points ahead of tokens in the first seed, {{number:gain_second}} in the second; the SBO on top of them {{number:sbo_first}} and {{number:sbo_second}}.
-#   **Not settled.** (Means: tokens {{number:answers_tokens}}, spans {{number:answers_spans}}, with SBO {{number:answers_spans_sbo}}, names {{number:answers_names}}.) After one seed this page would have reported the
+# - *Answers*: spans are {{number:gain('spans', 'tokens', 0)}} points ahead of tokens in the first seed, {{number:gain('spans', 'tokens', 1)}} in the second; the SBO on top of them {{number:gain('spans + SBO', 'spans', 0)}} and {{number:gain('spans + SBO', 'spans', 1)}}.
+#   **Not settled.** (Means: tokens {{number:masks('answers_mean', 'tokens')}}, spans {{number:masks('answers_mean', 'spans')}}, with SBO {{number:masks('answers_mean', 'spans + SBO')}}, names {{number:masks('answers_mean', 'names')}}.) After one seed this page would have reported the
 #   paper's gain "in miniature". A seed moves answers here by more than the paper's whole gain.
-# - *Names masked as units*: {{number:name_names}} of the names, after tokens {{number:name_tokens}}. *Facts*: {{number:fact_names}}, tokens {{number:fact_tokens}}, spans {{number:fact_spans}}. In one seed more than tokens,
+# - *Names masked as units*: {{number:masks('name_exact', 'names')}} of the names, after tokens {{number:masks('name_exact', 'tokens')}}. *Facts*: {{number:masks('fact_accuracy', 'names')}}, tokens {{number:masks('fact_accuracy', 'tokens')}}, spans {{number:masks('fact_accuracy', 'spans')}}. In one seed more than tokens,
 #   in the other not. "Entity masking teaches facts" is not settled here; few tokens of a story belong to a name of several words.
 #
 # Why does the SBO cost so many masked words? Candidate causes: *Steps*: the paper's runs have hundreds of times as many. *Size*: four narrow layers must share their width with the boundary's task.
@@ -803,9 +803,9 @@ for name, run in runs.items():
     print(f"{name:28}{at_1000:20.0%}" + "".join(f"{x:9.0%}" for x in reached))
 
 # %% [markdown]
-# (Single tokens, whole spans, whole names; F1 of one fine-tuning on answers; the first seed.) Both gain much, and the distance stays: after twice the steps {{number:longer_found_spans}} of the single tokens without the SBO,
-# {{number:longer_found_spans_sbo}} with it; of the names {{number:longer_name_spans}} and {{number:longer_name_spans_sbo}}. So it is not only a matter of steps, as far as one seed tells. At step 1,000 the SBO is ahead also in the long runs. *Answers* (one fine-tuning each)
-# point one way after {{number:masks_steps}} steps, {{number:answer_spans}} and {{number:answer_spans_sbo}}, and the other after twice as many, {{number:longer_answer_spans}} and {{number:longer_answer_spans_sbo}}: they tell nothing here. Size, text and redundancy were not tested.
+# (Single tokens, whole spans, whole names; F1 of one fine-tuning on answers; the first seed.) Both gain much, and the distance stays: after twice the steps {{number:longer('masked_accuracy', 'spans')}} of the single tokens without the SBO,
+# {{number:longer('masked_accuracy', 'spans + SBO')}} with it; of the names {{number:longer('name_exact', 'spans')}} and {{number:longer('name_exact', 'spans + SBO')}}. So it is not only a matter of steps, as far as one seed tells. At step 1,000 the SBO is ahead also in the long runs. *Answers* (one fine-tuning each)
+# point one way after {{number:masks_steps}} steps, {{number:first_answer('spans')}} and {{number:first_answer('spans + SBO')}}, and the other after twice as many, {{number:longer('answer_f1', 'spans')}} and {{number:longer('answer_f1', 'spans + SBO')}}: they tell nothing here. Size, text and redundancy were not tested.
 #
 # ### What knowing is worth, measured
 #
@@ -842,19 +842,19 @@ ablation_chart(
 # %% [markdown]
 # *A dot is a seed, a bar the mean.*
 #
-# - *Relation*: with the right vectors {{number:related_right}}. Shuffled {{number:related_shuffled}}, none {{number:related_none}}; who knows the kinds of things and nothing else reaches
+# - *Relation*: with the right vectors {{number:fusion('relation 500', 'right')}}. Shuffled {{number:fusion('relation 500', 'shuffled')}}, none {{number:fusion('relation 500', 'none')}}; who knows the kinds of things and nothing else reaches
 #   one half. So it is not the parameters. That is the third guess: wrong vectors help as little as none.
-# - *Country*: {{number:country_right}}, shuffled {{number:country_shuffled}}, none {{number:country_none}}. Better than with any others, and far from sure.
-# - *Kind*, which the text knows: {{number:kind_none}} without any vectors, {{number:kind_right}} with the right ones; with shuffled ones *less*, {{number:kind_shuffled}}. Wrong knowledge
+# - *Country*: {{number:fusion('country 100', 'right')}}, shuffled {{number:fusion('country 100', 'shuffled')}}, none {{number:fusion('country 100', 'none')}}. Better than with any others, and far from sure.
+# - *Kind*, which the text knows: {{number:fusion('kind 100', 'none')}} without any vectors, {{number:fusion('kind 100', 'right')}} with the right ones; with shuffled ones *less*, {{number:fusion('kind 100', 'shuffled')}}. Wrong knowledge
 #   disturbs.
 #
-# And the row that is easy to overlook. *Without* the tested facts, {{number:related_without}}: no better than nothing. Trained on the other half of the facts, TransE puts the right tail of an unseen one at
-# place {{number:rank_not_read}} of all entities on average; of a fact that it read at {{number:rank_read}}; random vectors at {{number:rank_random}}. It has learned what *kind* of thing a tail is, and more could
+# And the row that is easy to overlook. *Without* the tested facts, {{number:fusion('relation 500', 'without')}}: no better than nothing. Trained on the other half of the facts, TransE puts the right tail of an unseen one at
+# place {{number:rank('not read')}} of all entities on average; of a fact that it read at {{number:rank('read')}}; random vectors at {{number:rank('random')}}. It has learned what *kind* of thing a tail is, and more could
 # not be concluded: who lives where was drawn at random. Here the vectors are a **memory**, and the model reads out of them what was put in. What vectors do where facts follow from facts,
 # this does not show.
 #
-# Where it breaks: with 100 labels even the right vectors do nothing for relations ({{number:related_right_100}}), and fine-tuned at a third of the learning rate they reach
-# {{number:related_right_slower}} instead of {{number:related_right}}. (Rate and steps were chosen by a look at the first seed with the right vectors; the others got the same.) The knowledge is in the input from the first step; to *read* it is what has to be learned.
+# Where it breaks: with 100 labels even the right vectors do nothing for relations ({{number:fusion('relation 100', 'right')}}), and fine-tuned at a third of the learning rate they reach
+# {{number:fusion('relation 500, slower', 'right')}} instead of {{number:fusion('relation 500', 'right')}}. (Rate and steps were chosen by a look at the first seed with the right vectors; the others got the same.) The knowledge is in the input from the first step; to *read* it is what has to be learned.
 #
 # ## What the papers found
 #
@@ -910,7 +910,7 @@ ablation_chart(
 # | BERT | 52.04 | 73.56 | 84.89 | 66.00 |
 # | ERNIE | 57.19 | 75.56 | 88.32 | 67.97 |
 #
-# Two to five points where the task *is about entities*; on GLUE about BERT's level. One epoch of further training from BERT, with fixed vectors of {{number:wikidata}} entities,
+# Two to five points where the task *is about entities*; on GLUE about BERT's level. One epoch of further training from BERT, with fixed vectors of {{number:printed('ernie_tsinghua')['settings']['entities']}} entities,
 # learned from 24,267,796 facts.
 #
 # ### All training objectives

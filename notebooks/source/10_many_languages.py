@@ -315,8 +315,8 @@ sizes_table()
 # *Counted on models built from the published sizes; poolers where the released models have them.*
 #
 # mBERT has BERT's blocks to the last parameter, and so has XLM-R base but for two positions and a segment vector. What a hundred languages cost stands in the column of words: half of mBERT's
-# {{number:mbert_parameters}} (its README says 110M, which is the English model), {{number:xlm_r_words}} of XLM-R base. That is the first guess. Its matrix weighs as much as {{number:xlm_r_blocks}} blocks, where
-# the model has 12, and makes it {{number:xlm_r_roberta}} times as large as RoBERTa-base. At large size the words are {{number:xlm_r_large_words}}, since blocks grow with the square of the width and the embedding matrix does not.
+# {{number:parameters('mBERT, cased')}} (its README says 110M, which is the English model), {{number:words('XLM-R base')}} of XLM-R base. That is the first guess. Its matrix weighs as much as {{number:round(weights(*sizes_of(MODELS['XLM-R base']))[2])}} blocks, where
+# the model has 12, and makes it {{number:times_roberta}} times as large as RoBERTa-base. At large size the words are {{number:words('XLM-R large')}}, since blocks grow with the square of the width and the embedding matrix does not.
 # (XLM grew otherwise: for 100 languages it has 16 layers, 1,280 wide.)
 #
 # (A row of the vocabulary takes memory, hardly any time: of 250,002 rows a sentence reads twenty. The time goes into predicting, in pre-training only.)
@@ -457,7 +457,7 @@ for name, other in others.items():
 #
 # **Text alone aligns the close language if it is read long, the far one not at all; translations align both.**
 #
-# Models of the live one's size, {{number:pair_seeds}} seeds each. *TLM* is the live one: it reads sentences beside their translations. *MLM* reads the same sentences each for itself, and never learns that they are pairs.
+# Models of the live one's size, {{number:len(stored('10_pairs')['runs']['norlish, TLM'])}} seeds each. *TLM* is the live one: it reads sentences beside their translations. *MLM* reads the same sentences each for itself, and never learns that they are pairs.
 # *MLM + TLM* reads by turns, as XLM was trained: half of the words alone, half in pairs. All read as many words a step; *longer* is 6,000 steps instead of 1,200. Beside them stands random initialisation.
 
 # %%
@@ -475,14 +475,14 @@ print(table_of(by_pair(), {"as they are": "retrieval", "means off": "retrieval c
 aligned_chart()
 
 # %% [markdown]
-# *A dot is a run. Chance is one in {{number:pair_looked_up}}.*
+# *A dot is a run. Chance is one in {{number:stored('10_pairs')['looked_up']}}.*
 #
-# - *Norlish.* Without one translation the longer MLM finds {{number:found_norlish_mlm_longer}}. With translations a fifth of the steps is enough for {{number:found_norlish_tlm}}, and 6,000 reach
-#   {{number:found_norlish_tlm_longer}}. Means taken off, {{number:off_norlish_mlm_longer}} and {{number:off_norlish_tlm_longer}}. Mind the first row: random initialisation has {{number:off_norlish_random}}, because shared names have the same rows of the embedding matrix.
-# - *Sumorian.* Not one shared word, another order: MLM stays at chance, {{number:off_sumorian_mlm_longer}}, however long it reads. TLM finds {{number:off_sumorian_tlm_longer}}. Here, with not one word shared, text alone does not align; shared words would (below).
-#   By turns with MLM it is {{number:off_sumorian_both_longer}}, but one run has {{number:both_best}} and the other four {{number:both_rest}}: half as many pairs were read, and the seeds lie too far apart for a finding.
-# - *The mean.* After 1,200 steps of TLM it moves Norlish from {{number:found_norlish_tlm}} to {{number:off_norlish_tlm}}: the two languages stood side by side, not on top of one another. After long training there is less to take off
-#   ({{number:found_norlish_tlm_longer}}, then {{number:off_norlish_tlm_longer}}). In Sumorian there is as much as before: {{number:found_sumorian_tlm}} to {{number:off_sumorian_tlm}}, after long training {{number:found_sumorian_tlm_longer}} to {{number:off_sumorian_tlm_longer}}.
+# - *Norlish.* Without one translation the longer MLM finds {{number:pairs('retrieval', 'norlish', 'MLM, longer')}}. With translations a fifth of the steps is enough for {{number:pairs('retrieval', 'norlish', 'TLM')}}, and 6,000 reach
+#   {{number:pairs('retrieval', 'norlish', 'TLM, longer')}}. Means taken off, {{number:pairs('retrieval centred', 'norlish', 'MLM, longer')}} and {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}. Mind the first row: random initialisation has {{number:pairs('retrieval centred', 'norlish', 'random initialisation')}}, because shared names have the same rows of the embedding matrix.
+# - *Sumorian.* Not one shared word, another order: MLM stays at chance, {{number:pairs('retrieval centred', 'sumorian', 'MLM, longer')}}, however long it reads. TLM finds {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}. Here, with not one word shared, text alone does not align; shared words would (below).
+#   By turns with MLM it is {{number:pairs('retrieval centred', 'sumorian', 'MLM + TLM, longer')}}, but one run has {{number:both_in_sumorian()[-1]:.0%}} and the other four {{number:other_four}}: half as many pairs were read, and the seeds lie too far apart for a finding.
+# - *The mean.* After 1,200 steps of TLM it moves Norlish from {{number:pairs('retrieval', 'norlish', 'TLM')}} to {{number:pairs('retrieval centred', 'norlish', 'TLM')}}: the two languages stood side by side, not on top of one another. After long training there is less to take off
+#   ({{number:pairs('retrieval', 'norlish', 'TLM, longer')}}, then {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}). In Sumorian there is as much as before: {{number:pairs('retrieval', 'sumorian', 'TLM')}} to {{number:pairs('retrieval centred', 'sumorian', 'TLM')}}, after long training {{number:pairs('retrieval', 'sumorian', 'TLM, longer')}} to {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}.
 #
 # So "a word and its translation have about the same vector" is right for some pairs, some training and some part of the vector.
 #
@@ -490,7 +490,7 @@ aligned_chart()
 #
 # **What is learned with English labels holds in the close language without any translation, hardly in the far one, and not at all in one that was never read.**
 #
-# Now a task. *What kind of word is this*: a hero, a job, a look, a place … ({{number:pair_slots}} classes)? A linear classifier on the frozen vectors (lecture 07's slot-category probe) learns from
+# Now a task. *What kind of word is this*: a hero, a job, a look, a place … ({{number:stored('10_pairs')['slots']}} classes)? A linear classifier on the frozen vectors (lecture 07's slot-category probe) learns from
 # English words, and is asked in Norlish and Sumorian, on unseen stories. Words that are spelled as in English would be too easy, so they are left out.
 # *Read* is the language that the encoder read beside English; *unread* the other one, whose words it never met.
 
@@ -506,12 +506,12 @@ transfer_chart()
 # %% [markdown]
 # *A dot is a run. The classifier has never seen a label in Norlish or Sumorian; in these, means are off, and words spelled as in English left out.*
 #
-# - *Unread is chance.* A language that the encoder has not read has between {{number:unread_least}} and {{number:unread_most}} ({{number:pair_majority}}: always the commonest class), with translations of another language or without. "Zero-shot" is a word about labels: text of the language
+# - *Unread is chance.* A language that the encoder has not read has between {{number:unread()[0]:.1%}} and {{number:unread()[-1]:.1%}} ({{number:pair_majority}}: always the commonest class), with translations of another language or without. "Zero-shot" is a word about labels: text of the language
 #   must have been there.
-# - *Norlish, no label, no translation*: {{number:slots_norlish_mlm_longer}}, where English itself has {{number:english_norlish_mlm_longer}}: far above chance, below English.
-# - *Sumorian, no translation*: {{number:slots_sumorian_mlm_longer}}, chance {{number:pair_majority}}. That is the second guess, for the far language: nearer to chance. With TLM {{number:slots_sumorian_tlm_longer}}, by turns with MLM {{number:slots_sumorian_both_longer}}.
-# - *Where TLM does not help*: Norlish, after the long runs, {{number:slots_norlish_tlm_longer}} with TLM, {{number:slots_norlish_mlm_longer}} with MLM. One suspect: TLM never reads a sentence alone, and the task asks about sentences alone. Tested: by turns,
-#   as XLM does it, {{number:slots_norlish_both_longer}}.
+# - *Norlish, no label, no translation*: {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}}, where English itself has {{number:pairs('slots english', 'norlish', 'MLM, longer')}}: far above chance, below English.
+# - *Sumorian, no translation*: {{number:pairs('slots other own centred', 'sumorian', 'MLM, longer')}}, chance {{number:pair_majority}}. That is the second guess, for the far language: nearer to chance. With TLM {{number:pairs('slots other own centred', 'sumorian', 'TLM, longer')}}, by turns with MLM {{number:pairs('slots other own centred', 'sumorian', 'MLM + TLM, longer')}}.
+# - *Where TLM does not help*: Norlish, after the long runs, {{number:pairs('slots other own centred', 'norlish', 'TLM, longer')}} with TLM, {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}} with MLM. One suspect: TLM never reads a sentence alone, and the task asks about sentences alone. Tested: by turns,
+#   as XLM does it, {{number:pairs('slots other own centred', 'norlish', 'MLM + TLM, longer')}}.
 #
 # Finding translations and transferring a task are two measures, and a model can lead in one and trail in the other.
 #
@@ -519,7 +519,7 @@ transfer_chart()
 #
 # **Without translations the topic of a far language's text is not transferred; with them it is in one of two far languages. The kind of its words hardly even then.**
 #
-# mBERT reads many languages and is fine-tuned whole. So here: one model of English, Norlish, Sumorian and Chinese, 64 wide, 9,000 steps, fine-tuned *in English only*, asked in all four; {{number:four_seeds}} seeds.
+# mBERT reads many languages and is fine-tuned whole. So here: one model of English, Norlish, Sumorian and Chinese, 64 wide, 9,000 steps, fine-tuned *in English only*, asked in all four; {{number:len(stored('10_transfer')['runs'][FOUR['tlm']])}} seeds.
 # *Topic*: what is this text about, of 12? *Kind*: what kind of word is this, now with everything learning?
 #
 # *English only* never read another language; *told* has XLM's language embeddings; *TLM* has translations in every second batch, English with each other one. *Spelling alone* has no encoder: it classifies words, and bags of words, by how they are spelled.
@@ -537,16 +537,16 @@ four_languages_chart()
 # %% [markdown]
 # *A dot is a run, fine-tuned on English texts alone.*
 #
-# - *A far language*: without translations the topic of a Sumorian text is right in {{number:four_topic_sumorian_mlm}}, told the language {{number:four_topic_sumorian_told}}, less than always naming the commonest class
-#   ({{number:four_majority}}): it is not ignorant, it is misled. With TLM {{number:four_topic_sumorian_tlm}}.
-# - *Chinese, a far language again, one character a token*: {{number:four_topic_chinese_mlm}} without, {{number:four_topic_chinese_tlm}} with TLM, and the seeds are far apart. A word is several tokens in Chinese, one in the others; more steps were not tried.
-# - *Texts before words*: TLM moves the kinds of Sumorian words from {{number:four_slots_sumorian_mlm}} to {{number:four_slots_sumorian_tlm}} only, of Chinese ones to {{number:four_slots_chinese_tlm}}. A topic needs one aligned word in a text, a kind needs this one.
-# - *A close language is a poor test*: by shared spellings alone, with no encoder, a Norlish topic is right in {{number:four_spelling_topic}}; random initialisation has {{number:four_topic_norlish_random}}. Kinds tell more: MLM {{number:four_slots_norlish_mlm}}, TLM {{number:four_slots_norlish_tlm}}, spelling
-#   alone {{number:four_spelling_slots}}. And *English only* has {{number:four_slots_norlish_only}}, below random initialisation ({{number:four_slots_norlish_random}}): what it knows of English misleads it about words that it never read.
+# - *A far language*: without translations the topic of a Sumorian text is right in {{number:four_languages('topic', 'sumorian', 'mlm')}}, told the language {{number:four_languages('topic', 'sumorian', 'told')}}, less than always naming the commonest class
+#   ({{number:four_majority}}): it is not ignorant, it is misled. With TLM {{number:four_languages('topic', 'sumorian', 'tlm')}}.
+# - *Chinese, a far language again, one character a token*: {{number:four_languages('topic', 'chinese', 'mlm')}} without, {{number:four_languages('topic', 'chinese', 'tlm')}} with TLM, and the seeds are far apart. A word is several tokens in Chinese, one in the others; more steps were not tried.
+# - *Texts before words*: TLM moves the kinds of Sumorian words from {{number:four_languages('slots', 'sumorian', 'mlm')}} to {{number:four_languages('slots', 'sumorian', 'tlm')}} only, of Chinese ones to {{number:four_languages('slots', 'chinese', 'tlm')}}. A topic needs one aligned word in a text, a kind needs this one.
+# - *A close language is a poor test*: by shared spellings alone, with no encoder, a Norlish topic is right in {{number:spelling_alone('topic norlish')}}; random initialisation has {{number:four_languages('topic', 'norlish', 'random')}}. Kinds tell more: MLM {{number:four_languages('slots', 'norlish', 'mlm')}}, TLM {{number:four_languages('slots', 'norlish', 'tlm')}}, spelling
+#   alone {{number:spelling_alone('slots norlish')}}. And *English only* has {{number:four_languages('slots', 'norlish', 'only')}}, below random initialisation ({{number:four_languages('slots', 'norlish', 'random')}}): what it knows of English misleads it about words that it never read.
 #
 # ### Order, or shared words?
 #
-# **With an equal word order no shared word is needed to tell a word's kind. With another order, sharing 30% of the word types ({{number:shared_tokens}} of the running words) brings most of what is missing.**
+# **With an equal word order no shared word is needed to tell a word's kind. With another order, sharing 30% of the word types ({{number:running_words_shared}} of the running words) brings most of what is missing.**
 #
 # Norlish shares names with English and has another word order. Which of the two carries the transfer, which one hinders it? The spelling is a setting, so we can take them apart. *English respelled* is English with every word
 # spelled otherwise: the same order, the same frequencies, not a word in common. MLM alone, 6,000 steps. *kind*: words whose kind is right; *found*: sentences whose translation is nearest; –: every word is spelled as in English, so none is left to ask.
@@ -561,17 +561,17 @@ spelling_chart()
 # %% [markdown]
 # *A dot is a run; 0%, 30%: word types spelled as in English. Both panels with the means off.*
 #
-# - *No word in common, same order*: {{number:spell_slots_respelled}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spell_off_respelled}} find their translation, and the seeds lie far apart: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
+# - *No word in common, same order*: {{number:spelled('slots other own centred', 'english respelled, 0% shared')}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spelled('retrieval centred', 'english respelled, 0% shared')}} find their translation, and the seeds lie far apart: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
 #   could tell.
-# - *30% shared*: as they are, {{number:spell_found_respelled_30}} find their translation instead of {{number:spell_found_respelled}}; random initialisation finds {{number:spell_found_random}}. (Means off, {{number:spell_off_respelled_30}}, but random initialisation then has
-#   {{number:spell_off_random}}, by the shared words alone.)
-# - *Norlish, another order*: {{number:spell_slots_norlish_0}} of the kinds with no word in common, {{number:spell_slots_norlish_30}} with 30% shared. For kinds, then, shared words matter where the order differs; respelled English had nothing to gain. To find translations they
-#   matter in both: as they are, Norlish goes from {{number:spell_found_norlish_0}} to {{number:spell_found_norlish_30}}.
-# - *Norlish as it is* has more in common, {{number:norlish_types}} of its word types, and only {{number:spell_slots_as_it_is}}. What it shares are names, looks and things, but no verb; of the little words (articles, prepositions, "then", whatever has no kind) {{number:norlish_little}}.
-#   Where 30% were drawn from all words, {{number:norlish_30_little}} of the little ones are. It seems that these carry the order over. Tested by itself it was not.
-# - *Sumorian, which failed*: {{number:spell_slots_sumorian_0}} with no word in common, {{number:spell_slots_sumorian_30}} with 30%, and {{number:spell_found_sumorian_30}} of the translations as they are. So its
+# - *30% shared*: as they are, {{number:spelled('retrieval', 'english respelled, 30% shared')}} find their translation instead of {{number:spelled('retrieval', 'english respelled, 0% shared')}}; random initialisation finds {{number:found_at_random}}. (Means off, {{number:spelled('retrieval centred', 'english respelled, 30% shared')}}, but random initialisation then has
+#   {{number:percent(spelled_at_random('retrieval centred'))}}, by the shared words alone.)
+# - *Norlish, another order*: {{number:spelled('slots other own centred', 'norlish, 0% shared')}} of the kinds with no word in common, {{number:spelled('slots other own centred', 'norlish, 30% shared')}} with 30% shared. For kinds, then, shared words matter where the order differs; respelled English had nothing to gain. To find translations they
+#   matter in both: as they are, Norlish goes from {{number:spelled('retrieval', 'norlish, 0% shared')}} to {{number:spelled('retrieval', 'norlish, 30% shared')}}.
+# - *Norlish as it is* has more in common, {{number:norlish_types}} of its word types, and only {{number:spelled('slots other own centred', 'norlish, as it is')}}. What it shares are names, looks and things, but no verb; of the little words (articles, prepositions, "then", whatever has no kind) {{number:little_words_shared(None):.0%}}.
+#   Where 30% were drawn from all words, {{number:little_words_shared(0.3):.0%}} of the little ones are. It seems that these carry the order over. Tested by itself it was not.
+# - *Sumorian, which failed*: {{number:spelled('slots other own centred', 'sumorian, 0% shared')}} with no word in common, {{number:spelled('slots other own centred', 'sumorian, 30% shared')}} with 30%, and {{number:spelled('retrieval', 'sumorian, 30% shared')}} of the translations as they are. So its
 #   verb at the end was not the obstacle by itself: with 30% shared words most of its kinds are learned too.
-# - *All words shared, another order*: {{number:spell_all_norlish_100}} of all words. Now the two differ in grammar alone, and that is hardly an obstacle.
+# - *All words shared, another order*: {{number:spelled('slots other', 'norlish, 100% shared')}} of all words. Now the two differ in grammar alone, and that is hardly an obstacle.
 #
 # Hence a lecture's "XLM maps words to each other by sharing BPE" is half right. Shared pieces anchor; what transfers is shared parameters and a similar grammar. And *aligned* must be asked with a measure: in kind, or word by word?
 #
@@ -579,7 +579,7 @@ spelling_chart()
 #
 # **The small language gains by sharing a model with a large one. Reading it more often helps no further here.**
 #
-# English from {{number:low_large}} stories, Norlish from {{number:low_small}} others: thirty to one. One model reads both, MLM, with p^α; {{number:low_seeds}} seeds. How many masked words of unseen sentences are right?
+# English from {{number:LARGE}} stories, Norlish from {{number:SMALL}} others: thirty to one. One model reads both, MLM, with p^α; {{number:len(stored('10_low_resource')['runs']['α = 1'])}} seeds. How many masked words of unseen sentences are right?
 
 # %%
 low = read_result("10_low_resource")
@@ -589,11 +589,11 @@ print(table_of(low["runs"], {"English": "masked 0", "Norlish": "masked 1"}))
 low_resource_chart()
 
 # %% [markdown]
-# *A dot is a run. Below: a model that reads the {{number:low_small}} Norlish stories and nothing else.*
+# *A dot is a run. Below: a model that reads the {{number:SMALL}} Norlish stories and nothing else.*
 #
-# - *Sharing helps the small language*: {{number:low_norlish_alone}} alone, {{number:low_norlish_1}} beside English with α = 1, though only one batch in thirty is then Norlish.
-# - *α hardly matters here*: {{number:low_norlish_1}}, {{number:low_norlish_07}}, {{number:low_norlish_03}}, {{number:low_norlish_0}} with α = 1, 0.7, 0.3, 0. Less than sharing brings; and from 0.7 to 0, where Norlish is read more and more often, every seed falls a little.
-# - *English loses nothing*: {{number:low_english_1}} with α = 1, {{number:low_english_0}} with 0. With a smaller α less English is read, always: steps that one language gets another loses. With α = 0 it has half of the steps, and half is enough for {{number:low_large}} stories.
+# - *Sharing helps the small language*: {{number:shared_model('10_low_resource', 'masked 1', 'Norlish alone')}} alone, {{number:shared_model('10_low_resource', 'masked 1', 'α = 1')}} beside English with α = 1, though only one batch in thirty is then Norlish.
+# - *α hardly matters here*: {{number:shared_model('10_low_resource', 'masked 1', 'α = 1')}}, {{number:shared_model('10_low_resource', 'masked 1', 'α = 0.7')}}, {{number:shared_model('10_low_resource', 'masked 1', 'α = 0.3')}}, {{number:shared_model('10_low_resource', 'masked 1', 'α = 0')}} with α = 1, 0.7, 0.3, 0. Less than sharing brings; and from 0.7 to 0, where Norlish is read more and more often, every seed falls a little.
+# - *English loses nothing*: {{number:shared_model('10_low_resource', 'masked 0', LOW['1'])}} with α = 1, {{number:shared_model('10_low_resource', 'masked 0', LOW['0'])}} with 0. With a smaller α less English is read, always: steps that one language gets another loses. With α = 0 it has half of the steps, and half is enough for {{number:LARGE}} stories.
 #
 # In the papers α is a choice that matters. Two things differ here: their vocabulary is learned from the mixture (above: fertility), ours is given; and with few stories, drawing them more
 # often means drawing the same ones again. Which of the two explains it was not tested.
@@ -602,23 +602,23 @@ low_resource_chart()
 #
 # **At equal steps more languages in one small model cost each of them. At equal reading they cost nothing here.**
 #
-# One, two, four languages (English, Norlish, Sumorian, respelled English; equally much of each, none parallel) in one model, 32 or 96 wide, 6,000 steps where the row says nothing else. Masked words right, mean of {{number:low_seeds}} seeds:
+# One, two, four languages (English, Norlish, Sumorian, respelled English; equally much of each, none parallel) in one model, 32 or 96 wide, 6,000 steps where the row says nothing else. Masked words right, mean of {{number:len(stored('10_low_resource')['runs']['α = 1'])}} seeds:
 
 # %%
 curse_table()
 
 # %% [markdown]
-# - *32 wide*: English falls from {{number:curse_one}} alone to {{number:curse_two}} and {{number:curse_four}}. It looks like the curse.
-# - *Or is it reading?* Of four languages each gets a quarter of the steps. English *alone*, with a quarter of the steps: {{number:curse_quarter}}. At equal reading, then, three companions cost nothing. They even helped.
-# - *96 wide*: {{number:curse_wide_one}} alone, {{number:curse_wide_four}} with three others. With room enough nothing is lost, which is why the paper widened its models.
-# - *And reading has an end*: 96 wide, English alone has {{number:curse_wide_quarter}} after a quarter of the steps. Four times the reading adds nothing on unseen text, while the training loss falls from {{number:curse_loss_quarter}} to {{number:curse_loss_wide}}: it memorises its thousand stories.
+# - *32 wide*: English falls from {{number:shared_model('10_curse', 'masked 0', '1 language, 32 wide')}} alone to {{number:shared_model('10_curse', 'masked 0', '2 languages, 32 wide')}} and {{number:shared_model('10_curse', 'masked 0', '4 languages, 32 wide')}}. It looks like the curse.
+# - *Or is it reading?* Of four languages each gets a quarter of the steps. English *alone*, with a quarter of the steps: {{number:shared_model('10_curse', 'masked 0', '1 language, 32 wide, a quarter of the steps')}}. At equal reading, then, three companions cost nothing. They even helped.
+# - *96 wide*: {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide')}} alone, {{number:shared_model('10_curse', 'masked 0', '4 languages, 96 wide')}} with three others. With room enough nothing is lost, which is why the paper widened its models.
+# - *And reading has an end*: 96 wide, English alone has {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide, a quarter of the steps')}} after a quarter of the steps. Four times the reading adds nothing on unseen text, while the training loss falls from {{number:training_loss('wide_quarter'):.2f}} to {{number:training_loss('wide_one'):.2f}}: it memorises its thousand stories.
 #
 # Four languages that tell of the same small world are not a hundred that tell of everything. But the control is worth keeping: a table of "more languages, lower score" at a fixed number of steps
 # shows two things at once, less room and less reading.
 #
 # ## Real text: what interfaces say
 #
-# The languages above are invented, so that every answer is known. Now real ones. Sphinx, Django and JupyterLab ship the messages of their interfaces in many languages. Here {{number:real_languages}} are read: messages of four words and
+# The languages above are invented, so that every answer is known. Now real ones. Sphinx, Django and JupyterLab ship the messages of their interfaces in many languages. Here {{number:('six', 'seven')[len(stored('10_vocabulary')['learned_from']) - 6]}} are read: messages of four words and
 # more, paired by their common English original. `make lab` installs them (the extra `languages`).
 
 # %%
@@ -644,22 +644,22 @@ print(real_counts())
 # %% [markdown]
 # ### One vocabulary for seven languages
 #
-# Vocabularies of {{number:real_pieces}} pieces, of two kinds: BPE begins with letters and merges them, *unigram* begins with many pieces and drops the least useful. The `tokenizers` library learns them from these messages and from English documentation. English is by far the largest. Into how many
+# Vocabularies of {{number:stored('10_vocabulary')['recipes'][VOCABULARY['1']]['size']}} pieces, of two kinds: BPE begins with letters and merges them, *unigram* begins with many pieces and drops the least useful. The `tokenizers` library learns them from these messages and from English documentation. English is by far the largest. Into how many
 # pieces is a word cut?
 
 # %%
 vocabulary_chart()
 
 # %% [markdown]
-# *A dot is a draw of the text ({{number:real_draws}} each). A Korean word, between spaces, holds more than an English one, so compare a language with itself.*
+# *A dot is a draw of the text ({{number:len(stored('10_vocabulary')['runs'][VOCABULARY['1']])}} each). A Korean word, between spaces, holds more than an English one, so compare a language with itself.*
 #
-# - *α from 1 to 0.3* (unigram): a French word falls from {{number:real_fr_1}} to {{number:real_fr_03}} pieces, a Korean one from {{number:real_ko_1}} to {{number:real_ko_03}}. English pays: from {{number:real_en_1}} to {{number:real_en_03}}. Beside its English original a French message shrinks from {{number:real_beside_fr_1}} to
-#   {{number:real_beside_fr_03}} times as many pieces, but more than half of that is English growing: mind what a ratio is divided by.
-# - *Twice the vocabulary* (unigram, α = 0.3): English has {{number:real_en_twice}} again, and the others keep what they gained. As in the invented world: rows are the one thing of which all can have more.
+# - *α from 1 to 0.3* (unigram): a French word falls from {{number:vocabulary('words fr', '1')}} to {{number:vocabulary('words fr', '03')}} pieces, a Korean one from {{number:vocabulary('words ko', '1')}} to {{number:vocabulary('words ko', '03')}}. English pays: from {{number:vocabulary('words en', '1')}} to {{number:vocabulary('words en', '03')}}. Beside its English original a French message shrinks from {{number:vocabulary('beside English fr', '1')}} to
+#   {{number:vocabulary('beside English fr', '03')}} times as many pieces, but more than half of that is English growing: mind what a ratio is divided by.
+# - *Twice the vocabulary* (unigram, α = 0.3): English has {{number:vocabulary('words en', 'twice')}} again, and the others keep what they gained. As in the invented world: rows are the one thing of which all can have more.
 #
 # ### Do they find their translations?
 #
-# An XLM of two layers, 128 wide, 6,000 steps, on the training messages: each alone (MLM), or every second batch beside a translation (MLM + TLM); {{number:real_seeds}} seeds. Then {{number:real_asked}} unseen messages (those held out that are not too long): whose vector is nearest?
+# An XLM of two layers, 128 wide, 6,000 steps, on the training messages: each alone (MLM), or every second batch beside a translation (MLM + TLM); {{number:real_seeds}} seeds. Then {{number:read_of('real', 'looked_up')}} unseen messages (those held out that are not too long): whose vector is nearest?
 #
 # Beside it two searches without a network. *Spelling* counts runs of characters: digits, names, commands are the same everywhere. *Counts* learns from the training pairs which pieces occur together (latent semantic indexing).
 
@@ -672,15 +672,15 @@ retrieval_chart()
 # %% [markdown]
 # *A dot is a run ({{number:real_seeds}} seeds); last layer, means off. The table is the mean of English with French and English with Chinese; its last two rows have no layers, and one number. The third panel asks French and Chinese, of which no pair was read side by side.*
 #
-# - *Translations help here too*: {{number:found_real_tlm}} of the messages with TLM. MLM has {{number:found_real_mlm}}, hardly more than random initialisation, {{number:found_real_random}} (pieces that are spelled alike share a row).
-# - **An honest failure**: spelling alone finds {{number:found_real_spelling}}, counts of pieces {{number:found_real_counts}}. The XLMs stop learning while their curves still rise.
-# - *What was tried*, on one seed of MLM + TLM (it has {{number:found_tried_plain}} above): a third of the vocabulary finds {{number:found_tried_fewer}} (of the {{number:tried_asked}} messages that are short enough then). *Twice the steps* finds {{number:found_tried_longer}}: past spelling, and there its curve is nearly flat.
-# - So steps were one cause. The other is left: {{number:real_pairs}} pairs, from which counting learns more than a network that starts from nothing. Whoever has a few thousand pairs and no multilingual model should count first.
+# - *Translations help here too*: {{number:found_real('real', 'MLM + TLM')}} of the messages with TLM. MLM has {{number:found_real('real', 'MLM')}}, hardly more than random initialisation, {{number:found_real('real', 'random initialisation')}} (pieces that are spelled alike share a row).
+# - **An honest failure**: spelling alone finds {{number:without_network('real', 'spelling')}}, counts of pieces {{number:without_network('real', 'counts')}}. The XLMs stop learning while their curves still rise.
+# - *What was tried*, on one seed of MLM + TLM (it has {{number:percent([first_seed('MLM + TLM')])}} above): a third of the vocabulary finds {{number:found_real('tried', 'a third of the vocabulary')}} (of the {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are short enough then). *Twice the steps* finds {{number:found_real('tried', 'twice the steps')}}: past spelling, and there its curve is nearly flat.
+# - So steps were one cause. The other is left: {{number:read_of('real', 'pairs')}} pairs, from which counting learns more than a network that starts from nothing. Whoever has a few thousand pairs and no multilingual model should count first.
 # - The *upper* layers (of the table) are no better than the embeddings: at this size little more than words is compared.
 #
 # ### Seven languages in one model
 #
-# The same with all seven: 8,000 pieces, 4,000 steps, {{number:seven_pairs}} pairs, each English and another language. {{number:seven_asked}} unseen messages are there, and not too long, in all seven: fewer to choose from, so do not compare with the table above.
+# The same with all seven: 8,000 pieces, 4,000 steps, {{number:read_of('seven', 'pairs')}} pairs, each English and another language. {{number:read_of('seven', 'looked_up')}} unseen messages are there, and not too long, in all seven: fewer to choose from, so do not compare with the table above.
 
 # %%
 print(languages_table(), "\n")
@@ -692,10 +692,10 @@ retrieval_chart("seven")
 # %% [markdown]
 # *A dot is a run; last layer, means off. Left: English and one of the six; right: two of the six, which were never read side by side.*
 #
-# - *English and another language*: with TLM {{number:found_seven_tlm}}, without {{number:found_seven_mlm}}. TLM is ahead in every seed. But random initialisation has {{number:found_seven_random}}: in the last layer MLM alone has lost what equal spelling gives, and TLM has hardly more than won it back.
-# - *The embeddings* have learned: {{number:rows_seven_tlm}} with TLM, {{number:rows_seven_random}} at random initialisation. The two layers above lose it again.
-# - *Two languages that were never side by side*: {{number:between_seven_tlm}} with TLM, {{number:between_seven_random}} at random initialisation. That both were read beside English has not brought them together.
-# - *Without a network*: spelling {{number:found_seven_spelling}}, counts {{number:found_seven_counts}}. French leads by spelling; Chinese, among the last there, is first by counts.
+# - *English and another language*: with TLM {{number:found_real('seven', 'MLM + TLM')}}, without {{number:found_real('seven', 'MLM')}}. TLM is ahead in every seed. But random initialisation has {{number:found_real('seven', 'random initialisation')}}: in the last layer MLM alone has lost what equal spelling gives, and TLM has hardly more than won it back.
+# - *The embeddings* have learned: {{number:real_embeddings('seven', 'MLM + TLM')}} with TLM, {{number:real_embeddings('seven', 'random initialisation')}} at random initialisation. The two layers above lose it again.
+# - *Two languages that were never side by side*: {{number:found_real('seven', 'MLM + TLM', 'retrieval without English')}} with TLM, {{number:found_real('seven', 'random initialisation', 'retrieval without English')}} at random initialisation. That both were read beside English has not brought them together.
+# - *Without a network*: spelling {{number:without_network('seven', 'spelling')}}, counts {{number:without_network('seven', 'counts')}}. French leads by spelling; Chinese, among the last there, is first by counts.
 #
 # ## What the papers found
 #

@@ -55,7 +55,7 @@ from course_lib.text.domains import domain
 # Two roads, then: **read on** with what one has, or **start afresh** with words that fit. Three guesses before you go on.
 #
 # 1. Into how many pieces does BERT's vocabulary cut *diabetic retinopathy*?
-# 2. A small BERT finds {{number:old_general}} of hidden words in general text (its *masked-word accuracy*). Now it reads nothing but diagnoses, for {{number:budget}} steps. How many general words does it still find?
+# 2. A small BERT finds {{number:way('general', 'as it is')}} of hidden words in general text (its *masked-word accuracy*). Now it reads nothing but diagnoses, for {{number:budget}} steps. How many general words does it still find?
 # 3. To which of 21 chapters of the classification does a diagnosis belong? Twenty labelled examples of each. Which is better, the model that has read diagnoses, or counting words without any model?
 
 # %%
@@ -240,7 +240,7 @@ for name in released:
 #
 # They are in packages that `make lab` installs, and are read as files. Nothing is copied into this course. In Colab, or where one is missing, this line brings them:
 #
-#     {{number:install}}
+#     {{number:INSTALL.replace('python -m ', '%')}}
 #
 # - *Medicine*: what ICD-10-CM, a classification of diagnoses, says of each.
 # - *Law*: software licences, in 2,000 texts.
@@ -276,10 +276,10 @@ pieces_view(vocabularies)
 # %% [markdown]
 # *Choose an example or write your own words. Diagnoses fall apart under the first two vocabularies. So do rare words of law and finance; but they are rare, as the table below counts. Punctuation is shown and not counted.*
 #
-# *Diabetic retinopathy* is {{number:cut_retinopathy}} pieces of BERT's vocabulary: the first guess. The slides that this course grew from (*source lecture 000* in the table of claims) hold errors, which we check. They praise BioBERT for gene and drug names. Its vocabulary is BERT's: *BRCA1* stays `{{number:cut_brca1}}` and *metformin* `{{number:cut_metformin}}`,
-# however much it reads. Their other examples fare alike: *TP53* is `{{number:cut_tp53}}`, *EGFR* `{{number:cut_egfr}}`, *aspirin* `{{number:cut_aspirin}}`, *ibuprofen* `{{number:cut_ibuprofen}}`.
+# *Diabetic retinopathy* is {{number:cut_retinopathy}} pieces of BERT's vocabulary: the first guess. The slides that this course grew from (*source lecture 000* in the table of claims) hold errors, which we check. They praise BioBERT for gene and drug names. Its vocabulary is BERT's: *BRCA1* stays `{{number:pieces('BRCA1', 'bert-base')}}` and *metformin* `{{number:pieces('metformin', 'bert-base')}}`,
+# however much it reads. Their other examples fare alike: *TP53* is `{{number:pieces('TP53', 'bert-base')}}`, *EGFR* `{{number:pieces('EGFR', 'bert-base')}}`, *aspirin* `{{number:pieces('aspirin', 'bert-base')}}`, *ibuprofen* `{{number:pieces('ibuprofen', 'bert-base')}}`.
 #
-# Diagnoses name few of these. Their own vocabulary has `{{number:own_aspirin}}` whole, and cuts *BRCA1* into `{{number:own_brca1}}`: a vocabulary knows what was in its text.
+# Diagnoses name few of these. Their own vocabulary has `{{number:pieces('aspirin', 'medicine')}}` whole, and cuts *BRCA1* into `{{number:pieces('BRCA1', 'medicine')}}`: a vocabulary knows what was in its text.
 #
 # {{exercise:11.6}}
 
@@ -307,11 +307,11 @@ words_table()
 # %% [markdown]
 # *① Of held-out text, under three vocabularies; own: 8,192 pieces learned from the domain (in the runs below 4,096). ② Of the domain's 2,000 most frequent words. ③ The mean. Read: how much of the held-out text stands in the training text, as runs of eight words.*
 #
-# - **① depends on the model you have.** Under bert-base's vocabulary only medicine has a mismatch: {{number:pieces_medicine_bert}} pieces a word, general text {{number:pieces_general_bert}}, law {{number:pieces_law_bert}}, finance {{number:pieces_finance_bert}}. A new vocabulary would save next to nothing in law.
-# - *course-bert's vocabulary* is smaller and learned from documentation alone. It cuts all three: medicine {{number:pieces_medicine_course}}, law {{number:pieces_law_course}}, finance {{number:pieces_finance_course}}, general text {{number:pieces_general_course}}. Our runs start from it: a large mismatch in medicine, a small one in law.
-# - *② Frequent words*: {{number:shared_medicine}} of medicine's frequent words are also frequent in general text, {{number:shared_finance}} of finance's.
-# - *③ Long legal sentences*: source lecture 000 says 40 words and more. Licences have {{number:sentence_law}}, our documentation {{number:sentence_general}}, that of finance {{number:sentence_finance}}. Longer, not three times as long; other law may differ.
-# - *Latin and nested clauses*, its other marks of law: licences have {{number:latin_law}} Latin phrases in 10,000 words, documentation {{number:latin_general}}; {{number:clauses_law}} words such as *which* and *unless* a sentence, documentation {{number:clauses_general}}. A licence is no judgment: here neither mark tells much.
+# - **① depends on the model you have.** Under bert-base's vocabulary only medicine has a mismatch: {{number:fertility('medicine', 'bert-base')}} pieces a word, general text {{number:fertility('general', 'bert-base')}}, law {{number:fertility('law', 'bert-base')}}, finance {{number:fertility('finance', 'bert-base')}}. A new vocabulary would save next to nothing in law.
+# - *course-bert's vocabulary* is smaller and learned from documentation alone. It cuts all three: medicine {{number:fertility('medicine', 'course')}}, law {{number:fertility('law', 'course')}}, finance {{number:fertility('finance', 'course')}}, general text {{number:fertility('general', 'course')}}. Our runs start from it: a large mismatch in medicine, a small one in law.
+# - *② Frequent words*: {{number:stored('11_words')['domains']['medicine']['shared']:.0%}} of medicine's frequent words are also frequent in general text, {{number:stored('11_words')['domains']['finance']['shared']:.0%}} of finance's.
+# - *③ Long legal sentences*: source lecture 000 says 40 words and more. Licences have {{number:sentence('law')}}, our documentation {{number:sentence('general')}}, that of finance {{number:sentence('finance')}}. Longer, not three times as long; other law may differ.
+# - *Latin and nested clauses*, its other marks of law: licences have {{number:trait('law', 'latin')}} Latin phrases in 10,000 words, documentation {{number:trait('general', 'latin')}}; {{number:trait('law', 'clauses')}} words such as *which* and *unless* a sentence, documentation {{number:trait('general', 'clauses')}}. A licence is no judgment: here neither mark tells much.
 # - **The last two columns** are a warning. Licences are copied from one another. Split them at random, and {{number:repeated_law_random}} of what you test on was read in training. Here families stay together: {{number:repeated_law_family}}, and what is left was not looked at; phrases that all lawyers use, perhaps.
 #
 # ### Reading on, live
@@ -335,7 +335,7 @@ else:
 # %% [markdown]
 # *The curve: the MLM loss on diagnoses, in nats.*
 #
-# Eighty steps, and the general words have begun to go. ({{number:live_general}} before, {{number:old_general}} in the stored runs below: those hid words of other sentences.)
+# Eighty steps, and the general words have begun to go. ({{number:way('general', GENERAL, '11_law')}} before, {{number:way('general', 'as it is')}} in the stored runs below: those hid words of other sentences.)
 #
 # This is **masked-word accuracy**: a hidden *word* counts as found if all its pieces are. So vocabularies can be compared; but a word in one piece is one guess, a word in four pieces is four.
 #
@@ -343,7 +343,7 @@ else:
 #
 # ### Four ways, at equal FLOPs
 #
-# course-bert (4 layers, 256 wide), {{number:seeds}} seeds. {{number:budget}} steps of *continued* set the budget; the others get as many FLOPs (additions and multiplications). All by the pre-training command.
+# course-bert (4 layers, 256 wide), {{number:('one', 'two', 'three')[len(ways('general')[CONTINUED]) - 1]}} seeds. {{number:budget}} steps of *continued* set the budget; the others get as many FLOPs (additions and multiplications). All by the pre-training command.
 #
 # - *as it is*: the general model; *random initialisation*: a model that has read nothing;
 # - *continued* (BioBERT): the same vocabulary, read on; once also *mixed*, one batch in four of general text;
@@ -354,7 +354,7 @@ else:
 ways_table()
 
 # %% [markdown]
-# *A step is dear where its 32 positions are well filled: whole words pack better. The output layer counts little, so half the pieces save little. FLOPs are counted on five batches, and batches differ: the {{number:mixed_steps}} steps of the mixed one, instead of {{number:budget}}, are no more than that.*
+# *A step is dear where its 32 positions are well filled: whole words pack better. The output layer counts little, so half the pieces save little. FLOPs are counted on five batches, and batches differ: the {{number:stored('11_medicine')['runs'][MIXED][0]['steps']}} steps of the mixed one, instead of {{number:budget}}, are no more than that.*
 #
 # **One rule for this page.** One way is *better* than another if it is so in every seed, and on average by more than the standard deviation over the seeds, the larger of the two. Otherwise: *not settled*. The rule knows the seeds only; a small test is uncertain besides.
 
@@ -365,9 +365,9 @@ hidden_words_chart()
 # *A dot is a run. Masked-word accuracy; left: on unseen diagnoses; right: on general documentation, the price.*
 #
 # - **Reading on pays**: {{number:own_general}} → {{number:own_continued}} of the domain's hidden words.
-# - **Words of its own pay more**: with rows added {{number:own_added}}, with rows replaced {{number:own_replaced}}. Part of this is the measure, which is kinder to words in one piece.
-# - **Afresh is on the plateau** at this budget, {{number:own_afresh}}. A model from random initialisation at first learns only how frequent words are. Then its loss hardly falls for hundreds of steps: the plateau. After that it learns what words do in a sentence.
-# - **With three times the FLOPs** afresh has {{number:own_longer}}. Both numbers are true; who shows you one of them only has chosen the winner.
+# - **Words of its own pay more**: with rows added {{number:way('in domain', 'rows added, means')}}, with rows replaced {{number:way('in domain', 'rows replaced, means')}}. Part of this is the measure, which is kinder to words in one piece.
+# - **Afresh is on the plateau** at this budget, {{number:way('in domain', 'own vocabulary, afresh')}}. A model from random initialisation at first learns only how frequent words are. Then its loss hardly falls for hundreds of steps: the plateau. After that it learns what words do in a sentence.
+# - **With three times the FLOPs** afresh has {{number:way('in domain', 'own vocabulary, afresh, longer')}}. Both numbers are true; who shows you one of them only has chosen the winner.
 #
 # ### What is forgotten
 
@@ -377,16 +377,16 @@ forgetting_chart()
 # %% [markdown]
 # *Masked-word accuracy, mean of the seeds as a line, all of them as a band. Mixed: one batch in four is general text.*
 #
-# General words: {{number:old_general}} before, {{number:old_continued}} after: the second guess. **Forgetting is faster than learning.** After a third of the steps general words are down at {{number:old_third}} and stay there. Words of diagnoses are at {{number:own_third}}, and still rise to {{number:own_continued}}.
+# General words: {{number:way('general', 'as it is')}} before, {{number:way('general', 'continued')}} after: the second guess. **Forgetting is faster than learning.** After a third of the steps general words are down at {{number:old_third}} and stay there. Words of diagnoses are at {{number:own_third}}, and still rise to {{number:own_continued}}.
 #
-# With one general batch in four {{number:old_mixed}} are kept, and the domain pays little: {{number:own_mixed}} instead of {{number:own_continued}}.
+# With one general batch in four {{number:way('general', 'continued, general text mixed in')}} are kept, and the domain pays little: {{number:way('in domain', 'continued, general text mixed in')}} instead of {{number:own_continued}}.
 #
 # ### Does it help a task?
 #
 # Two tasks that the classification labels by itself. (Body sites and drugs are marked nowhere in it, so they cannot be a task.)
 #
-# - *Chapter*: to which of 21 chapters does a diagnosis belong (the last of 22 has too few to be tested on)? {{number:chapters_labels}} to learn from, {{number:chapters_tested}} to be tested on. Accuracy. Without an encoder: logistic regression on which words a diagnosis has (a bag of words).
-# - *Added words*: a title repeats the title above it, and adds something. Tag what is added, without seeing the title above. {{number:tags_labels}} titles to learn from, {{number:tags_tested}} to be tested on; one in three adds nothing. F1 of whole spans: a span counts if both its ends are right.
+# - *Chapter*: to which of 21 chapters does a diagnosis belong (the last of 22 has too few to be tested on)? {{number:labels('chapters', 0)}} to learn from, {{number:labels('chapters', 1)}} to be tested on. Accuracy. Without an encoder: logistic regression on which words a diagnosis has (a bag of words).
+# - *Added words*: a title repeats the title above it, and adds something. Tag what is added, without seeing the title above. {{number:labels('added words', 0)}} titles to learn from, {{number:labels('added words', 1)}} to be tested on; one in three adds nothing. F1 of whole spans: a span counts if both its ends are right.
 # - Without an encoder, for added words: a rule. What is added begins behind the first comma; else with the first of *with*, *without*, *due*, *in*, *by*.
 
 # %%
@@ -410,16 +410,16 @@ differences_table()
 # %% [markdown]
 # *One way less another: the mean difference in points, and what the rule says of it. No encoder: the bag of words, or the rule of commas.*
 #
-# - *Chapters*: reading on is better, {{number:chapters_general}} → {{number:chapters_continued}}. Whether added or replaced rows are better still is not settled. Afresh is worse; with three times the FLOPs it is better.
+# - *Chapters*: reading on is better, {{number:way('chapters', 'as it is')}} → {{number:way('chapters', 'continued')}}. Whether added or replaced rows are better still is not settled. Afresh is worse; with three times the FLOPs it is better.
 # - *Added words*: with rows added better than as it is. Reading on alone: not settled.
-# - **Rows from means or random ones?** Means begin better: at step 0 they find {{number:start_means_own}} of the words of diagnoses and {{number:start_means_old}} of the general ones, random rows {{number:start_random_own}} and {{number:start_random_old}}. At the first look on the way, a sixth of the steps, it is {{number:look_means_own}} and
-#   {{number:look_random_own}} of the diagnoses. In the end means keep a little more of the general words; all else is not settled.
+# - **Rows from means or random ones?** Means begin better: at step 0 they find {{number:on_the_way('added', 0, 'medicine')}} of the words of diagnoses and {{number:start_means_old}} of the general ones, random rows {{number:on_the_way('drawn', 0, 'medicine')}} and {{number:start_random_old}}. At the first look on the way, a sixth of the steps, it is {{number:on_the_way('added', 1, 'medicine')}} and
+#   {{number:on_the_way('drawn', 1, 'medicine')}} of the diagnoses. In the end means keep a little more of the general words; all else is not settled.
 # - **An honest failure**: a bag of words has {{number:bag_chapters}} of the chapters. Better than that is only afresh with three times the FLOPs. That the model after reading on is, is not settled: the third guess.
-# - **What we do not understand**: a model that has read nothing has {{number:chapters_random}} of the chapters, as many as the general one (which has other pieces, 8,192 of them). After {{number:afresh_steps}} steps on diagnoses, afresh, it has {{number:chapters_afresh}}, fewer. Why reading *hurts* on the plateau was not tried.
+# - **What we do not understand**: a model that has read nothing has {{number:way('chapters', 'random initialisation')}} of the chapters, as many as the general one (which has other pieces, 8,192 of them). After {{number:stored('11_medicine')['runs'][AFRESH][0]['steps']}} steps on diagnoses, afresh, it has {{number:way('chapters', 'own vocabulary, afresh')}}, fewer. Why reading *hurts* on the plateau was not tried.
 #
 # ### Law: a small mismatch
 #
-# Licences, half the budget. course-bert's vocabulary cuts them into {{number:pieces_law_course}} pieces a word. (bert-base's would fit: {{number:pieces_law_bert}}.) *Category*: one of the six (of eleven) that have twenty licences to be tested on, by the first sixty words; families apart; 180 labels.
+# Licences, half the budget. course-bert's vocabulary cuts them into {{number:fertility('law', 'course')}} pieces a word. (bert-base's would fit: {{number:fertility('law', 'bert-base')}}.) *Category*: one of the six (of eleven) that have twenty licences to be tested on, by the first sixty words; families apart; 180 labels.
 
 # %%
 law_chart()
@@ -427,8 +427,8 @@ law_chart()
 # %% [markdown]
 # *A dot is a run; dashed: a bag of words.*
 #
-# - *Masked-word accuracy*: {{number:law_own_general}} as it is, {{number:law_own_continued}} continued, {{number:law_own_replaced}} with rows replaced, each better than the one before. The mismatch is small, and so is the gain from new pieces. Most of the gain is from reading on.
-# - *Category*: {{number:law_licences_general}}, {{number:law_licences_continued}}, {{number:law_licences_replaced}}; random initialisation {{number:law_licences_random}}. **A failure**: nothing is better than a bag of words, {{number:bag_licences}}, nor than random initialisation. So few labels do not teach a
+# - *Masked-word accuracy*: {{number:way('in domain', 'as it is', '11_law')}} as it is, {{number:way('in domain', 'continued', '11_law')}} continued, {{number:way('in domain', 'rows replaced, means', '11_law')}} with rows replaced, each better than the one before. The mismatch is small, and so is the gain from new pieces. Most of the gain is from reading on.
+# - *Category*: {{number:way('licences', 'as it is', '11_law')}}, {{number:way('licences', 'continued', '11_law')}}, {{number:way('licences', 'rows replaced, means', '11_law')}}; random initialisation {{number:way('licences', 'random initialisation', '11_law')}}. **A failure**: nothing is better than a bag of words, {{number:percent(stored('11_law')['without_encoder']['licences'])}}, nor than random initialisation. So few labels do not teach a
 #   category that lawyers argue about, from a licence's first sixty words.
 #
 # ### The switches
@@ -439,16 +439,16 @@ law_chart()
 switches_table()
 
 # %% [markdown]
-# *Change: against plain fine-tuning on the same task. Natural chapters: 600 diagnoses as they come, tested on all chapters alike. General words kept: the fine-tuned encoder's masked-word accuracy on general text; {{number:old_general}} before.*
+# *Change: against plain fine-tuning on the same task. Natural chapters: 600 diagnoses as they come, tested on all chapters alike. General words kept: the fine-tuned encoder's masked-word accuracy on general text; {{number:way('general', 'as it is')}} before.*
 #
 # - **Loss over padding** (BioBERT's released program has its mask commented out, too): worse with 32 positions, and with 128, and hardly worse with 128 than with 32. So thinning by padding is not the whole reason; this loss also calls special tokens and the further pieces of tagged words *outside*. Which of these does it was not tried.
 # - **Inverse-frequency weights** (FinBERT): not settled. Better in every seed, but by less than two points in two of three.
-# - **Layer-wise rates, gradual unfreezing** (FinBERT, against forgetting): worse at the task, each and both. And there was little to guard: fine-tuned plainly the encoder still finds {{number:still_chapters}} of the general words.
-# - **Simply a third of the rate** keeps as many ({{number:still_third}}, both guards {{number:still_both}}). It costs the task more on average, {{number:lost_third}} points against {{number:lost_both}}; between these two nothing is settled. Longer training, or a larger model, may need the guards.
+# - **Layer-wise rates, gradual unfreezing** (FinBERT, against forgetting): worse at the task, each and both. And there was little to guard: fine-tuned plainly the encoder still finds {{number:switched('chapters', 'general')}} of the general words.
+# - **Simply a third of the rate** keeps as many ({{number:switched('chapters, a third of the rate', 'general')}}, both guards {{number:switched('chapters, both', 'general')}}). It costs the task more on average, {{number:lost('third')}} points against {{number:lost('both')}}; between these two nothing is settled. Longer training, or a larger model, may need the guards.
 #
 # ### Good news or bad?
 #
-# 150 sentences written for this course, half plain (*The company doubled its profit.*), half hedged (*The loss was smaller than feared.*); good, bad, or no news. {{number:finance_learned}} to learn from, {{number:finance_tested}} to be tested on.
+# 150 sentences written for this course, half plain (*The company doubled its profit.*), half hedged (*The loss was smaller than feared.*); good, bad, or no news. {{number:len(finance('train'))}} to learn from, {{number:len(finance('test'))}} to be tested on.
 
 # %%
 for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", "the hedged half")):
@@ -457,10 +457,10 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
         print(f"   {name:30}", ", ".join(f"{value:.0%}" for value in values))
 
 # %% [markdown]
-# A third is chance, counting words has {{number:bag_finance}}. Both starts are better than their shapes at random, by the rule; but the best mean is {{number:finance_best}}. And the rule knows the seeds only: with {{number:finance_tested}} sentences a score is uncertain by eight points. So pre-training may help a little.
+# A third is chance, counting words has {{number:news_of('counting words', 'score')}}. Both starts are better than their shapes at random, by the rule; but the best mean is {{number:percent(max(finance_rows().values(), key=mean))}}. And the rule knows the seeds only: with {{number:len(finance('test'))}} sentences a score is uncertain by eight points. So pre-training may help a little.
 #
-# - *The plain half*: course-bert {{number:finance_plain_course}}, MiniLM {{number:finance_plain_minilm}}.
-# - *The hedged half stays near chance*: {{number:finance_hedged_course}} and {{number:finance_hedged_minilm}}. Ninety labels do not teach what *smaller than feared* does to a loss. Financial PhraseBank, on which FinBERT was tuned, has some thousands of sentences.
+# - *The plain half*: course-bert {{number:news_of('course-bert', 'plain')}}, MiniLM {{number:news_of('MiniLM', 'plain')}}.
+# - *The hedged half stays near chance*: {{number:news_of('course-bert', 'hedged')}} and {{number:news_of('MiniLM', 'hedged')}}. Ninety labels do not teach what *smaller than feared* does to a loss. Financial PhraseBank, on which FinBERT was tuned, has some thousands of sentences.
 # - *Not tested*, though source lecture 000 names them: *numbers*, and *time* (what was good news last year need not be so today). FinBERT's program says P(positive) − P(negative), so that *no news* lies between.
 #
 # ## What the papers found
@@ -475,8 +475,8 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 #
 # | | text | steps and vocabulary | fine-tuning |
 # |---|---|---|---|
-# | BioBERT | on top of BERT's {{number:biobert_inherited}} billion words: PubMed abstracts, {{number:biobert_read}} billion; some versions 1.0 also articles of PMC, {{number:biobert_pmc}} billion | version 1.1, the one to use: PubMed alone, a million steps, BERT's own MLM and NSP (next-sentence prediction). BERT-base's cased vocabulary; the large model has one of its own | – |
-# | LEGAL-BERT | 12 GB: {{number:legal_eu}} EU laws, {{number:legal_uk}} UK laws, {{number:legal_ecj}} cases of the European Court of Justice, {{number:legal_echr}} of the Court of Human Rights; US cases and contracts | a million steps | – |
+# | BioBERT | on top of BERT's {{number:biobert_inherited}} billion words: PubMed abstracts, {{number:biobert_read}} billion; some versions 1.0 also articles of PMC, {{number:printed('biobert')['words']['pmc']}} billion | version 1.1, the one to use: PubMed alone, a million steps, BERT's own MLM and NSP (next-sentence prediction). BERT-base's cased vocabulary; the large model has one of its own | – |
+# | LEGAL-BERT | 12 GB: {{number:of_legal_bert('eu_laws')}} EU laws, {{number:of_legal_bert('uk_laws')}} UK laws, {{number:of_legal_bert('ecj_cases')}} cases of the European Court of Justice, {{number:of_legal_bert('echr_cases')}} of the Court of Human Rights; US cases and contracts | a million steps | – |
 # | FinBERT (Araci) | a part of Reuters TRC2 | BERT's vocabulary | Financial PhraseBank; score P(positive) − P(negative) |
 # | FinBERT (Yang et al.) | filings, earnings calls, analysts' reports | FinVocab: {{number:fin_vocab}} pieces, uncased | – |
 #
@@ -486,10 +486,10 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 #
 # | you have | do | here | the papers |
 # |---|---|---|---|
-# | few labels, telling words | count words first; it is the bar | chapters: counting {{number:bag_chapters}}, reading on {{number:chapters_continued}} | – |
-# | text of the domain, words that fit | read on; mix in general text if you still need it | masked-word accuracy {{number:own_general}} → {{number:own_continued}}; {{number:old_mixed}} of general words kept | BioBERT: +0.62 (names), +2.80 (relations) F1, over the best before |
-# | words that are cut to pieces | read on with words added or replaced | masked-word accuracy {{number:own_added}}, {{number:own_replaced}} | FinBERT (Yang et al.): a vocabulary of {{number:fin_vocab}} of its own |
-# | very much text, and compute | afresh, with a vocabulary of its own | masked-word accuracy {{number:own_afresh}}, three times the FLOPs {{number:own_longer}} | PubMedBERT 81.16, BioBERT 80.34 |
+# | few labels, telling words | count words first; it is the bar | chapters: counting {{number:bag_chapters}}, reading on {{number:way('chapters', 'continued')}} | – |
+# | text of the domain, words that fit | read on; mix in general text if you still need it | masked-word accuracy {{number:own_general}} → {{number:own_continued}}; {{number:way('general', 'continued, general text mixed in')}} of general words kept | BioBERT: +0.62 (names), +2.80 (relations) F1, over the best before |
+# | words that are cut to pieces | read on with words added or replaced | masked-word accuracy {{number:way('in domain', 'rows added, means')}}, {{number:way('in domain', 'rows replaced, means')}} | FinBERT (Yang et al.): a vocabulary of {{number:fin_vocab}} of its own |
+# | very much text, and compute | afresh, with a vocabulary of its own | masked-word accuracy {{number:way('in domain', 'own vocabulary, afresh')}}, three times the FLOPs {{number:way('in domain', 'own vocabulary, afresh, longer')}} | PubMedBERT 81.16, BioBERT 80.34 |
 # | little text, little compute | the released model of a neighbour: BioBERT, LEGAL-BERT, FinBERT (say which) | not tried | LEGAL-BERT, small: a third of the size, four times as fast |
 
 # %%

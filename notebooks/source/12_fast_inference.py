@@ -47,7 +47,7 @@ from course_lib.teaching import LiveLoss
 #
 # Three guesses before you go on.
 #
-# 1. MobileBERT has {{number:mobile_layers}} layers, BERT-base {{number:base_layers}}. What fraction of BERT-base's FLOPs does MobileBERT need for a text?
+# 1. MobileBERT has {{number:published('mobilebert', 'base').num_layers}} layers, BERT-base {{number:published('bert', 'base').num_layers}}. What fraction of BERT-base's FLOPs does MobileBERT need for a text?
 # 2. After two of four layers a classifier says (0.6, 0.4, 0) of one text and (0.6, 0.2, 0.2) of another. Which of the two should rather leave?
 # 3. All dense layers in whole numbers of 8 bits, instead of 32. How many times faster are BERT-base's layers on this machine, for one message?
 
@@ -206,10 +206,10 @@ show(NoNorm)
 #
 # | what is compared, layer by layer | how | weight in the program |
 # |---|---|---|
-# | the states ("feature maps") | squared distance, after a LayerNorm | {{number:weight_feature_map}} |
-# | their means | squared distance | {{number:weight_mean}} |
-# | their variances | absolute distance | {{number:weight_variance}} |
-# | attention weights of each head | cross-entropy (paper: KL, of the same gradient) | {{number:weight_attention}} |
+# | the states ("feature maps") | squared distance, after a LayerNorm | {{number:PROGRAM_WEIGHTS['feature_map']:,g}} |
+# | their means | squared distance | {{number:PROGRAM_WEIGHTS['mean']:,g}} |
+# | their variances | absolute distance | {{number:PROGRAM_WEIGHTS['variance']:,g}} |
+# | attention weights of each head | cross-entropy (paper: KL, of the same gradient) | {{number:PROGRAM_WEIGHTS['attention']:,g}} |
 #
 # *When* is this done? Three strategies: **auxiliary**, together with predicting masked words, all the time; **joint**, first all layers, then masked words; **progressive**, first one layer at a time from the bottom, then masked words. MobileBERT is progressive.
 
@@ -313,7 +313,7 @@ entropies_chart()
 # %% [markdown]
 # *Every line: the mean uncertainty of the test texts of one class, layer by layer; how many they are in brackets. Two lines lie on each other.*
 #
-# The *neutral* statements are the easy ones: from the second layer on the model is sure of them, and right. That is what early exit lives on. *Entailment* and *contradiction* stay close to {{number:two_alike}} up to the last layer. That is log 2 / log 3: one class ruled out, the two others equally likely. This model has not learned to tell these two apart. At the end it always says contradiction, by a hair, so the contradictions count as right.
+# The *neutral* statements are the easy ones: from the second layer on the model is sure of them, and right. That is what early exit lives on. *Entailment* and *contradiction* stay close to {{number:log(2) / log(3):.2f}} up to the last layer. That is log 2 / log 3: one class ruled out, the two others equally likely. This model has not learned to tell these two apart. At the end it always says contradiction, by a hair, so the contradictions count as right.
 #
 # A text on which more layers do not help is not known as such: it pays for all of them.
 #
@@ -335,18 +335,18 @@ for speed in (0.0, 0.3, 0.6, 1.0):
 #
 # ### What leaving early costs
 #
-# From the result file: {{number:seeds}} seeds. Every point is a speed, a threshold or a depth.
+# From the result file: {{number:len(results.runs_of(MAIN))}} seeds. Every point is a speed, a threshold or a depth.
 
 # %%
 exits_chart("sections")
 
 # %% [markdown]
-# *course-bert, sections of docstrings, {{number:seeds}} seeds (line: mean, band: all). Up: points of accuracy above the same seed's full depth, {{number:last}} on average. FastBERT over its speeds; the same exits by the largest probability; as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves.*
+# *course-bert, sections of docstrings, {{number:len(results.runs_of(MAIN))}} seeds (line: mean, band: all). Up: points of accuracy above the same seed's full depth, {{number:last(MAIN)}} on average. FastBERT over its speeds; the same exits by the largest probability; as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves.*
 #
-# - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last}}. Drawn at random it would be {{number:random_04}}. That is {{number:whom_least}} to {{number:whom_most}} points less, in every seed: the exits know *whom* to let go. (This speed was chosen on these very texts; its neighbours look alike.)
-# - **And what a sceptic asks**: two layers, fine-tuned for themselves, have {{number:fixed_2}}, at about the same price; their seeds lie far apart. That a text gets the depth *it* needs brings nothing here that three seeds show.
+# - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last(MAIN)}}. Drawn at random it would be {{number:share(MAIN, 0.4, 'at_random')}}. That is {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points less, in every seed: the exits know *whom* to let go. (This speed was chosen on these very texts; its neighbours look alike.)
+# - **And what a sceptic asks**: two layers, fine-tuned for themselves, have {{number:last('fixed depth 2')}}, at about the same price; their seeds lie far apart. That a text gets the depth *it* needs brings nothing here that three seeds show.
 # - The largest probability does as well as the entropy: the two curves lie close together.
-# - With a quarter of the labels (not drawn) the last exit has {{number:few_last}}, the first {{number:few_first}}. If the students also read the texts *without* labels, the first has {{number:few_all_first}}, more in every seed. This is what self-distillation has for itself.
+# - With a quarter of the labels (not drawn) the last exit has {{number:layer(FEW, -1)}}, the first {{number:layer(FEW, 1)}}. If the students also read the texts *without* labels, the first has {{number:layer('few labels, all texts', 1)}}, more in every seed. This is what self-distillation has for itself.
 
 # %%
 exits_chart("pairs")
@@ -354,12 +354,12 @@ exits_chart("pairs")
 # %% [markdown]
 # *Eight layers, the micro-world's pairs, one seed.*
 #
-# - The first exit has {{number:pairs_first}} (always the same answer: {{number:pairs_majority}}), the second all there is, {{number:pairs_second}} (the last: {{number:pairs_last}}). A jump, not a slope.
-# - At speed 0.7: {{number:pairs_07}} for {{number:pairs_fewer_07}} times fewer FLOPs. At 0.5 it is {{number:pairs_fewer_05}} times, at 0.8 all leave too soon: {{number:pairs_08}}. **The speed must be chosen on texts of the task**; no number is good everywhere.
-# - By the largest probability no threshold does the same. On a text of which it is not sure, the first exit's best class has a probability of {{number:pairs_hesitant_1}}, the second's only {{number:pairs_hesitant_2}}. But the second has ruled a class out, and the entropy sees that.
-# - A model of two layers has {{number:pairs_fixed_2}}. (None of them is done learning: with three times the steps lecture 03's model solves {{number:pairs_longer}} of its pairs.)
+# - The first exit has {{number:layer(PAIRS, 1)}} (always the same answer: {{number:stored('12_fastbert')['texts']['pairs']['majority']:.0%}}), the second all there is, {{number:layer(PAIRS, 2)}} (the last: {{number:last(PAIRS)}}). A jump, not a slope.
+# - At speed 0.7: {{number:share(PAIRS, 0.7)}} for {{number:fewer(PAIRS, 0.7)}} times fewer FLOPs. At 0.5 it is {{number:fewer(PAIRS, 0.5)}} times, at 0.8 all leave too soon: {{number:share(PAIRS, 0.8)}}. **The speed must be chosen on texts of the task**; no number is good everywhere.
+# - By the largest probability no threshold does the same. On a text of which it is not sure, the first exit's best class has a probability of {{number:hesitant(1)}}, the second's only {{number:hesitant(2)}}. But the second has ruled a class out, and the entropy sees that.
+# - A model of two layers has {{number:last('pairs: fixed depth 2')}}. (None of them is done learning: with three times the steps lecture 03's model solves {{number:percent(outcome(stored('03_world'), 'score')['NLI, pre-trained'])}} of its pairs.)
 #
-# FastBERT's paper reports what these two tasks do not show: texts that differ in the depth they need. There, fixed depth loses ({{number:paper_fixed}} against {{number:paper_full}} on reviews of books).
+# FastBERT's paper reports what these two tasks do not show: texts that differ in the depth they need. There, fixed depth loses ({{number:printed('fastbert')['ablation']['two_layers']}} against {{number:printed('fastbert')['ablation']['full']}} on reviews of books).
 #
 # ### How the exits learn, compared
 
@@ -367,11 +367,11 @@ exits_chart("pairs")
 training_chart()
 
 # %% [markdown]
-# *Sections. Left: right at the last exit. Right: where a text costs {{number:compared_at}} of the FLOPs, on a straight line between two speeds. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher without dropout; the students on labels; all exits and the encoder on labels.*
+# *Sections. Left: right at the last exit. Right: where a text costs {{number:results.HALF:.0%}} of the FLOPs, on a straight line between two speeds. A dot is a seed. From above: self-distillation by the paper's divergence, by the program's, with a teacher without dropout; the students on labels; all exits and the encoder on labels.*
 #
 # - Self-distillation leaves the last exit as it was: it is frozen, and equal to the last digit in four of the five rows.
-# - *Jointly* trained, the first exit has {{number:joint_first}} (self-distilled {{number:first}}), the last {{number:joint_last}} against {{number:last}}. About both the seeds disagree: that joint training hurts the last exit is not seen here.
-# - On the pairs (one seed, not drawn) it helps the *first* exit: {{number:pairs_joint_first}} instead of {{number:pairs_first}}, as much as all layers have. There the encoder learns for the first exit as well; FastBERT's has learned for the last one alone.
+# - *Jointly* trained, the first exit has {{number:layer('joint', 1)}} (self-distilled {{number:layer(MAIN, 1)}}), the last {{number:last('joint')}} against {{number:last(MAIN)}}. About both the seeds disagree: that joint training hurts the last exit is not seen here.
+# - On the pairs (one seed, not drawn) it helps the *first* exit: {{number:layer('pairs: joint', 1)}} instead of {{number:layer(PAIRS, 1)}}, as much as all layers have. There the encoder learns for the first exit as well; FastBERT's has learned for the last one alone.
 # - The direction of the divergence, the teacher's dropout, labels instead of the teacher's answers: no difference that these seeds can show.
 #
 # ### On the clock
@@ -391,7 +391,7 @@ for batch_size in (1, 32):
 #
 # ### MobileBERT in miniature
 #
-# A teacher with inverted bottlenecks, four layers, which gets {{number:teacher_masked}} of the masked words right. Students of the same depth, narrow inside, equally many steps. Beside masked words lecture 06's unstated-fact probe: what is the hero's job, in stories that do not say it?
+# A teacher with inverted bottlenecks, four layers, which gets {{number:stored(MOBILE)['teacher']['masked_accuracy']:.0%}} of the masked words right. Students of the same depth, narrow inside, equally many steps. Beside masked words lecture 06's unstated-fact probe: what is the hero's job, in stories that do not say it?
 
 # %%
 strategies_chart()
@@ -399,19 +399,19 @@ strategies_chart()
 # %% [markdown]
 # *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. A dot is a seed. LN, GELU: LayerNorm and GELU for NoNorm and ReLU. Embeddings: copied from the teacher, without and with its answers. The last five rows: transfer, layer by layer.*
 #
-# {{number:mobile_seeds}} seeds:
+# {{number:len(stored(MOBILE)['runs']['labels'])}} seeds:
 #
-# - *Alone* a thin student has {{number:thin_alone}}. With the **teacher's embeddings** it has {{number:thin_embeddings}}, without any teaching: {{number:thin_start}} of what joint transfer seems to give is a better start. This control is easy to forget.
-# - The teacher's *answers* on top: {{number:thin_answers}}. Layer by layer: auxiliary {{number:thin_auxiliary}}, joint {{number:thin_joint}}, progressive {{number:thin_progressive}}. So transfer pays, at equally many steps. That progressive is the best strategy does not come out at four layers; the paper has 24.
-# - The program's *slip* costs nothing that one sees: {{number:thin_slip}}.
-# - *NoNorm and ReLU are paid for*: alone {{number:thin_alone}} against {{number:thin_norm}} with LayerNorm and GELU (the seeds overlap), taught {{number:thin_progressive}} against {{number:thin_progressive_norm}}. The paper says so, too: they were chosen for a phone's clock. The probe turns it round, {{number:facts_progressive}} against {{number:facts_progressive_norm}}; we do not know why.
-# - After fine-tuning: {{number:facts_alone}} alone, {{number:facts_embeddings}} from the teacher's embeddings. Joint transfer is better than that in every seed, {{number:facts_joint}}; auxiliary ({{number:facts_auxiliary}}) and progressive ({{number:facts_progressive}}) are not.
+# - *Alone* a thin student has {{number:student('labels')}}. With the **teacher's embeddings** it has {{number:student("labels, the teacher's embeddings")}}, without any teaching: {{number:start}} of what joint transfer seems to give is a better start. This control is easy to forget.
+# - The teacher's *answers* on top: {{number:student('no transfer')}}. Layer by layer: auxiliary {{number:student('auxiliary')}}, joint {{number:student('joint')}}, progressive {{number:student('progressive')}}. So transfer pays, at equally many steps. That progressive is the best strategy does not come out at four layers; the paper has 24.
+# - The program's *slip* costs nothing that one sees: {{number:student('progressive, the slip')}}.
+# - *NoNorm and ReLU are paid for*: alone {{number:student('labels')}} against {{number:student('labels, LayerNorm and GELU')}} with LayerNorm and GELU (the seeds overlap), taught {{number:student('progressive')}} against {{number:student('progressive, LayerNorm and GELU')}}. The paper says so, too: they were chosen for a phone's clock. The probe turns it round, {{number:student('progressive', 'job_accuracy')}} against {{number:student('progressive, LayerNorm and GELU', 'job_accuracy')}}; we do not know why.
+# - After fine-tuning: {{number:student('labels', 'job_accuracy')}} alone, {{number:student("labels, the teacher's embeddings", 'job_accuracy')}} from the teacher's embeddings. Joint transfer is better than that in every seed, {{number:student('joint', 'job_accuracy')}}; auxiliary ({{number:student('auxiliary', 'job_accuracy')}}) and progressive ({{number:student('progressive', 'job_accuracy')}}) are not.
 #
 # (A step with a teacher costs about three times the FLOPs of one without. Equal steps, then, not equal FLOPs.)
 #
 # ### What users do today
 #
-# One task, one set of texts, every way. Accuracy is the mean of {{number:seeds}} seeds; times were measured once, on a machine that did nothing else ({{number:serving_machine}}).
+# One task, one set of texts, every way. Accuracy is the mean of {{number:len(results.runs_of(MAIN))}} seeds; times were measured once, on a machine that did nothing else ({{number:where_measured(stored('12_serving_times')['machine'])}}).
 
 # %%
 serving_table()
@@ -419,12 +419,12 @@ serving_table()
 # %% [markdown]
 # *Latency: one text at a time, the median and what 19 of 20 texts do not exceed. Throughput: batches of 32. MB: the file of weights; then weights and activations while a batch is answered.*
 #
-# - **Another program**: ONNX Runtime answers one text {{number:onnx_times}} times as fast, with the same numbers; torch.compile {{number:compile_times}} times.
-# - **int8** needs no training either: {{number:int8_times}} times as fast for one text, {{number:int8_rate}} times the throughput, the file {{number:int8_file}} as large. Accuracy changes by {{number:int8_cost}} points.
-# - *Half the layers*, distilled on documentation: {{number:served_half}} ({{number:served_float32}} for all of them), {{number:half_times}} times as fast. For this task two layers are enough.
-# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:served_mobile}}. That says little about the shape: the model of half the layers began with its teacher's weights. Ours had a thousand steps, the real one half a million, of 2,048 sequences each.
-# - *Early exit* at speed {{number:speed}}: {{number:served_early}}. Do not hold that against float32: it is another fine-tuning (dropout, another head, more steps), which has {{number:last}} at full depth. Its median is good; look at its 95th percentile.
-# - *Padding removed* costs a little for one text, which has none, and gives {{number:unpadded_rate}} times the throughput in batches.
+# - **Another program**: ONNX Runtime answers one text {{number:times('ONNX Runtime', 'float32')}} times as fast, with the same numbers; torch.compile {{number:times('torch.compile', 'float32')}} times.
+# - **int8** needs no training either: {{number:int8_times}} times as fast for one text, {{number:times('int8', 'float32', 'texts_a_second')}} times the throughput, the file {{number:time_of('int8', 'stored') / time_of('float32', 'stored'):.0%}} as large. Accuracy changes by {{number:int8_cost}} points.
+# - *Half the layers*, distilled on documentation: {{number:served('half the layers')}} ({{number:served('float32')}} for all of them), {{number:times(serving_runs.HALF, 'float32')}} times as fast. For this task two layers are enough.
+# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:served("MobileBERT's shape")}}. That says little about the shape: the model of half the layers began with its teacher's weights. Ours had a thousand steps, the real one half a million, of 2,048 sequences each.
+# - *Early exit* at speed {{number:serving_runs.SPEED:g}}: {{number:served('early exit')}}. Do not hold that against float32: it is another fine-tuning (dropout, another head, more steps), which has {{number:last(MAIN)}} at full depth. Its median is good; look at its 95th percentile.
+# - *Padding removed* costs a little for one text, which has none, and gives {{number:times('padding removed', 'float32', 'texts_a_second')}} times the throughput in batches.
 
 # %%
 flops_and_time_chart()
@@ -432,7 +432,7 @@ flops_and_time_chart()
 # %% [markdown]
 # *Each dot is a way to serve. If FLOPs were time, dots above one another would be one dot, and all would lie on one rising line. (The axes do not begin at 0.) Colours and shapes only tell the dots apart.*
 #
-# Six of them have the same FLOPs, and the slowest takes {{number:same_flops}} times as long as the quickest. The other way round: MobileBERT's shape has {{number:mobile_flops}} of the FLOPs, and takes {{number:mobile_ms}} ms; half the layers have {{number:half_flops}}, and take {{number:half_ms}}. Eight thin layers are many small products, and each must be started. In batches of 32 the products are larger, and the same thin shape gives {{number:mobile_rate}} times float32's throughput. FLOPs count work; time also counts how often one starts, and what waits for memory (lecture 14).
+# Six of them have the same FLOPs, and the slowest takes {{number:times('ONNX Runtime', 'padding removed')}} times as long as the quickest. The other way round: MobileBERT's shape has {{number:flops(serving_runs.MOBILE)}} of the FLOPs, and takes {{number:mobile_ms}} ms; half the layers have {{number:flops(serving_runs.HALF)}}, and take {{number:half_ms}}. Eight thin layers are many small products, and each must be started. In batches of 32 the products are larger, and the same thin shape gives {{number:times(serving_runs.MOBILE, 'float32', 'texts_a_second')}} times float32's throughput. FLOPs count work; time also counts how often one starts, and what waits for memory (lecture 14).
 #
 # ### Who reads what we save
 #
@@ -446,7 +446,7 @@ readers_table()
 #
 # - **Only transformers and the ONNX file keep the head.** The others read the encoder; what they lose stands below.
 # - **Reading is not understanding.** {{number:readers_wrong}} times a program said nothing and gave other numbers: a vector was left out, positions were off by one, a language was not passed on. No message would have told you; a comparison with ten texts does, and takes a minute. Make it a test.
-# - llama.cpp looks GELU up in a table of 16-bit numbers: {{number:readers_gguf}} is its rounding, not another model.
+# - llama.cpp looks GELU up in a table of 16-bit numbers: {{number:readers.largest(readers.stored()['GGUF']['rows']):.3f}} is its rounding, not another model.
 
 # %%
 lost_table()

@@ -185,7 +185,7 @@ show(by_rule)
 # %% [markdown]
 # ### Equally many FLOPs
 #
-# A step of ELECTRA runs two networks, a step of DistilBERT its teacher too. So we count FLOPs, and give every member as many as BERT gets for {{number:bert_steps}} steps.
+# A step of ELECTRA runs two networks, a step of DistilBERT its teacher too. So we count FLOPs, and give every member as many as BERT gets for {{number:BERT.flops:,}} steps.
 
 # %%
 from course_lib.lectures.lecture_13.pretraining_runs import steps_of
@@ -259,7 +259,7 @@ show(interfaces.write_checkpoint)
 #
 # ### One task, live
 #
-# A BERT of the micro-world, and the same shape from random initialisation, on one twin, one seed each. A bag of words has {{number:mnli_bag}}; three classes, so chance level is a third.
+# A BERT of the micro-world, and the same shape from random initialisation, on one twin, one seed each. A bag of words has {{number:bag_of_words('MNLI')}}; three classes, so chance level is a third.
 
 # %%
 from course_lib.teaching.shipped import micro_teacher
@@ -281,7 +281,7 @@ for name, encoder in starts.items():
 #
 # ### All members, nine tasks
 #
-# That, for {{number:members}} members, {{number:plain_models}} plain models (explained below) and random initialisation, on nine twins, {{number:seeds}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
+# That, for {{number:len(MEMBERS) + 1}} members, {{number:len(CONTROLS)}} plain models (explained below) and random initialisation, on nine twins, {{number:len(benchmark.SEEDS)}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
 
 # %%
 benchmark_view()
@@ -290,14 +290,14 @@ benchmark_view()
 # *A dot a seed, the line is their mean. The grey bar: where 95% of a thousand resampled test sets have the average. ± sd: over the seeds. Last: beside BERT, by the course's rule (above, after exercise 13.4). Sort by a task, by size; show the family alone.*
 
 # %% [markdown]
-# - **Pre-training pays, for all but one**: random initialisation has {{number:average_random}}, all members but ALBERT {{number:average_lowest}} or more.
-# - **At the top of the family nothing is settled.** RoBERTa {{number:average_roberta}}, BERT {{number:average_bert}}, ModernBERT {{number:average_modernbert}}, FastBERT {{number:average_fast}}, DistilBERT {{number:average_distilbert}}: BERT's two seeds lie further apart than these means. A table of one seed would have had a winner: BERT with the first, ModernBERT with the second.
-# - **ALBERT is still on its plateau** ({{number:masked_albert}} of masked words): narrow embeddings start late, as on page 05. Its place says who starts sooner, not who is better.
-# - **ELECTRA** had {{number:steps_electra}} steps for BERT's {{number:bert_steps}}: two networks cost. On page 07, with more steps, it is ahead of BERT where the test is like its task.
-# - **ModernBERT**, six years younger, finds as many masked words as RoBERTa ({{number:masked_modernbert}} and {{number:masked_roberta}}; BERT {{number:masked_bert}}), and is not settled beside BERT. Stories of 64 tokens ask for little of what it brings. Page 16 takes it apart.
-# - **A plain model of two layers has the highest mean**, {{number:average_short}}. By the course's rule it is ahead of every member but BERT and ModernBERT, whose seeds leave it open; two seeds pass such a rule by chance now and then. The next is plain too: four layers, 110 wide, {{number:average_as_modernbert}}.
+# - **Pre-training pays, for all but one**: random initialisation has {{number:mean_of('random initialisation')}}, all members but ALBERT {{number:percent([lowest()])}} or more.
+# - **At the top of the family nothing is settled.** RoBERTa {{number:mean_of('RoBERTa')}}, BERT {{number:mean_of('BERT')}}, ModernBERT {{number:mean_of('ModernBERT')}}, FastBERT {{number:mean_of('FastBERT')}}, DistilBERT {{number:mean_of('DistilBERT')}}: BERT's two seeds lie further apart than these means. A table of one seed would have had a winner: BERT with the first, ModernBERT with the second.
+# - **ALBERT is still on its plateau** ({{number:masked('ALBERT')}} of masked words): narrow embeddings start late, as on page 05. Its place says who starts sooner, not who is better.
+# - **ELECTRA** had {{number:steps('ELECTRA')}} steps for BERT's {{number:BERT.flops:,}}: two networks cost. On page 07, with more steps, it is ahead of BERT where the test is like its task.
+# - **ModernBERT**, six years younger, finds as many masked words as RoBERTa ({{number:masked('ModernBERT')}} and {{number:masked('RoBERTa')}}; BERT {{number:masked('BERT')}}), and is not settled beside BERT. Stories of 64 tokens ask for little of what it brings. Page 16 takes it apart.
+# - **A plain model of two layers has the highest mean**, {{number:mean_of('plain, two layers')}}. By the course's rule it is ahead of every member but BERT and ModernBERT, whose seeds leave it open; two seeds pass such a rule by chance now and then. The next is plain too: four layers, 110 wide, {{number:mean_of('plain, 110 wide')}}.
 #
-# Why? The two layers are a RoBERTa cut in half. For the same FLOPs they read {{number:steps_short}} batches, RoBERTa {{number:steps_roberta}}. So more text was worth more than two more layers *at this budget*, by about a point. Nothing follows for large models and long training.
+# Why? The two layers are a RoBERTa cut in half. For the same FLOPs they read {{number:steps('plain, two layers')}} batches, RoBERTa {{number:steps('RoBERTa')}}. So more text was worth more than two more layers *at this budget*, by about a point. Nothing follows for large models and long training.
 #
 # The papers' own order (DeBERTa before ELECTRA before RoBERTa before BERT) comes out of none of these lines. Their models read more than ten thousand times as much, each with its own data and steps.
 #
@@ -309,9 +309,9 @@ tasks_chart()
 # %% [markdown]
 # *Every member on every twin, the mean over the seeds; where a task has two metrics, their mean. CoLA: Matthews' correlation times 100.*
 #
-# Compare two columns. CoLA (word order, agreement): DeBERTa leads with {{number:cola_deberta}}, RoBERTa has {{number:cola_roberta}}, BERT {{number:cola_bert}}. WNLI (146 test texts): BERT {{number:wnli_bert}}, DeBERTa {{number:wnli_deberta}}. One number hides that.
+# Compare two columns. CoLA (word order, agreement): DeBERTa leads with {{number:mean_of('DeBERTa', 'CoLA')}}, RoBERTa has {{number:mean_of('RoBERTa', 'CoLA')}}, BERT {{number:mean_of('BERT', 'CoLA')}}. WNLI (146 test texts): BERT {{number:mean_of('BERT', 'WNLI')}}, DeBERTa {{number:mean_of('DeBERTa', 'WNLI')}}. One number hides that.
 #
-# A mean hides more: BERT's {{number:qnli_bert}} on QNLI are one seed among the best and one no better than random initialisation. Sort the benchmark's chart, under *All members*, by QNLI to see both.
+# A mean hides more: BERT's {{number:mean_of('BERT', 'QNLI')}} on QNLI are one seed among the best and one no better than random initialisation. Sort the benchmark's chart, under *All members*, by QNLI to see both.
 #
 # The same scores under each recipe that the twins allow:
 
@@ -335,8 +335,8 @@ equal_size_chart()
 #
 # **In none of the six pairs is the member ahead.** By the rule:
 #
-# - *behind*: ALBERT, on its plateau; DistilBERT, {{number:average_distilbert}} against {{number:average_short}}; DeBERTa, {{number:average_deberta}} against {{number:average_as_deberta}}. A step with a teacher costs its forward pass too, and a step of DeBERTa its position products, so they read less;
-# - *not settled*: MobileBERT, {{number:average_mobilebert}} and {{number:average_narrow}}; TinyBERT, {{number:average_tinybert}} and {{number:average_as_tinybert}}; ModernBERT, {{number:average_modernbert}} and {{number:average_as_modernbert}}.
+# - *behind*: ALBERT, on its plateau; DistilBERT, {{number:mean_of('DistilBERT')}} against {{number:mean_of('plain, two layers')}}; DeBERTa, {{number:mean_of('DeBERTa')}} against {{number:mean_of('plain, 138 wide')}}. A step with a teacher costs its forward pass too, and a step of DeBERTa its position products, so they read less;
+# - *not settled*: MobileBERT, {{number:mean_of('MobileBERT')}} and {{number:mean_of('plain, 58 wide')}}; TinyBERT, {{number:mean_of('TinyBERT')}} and {{number:mean_of('plain, two layers, 64 wide')}}; ModernBERT, {{number:mean_of('ModernBERT')}} and {{number:mean_of('plain, 110 wide')}}.
 #
 # So no idea paid here beside a plain model of its size, on stories without end, with one recipe of each and two seeds. That is no verdict on the ideas: where text or labels are few, a teacher's answers may be worth more. It is a verdict on tables: one without a plain row of the same size cannot tell an idea from a size.
 #
@@ -344,7 +344,7 @@ equal_size_chart()
 #
 # Twins are made by rules. So all members once more, on the documentation of Python and its libraries: pre-trained on it for equally many FLOPs, then fine-tuned on three tasks of lecture 03 (which section of a docstring a sentence is from, which kind of parameter it describes, which package a paragraph is from; some 1,500 labels each).
 #
-# At the size used on the stories, the members we tried did not leave the plateau on this text (BERT, {{number:bert_steps}} steps: 8% of the masked pieces; who always says the commonest has 6%). So here all are twice as wide, read batches of 128 short sequences, and warm up for a quarter of their steps. Equal FLOPs: BERT's {{number:doc_steps}} steps. {{number:doc_seeds}} seeds. They were trained on a GPU ({{number:doc_device}}, bfloat16): `COURSE_LIB_DEVICE=cuda` before the command that makes the results.
+# At the size used on the stories, the members we tried did not leave the plateau on this text (BERT, {{number:BERT.flops:,}} steps: 8% of the masked pieces; who always says the commonest has 6%). So here all are twice as wide, read batches of 128 short sequences, and warm up for a quarter of their steps. Equal FLOPs: BERT's {{number:stored(written.FILE)['pretraining']['BERT']['flops']:,}} steps. {{number:len(stored(written.FILE)['runs']['BERT'])}} seeds. They were trained on a GPU ({{number:stored(written.FILE)['device']}}, bfloat16): `COURSE_LIB_DEVICE=cuda` before the command that makes the results.
 
 # %%
 documentation_chart()
@@ -358,14 +358,14 @@ documentation_table()
 # %% [markdown]
 # *Masked pieces: found in held-out text, of 15%; a dash for a model without such a head. sd: over the seeds, in points. Beside BERT, in points, with the course's rule: settled if it has one sign in every seed and is larger than the larger of the two standard deviations. 95%: where a thousand resampled test sets have the difference of the means.*
 #
-# - **Five are ahead of BERT, by the rule and beyond what other test texts could change**: ModernBERT ({{number:doc_beside_modernbert}}), the two plain layers ({{number:doc_beside_short}}), DeBERTa ({{number:doc_beside_deberta}}), ERNIE ({{number:doc_beside_ernie}}), RoBERTa ({{number:doc_beside_roberta}}). The plain model read most, here too; ModernBERT read half of that and is not settled beside it. On the nine twins it was nothing special; in masked words it was ahead of BERT, level with RoBERTa, and not ahead of the plain models. Page 16 has both sides of it.
-# - **A guess why**: all five do without NSP and without a teacher. So do SpanBERT and ELECTRA, which are far behind; but these spend FLOPs on a second loss or a second network, the five on masked words alone. Each would have to be tried with NSP to know. They also find more masked pieces: BERT {{number:pieces_bert}}, RoBERTa {{number:pieces_roberta}}, DeBERTa {{number:pieces_deberta}}, two plain layers {{number:pieces_short}}, ModernBERT {{number:pieces_modernbert}}. The order is not that of the tasks everywhere: MobileBERT finds {{number:pieces_mobilebert}}, more than RoBERTa, and is not ahead of BERT ({{number:doc_beside_mobilebert}}).
-# - **A student with half of BERT's layers** is not settled beside it (DistilBERT, {{number:doc_beside_distilbert}}). But the plain two layers, as large and without a teacher, are ahead of both.
-# - **A bag of words** has {{number:doc_bag}}, random initialisation {{number:doc_random}}, BERT {{number:doc_bert}}: this pre-training is short. `course-bert` has read {{number:doc_more}} times as much (page 03 has what that is worth).
-# - **Who has hardly left the plateau has gained nothing.** ALBERT finds {{number:pieces_albert}} of the pieces and has {{number:doc_albert}} on the tasks, SpanBERT {{number:pieces_spanbert}} and {{number:doc_spanbert}}: random initialisation does as well. In an earlier run with two thirds of the steps and one seed both were *below* it (53.3% and 40.6%). Equal FLOPs for all is a rule, not justice: what more steps would make of them is another question.
-# - **ALBERT's row here is older than a repair.** Its pairs were shortened before they were swapped, so their two lengths alone told the order of {{number:doc_lengths}} (page 05): its second loss could fall without reading. The stories' pairs are never shortened, so the benchmark's row is not concerned. This one will be made again when a GPU is at hand; until then do not read it as a verdict on ALBERT.
-# - **ELECTRA is far below random weights**, {{number:doc_electra}}, with either rate and every seed. It names no pieces, so what holds it back is not shown.
-# - **FastBERT** is BERT with exits at the speed of the stories' row ({{number:doc_beside_fast}}). Here that speed costs more than it may: it has to be chosen for each task.
+# - **Five are ahead of BERT, by the rule and beyond what other test texts could change**: ModernBERT ({{number:beside_bert_there('modernbert')}}), the two plain layers ({{number:beside_bert_there('short')}}), DeBERTa ({{number:beside_bert_there('deberta')}}), ERNIE ({{number:beside_bert_there('ernie')}}), RoBERTa ({{number:beside_bert_there('roberta')}}). The plain model read most, here too; ModernBERT read half of that and is not settled beside it. On the nine twins it was nothing special; in masked words it was ahead of BERT, level with RoBERTa, and not ahead of the plain models. Page 16 has both sides of it.
+# - **A guess why**: all five do without NSP and without a teacher. So do SpanBERT and ELECTRA, which are far behind; but these spend FLOPs on a second loss or a second network, the five on masked words alone. Each would have to be tried with NSP to know. They also find more masked pieces: BERT {{number:pieces('BERT')}}, RoBERTa {{number:pieces('RoBERTa')}}, DeBERTa {{number:pieces('DeBERTa')}}, two plain layers {{number:pieces('plain, two layers')}}, ModernBERT {{number:pieces('ModernBERT')}}. The order is not that of the tasks everywhere: MobileBERT finds {{number:pieces('MobileBERT')}}, more than RoBERTa, and is not ahead of BERT ({{number:beside_bert_there('mobilebert')}}).
+# - **A student with half of BERT's layers** is not settled beside it (DistilBERT, {{number:beside_bert_there('distilbert')}}). But the plain two layers, as large and without a teacher, are ahead of both.
+# - **A bag of words** has {{number:documented(written.BAG)}}, random initialisation {{number:documented('random initialisation')}}, BERT {{number:documented('BERT')}}: this pre-training is short. `course-bert` has read {{number:read_more}} times as much (page 03 has what that is worth).
+# - **Who has hardly left the plateau has gained nothing.** ALBERT finds {{number:pieces('ALBERT')}} of the pieces and has {{number:documented('ALBERT')}} on the tasks, SpanBERT {{number:pieces('SpanBERT')}} and {{number:documented('SpanBERT')}}: random initialisation does as well. In an earlier run with two thirds of the steps and one seed both were *below* it (53.3% and 40.6%). Equal FLOPs for all is a rule, not justice: what more steps would make of them is another question.
+# - **ALBERT's row here is older than a repair.** Its pairs were shortened before they were swapped, so their two lengths alone told the order of {{number:percent([stored('05_lengths')['guessed'][str(SHORT)][OLD_WAY]])}} (page 05): its second loss could fall without reading. The stories' pairs are never shortened, so the benchmark's row is not concerned. This one will be made again when a GPU is at hand; until then do not read it as a verdict on ALBERT.
+# - **ELECTRA is far below random weights**, {{number:documented('ELECTRA')}}, with either rate and every seed. It names no pieces, so what holds it back is not shown.
+# - **FastBERT** is BERT with exits at the speed of the stories' row ({{number:beside_bert_there('fast')}}). Here that speed costs more than it may: it has to be chosen for each task.
 #
 # ### Which of two, on one task
 #
@@ -375,7 +375,7 @@ documentation_table()
 sentiment_table()
 
 # %% [markdown]
-# *Two columns know seed 0 alone (differ, p), the others both seeds, so a row can look like a contradiction. Right, and BERT more (in points): means over the seeds. Differ: texts that only BERT has right, and only the other, of {{number:sentiment_texts}} (seed 0). The interval: 95% of resampled test sets, seeds averaged. p: how often a fair coin would fall so unevenly (an exact McNemar test, seed 0).*
+# *Two columns know seed 0 alone (differ, p), the others both seeds, so a row can look like a contradiction. Right, and BERT more (in points): means over the seeds. Differ: texts that only BERT has right, and only the other, of {{number:len(shown.runs_of('BERT')[0]['sentiment'])}} (seed 0). The interval: 95% of resampled test sets, seeds averaged. p: how often a fair coin would fall so unevenly (an exact McNemar test, seed 0).*
 #
 # Now some differences are beyond doubt *as to the texts*: ERNIE is many points behind, with p below any threshold. But p knows one seed. TinyBERT is even further behind, and its p is 1: sort the benchmark's chart by SST-2, and it has one seed (seed 0) with all texts right, and one at chance level. **Significance over texts says nothing about another run.** Both belong in the table.
 #
@@ -426,7 +426,7 @@ for name, build in shapes.items():
 costs_table()
 
 # %% [markdown]
-# *Measured side by side, in turns, random weights, one thread, texts of 32 tokens ({{number:costs_machine}}). Fine-tuning step: the most that its tensors hold at once, sixteen texts, weights aside. ELECTRA, SpanBERT and ERNIE are BERT's shape when they are used, so their rows are BERT's but for chance. FastBERT's time depends on its texts: page 12.*
+# *Measured side by side, in turns, random weights, one thread, texts of 32 tokens ({{number:where_measured(stored('13_costs')['machine'])}}). Fine-tuning step: the most that its tensors hold at once, sixteen texts, weights aside. ELECTRA, SpanBERT and ERNIE are BERT's shape when they are used, so their rows are BERT's but for chance. FastBERT's time depends on its texts: page 12.*
 #
 # Memory while it learns follows width and layers, not weights: ALBERT has a quarter of BERT's weights and all of its memory. MobileBERT has fewer FLOPs than any member but TinyBERT, and one text takes it nearly as long as BERT: many small products. Sixteen at once, and it is more than twice as fast.
 #
@@ -452,7 +452,7 @@ front_chart()
 print("beaten by nobody in both:", " · ".join(front()))
 
 # %% [markdown]
-# Three points, and all are plain models: at this budget no member is a bargain, not even the smallest. By means of {{number:seeds}} seeds, though; a front has no error bars, and another seed may put others on it. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
+# Three points, and all are plain models: at this budget no member is a bargain, not even the smallest. By means of {{number:len(benchmark.SEEDS)}} seeds, though; a front has no error bars, and another seed may put others on it. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
 #
 # ### The guide
 #

@@ -521,11 +521,11 @@ for title, remark in stored["remarks"].items():
 speed_chart(read_result("14_speed_float32"))
 
 # %% [markdown]
-# *As above. {{number:float32_machine}}; other programs ran on that machine, so the bars are wide.*
+# *As above. {{number:where_measured(float32_run()['machine'])}}; other programs ran on that machine, so the bars are wide.*
 #
-# As shipped, transformers takes {{number:float32_mini_shipped}} (mini) and {{number:float32_tiny_shipped}} (tiny) times as long as ours. Now tune and compile it, and give it our largest trick, logits at the selected
-# positions only: {{number:float32_mini_best}} and {{number:float32_tiny_best}} times are left. So the ten times were mostly the number format, and doing less. In float32 a step is
-# compute-bound: {{number:float32_mini_share}}% and {{number:float32_tiny_share}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:float32_deberta}} times as fast as
+# As shipped, transformers takes {{number:in_float32('Pre-training step', 'mini', False)}} (mini) and {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours. Now tune and compile it, and give it our largest trick, logits at the selected
+# positions only: {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times are left. So the ten times were mostly the number format, and doing less. In float32 a step is
+# compute-bound: {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as
 # transformers': most of its time is in dense layers, which both have.
 #
 # ### Where a step's time goes
@@ -603,11 +603,11 @@ for name, steps in (("as it is", before), ("kept", after[1:])):
 speed_chart(read_result("14_gpu"), "Disentangled attention on a GPU, forward and backward, 1×8,192, A=12, D=64, bfloat16")
 
 # %% [markdown]
-# *Tokens a second of one attention module of DeBERTa-v3's shape (A heads of D numbers); choose a length. {{number:gpu_machine}}; only three rounds, so look at the bars where there are any.*
+# *Tokens a second of one attention module of DeBERTa-v3's shape (A heads of D numbers); choose a length. {{number:where_measured(gpu_run()['machine'])}}; only three rounds, so look at the bars where there are any.*
 #
-# At 8,192 tokens the kernel is {{number:gpu_forward_long}} times as fast as transformers' attention forward and {{number:gpu_training_long}} with the backward pass, in {{number:gpu_held}} MB instead of {{number:gpu_held_by_peer}}. The package disentangled-flash 1.1.1 does the same work in a layer of its own; ours is {{number:gpu_forward_flash}} and {{number:gpu_training_flash}} times as fast as that layer, which holds less memory.
+# At 8,192 tokens the kernel is {{number:gpu_times('8,192', False)}} times as fast as transformers' attention forward and {{number:gpu_times('8,192', True)}} with the backward pass, in {{number:gpu_memory('ours, in Triton')}} MB instead of {{number:gpu_memory('transformers')}}. The package disentangled-flash 1.1.1 does the same work in a layer of its own; ours is {{number:gpu_times('8,192', False, 'disentangled_flash')}} and {{number:gpu_times('8,192', True, 'disentangled_flash')}} times as fast as that layer, which holds less memory.
 #
-# At 256 tokens there is little to win: {{number:gpu_forward_short}} times forward, {{number:gpu_training_short}} with the backward pass. With so little to do the GPU waits for the next launch. At 1,024 it is {{number:gpu_forward_mid}} and {{number:gpu_training_mid}}; there, with the backward pass, our *readable* reference reaches {{number:gpu_training_readable}}. One text at a time; larger batches were not measured.
+# At 256 tokens there is little to win: {{number:gpu_times('256', False)}} times forward, {{number:gpu_times('256', True)}} with the backward pass. With so little to do the GPU waits for the next launch. At 1,024 it is {{number:gpu_times('1,024', False)}} and {{number:gpu_times('1,024', True)}}; there, with the backward pass, our *readable* reference reaches {{number:gpu_times('1,024', True, ours='ours, the readable')}}. One text at a time; larger batches were not measured.
 
 # %%
 print(f"{'':24}{'you said':>14}   answer")

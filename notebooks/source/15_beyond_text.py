@@ -274,7 +274,7 @@ for wrong in (grey, odd, torch.rand(1, 3, 48, 48), torch.randint(0, 256, (1, 3, 
 #
 # ### Train one, live
 #
-# scikit-learn's digits: {{number:train}} pictures of 8×8 to learn from, {{number:test}} to be tested on. Patches of 2×2 pixels, so 17 tokens. Four layers, {{number:hidden}} wide.
+# scikit-learn's digits: {{number:len(digits())}} pictures of 8×8 to learn from, {{number:len(digits('test'))}} to be tested on. Patches of 2×2 pixels, so 17 tokens. Four layers, {{number:picture_runs.MAIN.hidden_size}} wide.
 
 # %%
 LIVE = replace(picture_runs.MAIN, num_layers=4)
@@ -330,7 +330,7 @@ for name, dark in choices.items():
 position_similarity(model)
 
 # %% [markdown]
-# *Sixteen maps, laid out as the patches are. In the paper's figure, of a model that saw millions of pictures, rows and columns can be seen. Here neighbours are hardly more alike than others. We have not tested why; {{number:train}} pictures are few.*
+# *Sixteen maps, laid out as the patches are. In the paper's figure, of a model that saw millions of pictures, rows and columns can be seen. Here neighbours are hardly more alike than others. We have not tested why; {{number:len(digits())}} pictures are few.*
 #
 # ### What it is held against, live
 #
@@ -348,12 +348,12 @@ for name, accuracy in live.items():
     print(f"{name:24}{accuracy:6.1%}")
 
 # %% [markdown]
-# One seed: a first look. {{number:test}} test pictures, so one of them is 0.3 points. Do not read small differences yet: three seeds follow.
+# One seed: a first look. {{number:len(digits('test'))}} test pictures, so one of them is 0.3 points. Do not read small differences yet: three seeds follow.
 
 # %% [markdown]
 # ## Measure it
 #
-# All from the result files: {{number:seeds}} seeds, {{number:layers}} layers, {{number:hidden}} wide. A dot is a seed. Differences are in points, with the rule of this course: *better* or *worse* is of one sign in every seed, and larger than the seeds differ; all else is *not settled*.
+# All from the result files: {{number:len(picture_runs.SEEDS)}} seeds, {{number:picture_runs.MAIN.num_layers}} layers, {{number:picture_runs.MAIN.hidden_size}} wide. A dot is a seed. Differences are in points, with the rule of this course: *better* or *worse* is of one sign in every seed, and larger than the seeds differ; all else is *not settled*.
 #
 # ### Positions
 
@@ -363,9 +363,9 @@ positions_chart()
 # %% [markdown]
 # *Right on test pictures; the line is the mean, sd the standard deviation of the seeds. Left the digits. In the middle a question to a scene: in which row does the first thing stand, of the two that its sentence tells? On the right: is there a circle? 2-D: half of a position is learned for the row, half for the column.*
 #
-# - Without positions a picture is a bag of patches. Of the digits {{number:none}} are right, not {{number:one_d}}; with four times the steps {{number:none_longer}}, and then it has memorised its training pictures ({{number:none_longer_train}}).
-# - **It depends on the question.** Where a thing stands cannot be said without positions: {{number:row_none}}, just what the majority class, *top*, would give. Whether there is a circle can: {{number:circle_none}}.
-# - 1-D or 2-D positions: {{number:one_d}} and {{number:two_d}}, no difference that the seeds show. So in the paper, on ImageNet with five labelled pictures a class (5-shot): {{number:paper_1d}}% and {{number:paper_2d}}%, and {{number:paper_none}}% without.
+# - Without positions a picture is a bag of patches. Of the digits {{number:none}} are right, not {{number:one_d}}; with four times the steps {{number:right(POSITIONS, 'no positions, longer')}}, and then it has memorised its training pictures ({{number:right(POSITIONS, 'no positions, longer', 'train_accuracy')}}).
+# - **It depends on the question.** Where a thing stands cannot be said without positions: {{number:right(POSITIONS, 'which row, none')}}, just what the majority class, *top*, would give. Whether there is a circle can: {{number:right(POSITIONS, 'a circle, none')}}.
+# - 1-D or 2-D positions: {{number:one_d}} and {{number:right(POSITIONS, '2-D positions')}}, no difference that the seeds show. So in the paper, on ImageNet with five labelled pictures a class (5-shot): {{number:printed('vit')['positions']['one_dimension']:.1f}}% and {{number:printed('vit')['positions']['two_dimensions']:.1f}}%, and {{number:printed('vit')['positions']['none']:.1f}}% without.
 #
 # ### The order of the patches
 
@@ -376,9 +376,9 @@ orders_chart()
 # *Right on test pictures of digits. From above: patches as they are; all pictures shuffled in one and the same way; each picture in its own way.*
 #
 # - **One way for all**: in points, ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}, logistic regression exactly 0. Inside a patch neighbours stay neighbours, and the CNN's last layer sees the whole picture.
-# - **Each in its own way**: what is left is what single patches say. The ViT has {{number:vit_each}}, less than without positions ({{number:none}}), in every seed; perhaps as it has to learn that its positions mean nothing. The CNN has {{number:cnn_each}}; chance level is 10%.
+# - **Each in its own way**: what is left is what single patches say. The ViT has {{number:right(POSITIONS, 'ViT, one a picture')}}, less than without positions ({{number:none}}), in every seed; perhaps as it has to learn that its positions mean nothing. The CNN has {{number:right(POSITIONS, 'CNN, one a picture')}}; chance level is 10%.
 #
-# A sharper question: what is it worth that *near is near*? Move every picture by up to a pixel whenever it is read, then shuffle the patches in one way. With patches as they are, the CNN has {{number:cnn_moved}}. Shuffled, it has {{number:cnn_moved_permuted}}: {{number:cnn_moved_rule}}. The ViT's difference: {{number:vit_moved_rule}}.
+# A sharper question: what is it worth that *near is near*? Move every picture by up to a pixel whenever it is read, then shuffle the patches in one way. With patches as they are, the CNN has {{number:cnn_moved}}. Shuffled, it has {{number:right(PICTURES, 'CNN shifted, all, one permutation')}}: {{number:compared(PICTURES, 'CNN shifted, all, one permutation', 'CNN shifted, all')}}. The ViT's difference: {{number:compared(PICTURES, 'ViT shifted, all, one permutation', 'ViT shifted, all')}}.
 #
 # This is what *inductive bias* means: what a network takes for granted before it has seen a single picture.
 #
@@ -390,10 +390,10 @@ pictures_chart()
 # %% [markdown]
 # *Right on test pictures, by how many pictures have labels: means of the seeds, the band from the worst to the best. ViT and CNN take equally many steps. "Shifted", measured with 200 and with all: every picture is moved by up to a pixel whenever it is read, with twice the steps.*
 #
-# - **Few pictures**: with 50, the ViT has {{number:vit_50}}, the CNN {{number:cnn_50}} ({{number:vit_50_rule}}), a logistic regression {{number:logistic_50}}. With 200 it is {{number:vit_200}}, {{number:cnn_200}} and {{number:logistic_200}}. Here a ViT does not pay at all.
-# - **All pictures**: {{number:vit_all}}, {{number:cnn_all}}, {{number:logistic_all}}. ViT against CNN is {{number:vit_all_rule}}. In the paper a ViT overtakes, with millions of pictures; these digits end before.
-# - Mind the size: the ViT has {{number:vit_parameters}} parameters, the CNN {{number:cnn_parameters}}. So they differ in more than in what is built in; a pair of equal size was not run.
-# - *Shifted* should tell a ViT what a CNN has built in: a digit one pixel further is the same digit. With all pictures the CNN gains: {{number:cnn_moved}}, {{number:cnn_shifted_rule}}. The ViT has {{number:vit_shifted}}, {{number:vit_shifted_rule}}; it has not finished, of its training pictures it knows {{number:vit_shifted_train}}. With 200 the CNN's gain is {{number:cnn_shifted_200_rule}}, the ViT's {{number:vit_shifted_200_rule}}. A control with twice the steps and no shifts was not run.
+# - **Few pictures**: with 50, the ViT has {{number:right('15_pictures', 'ViT, 50')}}, the CNN {{number:right('15_pictures', 'CNN, 50')}} ({{number:compared(PICTURES, 'ViT, 50', 'CNN, 50')}}), a logistic regression {{number:right('15_pictures', 'logistic regression, 50')}}. With 200 it is {{number:right(PICTURES, 'ViT, 200')}}, {{number:right(PICTURES, 'CNN, 200')}} and {{number:right(PICTURES, 'logistic regression, 200')}}. Here a ViT does not pay at all.
+# - **All pictures**: {{number:right('15_pictures', 'ViT, all')}}, {{number:right('15_pictures', 'CNN, all')}}, {{number:right('15_pictures', 'logistic regression, all')}}. ViT against CNN is {{number:compared(PICTURES, 'ViT, all', 'CNN, all')}}. In the paper a ViT overtakes, with millions of pictures; these digits end before.
+# - Mind the size: the ViT has {{number:stored(PICTURES)['runs']['ViT, all'][0]['parameters']}} parameters, the CNN {{number:stored(PICTURES)['runs']['CNN, all'][0]['parameters']}}. So they differ in more than in what is built in; a pair of equal size was not run.
+# - *Shifted* should tell a ViT what a CNN has built in: a digit one pixel further is the same digit. With all pictures the CNN gains: {{number:cnn_moved}}, {{number:compared(PICTURES, 'CNN shifted, all', 'CNN, all')}}. The ViT has {{number:right(PICTURES, 'ViT shifted, all')}}, {{number:compared(PICTURES, 'ViT shifted, all', 'ViT, all')}}; it has not finished, of its training pictures it knows {{number:right(PICTURES, 'ViT shifted, all', 'train_accuracy')}}. With 200 the CNN's gain is {{number:compared(PICTURES, 'CNN shifted, 200', 'CNN, 200')}}, the ViT's {{number:compared(PICTURES, 'ViT shifted, 200', 'ViT, 200')}}. A control with twice the steps and no shifts was not run.
 #
 # ### Masked patches: BERT's idea on pictures
 #
@@ -420,10 +420,10 @@ masked_chart()
 # %% [markdown]
 # *Right on test pictures after few labels, 50 on the left, 200 on the right. From above: randomly initialised; the same, with the FLOPs of pre-training (its multiplications and additions) spent on more steps with labels; after masked patches.*
 #
-# - **50 labels**: {{number:random_50}} from random initialisation, {{number:masked_50}} after masked patches: {{number:masked_rule}}. The same FLOPs spent on more steps with the 50 labels: {{number:equal_50}}. Against that, masked patches are {{number:masked_equal_rule}}.
-# - **200 labels**: {{number:random_200}} from random initialisation, {{number:masked_200}} after masked patches ({{number:masked_200_rule}}), {{number:equal_200}} at equal FLOPs.
+# - **50 labels**: {{number:right(MASKED, 'random, 50')}} from random initialisation, {{number:right(MASKED, 'masked patches, 50')}} after masked patches: {{number:compared(MASKED, 'masked patches, 50', 'random, 50')}}. The same FLOPs spent on more steps with the 50 labels: {{number:right(MASKED, 'equal FLOPs, 50')}}. Against that, masked patches are {{number:compared(MASKED, 'masked patches, 50', 'equal FLOPs, 50')}}.
+# - **200 labels**: {{number:right(MASKED, 'random, 200')}} from random initialisation, {{number:right(MASKED, 'masked patches, 200')}} after masked patches ({{number:compared(MASKED, 'masked patches, 200', 'random, 200')}}), {{number:right(MASKED, 'equal FLOPs, 200')}} at equal FLOPs.
 #
-# So it does not come out as in the paper, and we tested two causes with 50 labels. *Fine-tuning too fast?* At a quarter of the learning rate, for both, it is still {{number:gentle_rule}}. *The class token?* No prediction is made from its last vector while patches are predicted, so it is never asked to sum up a picture. With a classifier that reads the mean of the patches instead: {{number:mean_random}} from random initialisation and {{number:mean_masked}} after masked patches, {{number:mean_rule}}. The gap is smaller because random initialisation does worse so, not because masked patches do better. Not tested: more pictures, more steps, other losses. {{number:train}} pictures of sixteen patches are very little to pre-train on.
+# So it does not come out as in the paper, and we tested two causes with 50 labels. *Fine-tuning too fast?* At a quarter of the learning rate, for both, it is still {{number:gentle_rule}}. *The class token?* No prediction is made from its last vector while patches are predicted, so it is never asked to sum up a picture. With a classifier that reads the mean of the patches instead: {{number:mean_random}} from random initialisation and {{number:mean_masked}} after masked patches, {{number:mean_rule}}. The gap is smaller because random initialisation does worse so, not because masked patches do better. Not tested: more pictures, more steps, other losses. {{number:len(digits())}} pictures of sixteen patches are very little to pre-train on.
 #
 # In the paper pre-training with *labels* reads other pictures than fine-tuning. The same in miniature: pre-train on 5 to 9, then learn 0 to 4 from 50 labels.
 
@@ -433,7 +433,7 @@ other_chart()
 # %% [markdown]
 # *Right on test pictures of 0 to 4, five classes, after 50 labels. From above: without pre-training; after masked patches of 5 to 9; after the labels of 5 to 9. Both ways of pre-training take equally many steps on the same pictures.*
 #
-# {{number:low_random}} without pre-training, {{number:low_masked}} after masked patches ({{number:low_masked_rule}}), {{number:low_labels}} after labels ({{number:low_labels_rule}}). The paper: B/16 with masked patches reaches {{number:paper_masked}}% on ImageNet, 2 points above training from scratch and 4 below pre-training on labels.
+# {{number:right(MASKED, '0 to 4: random')}} without pre-training, {{number:right(MASKED, '0 to 4: masked patches of 5 to 9')}} after masked patches ({{number:compared(MASKED, '0 to 4: masked patches of 5 to 9', LOW)}}), {{number:right(MASKED, '0 to 4: labels of 5 to 9')}} after labels ({{number:compared(MASKED, '0 to 4: labels of 5 to 9', LOW)}}). The paper: B/16 with masked patches reaches {{number:printed('vit')['masked']['accuracy']}}% on ImageNet, 2 points above training from scratch and 4 below pre-training on labels.
 #
 # ### Larger pictures
 #
@@ -445,8 +445,8 @@ resolution_chart()
 # %% [markdown]
 # *Right on test pictures of 16×16, by the steps taken on such pictures; the band from the worst seed to the best. Positions interpolated in two ways; drawn anew, all other weights kept; all weights random (with twice the learning rate, as on 8×8).*
 #
-# - *Before any step* the interpolated model has {{number:at_once}} by bicubic and {{number:at_once_bilinear}} by bilinear with the corners kept; with new positions {{number:at_once_new}}. So positions carry over, though a patch now shows a quarter of what it did. The way of resizing matters at first, for learned positions, too ({{number:resize_rule}}).
-# - *After all steps*: bicubic {{number:larger_bicubic}}, bilinear {{number:larger_bilinear}}, new positions {{number:larger_new}}, random initialisation {{number:larger_random}}. All four still rise, the last two most; so this says who is sooner there, not who ends higher.
+# - *Before any step* the interpolated model has {{number:right(LARGER, 'bicubic', 'at_once')}} by bicubic and {{number:right(LARGER, 'bilinear', 'at_once')}} by bilinear with the corners kept; with new positions {{number:right(LARGER, 'new positions', 'at_once')}}. So positions carry over, though a patch now shows a quarter of what it did. The way of resizing matters at first, for learned positions, too ({{number:in_points(reached(LARGER, 'bicubic', 'at_once'), reached(LARGER, 'bilinear', 'at_once'))}}).
+# - *After all steps*: bicubic {{number:right('15_resolution', 'bicubic')}}, bilinear {{number:right('15_resolution', 'bilinear')}}, new positions {{number:right('15_resolution', 'new positions')}}, random initialisation {{number:right('15_resolution', 'random initialisation')}}. All four still rise, the last two most; so this says who is sooner there, not who ends higher.
 # - The pictures are interpolated, too: there is nothing new in them, and no reason to be better than on 8×8.
 
 # %%
@@ -463,7 +463,7 @@ for name, value in answers.items():
     print(f"{name:24}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 
 # %% [markdown]
-# One seed, this page's. Over {{number:seeds}} seeds, in points: ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}. For the second guess that is the better answer.
+# One seed, this page's. Over {{number:len(picture_runs.SEEDS)}} seeds, in points: ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}. For the second guess that is the better answer.
 #
 # ## What they claim, what you measured
 #

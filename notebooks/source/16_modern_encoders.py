@@ -51,7 +51,7 @@ from course_lib.teaching.numbers import number
 # Three guesses before you go on.
 #
 # 1. With rotary positions a query stands at position 5 and a key at 9. Both move 100 positions to the right. Does their score change?
-# 2. A model was trained on texts of {{number:trained_length}} tokens. Now a story has padding before it, so that it begins at position 448. How many of the masked words does it still find with learned positions, and how many with rotary ones?
+# 2. A model was trained on texts of {{number:LENGTH}} tokens. Now a story has padding before it, so that it begins at position 448. How many of the masked words does it still find with learned positions, and how many with rotary ones?
 # 3. No biases, norms before, rotary positions, a gate, local layers, 30% masked: which one brings most, for equally many FLOPs? (The table below says what they are.)
 
 # %%
@@ -71,7 +71,7 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # | biases | everywhere | in the decoder alone | simpler | Dayma et al. 2021 |
 # | segments, next sentence | yes | no | it does not help (lecture 04) | Liu et al. 2019 |
 # | masked | 15% | 30% | more to learn in each step | Wettig et al. 2022 |
-# | layers of the base size, all 768 wide | {{number:layers}} | {{number:modern_layers}} | deep and thin | Warner et al. 2024 |
+# | layers of the base size, all 768 wide | {{number:published('bert', 'base').num_layers}} | {{number:modern_layers}} | deep and thin | Warner et al. 2024 |
 # | text | 3.3 billion words | 2 trillion tokens, code too | | |
 # | longest text | 512 | 8,192 | | |
 #
@@ -326,7 +326,7 @@ for attempt in (
 #
 # ### The ladder
 #
-# Four layers, 128 wide, {{number:stories}} stories of the micro-world. Each rung keeps the changes of those before it. All get as many FLOPs as BERT needs for {{number:steps}} steps, and the same learning rate. Then {{number:heldout}} new stories, 15% of the words masked. {{number:seeds}} seeds.
+# Four layers, 128 wide, {{number:STORIES}} stories of the micro-world. Each rung keeps the changes of those before it. All get as many FLOPs as BERT needs for {{number:runs_of('BERT')[0]['steps']}} steps, and the same learning rate. Then {{number:HELDOUT}} new stories, 15% of the words masked. {{number:len(runs_of('BERT'))}} seeds.
 
 # %%
 ladder_chart()
@@ -338,15 +338,15 @@ ladder_chart()
 ladder_table()
 
 # %% [markdown]
-# *Right: held-out masked words found, mean of the seeds. FLOPs of a step, BERT = 1. Milliseconds of a training step ({{number:machine}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the larger of the two rows' standard deviations. Such a one is called better or worse. (So a step that is up in every seed can be open: one of the two rows scatters more.) Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps. The last two rows have one change alone, and stand beside BERT.*
+# *Right: held-out masked words found, mean of the seeds. FLOPs of a step, BERT = 1. Milliseconds of a training step ({{number:where_measured(stored(TIMES)['machine'])}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the larger of the two rows' standard deviations. Such a one is called better or worse. (So a step that is up in every seed can be open: one of the two rows scatters more.) Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps. The last two rows have one change alone, and stand beside BERT.*
 #
-# - The whole ladder: {{number:right_bert}} for BERT, **{{number:right_modern}}** at the top, {{number:whole}}.
-# - Segments and biases out: {{number:step_plain}}. Which of the two does it, one rung cannot say. Norms before: {{number:step_prenorm}}, at four layers.
-# - **RoPE**: {{number:step_rope}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:half_rope}}: {{number:half_right_rope}} for {{number:half_right_prenorm}}. See the curves below.
-# - **What is there already matters.** RoPE adds more to BERT, as its only change, than to the rung with the norms before, in every seed. Alone it brings BERT to {{number:right_alone}}, most of the way to the top, and in two seeds of three beyond the rung that has RoPE and the two changes before it. So "what RoPE is worth" has no one answer; ask in which model.
-# - GeGLU: {{number:step_geglu}}; as BERT's only change {{number:alone_geglu}}.
-# - Local layers: {{number:step_local}}. A story has some fifty tokens and the window 32, so this says little about long texts.
-# - 30% masked: {{number:step_modern}}, in {{number:modern_steps}} steps, as each costs more.
+# - The whole ladder: {{number:right('BERT')}} for BERT, **{{number:right('30% masked')}}** at the top, {{number:gained(LAST, 'BERT')}}.
+# - Segments and biases out: {{number:gained('no segments, no biases', 'BERT')}}. Which of the two does it, one rung cannot say. Norms before: {{number:gained('pre-norm', 'no segments, no biases')}}, at four layers.
+# - **RoPE**: {{number:gained('RoPE', 'pre-norm')}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:in_points(half_way('RoPE'), half_way('pre-norm'))}}: {{number:percent(half_way('RoPE'))}} for {{number:percent(half_way('pre-norm'))}}. See the curves below.
+# - **What is there already matters.** RoPE adds more to BERT, as its only change, than to the rung with the norms before, in every seed. Alone it brings BERT to {{number:right('BERT + RoPE')}}, most of the way to the top, and in two seeds of three beyond the rung that has RoPE and the two changes before it. So "what RoPE is worth" has no one answer; ask in which model.
+# - GeGLU: {{number:gained('GeGLU', 'RoPE')}}; as BERT's only change {{number:alone_geglu}}.
+# - Local layers: {{number:gained('local layers', 'GeGLU')}}. A story has some fifty tokens and the window 32, so this says little about long texts.
+# - 30% masked: {{number:gained('30% masked', 'local layers')}}, in {{number:runs_of(LAST)[0]['steps']}} steps, as each costs more.
 
 # %%
 ladder_curves()
@@ -360,7 +360,7 @@ ladder_curves()
 #
 # ### Text that people wrote
 #
-# Stories are made by rules. So the whole ladder once more: {{number:real_words}} million words of documentation in the course's word pieces, four layers, 256 wide, as many FLOPs as BERT needs for {{number:real_steps}} steps. Texts of 32 tokens, so that the plateau ends soon. {{number:real_seeds}} seeds, trained on a GPU ({{number:real_device}}, bfloat16). In an earlier run on a CPU, of two seeds, every mean was within half a point of these.
+# Stories are made by rules. So the whole ladder once more: {{number:stored(REAL)['read']['words'] / 1000000.0:.1f}} million words of documentation in the course's word pieces, four layers, 256 wide, as many FLOPs as BERT needs for {{number:real_text.Recipe().steps:,}} steps. Texts of 32 tokens, so that the plateau ends soon. {{number:len(real_runs(LAST))}} seeds, trained on a GPU ({{number:stored(REAL)['device']}}, bfloat16). In an earlier run on a CPU, of two seeds, every mean was within half a point of these.
 
 # %%
 real_text_table()
@@ -374,7 +374,7 @@ real_text_curves()
 # %% [markdown]
 # *Four of the rungs over the training; bands: all seeds. Who always says the commonest piece finds 6%: one line never leaves it. It is our first try: with 36 steps of warm-up BERT stays on the plateau. So all others warm up for a quarter of their steps.*
 #
-# From {{number:real_bert}} to **{{number:real_modern}}**: **{{number:real_whole}}**. Step by step: no segments and no biases {{number:real_step_plain}}, norms before {{number:real_step_prenorm}}, RoPE {{number:real_step_rope}}, GeGLU {{number:real_step_geglu}}, local layers {{number:real_step_local}}, 30% masked {{number:real_step_modern}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And as rungs GeGLU and local layers are settled in neither text (alone, GeGLU is settled on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
+# From {{number:read_well('BERT')}} to **{{number:read_well('30% masked')}}**: **{{number:gained_there(LAST, 'BERT')}}**. Step by step: no segments and no biases {{number:gained_there('no segments, no biases', 'BERT')}}, norms before {{number:gained_there('pre-norm', 'no segments, no biases')}}, RoPE {{number:gained_there('RoPE', 'pre-norm')}}, GeGLU {{number:gained_there('GeGLU', 'RoPE')}}, local layers {{number:gained_there('local layers', 'GeGLU')}}, 30% masked {{number:gained_there('30% masked', 'local layers')}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And as rungs GeGLU and local layers are settled in neither text (alone, GeGLU is settled on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
 #
 # (Page 13 has another figure for BERT on this text: there it learns next-sentence prediction as well, in pairs of segments, and takes half as many steps again.)
 #
@@ -391,7 +391,7 @@ checkpoint_curves()
 # %% [markdown]
 # *Held-out masked pieces found over the training, 15% of the tokens replaced by [MASK] for both; one run each.*
 #
-# {{number:own_right_bert}} and **{{number:own_right_modern}}**: on this text, at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. One run of each, but the ladder's rungs on the same text point the same way.
+# {{number:own_right('course-bert')}} and **{{number:own_right('course-modernbert')}}**: on this text, at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. One run of each, but the ladder's rungs on the same text point the same way.
 #
 # Both fill sentences that were written before either was trained:
 
@@ -422,7 +422,7 @@ tasks_chart()
 # %% [markdown]
 # *A dot a seed. Left: text like what both have read. Right: packages that neither has read. (The task *packages* is to say from which of eight a paragraph is; there the packages are known, the paragraphs unread.)*
 #
-# course-modernbert's mean over the four is {{number:own_tuned_modern}}, course-bert's {{number:own_tuned_bert}}: {{number:tuned_mean}} (in points, and the rule's word). Task by task: code words {{number:tuned_code}}, sections {{number:tuned_sections}}, packages {{number:tuned_packages}}, kinds of parameters {{number:tuned_kinds}}. In text that neither has read: {{number:tuned_outside}}. The seeds are those of fine-tuning. Each kind was pre-trained once, and another run of it could lie elsewhere.
+# course-modernbert's mean over the four is {{number:own_tuned('course-modernbert')}}, course-bert's {{number:own_tuned('course-bert')}}: {{number:after_tuning('mean')}} (in points, and the rule's word). Task by task: code words {{number:after_tuning('code words')}}, sections {{number:after_tuning('sections')}}, packages {{number:after_tuning('packages')}}, kinds of parameters {{number:after_tuning('kinds of parameters')}}. In text that neither has read: {{number:after_tuning('mean', 'outside')}}. The seeds are those of fine-tuning. Each kind was pre-trained once, and another run of it could lie elsewhere.
 #
 # ### Deep: who learns at all?
 
@@ -432,8 +432,8 @@ norms_chart()
 # %% [markdown]
 # *Held-out masked words found; a dot is a seed. Twelve layers, 64 wide, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth. Weights begin with standard deviation 1/√64 = 0.125; with the ladder's 0.05 both ways begin nearly alike. Pre-norm with warm-up was not run.*
 #
-# - At the higher rate: post-norm {{number:post_high}}, with warm-up {{number:warm_high}}; pre-norm without any **{{number:pre_high}}**.
-# - At the lower: {{number:post_low}}, with warm-up **{{number:warm_low}}**; pre-norm {{number:pre_low}}.
+# - At the higher rate: post-norm {{number:normed('post-norm, 0.002')}}, with warm-up {{number:normed('post-norm, 0.002, warm-up')}}; pre-norm without any **{{number:normed('pre-norm, 0.002')}}**.
+# - At the lower: {{number:normed('post-norm, 0.0005')}}, with warm-up **{{number:normed('post-norm, 0.0005, warm-up')}}**; pre-norm {{number:normed('pre-norm, 0.0005')}}.
 #
 # The lowest figure is one token said everywhere. Post-norm leaves it only with the low rate *and* a warm-up, and then in two seeds of three. Pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the stories' ladder, four layers deep and with warm-up, norms before cost two points.)
 #
@@ -453,7 +453,7 @@ longer_chart("further_back")
 longer_chart()
 
 # %% [markdown]
-# *Held-out masked words found, by length; 64 is what training saw. At 256 tokens: learned {{number:mid_learned}}, RoPE {{number:mid_rope}}, with local layers {{number:mid_local}}. At 512: {{number:long_learned}}, {{number:long_rope}}, {{number:long_local}}.*
+# *Held-out masked words found, by length; 64 is what training saw. At 256 tokens: learned {{number:placed('pre-norm', 'longer', 256)}}, RoPE {{number:placed('GeGLU', 'longer', 256)}}, with local layers {{number:placed('local layers', 'longer', 256)}}. At 512: {{number:placed('pre-norm', 'longer', 512)}}, {{number:placed('GeGLU', 'longer', 512)}}, {{number:placed('local layers', 'longer', 512)}}.*
 #
 # RoPE alone is no cure. Likely reasons: distances above 64 are new to it, and a softmax over 512 keys is spread more thinly than ever in training. The surprise is the **local layers**, better in every seed. They never see more than their window, however long the text is: only the global layers meet something new.
 #
@@ -470,7 +470,7 @@ cost_chart()
 # %% [markdown]
 # *One text, by its length. One shape for all: six layers, 256 wide, about as many weights. Above FLOPs, below time on one thread. In FLOPs BERT and the ModernBERT with all layers global lie on each other.*
 #
-# Short texts first: for 128 tokens ModernBERT takes {{number:time_short}} times as long as BERT. At 2,048 BERT takes {{number:time_long}} times as long as ModernBERT, a ModernBERT with all layers global {{number:time_global}} times, and DeBERTa (an encoder that adds two more products to every score) {{number:time_deberta}} times.
+# Short texts first: for 128 tokens ModernBERT takes {{number:timed('ModernBERT', 'BERT', 128)}} times as long as BERT. At 2,048 BERT takes {{number:timed('BERT', 'ModernBERT', 2048)}} times as long as ModernBERT, a ModernBERT with all layers global {{number:timed('ModernBERT, all layers global', 'ModernBERT', 2048)}} times, and DeBERTa (an encoder that adds two more products to every score) {{number:timed('DeBERTa', 'ModernBERT', 2048)}} times.
 #
 # Beside transformers' own class with the same weights, and texts of up to 8,192 tokens:
 
@@ -478,9 +478,9 @@ cost_chart()
 speed_table()
 
 # %% [markdown]
-# *Tokens a second, forward only; "ours" and transformers' two are ModernBERT. Eager: plain products; sdpa: PyTorch's fused attention; ours / theirs: beside the quicker of the two. Six layers of 256, window 128, bfloat16 ({{number:speed_machine}}; `python -m course_lib.bench --tables modern`). A batch holds 2,048 tokens, or one text. A dash: needs more than 2 GB.*
+# *Tokens a second, forward only; "ours" and transformers' two are ModernBERT. Eager: plain products; sdpa: PyTorch's fused attention; ours / theirs: beside the quicker of the two. Six layers of 256, window 128, bfloat16 ({{number:speed_measured_on}}; `python -m course_lib.bench --tables modern`). A batch holds 2,048 tokens, or one text. A dash: needs more than 2 GB.*
 #
-# transformers computes all scores and masks those outside the window; ours computes only blocks near the diagonal. For 128 tokens that is no gain ({{number:ahead_short}} times as fast as transformers' quicker way), for 8,192 it is {{number:ahead_long}} times.
+# transformers computes all scores and masks those outside the window; ours computes only blocks near the diagonal. For 128 tokens that is no gain ({{number:times_ahead(128):.2f}} times as fast as transformers' quicker way), for 8,192 it is {{number:times_ahead(8192):.1f}} times.
 #
 # On your machine, now. (Two rounds: where other programs run beside, they may say the opposite.)
 
@@ -569,9 +569,9 @@ print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
 # %% [markdown]
 # Sixty steps are enough for full stops and the commonest words. What it takes to get further:
 #
-# - *A laptop and an evening.* The course's `course-bert` (four layers of 256, {{number:own_words}} million words) read {{number:own_rate}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
+# - *A laptop and an evening.* The course's `course-bert` (four layers of 256, {{number:stored('03_checkpoint')['text']['words'] / 1000000.0:.1f}} million words) read {{number:rate():,.0f}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
 # - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Pre-train your own").
-# - *The real thing.* A token costs ModernBERT-base {{number:base_times}} times as many FLOPs as that checkpoint. Its two trillion tokens would take these two cores some {{number:base_years}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
+# - *The real thing.* A token costs ModernBERT-base {{number:base_flops(TRAINED_AT):.0f}} times as many FLOPs as that checkpoint. Its two trillion tokens would take these two cores some {{number:TOKENS * base_flops(TRAINED_AT) / rate() / 31560000.0:.0f}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
 #
 # ## Since then
 #

@@ -9,9 +9,9 @@ made from it, outputs included. A cell tagged `nbval-check-output` prints what e
 alike, and the tests compare it. In Markdown cells stand `{{repository}}` for the address of the
 course, `{{colab}}` for a link that opens the notebook in Colab, `{{duration}}` for how long the
 page takes and `{{parts}}` for its parts with a link to each, `{{exercise:02.1}}` for the text of an
-exercise, `{{review:02}}` for a lecture's questions for review, and `{{number:name}}` for what
-`NUMBERS["name"]()` of the lecture's numbers.py gives: a sentence that repeats a measured number
-takes it from the result."""
+exercise, `{{review:02}}` for a lecture's questions for review, and `{{number:…}}` for a number of
+the lecture's numbers.py or an expression (course_lib.teaching.numbers): a sentence that repeats a
+measured number takes it from the result."""
 
 from __future__ import annotations
 

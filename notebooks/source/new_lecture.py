@@ -32,20 +32,9 @@ EXERCISES: tuple[Exercise, ...] = ()
 
 WRITTEN = "What a student reads of each exercise; code, cases and known mistakes are in exercises/."
 
-CLAIMS = '''"""How the claims of lecture {number} are settled; claims.toml tells them."""
+CLAIMS = '''"""What the claims of lecture {number} are settled with; claims.toml tells them."""
 
 from __future__ import annotations
-
-from course_lib.config import published
-from course_lib.teaching.claims import Check, Settled, entries, is_
-
-
-def _layers() -> Settled:
-    layers = published("bert", "base").num_layers
-    return Settled(layers, f"{{layers}} layers")
-
-
-CLAIMS = entries("{number}", {{"layers": Check(_layers, is_(12), 24)}})
 '''
 
 TOLD = """["layers"]
@@ -55,20 +44,15 @@ it_is = "twelve"
 verdict = "true"
 how = "computed"
 settled_by = "the published sizes in course_lib/config.py"
+value = "published('bert', 'base').num_layers"
+detail = "{{number:value}} layers"
+expected = 12
+rejected = 24
 """
 
-NUMBERS = '''"""The measured numbers that sentences of lecture {number} repeat."""
+NUMBERS = '''"""The measured numbers that sentences of lecture {number} say."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-from course_lib.config import published
-
-NUMBERS: dict[str, Callable[[], Any]] = {{
-    "layers": lambda: published("bert", "base").num_layers,
-}}
 '''
 
 QUIZ = """[[item]]
@@ -80,7 +64,7 @@ correct = false
 why = "That is how many DistilBERT has, half of it."
 
 [[item.choice]]
-text = "{{{{number:layers}}}}"
+text = "{{{{number:published('bert', 'base').num_layers}}}}"
 correct = true
 why = "So its published sizes say; the large one has twice as many."
 
@@ -121,8 +105,8 @@ from course_lib import bert, claims_table, count_parameters, published, quiz, sh
 """
 
 PAGE_CELLS = {
-    "Predict first": "BERT-base has {{number:layers}} layers. How many parameters has the smallest "
-    "published BERT? Write a number down.",
+    "Predict first": "BERT-base has {{number:published('bert', 'base').num_layers}} layers. How "
+    "many parameters has the smallest published BERT? Write a number down.",
     "The code": "show(published)",
     "Is it right?": "print(f\"{count_parameters(bert('tiny')):,}\")",
     "What they claim, what you measured": 'claims_table("NN")',

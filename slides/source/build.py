@@ -10,8 +10,9 @@ boxes opened by `::: columns`, `::: column`, `::: wide`, `::: narrow`, `::: note
 closed by `:::` (an outer box has one colon more than what it holds), and what is computed by the
 functions of `slides/source/NN_name.py`:
 
-    {{ number:gap_closed }}           the text, or a number, of the lecture's numbers.py; it may
-                                           stand in a figure's sentence
+    {{ number:gap_closed }}           a number of the lecture's numbers.py, or an expression (see
+                                           course_lib.teaching.numbers); a figure's sentence may
+                                           hold it
     {{ figure:loss | What to see. }}  the plotly figure that loss() returns, with its sentence
     {{ figure:views.ladder_chart 1140 500 | What to see. }}   a chart of the lecture's views in
                                            large type, so many pixels wide and high
@@ -50,7 +51,7 @@ from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from course_lib.teaching.folders import MARK, written_whole
-from course_lib.teaching.numbers import PLACEHOLDER, NumberError, as_text, number
+from course_lib.teaching.numbers import filled
 from course_lib.teaching.printing import print_pages
 from course_lib.teaching.rooms import room
 
@@ -185,7 +186,7 @@ class Shown:
             blocks.append(self._block(*match.groups()))
             return f"BLOCK{len(blocks) - 1}END"
 
-        text = PLACEHOLDER.sub(lambda match: self._number(match[1]), text)
+        text = filled(self.path.stem[:2], text)
         rendered = self.markdown.render(BLOCK.sub(resolve, text))
         if left := re.search(r"\{\{.*?\}\}", rendered):
             raise DeckError(f"cannot read {left.group()}; expected number, figure, html or code.")
@@ -217,16 +218,6 @@ class Shown:
         size, _, last = more.strip().partition(" ")
         head = {"last": last} if last else {}
         return claims_rows(self.lecture, names.split("; "), int(size), **head)
-
-    def _number(self, name: str) -> str:
-        """The lecture's number; a function beside the deck only where the lecture has none."""
-        try:
-            return number(self.lecture, name)
-        except NumberError as error:
-            function = getattr(self.module, name, None)
-            if function is None:
-                raise DeckError(str(error)) from error
-            return as_text(function())
 
     def _call(self, name: str) -> Any:
         """What a function beside the deck gives, or, as `views.name`, one of the lecture's views;

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -11,7 +13,6 @@ import transformers.models.deberta.modeling_deberta  # noqa: F401  the first imp
 
 from course_lib.teaching.claims import (
     SIGNS,
-    Check,
     Claim,
     ClaimsTable,
     How,
@@ -29,6 +30,7 @@ from course_lib.teaching.claims import (
     result,
     verdict,
 )
+from course_lib.teaching.rooms import room, room_file
 
 torch.set_num_threads(1)
 # lecture -> the errata whose home it is, the number of the papers' slips it holds, how many parts
@@ -129,9 +131,76 @@ def test_the_table_has_a_row_a_claim_and_says_what_was_measured():
     assert html.count("<details") == 3
 
 
-def test_a_check_without_its_claim_is_refused():
-    with pytest.raises(ValueError, match=r"has checks for E999; its claims.toml has .*E70"):
-        entries("02", {"E999": Check(lambda: Settled(1, "one"), is_(1), 2)})
+CLAIMED = """
+["x"]
+they_say = "half"
+who = "w"
+it_is = "i"
+verdict = "true"
+how = "computed"
+settled_by = "s"
+"""
+DETAIL = "{{number:value:.0%}} of {{number:in_letters(2)}}"
+HALF = f'{CLAIMED}value = "1 / 2"\ndetail = "{DETAIL}"\n'
+
+
+def written(monkeypatch, tmp_path, text):
+    path = tmp_path / "claims.toml"
+    path.write_text(text, encoding="utf-8")
+    monkeypatch.setattr("course_lib.teaching.claims.room_file", lambda *_: path)
+    (entry,) = entries("02")
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("check", "accepted", "rejected"),
+    [
+        ("expected = 0.5\nrejected = 0.6", (0.5,), (0.51, 0.6)),
+        ("expected = 0.5\ntolerance = 0.1\nrejected = 0.7", (0.55,), (0.65,)),
+        ("expected = [1, [2]]\nrejected = 1", ((1, (2,)),), ([1, [2]], 0.5)),
+        ("expected = [1.0, 2]\ntolerance = 0.1\nrejected = 1", ((1.05, 2),), ((1.2, 2), (1.0,))),
+        ('accepts = "0 < value < max(1, 0.5)"\nrejects = "2 * 3"', (0.5,), (0, 1, 6)),
+    ],
+)
+def test_a_check_in_toml_accepts_and_rejects(monkeypatch, tmp_path, check, accepted, rejected):
+    entry = written(monkeypatch, tmp_path, HALF + check)
+    assert entry.settle() == Settled(0.5, "50% of two")
+    assert all(map(entry.accepts, accepted)) and not any(map(entry.accepts, rejected))
+    assert not entry.accepts(entry.rejected)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("expcted = 1", r"claim x of lecture 02 has expcted; .*may have .*expected"),
+        ('value = "1"', r"claim x is computed; expected"),
+        ("expected = 1", r"claim x is computed; expected"),
+    ],
+)
+def test_a_check_that_is_not_whole_is_refused(monkeypatch, tmp_path, more, words):
+    with pytest.raises(ValueError, match=words):
+        written(monkeypatch, tmp_path, CLAIMED + more)
+
+
+def test_an_expression_that_fails_names_its_claim(monkeypatch, tmp_path):
+    entry = written(
+        monkeypatch, tmp_path, CLAIMED + 'value = "no_such()"\nexpected = 1\nrejected = 2'
+    )
+    with pytest.raises(NameError, match="no_such") as raised:
+        entry.settle()
+    assert "lecture 02, claims.toml: value = 'no_such()'" in raised.value.__notes__
+
+
+@pytest.mark.parametrize("lecture", HOME)
+def test_what_claims_py_imports_is_used(lecture):
+    """There or in claims.toml; ruff leaves that to us."""
+    here = room(lecture, "claims")
+    tree = ast.parse(Path(here.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"annotations"}
+    expressions = room_file(lecture, "claims.toml").read_text(encoding="utf-8")
+    assert names <= used | set(re.findall(r"\w+", expressions))
 
 
 def some(**changes):

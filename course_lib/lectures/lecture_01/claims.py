@@ -13,16 +13,7 @@ from torch import Tensor
 from course_lib.encoder import count_parameters
 from course_lib.family.elmo import ElmoConfig, elmo
 from course_lib.objectives.bilm import bilm_labels, bilm_loss
-from course_lib.teaching.claims import (
-    Check,
-    Settled,
-    all_near,
-    entries,
-    is_,
-    near,
-    printed,
-    result,
-)
+from course_lib.teaching.claims import Settled, printed, result
 from course_lib.teaching.results import in_words
 from course_lib.teaching.shipped import micro_elmo, micro_teacher
 from course_lib.text.characters import spell_sentences, words_of
@@ -64,7 +55,7 @@ def _static_bank() -> float:
     return _cosine(static(table)(_mentions(RIVER, MONEY))["word"])
 
 
-def _two_banks() -> Settled:
+def two_banks() -> Settled:
     """Cosine of the two vectors of *bank*: static, ELMo's layer 0, its layer 2, BERT's last."""
     made = {name: read(_mentions(RIVER, MONEY)) for name, read in _readers().items()}
     found = (
@@ -79,12 +70,12 @@ def _two_banks() -> Settled:
     return Settled(found, said)
 
 
-def _same_and_other(found: tuple[float, ...]) -> bool:
+def same_and_other(found: tuple[float, ...]) -> bool:
     fixed, moved = found[:2], found[2:]
     return min(fixed) > 1 - 1e-5 and max(moved) < 0.95
 
 
-def _who_sees_whom() -> Settled:
+def who_sees_whom() -> Settled:
     """For ELMo's forward half, its backward half and BERT: does a change of the first word, of the
     last word, move the vector of the word between?"""
     sentences = [BETWEEN, ("then", *BETWEEN[1:]), (*BETWEEN[:-2], "boat", ".")]
@@ -108,7 +99,7 @@ def _sides(moved: tuple[bool, ...]) -> list[str]:
     return [side for side, yes in zip(("before", "after"), moved, strict=True) if yes]
 
 
-def _forward_gradients() -> Settled:
+def forward_gradients() -> Settled:
     """Greatest gradient of the forward loss in each part of our ELMo."""
     model, words = micro_elmo()
     model.requires_grad_(True)
@@ -156,7 +147,7 @@ def tags(layer: str, name: str = "ELMo") -> list[float]:
     return found
 
 
-def _polysemy() -> Settled:
+def polysemy() -> Settled:
     """What ELMo's better LSTM layer has over static vectors, and a bag of words over it."""
     at = best_layer("documentation", "ELMo")
     found = {
@@ -170,7 +161,7 @@ def _polysemy() -> Settled:
     return Settled((elmo_layer - static_table, bag - elmo_layer), said)
 
 
-def _which_layer() -> Settled:
+def which_layer() -> Settled:
     """Second layer less first: senses in the documentation, parts of speech."""
     senses = [accuracy("documentation", "ELMo", layer) for layer in "12"]
     parts = [tags(layer) for layer in "12"]
@@ -190,7 +181,7 @@ def kind_scores(kind: str, task: str, measure: str) -> list[float]:
 MEASURES = {"fill gaps": "words", "continue": "possible", "translate": "whole"}
 
 
-def _kinds() -> Settled:
+def kinds() -> Settled:
     """The encoder less the decoder: words right in gaps, possible sentences that go on, sentences
     translated from end to end."""
     reached = {
@@ -207,7 +198,7 @@ def _kinds() -> Settled:
     return Settled(ahead, "; ".join(said))
 
 
-def _each_its_own(ahead: tuple[float, ...]) -> bool:
+def each_its_own(ahead: tuple[float, ...]) -> bool:
     gaps, writing, translating = ahead
     return gaps > 0.05 and writing < -0.5 and abs(translating) < 0.05
 
@@ -215,7 +206,7 @@ def _each_its_own(ahead: tuple[float, ...]) -> bool:
 # ================================================================ counts and dates
 
 
-def _count() -> Settled:
+def count() -> Settled:
     """Parameters of the encoder and of the softmax, in millions."""
     with torch.device("meta"):
         encoder = count_parameters(elmo()) / 1e6
@@ -224,20 +215,20 @@ def _count() -> Settled:
     return Settled((encoder, softmax), f"{encoder:.1f} million, and {softmax:.0f} in the softmax")
 
 
-def _layer_gains() -> Settled:
+def layer_gains() -> Settled:
     table = printed("elmo")["layers"]
     mix = table["mean_of_layers"] + table["learned_weights"]
     said = f"last layer {table['last_layer']:+}, mix of all layers {mix:+.1f} on top"
     return Settled((table["last_layer"], round(mix, 1)), said)
 
 
-def _entities() -> Settled:
+def entities() -> Settled:
     table = printed("elmo")["entities"]
     gain = round(table["with_elmo"] - table["without"], 2)
     return Settled(gain, f"{table['without']} to {table['with_elmo']}: {gain:+.2f}")
 
 
-def _months_off() -> Settled:
+def months_off() -> Settled:
     """By how many months the lecture's dates are too late, negative: too early."""
     rows = {k: v for k, v in printed("elmo")["dates"].items() if k not in ("where", "columns")}
     off, said = {}, []
@@ -250,27 +241,3 @@ def _months_off() -> Settled:
 
 
 BOTH, LEFT, RIGHT = (True, True), (True, False), (False, True)
-CHECKS = {
-    "polysemy": Check(_polysemy, lambda gained: gained[0] > 0.1 and gained[1] > 0, (0.22, -0.15)),
-    "which layer": Check(_which_layer, lambda gained: gained[0] > 0 > gained[1], (-0.02, 0.02)),
-    "kinds": Check(_kinds, _each_its_own, (0.14, -0.77, -0.3)),
-    "E68": Check(_two_banks, _same_and_other, (1.0, 1.0, 1.0, 1.0)),
-    "E67": Check(_who_sees_whom, is_((LEFT, RIGHT, BOTH)), (BOTH, BOTH, BOTH)),
-    "shallow": Check(
-        _forward_gradients,
-        is_({"forward LSTM": True, "backward LSTM": False, "character encoder": True,
-             "softmax": True}),
-        {"forward LSTM": True, "backward LSTM": False, "character encoder": False,
-         "softmax": False},
-    ),
-    "parameters": Check(_count, all_near((93.6, 407), 0.1), (96.0, 407)),
-    "all layers": Check(_layer_gains, is_((3.9, 0.5)), (0.5, 3.9)),
-    "six tasks": Check(_entities, near(2.07, 0.005), 1.28),
-    "E88": Check(
-        _months_off,
-        is_({"BigBird": -97, "M2M-100": 9, "GPT-3": 1, "BART": 1, "InstructGPT": -1}),
-        {"BigBird": 0, "M2M-100": 0, "GPT-3": 0, "BART": 0, "InstructGPT": 0},
-    ),
-}  # fmt: skip
-
-CLAIMS = entries("01", CHECKS)

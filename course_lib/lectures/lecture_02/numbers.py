@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from math import log
 from statistics import mean
 from typing import Any
@@ -27,7 +27,7 @@ from course_lib.teaching.results import stored
 from course_lib.text import english
 from course_lib.text.wordpiece import longest_match
 
-from .claims import CLAIMS, epochs, tokens_in_all
+from .claims import epochs, tokens_in_all
 from .depth import measured
 from .experiments import outcome
 from .recipes import LIVE, LONG, Material, prepare
@@ -62,12 +62,12 @@ def counts(size: str) -> dict[str, int]:
     return found | {"MLM head": added}
 
 
-def _count(size: str, part: str) -> Callable[[], str]:
-    return lambda: f"{counts(size)[part]:,}"
+def count(size: str, part: str) -> str:
+    return f"{counts(size)[part]:,}"
 
 
-def _millions(size: str, part: str, digits: int = 1) -> Callable[[], str]:
-    return lambda: f"{counts(size)[part] / 1e6:.{digits}f}"
+def millions(size: str, part: str, digits: int = 1) -> str:
+    return f"{counts(size)[part] / 1e6:.{digits}f}"
 
 
 # ---------------------------------------------------------------- words into pieces
@@ -130,7 +130,7 @@ def masked_of_thousand() -> dict[str, float]:
     return {name: 1000 * int((done == kind).sum()) / real for name, kind in names.items()}
 
 
-def _ever_selected(draws: int) -> str:
+def ever_selected(draws: int) -> str:
     """Positions selected at least once in so many independent draws, in percent."""
     return f"{coverage(PAPER['rate'], draws)[-1]:.1%}"
 
@@ -161,7 +161,7 @@ def loss_of(words: Mapping[str, float], pairs: Mapping[str, float]) -> dict[str,
 
 
 @cache
-def _review(part: str) -> str:
+def review(part: str) -> str:
     """Of the review question, one of its two sequences, or the batch of both."""
     (a, b, c), (one, two) = ([-log(p) for p in d.values()] for d in (REVIEW_WORDS, REVIEW_PAIRS))
     first, second = (a + b) / 2 + one, c + two
@@ -188,19 +188,19 @@ def result() -> dict[str, Any]:
     return stored("02_pretraining")
 
 
-def _level(name: str) -> Callable[[], str]:
-    return lambda: f"{result()['levels'][name]:.1%}"
+def level_of(name: str) -> str:
+    return f"{result()['levels'][name]:.1%}"
 
 
-def _lost(change: str, task: str, than: str = "full") -> Callable[[], str]:
-    return lambda: f"{difference('bert', 'ablation_tasks', than, change)[task]:.1f}"
+def lost(change: str, task: str, than: str = "full") -> str:
+    return f"{difference('bert', 'ablation_tasks', than, change)[task]:.1f}"
 
 
-def _gap(run: str) -> Callable[[], str]:
-    return lambda: f"{mean(outcome(result(), run)['gap_closed']):.0%}"
+def gap(run: str) -> str:
+    return f"{mean(outcome(result(), run)['gap_closed']):.0%}"
 
 
-def _size_table(row: int, column: str) -> float:
+def size_table(row: int, column: str) -> float:
     table = printed("bert")["ablation_size"]
     return float(table["rows"][row][table["columns"].index(column)])
 
@@ -220,96 +220,18 @@ def query_matrix() -> dict[str, float]:
     return {"drawn": encoder.config.initializer_range, "trained": trained}
 
 
-def _alike(kind: str) -> Callable[[], str]:
-    return lambda: f"{measured()[kind][1]:.2f}"
+def alike(kind: str) -> str:
+    return f"{measured()[kind][1]:.2f}"
 
 
 LEFT_TO_RIGHT = "left_to_right_no_nsp"
 NUMBERS: dict[str, Callable[[], Any]] = {
-    # sizes, and parameters
-    "vocabulary": lambda: f"{BASE.vocab_size:,}",
-    "positions": lambda: BASE.max_positions,
-    "width": lambda: BASE.hidden_size,
-    "width_inside": lambda: f"{BASE.intermediate_size:,}",
-    "layers": lambda: BASE.num_layers,
-    "layers_large": lambda: published("bert", "large").num_layers,
-    "heads": lambda: BASE.num_heads,
-    "head_size": lambda: BASE.head_size,
-    "encoder": _count("base", "encoder"),
-    "encoder_large": _count("large", "encoder"),
-    "encoder_millions": _millions("base", "encoder"),
-    "encoder_large_millions": _millions("large", "encoder", 0),
-    "both_heads_large_millions": _millions("large", "with both heads", 0),
-    "embedding_matrix_millions": _millions("base", "embedding matrix"),
-    "block": _count("base", "block"),
-    "blocks": _count("base", "blocks"),
-    "blocks_millions": _millions("base", "blocks"),
-    "square": lambda: f"{BASE.hidden_size**2:,}",
-    "attention": _count("base", "attention"),
-    "feed_forward": _count("base", "feed-forward"),
-    "two_norms": lambda: f"{4 * BASE.hidden_size:,}",
-    "mlm_head": _count("base", "MLM head"),
-    "tiny_ratio": lambda: f"{counts('tiny')['embeddings'] / counts('tiny')['blocks']:.0f}",
-    # by hand
-    "lookups": lambda: sum(map(len, lookups("beekeepers"))),
-    "first_for_third": lambda: f"{attention()['scores'][0, 2]:.3f}",
     "first_weights": lambda: ", ".join(f"{w:.3f}" for w in attention()["weights"][0]),
-    "loss_total": lambda: f"{loss_of(WORDS, PAIRS)['total']:.3f}",
-    **{
-        f"review_{part}": partial(_review, part)
-        for part in ("first", "second", "mlm", "nsp", "total", "mean")
-    },
-    # residual and LayerNorm
-    "alike": _alike("the block"),
-    "alike_without_residual": _alike("without residual"),
-    "drawn": lambda: f"{query_matrix()['drawn']}",
-    "trained": lambda: f"{query_matrix()['trained']:.2f}",
-    # masking, and pairs
-    "masked_of_thousand": lambda: f"{masked_of_thousand()['[MASK]']:.0f}",
-    "selected_of_thousand": lambda: f"{sum(masked_of_thousand().values()):.0f}",
-    "selected_of_thirty": lambda: count_to_predict(30, PAPER["rate"]),
-    "ever_static": lambda: _ever_selected(1),
-    "ever_ten_copies": lambda: _ever_selected(10),
-    "ever_dynamic": lambda: _ever_selected(PAPER["epochs"]),
-    "not_next": lambda: f"{not_next():.0%}",
-    # measured
-    "initial_std": lambda: f"{LIVE.initializer_range}",
-    "live_steps": lambda: f"{LIVE.steps:,}",
-    "long_steps": lambda: f"{LONG.steps:,}",
     "times_the_reading": lambda: (
         f"{LONG.steps * LONG.batch_size / (LIVE.steps * LIVE.batch_size):.0f}"
     ),
-    "gap_live": _gap("live"),
-    "gap_long": _gap("long"),
-    **{level: _level(level) for level in ("unigram", "count_model", "oracle")},
-    "bag_of_words": _level("bag_of_words_pairs"),
-    "positions_measured": lambda: f"{result()['levels']['positions']:,}",
-    "course_layers": lambda: COURSE.num_layers,
-    "course_width": lambda: COURSE.hidden_size,
-    "blanks": lambda: len(english.blanks()),
-    # the paper's recipe and tables
     "tokens_a_step": lambda: f"{PAPER['batch'] * PAPER['long_length']:,}",
-    "tokens_billions": lambda: f"{tokens_in_all() / 1e9:.1f}",
-    "epochs": lambda: f"{epochs():.1f}",
-    "epochs_all_long": lambda: f"{epochs(short=0):.1f}",
-    **{
-        f"nsp_{name}": _lost("no_nsp", task)
-        for name, task in (
-            ("qnli", "QNLI"),
-            ("mnli", "MNLI-m"),
-            ("mrpc", "MRPC"),
-            ("squad", "SQuAD"),
-        )
-    },
-    "direction_mrpc": _lost(LEFT_TO_RIGHT, "MRPC", than="no_nsp"),
-    "direction_squad": _lost(LEFT_TO_RIGHT, "SQuAD", than="no_nsp"),
-    "both_squad": _lost(LEFT_TO_RIGHT, "SQuAD"),
-    "fewest_layers": lambda: f"{_size_table(0, 'layers'):.0f}",
-    "gain_mrpc": lambda: f"{_size_table(-1, 'MRPC') - _size_table(0, 'MRPC'):.1f}",
-    "frozen": lambda: printed("bert")["features"]["concatenated_last_four"],
-    "fine_tuned": lambda: printed("bert")["features"]["fine_tuned"],
     # about the lecture itself
-    "claims_in_all": lambda: len(CLAIMS),
 }
 # Digits that a text means otherwise than the number they equal.
 TYPED = {

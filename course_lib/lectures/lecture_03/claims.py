@@ -22,15 +22,7 @@ from course_lib.heads import (
 )
 from course_lib.objectives.spans import best_spans
 from course_lib.teaching.averages import AVERAGES, glue_average
-from course_lib.teaching.claims import (
-    Check,
-    Settled,
-    entries,
-    is_,
-    parameters,
-    printed,
-    result,
-)
+from course_lib.teaching.claims import Settled, parameters, printed, result
 from course_lib.teaching.results import in_words
 from course_lib.text import english
 from course_lib.text.english import ENTITY_TAGS, UPOS
@@ -45,7 +37,7 @@ from .starts import COURSE, MINILM, STARTS
 # ================================================================ what fine-tuning adds and costs
 
 
-def _new_weights() -> Settled:
+def new_weights() -> Settled:
     """Weights on top of BERT-base for three classes, for CoNLL-2003's nine tags, for answers."""
     with torch.device("meta"):  # counts without filling 110 million numbers
         encoder = bert("base")
@@ -60,7 +52,7 @@ def _new_weights() -> Settled:
     return Settled(found, f"{said}; at most {max(found) / whole:.4%} of BERT-base's {whole:,}")
 
 
-def _changed_settings() -> Settled:
+def changed_settings() -> Settled:
     """Which settings the paper takes anew, and how many runs trying all of their values takes."""
     before, tuned = printed("bert")["pretraining"], printed("bert")["finetuning"]
     values = {name: tried for name, tried in tuned.items() if isinstance(tried, list)}
@@ -73,7 +65,7 @@ def _changed_settings() -> Settled:
     return Settled((changed, runs), f"{said}: {runs} runs a task if all are tried, times the seeds")
 
 
-def _half_an_hour() -> Settled:
+def half_an_hour() -> Settled:
     """The README's F1 less that of either size in Table 2, on the same development set."""
     table, readme = printed("bert")["squad"], printed("bert")["readme_finetuning"]
     said_f1 = readme["squad_1_dev_f1"]
@@ -87,7 +79,7 @@ def _half_an_hour() -> Settled:
     return Settled(found, said)
 
 
-def _runs_of_mrpc() -> Settled:
+def runs_of_mrpc() -> Settled:
     """MRPC's gain where Table 6 widens twelve layers; the range over runs of one model."""
     rows = printed("bert")["ablation_size"]["rows"]
     narrow, wide = (next(row for row in rows if row[:2] == [12, H]) for H in (768, 1024))
@@ -106,7 +98,7 @@ UNDER_BERT = (
 )
 
 
-def _not_bert() -> Settled:
+def not_bert() -> Settled:
     """Of how many of these examples the model is a BERT; layers of what they have, and BERT's."""
     families = Counter(name.partition("-")[0] for name in UNDER_BERT)
     config: BertConfig = published("distilbert", "base", DistilBertConfig)
@@ -119,7 +111,7 @@ def _not_bert() -> Settled:
     return Settled((families["bert"], *layers), said)
 
 
-def _tags() -> Settled:
+def tags_settled() -> Settled:
     """Labels that POS tags and entity tags share; fraction of words in an entity; the same of words
     with a part of speech."""
     sentences = english.tagged_sentences()
@@ -133,7 +125,7 @@ def _tags() -> Settled:
     return Settled((len({*UPOS} & {*ENTITY_TAGS}), inside, pos), said)
 
 
-def _entity_table() -> Settled:
+def entity_table() -> Settled:
     """Cells that Table 7 rounds otherwise; BERT-base over ELMo, BERT-large under Flair; accuracy
     and F1, on our test sentences, of finding no entity at all."""
     lecture, paper = printed("ner")["lecture"], printed("ner")["bert"]
@@ -178,7 +170,7 @@ def _our_offsets() -> Iterator[tuple[str, str, int]]:
         yield from ((question.passage, one.text, one.start) for one in question.answers)
 
 
-def _offsets() -> Settled:
+def offsets() -> Settled:
     """Whether end − start is the length of every printed stretch; how far each printed answer is
     from its place; and of our own stretches those that are not where they are said to be."""
     stretches = [*((text, a, b) for text, a, b, _ in PRINTED_ANSWERS), *PRINTED_NAMES]
@@ -194,7 +186,7 @@ def _offsets() -> Settled:
     return Settled((lengths_fit, shifts, wrong), said)
 
 
-def _yes_or_no() -> Settled:
+def yes_or_no() -> Settled:
     """The best F1 with "yes" or "no" of any span of our passage; whether each of 300 answers by
     the rule, with logits at random, is such a span."""
     passage = next(
@@ -226,7 +218,7 @@ def _yes_or_no() -> Settled:
     )
 
 
-def _both_ends_count() -> Settled:
+def both_ends_count() -> Settled:
     """Words of the answers (17, 17) and (77, 79), and of what is printed beside them."""
     given = (((17, 17), "gravity"), ((77, 79), "within a cloud"))
     counted = tuple(end - start + 1 for (start, end), _ in given)
@@ -235,7 +227,7 @@ def _both_ends_count() -> Settled:
     return Settled((*counted, agree), said)
 
 
-def _people() -> Settled:
+def people_settled() -> Settled:
     """BERT's best test F1 less people's: SQuAD 1.1, one model and seven; SQuAD 2.0."""
     table, people = printed("bert")["squad"], printed("bert")["squad_people"]
     easier, harder = people["test_1"][1], people["test_2"][1][0]
@@ -253,7 +245,7 @@ def _people() -> Settled:
 
 
 @lru_cache(maxsize=1)
-def _hypothesis_alone() -> Settled:
+def hypothesis_alone() -> Settled:
     """Accuracy of a classifier that sees hypotheses only: on the test pairs, over ten folds."""
     pairs = english.nli_pairs()
     train, test = (english.nli_pairs(split) for split in ("train", "test"))
@@ -263,7 +255,7 @@ def _hypothesis_alone() -> Settled:
 
 
 @lru_cache(maxsize=1)
-def _words_alone() -> Settled:
+def words_alone() -> Settled:
     """Test accuracy of bags of words: reviews, pairs, messages, plain reviews."""
     found = {
         name: label_accuracy(read("train"), read("test"), "words")
@@ -281,7 +273,7 @@ def _words_alone() -> Settled:
 # ================================================================ benchmarks
 
 
-def _without_wnli() -> Settled:
+def without_wnli() -> Settled:
     """BERT-large's WNLI less the constant answer's; its leaderboard mean of nine, and of eight;
     Matthews' correlation of the constant answer."""
     row = printed("glue")["bert_large_leaderboard"]
@@ -302,7 +294,7 @@ def _without_wnli() -> Settled:
     return Settled(found, said)
 
 
-def _unequal_tasks() -> Settled:
+def unequal_tasks() -> Settled:
     """How many times RTE's examples MNLI has; tasks with fewer than 10,000."""
     tasks = printed("glue")["tasks"]
     sizes = {name: task["train"] for name, task in tasks.items() if "train" in task}
@@ -312,7 +304,7 @@ def _unequal_tasks() -> Settled:
     return Settled((round(ratio), small), f"{said}; under 10,000: {', '.join(small)}")
 
 
-def _progress() -> Settled:
+def progress() -> Settled:
     """ALBERT's gain over BERT-large on the leaderboard, and for one model each on eight
     development sets."""
     rows = printed("glue")
@@ -334,7 +326,7 @@ def _runs_of(task: str, start: str) -> list[float]:
     return [run["score"] for run in result("03_tasks")["runs"][task][start]]
 
 
-def _worth() -> Settled:
+def worth() -> Settled:
     """For names, parts of speech, pairs and answers: is the course's BERT's worst seed better than
     the best of the same shape from random initialisation?"""
     runs = {task: [_runs_of(task, start) for start in STARTS[:2]]
@@ -344,7 +336,7 @@ def _worth() -> Settled:
     return Settled(tuple(min(ours) > max(at_random) for ours, at_random in runs.values()), said)
 
 
-def _labels_saved() -> Settled:
+def labels_saved() -> Settled:
     """Code words: how many times as many sentences random initialisation needed at least; is the
     course's BERT above the window regression in every run with 100 of them, and with all?"""
     few, many = enough_code()
@@ -360,7 +352,7 @@ def _labels_saved() -> Settled:
     return Settled((many // few, *ahead), f"span F1 with {said}")
 
 
-def _last_layer() -> Settled:
+def last_layer() -> Settled:
     """For names, by MiniLM's frozen layers: do the last four beat the last alone, and does an
     earlier one?"""
     scores = result("03_features")["layers"][MINILM]["ner"]
@@ -373,7 +365,7 @@ def _last_layer() -> Settled:
     return Settled((four > layers[-1], best < last), said)
 
 
-def _valley() -> Settled:
+def valley() -> Settled:
     """Does the training loss rise less beyond the end where the weights were pre-trained?"""
     lines = [result("03_loss_line")["lines"][start] for start in STARTS[:2]]
     ours, at_random = map(rise_beyond, lines)
@@ -383,53 +375,3 @@ def _valley() -> Settled:
         f"{at_random:+.3f} nats; the pre-trained path was {longer:.1f} times as long; one seed"
     )
     return Settled(ours < at_random, said)
-
-
-CLAIMS = entries(
-    "03",
-    {
-        # with a new pooler
-        "a small layer": Check(_new_weights, is_((2_307, 6_921, 1_538)), (592_899, 6_921, 1_538)),
-        # nothing to choose
-        "E108": Check(_changed_settings, is_((("batch", "learning_rate", "epochs"), 18)), ((), 1)),
-        "little labelled data": Check(
-            _worth, is_((True, True, False, False)), (True, True, True, True)
-        ),
-        # were both starts alike
-        "labels saved": Check(_labels_saved, is_((5, True, True)), (1, False, True)),
-        "the last layer": Check(_last_layer, is_((True, True)), (False, False)),
-        "a wider valley": Check(_valley, is_(False), True),
-        # were it BERT-base
-        "E74": Check(_half_an_hour, is_((0.1, 2.5)), (2.5, 0.1)),
-        "runs of MRPC": Check(_runs_of_mrpc, is_((0.2, 4)), (4, 0.2)),
-        "E93": Check(_not_bert, is_((0, 6, 12)), (2, 12, 12)),
-        # of a set whose writing gives labels away
-        "hypothesis only": Check(_hypothesis_alone, lambda value: max(value) < 0.45, (0.61, 0.61)),
-        "words alone": Check(
-            _words_alone,
-            lambda value: value[0] < 0.65 and value[1] < 0.5 < value[2] < 0.9 < value[3],
-            (0.9, 0.9, 0.9, 0.9),
-        ),
-        # were they the same, every word would be in an entity
-        "E73": Check(
-            _tags, lambda value: value[0] == 0 and value[1] < 0.5 and value[2] == 1, (7, 1.0, 1.0)
-        ),
-        # were F1 the accuracy over words
-        "E92": Check(
-            _entity_table,
-            lambda value: value[:3] == (0, 0.2, 0.3) and value[3] > 0.7 and value[4] == 0,
-            (0, 0.2, 0.3, 0.0, 0.8),
-        ),
-        "both ends count": Check(_both_ends_count, is_((1, 3, True)), (0, 2, False)),
-        # were the printed places right
-        "E89": Check(_offsets, is_((True, (10, -3, 5), 0)), (True, (0, 0, 0), 0)),
-        "E90": Check(_yes_or_no, is_((0.0, True)), (1.0, True)),
-        "people": Check(_people, is_((0.6, 2.0, -6.3)), (2.0, 2.0, 2.0)),
-        # 65.1 read as 15.1 above chance
-        "E78": Check(_without_wnli, is_((0.0, 80.52, 82.45, 0.0)), (15.1, 80.52, 80.52, 1.0)),
-        "unequal tasks": Check(
-            _unequal_tasks, is_((157, ("CoLA", "MRPC", "STS-B", "RTE"))), (1, ())
-        ),
-        "GLUE's progress": Check(_progress, is_((8.9, 5.9)), (8.9, 8.9)),
-    },
-)

@@ -18,13 +18,14 @@ from course_lib.heads import (
     BertForTokenClassification,
 )
 from course_lib.objectives.spans import Spans, best_spans
-from course_lib.teaching.claims import claims, printed, settled
-from course_lib.teaching.numbers import cpu_hours, percent, signed
+from course_lib.teaching.claims import printed, settled
+from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import stored as result
 from course_lib.teaching.results import tokens_read
 from course_lib.text import english
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
-from course_lib.train.span_metrics import bio_spans
+from course_lib.train.span_metrics import answer_f1, bio_spans, span_scores
+from course_lib.train.task_metrics import accuracy, f1, macro_f1, matthews, pearson, spearman
 
 from .benchmark import progress, without
 from .documentation_runs import CODE, FILES, PACKAGE, SECTION
@@ -47,12 +48,8 @@ def recipe() -> PretrainRecipe:
     return read_recipe(data_path("recipes", "course_bert.toml"))
 
 
-def _settled(claim: str, part: int) -> Callable[[], Any]:
-    return lambda: settled("03", claim).value[part]
-
-
-def _settled_points(claim: str, part: int) -> Callable[[], str]:
-    return lambda: signed(settled("03", claim).value[part])
+def settled_points(claim: str, part: int) -> str:
+    return signed(settled("03", claim).value[part])
 
 
 # ---------------------------------------------------------------- what is new, and what is read
@@ -80,29 +77,29 @@ def sizes() -> dict[str, tuple[int, ...]]:
     return {name: (whole, *(n - whole for n in both)) for name, (whole, *both) in counts.items()}
 
 
-def _pooler() -> int:
+def pooler() -> int:
     """Weights of the pooler that a classifier on our checkpoint gets anew."""
     width = course().encoder.config.hidden_size
     assert course().encoder.pooler is None  # as the notes say
     return width * width + width
 
 
-def _mnli_sequences() -> str:
+def mnli_sequences() -> str:
     """Sequences that three epochs of MNLI read, of those that BERT's pre-training reads."""
     before = printed("bert")["pretraining"]
     read = 3 * printed("glue")["tasks"]["MNLI"]["train"]
     return f"{read / (before['steps'] * before['batch']):.1%}"
 
 
-def _times_words() -> int:
+def times_words() -> int:
     """Words that BERT's pre-training had, for each of ours."""
     paper = printed("bert")["pretraining"]
     ours = checkpoint()["text"]["words"]
     return 100 * round((paper["words_books"] + paper["words_wikipedia"]) / ours / 100)
 
 
-def _texts(read: Callable[[str], Sequence[Any]], split: str = "train") -> Callable[[], int]:
-    return lambda: len(read(split))
+def texts(read: Callable[[str], Sequence[Any]], split: str = "train") -> int:
+    return len(read(split))
 
 
 # ---------------------------------------------------------------- a pair, and an answer
@@ -121,7 +118,7 @@ def best(longest: int) -> Spans:
     return best_spans(torch.tensor([START_LOGITS]), torch.tensor([END_LOGITS]), allowed, longest)
 
 
-def _text_of(found: Spans) -> str:
+def text_of(found: Spans) -> str:
     return " ".join(PASSAGE[int(found.start) - 1 : int(found.end)])
 
 
@@ -129,18 +126,18 @@ def intro() -> dict[str, Any]:
     return english.examples()["entities"][0]
 
 
-def _second_name() -> str:
+def second_name() -> str:
     """Where the second name of the self-introduction stands."""
     return "{start}–{end}".format(**intro()["entities"][1])
 
 
-def _question() -> str:
+def venus() -> str:
     """The worked question whose answer stands nowhere in its passage."""
     asked = chain.from_iterable(passage["items"] for passage in english.examples()["questions"])
     return next(item["question"] for item in asked if not item["answers"])
 
 
-def _spans_counted() -> str:
+def spans_counted() -> str:
     """How many spans the passage of that question has, as the claim counts them."""
     found = settled("03", "E90")
     assert found.value == (0.0, True)  # as the slide says
@@ -150,25 +147,25 @@ def _spans_counted() -> str:
 # ---------------------------------------------------------------- the checkpoint, the plateau
 
 
-def _epochs() -> str:
+def epochs() -> str:
     sequences = recipe().training.steps * recipe().training.batch_size
     return f"{sequences / checkpoint()['rows']:.0f}"
 
 
-def _look(after: int) -> int:
+def step_after_short(after: int) -> int:
     """The last step in short sequences at which the run was measured, or the first after it."""
     every = recipe().reports.evaluate_every
     return every * (recipe().training.short_steps // every + after)
 
 
-def _accuracy_at(step: int) -> str:
+def accuracy_at(step: int) -> str:
     """Masked-token accuracy on held-out sequences after so many steps."""
     curve = checkpoint()["curve"]
     measured = {line["step"]: line for line in curve if "heldout_accuracy" in line}
     return f"{measured[step]['heldout_accuracy']:.0%}"
 
 
-def _left_plateau() -> str:
+def left_plateau() -> str:
     """The first step written down whose loss is a nat below what frequencies explain."""
     low = result("03_plateau")["unigram"] - 1
     curve = (line for line in checkpoint()["curve"] if "total" in line)
@@ -202,7 +199,7 @@ def _names(split: str) -> list[str]:
     ]
 
 
-def _unseen_names() -> str:
+def unseen_names() -> str:
     """How many of the test names stand in no training sentence."""
     shown, asked = set(_names("train")), _names("test")
     return f"{sum(name not in shown for name in asked) / len(asked):.0%}"
@@ -225,11 +222,11 @@ def scores(task: str, start: str) -> list[float]:
     return [run["score"] for run in result("03_tasks")["runs"][task].get(start, [])]
 
 
-def _score(task: str, start: str) -> Callable[[], str]:
-    return lambda: percent(scores(task, start))
+def score_of(task: str, start: str) -> str:
+    return percent(scores(task, start))
 
 
-def _gain(task: str, clear: bool) -> str:
+def gain(task: str, clear: bool) -> str:
     """Points that pre-training adds to our small BERT; clear: every pre-trained run is better than
     every one from random initialisation, as the slide says."""
     after, before = (scores(task, start) for start in STARTS[:2])
@@ -248,18 +245,14 @@ def outcome(task: str) -> str:
     return "◐ learnt, with or without pre-training" if beats else "✗ failure: nothing clear"
 
 
-def _under_baseline(task: str, rule: str, starts: Sequence[str]) -> Callable[[], str]:
+def _under_baseline(task: str, rule: str, starts: Sequence[str]) -> str:
     """The best baseline's score, which none of the starts reaches in the mean."""
-
-    def say() -> str:
-        best, score = best_rule(task)
-        assert best == rule and all(mean(scores(task, start)) < score for start in starts), task
-        return f"{score:.0%}"
-
-    return say
+    best, score = best_rule(task)
+    assert best == rule and all(mean(scores(task, start)) < score for start in starts), task
+    return f"{score:.0%}"
 
 
-def _more_of_several(name: str, but: str = "") -> str:
+def more_of_several(name: str, but: str = "") -> str:
     """Points by which an ensemble's mean of eight test sets is above one model's of the
     development sets; or of the seven others, where one task is left out."""
     at = f"{name}_test", f"{name}_large_dev" if name == "roberta" else f"{name}_dev"
@@ -267,13 +260,13 @@ def _more_of_several(name: str, but: str = "") -> str:
     return signed(several - one)
 
 
-def _range(task: str, starts: Iterable[str]) -> str:
+def range_of(task: str, starts: Iterable[str]) -> str:
     """From the lowest to the highest mean of these starts, in percent."""
     means = [mean(scores(task, start)) for start in starts]
     return f"{min(means):.0%} to {max(means):.0%}"
 
 
-def _validation_apart() -> str:
+def validation_apart() -> str:
     """By how much the rate that was passed over was ahead of the one taken, in points."""
     tasks = result("03_tasks")
     rates = tasks["passed_over"]["rate"], tasks["rates"][COURSE]
@@ -291,21 +284,21 @@ UNSTABLE = 3e-3  # the learning rate at which some runs learn and others do not
 FLOOR = 0.25  # half of the reviews right, as by one answer to all, and no name found
 
 
-def _collapsed(start: str, rate: float) -> str:
+def collapsed(start: str, rate: float) -> str:
     """How many of the runs at this rate came to nothing, as the page says: some, not all."""
     found = _tuned(start, rate)
     assert 0 < found.count(FLOOR) < len(found) and set(_tuned(MINILM, rate)) == {FLOOR}
     return f"{found.count(FLOOR)} of {len(found)}"
 
 
-def _all_collapsed() -> str:
+def collapsed_rate() -> str:
     """The learning rate at which no run of any start learns anything."""
     tuning = result("03_tasks")["tuning"]
     rates = {r for r in tuning[COURSE] if all(set(t[r]) == {FLOOR} for t in tuning.values())}
     return "{}".format(*rates)
 
 
-def _first_step() -> str:
+def first_step() -> str:
     """How many times as long Adam's first step is when it does not correct its bias: m/√v with
     β 0.9 and 0.999, whatever the gradient."""
     first, second = (printed("bert")["pretraining"][name] for name in ("beta1", "beta2"))
@@ -318,7 +311,7 @@ def _points(task: str, start: str) -> list[tuple[int, float]]:
     return sorted((int(n), mean(scores)) for n, scores in found.items())
 
 
-def _few() -> tuple[int, float]:
+def few() -> tuple[int, float]:
     """Names: the fewest sentences with which our BERT is as good as its shape from random
     initialisation with all, and its score."""
     goal = _points("ner", AT_RANDOM)[-1][1]
@@ -343,16 +336,16 @@ def world_levels(task: str) -> dict[str, float]:
     return levels
 
 
-def _in_world(task: str, start: str) -> str:
+def in_world(task: str, start: str) -> str:
     return percent([line[-1][1] for line in world_curves(task)[start]])
 
 
-def _left_out() -> str:
+def story_pairs_left_out() -> str:
     pairs = result("03_world")["pairs"]
     return f"{1 - pairs['fitting'] / pairs['all']:.0%}"
 
 
-def _world_steps(task: str) -> int:
+def world_steps(task: str) -> int:
     steps: int = result("03_world")["recipes"][f"{task}, {PRETRAINED}"]["steps"]
     return steps
 
@@ -374,8 +367,8 @@ def markup_sizes(task: str) -> list[int]:
     return sorted(map(int, _markup(task)["runs"][task][COURSE]))
 
 
-def _said(task: str, start: str, which: int = -1, measure: str = "score") -> Callable[[], str]:
-    return lambda: percent(markup(task, start, markup_sizes(task)[which], measure))
+def markup_score(task: str, start: str, which: int = -1, measure: str = "score") -> str:
+    return percent(markup(task, start, markup_sizes(task)[which], measure))
 
 
 def markup_curves() -> dict[str, dict[str, dict[int, list[float]]]]:
@@ -434,7 +427,7 @@ def by_layer(task: str, start: str) -> list[float]:
     return [score for name, score in found.items() if name.startswith("layer")]
 
 
-def _best_layer(start: str) -> tuple[int, float]:
+def best_layer(start: str) -> tuple[int, float]:
     """The layer whose frozen vectors tell most of names; not the last one, as the slide says."""
     found = by_layer("ner", start)
     layer = found.index(max(found))
@@ -442,18 +435,18 @@ def _best_layer(start: str) -> tuple[int, float]:
     return layer, found[layer]
 
 
-def _line(start: str) -> dict[str, Any]:
+def line_of(start: str) -> dict[str, Any]:
     return result("03_loss_line")["lines"][start]
 
 
-def _at_the_end(start: str, what: str, form: str) -> Callable[[], str]:
+def at_the_end(start: str, what: str, form: str) -> str:
     """On the line, at α = 1: after fine-tuning."""
-    return lambda: format(_line(start)[what][_line(start)["alpha"].index(1.0)], form)
+    return format(line_of(start)[what][line_of(start)["alpha"].index(1.0)], form)
 
 
-def _best_on_the_line() -> str:
+def line_best() -> str:
     """The best test score on the line of our BERT, and where it is."""
-    found = _line(COURSE)
+    found = line_of(COURSE)
     score, at = max(zip(found["test_score"], found["alpha"], strict=True))
     return f"{score:.0%} at α = {at:g}"
 
@@ -468,23 +461,23 @@ def plain(start: str, measure: str = "score", n: int = 144) -> list[float]:
     return [run[measure] for run in runs[str(n)]]
 
 
-def _plain(start: str, n: int = 144) -> Callable[[], str]:
-    return lambda: "all" if min(found := plain(start, n=n)) == 1 else percent(found)
+def plain_score(start: str, n: int = 144) -> str:
+    return "all" if min(found := plain(start, n=n)) == 1 else percent(found)
 
 
-def _plain_to_tricky() -> str:
+def plain_to_tricky() -> str:
     """From the lowest to the highest mean on the tricky reviews, learnt from plain ones."""
     means = [mean(plain(start, "tricky")) for start in (*STARTS[:3], "bag of words")]
     return f"{min(means):.0%} to {max(means):.0%}"
 
 
-def _plain_error() -> int:
+def plain_error() -> int:
     """One standard error of our BERT's score on the plain test reviews, in points."""
     score = mean(plain(COURSE))
     return round(100 * (score * (1 - score) / len(english.plain_reviews("test"))) ** 0.5)
 
 
-def _plain_minutes() -> int:
+def plain_minutes() -> int:
     every = (run for sizes in result("03_reviews")["runs"].values() for runs in sizes.values()
              for run in runs)  # fmt: skip
     return round(sum(run["cpu_seconds"] for run in every) / 60)
@@ -503,192 +496,26 @@ TYPED = {
 }
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "claims_in_all": lambda: len(claims("03")),
-    # what is new, and what is read
-    "new_for_three": lambda: sizes()["base"][2],
     "old_weights": lambda: f"{sizes()['base'][0] / 1e6:.0f}",
-    "times_weights": lambda: round(sizes()["base"][0] / count_parameters(course().encoder)),
-    "times_words": _times_words,
-    "pooler": _pooler,
-    "mnli_sequences": _mnli_sequences,
-    "runs_a_task": _settled("E108", 1),
-    "train_messages": _texts(english.messages),
-    "train_pairs": _texts(english.nli_pairs),
-    "train_passages": _texts(english.passages),
-    "train_questions": _texts(english.questions),
-    "train_reviews": _texts(english.reviews),
-    "train_sentences": _texts(english.tagged_sentences),
-    "test_sentences": _texts(english.tagged_sentences, "test"),
+    "train_pairs": lambda: texts(english.nli_pairs),
+    "train_sentences": lambda: texts(english.tagged_sentences),
     "train_answers": lambda: sum(bool(q.answers) for q in english.questions("train")),
-    # a pair, and an answer
-    "cut_at": lambda: ROOM,
     "cap": lambda: CAP,
-    "capped": lambda: _text_of(best(CAP)),
-    "capped_score": lambda: f"{best(CAP).score.item():.1f}",
-    "loose": lambda: _text_of(best(8)),
-    "loose_score": lambda: f"{best(8).score.item():.1f}",
-    "margin": lambda: signed(best(CAP).margin.item()),
-    "null_end": lambda: END_LOGITS[0],
-    "null_score": lambda: f"{best(CAP).null_score.item():.1f}",
-    "null_start": lambda: START_LOGITS[0],
-    "spans_counted": _spans_counted,
-    "second_name": _second_name,
-    "venus": _question,
-    # the checkpoint, the plateau
     "million_tokens": lambda: f"{tokens_read(checkpoint()) / 1e6:.0f}",
-    "epochs": _epochs,
-    "minutes": lambda: f"{tokens_read(checkpoint()) / checkpoint()['tokens_per_second'] / 60:.0f}",
-    "checkpoint_reached": lambda: f"{checkpoint()['reached']['heldout_accuracy']:.1%}",
-    "checkpoint_trained": lambda: f"{checkpoint()['as_trained']:.1%}",
-    "short_steps": lambda: f"{recipe().training.short_steps:,}",
-    "last_short": lambda: _look(0),
-    "first_long": lambda: _look(1),
-    "accuracy_short": lambda: _accuracy_at(_look(0)),
-    "accuracy_long": lambda: _accuracy_at(_look(1)),
-    "left_plateau": _left_plateau,
-    "plateau_steps": lambda: f"{result('03_plateau')['steps']:,}",
     "plateau_short": lambda: _plateau_end(lambda losses: losses[0]),
     "plateau_least": lambda: _plateau_end(lambda losses: min(losses[1:])),
     "plateau_most": lambda: _plateau_end(lambda losses: max(losses[1:])),
-    "unigram": lambda: f"{result('03_plateau')['unigram']:.1f}",
-    # the tasks
-    "rate_ours": lambda: f"{result('03_tasks')['rates'][COURSE]:g}",
     "rate_others": lambda: "{:g}".format(*{result("03_tasks")["rates"][s] for s in STARTS[1:]}),
-    "rate_passed_over": lambda: f"{result('03_tasks')['passed_over']['rate']:g}",
-    "validation_apart": _validation_apart,
-    "names_passed_over": lambda: percent(result("03_tasks")["passed_over"]["ner"]),
-    "names_ours": _score("ner", COURSE),
-    "names_random_init": _score("ner", AT_RANDOM),
-    "pairs_ours": _score("nli", COURSE),
-    "pairs_random_init": _score("nli", AT_RANDOM),
-    "pairs_minilm": _score("nli", MINILM),
-    "reviews_minilm": _score("sentiment", MINILM),
-    "gain_names": lambda: _gain("ner", clear=True),
-    "gain_pos": lambda: _gain("pos", clear=True),
-    "gain_reviews": lambda: _gain("sentiment", clear=False),
-    "pairs_range": lambda: _range("nli", STARTS),
-    "pairs_range_curves": lambda: _range("nli", STARTS[:3]),
-    "list_of_names": _under_baseline("ner", "list of names", STARTS[:2]),
-    "pairs_words": _under_baseline("nli", "words", STARTS),
-    "never_answer": _under_baseline("qa", "no answer", STARTS[:2]),
-    "unseen_names": _unseen_names,
-    "pos_ours": _score("pos", COURSE),
-    "pos_random_init": _score("pos", AT_RANDOM),
-    "pos_usual": lambda: f"{best_rule('pos')[1]:.0%}",
-    "messages_ours": _score("spam", COURSE),
-    "messages_random_init": _score("spam", AT_RANDOM),
-    "names_minilm": _score("ner", MINILM),
-    "unstable_rate": lambda: UNSTABLE,
-    "unstable_runs": lambda: _collapsed(AT_RANDOM, UNSTABLE),
-    "collapsed_rate": _all_collapsed,
-    "floor": lambda: f"{FLOOR:.0%}",
-    "first_step": _first_step,
-    "folds_hypothesis": lambda: f"{baselines()['nli', 'accuracy, ten folds']['hypothesis']:.0%}",
-    "few_sentences": lambda: _few()[0],
-    "few_score": lambda: f"{_few()[1]:.0%}",
-    "story_nli_pretrained": lambda: _in_world(NLI, PRETRAINED),
-    "story_nli_random": lambda: _in_world(NLI, RANDOM),
-    "story_nli_steps": lambda: _world_steps(NLI),
-    "story_nli_words": lambda: f"{world_levels(NLI)['bag of words']:.0%}",
-    "story_qa_never": lambda: f"{world_levels(QA)['never an answer']:.0%}",
-    "story_qa_pretrained": lambda: _in_world(QA, PRETRAINED),
-    "story_qa_random": lambda: _in_world(QA, RANDOM),
-    "story_qa_steps": lambda: _world_steps(QA),
-    "story_pairs": lambda: f"{result('03_world')['pairs']['fitting']:,}",
-    "story_pairs_left_out": _left_out,
-    "story_pairs_made": lambda: f"{result('03_world')['pairs']['all']:,}",
+    "list_of_names": lambda: _under_baseline("ner", "list of names", STARTS[:2]),
+    "pairs_words": lambda: _under_baseline("nli", "words", STARTS),
+    "never_answer": lambda: _under_baseline("qa", "no answer", STARTS[:2]),
     "story_rate": lambda: (
         f"{result('03_world')['recipes'][f'{NLI}, {PRETRAINED}']['learning_rate']:g}"
     ),
-    "story_seeds": lambda: len(WORLD_SEEDS),
-    "story_hours": lambda: cpu_hours("03_world"),
-    "story_count": lambda: WORLD_STORIES,
-    # labels without end
-    "code_few": lambda: markup_sizes(CODE)[0],
-    "code_some": lambda: markup_sizes(CODE)[1],
-    "code_all": lambda: markup_sizes(CODE)[-1],
-    "code_ours_few": _said(CODE, COURSE, 0),
-    "code_ours_some": _said(CODE, COURSE, 1),
-    "code_ours_all": _said(CODE, COURSE),
-    "code_random_some": _said(CODE, AT_RANDOM, 1),
-    "code_random_all": _said(CODE, AT_RANDOM),
-    "code_window_few": _said(CODE, "baseline", 0),
-    "code_window_all": _said(CODE, "baseline"),
-    "code_ours_outside": _said(CODE, COURSE, measure="outside"),
-    "code_random_outside": _said(CODE, AT_RANDOM, measure="outside"),
-    "code_window_outside": _said(CODE, "baseline", measure="outside"),
-    "code_enough": lambda: enough_code()[0],
-    "packages_ours_few": _said(PACKAGE, COURSE, 0),
-    "packages_ours_some": _said(PACKAGE, COURSE, 1),
-    "packages_ours_all": _said(PACKAGE, COURSE),
-    "packages_random_few": _said(PACKAGE, AT_RANDOM, 0),
-    "packages_random_all": _said(PACKAGE, AT_RANDOM),
-    "packages_words_all": _said(PACKAGE, "baseline"),
-    "sections_ours": _said(SECTION, COURSE),
-    "sections_random": _said(SECTION, AT_RANDOM),
-    "sections_words": _said(SECTION, "baseline"),
-    "sections_texts": lambda: _markup(SECTION)["texts"][SECTION]["train"],
-    "confused_true": lambda: confused()[1],
-    "confused_said": lambda: confused()[2],
-    "code_seeds": lambda: len(markup(CODE, COURSE, markup_sizes(CODE)[-1])),
-    "sections_seeds": lambda: len(markup(SECTION, COURSE, markup_sizes(SECTION)[-1])),
-    "markup_hours": lambda: cpu_hours(*FILES),
-    # layers, and the line
-    "best_layer": lambda: _best_layer(MINILM)[0],
-    "best_layer_score": lambda: f"{_best_layer(MINILM)[1]:.1%}",
-    "best_layer_ours": lambda: f"{_best_layer(COURSE)[1]:.1%}",
-    "last_layer_score": lambda: f"{by_layer('ner', MINILM)[-1]:.1%}",
-    "features_frozen": lambda: printed("bert")["features"]["concatenated_last_four"],
-    "features_tuned": lambda: printed("bert")["features"]["fine_tuned"],
-    "distance_ours": lambda: f"{_line(COURSE)['distance']:.0f}",
-    "distance_random_init": lambda: f"{_line(AT_RANDOM)['distance']:.0f}",
-    "rise": lambda: f"{max(rise_beyond(_line(start)) for start in STARTS[:2]):.3f}",
-    "line_best": _best_on_the_line,
-    "line_loss_ours": _at_the_end(COURSE, "train_loss", ".3f"),
-    "line_loss_random_init": _at_the_end(AT_RANDOM, "train_loss", ".3f"),
-    "line_score_ours": _at_the_end(COURSE, "test_score", ".0%"),
-    "line_score_random_init": _at_the_end(AT_RANDOM, "test_score", ".0%"),
-    # plain reviews
-    "plain_train": _texts(english.plain_reviews),
-    "plain_some": lambda: 48,
-    "plain_seeds": lambda: ("one", "two", "three")[len(PLAIN_SEEDS[48]) - 1],
-    "plain_ours": _plain(COURSE),
-    "plain_random_init": _plain(AT_RANDOM),
-    "plain_minilm": _plain(MINILM),
-    "plain_words": _plain("bag of words"),
-    "plain_ours_some": _plain(COURSE, 48),
-    "plain_words_some": _plain("bag of words", 48),
-    "plain_to_tricky": _plain_to_tricky,
-    "plain_error": _plain_error,
-    "plain_minutes": _plain_minutes,
-    # names, benchmarks, people
-    "entity_words": lambda: f"{1 - settled('03', 'E92').value[3]:.0%}",
+    "rise": lambda: f"{max(rise_beyond(line_of(start)) for start in STARTS[:2]):.3f}",
     "silent_words": lambda: f"{settled('03', 'E92').value[3]:.0%}",
-    "silent_f1": lambda: f"{settled('03', 'E92').value[4]:.0f}",
-    "bert_over_elmo": _settled_points("E92", 1),
-    "flair_over_bert": _settled_points("E92", 2),
-    "mrpc_gain": _settled("runs of MRPC", 0),
-    "mrpc_range": _settled("runs of MRPC", 1),
-    "glue_ratio": _settled("unequal tasks", 0),
-    "nine_mean": _settled("E78", 1),
-    "eight_mean": _settled("E78", 2),
     "mnli_texts": lambda: f"{printed('glue')['tasks']['MNLI']['train']:,}",
-    "sst_texts": lambda: f"{printed('glue')['tasks']['SST-2']['train']:,}",
-    "wnli_texts": lambda: printed("glue")["tasks"]["WNLI"]["train_in_glue"],
-    "mini_sst": lambda: printed("glue")["bert_mini_leaderboard"]["scores"]["SST-2"],
     "mini_mnli": lambda: printed("glue")["bert_mini_leaderboard"]["scores"]["MNLI"][0],
-    "mini_cola": lambda: printed("glue")["bert_mini_leaderboard"]["scores"]["CoLA"],
-    "glue_first": lambda: f"{progress()[0].one:.1f}",
-    "glue_last": lambda: f"{progress()[-1].one:.1f}",
-    "glue_bert_to_albert": _settled_points("GLUE's progress", 1),
-    "several_roberta": lambda: _more_of_several("roberta"),
-    "several_albert": lambda: _more_of_several("albert"),
-    "several_roberta_but_qnli": lambda: _more_of_several("roberta", "QNLI"),
-    "several_albert_but_qnli": lambda: _more_of_several("albert", "QNLI"),
     "xlnet_roberta": lambda: f"{next(s.one for s in progress() if 'XLNet' in s.model):.1f}",
-    "xlnet_electra": lambda: printed("electra")["large"]["xlnet"]["glue"],
     "wnli_majority": lambda: printed("glue")["tasks"]["WNLI"]["majority"],
-    "over_people_one": _settled_points("people", 0),
-    "over_people_seven": _settled_points("people", 1),
-    "under_people": _settled_points("people", 2),
 }

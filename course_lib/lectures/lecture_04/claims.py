@@ -17,15 +17,9 @@ from course_lib.objectives.masked_lm import mask_sequences
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import (
-    Check,
     Settled,
-    all_near,
     difference,
-    entries,
-    gained,
     in_points,
-    is_,
-    near,
     parameters,
     printed,
     result,
@@ -54,7 +48,7 @@ def _ever_selected(scheme: str, epochs: int = EPOCHS) -> float:
     return float(_masks(scheme)[:epochs].any(dim=0).float().mean())
 
 
-def _coverage() -> Settled:
+def coverage_settled() -> Settled:
     shares = {scheme: _ever_selected(scheme) for scheme in SCHEMES}
     after = ", ".join(f"{share:.1%} {scheme}" for scheme, share in shares.items())
     said = f"selected at least once in {EPOCHS} epochs: {after}; after 13 epochs dynamic "
@@ -67,14 +61,14 @@ def _different_masks(scheme: str, epochs: int) -> int:
     return min(len(masks.unique(dim=0)) for masks in seen)
 
 
-def _masks_met(epochs: int, *schemes: str) -> Settled:
+def masks_met(epochs: int, *schemes: str) -> Settled:
     """How many different masks a sequence meets in its first epochs, under these schemes."""
     counts = tuple(_different_masks(scheme, epochs) for scheme in schemes)
     listed = ", ".join(f"{n} {scheme}" for n, scheme in zip(counts, schemes, strict=True))
     return Settled(counts, f"different masks that a sequence meets in {epochs} epochs: {listed}")
 
 
-def _arithmetic() -> Settled:
+def arithmetic() -> Settled:
     """1 − (1 − rate)^masks, in percent."""
     rate = printed("bert")["pretraining"]["rate"]
     shares = tuple(round(100 * coverage(rate, masks)[-1], 2) for masks in (1, 10, 40))
@@ -97,7 +91,7 @@ def errors_removed(scheme: str, of: str) -> float:
     return (before - after) / before
 
 
-def _dynamic_here() -> Settled:
+def dynamic_here() -> Settled:
     gained = gained_over("ten copies", "400 stories")
     said = (
         f"dynamic over ten copies, held-out masked-token accuracy: {100 * mean(gained):+.1f} "
@@ -106,7 +100,7 @@ def _dynamic_here() -> Settled:
     return Settled(mean(gained), said)
 
 
-def _with_more_text() -> Settled:
+def with_more_text() -> Settled:
     """By how much the gain over ten copies shrinks with four times the stories, read as often."""
     gains = {of: mean(gained_over("ten copies", of)) for of in ("400 stories", "1,600 stories")}
     few, many = gains.values()
@@ -117,7 +111,7 @@ def _with_more_text() -> Settled:
     return Settled(few - many, f"dynamic over ten copies: {said}, each read for forty epochs")
 
 
-def _one_mask_here() -> Settled:
+def one_mask_here() -> Settled:
     """Of the static scheme: loss under its own masks, and on the same stories under other masks."""
     found = result("04_masking_schemes")
     losses = [
@@ -136,7 +130,7 @@ def _one_mask_here() -> Settled:
 # ================================================================ what the pairs do
 
 
-def _length_against_nsp() -> Settled:
+def length_against_nsp() -> Settled:
     """Columns of Table 2 in which short inputs cost more than NSP does."""
     short = difference("roberta", "input_formats", "segment-pair", "sentence-pair")
     nsp = difference("roberta", "input_formats", "full-sentences", "segment-pair")
@@ -152,7 +146,7 @@ def _length_against_nsp() -> Settled:
 # ================================================================ which scores can be compared
 
 
-def _bert_large_averages() -> Settled:
+def bert_large_averages() -> Settled:
     rows = printed("glue")
     names = ("bert_large_leaderboard", "bert_large_test", "bert_large_dev")
     found = {name: average(name) for name in names}
@@ -168,7 +162,7 @@ def average(row: str) -> float:
     return round(glue_average(found["scores"], found["recipe"]), 2)
 
 
-def _dev_averages() -> Settled:
+def dev_averages() -> Settled:
     rows = printed("glue")
     found = {
         rows[name]["model"]: average(name)
@@ -178,7 +172,7 @@ def _dev_averages() -> Settled:
     return Settled(found["RoBERTa-large"], f"eight development sets: {said}")
 
 
-def _two_79_6() -> Settled:
+def two_79_6() -> Settled:
     rows = printed("glue")
     test = average("bert_base_test")
     dev = round(glue_average(rows["distilbert_dev"]["scores"], "dev-8"), 2)
@@ -187,7 +181,7 @@ def _two_79_6() -> Settled:
     return Settled((test, dev), said)
 
 
-def _squad(version: str) -> Settled:
+def squad(version: str) -> Settled:
     """Points by which RoBERTa exceeds BERT-large on the same set, one model each."""
     table = printed("roberta")["squad"]
     gained = {
@@ -201,9 +195,9 @@ def _squad(version: str) -> Settled:
     return Settled(tuple(gained.values()), said)
 
 
-def _dev_against_dev() -> Settled:
+def dev_against_dev() -> Settled:
     """SQuAD 2.0, MNLI-m and SST-2, all on development sets; SST-2 as in Table 5."""
-    rows, dev = printed("glue"), _squad("2").value[0]
+    rows, dev = printed("glue"), squad("2").value[0]
     ours, theirs = (rows[name]["scores"] for name in ("roberta_large_dev", "bert_large_dev"))
     gained = {
         "SQuAD 2.0": dev,
@@ -217,7 +211,7 @@ def _dev_against_dev() -> Settled:
     return Settled(tuple(gained.values()), said)
 
 
-def _early_share() -> Settled:
+def early_share() -> Settled:
     """Of RoBERTa's gain over BERT-large, the fraction already there on BERT's own text."""
     first = difference("roberta", "stages", "roberta_16GB_100k", "bert_large")
     whole = difference("roberta", "stages", "roberta_160GB_500k", "bert_large")
@@ -230,7 +224,7 @@ def _early_share() -> Settled:
 # ================================================================ what it cost
 
 
-def _settings() -> Settled:
+def settings() -> Settled:
     table = printed("roberta")["settings"]
     found = tuple((table[s]["learning_rate"], table[s]["warmup"]) for s in ("base", "large"))
     said = ", ".join(
@@ -240,13 +234,13 @@ def _settings() -> Settled:
     return Settled(found, said)
 
 
-def _times_berts_compute() -> Settled:
+def times_berts_compute() -> Settled:
     table = printed("roberta")["compute"]
     short, whole = (table[run] / table["bert_large"] for run in ("roberta_100k", "roberta_500k"))
     return Settled(whole, f"100,000 steps {short:.1f} times BERT-large's FLOPs, all {whole:.1f}")
 
 
-def _large_over_base() -> Settled:
+def large_over_base() -> Settled:
     """How many times the hardware-days of BERT-base BERT-large took."""
     table = printed("roberta")["hardware"]
     days = [table[f"bert_{size}_cloud_tpus"] * table["bert_days"] for size in ("base", "large")]
@@ -254,7 +248,7 @@ def _large_over_base() -> Settled:
     return Settled(days[1] / days[0], f"{said}280 × 1 and 8 × 12 V100 days: {280 / 96:.1f} times")
 
 
-def _gigabytes() -> Settled:
+def gigabytes() -> Settled:
     table = {k: v for k, v in printed("roberta")["data"].items() if isinstance(v, int)}
     total, old = sum(table.values()), table["books_and_wikipedia"]
     return Settled(
@@ -262,7 +256,7 @@ def _gigabytes() -> Settled:
     )
 
 
-def _best_batch() -> Settled:
+def best_batch() -> Settled:
     """The batch with the lowest perplexity and the best MNLI; epochs are about equal."""
     rows = printed("roberta")["batch"]["rows"]
     epochs = [batch * steps / 1e6 for batch, steps, *_ in rows]
@@ -272,7 +266,7 @@ def _best_batch() -> Settled:
     return Settled(best, said)
 
 
-def _accumulation() -> Settled:
+def accumulation() -> Settled:
     """Largest difference between the gradient of 32 positions at once and of four times 8.
 
     Once every part divides by the count of the whole batch, once each by its own.
@@ -303,12 +297,12 @@ def _accumulation() -> Settled:
 # ================================================================ what is in the model
 
 
-def _size() -> Settled:
+def size_settled() -> Settled:
     counts = tuple(parameters(roberta, size) for size in ("base", "large"))
     return Settled(counts, f"{counts[0]:,} and {counts[1]:,} with the pooler")
 
 
-def _where_they_differ() -> Settled:
+def where_they_differ() -> Settled:
     """RoBERTa-base less BERT-base: vocabulary rows, position rows, type rows, anything else."""
     ours: RobertaConfig = published("roberta", "base", RobertaConfig)
     theirs: BertConfig = published("bert", "base")
@@ -323,7 +317,7 @@ def _where_they_differ() -> Settled:
     return Settled((*parts, rest), f"{said}, blocks and all else {rest:+,}")
 
 
-def _larger_vocabulary() -> Settled:
+def larger_vocabulary() -> Settled:
     added = tuple(
         (ours.vocab_size - published("bert", size).vocab_size) * ours.hidden_size
         for size in ("base", "large")
@@ -335,7 +329,7 @@ def _larger_vocabulary() -> Settled:
 ODD_TEXTS = ("naïve café", "Привет, мир", "深度学习", "🤗🚀", "x̂ ≈ ∑ᵢ wᵢ", "\ttab\u200bless")
 
 
-def _unknown_pieces() -> Settled:
+def unknown_pieces() -> Settled:
     """[UNK] in byte-level pieces of texts that share hardly a letter with the training text."""
     from course_lib.text.byte_bpe import train_byte_bpe
 
@@ -357,75 +351,10 @@ LOGO = "\uf8ff"  # MacRoman's 0xf0, with which every emoji here begins; most mac
 BROKEN = (f"{LOGO}üöÄ", "‚ö°", f"{LOGO}üß©", f"{LOGO}üèÜ", f"{LOGO}üéì")
 
 
-def _mended() -> Settled:
+def mended_settled() -> Settled:
     """The bytes behind the wrong letters, read as what they are."""
     mended = tuple(text.encode("mac_roman").decode("utf-8") for text in BROKEN)
     first = " ".join(f"{byte:02x}" for byte in mended[0].encode())
     shown = " ".join(BROKEN).replace(LOGO, "")
     said = f"{shown} are {' '.join(mended)}. The first is {first}; f0 in MacRoman is Apple's logo"
     return Settled(mended, f"{said}, which most machines leave out")
-
-
-CLAIMS = entries(
-    "04",
-    {
-        # a block more
-        "E79": Check(
-            _where_they_differ,
-            is_((15_162_624, 1_536, -768, 0)),
-            (15_162_624, 1_536, -768, 7_087_872),
-        ),
-        "E82": Check(_size, is_((124_645_632, 355_359_744)), (125, 355)),
-        "larger vocabulary": Check(_larger_vocabulary, all_near((15e6, 20e6), 0.5e6), (15e6, 15e6)),
-        "no unknown piece": Check(_unknown_pieces, is_((0, len(ODD_TEXTS))), (4, 2)),
-        "E01": Check(_coverage, near(0.803, 0.01), 0.15),
-        "E53": Check(lambda: _masks_met(3, *SCHEMES), is_((1, 3, 3)), (1, 1, 3)),
-        "E94": Check(
-            lambda: _masks_met(EPOCHS, "ten copies", "dynamic"), is_((10, EPOCHS)), (1, EPOCHS)
-        ),
-        # fractions added up
-        "mask arithmetic": Check(
-            _arithmetic, all_near((15.0, 80.3, 99.85), 0.02), (15.0, 100.0, 100.0)
-        ),
-        # against the reference row (Yang et al. 2019): other things changed too
-        "E02": Check(
-            lambda: gained("roberta", "masking", "dynamic", "static"),
-            is_((0.4, -0.3, 0.4)),
-            (2.4, -0.3, 0.1),
-        ),
-        # what it gains over a single mask
-        "dynamic masking": Check(_dynamic_here, lambda gained: -0.01 < gained < 0.08, 0.37),
-        # the gain grows, in points
-        "larger data": Check(_with_more_text, lambda shrunk: 0 < shrunk < 0.08, -0.02),
-        # what a model shows that learns the stories, not the mask
-        "one mask": Check(
-            _one_mask_here, lambda losses: losses[0] < 0.1 and losses[1] > 3, (1.4, 1.4)
-        ),
-        # what single sentences lose
-        "E55": Check(
-            lambda: gained("roberta", "input_formats", "full-sentences", "segment-pair"),
-            lambda gained: min(gained) < 0 < max(gained) < 1,
-            (1.7, 2.5, 1.1, 0.8, 1.2),
-        ),
-        "E99": Check(_length_against_nsp, is_(5), 0),
-        "large batches": Check(_best_batch, is_({2_000}), {8_000}),
-        "accumulation": Check(_accumulation, lambda error: error < 1e-10, 0.05),
-        # without BERT's own
-        "five corpora": Check(_gigabytes, is_(161), 145),
-        "more data": Check(_early_share, lambda share: 0.5 < share < 1, 0.1),
-        "E03": Check(
-            _settings, is_(((6e-4, 24_000), (4e-4, 30_000))), ((6e-4, 30_000), (6e-4, 30_000))
-        ),
-        "E80": Check(_times_berts_compute, near(17, 0.5), 4.5),
-        "E81": Check(_large_over_base, is_(4.0), 280 / 96),
-        "E04": Check(
-            _bert_large_averages, all_near((80.5, 82.1, 84.05), 0.051), (84.6, 84.6, 84.6)
-        ),
-        "dev average": Check(_dev_averages, near(88.9, 0.051), 88.5),
-        "two 79.6": Check(_two_79_6, all_near((79.6, 79.6), 0.001), (79.6, 77.0)),
-        "E05": Check(lambda: _squad("1"), is_((3.7,)), (1.4,)),
-        "E06": Check(lambda: _squad("2"), is_((7.6, 6.7)), (6.3, 6.3)),
-        "E54": Check(_dev_against_dev, is_((7.6, 3.6, 3.2)), (6.3, 3.5, 1.5)),
-        "E100": Check(_mended, is_(("🚀", "⚡", "🧩", "🏆", "🎓")), BROKEN),
-    },
-)

@@ -67,12 +67,12 @@ def table_rows(name: str) -> list[int]:
     return [getattr(model.embeddings, name).num_embeddings for model in models().values()]
 
 
-def _more_by_pieces() -> str:
+def more_parameters() -> str:
     theirs, ours = table_rows("token")
     return f"{(ours - theirs) * models()[BERT].config.hidden_size:,}"
 
 
-def _millions(*names: str) -> str:
+def millions(*names: str) -> str:
     """Of one model; of two, how many more the first has."""
     one, other = (count_parameters(models()[name]) for name in (*names, *names)[:2])
     return f"{(one - other or one) / 1e6:.1f}"
@@ -109,10 +109,10 @@ def epochs_by_schedule() -> int:
     return round(settled("02", "slip 4 epochs").value)
 
 
-def _ever(masks: int, digits: int = 1) -> Callable[[], str]:
+def ever(masks: int, digits: int = 1) -> str:
     """Positions selected at least once under so many masks."""
     said = "{:." + str(digits) + "%}"
-    return lambda: said.format(coverage(paper()["rate"], masks)[-1]).replace(".0%", "%")
+    return said.format(coverage(paper()["rate"], masks)[-1]).replace(".0%", "%")
 
 
 # ---------------------------------------------------------------- measured
@@ -144,7 +144,7 @@ def gain(over: str, of: str) -> float:
     return 100 * mean(gained_over(over, of))
 
 
-def _range_over_ten(of: str) -> str:
+def range_over_ten(of: str) -> str:
     """Points that dynamic masking gains over ten copies: the least and the most of the seeds."""
     gains = gained_over("ten copies", of)
     assert min(gains) > 0  # the page: at every seed
@@ -164,11 +164,11 @@ def filled() -> dict[str, PackedSequences]:
     }  # fmt: skip
 
 
-def _padding(name: str) -> Callable[[], str]:
-    return lambda: f"{filled()[name].padding_share:.0%}"
+def padding(name: str) -> str:
+    return f"{filled()[name].padding_share:.0%}"
 
 
-def _selected_in_parts() -> str:
+def selected_in_parts() -> str:
     """Selected positions in the four parts of the page's large batch, from least to most."""
     batches = pretraining_batches(_material().train, world().special, batch_size=64)
     counts = [int((p.targets["labels"] >= 0).sum()) for p in split_batch(batches(0), 4)]
@@ -225,18 +225,18 @@ STAGES = {  # rows of Table 4, one after the other: how each is drawn
 }
 
 
-def _first_stage(which: Callable[[Sequence[float]], float]) -> str:
+def first_stage(which: Callable[[Sequence[float]], float]) -> str:
     """Of RoBERTa's gain over BERT-large, the fraction that the first stage brings."""
     first, *_, last = (difference("roberta", "stages", key, "bert_large") for key in STAGES)
     return f"{which([first[task] / last[task] for task in last]):.0%}"
 
 
-def _times(run: str) -> Callable[[], str]:
+def times(run: str) -> str:
     flops = printed("roberta")["compute"]
-    return lambda: f"{flops[run] / flops['bert_large']:.1f}"
+    return f"{flops[run] / flops['bert_large']:.1f}"
 
 
-def _times_with_short_steps() -> str:
+def times_whole_short() -> str:
     """RoBERTa's FLOPs over BERT-large's, of whose steps most were of short sequences."""
     flops, large = printed("roberta")["compute"], published("bert", "large")
     short = paper()["short_share"]
@@ -245,7 +245,7 @@ def _times_with_short_steps() -> str:
     return f"{flops['roberta_500k'] / flops['bert_large'] / spent:.0f}"
 
 
-def _more_read(unit: str) -> str:
+def more_read(unit: str) -> str:
     """What RoBERTa read in 100,000 steps on BERT's text over what BERT read."""
     short = paper()["short_share"]
     mean_length = short * paper()["short_length"] + (1 - short) * paper()["long_length"]
@@ -254,19 +254,19 @@ def _more_read(unit: str) -> str:
     return f"{100_000 * batch / (paper()['steps'] * paper()['batch']) * lengths:.1f}"
 
 
-def _warmup(size: str) -> str:
+def warmup(size: str) -> str:
     s = printed("roberta")["settings"][size]
     return f"{power(s['learning_rate'])} after {s['warmup']:,}"
 
 
-def _text_times() -> str:
+def text_times() -> str:
     """Words of BERT's text over tokens of our larger set, to the nearest ten thousand."""
     theirs = paper()["words_books"] + paper()["words_wikipedia"]
     ours = int(prepare_masking(RECIPES[MORE], world()).train.attention_mask.sum())
     return f"{round(theirs / ours, -4):,.0f}"
 
 
-def _dev_gain(which: Callable[..., str]) -> str:
+def dev_gain(which: Callable[..., str]) -> str:
     """RoBERTa-large over BERT-large on one of eight development sets: the most or the least."""
     rows = [printed("glue")[f"{name}_large_dev"]["scores"] for name in ("bert", "roberta")]
     before, after = (
@@ -279,115 +279,32 @@ def _dev_gain(which: Callable[..., str]) -> str:
     return f"{task} by {gains[task]:.1f} points"
 
 
-def _race_gain() -> str:
+def race_gain() -> str:
     race = printed("roberta")["race"]
     return f"{race['roberta'] - race['bert_large']:.1f}"
 
 
-def _told_by_nsp(task: str) -> str:
+def told_by_nsp(task: str) -> str:
     """The accuracy of a model trained on NSP on a pair task (ALBERT, Table 5)."""
     found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
     return f"{found[('words', 'NSP', 'SOP').index(task)]:.1f}%"
 
 
-def _dev_8_of_distilbert() -> str:
+def two_79() -> str:
     return f"{glue_average(printed('glue')['distilbert_dev']['scores'], 'dev-8'):.1f}"
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "hours": lambda: cpu_hours("04_masking_schemes"),
-    "claims_in_all": lambda: len(claims("04")),
-    # what is in the model
-    "bert_millions": lambda: _millions(BERT),
-    "roberta_millions": lambda: _millions(ROBERTA),
-    "base_more": lambda: _millions(ROBERTA, BERT),
-    "bert_pieces": lambda: table_rows("token")[0],
-    "roberta_pieces": lambda: table_rows("token")[1],
-    "position_rows": lambda: table_rows("position")[1],
-    "more_parameters": _more_by_pieces,
-    "longest_text": lambda: models()[ROBERTA].config.longest_text,
-    "width": lambda: models()[BERT].config.hidden_size,
-    # masks over epochs
-    "rate": lambda: f"{paper()['rate']:.0%}",
-    "escapes": lambda: f"{1 - paper()['rate']:g}",
-    "epochs": lambda: int(LIVE.epochs),
-    "epochs_by_schedule": epochs_by_schedule,
-    "ever_static": _ever(1),
-    "ever_two_masks": _ever(2, digits=2),
-    "ever_ten_copies": _ever(10),
-    "ever_by_schedule": lambda: _ever(epochs_by_schedule(), digits=0)(),
-    "ever_dynamic": _ever(int(LIVE.epochs)),
-    "counted_static": lambda: f"{counted()['static'][-1]:.1%}",
-    # measured
-    "few": lambda: FEW,
-    "more": lambda: MORE,
-    "stories": lambda: LIVE.stories,
-    "steps": lambda: LIVE.steps,
-    "seeds": lambda: len(SEEDS[FEW]),
-    "seeds_more": lambda: len(SEEDS[MORE]),
-    "accuracy_static": lambda: percent(ends("heldout_accuracy")["static"]),
-    "accuracy_dynamic": lambda: percent(ends("heldout_accuracy")["dynamic"]),
-    "loss_own_mask": lambda: f"{mean(ends('train_loss')['static']):.3f}",
-    "loss_other_masks": lambda: f"{mean(ends('retold_loss')['static']):.1f}",
-    "text_times": _text_times,
-    "by_frequency": lambda: f"{by_frequency():.1f}",
-    "dynamic_over_static": lambda: signed(gain("static", FEW)),
-    "dynamic_over_static_more": lambda: signed(gain("static", MORE)),
-    "dynamic_over_ten": lambda: signed(gain("ten copies", FEW)),
-    "dynamic_over_ten_more": lambda: signed(gain("ten copies", MORE)),
-    "errors_static": lambda: f"{errors_removed('static', FEW):.0%}",
-    "errors_static_more": lambda: f"{errors_removed('static', MORE):.0%}",
-    "errors_ten": lambda: f"{errors_removed('ten copies', FEW):.0%}",
-    "errors_ten_more": lambda: f"{errors_removed('ten copies', MORE):.0%}",
-    "over_ten_range": lambda: _range_over_ten(FEW),
-    "over_ten_range_more": lambda: _range_over_ten(MORE),
-    # formats, large batches, bytes
-    "sequence_length": lambda: POSITIONS,
-    "packed": lambda: PACKED,
-    "padding_pair": _padding("segment-pair"),
-    "padding_single": _padding("sentence-pair"),
-    "padding_full": _padding("full-sentences"),
-    "padding_doc": _padding("doc-sentences"),
-    "selected_in_parts": _selected_in_parts,
-    "accumulated": lambda: settled("04", "accumulation").detail,
-    "loss_together": lambda: f"{added()[1]:.1f}",
-    "loss_of_means": lambda: f"{added()[2]:.1f}",
-    "odd_counts": odd_counts,
-    "our_pieces": lambda: bpe().vocab_size,
-    # the papers' tables
+    "padding_single": lambda: padding("sentence-pair"),
     "paper_gains": lambda: ", ".join(
         map(signed, difference("roberta", "masking", "dynamic", "static").values())
     ),
-    "nsp_order": lambda: _told_by_nsp("SOP"),
-    "nsp_topic": lambda: _told_by_nsp("NSP"),
     "best_batch": lambda: min(printed("roberta")["batch"]["rows"], key=lambda row: row[3])[0],
     "largest_batch": lambda: max(row[0] for row in printed("roberta")["batch"]["rows"]),
-    "beta2_bert": lambda: str(paper()["beta2"]),
-    "beta2_roberta": lambda: str(ROBERTA_BETA2),
-    "remembers_bert": lambda: round(1 / (1 - paper()["beta2"])),
-    "remembers_roberta": lambda: round(1 / (1 - ROBERTA_BETA2)),
-    "separators_selected": lambda: f"{2 / 64:.1%}",  # by RoBERTa's program, at 64 tokens
-    "warmup_base": lambda: _warmup("base"),
-    "warmup_large": lambda: _warmup("large"),
-    "added_millions": lambda: printed("roberta")["vocabulary"]["base"] // 10**6,
     "gigabytes": lambda: printed("roberta")["data"]["books_and_wikipedia"],
-    "gpus": lambda: printed("roberta")["hardware"]["roberta_v100"],
-    "first_stage_least": lambda: _first_stage(min),
-    "first_stage_most": lambda: _first_stage(max),
-    "times_short": _times("roberta_100k"),
-    "times_whole": _times("roberta_500k"),
-    "times_whole_short": _times_with_short_steps,
-    "sequences_more": lambda: _more_read("sequences"),
-    "tokens_more": lambda: _more_read("tokens"),
     "bert_dev": lambda: f"{average('bert_large_dev'):.2f}",
     "roberta_dev": lambda: f"{average('roberta_large_dev'):.2f}",
-    "bert_leaderboard": lambda: str(printed("glue")["bert_large_leaderboard"]["printed"]),
-    "dev_gain_most": lambda: f"{_dev_gain(max)} the most",
-    "dev_gain_least": lambda: f"{_dev_gain(min)} the least",
-    "race_gain": _race_gain,
-    "told_bert": lambda: str(printed("glue")["bert_base_test"]["scores"]["MNLI"][0]),
     "told_roberta": lambda: str(printed("glue")["roberta_test"]["printed"]),
-    "two_79": _dev_8_of_distilbert,
 }
 
 TYPED = {

@@ -15,8 +15,8 @@ from course_lib.family.albert import SHARING, AlbertConfig, albert, parameter_br
 from course_lib.objectives.sentence_order import make_ordered_pairs
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import claims, parameters, printed
-from course_lib.teaching.numbers import cpu_hours, millions, percent, signed
+from course_lib.teaching.claims import parameters, printed
+from course_lib.teaching.numbers import millions, percent
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.train.metrics import evaluation_mask
@@ -132,11 +132,11 @@ def in_step_curves() -> dict[str, list[list[tuple[float, float]]]]:
     }
 
 
-def _in_step(measure: str) -> str:
+def in_step_score(measure: str) -> str:
     return percent(outcome(in_step(), measure)[IN_STEP])
 
 
-def _released_from_elsewhere() -> str:
+def released_elsewhere() -> str:
     """The fraction of SOP's pairs, as released, whose B is of another story."""
     pairs = stored("05_as_released")["pairs"]
     return f"{pairs['from elsewhere'] / pairs['all']:.0%}"
@@ -160,7 +160,7 @@ def corner(width: int, sharing: str) -> float:
     return round(100 * mean(outcome(corners(), "masked_accuracy")[f"E={width}, {sharing}"]), 1)
 
 
-def _corner_behind(low: tuple[int, str], high: tuple[int, str]) -> str:
+def corner_behind(low: tuple[int, str], high: tuple[int, str]) -> str:
     """Points by which one corner lies behind another; that it does is what the page says."""
     behind = corner(*high) - corner(*low)
     assert behind > 0, (low, high)
@@ -231,7 +231,7 @@ def wrong_pair_signs() -> dict[str, dict[str, Sign]]:
     return found
 
 
-def _opening_rule() -> float:
+def opening_rule() -> float:
     """The accuracy on SOP's pairs of: swapped where B begins like an opening."""
     return (_shown_signs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
 
@@ -242,7 +242,7 @@ def _in_segment(rows: PackedSequences, word: str, segment: int) -> torch.Tensor:
     return (here & rows.attention_mask.bool()).any(dim=1)
 
 
-def _swapped_with_opening() -> float:
+def swapped_with_opening() -> float:
     """The fraction of SOP's swapped training pairs in which B begins like a story's opening."""
     return _shown_signs("SOP")["opens"][_labels("SOP").bool()].float().mean().item()
 
@@ -250,18 +250,18 @@ def _swapped_with_opening() -> float:
 # ---------------------------------------------------------------- where these runs stop
 
 
-def _grid_mean(width: int) -> float:
+def grid_mean(width: int) -> float:
     return mean(grid_accuracy(width, sharing) for sharing in SHARING)
 
 
-def _long_masked() -> str:
+def long_masked() -> str:
     """Masked-token accuracy at the end of lecture 02's long run in the same world."""
     runs = stored("02_pretraining")["runs"]["long"]
     return percent([run["curve"][-1]["masked_accuracy"] for run in runs])
 
 
 @lru_cache(maxsize=2)
-def _level(rule: type[Unigram] | type[NeighbourCounts]) -> float:
+def level(rule: type[Unigram] | type[NeighbourCounts]) -> float:
     """What a baseline reaches on the held-out SOP pairs, where masked tokens are measured."""
     told = the_world().documents(the_world().stories(LIVE.heldout, seed=0, split="heldout"))
     rows = make_ordered_pairs(told, the_world().special, length=LIVE.length)
@@ -269,21 +269,21 @@ def _level(rule: type[Unigram] | type[NeighbourCounts]) -> float:
     return float(rule(_documents()).accuracy(rows, selected))
 
 
-def _seeds_apart(width: int) -> str:
+def seeds_apart(width: int) -> str:
     """Points between the best and the worst seed, for the way to share where they lie widest."""
     reached = outcome(sharing_grid(), "masked_accuracy")
     runs = [reached[f"E={width}, {sharing}"] for sharing in SHARING]
     return f"{100 * max(max(values) - min(values) for values in runs):.1f}"
 
 
-def _ensemble_gain(column: str) -> str:
+def ensemble_gain(column: str) -> str:
     """Points of ALBERT's ensemble over its one model, in a column of the paper's Table 10."""
     table = printed("albert")["reading"]
     at = table["columns"].index(column)
     return f"{table['ensemble']['albert'][at] - table['one_model']['albert'][at]:.1f}"
 
 
-def _embeddings_shrink() -> str:
+def embeddings_shrink() -> str:
     """How many times more parameters BERT-base's embeddings have than ALBERT-base's, projected."""
     ours, theirs = parameter_breakdown(base()), parameter_breakdown(published("bert", "base"))
     return f"{theirs['embeddings'] / (ours['embeddings'] + ours['projection']):.1f}"
@@ -293,21 +293,21 @@ def grid_accuracy(width: int, sharing: str) -> float:
     return mean(outcome(sharing_grid(), "masked_accuracy")[f"E={width}, {sharing}"])
 
 
-def _costs(sharing: str) -> list[float]:
+def costs(sharing: str) -> list[float]:
     """Points lost by this way to share against none, at each width."""
     return [
         100 * (grid_accuracy(width, "none") - grid_accuracy(width, sharing)) for width in WIDTHS
     ]
 
 
-def _attention_costs_more() -> str:
+def attention_against_feed_forward() -> str:
     """Both costs at the narrow width; the slide says that attention's is the larger, at both."""
-    attention, feed = _costs("attention"), _costs("feed_forward")
+    attention, feed = costs("attention"), costs("feed_forward")
     assert all(a > f for a, f in zip(attention, feed, strict=True))
     return f"{attention[0]:.1f} against {feed[0]:.1f}"
 
 
-def _width_gains() -> list[float]:
+def width_gains() -> list[float]:
     """Points gained by the wider embedding, for each way to share."""
     return [100 * (grid_accuracy(WIDTHS[1], s) - grid_accuracy(WIDTHS[0], s)) for s in SHARING]
 
@@ -318,7 +318,7 @@ def _means_by_width() -> dict[str, float]:
     return {width: row[-1] for width, row in rows.items()}
 
 
-def _five_tasks_spread() -> float:
+def five_tasks_spread() -> float:
     means = _means_by_width().values()
     return max(means) - min(means)
 
@@ -335,195 +335,76 @@ def mean_of_five(row: str) -> float:
     return float(overall[row][-1])
 
 
-def _percent(task: str, tested: str) -> str:
+def sentence_score(task: str, tested: str) -> str:
     return percent(outcome(sentence_tasks(), tested)[task])
 
 
-def _past(task: str, tested: str) -> str:
+def past(task: str, tested: str) -> str:
     return percent(outcome(past_plateau(), tested)[task])
 
 
-def _paper_pairs(task: str, tested: str) -> float:
+def paper_pairs(task: str, tested: str) -> float:
     row = printed("albert")["sentence_loss"]["intrinsic"][task]
     return float(row[("masked tokens", "NSP", "SOP").index(tested)])
 
 
-def _overall(row: str) -> float:
+def overall_mean(row: str) -> float:
     return float(printed("albert")["overall"][row][-1])
 
 
-def _throughput(row: str) -> str:
+def throughput(row: str) -> str:
     return f"{printed('albert')['overall']['throughput'][row]:g}"
 
 
-def _best_width() -> tuple[str, str]:
+def best_width() -> tuple[str, str]:
     """The width with the best mean where all is shared, and its lead over the widest (Table 3)."""
     means = _means_by_width()
     best = max(means, key=lambda width: means[width])
     return best, f"{means[best] - means[max(means, key=int)]:.1f}"
 
 
-def _feed_forward_fraction() -> float:
+def feed_forward_fraction() -> float:
     """The feed-forward half's fraction of a block."""
     H, F = base().hidden_size, base().intermediate_size
     half = 2 * H * F + F + H + 2 * H  # with its LayerNorm
-    return half / _block()
+    return half / block()
 
 
-def _wide_spread() -> float:
+def wide_spread() -> float:
     """Points between the best and the worst way to share, at the wide E."""
     reached = [100 * grid_accuracy(WIDTHS[1], sharing) for sharing in SHARING]
     return max(reached) - min(reached)
 
 
-def _flops(model: str) -> str:
+def flops_of(model: str) -> str:
     """Billions of FLOPs for one text, of four digits at most."""
     flops = models()[model][1] / 1e9
     return f"{flops:.0f}" if flops > 100 else f"{flops:.1f}"
 
 
-def _block(size: str = "base") -> int:
+def block(size: str = "base") -> int:
     return parameter_breakdown(published("albert", size, AlbertConfig))["blocks"]
 
 
-def _downstream(task: str) -> float:
+def downstream(task: str) -> float:
     return float(printed("albert")["sentence_loss"]["downstream"][task][-1])
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "E": lambda: base().embedding_size,
-    "H": lambda: base().hidden_size,
-    "V": lambda: base().vocab_size,
-    "albert_base": lambda: millions(albert_weights()),
-    "attention_128": lambda: signed(-points_lost("128")["attention"]),
-    "attention_768": lambda: signed(-points_lost("768")["attention"]),
-    "attention_against_feed_forward": _attention_costs_more,
-    "attention_shared": lambda: millions(albert_weights(sharing="attention")),
     "bag_nsp": lambda: f"{guessed('NSP', 'shared'):.0%}",
-    "bag_sop": lambda: f"{guessed('SOP', 'shared'):.0%}",
-    "base_loses": lambda: f"{_overall('bert_base') - _overall('base'):.1f}",
-    "bert_base": lambda: millions(parameters(bert, "base")),
-    "best_by": lambda: _best_width()[1],
-    "best_width": lambda: _best_width()[0],
-    "block": _block,
-    "both_factors": lambda: sum(factors()[1:]),
-    "claims_in_all": lambda: len(claims("05")),
     "majority_nsp": lambda: f"{guessed('NSP', 'commoner label'):.0%}",
-    "depth_24": lambda: printed("albert")["depth"]["layers"]["24"][-1],
-    "depth_48": lambda: printed("albert")["depth"]["layers"]["48"][-1],
-    "dev_albert": lambda: f"{average('albert_dev'):.2f}",
     "dev_bert": lambda: f"{average('bert_large_dev'):.2f}",
-    "ensemble": lambda: printed("glue")["albert_test"]["printed"],
-    "equal_time_bert": lambda: printed("albert")["equal_time"]["bert_large"][-1],
-    "equal_time_xxlarge": lambda: printed("albert")["equal_time"]["xxlarge"][-1],
-    "feed_forward_part": lambda: f"{_feed_forward_fraction():.0%}",
-    "feed_forward_shared": lambda: millions(albert_weights(sharing="feed_forward")),
-    "five_base": lambda: mean_of_five("base"),
-    "five_tasks_spread": lambda: f"{_five_tasks_spread():.1f}",
-    "grid_layers": lambda: GRID.num_layers,
-    "grid_seeds": lambda: len(GRID_SEEDS),
-    "grid_steps": lambda: GRID.steps,
     "large_fewer": lambda: round(parameters(bert, "large") / albert_weights("large")),
-    "lost_all_128": lambda: f"{points_lost('128')['all']:.1f}",
-    "lost_all_768": lambda: f"{points_lost('768')['all']:.1f}",
-    "past_masked_nsp": lambda: _past("NSP", "masked_accuracy"),
-    "past_masked_sop": lambda: _past("SOP", "masked_accuracy"),
-    "past_nsp_on_nsp": lambda: _past("NSP", "NSP"),
-    "past_nsp_on_sop": lambda: _past("NSP", "SOP"),
-    "lengths_steps": lambda: next(iter(stored("05_lengths")["recipes"].values()))["steps"],
-    "lengths_nsp": lambda: f"{guessed('NSP', 'lengths'):.0%}",
-    "lengths_sop": lambda: f"{guessed('SOP', 'lengths'):.0%}",
-    "in_step_bag": lambda: f"{in_step()['guesses']['shared']:.0%}",
-    "in_step_nsp": lambda: _in_step("NSP"),
-    "in_step_own": lambda: _in_step(IN_STEP),
-    "in_step_sop": lambda: f"{mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}",
-    "corner_seeds": lambda: len(CORNER_SEEDS),
-    "late_narrow_all": lambda: f"{corner(WIDTHS[0], 'all')}%",
-    "late_narrow_none": lambda: f"{corner(WIDTHS[0], 'none')}%",
-    "late_wide_all": lambda: f"{corner(WIDTHS[1], 'all')}%",
-    "late_wide_none": lambda: f"{corner(WIDTHS[1], 'none')}%",
-    "late_sharing_narrow": lambda: _corner_behind((WIDTHS[0], "all"), (WIDTHS[0], "none")),
-    "late_sharing_wide": lambda: _corner_behind((WIDTHS[1], "all"), (WIDTHS[1], "none")),
-    "late_width_all": lambda: _corner_behind((WIDTHS[0], "all"), (WIDTHS[1], "all")),
-    "late_width_none": lambda: _corner_behind((WIDTHS[0], "none"), (WIDTHS[1], "none")),
-    "past_seeds": lambda: len(LONG_SEEDS),
-    "in_step_seeds": lambda: len(IN_STEP_SEEDS),
-    "past_hours": lambda: cpu_hours("05_past_plateau"),
-    "grid_hours": lambda: cpu_hours("05_sharing"),
-    "corner_hours": lambda: cpu_hours("05_sharing_past_plateau"),
-    "past_sop_on_nsp": lambda: _past("SOP", "NSP"),
-    "past_sop_on_sop": lambda: _past("SOP", "SOP"),
-    "past_steps": lambda: LONG.steps,
-    "projection": lambda: factors()[2],
-    "narrow_embedding": lambda: factors()[1],
-    "narrow_250k": lambda: millions(250_000 * base().embedding_size + factors()[2]),
-    "narrow_E": lambda: WIDTHS[0],
-    "narrow_none": lambda: f"{grid_accuracy(WIDTHS[0], 'none'):.0%}",
-    "nsp_gain": lambda: f"{_downstream('NSP') - _downstream('none'):.1f}",
-    "nsp_on_nsp": lambda: _percent("NSP", "NSP"),
-    "nsp_on_sop": lambda: _percent("NSP", "SOP"),
-    "one_block": lambda: millions(_block()),
-    "opening_fraction": lambda: f"{wrong_pair_signs()['NSP']['opens'].fraction:.1%}",
-    "opening_pairs": lambda: wrong_pair_signs()["NSP"]["opens"].pairs,
-    "opening_rule": lambda: f"{_opening_rule():.0%}",
-    "ordered_sop": lambda: f"{guessed('SOP', 'ordered'):.0%}",
-    "paper_nsp_on_sop": lambda: str(_paper_pairs("NSP", "SOP")),
-    "paper_sop_on_nsp": lambda: _paper_pairs("SOP", "NSP"),
-    "released_elsewhere": _released_from_elsewhere,
-    "released_on_nsp": lambda: percent(outcome(stored("05_as_released"), "NSP")[AS_RELEASED]),
-    "seeds": lambda: len(TASK_SEEDS),
-    "sharing_narrow": lambda: f"{_costs('all')[0]:.1f}",
-    "sharing_wide": lambda: f"{_costs('all')[1]:.1f}",
-    "sop_gain": lambda: f"{_downstream('SOP') - _downstream('NSP'):.1f}",
-    "sop_on_nsp": lambda: _percent("SOP", "NSP"),
-    "speed_base": lambda: _throughput("base"),
-    "speed_bert_base": lambda: _throughput("bert_base"),
-    "speed_xxlarge": lambda: _throughput("xxlarge"),
-    "steps": lambda: LIVE.steps,
-    "stories": lambda: LIVE.stories,
-    "embedding_saved": lambda: f"{1 - sum(factors()[1:]) / factors()[0]:.0%}",
+    "late_sharing_wide": lambda: corner_behind((WIDTHS[1], "all"), (WIDTHS[1], "none")),
+    "late_width_all": lambda: corner_behind((WIDTHS[0], "all"), (WIDTHS[1], "all")),
+    "late_width_none": lambda: corner_behind((WIDTHS[0], "none"), (WIDTHS[1], "none")),
     "times_smaller": lambda: f"{parameters(bert, 'base') / albert_weights():.1f}",
-    "twelve_blocks": lambda: millions(base().num_layers * _block()),
-    "whole_250k": lambda: millions(250_000 * base().hidden_size),
-    "wide_E": lambda: WIDTHS[1],
-    "wide_all": lambda: f"{grid_accuracy(WIDTHS[1], 'all'):.0%}",
-    "wide_spread": lambda: f"{_wide_spread():.1f}",
-    "width_large": lambda: published("bert", "large").hidden_size,
-    "width_least": lambda: f"{min(_width_gains()):.0f}",
-    "width_most": lambda: f"{max(_width_gains()):.0f}",
-    "width_xxlarge": lambda: published("albert", "xxlarge", AlbertConfig).hidden_size,
-    "masked_none": lambda: _percent("none", "masked_accuracy"),
-    "masked_nsp": lambda: _percent("NSP", "masked_accuracy"),
-    "masked_sop": lambda: _percent("SOP", "masked_accuracy"),
     "flops_base": lambda: f"{models()['ALBERT-base'][1] / 1e9:.2f}",
-    "flops_bert_large": lambda: _flops("BERT-large"),
-    "flops_xxlarge": lambda: _flops("ALBERT-xxlarge"),
-    "count_model": lambda: f"{_level(NeighbourCounts):.0%}",
-    "embeddings_shrink": _embeddings_shrink,
-    "gain_race": lambda: _ensemble_gain("RACE test"),
-    "gain_squad": lambda: _ensemble_gain("SQuAD 2.0 test"),
-    "long_masked": _long_masked,
-    "long_steps": lambda: stored("02_pretraining")["recipes"]["long"]["steps"],
-    "narrow_mean": lambda: f"{_grid_mean(WIDTHS[0]):.0%}",
-    "wide_mean": lambda: f"{_grid_mean(WIDTHS[1]):.0%}",
-    "none_on_nsp": lambda: _percent("none", "NSP"),
-    "none_on_sop": lambda: _percent("none", "SOP"),
-    "sop_on_sop": lambda: _percent("SOP", "SOP"),
-    "opening_swapped": lambda: f"{_swapped_with_opening():.0%}",
-    "seeds_apart_narrow": lambda: _seeds_apart(WIDTHS[0]),
-    "seeds_apart_wide": lambda: _seeds_apart(WIDTHS[1]),
-    "wrong_order": wrong_order,
     "xxlarge": lambda: millions(albert_weights("xxlarge")),
-    "xxlarge_block": lambda: millions(_block("xxlarge")),
-    "xxlarge_gains": lambda: f"{_overall('xxlarge') - _overall('bert_large'):.1f}",
-    "xxlarge_of_large": lambda: f"{albert_weights('xxlarge') / parameters(bert, 'large'):.0%}",
     "xxlarge_printed": lambda: ", ".join(
         f"{number // 10**6}M"
         for name, number in printed("albert")["sizes"].items()
         if name.startswith("xxlarge")
-    ),
-    "flops_xxlarge_of_large": lambda: (
-        f"{models()['ALBERT-xxlarge'][1] / models()['BERT-large'][1]:.1f}"
     ),
 }
 

@@ -27,13 +27,8 @@ from course_lib.objectives.distillation import (
 )
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import (
-    Check,
     Settled,
-    all_near,
     compared,
-    entries,
-    is_,
-    near,
     parameters,
     printed,
     processor_time_ratios,
@@ -58,7 +53,7 @@ def _gradient(temperature: float) -> float:
     return float(torch.autograd.grad(loss, student)[0].norm())
 
 
-def _temperature_squared() -> Settled:
+def temperature_squared() -> Settled:
     """Gradient at T=8 as a fraction of that at T=1: without the factor T², and with it."""
     of_one = {T: _gradient(T) / _gradient(1) for T in (2, 8)}
     said = ", ".join(f"at T={T} {norm / T**2:.1%} without T²" for T, norm in of_one.items())
@@ -83,14 +78,14 @@ def _triple() -> dict[str, float]:
     return {name: float(value) for name, value in parts.items() if name != "total"}
 
 
-def _three_terms() -> Settled:
+def three_terms() -> Settled:
     """The names of the losses that are added, as many as there are weights."""
     parts = _triple()
     said = ", ".join(f"{PUBLISHED_WEIGHTS[name]:g} × {name} {x:.3f}" for name, x in parts.items())
     return Settled(tuple(parts), f"of a randomly initialised student eight wide: {said}")
 
 
-def _weights() -> Settled:
+def weights_settled() -> Settled:
     """Each loss's part of the sum, by the command for one GPU and by that for four."""
     parts, said = [], []
     for command, gpus in (("weights", "one GPU"), ("weights_four_gpus", "four GPUs")):
@@ -101,7 +96,7 @@ def _weights() -> Settled:
     return Settled(tuple(parts), ". ".join(said))
 
 
-def _one_alpha() -> Settled:
+def one_alpha() -> Settled:
     """What the weights for one GPU leave for the hard part, were soft and hard all there is."""
     table = printed("distilbert")["weights"]
     alpha = table["soft"] / (table["soft"] + table["mlm"])
@@ -110,7 +105,7 @@ def _one_alpha() -> Settled:
     return Settled(left, said)
 
 
-def _left_out(*rows: str) -> Settled:
+def left_out(*rows: str) -> Settled:
     """Points lost by DistilBERT's Table 4 where a part is left out: of these rows, else of all."""
     names = {"without_soft": "soft targets", "without_cosine": "cosine"}
     names |= {"without_mlm": "MLM", "fresh_weights": "the teacher's weights"}
@@ -119,7 +114,7 @@ def _left_out(*rows: str) -> Settled:
     return Settled(tuple(lost.values()), f"points of the macro score: {said}")
 
 
-def _terms_of_the_code() -> Settled:
+def terms_of_the_code() -> Settled:
     """A name, an output and a loss, as the code of the source lecture has them."""
     torch.manual_seed(0)
     with torch.no_grad():
@@ -136,7 +131,7 @@ def _terms_of_the_code() -> Settled:
     return Settled(found, said)
 
 
-def _sign() -> Settled:
+def sign() -> Settled:
     """The printed Σ t·log s: of a student that agrees with its teacher, of one that does not."""
     teacher = torch.tensor([0.7, 0.2, 0.1])
     same, other = teacher, torch.tensor([0.1, 0.2, 0.7])
@@ -148,13 +143,13 @@ def _sign() -> Settled:
 # ================================================================ size and speed
 
 
-def _smaller() -> Settled:
+def smaller() -> Settled:
     ours, theirs = parameters(distilbert, "base"), parameters(bert, "base")
     said = f"{ours:,} against {theirs:,}: {1 - ours / theirs:.1%} fewer"
     return Settled(1 - ours / theirs, said)
 
 
-def _what_was_cut() -> Settled:
+def what_was_cut() -> Settled:
     """BERT-base less DistilBERT: six blocks, segment embeddings, pooler, and what is left over."""
     config = published("bert", "base")
     with torch.device("meta"):
@@ -171,7 +166,7 @@ def _what_was_cut() -> Settled:
     return Settled((six, segments, pooler, rest), said)
 
 
-def _printed_speed() -> Settled:
+def printed_speed() -> Settled:
     table = printed("distilbert")["speed"]
     times = table["bert_base"] / table["distilbert"]
     saved = 1 - 1 / times
@@ -206,7 +201,7 @@ def _timed(batch: int) -> float:
     return median(processor_time_ratios(_stack(6), _stack(12), ids))
 
 
-def _half_the_layers() -> Settled:
+def half_the_layers() -> Settled:
     ratios = tuple(_timed(batch) for batch in (1, 32))
     said = f"at batch 1 {ratios[0]:.2f} times, at batch 32 {ratios[1]:.2f} times"
     return Settled(ratios, f"twelve layers against six: {said} the processor time")
@@ -235,7 +230,7 @@ def _memory() -> tuple[float, float, tuple[float, ...]]:
     return weights[0] / weights[1], stored[0] / stored[1], whole
 
 
-def _less_memory() -> Settled:
+def less_memory() -> Settled:
     weights, stored, whole = _memory()
     said = (
         f"of a BERT at a sixth of the width, half the layers save {1 - weights:.0%} of the "
@@ -245,7 +240,7 @@ def _less_memory() -> Settled:
     return Settled((weights, stored), said)
 
 
-def _gpu_hours() -> Settled:
+def gpu_hours() -> Settled:
     table = printed("distilbert")["training"]
     hours = table["gpus"] * table["hours"]
     said = f"{table['gpus']} GPUs × {table['hours']} hours = {hours} GPU hours"
@@ -266,13 +261,13 @@ def lost_by_task() -> dict[str, float]:
     return {task: round(ours[task] - theirs[task], 2) for task in ours}
 
 
-def _retained() -> Settled:
+def retained() -> Settled:
     means = [glue_average(row, "dev-9") for row in table_1()]
     kept = means[1] / means[0]
     return Settled(kept, f"{means[1]:.2f} / {means[0]:.2f} = {kept:.1%} of the mean of nine")
 
 
-def _by_task() -> Settled:
+def by_task() -> Settled:
     """The tasks that lose more than three points."""
     lost = dict(sorted(lost_by_task().items(), key=lambda item: item[1]))
     _, f1 = _squad("distilbert", "bert_base")
@@ -281,7 +276,7 @@ def _by_task() -> Settled:
     return Settled(tuple(task for task, points in lost.items() if points < -3), said)
 
 
-def _row_means() -> Settled:
+def row_means() -> Settled:
     """The mean of BERT-base's row with the printed MNLI, and with the README's."""
     row, misprint = table_1()[0], printed("distilbert")["glue"]["bert_base_mnli"]
     means = tuple(
@@ -302,7 +297,7 @@ def _whose(task: str, score: float) -> str:
     return "nobody here"
 
 
-def _compared_with() -> Settled:
+def compared_with() -> Settled:
     """The nine's means, and SST-2 and MNLI of BERT-base and DistilBERT, from one table."""
     theirs, ours = table_1()
     means = [round(glue_average(row, "dev-9"), 1) for row in (theirs, ours)]
@@ -316,7 +311,7 @@ def _compared_with() -> Settled:
     return Settled(found, said)
 
 
-def _over_elmo() -> Settled:
+def over_elmo() -> Settled:
     ours, elmo = table_1()[1]["STS-B"], printed("distilbert")["glue"]["elmo_sts_b"]
     return Settled(round(ours - elmo, 1), f"{ours} − {elmo} = {ours - elmo:.1f} points in Table 1")
 
@@ -329,17 +324,17 @@ def _squad(ours: str, theirs: str) -> tuple[float, float]:
     return exact, f1
 
 
-def _twice() -> Settled:
+def twice() -> Settled:
     gained = _squad("distilbert_twice", "distilbert")
     return Settled(gained, f"exact match {gained[0]:+.1f}, F1 {gained[1]:+.1f}, on SQuAD 1.1 alone")
 
 
-def _squad_gap() -> Settled:
+def squad_gap() -> Settled:
     exact, f1 = _squad("bert_base", "distilbert")
     return Settled((exact, f1), f"{exact} points of exact match and {f1} of F1 in Table 2")
 
 
-def _twice_in_the_text() -> Settled:
+def twice_in_the_text() -> Settled:
     exact, f1 = printed("distilbert")["downstream"]["distilbert_twice_squad"]
     return Settled((f1, exact), f"Table 2: F1 {f1}, exact match {exact}")
 
@@ -347,7 +342,7 @@ def _twice_in_the_text() -> Settled:
 # ================================================================ TinyBERT
 
 
-def _widths() -> Settled:
+def widths() -> Settled:
     """Whether a loss between widths 312 and 768 is refused, and what W_h makes of 312."""
     student, teacher = published("tinybert", "4"), published("bert", "base")
     torch.manual_seed(0)
@@ -364,7 +359,7 @@ def _widths() -> Settled:
     return Settled((bool(error), tuple(widened.shape)), said)
 
 
-def _logits_or_probabilities() -> Settled:
+def logits_or_probabilities() -> Settled:
     """Gradients where student and teacher each look at another word with near certainty: of the
     squared distance of attention scores, and of that of attention weights."""
     teacher, student = torch.eye(6), torch.eye(6).roll(1, dims=1)
@@ -381,14 +376,14 @@ def _logits_or_probabilities() -> Settled:
     return Settled(found, f"a student that looks past its teacher's word, and is sure: {said}")
 
 
-def _tiny_kept() -> Settled:
+def tiny_kept() -> Settled:
     table = printed("tinybert")["glue"]
     kept = table["tinybert_4"] / table["teacher"]
     said = f"{table['tinybert_4']} / {table['teacher']} = {kept:.2%} of the mean of the test sets"
     return Settled(kept, f"{said}; the same shape without a teacher has {table['bert_tiny']}")
 
 
-def _tiny_size() -> Settled:
+def tiny_size() -> Settled:
     """How many times smaller than BERT-base TinyBERT-4 is: with its matrix, and as it is used."""
     model, whole = parameters(tinybert, "4"), parameters(bert, "base")
     with_matrix = model + _matrix_size()
@@ -406,12 +401,12 @@ def _matrix_size() -> int:
     return count_parameters(matrix)
 
 
-def _matrix() -> Settled:
+def matrix_settled() -> Settled:
     size = _matrix_size()
     return Settled(size, f"312 × 768 + 768 = {size:,} numbers, used in training alone")
 
 
-def _tiny_flops() -> Settled:
+def tiny_flops() -> Settled:
     ours, theirs = _flops("tinybert", "4"), _flops("bert")
     said = f"{ours / 1e9:.2f} GFLOPs for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f}"
     faster = printed("tinybert")["speed"]["tinybert_4"]
@@ -432,17 +427,17 @@ def _changes(table: str) -> tuple[dict[str, float], str]:
     return changes, f"points: {said}"
 
 
-def _tiny_losses() -> Settled:
+def tiny_losses() -> Settled:
     changes, said = _changes("losses")
     return Settled(min(changes.items(), key=lambda item: item[1]), said)
 
 
-def _tiny_stages() -> Settled:
+def tiny_stages() -> Settled:
     changes, said = _changes("stages")
     return Settled(tuple(changes.values()), said)
 
 
-def _tiny_mapping() -> Settled:
+def tiny_mapping() -> Settled:
     rows = _tiny_rows("mapping")
     said = ", ".join(f"{kind} {score}" for kind, score in rows.items())
     return Settled(max(rows, key=lambda kind: rows[kind]), said)
@@ -454,13 +449,13 @@ def _tiny_mapping() -> Settled:
 MEASURES = {"job_accuracy": "unstated-fact probe", "masked_accuracy": "masked-token accuracy"}
 
 
-def _students(
+def students(
     runs: Sequence[str], measure: str = "masked_accuracy", against: str = "triple loss"
 ) -> Settled:
     return compared("06_distilbert", measure, runs, against, MEASURES[measure])
 
 
-def _past_plateau(run: str, against: str) -> Settled:
+def past_plateau(run: str, against: str) -> Settled:
     """A longer run against another: on the probe, and in masked-token accuracy."""
     return _together(
         compared("06_past_plateau", measure, (run,), against, said)
@@ -476,7 +471,7 @@ def _together(found: Iterable[Settled]) -> Settled:
     )
 
 
-def _kept_here() -> Settled:
+def kept_here() -> Settled:
     """What the student has of its teacher's accuracy: on the probe, and on masked tokens."""
     teacher = result("06_teacher")["runs"]["teacher"][0]
     kept, said = [], []
@@ -487,7 +482,7 @@ def _kept_here() -> Settled:
     return Settled(tuple(kept), "; ".join(said))
 
 
-def _tinies(runs: Sequence[str]) -> Settled:
+def tinies(runs: Sequence[str]) -> Settled:
     return compared("06_tinybert", "job_accuracy", runs, "all", MEASURES["job_accuracy"])
 
 
@@ -498,7 +493,7 @@ def _attention(general: int) -> Settled:
     return compared("06_tinybert_attention", measure, cells[:2], cells[2], MEASURES[measure])
 
 
-def _attention_here() -> Settled:
+def attention_here() -> Settled:
     return _together(_attention(general) for general in (300, 1_200))
 
 
@@ -510,122 +505,4 @@ PARTS = (
     "without embedding",
     "without both layer losses",
     "without the teacher's answers",
-)
-
-CLAIMS = entries(
-    "06",
-    {
-        # a gradient that did not shrink
-        "E12": Check(
-            _temperature_squared, lambda value: value[0] < 0.05 and 0.5 < value[1] < 2, (1.0, 64.0)
-        ),
-        "E84": Check(_one_alpha, near(0.125, 1e-9), 0.0),
-        "E95": Check(lambda: _left_out("without_mlm"), is_((-0.31,)), (0.0,)),
-        "E59": Check(_weights, is_((0.625, 0.25, 0.125, *[0.333] * 3)), (0.5, 0.5, 0.0) * 2),
-        "triple loss": Check(_three_terms, is_(("soft", "mlm", "cosine")), ("soft", "mlm")),
-        # with the sign put back, the agreeing student is the smaller
-        "slip 1 sign": Check(_sign, lambda value: value[1] < value[0] < 0, (0.8, 1.97)),
-        "E58": Check(
-            _terms_of_the_code, is_((False, False, False, True)), (True, True, True, True)
-        ),
-        "ablation": Check(
-            _left_out, is_((-2.96, -1.46, -0.31, -3.69)), (-0.31, -1.46, -2.96, -3.69)
-        ),
-        "97% kept": Check(_retained, near(0.969, 0.001), 0.99),
-        "E14": Check(_retained, near(0.969, 0.001), 0.95),
-        "E96": Check(_by_task, is_(("RTE", "CoLA")), ()),
-        "E60": Check(
-            _compared_with,
-            is_(((79.5, 77.0), (92.7, 91.3), (84.7, 82.2))),
-            ((79.6, 77.0), (94.9, 92.7), (86.7, 82.2)),
-        ),
-        # were 86.7 right
-        "slip 1 MNLI": Check(_row_means, is_((79.72, 79.5)), (79.5, 79.28)),
-        "slip 1 STS-B": Check(_over_elmo, is_(16.5), 19),
-        "slip 1 gap": Check(_squad_gap, is_((3.5, 2.7)), (3.9, 3.9)),
-        "slip 1 twice": Check(_twice_in_the_text, is_((86.9, 79.1)), (79.8, 70.4)),
-        # half the layers
-        "40% smaller": Check(_smaller, near(0.394, 0.0005), 0.5),
-        # a pair head more
-        "E105": Check(
-            _what_was_cut, is_((42_527_232, 1_536, 590_592, 0)), (42_527_232, 1_536, 590_592, 1_538)
-        ),
-        # 60% less time
-        "60% faster": Check(_printed_speed, near(1.63, 0.005), 2.5),
-        "E15": Check(_printed_speed, near(1.63, 0.005), 2.0),
-        "half the layers": Check(
-            _half_the_layers, lambda ratios: all(1.5 < ratio < 2.6 for ratio in ratios), (1.0, 1.0)
-        ),
-        "E83": Check(
-            _less_memory,
-            lambda value: abs(value[0] - 0.61) < 0.01 and 0.45 < value[1] < 0.55,
-            (0.61, 0.61),
-        ),
-        "E104": Check(_gpu_hours, is_(720), 90),
-        "E13": Check(_twice, is_((1.4, 1.1)), (0.0, 0.0)),
-        "E16": Check(_widths, is_((True, (5, 768))), (False, (5, 312))),
-        # without the bias
-        "fit matrix": Check(_matrix, is_(240_384), 239_616),
-        "E17": Check(
-            _logits_or_probabilities, lambda found: found[0] > 1_000 * found[1] > 0, (1.0, 1.0)
-        ),
-        # the same shape without a teacher
-        "TinyBERT kept": Check(_tiny_kept, lambda kept: 0.968 < kept < 0.97, 70.2 / 79.5),
-        "TinyBERT size": Check(_tiny_size, all_near((7.50, 7.63), 0.01), (9.4, 9.4)),
-        "TinyBERT FLOPs": Check(_tiny_flops, near(1.25, 0.01), 22.35 / 9.4),
-        "TinyBERT losses": Check(
-            _tiny_losses, is_(("without_both_layer_losses", -19.3)), ("without_prediction", -2.1)
-        ),
-        "TinyBERT stages": Check(_tiny_stages, is_((-3.1, -7.1, -7.2)), (-7.2, -7.1, -3.1)),
-        "TinyBERT mapping": Check(_tiny_mapping, is_("uniform"), "top"),
-        "kept here": Check(
-            _kept_here, lambda kept: kept[0] > 0.95 and 0.8 < kept[1] < 0.92, (97.0, 97.0)
-        ),
-        # points of another score
-        "losses here": Check(
-            lambda: _students(LEFT_OUT),
-            lambda value: value[0] < value[2] < 0 and abs(value[1]) < 0.005,
-            (-2.96, -1.46, -0.31),
-        ),
-        "losses here, task": Check(
-            lambda: _students(LEFT_OUT, "job_accuracy"),
-            lambda value: max(map(abs, value)) < 0.01,
-            (-2.96, -1.46, -0.31),
-        ),
-        "initialisation here": Check(
-            lambda: _students(STARTS, against="begin: spread"),
-            lambda value: value[2] > 0.05 and value[1] < -0.05 and value[3] < -0.4,
-            (0.0, 0.0, 0.0, -3.69),
-        ),
-        "a teacher here": Check(
-            lambda: _students(("teacher's layers, masked words only", "alone")),
-            lambda value: -0.03 < value[0] < 0 and value[1] < -0.4,
-            (-2.96, -3.69),
-        ),
-        "initialisation past the plateau": Check(
-            lambda: _past_plateau("fresh weights", "triple loss"),
-            lambda value: abs(value[0]) < 0.03 and -0.15 < value[1] < -0.04,
-            (-3.69, -3.69),
-        ),
-        "a teacher past the plateau": Check(
-            lambda: _past_plateau("alone", "fresh weights"),
-            lambda value: value[0] < -0.05 and -0.06 < value[1] < 0,
-            (-2.96, -2.96),
-        ),
-        "second phase here": Check(
-            lambda: _tinies(("without the teacher's answers", "alone")),
-            lambda value: abs(value[0]) < 0.05,
-            (-1.1, -1.1),
-        ),
-        "TinyBERT losses here": Check(
-            lambda: _tinies(PARTS),
-            lambda value: value[0] > 0.1 and value[3] > 0,
-            (-4.6, -2.7, -1.5, -19.3, -2.1),
-        ),
-        "attention here": Check(
-            _attention_here,
-            lambda value: value[1] < -0.08 and all(-0.03 < value[k] <= 0 for k in (0, 2, 3)),
-            (0.046, 0.046, 0.046, 0.046),  # it helps as in the paper
-        ),
-    },
 )

@@ -24,7 +24,7 @@ from course_lib.family.distilbert import (
 from course_lib.family.tinybert import fit_matrix, layer_mapping
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.distillation import soft_target_loss
-from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
+from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, distilbert_loss, tinybert_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.averages import glue_average
@@ -84,12 +84,12 @@ def past_curves() -> dict[str, list[list[tuple[float, float]]]]:
     }
 
 
-def _past(name: str, measure: str = "masked_accuracy") -> str:
+def past(name: str, measure: str = "masked_accuracy") -> str:
     return percent(outcome(past_plateau(), measure)[name])
 
 
 @lru_cache(maxsize=1)
-def _taught_flops() -> str:
+def taught_flops() -> str:
     """FLOPs of a step with the teacher, as a multiple of those of a step alone."""
     world, teacher = the_world(), the_teacher()
     rows = story_sequences(world, world.stories(64, seed=0), LENGTH)
@@ -154,22 +154,22 @@ def megabytes(name: str) -> str:
     return f"{4 * parts_of(name).all / 1e6:.0f}"
 
 
-def _gflops(family: str, size: str) -> float:
+def gflops(family: str, size: str) -> float:
     return encoder_flops(published(family, size), TOKENS) / 1e9
 
 
 def needed(family: str, size: str) -> str:
     """Billions of FLOPs a second that a machine must do to keep to the budget."""
-    return f"{1e3 * _gflops(family, size) / MILLISECONDS:.0f}"
+    return f"{1e3 * gflops(family, size) / MILLISECONDS:.0f}"
 
 
-def _teacher_at(step: int) -> str:
+def teacher_at(step: int) -> str:
     """The teacher's masked-token accuracy on new stories during its own training."""
     curve = {point["step"]: point["masked_accuracy"] for point in teacher_run()["curve"]}
     return f"{curve[step]:.1%}"
 
 
-def _below_the_teacher(row: str) -> str:
+def below_the_teacher(row: str) -> str:
     """Points of TinyBERT's Table 1, the mean of the test sets."""
     table = printed("tinybert")["glue"]
     return f"{table['teacher'] - table[row]:.1f}"
@@ -185,7 +185,7 @@ def toy(temperature: float, logits: Sequence[float] = LOGITS) -> list[float]:
     return soften(logits, WORDS, temperature, top=3).probabilities
 
 
-def _ratio(temperature: float) -> str:
+def ratio(temperature: float) -> str:
     """How many times as likely the first word is as the second."""
     captain, sailor, _ = toy(temperature)
     return f"{captain / sailor:.1f}"
@@ -231,7 +231,7 @@ def softened(temperature: float, top: int = 8) -> Any:
     return soften(logits, names, temperature, top=top, truth=masked)
 
 
-def _runners_up() -> str:
+def runners_up() -> str:
     """The second and the third word, at T = 1."""
     one = softened(1.0)
     return " and ".join(f"{one.words[i]} {one.probabilities[i]:.1%}" for i in (1, 2))
@@ -241,7 +241,7 @@ def as_list(layers: Sequence[int]) -> str:
     return ", ".join(map(str, layers))
 
 
-def _same_as_its_teacher() -> float:
+def same_as_its_teacher() -> float:
     """A student with all of its teacher's layers: how far its logits are from the teacher's."""
     teacher, text = the_teacher(), masked_story()[0]
     shape = {name: getattr(teacher.config, name) for name in (
@@ -267,14 +267,14 @@ def stored_activations() -> tuple[float, float]:
     return whole / 1e6, half / 1e6
 
 
-def _fewer(whole: float, half: float) -> str:
+def fewer(whole: float, half: float) -> str:
     return f"{1 - half / whole:.0%}"
 
 
-def _narrow_fewer() -> str:
+def narrow_fewer() -> str:
     """How many fewer weights the narrow copy of DistilBERT has than that of BERT-base."""
     with torch.device("meta"):
-        return _fewer(*(count_parameters(of("base", **NARROW)) for of in (bert, distilbert)))
+        return fewer(*(count_parameters(of("base", **NARROW)) for of in (bert, distilbert)))
 
 
 def times_on_a_cpu() -> float:
@@ -293,7 +293,7 @@ def _change(name: str, measure: str, against: str = "triple loss") -> list[float
     return [run[measure] - base[run["seed"]] for run in runs[name] if run["seed"] in base]
 
 
-def _points(name: str, measure: str) -> str:
+def points(name: str, measure: str) -> str:
     said = verdict(_change(name, measure))
     return re.sub(r"^[+−](0\.0) ", r"\1 ", said)
 
@@ -316,13 +316,13 @@ def deeper() -> dict[str, Any]:
     return stored("06_tinybert_deeper")
 
 
-def _deeper(weight: float) -> str:
+def deeper_score(weight: float) -> str:
     return percent(outcome(deeper(), "job_accuracy")[f"attention × {weight:g}"])
 
 
-def _seeds_of(found: dict[str, Any]) -> str:
+def seeds_of(found: dict[str, Any]) -> str:
     seeds = len(next(iter(found["runs"].values())))
-    return f"{_in_letters(seeds)} seed{'s' if seeds > 1 else ''}"
+    return f"{in_letters(seeds)} seed{'s' if seeds > 1 else ''}"
 
 
 def weighted(weight: float, general: int) -> list[float]:
@@ -336,7 +336,7 @@ def weighted(weight: float, general: int) -> list[float]:
     return [run["job_accuracy"] for run in found["runs"][name]]
 
 
-def _none_is_behind() -> str:
+def weight_none_many() -> str:
     """Without the attention loss, after the long general stage; the page says that no student
     with it is ahead."""
     for general in GENERAL_STEPS:
@@ -345,7 +345,7 @@ def _none_is_behind() -> str:
     return percent(weighted(0.0, GENERAL_STEPS[1]))
 
 
-def _all_range() -> str:
+def tiny_all_range() -> str:
     """From the least to the most of the seeds of the whole recipe; the page says that the lighter
     and the longer runs lie above."""
     values = narrow_reached()["all"]
@@ -358,7 +358,7 @@ def reached_from(measure: str) -> dict[str, list[float]]:
     return {name: reached(measure)[f"begin: {name}"] for name in STARTS}
 
 
-def _top_is_best() -> str:
+def top_masked() -> str:
     """The student of the top layers; the slide says that no other reaches more."""
     means = {name: mean(values) for name, values in reached_from("masked_accuracy").items()}
     assert means["top"] == max(means.values())
@@ -372,7 +372,7 @@ def initial_layers(name: str) -> tuple[int, ...]:
     return () if choose is None else tuple(choose(depth, FULL.num_layers))
 
 
-def _mappings() -> str:
+def mappings() -> str:
     small, whole = published("tinybert", "4"), published("bert", "base")
     return "; ".join(
         f"{kind} {as_list(layer_mapping(small.num_layers, whole.num_layers, kind))}"
@@ -380,7 +380,7 @@ def _mappings() -> str:
     )
 
 
-def _does_not_fit() -> str:
+def does_not_fit() -> str:
     """What PyTorch says when a narrow vector is taken from a wide one."""
     small, whole = published("tinybert", "4"), published("bert", "base")
     mine, theirs = (torch.zeros(1, 5, c.hidden_size) for c in (small, whole))
@@ -391,7 +391,7 @@ def _does_not_fit() -> str:
     raise AssertionError("the widths must not fit")
 
 
-def _matrix() -> torch.nn.Linear:
+def matrix() -> torch.nn.Linear:
     with torch.device("meta"):
         return fit_matrix(published("tinybert", "4"), published("bert", "base"))
 
@@ -413,7 +413,7 @@ def narrow_change(name: str) -> list[float]:
     return [a - b for a, b in zip(found[name], found["all"], strict=True)]
 
 
-def _best_without_attention() -> str:
+def tiny_best() -> str:
     """What that student reaches; the slide says that it is the best of all in every seed."""
     found = narrow_reached()
     for seed, value in enumerate(found["without attention"]):
@@ -421,7 +421,7 @@ def _best_without_attention() -> str:
     return percent(found["without attention"])
 
 
-def _alone_no_worse() -> str:
+def tiny_alone() -> str:
     """What a student alone reaches; the slide says that all parts together do no better."""
     found = narrow_reached()
     assert mean(found["all"]) <= mean(found["alone"])
@@ -429,7 +429,7 @@ def _alone_no_worse() -> str:
 
 
 @lru_cache(maxsize=1)
-def _first_losses() -> dict[str, float]:
+def first_losses() -> dict[str, float]:
     """The three inner losses of a student that has not made a step, on 64 plain stories."""
     world, teacher = the_world(), the_teacher()
     material = Stories(64, length=LENGTH, world=world)
@@ -447,24 +447,24 @@ def task_changes() -> dict[str, float]:
     return dict(sorted(lost_by_task().items(), key=lambda item: item[1]))
 
 
-def _masked_tokens(name: str) -> str:
+def masked_tokens(name: str) -> str:
     return percent(reached("masked_accuracy")[name])
 
 
-def _facts(name: str) -> str:
+def facts(name: str) -> str:
     return percent(reached("job_accuracy")[name])
 
 
-def _tiny_size() -> str:
+def tiny_of_teacher() -> str:
     """The narrow student's weights, as a fraction of the teacher's."""
     return f"{narrow_students()['runs']['all'][0]['parameters'] / teacher_run()['parameters']:.0%}"
 
 
-def _in_letters(number: int) -> str:
+def in_letters(number: int) -> str:
     return ("no", "one", "two", "three", "four", "five", "six")[number]
 
 
-def _starts_range() -> str:
+def initialisations_range() -> str:
     """Points between the best and the worst mean on the task, of those initialised from layers."""
     means = [
         mean(values)
@@ -474,144 +474,20 @@ def _starts_range() -> str:
     return f"{100 * (max(means) - min(means)):.1f}"
 
 
-def _head_width(family: str, size: str) -> int:
+def head_width(family: str, size: str) -> int:
     config = published(family, size)
     return config.hidden_size // config.num_heads
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "alone_facts": lambda: _facts("alone"),
-    "alone_masked": lambda: _masked_tokens("alone"),
-    "base_gflops": lambda: f"{_gflops('bert', 'base'):.2f}",
-    "base_megabytes": lambda: megabytes("BERT-base"),
-    "base_width": lambda: published("bert", "base").hidden_size,
-    "bert_mean": lambda: f"{glue_average(table_1()[0], 'dev-9'):.1f}",
-    "bottom_masked": lambda: percent(reached_from("masked_accuracy")["bottom"]),
-    "budget_mb": lambda: MEGABYTES,
-    "budget_ms": lambda: MILLISECONDS,
-    "budget_tokens": lambda: TOKENS,
-    "captain_1": lambda: f"{softened(1.0).probabilities[0]:.0%}",
-    "captain_2": lambda: f"{softened(2.0).probabilities[0]:.0%}",
-    "claims_in_all": lambda: len(claims("06")),
-    "copies": lambda: TINY.copies,
-    "without_cosine": lambda: _points("without cosine", "masked_accuracy"),
-    "cross_entropy": lambda: f"{apart()[1]:.4f}",
-    "distilbert_mean": lambda: f"{glue_average(table_1()[1], 'dev-9'):.1f}",
-    "distilbert_megabytes": lambda: megabytes("DistilBERT"),
-    "distilbert_of_bert": lambda: of_bert_base("DistilBERT"),
-    "does_not_fit": _does_not_fit,
-    "entropy": lambda: f"{apart()[2]:.4f}",
-    "every_other": lambda: as_list(every_other_layer(12, 6)),
-    "every_other_masked": lambda: percent(reached_from("masked_accuracy")["every other"]),
-    "gradient_fades": lambda: round(gradient_norm(1.0) / (gradient_norm(8.0) / 8**2)),
-    "fewer": lambda: _fewer(parts_of("BERT-base").all, parts_of("DistilBERT").all),
-    "first_attention": lambda: f"{_first_losses()['attention']:.1f}",
-    "first_embedding": lambda: f"{_first_losses()['embedding']:.1f}",
-    "first_hidden": lambda: f"{_first_losses()['hidden']:.1f}",
-    "random_facts": lambda: _facts("fresh weights"),
-    "random_masked": lambda: _masked_tokens("fresh weights"),
-    "general_few": lambda: GENERAL_STEPS[0],
-    "general_many": lambda: GENERAL_STEPS[1],
-    "gpu_hours": lambda: settled("06", "E104").value,
-    "gradient_left": lambda: f"{gradient_norm(8.0) / gradient_norm(1.0):.0%}",
-    "deep_layers": lambda: deeper()["teacher"]["num_layers"],
-    "deep_labels": lambda: deeper()["labels"],
-    "deep_teacher": lambda: f"{deeper()['teacher']['masked_accuracy']:.0%}",
-    "deep_tuned": lambda: f"{deeper()['taught_by']['job_accuracy']:.0%}",
-    "deep_none": lambda: _deeper(0.0),
-    "deep_one": lambda: _deeper(1.0),
-    "deep_seeds": lambda: _seeds_of(deeper()),
-    "grid_hours": lambda: cpu_hours("06_tinybert_attention"),
-    "grid_seeds": lambda: _seeds_of(attention_grid()),
-    "half_facts": lambda: f"{mean(reached('job_accuracy')['triple loss']):.1%}",
-    "narrow_width": lambda: NARROW["hidden_size"],
-    "labelled": lambda: LABELLED,
-    "fewer_activations": lambda: _fewer(*stored_activations()),
-    "less_time": lambda: f"{1 - 1 / times_on_a_cpu():.0%}",
-    "mappings": _mappings,
-    "matrix_shape": lambda: f"{_matrix().in_features} × {_matrix().out_features}",
-    "matrix_size": lambda: count_parameters(_matrix()),
-    "without_mlm": lambda: _points("without masked words", "masked_accuracy"),
-    "past_alone": lambda: _past("alone"),
-    "past_alone_facts": lambda: _past("alone", "job_accuracy"),
-    "past_hours": lambda: cpu_hours("06_past_plateau"),
-    "past_random": lambda: _past("fresh weights"),
-    "past_random_facts": lambda: _past("fresh weights", "job_accuracy"),
-    "past_seeds": lambda: f"{_in_letters(len(PAST_SEEDS))} seed{'s' * (len(PAST_SEEDS) > 1)}",
-    "past_steps": lambda: PAST.steps,
-    "past_triple": lambda: _past("triple loss"),
-    "past_triple_facts": lambda: _past("triple loss", "job_accuracy"),
-    "past_twice": lambda: _past("alone, twice the steps"),
-    "past_twice_facts": lambda: _past("alone, twice the steps", "job_accuracy"),
-    "past_twice_steps": lambda: PAST_PLATEAU["alone, twice the steps"].steps,
-    "taught_flops": _taught_flops,
-    "most_lost": lambda: f"{-min(task_changes().values()):.1f}",
-    "narrow_fewer": _narrow_fewer,
-    "needed_base": lambda: needed("bert", "base"),
-    "needed_distilbert": lambda: needed("distilbert", "base"),
-    "needed_tiny": lambda: needed("tinybert", "4"),
-    "paper_augment": lambda: paper_changes("stages")["without_augmentation"],
-    "paper_bottom": lambda: paper_changes("mapping", "uniform")["bottom"],
-    "paper_random": lambda: signed(printed("distilbert")["ablation"]["fresh_weights"], 2),
-    "paper_general": lambda: paper_changes("stages")["without_general"],
-    "paper_task": lambda: paper_changes("stages")["without_task"],
-    "paper_top": lambda: paper_changes("mapping", "uniform")["top"],
-    "ratio_1": lambda: _ratio(1.0),
-    "ratio_2": lambda: _ratio(2.0),
-    "ratio_4": lambda: _ratio(4.0),
-    "others_2": lambda: f"{softened(2.0).rest:.0%}",
-    "others_8": lambda: f"{softened(8.0).rest:.0%}",
-    "retained": lambda: f"{settled('06', '97% kept').value:.1%}",
-    "runners_up": _runners_up,
-    "same_as_teacher": lambda: f"{_same_as_its_teacher():.5f}",
+    "grid_seeds": lambda: seeds_of(attention_grid()),
+    "past_random_facts": lambda: past("fresh weights", "job_accuracy"),
+    "past_seeds": lambda: f"{in_letters(len(PAST_SEEDS))} seed{'s' * (len(PAST_SEEDS) > 1)}",
     "toy_logits": lambda: ", ".join(f"{w} {x:g}" for w, x in zip(WORDS, LOGITS, strict=True)),
-    "seeds": lambda: _in_letters(len(SEEDS)),
-    "without_soft": lambda: _points("without soft targets", "masked_accuracy"),
-    "spread": lambda: as_list(spread_layers(12, 6)),
     "spread_masked": lambda: percent(reached_from("masked_accuracy")["spread"]),
-    "initialisations_range": _starts_range,
-    "steps": lambda: FULL.steps,
-    "stories": lambda: STORIES,
-    "tinybert_4": lambda: str(printed("tinybert")["glue"]["tinybert_4"]),
-    "tinybert_6": lambda: printed("tinybert")["glue"]["tinybert_6"],
-    "tinybert_teacher": lambda: printed("tinybert")["glue"]["teacher"],
-    "tinybert_untaught": lambda: printed("tinybert")["glue"]["bert_tiny"],
-    "teacher_500": lambda: _teacher_at(500),
-    "teacher_1000": lambda: _teacher_at(1_000),
-    "teacher_steps": lambda: TeacherRecipe().steps,
     "teacher_masked": lambda: f"{teacher_run()['masked_accuracy']:.0%}",
     "teacher_facts": lambda: f"{teacher_run()['job_accuracy']:.1%}",
-    "teacher_layers": lambda: _in_letters(the_teacher().config.num_layers),
-    "teacher_weights": lambda: teacher_run()["parameters"],
-    "teacher_width": lambda: the_teacher().config.hidden_size,
-    "temperature": lambda: f"{FULL.temperature:g}",
-    "times_cpu": lambda: f"{times_on_a_cpu():.2f}",
-    "tiny_all": lambda: percent(narrow_reached()["all"]),
-    "tiny_all_range": _all_range,
-    "tiny_alone": _alone_no_worse,
-    "tiny_best": _best_without_attention,
-    "tiny_of_teacher": _tiny_size,
     "tiny_gained": lambda: f"{100 * mean(narrow_change('without attention')):.0f}",
-    "tiny_general": lambda: TINY.general,
-    "tiny_head": lambda: _head_width("tinybert", "4"),
-    "tiny_inner": lambda: TINY.inner,
-    "tiny_labels": lambda: percent(narrow_reached()["without the teacher's answers"]),
-    "tiny_lost": lambda: _below_the_teacher("tinybert_4"),
-    "tiny_untaught_lost": lambda: _below_the_teacher("bert_tiny"),
-    "tiny_neither": lambda: percent(narrow_reached()["without both layer losses"]),
-    "tiny_paper": lambda: paper_changes("losses")["without_attention"].removeprefix("−"),
-    "tiny_prediction": lambda: TINY.prediction,
-    "tinybert_of_bert": lambda: of_bert_base("TinyBERT-4"),
-    "tiny_teacher": lambda: f"{narrow_students()['taught_by']['job_accuracy']:.1%}",
-    "weight_none_few": lambda: percent(weighted(0.0, GENERAL_STEPS[0])),
-    "weight_none_many": _none_is_behind,
-    "weight_one_many": lambda: percent(weighted(1.0, GENERAL_STEPS[1])),
-    "weight_tenth_few": lambda: percent(weighted(0.1, GENERAL_STEPS[0])),
-    "weight_tenth_many": lambda: percent(weighted(0.1, GENERAL_STEPS[1])),
-    "tiny_weights": lambda: narrow_students()["runs"]["all"][0]["parameters"],
-    "tiny_width": lambda: published("tinybert", "4").hidden_size,
-    "top_masked": _top_is_best,
-    "untaught_masked": lambda: _masked_tokens("teacher's layers, masked words only"),
 }
 
 TYPED = {

@@ -30,16 +30,7 @@ from course_lib.objectives.replaced_tokens import (
     replaced_labels,
 )
 from course_lib.objectives.sequences import Batch, PackedSequences, SpecialIds
-from course_lib.teaching.claims import (
-    Check,
-    Settled,
-    all_near,
-    compared,
-    entries,
-    is_,
-    near,
-    printed,
-)
+from course_lib.teaching.claims import Settled, compared, printed
 from course_lib.text.world import MicroWorld, story_sequences
 
 from .ablation_steps import ABLATION_STEPS
@@ -71,7 +62,7 @@ def _read() -> tuple[list[Tensor], ElectraOutput]:
     return seen, out
 
 
-def _read_by_each() -> Settled:
+def read_by_each() -> Settled:
     """How many [MASK] stand in what the generator and in what the discriminator reads."""
     world, sequences, _ = _stories()
     seen, _ = _read()
@@ -89,7 +80,7 @@ def _read_by_each() -> Settled:
     return Settled((counts[0] > 0, counts[1]), said)
 
 
-def _right_draws() -> Settled:
+def right_draws() -> Settled:
     """How often the sampled word is the true one; how often such a token is labelled 0; how many of
     all tokens are labelled 1."""
     _, _, batch = _stories()
@@ -106,7 +97,7 @@ def _right_draws() -> Settled:
     return Settled((float(right.float().mean()), zero), said)
 
 
-def _two_conventions() -> Settled:
+def two_conventions() -> Settled:
     """The loss with 1 = replaced less that with 1 = original and the logit's sign turned; and less
     that with the sign forgotten."""
     draw = torch.Generator().manual_seed(0)
@@ -119,7 +110,7 @@ def _two_conventions() -> Settled:
     return Settled(found, said)
 
 
-def _left_as_they_are() -> Settled:
+def left_as_they_are() -> Settled:
     """Of the selected positions under the released mix: fractions that become [MASK], that stay."""
     special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=30_522)
     draw = torch.Generator().manual_seed(0)
@@ -157,7 +148,7 @@ def _first_losses() -> tuple[float, float]:
     return float(found["mlm"]), float(found["rtd"])
 
 
-def _loss_at_the_start() -> Settled:
+def loss_at_the_start() -> Settled:
     """The discriminator's part of the loss at the start: λ before its loss, before the other."""
     weight = printed("electra")["loss"]["disc_weight"]
     mlm, rtd = math.log(ElectraConfig().vocab_size), math.log(2)
@@ -174,7 +165,7 @@ def _loss_at_the_start() -> Settled:
 # ================================================================ what it costs
 
 
-def _same_size() -> Settled:
+def same_size() -> Settled:
     """FLOPs of a text in ELECTRA-base against BERT-base: the kept network, and both."""
     config = published("electra", "base", ElectraConfig)
     bert = encoder_flops(published("bert", "base"), TOKENS)
@@ -191,7 +182,7 @@ def _rows(table: str) -> dict[str, dict[str, float]]:
     return {k: v for k, v in printed("electra")[table].items() if isinstance(v, dict)}
 
 
-def _quarter_of_whose() -> Settled:
+def quarter_of_whose() -> Settled:
     """FLOPs of ELECTRA-400K: times BERT-large's, and as a fraction of RoBERTa-500K's."""
     rows = _rows("large")
     ours = rows["electra_400k"]
@@ -210,14 +201,14 @@ def _against(ours: dict[str, float], theirs: dict[str, float]) -> tuple[float, f
     return round(ours["glue"] - theirs["glue"], 1), ours["flops"] / theirs["flops"]
 
 
-def _base_against_large() -> Settled:
+def base_against_large() -> Settled:
     ours, theirs = _rows("small")["electra_base"], _rows("large")["bert_large"]
     found = _against(ours, theirs)
     said = f"{ours['glue']} against {theirs['glue']}, with {found[1]:.2f} times the FLOPs"
     return Settled(found, said)
 
 
-def _small_against_small() -> Settled:
+def small_against_small() -> Settled:
     rows = _rows("small")
     ours, bert, gpt = (rows[name] for name in ("electra_small", "bert_small", "gpt"))
     found = _against(ours, bert)
@@ -228,7 +219,7 @@ def _small_against_small() -> Settled:
     return Settled(found, said)
 
 
-def _large_longer() -> Settled:
+def large_longer() -> Settled:
     rows = _rows("large")
     names = ("own_bert", "electra_400k", "roberta_500k", "electra_1750k")
     said = ", ".join(
@@ -238,13 +229,13 @@ def _large_longer() -> Settled:
     return Settled(gained, said)
 
 
-def _cost_of_base() -> Settled:
+def cost_of_base() -> Settled:
     rows = _rows("small")
     ours, theirs = rows["electra_base"]["flops"], rows["bert_base"]["flops"]
     return Settled(ours / theirs, f"{ours:.1e} / {theirs:.1e} = {ours / theirs:g}")
 
 
-def _scores_of_base() -> Settled:
+def scores_of_base() -> Settled:
     dev, test = _rows("small")["electra_base"]["glue"], printed("electra")["released"]["base"]
     bert = _rows("small")["bert_base"]["glue"]
     said = f"{dev} on eight development sets, {test} on the test sets"
@@ -259,7 +250,7 @@ def _steps_in_the_paper() -> dict[str, float]:
     return {name: table[name] for name in ABLATION_STEPS}
 
 
-def _step_by_step() -> Settled:
+def step_by_step() -> Settled:
     """Points over BERT of each ablation step of Table 5."""
     points = _steps_in_the_paper()
     gained = {name: round(score - points["BERT"], 1) for name, score in points.items()}
@@ -267,7 +258,7 @@ def _step_by_step() -> Settled:
     return Settled(tuple(gained.values()), said)
 
 
-def _all_tokens() -> Settled:
+def all_tokens() -> Settled:
     """The fraction of ELECTRA's gain over BERT that predicting a word at every token brings."""
     points = _steps_in_the_paper()
     gain = points["ELECTRA"] - points["BERT"]
@@ -280,13 +271,13 @@ def _all_tokens() -> Settled:
     return Settled(brought, said)
 
 
-def _tying() -> Settled:
+def tying() -> Settled:
     table = {k: v for k, v in printed("electra")["tying"].items() if isinstance(v, float)}
     said = ", ".join(f"{tied} {score}" for tied, score in table.items())
     return Settled(tuple(table.values()), f"GLUE by what is shared: {said}")
 
 
-def _not_adversarial() -> Settled:
+def not_adversarial() -> Settled:
     """Points of masked-token accuracy that the adversarial generator falls behind; and how many of
     our generator's weights the discriminator's loss reaches."""
     table = printed("electra")["adversarial"]
@@ -304,7 +295,7 @@ def _not_adversarial() -> Settled:
     return Settled((table["adversarial"] - table["mlm"], reached), said)
 
 
-def _name_of_the_checkpoint() -> Settled:
+def name_of_the_checkpoint() -> Settled:
     """Whether we know the printed name, and the one that the repository has."""
     known = {source.repository for source in KNOWN.values()} | set(KNOWN)
     base = "google/electra-base-"
@@ -323,90 +314,15 @@ MEASURES = {
 FULL = "generator 1/4"  # of the variants: embeddings all tied, λ on the discriminator
 
 
-def _steps_here(measure: str, setting: str = "equal steps") -> Settled:
+def steps_here(measure: str, setting: str = "equal steps") -> Settled:
     points = ABLATION_STEPS if setting == "equal steps" else ENDS
     runs = [f"{setting}: {name}" for name in points]
     return compared("07_stepping_stones", measure, runs[1:], runs[0], MEASURES[measure])
 
 
-def _past(measure: str) -> Settled:
+def past(measure: str) -> Settled:
     return compared("07_past_plateau", measure, ["ELECTRA"], "BERT", MEASURES[measure])
 
 
-def _variants(runs: Sequence[str], measure: str = "kinds") -> Settled:
+def variants(runs: Sequence[str], measure: str = "kinds") -> Settled:
     return compared("07_variants", measure, runs, FULL, MEASURES[measure])
-
-
-CLAIMS = entries(
-    "07",
-    {
-        "E32": Check(_read_by_each, is_((True, 0)), (False, 0)),
-        # every masked position called replaced
-        "E61": Check(_right_draws, lambda value: 0 < value[0] < 1 and value[1] == 1.0, (0.9, 0.0)),
-        "slip 7 sign": Check(
-            _two_conventions, lambda found: found[0] < 1e-6 and found[1] > 0.1, (0.5, 0.0)
-        ),
-        "slip 7 mask": Check(_left_as_they_are, all_near((0.85, 0.15), 0.02), (1.0, 0.0)),
-        "E29": Check(_loss_at_the_start, all_near((0.770, 0.0013), 0.001), (0.0013, 0.770)),
-        # were [MASK] the trouble
-        "ablation steps": Check(
-            _step_by_step, is_((0.0, 0.2, 0.2, 2.1, 2.8)), (0.0, 2.1, 2.1, 0.2, 2.8)
-        ),
-        "all tokens": Check(_all_tokens, near(0.75, 0.005), 0.15),
-        "tying": Check(_tying, is_((83.6, 84.3, 84.4)), (84.4, 84.3, 83.6)),
-        "not adversarial": Check(_not_adversarial, is_((-7, 0)), (7, 20)),
-        "E31": Check(
-            _same_size, lambda value: value[0] == 1.0 and 1.05 < value[1] < 1.3, (0.25, 0.25)
-        ),
-        "E30": Check(_quarter_of_whose, all_near((3.74, 0.222), 0.01), (0.25, 0.25)),
-        # BERT-base against BERT-large
-        "base against large": Check(
-            _base_against_large, all_near((1.1, 0.337), 0.001), (-1.8, 0.337)
-        ),
-        # after 6.25% of the steps
-        "small against small": Check(_small_against_small, is_((4.8, 1.0)), (-1.0, 1.0)),
-        # over the published BERT-large, which had fewer FLOPs
-        "large, same FLOPs": Check(_large_longer, is_(1.8), 5.0),
-        "E45 ELECTRA": Check(_scores_of_base, is_((85.1, 82.7)), (81.6, 81.6)),
-        "E46 ELECTRA": Check(_cost_of_base, is_(1.0), 0.25),
-        "E63": Check(_name_of_the_checkpoint, is_((False, True)), (True, False)),
-        # points of another score
-        "ablation here": Check(
-            lambda: _steps_here("kinds"),
-            lambda value: max(value) < 0 and max(value[1], value[3]) < min(value[0], value[2]),
-            (0.2, 0.2, 2.1, 2.8),
-        ),
-        "ablation here, texts": Check(
-            lambda: _steps_here("jobs"),
-            lambda value: max(map(abs, value)) < 0.05,
-            (0.2, 0.2, 2.1, 2.8),
-        ),
-        "ablation here, FLOPs": Check(
-            lambda: _steps_here("kinds", "equal arithmetic"), lambda value: value[0] < -0.3, (2.8,)
-        ),
-        # who is ahead, turned round
-        "past the plateau, a cloze": Check(
-            lambda: _past("kinds"), lambda value: -0.2 < value[0] < -0.02, (0.09,)
-        ),
-        "past the plateau, a fit": Check(
-            lambda: _past("repeated"), lambda value: 0.1 < value[0] < 0.5, (-0.35,)
-        ),
-        "past the plateau, tuned": Check(
-            lambda: _past("tuned_mean"), lambda value: -0.4 < value[0] < -0.1, (0.25,)
-        ),
-        # widths, not differences
-        "generator size here": Check(
-            lambda: _variants(("generator 1/2",)), lambda value: abs(value[0]) < 0.1, (2.0,)
-        ),
-        # a score, not a difference
-        "tying here": Check(
-            lambda: _variants(("untied",)), lambda value: -0.2 < value[0] < -0.03, (83.6,)
-        ),
-        # λ, not a difference
-        "λ here": Check(
-            lambda: _variants(("λ on the generator",), "auc"),
-            lambda value: -0.25 < value[0] < -0.1,
-            (-50.0,),
-        ),
-    },
-)

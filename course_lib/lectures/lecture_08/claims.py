@@ -30,18 +30,7 @@ from course_lib.kernels.disentangled import (
 from course_lib.kernels.positions import position_rows, row_table, score_scale
 from course_lib.objectives.sift import sift_loss, symmetric_kl
 from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import (
-    Check,
-    Settled,
-    all_near,
-    compared,
-    entries,
-    is_,
-    near,
-    parameters,
-    printed,
-    result,
-)
+from course_lib.teaching.claims import Settled, compared, parameters, printed, result
 from course_lib.teaching.results import outcome
 
 from .embedding_sharing import BEGINNING, ONE, TRAINED, TWO, V3, pulls_before_and_after
@@ -57,7 +46,7 @@ OTHER_WAYS = ("place side by side", "no decoder")  # beside the decoder's
 # ================================================================ three scores
 
 
-def _scaled() -> Settled:
+def scaled_settled() -> Settled:
     """Variance of the summed score after sqrt(d) and after sqrt(3d); entropy of its softmax, in
     nats, after either; the terms the code counts, of one, two and three; the fraction of
     content-to-content's variance that a position term has at random initialisation, second
@@ -94,7 +83,7 @@ def _variance_at_the_start(make: Callable[..., Encoder]) -> float:
     return float(sum(one.var() for one in others if one is not None) / 2 / words.var())
 
 
-def _one_softmax() -> Settled:
+def one_softmax() -> Settled:
     """How far our weights are from one softmax of the summed scores, and from the mean of three."""
     draw = torch.Generator().manual_seed(0)
     query, key = (torch.randn(1, 4, 16, HEAD, generator=draw) for _ in range(2))
@@ -112,7 +101,7 @@ def _one_softmax() -> Settled:
 # ================================================================ distances
 
 
-def _rows_of_six() -> Settled:
+def rows_of_six() -> Settled:
     """For six tokens and k = 2: rows used, rows from −k to k, pairs where δ(i, j) ≠ δ(j, i)."""
     tokens, span = 6, 2
     delta = row_table(position_rows(tokens, span))
@@ -168,7 +157,7 @@ def _unlike(tokens: int = 20, span: int = 8) -> tuple[int, ...]:
     return _distances((paper - code[0, 0]).abs() > 1e-3)
 
 
-def _which_delta() -> Settled:
+def which_delta() -> Settled:
     """Distances at which one row acts in c2p and in p2c, in both generations; and those at which
     the paper's form cannot be had by turning a table that p2c has to itself, for k = 8 and 20
     tokens. (Both look up one table: there is none to turn.)"""
@@ -201,7 +190,7 @@ def _tiny() -> DebertaForMaskedLM:
     return made
 
 
-def _what_the_decoder_has() -> Settled:
+def what_the_decoder_has() -> Settled:
     """Its weights; how often it visits the last block; whether key and value, and the query, are
     made from the last block's input; and the fraction of a queue that is named with the decoder,
     with position and hidden state concatenated, and with neither."""
@@ -285,7 +274,7 @@ def clipped_and_perturbed() -> Clipping:
     return Clipping(size, most, changed, apart / most, perturbed, longer / perturbed)
 
 
-def _clipping_is_not_sift() -> Settled:
+def clipping_is_not_sift() -> Settled:
     found = clipped_and_perturbed()
     said = (
         f"the printed formula gives what torch's clipping gives (to {found.apart:.0e}); it changes "
@@ -296,7 +285,7 @@ def _clipping_is_not_sift() -> Settled:
     return Settled(found[2:], said)
 
 
-def _term() -> Settled:
+def term_settled() -> Settled:
     """The largest difference between the gradients of a KL divergence and of a cross-entropy, clean
     side held fixed; how much larger the second is, in nats a row; and the largest difference
     between the gradient of our symmetric form and that of the two cross-entropies' sum."""
@@ -324,7 +313,7 @@ def _term() -> Settled:
     return Settled(found, said)
 
 
-def _tug_of_war() -> Settled:
+def tug_of_war() -> Settled:
     """Cosines between the two tasks' gradients on the shared table, of any two batches: mean and
     largest at random initialisation, mean in the trained model; how many times as long the
     discriminator's gradient is there."""
@@ -338,7 +327,7 @@ def _tug_of_war() -> Settled:
     return Settled(found, said.replace("-", "−"))
 
 
-def _sharing_worth() -> Settled:
+def sharing_worth() -> Settled:
     """Of two tables and of v3's way, less one table: the generator's masked-token accuracy, the
     slot-category probe of the kept network, and its swapped-word probe."""
     parts = [
@@ -356,13 +345,13 @@ def _sharing_worth() -> Settled:
 # ================================================================ size and cost
 
 
-def _sizes() -> Settled:
+def sizes() -> Settled:
     found = tuple(parameters(deberta, size) for size in ("base", "large"))
     said = f"{found[0]:,}; DeBERTa-large {found[1]:,}"
     return Settled(found, said)
 
 
-def _extra() -> Settled:
+def extra() -> Settled:
     """DeBERTa-base less a RoBERTa-base without positions and segments; and 2Ld² + 2kd."""
     config = published("deberta", "base", DebertaConfig)
     L, d, k = config.num_layers, config.hidden_size, config.span
@@ -376,7 +365,7 @@ def _extra() -> Settled:
     return Settled((counted, formula), said)
 
 
-def _shared() -> Settled:
+def shared_settled() -> Settled:
     """Millions of parameters saved where positions pass through the content's projections."""
     own, shared = (
         parameters(partial(deberta_v3, shared_projections=one), "base") for one in (False, True)
@@ -387,7 +376,7 @@ def _shared() -> Settled:
     return Settled((own - shared) / 1e6, said)
 
 
-def _longer(tokens: int = 512) -> Settled:
+def longer_settled(tokens: int = 512) -> Settled:
     """FLOPs that the position terms add to those of the blocks, as a fraction: of their products
     alone, and with the projection of the table at batch 1 and 32; and, measured, a training step of
     DeBERTa, and of one without its decoder, a step of BERT being 1."""
@@ -404,7 +393,7 @@ def _longer(tokens: int = 512) -> Settled:
     return Settled((products, *added, *times), said)
 
 
-def _far_texts() -> Settled:
+def far_texts() -> Settled:
     """The paper's number for large; and how far the first token's vector moves when a word beyond
     the table changes, and when two of them change places, in one block; and that in two."""
     config = published("deberta", "large", DebertaConfig)
@@ -431,7 +420,7 @@ def paper_changes(row: str) -> tuple[float, ...]:
     return tuple(round(a - b, 1) for a, b in pairs)
 
 
-def _without(*rows: str) -> Settled:
+def without(*rows: str) -> Settled:
     gained = {row: paper_changes(row) for row in rows}
     said = "; ".join(
         f"{row.replace('_', ' ')}: MNLI {a:+.1f}, SQuAD 2.0 {b:+.1f}, RACE {c:+.1f}"
@@ -441,7 +430,7 @@ def _without(*rows: str) -> Settled:
     return Settled(tuple(gained.values()), said)
 
 
-def _order() -> Settled:
+def order_settled() -> Settled:
     """The order of DeBERTa's Table 1, and ALBERT-xxlarge's mean of the same eight."""
     table = {k: v for k, v in printed("deberta")["order"].items() if isinstance(v, float)}
     order = tuple(sorted(table, key=lambda name: -table[name]))
@@ -450,14 +439,14 @@ def _order() -> Settled:
     return Settled((order, albert), f"{said}; ALBERT-xxlarge, not in that table, {albert}")
 
 
-def _superglue() -> Settled:
+def superglue() -> Settled:
     table = printed("deberta")["superglue"]
     found = tuple(round(table[one] - table["human"], 1) for one in ("single", "ensemble"))
     said = f"one model {table['single']}, an ensemble {table['ensemble']}, people {table['human']}"
     return Settled(found, said)
 
 
-def _replaced_tokens() -> Settled:
+def replaced_tokens() -> Settled:
     paper = printed("deberta")
     usual, replaced = paper["base"]["mnli"], paper["replaced_tokens"]["base"]
     found = tuple(round(b - a, 1) for a, b in zip(usual, replaced, strict=True))
@@ -468,7 +457,7 @@ def _replaced_tokens() -> Settled:
 # ---------------------------------------------------------------- where the paper slips
 
 
-def _gain_on_squad() -> Settled:
+def gain_on_squad() -> Settled:
     """Points of F1 over RoBERTa: by the abstract's number, and by that of Table 2."""
     ours, theirs = printed("deberta")["large"]["squad_2"][0], printed("deberta")["roberta_cells"]
     numbers = theirs["squad_2_in_the_abstract"], theirs["squad_2"]
@@ -477,7 +466,7 @@ def _gain_on_squad() -> Settled:
     return Settled(found, f"{said} by Table 2")
 
 
-def _cell_of_roberta() -> Settled:
+def cell_of_roberta() -> Settled:
     """RoBERTa's QNLI in its own paper; its mean of eight with that, and with the other number."""
     row, other = printed("glue")["roberta_large_dev"]["scores"], printed("deberta")["roberta_cells"]
     means = [glue_average({**row, "QNLI": one}, "dev-8") for one in (row["QNLI"], other["qnli"])]
@@ -496,191 +485,29 @@ def _cell_of_roberta() -> Settled:
 WORDS = "masked-token accuracy"
 
 
-def _positions(runs: Sequence[str], against: str) -> Settled:
+def positions(runs: Sequence[str], against: str) -> Settled:
     return compared("08_positions", "masked_accuracy", runs, against, WORDS)
 
 
-def _queue(runs: Sequence[str], against: str = f"{NEAR}no decoder") -> Settled:
+def queue(runs: Sequence[str], against: str = f"{NEAR}no decoder") -> Settled:
     return compared("08_queue", "accuracy", runs, against, "workers named")
 
 
-def _with(paper: Settled, *here: Settled) -> Settled:
+def with_paper(paper: Settled, *here: Settled) -> Settled:
     """What the paper's rows say, then what our runs do: the values of both, one after the other."""
     said = "; ".join(one.detail for one in here)
     value = (paper.value, *(number for one in here for number in one.value))
     return Settled(value, f"in the paper, {paper.detail}. Here, {said}")
 
 
-def _equal() -> Settled:
+def equal() -> Settled:
     """The paper's gain; ours at equal steps, with the decoder and without; ours at equal time."""
-    steps = _positions(("DeBERTa", "without decoder"), "BERT")
-    return _with(_without("roberta"), steps, _positions(("DeBERTa",), "BERT, equal time"))
+    steps = positions(("DeBERTa", "without decoder"), "BERT")
+    return with_paper(without("roberta"), steps, positions(("DeBERTa",), "BERT, equal time"))
 
 
-def _decoder() -> Settled:
+def decoder_settled() -> Settled:
     """The paper's loss; ours without the decoder, without its positions; and of a block more, as
     deep as DeBERTa is for its predictions, without the decoder and as BERT; all less DeBERTa."""
     runs = ("without decoder", "decoder without places", CONTROL, "BERT, three blocks")
-    return _with(_without("without_decoder"), _positions(runs, "DeBERTa"))
-
-
-CLAIMS = entries(
-    "08",
-    {
-        "E33": Check(
-            _scaled,
-            (
-                lambda found: (
-                    all_near((3.0, 1.0, 2.9, 3.7, 1, 2, 3), 0.1)(found[:7])
-                    and 0.8 < found[7] < 1.2
-                    and 1e-4 < found[8] < 1e-3
-                )
-            ),
-            (1.0, 0.33, 3.7, 3.7, 1, 1, 1, 1.0, 1.0),
-        ),
-        "E98": Check(_one_softmax, lambda found: found[0] < 1e-5 and found[1] > 0.01, (0.5, 0.0)),
-        "E34": Check(_rows_of_six, is_(((0, 1, 2, 3), 5, 30)), ((0, 1, 2, 3, 4), 5, 0)),
-        "δ(j, i)": Check(
-            _which_delta,
-            is_((((1,), (1,)), ((1,), (1,)), tuple(range(8, 20)))),
-            (((1,), (-1,)), ((1,), (-1,)), tuple(range(8, 20))),
-        ),
-        # a matrix for [h ; p], and no visit
-        "E35": Check(
-            _what_the_decoder_has,
-            (
-                lambda found: (
-                    found[:4] == (1, 2, True, False) and min(found[4:6]) > 0.8 and found[6] < 0.3
-                )
-            ),
-            (2, 0, True, True, 1.0, 1.0, 0.1),
-        ),
-        # SiFT, were it clipping
-        "E36": Check(
-            _clipping_is_not_sift,
-            (
-                lambda found: (
-                    found[0] == 0 and found[1] < 1e-4 and found[2] > 0 and abs(found[3] - 1) < 0.01
-                )
-            ),
-            (0.0, 0.0, 0.0, 1.0),
-        ),
-        "E50": Check(
-            _order,
-            is_((("DeBERTa", "ELECTRA", "XLNet", "RoBERTa", "BERT"), 89.96)),
-            (("DeBERTa", "RoBERTa", "ELECTRA", "BERT"), 89.96),
-        ),
-        "E98 SuperGLUE": Check(_superglue, is_((0.1, 0.5)), (-0.1, 0.5)),
-        # as at equal steps
-        "equal steps": Check(
-            _equal,
-            (
-                lambda value: (
-                    value[0] == ((-1.4, -3.0, -4.9),)
-                    and 0.02 < value[1] < 0.15
-                    and abs(value[2]) < 0.03
-                    and abs(value[3]) < 0.02
-                )
-            ),
-            (((-1.4, -3.0, -4.9),), 0.068, 0.012, 0.068),
-        ),
-        # another score
-        "each term": Check(
-            (
-                lambda: _with(
-                    _without("without_c2p", "without_p2c"),
-                    _positions(("without c2p", "without p2c", "no distances"), "DeBERTa"),
-                )
-            ),
-            (
-                lambda value: (
-                    value[0] == ((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1))
-                    and max(map(abs, value[1:3])) < 0.05
-                    and value[3] < -0.3
-                )
-            ),
-            (((-0.4, -1.2, -2.4), (-0.3, -1.7, -2.1)), -0.4, -0.3, -0.5),
-        ),
-        # were it the positions
-        "decoder here": Check(
-            _decoder,
-            (
-                lambda value: (
-                    value[0] == ((-0.2, -1.2, -1.4),)
-                    and value[1] < -0.03
-                    and abs(value[2]) < 0.02
-                    and value[3] < -0.02
-                    and -0.03 < value[4] < 0
-                )
-            ),
-            (((-0.2, -1.2, -1.4),), -0.05, -0.05, -0.05, -0.05),
-        ),
-        "DeBERTa and RTD": Check(_replaced_tokens, is_((1.8, 2.3)), (0.0, 0.0)),
-        "size of DeBERTa": Check(
-            _sizes, is_((138_601_728, 405_163_008)), (134_000_000, 405_163_008)
-        ),
-        # the table alone
-        "extra parameters": Check(_extra, is_((14_942_208, 14_942_208)), (786_432, 786_432)),
-        "shared projections": Check(_shared, near(14.17, 0.01), 0.0),
-        # were P projected anew for each text
-        "30% more": Check(
-            _longer,
-            (
-                lambda value: (
-                    all_near((0.2, 0.5, 0.21), 0.005)(value[:3])
-                    and 1.3 < value[3] < 4
-                    and value[3] > value[4]
-                )
-            ),
-            (0.2, 0.5, 0.5, 2.1, 1.5),
-        ),
-        # were attention cut off at k
-        "24,528 tokens": Check(
-            _far_texts,
-            lambda value: (
-                value[0] == 24_528 and value[1] > 1e-3 and value[2] < 1e-12 and value[3] > 1e-6
-            ),
-            (24_528, 0.0, 0.0, 0.0),
-        ),
-        "slip 3 abstract": Check(_gain_on_squad, is_((2.3, 1.3)), (2.3, 2.3)),
-        "slip 3 QNLI": Check(_cell_of_roberta, is_((94.7, 88.9, 88.8)), (93.9, 88.8, 88.8)),
-        # were distances enough at once
-        "queue here": Check(
-            lambda: _queue((FAR, f"{FAR}, longer", "BERT")),
-            lambda value: max(value[:2]) < 0.2 and value[2] > 0.6,
-            (0.875, 0.875, 0.875),
-        ),
-        # were the entropy not held fixed
-        "SiFT's term": Check(
-            _term,
-            lambda found: found[0] < 1e-12 and found[1] > 0.1 and found[2] < 1e-12,
-            (0.1, 0.9, 0.1),
-        ),
-        # were it so for ever
-        "tug-of-war": Check(
-            _tug_of_war,
-            (
-                lambda found: (
-                    -0.3 < found[0] < -0.05
-                    and found[1] < 0
-                    and abs(found[2]) < 0.03
-                    and found[3] > 2
-                )
-            ),
-            (-0.13, -0.11, -0.13, 6.8),
-        ),
-        # were v3's way ahead in all
-        "sharing here": Check(
-            _sharing_worth,
-            (
-                lambda value: (
-                    min(value[:2]) > 0
-                    and max(value[:2]) < 0.06
-                    and value[2] < 0 < value[3]
-                    and max(map(abs, value[4:])) < 0.05
-                )
-            ),
-            (0.02, 0.02, 0.02, 0.02, 0.02, 0.02),
-        ),
-    },
-)
+    return with_paper(without("without_decoder"), positions(runs, "DeBERTa"))

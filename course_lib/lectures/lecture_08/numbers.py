@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from statistics import mean
 from typing import Any
 
@@ -14,8 +14,9 @@ from course_lib import bert, count_parameters, published, to_transformers
 from course_lib.family.deberta import DebertaConfig, DebertaV2Config, deberta, deberta_v3
 from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale
 from course_lib.kernels.positions import position_rows, row_table
-from course_lib.teaching.claims import claims, printed, settled
-from course_lib.teaching.numbers import cpu_hours, percent, signed
+from course_lib.lectures.lecture_08.exercises.extra import extra_weights
+from course_lib.teaching.claims import printed, settled
+from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
@@ -51,14 +52,14 @@ def whole(number: float) -> str:
     return f"{number:.0f}".replace("-", "−")
 
 
-def _in_letters(number: int) -> str:
+def in_letters(number: int) -> str:
     return ("none", "one", "two", "three", "four", "five")[number]
 
 
 TOKENS = 6
 
 
-def _rows_used() -> str:
+def rows_used() -> str:
     used = row_table(position_rows(TOKENS, SPAN)).unique().tolist()
     assert used == list(range(2 * SPAN))
     return f"{used[0]} to {used[-1]}"
@@ -79,7 +80,7 @@ def three_products() -> tuple[float, float, float]:
     return first, second, third
 
 
-def _scaled() -> float:
+def scaled() -> float:
     one = torch.zeros(1)
     return sum(three_products()) / score_scale(len(QUERY_I), one, one)
 
@@ -113,14 +114,14 @@ def _toy_weights() -> list[Tensor]:
     ]
 
 
-def _attends_most(which: int) -> str:
+def attends_most(which: int) -> str:
     """The key to which the query token attends most, with its attention weight."""
     weights = _toy_weights()[which]
     best = int(weights.argmax())
     return f"*{TOY[best]}* ({float(weights[best]):.0%})"
 
 
-def _same_row() -> str:
+def same_row() -> str:
     """The number that two keys share in the second map, as the slide says."""
     line = toy_maps()[1][QUERY].tolist()
     assert line[0] == line[1] and TOY[:2] == ("the", "red")
@@ -130,21 +131,21 @@ def _same_row() -> str:
 SHOWN_TOKENS, SHOWN_SPAN, SHOWN_FURTHEST = 48, 8, 32
 
 
-def _shown() -> DistanceRows:
+def shown() -> DistanceRows:
     """The small table of the second generation."""
     return distance_rows(SHOWN_TOKENS, SHOWN_SPAN, SHOWN_FURTHEST)
 
 
 @lru_cache(maxsize=1)
-def _v3_rows() -> DistanceRows:
+def v3_rows() -> DistanceRows:
     """Of the released v3, in the longest text it is trained on."""
     config = published("deberta-v3", "base", DebertaV2Config)
     return distance_rows(config.max_positions, config.span, config.furthest)
 
 
-def _v3_sharing() -> str:
+def v3_sharing() -> str:
     """How many distances share the row of the longest."""
-    first, last = _v3_rows().sharing(_v3_rows().most)
+    first, last = v3_rows().sharing(v3_rows().most)
     return f"{first} to {last}"
 
 
@@ -170,7 +171,7 @@ def sizes_of_models() -> dict[str, tuple[int, int, int, int]]:
     return found
 
 
-def _projections() -> str:
+def projection_millions() -> str:
     config = published("deberta", "base", DebertaConfig)
     L, d = config.num_layers, config.hidden_size
     found = sizes_of_models()["DeBERTa-base"][3]
@@ -185,7 +186,7 @@ SMALL = {
 
 
 @lru_cache(maxsize=1)
-def _apart_from_theirs() -> tuple[float, float]:
+def apart_from_theirs() -> tuple[float, float]:
     """The largest difference of an output from transformers' own, first and second generation."""
     torch.manual_seed(0)
     ids, found = torch.randint(5, 2_000, (3, 21)), []
@@ -227,16 +228,16 @@ def flops_ratio(name: str, to: str) -> float:
     return float(flops[name] * steps(name) / (flops[to] * steps(to)))
 
 
-def _control_apart() -> str:
+def control_apart() -> str:
     """Points between the best and the worst seed of three blocks without the decoder."""
     values = masked_accuracy(CONTROL)
     return f"{100 * (max(values) - min(values)):.1f}"
 
 
-def _control_gains() -> str:
+def control_gains() -> str:
     """Points of three blocks without the decoder over two; the page says: the seeds disagree."""
     assert min(ahead(CONTROL, "without decoder")) < 0
-    return _gain(CONTROL, "without decoder")
+    return gain(CONTROL, "without decoder")
 
 
 def steps(name: str) -> int:
@@ -249,24 +250,24 @@ def step_time(name: str = "DeBERTa") -> float:
     return float(seconds[name] / seconds["BERT"])
 
 
-def _at_equal_time() -> str:
+def equal_time_words() -> str:
     """What BERT reaches in no more than DeBERTa's time; the slide says: about level."""
     assert steps("BERT, equal time") / steps("BERT") <= step_time()
     assert abs(mean(ahead("BERT, equal time", "DeBERTa"))) < 1
     return percent(masked_accuracy("BERT, equal time"))
 
 
-def _equal_time_seeds() -> str:
+def equal_time_seeds() -> str:
     """In how many seeds BERT is ahead at equal time."""
-    return _in_letters(seeds_below("DeBERTa", "BERT, equal time"))
+    return in_letters(seeds_below("DeBERTa", "BERT, equal time"))
 
 
-def _no_distances() -> str:
+def no_distances() -> str:
     values = masked_accuracy("no distances")
     return f"{min(values):.0%} to {max(values):.0%}"
 
 
-def _gain(better: str, worse: str) -> str:
+def gain(better: str, worse: str) -> str:
     """Points between two recipes in the mean, above zero as page and slides say."""
     points = mean(ahead(better, worse))
     assert points > 0, (better, worse, points)
@@ -278,7 +279,7 @@ def seeds_below(name: str, than: str = "DeBERTa") -> int:
     return sum(points > 0 for points in ahead(than, name))
 
 
-def _kept_without_positions() -> str:
+def kept_without_positions() -> str:
     """Of what the decoder brings, the part that stays with all position embeddings at zero."""
     whole = mean(ahead("DeBERTa", "without decoder"))
     kept = mean(ahead("decoder without places", "without decoder")) / whole
@@ -286,51 +287,51 @@ def _kept_without_positions() -> str:
     return f"{kept:.0%}"
 
 
-def _against_bert() -> str:
+def against_bert() -> str:
     """Points between DeBERTa without its decoder and BERT; the slide says: about level."""
     points = mean(ahead("without decoder", "BERT"))
     assert abs(points) < 3
     return signed(points)
 
 
-def _attention_gains() -> str:
+def attention_gains() -> str:
     """Points of DeBERTa without its decoder over BERT; the page says: the seeds disagree."""
     assert min(ahead("without decoder", "BERT")) < 0
-    return _gain("without decoder", "BERT")
+    return gain("without decoder", "BERT")
 
 
-def _decoder_time() -> str:
+def decoder_time() -> str:
     """Of the time that a step of DeBERTa takes longer than BERT's, the decoder's."""
     return f"{(step_time() - step_time('without decoder')) / (step_time() - 1):.0%}"
 
 
 @lru_cache(maxsize=1)
-def _more_weights() -> str:
+def more_weights() -> str:
     """The small DeBERTa's weights over the small BERT's."""
     world = MicroWorld.load()
     ours, usual = (count_parameters(small_model(one, world, 0)) for one in (FULL, ABSOLUTE))
     return f"{ours / usual - 1:.0%}"
 
 
-def _added_weights() -> str:
+def added_weights() -> str:
     """Millions of weights of the first generation for distances: projections and table."""
     _, _, table, projections = sizes_of_models()["DeBERTa-base"]
     return f"{(table + projections) / 1e6:.1f}"
 
 
-def _second_saves() -> str:
+def second_saves() -> str:
     """Millions of weights, token embeddings aside, that the second generation has fewer."""
     first, second = (sizes_of_models()[name] for name in ("DeBERTa-base", "DeBERTa-v3-base"))
     return f"{((first[0] - first[1]) - (second[0] - second[1])) / 1e6:.1f}"
 
 
-def _cost(which: int) -> str:
+def cost(which: int) -> str:
     """FLOPs that the position terms add at base size and 512 tokens: products alone; with the
     projection of the table at batch 1; at batch 32."""
     return f"{settled('08', '30% more').value[which]:.0%}"
 
 
-def _differ(tokens: int) -> float:
+def differ(tokens: int) -> float:
     """The fraction of pairs where transformers' rows of v3 are not the authors'."""
     config = published("deberta-v3", "base", DebertaV2Config)
     return pairs_of_two_rules(tokens, config.span, config.furthest)
@@ -351,173 +352,72 @@ def _named(name: str) -> list[float]:
     return outcome(stored("08_queue"), "accuracy")[name]
 
 
-def _all_workers() -> str:
+def all_named() -> str:
     """Whoever is given the position names all workers in every seed, after a hundred steps."""
-    assert all(min(_named(name)) > 0.99 and _all_from(name) <= 100 for name in WITH_POSITIONS)
-    return _workers()
+    assert all(min(_named(name)) > 0.99 and all_from(name) <= 100 for name in WITH_POSITIONS)
+    return workers()
 
 
-def _workers() -> str:
+def workers() -> str:
     assert len(stored("08_queue")["words"]) == 8  # as the guesses say
     return "eight"
 
 
-def _all_from(name: str) -> int:
+def all_from(name: str) -> int:
     """The step from which on even the slowest seed names all."""
     curves = [run["curve"] for run in stored("08_queue")["runs"][name]]
     return max(next(step for step, named in curve if named > 0.99) for curve in curves)
 
 
-def _distances_only() -> str:
+def distances_only() -> str:
     values = [v for name in DISTANCES_ONLY for v in _named(name)]
     assert max(values) < 0.2
     return f"{mean(values):.1%}"
 
 
-def _longer_end() -> str:
+def longer_end() -> str:
     assert QUEUE_RECIPES[LONGER].steps == 5 * QUEUE_RECIPES[DISTANCES_ONLY[0]].steps  # "five times"
     return f"{mean(_named(LONGER)):.1%}"
 
 
-def _longer_best() -> str:
+def longer_best() -> str:
     """The highest that a seed of the long run ever has on the way."""
     curves = (run["curve"] for run in stored("08_queue")["runs"][LONGER])
     return f"{max(named for curve in curves for _, named in curve):.0%}"
 
 
-def _accuracy(recipe: str) -> str:
+def accuracy(recipe: str) -> str:
     return percent(masked_accuracy(recipe))
 
 
-def _superglue(who: str) -> float:
+def superglue(who: str) -> float:
     return float(printed("deberta")["superglue"][who])
 
 
-def _over_roberta(task: int) -> str:
+def over_roberta(task: int) -> str:
     """Points of MNLI, SQuAD 2.0 or RACE over RoBERTa on the same text, by Table 4."""
     return signed(-paper_changes("roberta")[task])
 
 
-def _spread(which: int) -> str:
+def spread(which: int) -> str:
     """Of the scores of three random terms after the division by √d, or by √(3d)."""
     found = score_statistics(64)
     scale = found.scales[which]
     return f"{found.variance(scale):.2f} (entropy {found.entropy(scale):.2f} nats)"
 
 
-def _squad_gain(where: str) -> str:
+def squad_gain(where: str) -> str:
     """Points of F1 on SQuAD 2.0 over RoBERTa, as the abstract or Table 2 has it."""
     ours, theirs = printed("deberta")["large"]["squad_2"][0], printed("deberta")["roberta_cells"]
     return signed(ours - theirs[where])
 
 
-GAINS = {  # number -> the recipe that is ahead, and the one behind
-    "c2p_loses": ("DeBERTa", "without c2p"),
-    "control_behind": ("BERT, three blocks", CONTROL),
-    "control_loses": ("DeBERTa", CONTROL),
-    "decoder_worth": ("DeBERTa", "without decoder"),
-    "depth_points": ("BERT, three blocks", "BERT"),
-    "gain_points": ("DeBERTa", "BERT"),
-    "p2c_loses": ("DeBERTa", "without p2c"),
-    "positions_worth": ("DeBERTa", "decoder without places"),
-    "three_blocks": ("DeBERTa", "BERT, three blocks"),
-}
-ACCURACIES = {
-    "bert_words": "BERT",
-    "control_words": CONTROL,
-    "deberta_words": "DeBERTa",
-    "three_blocks_words": "BERT, three blocks",
-}
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "added_weights": _added_weights,
-    "against_bert": _against_bert,
-    "all_named": _all_workers,
-    "apart_first": lambda: f"{_apart_from_theirs()[0]:.7f}",
-    "apart_second": lambda: f"{_apart_from_theirs()[1]:.7f}",
-    "attention_gains": _attention_gains,
-    "bert_from": lambda: _all_from("BERT"),
-    "claims_in_all": lambda: len(claims("08")),
-    "concat_from": lambda: _all_from(f"distances to {NARROW}, place side by side"),
-    "content_attends": lambda: _attends_most(0),
-    "control_apart": _control_apart,
-    "control_seeds": lambda: _in_letters(seeds_below(CONTROL)),
-    "control_bert_seeds": lambda: _in_letters(seeds_below(CONTROL, "BERT, three blocks")),
-    "three_blocks_seeds": lambda: _in_letters(seeds_below("BERT, three blocks")),
-    "control_gains": _control_gains,
-    "cost_formula": partial(_cost, 0),
-    "cost_one": partial(_cost, 1),
-    "cost_many": partial(_cost, 2),
-    "cost_paper": lambda: f"{printed('deberta')['cost']['more_compute']:.0%}",
-    "decoder_from": lambda: _all_from(f"distances to {NARROW}, decoder"),
-    "decoder_time": _decoder_time,
-    "distances_only": _distances_only,
-    "equal_time_seeds": _equal_time_seeds,
-    "equal_time_steps": lambda: steps("BERT, equal time"),
-    "equal_time_words": _at_equal_time,
-    "far": lambda: LENGTH,
-    "far_600": lambda: f"{_differ(600):.1%}",
-    "far_2048": lambda: f"{_differ(2_048):.0%}",
-    "first_weights": lambda: f"{sizes_of_models()['DeBERTa-base'][0] / 1e6:.1f}",
-    "flops_equal": lambda: f"{flops_ratio('BERT, equal time', 'DeBERTa'):.1f}",
-    "flops_longer": lambda: f"{flops_ratio('DeBERTa', 'BERT'):.1f}",
-    "gain_abstract": lambda: _squad_gain("squad_2_in_the_abstract"),
-    "gain_table": lambda: _squad_gain("squad_2"),
-    "hours": lambda: cpu_hours("08_positions"),
-    "kept_without_positions": _kept_without_positions,
-    "longer": lambda: f"{step_time():.1f}",
-    "longer_best": _longer_best,
-    "longer_end": _longer_end,
-    "longer_without": lambda: f"{step_time('without decoder'):.1f}",
-    "more_weights": _more_weights,
-    "narrow": lambda: NARROW,
-    "no_distances": _no_distances,
-    "one_scaled": lambda: f"{_scaled():.2f}",
-    "one_sum": lambda: whole(sum(three_products())),
-    "p2c_below": lambda: _in_letters(seeds_below("without p2c")),
+    "concat_from": lambda: all_from(f"distances to {NARROW}, place side by side"),
+    "decoder_from": lambda: all_from(f"distances to {NARROW}, decoder"),
     "paper_reach": lambda: settled("08", "24,528 tokens").value[0],
-    "paper_p2c": lambda: signed(paper_changes("without_p2c")[2]),
-    "printed_mean": lambda: f"{printed('deberta')['large']['glue']:.2f}",
-    "projections": _projections,
-    "queue_long": lambda: QUEUE_RECIPES[LONGER].steps,
-    "queue_short": lambda: QUEUE_RECIPES[DISTANCES_ONLY[0]].steps,
-    "reach_span": lambda: REACH_SPAN,
-    "reach_tokens": lambda: REACH_TOKENS,
-    "real_mean": lambda: printed("deberta")["large"]["glue_recomputed"],
-    "rows_used": _rows_used,
-    "same_row": _same_row,
-    "second_saves": _second_saves,
-    "seeds": lambda: _in_letters(len(SEEDS)),
-    "shown_dozen": lambda: "{} to {}".format(*_shown().sharing(12)),
-    "shown_furthest": lambda: SHOWN_FURTHEST,
-    "shown_own": lambda: _shown().own[1],
-    "shown_rows": lambda: 2 * SHOWN_SPAN,
-    "shown_span": lambda: SHOWN_SPAN,
-    "steps": lambda: steps("DeBERTa"),
-    "stories": lambda: STORIES,
-    "spread_by_3d": lambda: _spread(1),
-    "spread_by_d": lambda: _spread(0),
-    "sum_attends": lambda: _attends_most(1),
-    "t5_scalars": lambda: 32 * published("bert", "base").num_heads,  # T5-base has as many heads
-    "table_weights": lambda: sizes_of_models()["DeBERTa-base"][2],
-    "time_ratio": lambda: f"{steps('BERT, equal time') / steps('BERT'):.1f}",
-    "toy_k": lambda: SPAN,
-    "toy_rows": lambda: 2 * SPAN,
-    "unlike_from": lambda: which_delta()[2][0],
-    "v1_rows": lambda: 2 * published("deberta", "base", DebertaConfig).span,
-    "v1_span": lambda: published("deberta", "base", DebertaConfig).span,
-    "v3_own": lambda: _v3_rows().own[1],
-    "v3_sharing": _v3_sharing,
-    "v3_span": lambda: published("deberta-v3", "base", DebertaV2Config).span,
-    "workers": _workers,
-    "wrong_rows": lambda: 2 * SPAN + 1,
+    "shown_dozen": lambda: "{} to {}".format(*shown().sharing(12)),
     **OF_EMBEDDINGS,
-    **{name: partial(_gain, *pair) for name, pair in GAINS.items()},
-    **{name: partial(_accuracy, recipe) for name, recipe in ACCURACIES.items()},
-    **{who: partial(_superglue, who) for who in ("single", "ensemble", "human")},
-    **{
-        f"{task}_gain": partial(_over_roberta, n)
-        for n, task in enumerate(("mnli", "squad", "race"))
-    },
 }
 
 TYPED = {

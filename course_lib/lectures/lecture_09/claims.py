@@ -23,17 +23,7 @@ from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_loss
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.span_boundary import spanbert_loss
-from course_lib.teaching.claims import (
-    Check,
-    Settled,
-    all_near,
-    compared,
-    entries,
-    is_,
-    near,
-    printed,
-    result,
-)
+from course_lib.teaching.claims import Settled, all_near, compared, printed, result
 from course_lib.teaching.numbers import signed
 from course_lib.train.schedule import warmup_then_linear
 
@@ -47,27 +37,27 @@ SCHEDULE_POINTS = 10_000  # of the schedule of the learning rate that are summed
 # ================================================================ SpanBERT
 
 
-def _span_length() -> Settled:
+def span_length() -> Settled:
     """The mean length with longer draws left out, and with them shortened."""
     found = span_lengths()
     said = f"{found.mean:.3f} words renormalised, {found.heaped:.2f} with the tail at 10"
     return Settled((found.mean, found.heaped), said)
 
 
-def _masked_length() -> Settled:
+def masked_length() -> Settled:
     """The mean length of what is masked, by the words of a sequence."""
     found = span_lengths()
     said = ", ".join(f"{mean:.2f} words at {words}" for words, mean in found.counted.items())
     return Settled(tuple(found.counted.values()), f"{found.mean:.2f} words drawn; masked {said}")
 
 
-def _p_of_the_program() -> Settled:
+def p_of_the_program() -> Settled:
     program = printed("spanbert")["program"]
     found = tuple(span_lengths(program[name]).mean for name in ("published_p", "default_p"))
     return Settled(found, f"{found[0]:.2f} words with p = 0.2, {found[1]:.2f} with p = 0.3")
 
 
-def _boundary_alone() -> Settled:
+def boundary_alone() -> Settled:
     """How far the logits of a span's tokens differ with position vectors, and without; the terms of
     the loss beside the total."""
     torch.manual_seed(0)
@@ -105,7 +95,7 @@ def _table(name: str) -> dict[str, dict[str, float]]:
     return {k: v for k, v in printed("spanbert")[name].items() if isinstance(v, dict)}
 
 
-def _masks_compared() -> Settled:
+def masks_compared() -> Settled:
     """Points of geometric spans over the best of the other four, by column of Table 6."""
     rows = _table("masks")
     spans = rows.pop("geometric")
@@ -118,7 +108,7 @@ def _masks_compared() -> Settled:
     return Settled((*ahead.values(), best), f"{said}; best on coreference: {best}")
 
 
-def _three_changes() -> Settled:
+def three_changes() -> Settled:
     """SQuAD 2.0 points of each change, and coreference points of the last."""
     tokens, steps = _table("masks")["subword"], _table("steps")
     two, one, sbo = (steps[name] for name in ("two_and_nsp", "one", "one_and_sbo"))
@@ -129,7 +119,7 @@ def _three_changes() -> Settled:
     return Settled((*points, coref), f"{said}; coreference, SBO {coref:+.1f}")
 
 
-def _test_sets() -> Settled:
+def test_sets() -> Settled:
     """F1 points on SQuAD 2.0 over the released BERT, and over the authors' own."""
     ours, *others = (
         _table("test")[name]["squad_2"][1]  # type: ignore[index]
@@ -139,7 +129,7 @@ def _test_sets() -> Settled:
     return Settled(found, "{:+.1f} over BERT, {:+.1f} over the authors' own".format(*found))
 
 
-def _decay() -> Settled:
+def decay_settled() -> Settled:
     """The fraction of its size that a weight without a gradient keeps, with either decay."""
     training, decay = printed("spanbert")["training"], printed("spanbert")["decay"]
     warm_up = training["warm_up"] / training["steps"]
@@ -154,7 +144,7 @@ def _decay() -> Settled:
     return Settled(found, f"kept: {found[0]:.0%} with 0.01, {found[1]:.6f} of it with 0.1")
 
 
-def _by_seed(measure: str, against: str, runs: Sequence[str], called: str) -> Settled:
+def by_seed(measure: str, against: str, runs: Sequence[str], called: str) -> Settled:
     """What was reached with other masks, less what was with `against`: a point a run and seed."""
     found = result("09_masks")["runs"]
     points = tuple(
@@ -166,22 +156,22 @@ def _by_seed(measure: str, against: str, runs: Sequence[str], called: str) -> Se
     return Settled(points, f"{detail}; by seed {', '.join(signed(100 * x) for x in points)}")
 
 
-def _sbo(measure: str, called: str) -> Settled:
+def sbo_settled(measure: str, called: str) -> Settled:
     """What SBO adds: to spans, then to single tokens, a point a seed."""
-    found = [_by_seed(measure, to, [f"{to} + SBO"], called) for to in ("spans", "tokens")]
+    found = [by_seed(measure, to, [f"{to} + SBO"], called) for to in ("spans", "tokens")]
     return Settled(found[0].value + found[1].value, "; ".join(one.detail for one in found))
 
 
-def _whose(run: str, against: str) -> Settled:
+def whose(run: str, against: str) -> Settled:
     """Points on whose a pronoun is: persons of the same sex, then of different ones, by seed."""
     found = [
-        _by_seed(f"whose_{kind}_mean", against, [run], f"{WHOSE}, {kind} sex")
+        by_seed(f"whose_{kind}_mean", against, [run], f"{WHOSE}, {kind} sex")
         for kind in ("same", "different")
     ]
     return Settled(found[0].value + found[1].value, "; ".join(one.detail for one in found))
 
 
-def _longer() -> Settled:
+def longer() -> Settled:
     """What spans + SBO have, less spans, after 3,000 and after 6,000 steps: masked tokens, whole
     spans, whole names."""
     measures = ("masked_accuracy", "span_exact", "name_exact")
@@ -208,7 +198,7 @@ _TINY: dict[str, Any] = dict(
 )
 
 
-def _two_models() -> Settled:
+def two_models() -> Settled:
     """Weight tensors that read entities, in Baidu's and in Tsinghua's, and each loss's terms."""
     torch.manual_seed(0)
     baidu = BertForPreTraining(ernie_encoder(ErnieConfig(**_TINY)))
@@ -235,7 +225,7 @@ def _two_models() -> Settled:
     return Settled((reads[0], reads[1] > 0, *terms), said)
 
 
-def _labels() -> Settled:
+def labels_settled() -> Settled:
     """How many of the same pairs have the label turned round, and how many there are."""
     special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=60)
     documents = [[[5 + n, 6 + k, 7] for k in range(6)] for n in range(8)]
@@ -247,7 +237,7 @@ def _labels() -> Settled:
     return Settled((same, turned == len(first)), f"{turned} of {len(first)} labels turned round")
 
 
-def _their_defaults() -> Settled:
+def their_defaults() -> Settled:
     """Activation, positions and vocabulary of transformers' defaults."""
     from transformers import ErnieConfig as Theirs
 
@@ -259,7 +249,7 @@ def _their_defaults() -> Settled:
     return Settled(found, said.format(*found, *released))
 
 
-def _chinese() -> Settled:
+def chinese() -> Settled:
     """Points over BERT on the test sets, in their order, and in reading comprehension."""
     paper = printed("ernie")
     pairs = {k: v for k, v in paper["test"].items() if isinstance(v, list)}
@@ -270,7 +260,7 @@ def _chinese() -> Settled:
     )
 
 
-def _given_away() -> Settled:
+def given_away() -> Settled:
     """Words that a table of words finds with one character masked and with all of them, and the
     masked characters that have a readable one of their word beside them."""
     found = result("09_chinese")
@@ -280,7 +270,7 @@ def _given_away() -> Settled:
     return Settled(value, said.format(*value) + "single masked characters have another beside them")
 
 
-def _words_in_chinese() -> Settled:
+def words_in_chinese() -> Settled:
     """Facts and whole words right after masking whole words or names, less after characters; and
     single characters."""
     units = ("words", "names")
@@ -297,7 +287,7 @@ def _words_in_chinese() -> Settled:
     )
 
 
-def _names_in_chinese() -> Settled:
+def names_in_chinese() -> Settled:
     """Facts and people right after masking names as units, less after whole words."""
     found = [
         compared("09_chinese", measure, ("names",), "words", called)
@@ -316,12 +306,12 @@ def fusion_parameters() -> int:
         return count_parameters(FusionForPreTraining(FusionEncoder(FusionConfig(), pooler=True)))
 
 
-def _size() -> Settled:
+def size_settled() -> Settled:
     count = fusion_parameters()
     return Settled(count / 1e6, f"{count:,} weights")
 
 
-def _fates() -> Settled:
+def fates_settled() -> Settled:
     """Of mentions of two tokens, the fractions replaced, taken away and kept."""
     entities, count = 500, 20_000
     one = torch.arange(count) % entities
@@ -334,14 +324,14 @@ def _fates() -> Settled:
     return Settled((*found, torch.equal(first, second)), f"of {count:,} mentions {said}")
 
 
-def _entity_tasks() -> Settled:
+def entity_tasks() -> Settled:
     tasks = printed("ernie_tsinghua")["tasks"]
     points = {k: round(v[1] - v[0], 2) for k, v in tasks.items() if isinstance(v, list)}
     said = ", ".join(f"{name.replace('_', ' ')} {x:+.2f}" for name, x in points.items())
     return Settled(tuple(points.values()), said)
 
 
-def _ranks() -> Settled:
+def ranks_settled() -> Settled:
     """Mean rank of the right tail: of facts that were read, not read, and with random vectors."""
     found = result("09_fusion")["ranks"]
     ranks = {name: mean(one[name] for one in found) for name in ("read", "not read", "random")}
@@ -352,141 +342,10 @@ def _ranks() -> Settled:
 OTHER_VECTORS = ("shuffled", "without", "none")
 
 
-def _vectors(task: str, against: str = "right", runs: Sequence[str] = OTHER_VECTORS) -> Settled:
+def vectors(task: str, against: str = "right", runs: Sequence[str] = OTHER_VECTORS) -> Settled:
     """Accuracy with other entity vectors, less that with `against`."""
     return compared("09_fusion", task, runs, against, f"accuracy, {task} labels")
 
 
-def _near_fates(value: tuple[Any, ...]) -> bool:
+def near_fates(value: tuple[Any, ...]) -> bool:
     return all_near((0.05, 0.15, 0.80), 0.01)(value[:3]) and value[3] is True
-
-
-CLAIMS = entries(
-    "09",
-    {
-        # the tail shortened
-        "span length": Check(_span_length, all_near((3.797, 4.463), 0.001), (4.463, 4.463)),
-        # what is drawn
-        "span length masked": Check(
-            _masked_length, all_near((3.94, 3.60, 2.62), 0.03), (3.80, 3.80, 3.80)
-        ),
-        "p of the program": Check(_p_of_the_program, all_near((3.80, 3.04), 0.005), (3.80, 3.80)),
-        # the boundary's words alone
-        "E86": Check(_boundary_alone, is_((True, True, ("mlm", "sbo"))), (False, True, ("sbo",))),
-        # ahead everywhere
-        "masks compared": Check(
-            _masks_compared,
-            is_((0.4, 0.0, 0.1, -1.3, 0.3, 0.1, -0.1, "subword")),
-            (0.4, 0.0, 0.1, 1.3, 0.3, 0.1, 0.1, "geometric"),
-        ),
-        # all three points for two changes
-        "E85": Check(_three_changes, is_((1.6, 1.3, 0.1, 2.7)), (3.0, 0.0, 0.0, 2.7)),
-        "test sets": Check(_test_sets, is_((5.4, 2.1)), (5.4, 5.4)),
-        # were both decays one
-        "slip 5": Check(_decay, lambda kept: 0.29 < kept[0] < 0.31 and kept[1] < 1e-4, (0.3, 0.3)),
-        # one model of both
-        "E37": Check(
-            _two_models,
-            is_((0, True, ("mlm", "nsp"), ("dea", "mlm", "nsp"))),
-            (0, True, ("entity", "mlm", "nsp", "phrase"), ("dea", "mlm", "nsp")),
-        ),
-        "two ERNIEs, one label": Check(_labels, is_((True, True)), (True, False)),
-        "ErnieConfig": Check(_their_defaults, is_(("gelu", 512, 30_522)), ("relu", 513, 18_000)),
-        # better everywhere
-        "Chinese tasks": Check(
-            _chinese, is_((1.2, 0.4, 1.2, 1.1, 0.5, -1.6)), (1.2, 0.4, 1.2, 1.1, 0.5, 1.6)
-        ),
-        # hardly anything is given away
-        "half a word": Check(
-            _given_away,
-            lambda value: value[0] > 0.7 and value[1] < 0.1 and value[2] > 0.8,
-            (0.3, 0.3, 0.3),
-        ),
-        # no difference
-        "Chinese here": Check(
-            _words_in_chinese,
-            lambda value: min(value[:4]) > 0.1 and max(value[4:]) < -0.05,
-            (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
-        ),
-        # facts gain
-        "names as units, in Chinese": Check(
-            _names_in_chinese, lambda value: abs(value[0]) < 0.05 < value[1], (0.17, 0.14)
-        ),
-        # BERT-base
-        "114M": Check(_size, near(114.1, 0.05), 109.5),
-        # replaced and taken away, the other way round
-        "dEA": Check(_fates, _near_fates, (0.15, 0.05, 0.80, True)),
-        "entity tasks": Check(_entity_tasks, is_((5.15, 2.0, 3.43, 1.97)), (0.0, 0.0, 0.0, 0.0)),
-        # ----- our own runs
-        # ahead in every seed
-        "answers here": Check(
-            lambda: _by_seed("answers_mean", "tokens", ["spans"], ANSWERS),
-            lambda value: min(value) < 0 < max(value),
-            (0.016, 0.016),
-        ),
-        "learning here": Check(
-            lambda: _by_seed("masked_accuracy", "tokens", ["spans"], "masked-token accuracy"),
-            lambda value: max(value) < -0.04,
-            (0.1, 0.1),
-        ),
-        "whole spans here": Check(
-            lambda: _by_seed("span_exact", "tokens", ["spans"], "whole spans right"),
-            lambda value: max(value) < 0,
-            (0.09, 0.02),
-        ),
-        "coreference here": Check(
-            lambda: _whose("spans", "tokens"), lambda value: max(value) < 0, (0.05, 0.05, 0.1, 0.1)
-        ),
-        # no gain in one seed
-        "SBO here, coreference": Check(
-            lambda: _whose("spans + SBO", "spans"),
-            lambda value: min(value) > 0.02,
-            (0.05, -0.05, 0.05, -0.05),
-        ),
-        "SBO here, answers": Check(
-            lambda: _sbo("answers_mean", ANSWERS),
-            lambda value: min(value[:2]) < 0 < max(value[:2]),
-            (0.001, 0.001, 0.001, 0.001),
-        ),
-        "SBO here, entities": Check(
-            lambda: _sbo("entities_few_mean", ENTITIES),
-            lambda value: min(value) > 0,
-            (-0.1, -0.03, 0.05, 0.05),
-        ),
-        # the gap closes
-        "SBO longer here": Check(
-            _longer, lambda value: max(value) < -0.05, (-0.12, -0.15, -0.33, 0.0, 0.0, 0.0)
-        ),
-        # ahead with both, in both seeds
-        "names here": Check(
-            lambda: _by_seed(
-                "fact_accuracy", "tokens", ["names", "phrases"], "words of facts right"
-            ),
-            lambda value: min(value) < 0.01 and max(value) > 0,
-            (0.12, 0.12, 0.12, 0.12),
-        ),
-        # facts that were left out found like those that were read
-        "TransE here": Check(
-            _ranks,
-            lambda value: value[0] < 2 and 30 < value[1] < 130 and 150 < value[2] < 230,
-            (1.2, 1.2, 190.0),
-        ),
-        # what the paper's tables say, in points
-        "vectors here": Check(
-            lambda: _vectors("relation 500"), lambda value: max(value) < -0.2, (-0.03, -0.03, -0.03)
-        ),
-        # all that the right ones gain
-        "knowledge or parameters": Check(
-            lambda: _vectors("relation 500", "none", ("shuffled",)),
-            lambda value: abs(value[0]) < 0.06,
-            (0.37,),
-        ),
-        "few labels here": Check(
-            lambda: _vectors("relation 100"), lambda value: min(value) > -0.1, (-0.37, -0.37, -0.37)
-        ),
-        # no difference
-        "two steps here": Check(
-            lambda: _vectors("country 100"), lambda value: max(value) < -0.08, (0.0, 0.0, 0.0)
-        ),
-    },
-)

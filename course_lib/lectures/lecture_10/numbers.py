@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from statistics import mean
 from typing import Any
 
 from course_lib.config import published
 from course_lib.family.roberta import RobertaConfig
+from course_lib.lectures.lecture_10.exercises import sizes
 from course_lib.teaching.numbers import millions, percent
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.shared_words import shared_words, with_shared_words
@@ -132,21 +133,6 @@ FOUR = {
     "only": "English only", "mlm": "four, MLM", "told": "four, MLM, language told",
     "tlm": "four, MLM + TLM", "random": "untrained",
 }  # fmt: skip
-FOUR_SAID = [
-    "topic_sumorian_mlm",
-    "topic_sumorian_told",
-    "topic_sumorian_tlm",
-    "topic_chinese_mlm",
-    "topic_chinese_tlm",
-    "topic_norlish_random",
-    "slots_norlish_only",
-    "slots_norlish_mlm",
-    "slots_norlish_tlm",
-    "slots_norlish_random",
-    "slots_sumorian_mlm",
-    "slots_sumorian_tlm",
-    "slots_chinese_tlm",
-]
 VOCABULARY = {
     "1": "unigram, α = 1", "03": "unigram, α = 0.3", "twice": "unigram, α = 0.3, twice the size"
 }  # fmt: skip
@@ -158,7 +144,6 @@ def vocabulary(measure: str, recipe: str) -> str:
 
 
 REAL = {"real": "10_retrieval", "seven": "10_retrieval_seven", "tried": "10_retrieval_tried"}
-REAL_ROWS = {"mlm": "MLM", "tlm": "MLM + TLM", "random": "random initialisation"}
 WITH_ENGLISH, BETWEEN = "retrieval with English", "retrieval without English"
 
 
@@ -197,16 +182,6 @@ CURSE = {
     "wide_quarter": "1 language, 96 wide, a quarter of the steps",
 }  # fmt: skip
 
-ROWS = {
-    "random": "random initialisation", "tlm": "TLM", "mlm_longer": "MLM, longer",
-    "tlm_longer": "TLM, longer", "both_longer": "MLM + TLM, longer",
-}  # fmt: skip
-
-
-def _language_and_row(name: str) -> tuple[str, str]:
-    language, _, row = name.partition("_")
-    return language, ROWS[row]
-
 
 PAIRS = {  # what a sentence says -> the measure, and of which languages and rows sentences speak
     "found": (
@@ -244,92 +219,9 @@ SPELLINGS = {
 }
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "mbert_parameters": lambda: parameters("mBERT, cased"),
-    "mbert_words": lambda: words("mBERT, cased"),
-    "xlm_r_words": lambda: words("XLM-R base"),
-    "xlm_r_large_words": lambda: words("XLM-R large"),
-    "xlm_r_blocks": lambda: round(weights(*sizes_of(MODELS["XLM-R base"]))[2]),
-    "xlm_r_roberta": times_roberta,
-    "both_best": lambda: f"{both_in_sumorian()[-1]:.0%}",
-    "both_rest": other_four,
-    "unread_least": lambda: f"{unread()[0]:.1%}",
-    "unread_most": lambda: f"{unread()[-1]:.1%}",
-    "norlish_types": norlish_types,
-    "norlish_little": lambda: f"{little_words_shared(None):.0%}",
-    "norlish_30_little": lambda: f"{little_words_shared(0.3):.0%}",
-    "pair_seeds": lambda: len(stored("10_pairs")["runs"]["norlish, TLM"]),
-    "pair_looked_up": lambda: stored("10_pairs")["looked_up"],
-    "pair_slots": lambda: stored("10_pairs")["slots"],
     "pair_majority": lambda: f"{stored('10_pairs')['majority']:.0%}",
-    **{
-        f"{said}_{name}": partial(pairs, measure, *_language_and_row(name))
-        for said, (measure, names) in PAIRS.items()
-        for name in names.split()
-    },
-    **{
-        f"spell_{said}_{name}": partial(spelled, measure, RECIPES[name])
-        for said, (measure, names) in SPELLINGS.items()
-        for name in names.split()
-    },
-    "shared_tokens": running_words_shared,
-    "spell_found_random": found_at_random,
-    "spell_off_random": lambda: percent(spelled_at_random("retrieval centred")),
-    **{f"four_{name}": partial(four_languages, *name.split("_")) for name in FOUR_SAID},
-    "four_seeds": lambda: len(stored("10_transfer")["runs"][FOUR["tlm"]]),
     "four_majority": lambda: f"{stored('10_transfer')['majority']['topic']:.0%}",
-    "four_spelling_topic": partial(spelling_alone, "topic norlish"),
-    "four_spelling_slots": partial(spelling_alone, "slots norlish"),
-    **{
-        f"low_norlish_{name}": partial(shared_model, "10_low_resource", "masked 1", recipe)
-        for name, recipe in LOW.items()
-    },
-    "low_english_1": partial(shared_model, "10_low_resource", "masked 0", LOW["1"]),
-    "low_english_0": partial(shared_model, "10_low_resource", "masked 0", LOW["0"]),
-    **{
-        f"curse_{name}": partial(shared_model, "10_curse", "masked 0", recipe)
-        for name, recipe in CURSE.items()
-    },
-    **{
-        f"real_{name}_{recipe}": partial(vocabulary, f"words {name}", recipe)
-        for name in ("fr", "ko")
-        for recipe in ("1", "03")
-    },
-    "real_beside_fr_1": partial(vocabulary, "beside English fr", "1"),
-    "real_beside_fr_03": partial(vocabulary, "beside English fr", "03"),
-    "curse_loss_wide": lambda: f"{training_loss('wide_one'):.2f}",
-    "curse_loss_quarter": lambda: f"{training_loss('wide_quarter'):.2f}",
-    **{f"real_en_{recipe}": partial(vocabulary, "words en", recipe) for recipe in VOCABULARY},
-    "real_languages": lambda: ("six", "seven")[len(stored("10_vocabulary")["learned_from"]) - 6],
-    "real_pieces": lambda: stored("10_vocabulary")["recipes"][VOCABULARY["1"]]["size"],
-    "real_draws": lambda: len(stored("10_vocabulary")["runs"][VOCABULARY["1"]]),
-    **{
-        f"found_{file}_{said}": partial(found_real, file, name)
-        for file in ("real", "seven")
-        for said, name in REAL_ROWS.items()
-    },
-    **{
-        f"between_seven_{said}": partial(found_real, "seven", REAL_ROWS[said], BETWEEN)
-        for said in ("tlm", "random")
-    },
-    "found_tried_fewer": partial(found_real, "tried", "a third of the vocabulary"),
-    "found_tried_longer": partial(found_real, "tried", "twice the steps"),
-    "found_tried_plain": lambda: percent([first_seed("MLM + TLM")]),
-    **{
-        f"rows_seven_{said}": partial(real_embeddings, "seven", REAL_ROWS[said])
-        for said in ("tlm", "random")
-    },
-    **{
-        f"found_{file}_{by}": partial(without_network, file, by)
-        for file in ("real", "seven")
-        for by in ("spelling", "counts")
-    },
-    **{f"{file}_asked": partial(read_of, file, "looked_up") for file in ("real", "seven")},
-    **{f"{file}_pairs": partial(read_of, file, "pairs") for file in ("real", "seven")},
-    "tried_asked": lambda: stored(REAL["tried"])["asked"]["a third of the vocabulary"],
     "real_seeds": lambda: ("one", "two", "three")[len(stored("10_retrieval")["runs"]["MLM"]) - 1],
-    "low_large": lambda: LARGE,
-    "low_small": lambda: SMALL,
-    "low_seeds": lambda: len(stored("10_low_resource")["runs"]["α = 1"]),
 }
 
 TYPED = {

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from statistics import mean
 
-from course_lib.teaching.claims import (
-    Check,
-    Settled,
-    all_near,
-    entries,
-    is_,
-    near,
-    printed,
-    result,
-)
+from course_lib.teaching.claims import Settled, printed, result
 from course_lib.teaching.results import in_words
 from course_lib.teaching.verdicts import BETTER, OPEN, WORSE, by_rule, in_points
 
@@ -30,14 +21,14 @@ def _words(domain: str) -> dict:  # type: ignore[type-arg]
 # ================================================================ the papers
 
 
-def _baseline() -> Settled:
+def baseline() -> Settled:
     """The gains of the abstract that the lecture's "score of BERT" equals."""
     gains = {k: v for k, v in printed("biobert")["abstract"].items() if k != "where"}
     same = tuple(name for name, gain in gains.items() if gain == LECTURES_BASELINE)
     return Settled(same, f"the abstract's gains: {gains}; {LECTURES_BASELINE} is {', '.join(same)}")
 
 
-def _read() -> Settled:
+def read() -> Settled:
     """Billions of words: of v1.1 itself, what BERT had read, and PubMed with PMC."""
     words = printed("biobert")["words"]
     inherited = round(words["wikipedia"] + words["books"], 1)
@@ -45,7 +36,7 @@ def _read() -> Settled:
     return Settled(value, "v1.1 reads {}, on top of {}; PubMed and PMC are {}".format(*value))
 
 
-def _parts() -> Settled:
+def parts() -> Settled:
     found = printed("finbert")["yang"]
     total = round(found["filings"] + found["calls"] + found["analysts"], 1)
     return Settled(total, f"{found['filings']} + {found['calls']} + {found['analysts']} = {total}")
@@ -54,14 +45,14 @@ def _parts() -> Settled:
 # ================================================================ words
 
 
-def _pieces() -> Settled:
+def pieces() -> Settled:
     found = result("11_words")["pieces"]
     value = tuple(len(found[word]["bert-base"]) for word in ("BRCA1", "metformin"))
     said = "; ".join(f"{w}: {' '.join(found[w]['bert-base'])}" for w in ("BRCA1", "metformin"))
     return Settled(value, said)
 
 
-def _mismatch() -> Settled:
+def mismatch() -> Settled:
     """Pieces a word, general text, medicine, law, finance: under bert-base's vocabulary, then under
     course-bert's."""
     names = ("general", "medicine", "law", "finance")
@@ -73,12 +64,12 @@ def _mismatch() -> Settled:
     return Settled(value, f"pieces a word under {'; under '.join(said)}")
 
 
-def _sentences() -> Settled:
+def sentences() -> Settled:
     value = tuple(_words(name)["sentence"]["mean"] for name in ("law", "general"))
     return Settled(value, "words a sentence: licences {:.0f}, documentation {:.0f}".format(*value))
 
 
-def _splits() -> Settled:
+def splits() -> Settled:
     found = _words("law")["repeated"]
     value = (found["by family"], found["at random"])
     return Settled(value, "licences: by family {:.0%}, at random {:.0%}".format(*value))
@@ -104,7 +95,7 @@ def _ruled(file: str, *asked: tuple[str, str, str]) -> Settled:
     return Settled(tuple(words), "; ".join(said))
 
 
-def _continued() -> Settled:
+def continued() -> Settled:
     """Chapters and tags, continued less as it is; chapters, continued less a bag of words."""
     measures = ("chapters", "added words")
     found = _ruled(MEDICINE, *((measure, "continued", "as it is") for measure in measures))
@@ -114,7 +105,7 @@ def _continued() -> Settled:
     return Settled((*found.value, by_rule(reached, bag)), f"{found.detail}; {said}")
 
 
-def _afresh() -> Settled:
+def afresh() -> Settled:
     """Afresh less continued: chapters at equal FLOPs, then chapters and tags at three times."""
     longer = "own vocabulary, afresh, longer"
     return _ruled(
@@ -123,7 +114,7 @@ def _afresh() -> Settled:
     )  # fmt: skip
 
 
-def _means() -> Settled:
+def means_settled() -> Settled:
     """Means less random rows: hidden words of the domain and of general text, chapters, tags."""
     measures = ("in domain", "general", "chapters", "added words")
     pair = "rows added, means", "rows added, random"
@@ -135,13 +126,13 @@ def _means() -> Settled:
     )
 
 
-def _added() -> Settled:
+def added() -> Settled:
     """Words added less the old vocabulary: hidden words, chapters, tags."""
     measures = ("in domain", "chapters", "added words")
     return _ruled(MEDICINE, *((m, "rows added, means", "continued") for m in measures))
 
 
-def _forgotten() -> Settled:
+def forgotten() -> Settled:
     """General words: as it is, continued, a third of the way, with general text mixed in."""
     names = ("as it is", "continued", "continued, general text mixed in")
     before, after, mixed = (_of(MEDICINE, "general", name) for name in names)
@@ -152,12 +143,12 @@ def _forgotten() -> Settled:
     return Settled((before, after, third, mixed), said)
 
 
-def _padding() -> Settled:
+def padding() -> Settled:
     names = [f"added words, loss over {n} positions" for n in (32, 128)]
     return _ruled(SWITCHES, *(("score", name, "added words") for name in names))
 
 
-def _rates() -> Settled:
+def rates() -> Settled:
     """Chapters with each guard, and with both; general words with both and with a third of the
     rate, each less plain fine-tuning; chapters, a third less both."""
     guards = ["chapters, layer-wise rates", "chapters, gradual unfreezing", "chapters, both"]
@@ -170,50 +161,13 @@ def _rates() -> Settled:
     return Settled((*found.value, _of(SWITCHES, "general", "chapters")), found.detail)
 
 
-def _weights() -> Settled:
+def weights() -> Settled:
     return _ruled(SWITCHES, ("score", "natural chapters, weights", "natural chapters"))
 
 
-def _finance() -> Settled:
+def finance() -> Settled:
     """The best mean of the four starts, and the best of the two without pre-training."""
     runs = {n: _of(SWITCHES, "score", n) for n in result(SWITCHES)["runs"] if "finance" in n}
     drawn = max(value for name, value in runs.items() if "random" in name)
     said = ", ".join(f"{name} {value:.0%}" for name, value in runs.items())
     return Settled((max(runs.values()), drawn), said)
-
-
-CLAIMS = entries(
-    "11",
-    {
-        "E19": Check(_baseline, is_(("qa_mrr",)), ()),
-        "E20": Check(_read, all_near((4.5, 3.3, 18.0), 0.05), (18.0, 3.3, 18.0)),
-        "4.9B": Check(_parts, near(4.9, 0.01), 4.8),
-        "gene names": Check(_pieces, lambda value: min(value) > 1, (1, 1)),  # whole words
-        # all alike
-        "own words": Check(
-            _mismatch,
-            lambda v: v[1] > 1.2 * v[0] and max(v[2:4]) < 1.1 * v[0] and min(v[5:]) > 1.1 * v[4],
-            (1.14, 1.50, 1.45, 1.50, 1.07, 2.26, 1.32, 1.26),
-        ),
-        "E22": Check(_sentences, lambda v: v[1] < v[0] < 40, (42.0, 17.0)),
-        "split": Check(_splits, lambda v: v[0] + 0.05 < v[1], (0.27, 0.28)),
-        "continue": Check(_continued, is_((BETTER, OPEN, OPEN)), (BETTER, BETTER, BETTER)),
-        "afresh": Check(_afresh, is_((WORSE, BETTER, OPEN)), (BETTER, BETTER, BETTER)),
-        "rows": Check(_means, is_((OPEN, BETTER, OPEN, OPEN)), (BETTER, BETTER, BETTER, BETTER)),
-        "added": Check(_added, is_((BETTER, OPEN, OPEN)), (BETTER, BETTER, BETTER)),
-        "forgets": Check(
-            _forgotten,
-            lambda v: v[1] < 0.5 * v[0] and v[2] < 1.05 * v[1] and v[3] > 0.8 * v[0],
-            (0.43, 0.15, 0.35, 0.38),  # lost evenly
-        ),
-        "padding": Check(_padding, is_((WORSE, WORSE)), (OPEN, WORSE)),
-        # guards that cost nothing
-        "rates": Check(
-            _rates,
-            lambda v: v[:-1] == (WORSE, WORSE, WORSE, BETTER, BETTER, OPEN) and v[-1] > 0.35,
-            (OPEN, OPEN, OPEN, BETTER, BETTER, OPEN, 0.2),
-        ),
-        "weights": Check(_weights, is_((OPEN,)), (BETTER,)),
-        "finance": Check(_finance, lambda v: v[0] < 0.45 and v[1] < 0.4, (0.5, 0.35)),
-    },
-)

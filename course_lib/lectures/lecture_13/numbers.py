@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
 from course_lib.bench.measuring import where_measured
+from course_lib.family.albert import albert
+from course_lib.family.bert import bert
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import stored, tokens_read
 from course_lib.teaching.verdicts import in_points
@@ -33,24 +34,9 @@ AVERAGES = (
     "random", "fast", "bert", "roberta", "albert", "distilbert", "tinybert", "mobilebert",
     "modernbert", "deberta", "narrow", "short", "as_modernbert", "as_deberta", "as_tinybert",
 )  # fmt: skip
-BESIDE = ("roberta", "electra", "deberta")
-MASKED = ("bert", "roberta", "albert", "distilbert", "modernbert")
-STEPS = ("roberta", "electra", "short")
-DOCUMENTED = ("random", "bert", "albert", "electra", "spanbert")
-BESIDE_THERE = (
-    "deberta", "modernbert", "short", "distilbert", "roberta", "ernie", "mobilebert", "fast",
-)  # fmt: skip
 PIECES = (  # masked ones
     "bert", "roberta", "albert", "deberta", "spanbert", "mobilebert", "modernbert", "short",
 )  # fmt: skip
-ON_A_TASK = {
-    "cola": ("bert", "roberta", "deberta"),
-    "sst2": ("bert", "distilbert"),
-    "qnli": ("bert",),
-    "rte": ("bert", "random"),
-    "wnli": ("bert", "deberta", "random"),
-}
-BAGS = ("cola", "sst2", "mnli", "rte", "wnli")
 TASKS = {task.lower().replace("-", ""): task for task in GLUE}  # as a number's name begins
 
 
@@ -103,7 +89,7 @@ def pieces(start: str) -> str:
     return percent([run["masked_accuracy"] for run in stored(written.FILE)["runs"][start]], 1)
 
 
-def _lowest() -> float:
+def lowest() -> float:
     """The lowest mean of the family, ALBERT left out."""
     return min(fmean(shown.values_of(name)) for name in MEMBERS if name != "ALBERT")
 
@@ -123,37 +109,6 @@ def bag_of_words(task: str) -> str:
     found = stored(shown.FILE)["without_learning"][task]["words"]
     return percent([fmean(found.values())])
 
-
-NUMBERS: dict[str, Callable[[], Any]] = {
-    "bert_steps": lambda: f"{BERT.flops:,}",
-    "members": lambda: len(MEMBERS) + 1,
-    "plain_models": lambda: len(CONTROLS),
-    "seeds": lambda: len(benchmark.SEEDS),
-    "tuning_steps": lambda: benchmark.Tuning().steps,
-    "hours": hours,
-    "average_lowest": lambda: percent([_lowest()]),
-    "doc_bag": partial(documented, written.BAG),
-    "doc_more": read_more,
-    "doc_seeds": lambda: len(stored(written.FILE)["runs"]["BERT"]),
-    "doc_device": lambda: stored(written.FILE)["device"],
-    "doc_lengths": lambda: percent([stored("05_lengths")["guessed"][str(SHORT)][OLD_WAY]]),
-    "doc_steps": lambda: f"{stored(written.FILE)['pretraining']['BERT']['flops']:,}",
-    **{f"doc_{key}": partial(documented, STARTS[key]) for key in DOCUMENTED},
-    **{f"doc_beside_{key}": partial(beside_bert_there, key) for key in BESIDE_THERE},
-    **{f"pieces_{key}": partial(pieces, STARTS[key]) for key in PIECES},
-    "costs_machine": lambda: where_measured(stored("13_costs")["machine"]),
-    "rules": lambda: len(guide().rules),
-    "choices": lambda: len(guide().choices),
-    "sentiment_texts": lambda: len(shown.runs_of("BERT")[0]["sentiment"]),
-    **{f"steps_{key}": partial(steps, STARTS[key]) for key in STEPS},
-    **{f"average_{key}": partial(mean_of, STARTS[key]) for key in AVERAGES},
-    **{f"beside_{key}": partial(beside_bert, STARTS[key]) for key in BESIDE},
-    **{f"between_{key}": partial(interval_of, STARTS[key]) for key in BESIDE},
-    **{f"masked_{key}": partial(masked, STARTS[key]) for key in MASKED},
-    **{f"{task}_{key}": partial(mean_of, STARTS[key], TASKS[task])
-       for task, keys in ON_A_TASK.items() for key in keys},
-    **{f"{task}_bag": partial(bag_of_words, TASKS[task]) for task in BAGS},
-}  # fmt: skip
 
 # Digits that are computed here, and that a sentence also types with another meaning.
 TYPED = {

@@ -21,15 +21,7 @@ from course_lib.family.deberta import DebertaConfig
 from course_lib.kernels.disentangled import disentangled_attention
 from course_lib.kernels.masking import count_to_predict
 from course_lib.kernels.positions import position_rows
-from course_lib.teaching.claims import (
-    Check,
-    NotHere,
-    Settled,
-    all_near,
-    entries,
-    near,
-    result,
-)
+from course_lib.teaching.claims import NotHere, Settled, result
 
 TOKENS, RATE = 128, 0.15
 NUMBER = r"(\d+(?:\.\d+)?)"
@@ -37,7 +29,7 @@ NUMBER = r"(\d+(?:\.\d+)?)"
 # ================================================================ what can be counted
 
 
-def _masked_only() -> Settled:
+def masked_only() -> Settled:
     """The limit for three sizes, and how many times fewer rows of logits are held."""
     sizes = ("base", "mini", "tiny")
     limits = tuple(masked_only_limit(published("bert", size)) for size in sizes)
@@ -56,7 +48,7 @@ def _flops(work: Callable[[], Any]) -> int:
         return total(traffic(work)).flops
 
 
-def _padding() -> Settled:
+def padding_settled() -> Settled:
     """FLOPs of a BERT on a padded batch over those on its real tokens: blocks without
     attention's two products, and all of it; half of the batch is padding."""
     torch.manual_seed(0)
@@ -78,7 +70,7 @@ def _padding() -> Settled:
     return Settled((linear * (1 - padding), padded / packed * (1 - padding)), said)
 
 
-def _intensities() -> Settled:
+def intensities() -> Settled:
     """FLOPs a byte, float32: a product of 4,096 × 4,096 matrices, and their sum."""
     n = 4_096
     moved = 3 * n * n * 4
@@ -86,7 +78,7 @@ def _intensities() -> Settled:
     return Settled(found, f"n = {n:,}: product {found[0]:.0f} FLOPs a byte, sum {found[1]:.2f}")
 
 
-def _position_products() -> Settled:
+def position_products() -> Settled:
     """What the two position terms add to BERT's own FLOPs, in the reference and in a path that
     multiplies reachable rows only: fractions, counted while they run."""
     config = published("deberta", "base", DebertaConfig)
@@ -148,7 +140,7 @@ def _rates(title: str, run: str = "14_speed") -> dict[str, float]:
 STEP_GOALS = {"mini": (8.0, 2.0), "tiny": (12.0, 4.0)}  # against it as shipped, and at its best
 
 
-def _step() -> Settled:
+def step() -> Settled:
     """For each size: ours over transformers as shipped, over its best, and of matrix products."""
     found, said = [], []
     for title, remark in _remarks("Pre-training step").items():
@@ -169,7 +161,7 @@ def _step() -> Settled:
 MASKING_GOALS = {"Masking single tokens": 10.0, "Masking whole words": 20.0}
 
 
-def _masking() -> Settled:
+def masking() -> Settled:
     """Ours over transformers' collators, at 512 tokens; whole words: [MASK] only on both sides."""
     found, said = [], []
     for kind, goal in MASKING_GOALS.items():
@@ -180,7 +172,7 @@ def _masking() -> Settled:
     return Settled(tuple(found), "; ".join(said))
 
 
-def _deberta() -> Settled:
+def deberta() -> Settled:
     """Ours over transformers' DeBERTa, wherever a goal was set."""
     found, said = [], []
     for title, remark in _remarks("Disentangled attention, ").items():
@@ -194,7 +186,7 @@ def _deberta() -> Settled:
 PADDING_GOAL = 0.9
 
 
-def _padding_removed() -> Settled:
+def padding_removed() -> Settled:
     """Of 1/(1 − p), what the linear part reached, at every fraction of padding."""
     found, said = [], []
     for title, remark in _remarks("Padding removed").items():
@@ -209,7 +201,7 @@ def _padding_removed() -> Settled:
 DISTILLATION_GOALS = 1.2, 5.0
 
 
-def _distillation() -> Settled:
+def distillation() -> Settled:
     """Time and memory of torch's functions over the chunked loss's, at each size."""
     found, said = [], []
     for title, remark in _remarks("Distillation loss").items():
@@ -227,7 +219,7 @@ def _distillation() -> Settled:
 EXIT_GOAL = 0.85
 
 
-def _exit() -> Settled:
+def exit_settled() -> Settled:
     """Of the ratio of FLOPs, what the clock shows."""
     found, said = [], []
     for title, remark in _remarks("Early exit").items():
@@ -253,14 +245,14 @@ def on_gpu(
     return one / other
 
 
-def _gpu() -> Settled:
+def gpu() -> Settled:
     """The Triton kernel over transformers' eager attention at 8,192 tokens."""
     found = {what: on_gpu("8,192", what != "forward") for what in GPU_GOALS}
     said = "; ".join(f"{what} {_met(found[what], goal)}" for what, goal in GPU_GOALS.items())
     return Settled(tuple(found.values()), said)
 
 
-def _fused_backward() -> Settled:
+def fused_backward() -> Settled:
     """Plain over fused, bfloat16 and 128 tokens: forward alone, and with the backward pass."""
     found = []
     for what in ("forward", "forward and backward"):
@@ -270,52 +262,6 @@ def _fused_backward() -> Settled:
     return Settled(tuple(found), said)
 
 
-def _all_above(least: float) -> Callable[[Any], bool]:
+def all_above(least: float) -> Callable[[Any], bool]:
     """Every number is above `least`, and there is one at least."""
     return lambda value: len(value) > 0 and min(value) > least
-
-
-CLAIMS = entries(
-    "14",
-    {
-        # as if a sum were compute-bound
-        "intensity": Check(
-            _intensities, all_near((4_096 / 6, 1 / 12), 0.01), (4_096 / 6, 4_096 / 6)
-        ),
-        "limit masked only": Check(
-            _masked_only,
-            (
-                lambda value: (
-                    all_near((1.22, 2.46, 4.18), 0.006)(value[:3]) and near(1 / RATE, 0.1)(value[3])
-                )
-            ),
-            (1 / RATE,) * 4,
-        ),
-        "limit padding": Check(
-            _padding, lambda value: abs(value[0] - 1) < 1e-6 and 1 < value[1] < 1.2, (1.2, 1.2)
-        ),
-        "position products": Check(
-            _position_products, all_near((0.216, 0.054), 0.002), (0.30, 0.30)
-        ),
-        "goal step": Check(_step, _all_above(1), (8.0, 0.9)),
-        "goal masking": Check(_masking, _all_above(2), (10.0, 1.0)),
-        "goal DeBERTa": Check(_deberta, _all_above(1), (2.0, 0.9)),
-        "goal GPU": Check(_gpu, _all_above(1), (5.0, 0.9)),
-        "goal padding": Check(
-            _padding_removed,
-            lambda value: len(value) > 0 and min(value) > 0.6 and max(value) < 1.3,
-            (0.9, 0.3),
-        ),
-        "goal distillation": Check(
-            _distillation,
-            lambda value: len(value) > 0 and min(value[::2]) > 0.9 and min(value[1::2]) > 2,
-            (1.2, 1.0),
-        ),
-        "goal exit": Check(
-            _exit,
-            lambda value: len(value) > 0 and min(value) > 0.5 and max(value) < 1.2,
-            (0.85, 0.2),
-        ),
-        "fused backward": Check(_fused_backward, lambda value: value[1] > 1, (0.8, 0.8)),
-    },
-)

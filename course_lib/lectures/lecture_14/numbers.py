@@ -146,7 +146,7 @@ def sum_intensity() -> float:
     return flops / moved
 
 
-def _checked_product() -> str:
+def checked_product() -> str:
     """The formula, against what traffic() counts of a real product."""
     n = SIZES[1]
     a = torch.ones(n, n)
@@ -156,7 +156,7 @@ def _checked_product() -> str:
     return f"{found.flops:,} FLOPs, {found.moved:,} bytes"
 
 
-def _memory_bound() -> str:
+def memory_bound() -> str:
     """Which of the notebook's three products are memory-bound on the stored machine."""
     low = [n for n in SIZES if square(n)[0] / square(n)[2] < ridge(stored_roof())]
     said = f"products up to n = {max(low):,} and every sum" if low else "every sum"
@@ -172,7 +172,7 @@ class SelectedOnly(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _selected_only() -> SelectedOnly:
+def selected_only() -> SelectedOnly:
     """Forward and backward; gradients are computed, nothing is trained."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -192,15 +192,15 @@ def _selected_only() -> SelectedOnly:
 
 @lru_cache(maxsize=1)
 def selected_traffic() -> Twins:
-    return {name: by_kind(traffic(step)) for name, step in _selected_only().steps.items()}
+    return {name: by_kind(traffic(step)) for name, step in selected_only().steps.items()}
 
 
-def _held(twin: str) -> str:
+def held_at_once(twin: str) -> str:
     """The most memory that a step of the masked-LM loss holds at once."""
-    return amount(peak_bytes(_selected_only().steps[twin]))
+    return amount(peak_bytes(selected_only().steps[twin]))
 
 
-def _times_less(twins: Twins, what: str) -> float:
+def times_less(twins: Twins, what: str) -> float:
     """How many times fewer "flops", or less is "moved", by the second twin."""
     first, second = (total(kinds.values()) for kinds in twins.values())
     return float(getattr(first, what) / getattr(second, what))
@@ -211,11 +211,11 @@ SEED, EXAMPLES, PLACES, VISITS = 1, (5, 7, 9), 3, 40
 BATCH = (64, 128)
 
 
-def _selected_times_less(what: str) -> str:
-    return f"{_times_less(selected_traffic(), what):.1f}"
+def selected_times_less(what: str) -> str:
+    return f"{times_less(selected_traffic(), what):.1f}"
 
 
-def _mask_bytes() -> str:
+def mask_bytes() -> str:
     return amount(VISITS * torch.ones(BATCH, dtype=torch.bool).nbytes)
 
 
@@ -226,7 +226,7 @@ def view_of_three() -> Tensor:
     return disentangled._skew(places, T)[0].int()
 
 
-def _gathered() -> str:
+def gathered() -> str:
     """Of the reference's bytes, those of gathers."""
     reference = twins_of("disentangled attention")[0]
     return f"{reference.kinds['gather'].moved / reference.sum.moved:.0%}"
@@ -270,18 +270,18 @@ def softmax_pieces() -> tuple[Kept, ...]:
     return tuple(kept)
 
 
-def _pieces_end() -> str:
+def pieces_end() -> str:
     last = softmax_pieces()[-1]
     return f"{last.mixed:.3f} / {last.sum:.4f} = {last.mixed / last.sum:.3f}"
 
 
-def _first_pieces() -> str:
+def first_pieces() -> str:
     first = softmax_pieces()[0]
     weights = " + ".join(f"e^{s - first.largest:g}".replace("-", "−") for s in first.scores)
     return f"{weights} = {first.sum:.4f}"
 
 
-def _shrink(number: int) -> str:
+def shrink_of(number: int) -> str:
     """The factor of a later chunk, as a power of e."""
     before, now = softmax_pieces()[number - 1], softmax_pieces()[number]
     return f"e^{before.largest - now.largest:g}".replace("-", "−")
@@ -301,7 +301,7 @@ def when(rule: Rule) -> str:
     return ", ".join(filter(None, parts)) or "else"
 
 
-def _taken(rules: Sequence[Rule], training: bool, dtype: torch.dtype = torch.bfloat16) -> str:
+def taken(rules: Sequence[Rule], training: bool, dtype: torch.dtype = torch.bfloat16) -> str:
     """The path for a text of 128 tokens, on a CPU and without dropout."""
     with torch.enable_grad():
         return choose(rules, torch.zeros(1, dtype=dtype, requires_grad=training), 128)
@@ -334,7 +334,7 @@ def gpu_run() -> dict[str, Any]:
     return read_result("14_gpu")
 
 
-def _on_gpu(*which: Any, **rows: Any) -> str:
+def gpu_times(*which: Any, **rows: Any) -> str:
     return f"{on_gpu(*which, **rows):.1f}"
 
 
@@ -358,7 +358,7 @@ def exit_gains() -> dict[str, float]:
     return {row.size: row.ratio / flop_ratio(int(row.size.split("×", 1)[0])) for row in rows}
 
 
-def _holds_more() -> str:
+def holds_more() -> str:
     """Twins that hold more at once than their reference."""
     found = [
         f"{one.name}, {one.how}".removesuffix(", ")
@@ -373,7 +373,7 @@ def is_seen(one: Counted) -> bool:
     return bool(one.sum.flops) or one.name == "ELECTRA's sampling"
 
 
-def _least_work() -> str:
+def least_work() -> str:
     """The fast masked-word loss does fewer FLOPs a byte than its reference."""
     slow, fast = twins_of("masked-LM loss")
     assert fast.intensity < slow.intensity
@@ -395,12 +395,12 @@ def _lost() -> list[SpeedRow]:
     return [row for row in speed_rows(stored_run()) if row.ratio < 1]
 
 
-def _peers_said() -> str:
+def peers_said() -> str:
     sizes, lost = len(speed_rows(stored_run())), len(_lost())
     return f"{sizes} sizes; slower than the peer in {lost or 'none'}. {measured_on()}"
 
 
-def _peers_lost() -> str:
+def peers_lost() -> str:
     named = "; ".join(f"{row.what}, {row.size}: {times(row.ratio)}" for row in _lost())
     return f"Hollow ones by name: {named}." if named else "No mark is hollow."
 
@@ -409,15 +409,15 @@ def ladder_titles() -> list[str]:
     return [title for title in stored_run()["tables"] if title.startswith("Pre-training step")]
 
 
-def _ladder_said() -> str:
+def ladder_said() -> str:
     return f"{ladder_titles()[0]}; tokens a second, medians. {measured_on()}"
 
 
-def _ladder_remark() -> str:
+def ladder_remark() -> str:
     return re.sub(r"\s{2,}", "; ", stored_run()["remarks"][ladder_titles()[0]])
 
 
-def _ladder_others() -> str:
+def ladder_others() -> str:
     """Ours against the peer as shipped, for the sizes that are not drawn."""
     return "; ".join(
         f"{title.removeprefix('Pre-training step, ')}: "
@@ -436,7 +436,7 @@ def band() -> int:
     return len(rows) - int((rows == rows[0]).sum()) - int((rows == rows[-1]).sum()) + 2
 
 
-def _gains() -> str:
+def gains() -> str:
     """The widest and the narrowest gain of the stored run."""
     ratios = [row.ratio for row in speed_rows(stored_run())]
     return (
@@ -445,12 +445,12 @@ def _gains() -> str:
     )
 
 
-def _limit(size: str) -> str:
+def masked_limit(size: str) -> str:
     """How much the masked-only head can quicken a step of a published size, by FLOPs."""
     return f"{masked_only_limit(published('bert', size)):.2f}"
 
 
-def _padding_worst() -> str:
+def padding_worst() -> str:
     """Of the limit 1/(1 − p), what is reached in bfloat16 with three quarters padding, at worst."""
     reached = []
     for title, remark in stored_run()["remarks"].items():
@@ -460,77 +460,6 @@ def _padding_worst() -> str:
             reached.append(float(gain) / float(limit))
     return f"{min(reached):.1f}"
 
-
-NUMBERS: dict[str, Callable[[], Any]] = {
-    "band": band,
-    "checked_product": _checked_product,
-    "chunk": lambda: CHUNK,
-    "exit_flops": lambda: ratio_of("early exit", "flops"),
-    "exit_moved": lambda: ratio_of("early exit"),
-    "first_pieces": _first_pieces,
-    "fused_moved": lambda: ratio_of("attention", which=2),
-    "gains": _gains,
-    "gathered": _gathered,
-    "gathers_left": lambda: amount(twins_of("disentangled attention")[1].kinds["gather"].moved),
-    **{
-        f"gpu_{way}_{key}": partial(_on_gpu, tokens, way == "training")
-        for way in ("forward", "training")
-        for key, tokens in (("short", "256"), ("mid", "1,024"), ("long", "8,192"))
-    },
-    **{
-        f"gpu_{way}_flash": partial(_on_gpu, "8,192", way == "training", "disentangled_flash")
-        for way in ("forward", "training")
-    },
-    **{
-        f"float32_{size}_{which}": partial(in_float32, STEP, size, which == "best")
-        for size in ("mini", "tiny")
-        for which in ("shipped", "best")
-    },
-    **{f"float32_{size}_share": partial(share_in_float32, size) for size in ("mini", "tiny")},
-    "float32_deberta": partial(in_float32, "Disentangled attention", "inference, 4×768, 8×512"),
-    "float32_machine": lambda: where_measured(float32_run()["machine"]),
-    "gpu_training_readable": partial(_on_gpu, "1,024", True, ours="ours, the readable"),
-    "gpu_machine": lambda: where_measured(gpu_run()["machine"]),
-    "gpu_held": partial(gpu_memory, "ours, in Triton"),
-    "gpu_held_by_peer": partial(gpu_memory, "transformers"),
-    "holds_more": _holds_more,
-    "ladder_others": _ladder_others,
-    "ladder_remark": _ladder_remark,
-    "ladder_said": _ladder_said,
-    "least_work": _least_work,
-    "leaving_clock": leaving_clock,
-    "mask_batch": lambda: f"{BATCH[0]} × {BATCH[1]}",
-    "mask_bytes": _mask_bytes,
-    "measured_on": measured_on,
-    "memory_bound": _memory_bound,
-    "multiply_adds": multiply_adds,
-    "padding": lambda: f"{padded_batch()[1]:.0%}",
-    "padding_flops": lambda: f"{_times_less(padded_batch()[0], 'flops'):.2f}",
-    "padding_limit": lambda: f"{1 / (1 - padded_batch()[1]):.2f}",
-    "padding_worst": _padding_worst,
-    "peers_lost": _peers_lost,
-    "peers_said": _peers_said,
-    "pieces_end": _pieces_end,
-    "positions": lambda: _selected_only().positions,
-    "rate": lambda: f"{RATE:.0%}",
-    "row_1": lambda: ", ".join(map(str, view_of_three()[1].tolist())),
-    "row_step": lambda: int(view_of_three()[1, 0] - view_of_three()[0, 0]),
-    "rules_in_all": lambda: len(ATTENTION) + len(DISENTANGLED),
-    "second_shrink": lambda: _shrink(1),
-    "selected": lambda: _selected_only().selected,
-    "selected_limit": lambda: f"{_selected_only().positions / _selected_only().selected:.1f}",
-    "shifted_moved": lambda: ratio_of("disentangled attention"),
-    "sum_intensity": lambda: f"{sum_intensity():.2f}",
-    "taken_deberta": lambda: _taken(DISENTANGLED, False),
-    "taken_inference": lambda: _taken(ATTENTION, False),
-    "taken_training": lambda: _taken(ATTENTION, True),
-    "third_shrink": lambda: _shrink(2),
-    "unread": lambda: f"{1 - RATE:.0%}",
-    "visits": lambda: VISITS,
-    **{f"held_{twin}": partial(_held, twin) for twin in ("reference", "fast")},
-    **{f"limit_{size}": partial(_limit, size) for size in ("base", "mini", "tiny")},
-    **{f"selected_{what}": partial(_selected_times_less, what) for what in ("flops", "moved")},
-}
 
 TYPED = {
     "15%": "the rate of BERT's paper",

@@ -10,22 +10,12 @@ from course_lib.config import published
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.bert import bert
 from course_lib.family.vit import VitConfig, vit, vit_for_classification
-from course_lib.teaching.claims import (
-    Check,
-    Settled,
-    all_near,
-    compared,
-    entries,
-    is_,
-    printed,
-    result,
-    verdict,
-)
+from course_lib.teaching.claims import Settled, compared, printed, result, verdict
 
 from .views.results import LARGER, MASKED, PICTURES, POSITIONS
 
 
-def _shared() -> Settled:
+def shared() -> Settled:
     """What ViT has of BERT, and what it has not: parameters of the blocks, the kind of block,
     segments."""
     with torch.device("meta"):
@@ -40,7 +30,7 @@ def _shared() -> Settled:
     return Settled((blocks[0] == blocks[1], kinds[1], segments[1]), said)
 
 
-def _sizes() -> Settled:
+def sizes() -> Settled:
     """Millions of parameters without pooler and classifier; and with a classifier of 1,000."""
     names = ("B/16", "L/16", "H/14")
     with torch.device("meta"):
@@ -54,13 +44,13 @@ def _sizes() -> Settled:
     return Settled(tuple(whole), said)
 
 
-def _tokens() -> Settled:
+def tokens() -> Settled:
     config = published("vit", "B/16", VitConfig)
     found = (224 // 16) ** 2 + 1
     return Settled((found, config.num_layers), f"14 · 14 + 1 = {found} tokens, as long as a text")
 
 
-def _positions() -> Settled:
+def positions() -> Settled:
     """1-D positions less none: digits, and a question about a place and one that is none."""
     found = [
         compared(POSITIONS, "accuracy", [one], other, called)
@@ -73,12 +63,12 @@ def _positions() -> Settled:
     return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
 
 
-def _two_dimensions() -> Settled:
+def two_dimensions() -> Settled:
     found = compared(POSITIONS, "accuracy", ["2-D positions"], "1-D positions", "digits")
     return Settled(found.value[0], found.detail)
 
 
-def _bias() -> Settled:
+def bias() -> Settled:
     """One permutation less patches where they are: a ViT, a CNN, a CNN on moved pictures."""
     moved = "CNN shifted, all"
     found = [
@@ -92,7 +82,7 @@ def _bias() -> Settled:
     return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
 
 
-def _trails() -> Settled:
+def trails() -> Settled:
     """ViT less CNN, at the fewest pictures and with all."""
     runs = result(PICTURES)["runs"]
     gaps = {}
@@ -105,7 +95,7 @@ def _trails() -> Settled:
     return Settled(tuple(fmean(gap) for gap in gaps.values()), said)
 
 
-def _masked() -> Settled:
+def masked() -> Settled:
     """After masked patches less random: equal steps; and less equal FLOPs on labels; with 50."""
     found = [
         compared(MASKED, "accuracy", ["masked patches, 50"], against, "50 labels")
@@ -114,38 +104,17 @@ def _masked() -> Settled:
     return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
 
 
-def _labels() -> Settled:
+def labels() -> Settled:
     """Pre-trained on the labels of 5 to 9 less on their masked patches: 0 to 4, 50 labels."""
     names = ["0 to 4: labels of 5 to 9", "0 to 4: masked patches of 5 to 9"]
     found = compared(MASKED, "accuracy", names, "0 to 4: random", "digits 0 to 4, 50 labels")
     return Settled(found.value, found.detail)
 
 
-def _larger() -> Settled:
+def larger() -> Settled:
     """16×16: positions interpolated less drawn anew, before any step and after all of them."""
     found = [
         compared(LARGER, what, ["bicubic"], "new positions", called)
         for what, called in (("at_once", "before any step"), ("accuracy", "after all"))
     ]
     return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
-
-
-CLAIMS = entries(
-    "15",
-    {
-        "E91": Check(_shared, is_((True, "PreNormBlock", 0)), (True, "Block", 2)),
-        "sizes": Check(_sizes, all_near((86.57, 304.3, 632.0), 0.1), (86.0, 307.0, 632.0)),
-        "words": Check(_tokens, is_((197, 12)), (196, 12)),
-        "positions": Check(
-            _positions, lambda v: v[0] > 0.1 and v[1] > 0.2 and abs(v[2]) < 0.02, (0.0, 0.0, 0.0)
-        ),
-        "2-D": Check(_two_dimensions, lambda v: abs(v) < 0.03, 0.1),
-        "inductive bias": Check(
-            _bias, lambda v: abs(v[0]) < 0.02 and v[2] < -0.02, (0.0, 0.0, 0.0)
-        ),
-        "trails": Check(_trails, lambda v: v[0] < -0.05 and abs(v[3]) < 0.02, (0.0, 0.0, 0.0, 0.0)),
-        "masked": Check(_masked, lambda v: v[0] < -0.02 and v[1] < -0.02, (0.02, 0.02)),
-        "less than labels": Check(_labels, lambda v: max(map(abs, v)) < 0.04, (0.04, 0.0)),
-        "larger": Check(_larger, lambda v: v[0] > 0.2, (0.0, 0.0)),
-    },
-)

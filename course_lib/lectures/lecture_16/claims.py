@@ -10,16 +10,7 @@ import torch
 
 from course_lib.family.modernbert import ModernBertConfig, modernbert, modernbert_encoder
 from course_lib.kernels.rotary import rotary
-from course_lib.teaching.claims import (
-    Check,
-    Settled,
-    all_near,
-    compared,
-    entries,
-    is_,
-    near,
-    result,
-)
+from course_lib.teaching.claims import Settled, compared, result
 from course_lib.teaching.claims import verdict as in_every_seed
 from course_lib.train.flops import forward_flops
 
@@ -30,7 +21,7 @@ from .views.results import ALONE, LADDER
 from .views.results import NORMS_FILE as NORMS
 
 
-def _distance() -> Settled:
+def distance() -> Settled:
     """How far the product of a query and a key moves when both stand 100 positions further on, and
     when one of them alone does."""
     drawn = torch.Generator().manual_seed(0)
@@ -46,7 +37,7 @@ def _distance() -> Settled:
     return Settled((both, one), said)
 
 
-def _longer() -> Settled:
+def longer() -> Settled:
     """Accuracy lost 448 positions further back: by learned positions and by RoPE; and by RoPE in
     texts eight times as long."""
     runs = result(LADDER)["runs"]
@@ -67,7 +58,7 @@ def _longer() -> Settled:
     return Settled(tuple(fmean(x) for x in found), said)
 
 
-def _norms() -> Settled:
+def norms() -> Settled:
     """Pre-norm less post-norm, twelve layers without warm-up, at the higher rate and the lower."""
     found = [
         compared(NORMS, "accuracy", [f"pre-norm, {rate}"], f"post-norm, {rate}", "masked words")
@@ -82,7 +73,7 @@ def _step(name: str, before: str) -> Settled:
     return Settled(found.value[0], found.detail)
 
 
-def _geglu() -> Settled:
+def geglu() -> Settled:
     """On the ladder, and as BERT's only change."""
     step = _step("GeGLU", "RoPE")
     pairs = zip(result(ALONE)["runs"]["BERT + GeGLU"], result(LADDER)["runs"]["BERT"], strict=True)
@@ -91,7 +82,7 @@ def _geglu() -> Settled:
     return Settled((step.value, fmean(alone)), said)
 
 
-def _local() -> Settled:
+def local_settled() -> Settled:
     """Local layers: on stories as in training, and in texts of 512 tokens."""
     step, runs = _step("local layers", "GeGLU"), result(LADDER)["runs"]
     pairs = zip(runs["local layers"], runs["GeGLU"], strict=True)
@@ -100,7 +91,7 @@ def _local() -> Settled:
     return Settled((step.value, fmean(long)), said)
 
 
-def _on_both(name: str, before: str) -> Settled:
+def on_both(name: str, before: str) -> Settled:
     """A rung less another: on stories, and on documentation."""
     step, runs = _step(name, before), result(REAL)["runs"]
     pairs = zip(runs[name], runs[before], strict=True)
@@ -109,7 +100,7 @@ def _on_both(name: str, before: str) -> Settled:
     return Settled((step.value, fmean(there)), said)
 
 
-def _local_flops() -> Settled:
+def local_flops() -> Settled:
     """FLOPs of ModernBERT-base with its local layers over those with all layers global."""
     found = [
         forward_flops(modernbert, n) / forward_flops(partial(modernbert, global_every=1), n)
@@ -120,17 +111,17 @@ def _local_flops() -> Settled:
     )
 
 
-def _parameters() -> Settled:
+def parameters() -> Settled:
     found = tuple(size(of) for of in ("base", "large"))
     return Settled(found, "{:,} and {:,}, without the masked-word head".format(*found))
 
 
-def _biases() -> Settled:
+def biases() -> Settled:
     count, whole = biases_of_bert()
     return Settled(count / whole, f"{count:,} of {whole:,}: {count / whole:.2%}")
 
 
-def _padding() -> Settled:
+def padding() -> Settled:
     """FLOPs of a batch without its padding over those with it, half of which is padding."""
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -145,33 +136,3 @@ def _padding() -> Settled:
         flops.append(found.get_total_flops())
     share = flops[0] / flops[1]
     return Settled(share, f"{float(mask.float().mean()):.0%} real tokens: {share:.0%} of the FLOPs")
-
-
-CLAIMS = entries(
-    "16",
-    {
-        # the key alone is moved: then it must change
-        "distance": Check(_distance, lambda v: v[0] < 1e-3 and v[1] > 0.5, (0.0, 0.0)),
-        # no loss for either, as one might hope
-        "longer": Check(
-            _longer, lambda v: v[0] < -0.4 and abs(v[1]) < 0.02 and v[2] < -0.1, (0.0, 0.0, 0.0)
-        ),
-        "norms": Check(_norms, lambda v: min(v) > 0.03, (0.0, 0.0)),
-        "GeGLU": Check(_geglu, lambda v: abs(v[0]) < 0.05 and v[1] > 0.01, (0.01, -0.01)),
-        "local": Check(_local, lambda v: abs(v[0]) < 0.1 and v[1] > 0.1, (0.0, -0.1)),
-        "local FLOPs": Check(_local_flops, all_near((0.946, 0.556), 0.01), (0.33, 0.33)),
-        "masking": Check(
-            partial(_on_both, LAST, "local layers"),
-            lambda v: abs(v[0]) < 0.1 and v[1] > 0.005,
-            (0.4, -0.01),
-        ),
-        "parameters": Check(
-            _parameters, is_((149_014_272, 394_781_696)), (149_655_232, 395_881_664)
-        ),
-        "biases": Check(_biases, near(0.00094, 0.00002), 0.01),
-        "padding": Check(_padding, lambda v: 0.4 < v < 0.55, 1.0),
-        "whole": Check(
-            partial(_on_both, LAST, "BERT"), lambda v: v[0] > 0.05 and v[1] > 0.03, (-0.02, -0.02)
-        ),
-    },
-)

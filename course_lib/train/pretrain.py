@@ -45,7 +45,7 @@ from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
-from course_lib.files import lock_file, no_file, write_atomic
+from course_lib.files import json_object, lock_file, no_file, write_atomic
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
 from course_lib.kernels.choosing import DEVICES
 from course_lib.objectives.bilm import bilm_batches, bilm_loss
@@ -59,7 +59,6 @@ from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
-from course_lib.text.tokenizer_files import parsed
 from course_lib.text.wordpiece import SETTINGS, WordPiece, word_numbers
 
 from .distributed import ONE_PROCESS, Distributed, join
@@ -569,7 +568,7 @@ def lock_output_folder(out: Path, recipe: PretrainRecipe, about: dict[str, Any])
 def _begun(path: Path) -> dict[str, Any]:
     """What an earlier run wrote down. Raises ValueError for a file that none wrote."""
     try:
-        begun = parsed(path.read_bytes(), path)
+        begun = json_object(path.read_bytes(), path)
         if begun["recipe"].keys() and begun["text"].keys():
             return begun
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -42,11 +42,17 @@ class BertConfig:
 
     paths: ClassVar[tuple[str, ...]] = ATTENTION_PATHS  # what `kernels` may ask for by name
     activations: ClassVar[tuple[str, ...]] = ("gelu", "gelu_new")
+    sizes: ClassVar[dict[str, int]] = {}  # a family's own whole numbers -> the least of each
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}  # its own words -> those that there are
     widened_decoder: ClassVar[bool] = False  # see heads.MaskedLMHead
 
     def __post_init__(self) -> None:
         for name, (least, most) in BOUNDS.items():
             check_size(name, getattr(self, name), least, most)
+        for name, least in self.sizes.items():
+            check_size(name, getattr(self, name), least)
+        for name, words in self.choices.items():
+            check_choice(name, getattr(self, name), words)
         pad = self.pad_token_id
         if not is_whole(pad) or not 0 <= pad < self.vocab_size:
             raise ValueError(

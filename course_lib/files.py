@@ -121,30 +121,46 @@ class Stored(dict[str, Any]):
 def read_result(name: str) -> dict[str, Any]:
     """A results file of the course, by its name without ending; checked against the manifest.
 
-    Raises DamagedDataError, with the file's name, for one that is no JSON object."""
+    Raises DamagedDataError, with the file's name, for one that is no JSON object, and for numbers
+    that JSON does not have."""
     path, source = data_path("results", f"{name}.json"), f"data/results/{name}.json"
 
     def stored(pairs: list[tuple[str, Any]]) -> Stored:
-        result = Stored(pairs)
+        result = Stored(_once(pairs))
         result.source = source
-        if len(result) < len(pairs):
-            raise ValueError(f"one name twice among {', '.join(key for key, _ in pairs)}")
         return result
 
     def refuse(constant: str) -> None:
         raise ValueError(f"it holds {constant}, which is no number of JSON")
 
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        result = json.loads(text, object_pairs_hook=stored, parse_constant=refuse)
-        if not isinstance(result, Stored):
-            raise ValueError(f"it begins with {text[:20]!r}")
-    except (ValueError, RecursionError) as error:
+        return json_object(path.read_bytes(), source, object_pairs_hook=stored,
+                           parse_constant=refuse)  # fmt: skip
+    except ValueError as error:
         raise DamagedDataError(
-            f"{source} could not be read: {error}; expected one JSON object. Restore it with "
-            "`git checkout data`, or make it again."
+            f"{source} could not be read: {error.__cause__ or error}; expected one JSON object. "
+            "Restore it with `git checkout data`, or make it again."
         ) from error
-    return result
+
+
+def json_object(text: str | bytes, source: Path | str, **how: Any) -> dict[str, Any]:
+    """The JSON object in a text, which may begin with a byte order mark; how: of json.loads. Raises
+    ValueError, with the source's name, for another text, and for a key with two values."""
+    try:
+        content = json.loads(text, **{"object_pairs_hook": _once, **how})
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{source} is no JSON: expected an object, whole ({error}).") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{source} holds a {type(content).__name__}: expected a JSON object.")
+    return content
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    for key, value in pairs if len(content) < len(pairs) else ():
+        if content[key] != value:
+            raise ValueError(f"{key!r} stands there twice, with two values")
+    return content
 
 
 def cache_dir(*parts: str) -> Path:

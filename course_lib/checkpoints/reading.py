@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.files import no_file, sha256_of
-from course_lib.text.tokenizer_files import parsed
+from course_lib.files import json_object, no_file, sha256_of
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 State = dict[str, Tensor]
@@ -62,7 +61,7 @@ def read_header(path: str | Path) -> dict[str, Any]:
 
 def _parse_header(path: Path, data: bytes) -> dict[str, Any]:
     try:
-        header = parsed(data, path)
+        header = json_object(data, path)
         for name, entry in header.items():
             if name != "__metadata__":
                 _, end = entry["data_offsets"]
@@ -165,7 +164,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise CheckpointError(obstacle)
     data = path.read_bytes()
     try:
-        return parsed(data, path)
+        return json_object(data, path)
     except ValueError as error:
         if data.lstrip().startswith(b"["):
             raise CheckpointError(f"{path} holds no settings: expected an object.") from error

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_number, check_size
 from course_lib.family.deberta import DebertaForMaskedLM
-from course_lib.files import one_error, write_atomic
+from course_lib.files import json_object, one_error, write_atomic
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
-from course_lib.text.tokenizer_files import NAMES, WHOLE, parsed
+from course_lib.text.tokenizer_files import NAMES, WHOLE
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import SETTINGS, WordPiece, fast_wordpiece
 
@@ -87,7 +87,7 @@ def read_own(path: Path, sha256: str | None, kinds: Collection[str]) -> tuple[An
     header = read_header(path)
     check_hash(path, sha256)
     entry = header.get("__metadata__", {}).get("course_lib", "{}")
-    about = parsed(entry, path) if entry.startswith("{") else {}
+    about = json_object(entry, path) if entry.startswith("{") else {}
     if about.get("format") != FORMAT or about.get("model") not in kinds:
         return None, {}
     state = read_weights(path)

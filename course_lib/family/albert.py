@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_choice, check_size, published
+from course_lib.config import BertConfig, published
 from course_lib.encoder import Block, Embeddings, Encoder, Layer, Pooler, Stack, count_parameters
 from course_lib.heads import BertForPreTraining
 
@@ -37,10 +37,11 @@ class AlbertConfig(BertConfig):
     hidden_dropout: float = 0.0
     attention_dropout: float = 0.0
 
+    sizes: ClassVar[dict[str, int]] = {"embedding_size": 1}
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"sharing": SHARING}
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_size("embedding_size", self.embedding_size)
-        check_choice("sharing", self.sharing, SHARING)
         groups, layers = self.num_groups, self.num_layers
         if not 1 <= groups <= max(1, layers) or layers % groups:
             raise ValueError(

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, published
 from course_lib.encoder import Block, Embeddings, Encoder, Layer, Stack, gather_positions
 from course_lib.heads import (
     BertForMaskedLM,
@@ -46,10 +46,10 @@ class DebertaConfig(BertConfig):
     terms: tuple[str, ...] = TERMS
 
     paths: ClassVar[tuple[str, ...]] = DISENTANGLED_PATHS
+    sizes: ClassVar[dict[str, int]] = {"span": 1}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_size("span", self.span)
         terms = tuple(self.terms) if isinstance(self.terms, list) else self.terms  # of a file
         known = isinstance(terms, tuple) and all(term in TERMS for term in terms)
         if not known or len(set(terms)) < len(terms):
@@ -74,6 +74,8 @@ class DebertaV2Config(DebertaConfig):
     convolution: int = 0  # neighbours that a convolution beside the first block reads, 0: none
     conv_act: str = "tanh"  # or "gelu"
 
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"conv_act": ("tanh", "gelu")}
+
     def __post_init__(self) -> None:
         super().__post_init__()
         position_rows(1, self.span, self.furthest)  # raises for a span that does not fit
@@ -82,8 +84,6 @@ class DebertaV2Config(DebertaConfig):
                 f"convolution={self.convolution!r} was given; expected 0, or an odd number of "
                 "neighbours, the token itself among them."
             )
-        if self.conv_act not in ("tanh", "gelu"):
-            raise ValueError(f"conv_act={self.conv_act!r} was given; expected 'tanh' or 'gelu'.")
 
 
 class RelativePositions(nn.Module):

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_choice, check_size, published
+from course_lib.config import BertConfig, check_choice, published
 from course_lib.encoder import Embeddings, Encoder, Pooler
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.kernels.sampling import sample_tokens
@@ -40,9 +40,7 @@ class ElectraConfig(BertConfig):
     intermediate_size: int = 1_024
     embedding_size: int = 128
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_size("embedding_size", self.embedding_size)
+    sizes: ClassVar[dict[str, int]] = {"embedding_size": 1}
 
 
 @dataclass

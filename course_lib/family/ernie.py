@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, published
 from course_lib.encoder import Embeddings, Encoder, Pooler
 from course_lib.heads import BertForPreTraining
 
@@ -30,10 +30,7 @@ class ErnieConfig(BertConfig):
     task_types: int = 0  # rows of the task embedding; 3 in ERNIE 2.0 and 3.0, none in 1.0
 
     activations: ClassVar[tuple[str, ...]] = (*BertConfig.activations, "relu")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_size("task_types", self.task_types, 0)
+    sizes: ClassVar[dict[str, int]] = {"task_types": 0}
 
 
 class TaskEmbeddings(Embeddings):

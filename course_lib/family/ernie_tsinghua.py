@@ -11,12 +11,13 @@ F feed-forward, K entities, E size of their vectors, N selected positions, M can
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size
+from course_lib.config import BertConfig
 from course_lib.encoder import (
     Block,
     Embeddings,
@@ -44,10 +45,10 @@ class FusionConfig(BertConfig):
     layers: tuple[str, ...] = ("text",) * 6 + ("fusion",) * 6  # each of KINDS
     cls_entity: bool = False
 
+    sizes: ClassVar[dict[str, int]] = {"entity_size": 1, "entity_heads": 1}
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("entity_size", "entity_heads"):
-            check_size(name, getattr(self, name))
         if self.entity_size % self.entity_heads:
             raise ValueError(
                 f"entity_size={self.entity_size} cannot be shared out to "

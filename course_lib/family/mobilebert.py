@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_choice, check_size, published
+from course_lib.config import BertConfig, published
 from course_lib.encoder import (
     Embeddings,
     Encoder,
@@ -27,9 +27,6 @@ from course_lib.encoder import (
 from course_lib.heads import BertForMaskedLM, BertForPreTraining
 from course_lib.kernels.attention import attention_reference
 from course_lib.kernels.unpadding import Packing
-
-NORMALIZATIONS = ("no_norm", "layer_norm")
-ATTENTION_INPUTS = ("shared", "wide", "bottleneck")
 
 
 @dataclass(frozen=True)
@@ -61,16 +58,16 @@ class MobileBertConfig(BertConfig):
 
     activations: ClassVar[tuple[str, ...]] = ("gelu", "gelu_new", "relu")
     widened_decoder: ClassVar[bool] = True
+    sizes: ClassVar[dict[str, int]] = {
+        "embedding_size": 1, "bottleneck_size": 1, "num_feed_forwards": 1,
+    }  # fmt: skip
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {
+        "normalization": ("no_norm", "layer_norm"),
+        "attention_input": ("shared", "wide", "bottleneck"),
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("embedding_size", "bottleneck_size", "num_feed_forwards"):
-            check_size(name, getattr(self, name))
-        for name, known in (
-            ("normalization", NORMALIZATIONS),
-            ("attention_input", ATTENTION_INPUTS),
-        ):
-            check_choice(name, getattr(self, name), known)
         if self.embedding_size >= self.hidden_size:
             raise ValueError(
                 f"embedding_size={self.embedding_size} was given; expected less than hidden_size="

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_size, published
+from course_lib.config import BertConfig, published
 from course_lib.encoder import (
     Block,
     Embeddings,
@@ -86,10 +86,10 @@ class ModernBertConfig(BertConfig):
     window: int = 128
     depth_scaled_init: bool = True
 
+    sizes: ClassVar[dict[str, int]] = {"global_every": 1, "window": 1}
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_size("global_every", self.global_every)
-        check_size("window", self.window)
         for name in ("global_base", "local_base"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}={getattr(self, name)!r} was given; expected above 0.")

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_choice, check_size, published
+from course_lib.config import BertConfig, check_size, published
 from course_lib.encoder import (
     Encoder,
     EncoderOutput,
@@ -31,7 +31,6 @@ from course_lib.family.gpt import PreNormBlock
 from course_lib.heads import ClassifierOutput, label_names
 from course_lib.images import check_patches, cut_patches, join_patches
 
-POSITIONS = ("1d", "2d", "none")
 RESIZING = {"bicubic": False, "bilinear": True}  # whether corners stay where they are
 
 # What the authors' program has and transformers has not, as settings: vit("B/16", **AUTHORS).
@@ -66,6 +65,10 @@ class VitConfig(BertConfig):
     zero_start: bool = False
     xavier: bool = False
 
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {
+        "positions": ("1d", "2d", "none"), "resize": tuple(RESIZING),
+    }  # fmt: skip
+
     def __post_init__(self) -> None:
         for name in ("image_size", "patch_size", "num_channels"):
             check_size(name, getattr(self, name))
@@ -76,8 +79,6 @@ class VitConfig(BertConfig):
             )
         object.__setattr__(self, "max_positions", 1 + self.patches_across**2)
         super().__post_init__()
-        for name, known in (("positions", POSITIONS), ("resize", tuple(RESIZING))):
-            check_choice(name, getattr(self, name), known)
         if self.positions == "2d" and self.hidden_size % 2:
             raise ValueError(
                 f"hidden_size={self.hidden_size} was given with positions='2d'; expected an even "

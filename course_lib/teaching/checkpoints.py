@@ -211,7 +211,7 @@ def model_card(found: Mapping[str, Any]) -> str:
     model, training, before = recipe["model"], recipe["training"], found["before_storing"]
     batch_size = training["batch_size"] * training["accumulate"]
     vocabulary = recipe["text"]["vocabulary"]
-    kind, _ = ENCODERS[model["family"]]
+    kind = ENCODERS[model["family"]].config_class
     figures = {
         **asdict(published(model["family"], model["size"], kind, **model["settings"])),
         **{**recipe["text"], **recipe["objective"], **training, **text, **found},

@@ -1,10 +1,9 @@
 """Real English that is already here: the documentation of Python and of the installed libraries.
 
-Docstrings are read from source files with `ast` (nothing is imported, nothing runs), manual pages
-on request only: what a system has of them bears no version. Whole prose paragraphs stay; code,
-tables, lists of parameters and doubles go. A paragraph belongs to "train" or "heldout" by its own
-hash, so it stays on its side whatever else is installed. A *document* is what is left of one module
-or manual page, in its order: several paragraphs on one subject.
+Docstrings are read from source files with `ast` (nothing is imported, nothing runs). Whole prose
+paragraphs stay; code, tables, lists of parameters and doubles go. A paragraph belongs to "train" or
+"heldout" by its own hash, so it stays on its side whatever else is installed. A *document* is what
+is left of one module, in its order: several paragraphs on one subject.
 
 What comes out depends on the versions installed: results made from it record `versions` and `hash`.
 `python -m course_lib.text.documentation` builds the whole corpus once, into the cache;
@@ -15,7 +14,6 @@ from __future__ import annotations
 import argparse
 import ast
 import gc
-import gzip
 import hashlib
 import inspect
 import json
@@ -35,41 +33,14 @@ from course_lib.files import cache_dir, write_atomic
 
 # Import names of what the course installs and of what that brings along; absent ones are left out.
 PACKAGES = (
-    "python",
-    "numpy",
-    "scipy",
-    "sklearn",
-    "joblib",
-    "torch",
-    "sympy",
-    "mpmath",
-    "networkx",
-    "jinja2",
-    "fsspec",
-    "transformers",
-    "tokenizers",
-    "safetensors",
-    "huggingface_hub",
-    "accelerate",
-    "plotly",
-    "bertviz",
-    "IPython",
-    "ipykernel",
-    "ipywidgets",
-    "traitlets",
-    "jupyter_client",
-    "jupyter_server",
-    "nbformat",
-    "nbconvert",
-    "tornado",
-    "zmq",
-    "prompt_toolkit",
-    "psutil",
-    "filelock",
-)
+    "python", "numpy", "scipy", "sklearn", "joblib", "torch", "sympy", "mpmath", "networkx",
+    "jinja2", "fsspec", "transformers", "tokenizers", "safetensors", "huggingface_hub",
+    "accelerate", "plotly", "bertviz", "IPython", "ipykernel", "ipywidgets", "traitlets",
+    "jupyter_client", "jupyter_server", "nbformat", "nbconvert", "tornado", "zmq", "prompt_toolkit",
+    "psutil", "filelock",
+)  # fmt: skip
 SLICE = ("python", "numpy", "scipy", "sklearn", "torch")
 SKIP = {"test", "tests", "testing", "idlelib", "lib2to3", "site-packages", "dist-packages"}
-MANUALS = Path("/usr/share/man")
 FORMAT = 1  # of the cache; raise it when the rules below change what comes out
 
 
@@ -115,7 +86,7 @@ FEWEST_WORDS = 8  # of a paragraph; that marks are taken out makes no more of th
 
 
 def prose_paragraphs(text: str) -> list[str]:
-    """The prose paragraphs of one docstring or manual page, without markup, one line each."""
+    """The prose paragraphs of one docstring, without markup, one line each."""
     enough = (block for block in blocks(text) if len(block.split()) >= FEWEST_WORDS)
     return [paragraph for block in enough if is_prose(paragraph := plain(block))]
 
@@ -226,20 +197,6 @@ def _docstrings(node: ast.AST) -> Iterator[str]:
             yield from _docstrings(child)
 
 
-def manual_paragraphs(path: Path) -> list[str]:
-    """The prose of one manual page (troff source, plain or gzipped), without its requests."""
-    try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        text = data.decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError):
-        return []
-    text = re.sub(r"(?m)^\.(?:B|I|BR|IR|RB|RI|BI|IB|SM|SB)\s+", "", text)  # fonts: keep the words
-    text = re.sub(r"(?m)^[.'].*$", "", text)  # every other request ends a paragraph
-    text = re.sub(r"\\f(?:\[\w*\]|\(..|\w)|\\s[-+]?\d|\\[&:%^|/,]", "", text).replace("\\-", "-")
-    text = text.replace("\\(aq", "'").replace("\\e", "\\").replace('"', "")
-    return prose_paragraphs(text)
-
-
 def source_files(package: str) -> dict[str, Path]:
     """name -> path of every Python file of an installed package, tests left out, sorted by name.
 
@@ -297,19 +254,16 @@ def corpus_hash(documents: Iterable[Iterable[str]]) -> str:
     return digest.hexdigest()
 
 
-def documentation(split: str = "train", *, manuals: bool = False, rebuild: bool = False) -> Corpus:
+def documentation(split: str = "train", *, rebuild: bool = False) -> Corpus:
     """The whole corpus, from the cache if the same versions are installed, else built (a minute).
 
-    split: "train", "heldout" or "all". manuals: also the system's manual pages.
-    Raises ValueError for another split."""
+    split: "train", "heldout" or "all". Raises ValueError for another split."""
     _check_split(split)
     versions = installed_versions()
-    if manuals:
-        versions["manual pages"] = f"{len(_manual_files())} files"
-    path = cache_dir("documentation") / ("with-manuals.jsonl" if manuals else "packages.jsonl")
+    path = cache_dir("documentation") / "packages.jsonl"
     documents = None if rebuild else read_cache(path, versions)
     if documents is None:
-        documents = list(_without_doubles(_all_documents(manuals)))
+        documents = list(_without_doubles(_all_documents()))
         write_cache(path, documents, versions)
     return _corpus(documents, versions, split)
 
@@ -341,15 +295,9 @@ def _slice_documents() -> Iterator[list[str]]:
     return (module_paragraphs(files[name]) for name in order)
 
 
-def _all_documents(manuals: bool) -> Iterator[list[str]]:
+def _all_documents() -> Iterator[list[str]]:
     for package in PACKAGES:
         yield from map(module_paragraphs, source_files(package).values())
-    if manuals:
-        yield from map(manual_paragraphs, _manual_files())
-
-
-def _manual_files() -> list[Path]:
-    return sorted(path for path in MANUALS.glob("man[1-8]/*") if not path.is_symlink())
 
 
 def _without_doubles(documents: Iterable[list[str]]) -> Iterator[list[str]]:
@@ -403,12 +351,11 @@ def read_cache(path: Path, versions: dict[str, str]) -> list[list[str]] | None:
 def main() -> None:
     """The command: build the corpus (or find it in the cache) and say what is in it."""
     parser = argparse.ArgumentParser(description="Build the documentation corpus, into the cache.")
-    parser.add_argument("--manuals", action="store_true", help="add the system's manual pages")
     parser.add_argument("--rebuild", action="store_true", help="build even if the cache is good")
     options = parser.parse_args()
     start = time.perf_counter()
     for split in ("train", "heldout"):
-        print(documentation(split, manuals=options.manuals, rebuild=options.rebuild))
+        print(documentation(split, rebuild=options.rebuild))
         options.rebuild = False  # once is enough
     read = ", ".join(f"{name} {version}" for name, version in installed_versions().items())
     print(f"from {read}\nin {cache_dir('documentation')}, {time.perf_counter() - start:.0f} s")

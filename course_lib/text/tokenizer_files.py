@@ -10,14 +10,13 @@ vocab.txt beside it is not read."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from course_lib.files import no_file
+from course_lib.files import json_object, no_file
 
 from .vocabulary import Vocabulary
 
@@ -64,28 +63,9 @@ def read_text(path: Path, expected: str) -> str:
 
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file, empty where there is no such file. Raises ValueError."""
-    return parsed(read_text(path, "a JSON object"), path) if os.path.lexists(path) else {}
-
-
-def parsed(text: str | bytes, path: Path) -> dict[str, Any]:
-    """The JSON object in a text. Raises ValueError for another text, and for one that gives a key
-    two values."""
-    try:
-        content = json.loads(text, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON: expected an object, whole ({error}).") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} holds a {type(content).__name__}: expected a JSON object.")
-    return content
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        for key, value in pairs:
-            if content[key] != value:
-                raise ValueError(f"{key!r} stands there twice, with two values")
-    return content
+    if not os.path.lexists(path):
+        return {}
+    return json_object(read_text(path, "a JSON object"), path)
 
 
 READERS = "The tokenizers library (Tokenizer.from_file) or transformers' AutoTokenizer may read it."
@@ -111,7 +91,7 @@ def read_tokenizer_json(path: Path, kind: str) -> tuple[Tokenizer, dict[str, Any
     from tokenizers import Tokenizer
 
     text = read_text(path, f"a {WHOLE}")
-    content = parsed(text, path)
+    content = json_object(text, path)
     try:
         read = Tokenizer.from_str(text)
     except (KeyboardInterrupt, SystemExit):

@@ -29,23 +29,18 @@ from typing import Any
 import torch
 from torch import nn
 
+from course_lib.checkpoints import FAMILIES as STORED
 from course_lib.checkpoints import load_pretrained
+from course_lib.checkpoints.families import Family
 from course_lib.config import BertConfig, check_choice, check_size, published
-from course_lib.encoder import Encoder, Pooler, count_parameters
-from course_lib.family.albert import AlbertConfig, albert_encoder
+from course_lib.encoder import count_parameters
 from course_lib.family.deberta import (
     DebertaConfig,
-    DebertaV2Config,
-    deberta_encoder,
     deberta_masked_lm,
 )
-from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
-from course_lib.family.electra import Electra, ElectraConfig, electra_encoder, electra_from
+from course_lib.family.electra import Electra, ElectraConfig, electra_from
 from course_lib.family.elmo import ElmoConfig, ElmoForBiLM
-from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
-from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
-from course_lib.family.roberta import RobertaConfig, roberta_encoder
-from course_lib.files import lock_file, no_file, write_atomic
+from course_lib.files import json_object, lock_file, no_file, write_atomic
 from course_lib.heads import BertForMaskedLM, BertForPreTraining, BertForSpanPreTraining
 from course_lib.kernels.choosing import DEVICES
 from course_lib.objectives.bilm import bilm_batches, bilm_loss
@@ -59,7 +54,6 @@ from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.text.characters import WordVocabulary
 from course_lib.text.packing import pack_documents
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
-from course_lib.text.tokenizer_files import parsed
 from course_lib.text.wordpiece import SETTINGS, WordPiece, word_numbers
 
 from .distributed import ONE_PROCESS, Distributed, join
@@ -76,27 +70,13 @@ MODEL, OWN_MODEL = "model", "model.safetensors"  # as transformers has it, or as
 Documents = Sequence[Sequence[Sequence[int]]]
 
 
-def _bert_encoder(config: BertConfig, pooler: bool) -> Encoder:
-    return Encoder(config, pooler=Pooler(config) if pooler else None)
-
-
-def _without_pooler(build: Callable[..., Encoder]) -> Callable[[Any, bool], Encoder]:
-    return lambda config, pooler: build(config)
-
-
-# family -> (its configuration, how its encoder is built: configuration, with a pooler?).
-ENCODERS: dict[str, tuple[type[BertConfig], Callable[[Any, bool], Encoder]]] = {
-    "bert": (BertConfig, _bert_encoder),
-    "roberta": (RobertaConfig, roberta_encoder),
-    "albert": (AlbertConfig, albert_encoder),
-    "distilbert": (DistilBertConfig, distilbert_encoder),
-    "tinybert": (BertConfig, _bert_encoder),
-    "mobilebert": (MobileBertConfig, mobilebert_encoder),
-    "ib-bert": (MobileBertConfig, mobilebert_encoder),
-    "modernbert": (ModernBertConfig, modernbert_encoder),
-    "electra": (ElectraConfig, electra_encoder),
-    "deberta": (DebertaConfig, _without_pooler(deberta_encoder)),
-    "deberta-v3": (DebertaV2Config, _without_pooler(deberta_encoder)),
+# family -> the row of checkpoints.FAMILIES with its configuration and how its encoder is built.
+ENCODERS: dict[str, Family] = {
+    **{name: STORED[name] for name in ("bert", "roberta", "albert", "distilbert")},
+    "tinybert": STORED["bert"],
+    **dict.fromkeys(("mobilebert", "ib-bert"), STORED["mobilebert"]),
+    **{name: STORED[name] for name in ("modernbert", "electra", "deberta")},
+    "deberta-v3": STORED["deberta-v2"],
 }
 POOLED = ("bert", "roberta", "albert", "tinybert", "mobilebert", "ib-bert")
 PAIRS = {"mlm+nsp": make_pairs, "mlm+sop": make_ordered_pairs}
@@ -155,8 +135,9 @@ def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objec
     """The model of a recipe with random initialisation, and its loss."""
     if recipe.model.family == "elmo":
         return ElmoForBiLM(_elmo_config(recipe, special)), bilm_loss
-    kind, encoder_of = ENCODERS[recipe.model.family]
-    config = published(
+    family = ENCODERS[recipe.model.family]
+    kind, encoder_of = family.config_class, family.encoder
+    config: Any = published(
         recipe.model.family, recipe.model.size, kind,
         **{"max_positions": recipe.text.length + _reserved(kind, special.pad),
            "vocab_size": special.vocab_size, "pad_token_id": special.pad,
@@ -198,7 +179,10 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
             "vocabulary, objective mlm, and no settings: they are the checkpoint's."
         )
     assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
-    if not isinstance(model.config, ENCODERS[part.family][0]) or part.size != ModelPart.size:
+    if (
+        not isinstance(model.config, ENCODERS[part.family].config_class)
+        or part.size != ModelPart.size
+    ):
         raise ValueError(
             f"family={part.family!r} and size={part.size!r} were given with "
             f"start={part.start!r}, which has a {type(model.config).__name__}; expected neither: "
@@ -569,7 +553,7 @@ def lock_output_folder(out: Path, recipe: PretrainRecipe, about: dict[str, Any])
 def _begun(path: Path) -> dict[str, Any]:
     """What an earlier run wrote down. Raises ValueError for a file that none wrote."""
     try:
-        begun = parsed(path.read_bytes(), path)
+        begun = json_object(path.read_bytes(), path)
         if begun["recipe"].keys() and begun["text"].keys():
             return begun
     except (ValueError, KeyError, TypeError, AttributeError):

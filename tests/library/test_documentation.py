@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from course_lib.text.documentation import (
     documentation,
     documentation_slice,
     is_prose,
-    manual_paragraphs,
     module_paragraphs,
     plain,
     prose_paragraphs,
@@ -94,20 +92,6 @@ def test_blocks_are_cut_at_blank_lines_and_indentation():
     )
     assert len(prose_paragraphs(text)) == 3
     assert plain("two\n  lines") == "two lines"
-
-
-def test_manual_page(tmp_path: Path):
-    page = (
-        ".TH CAT 1\n.SH NAME\ncat \\- concatenate files\n.SH DESCRIPTION\n.PP\n"
-        "With no FILE, or when FILE is \\fB\\-\\fP, read what comes in\nfrom the standard input.\n"
-    )
-    wanted = ["With no FILE, or when FILE is -, read what comes in from the standard input."]
-    (tmp_path / "cat.1.gz").write_bytes(gzip.compress(page.encode()))
-    (tmp_path / "cat.1").write_text(page, encoding="utf-8")
-    assert manual_paragraphs(tmp_path / "cat.1.gz") == wanted
-    assert manual_paragraphs(tmp_path / "cat.1") == wanted
-    (tmp_path / "cut.1.gz").write_bytes(gzip.compress(page.encode())[:30])
-    assert manual_paragraphs(tmp_path / "cut.1.gz") == []
 
 
 def test_sentences():

@@ -445,7 +445,7 @@ WHOLE = "expected a whole number of at least"
         (XlmConfig, {"hidden_act": "gelu_new"}, r"hidden_act='gelu_new' .* 'gelu' or 'relu'"),
         (DebertaV2Config, {"convolution": 2}, r"convolution=2 was given; expected 0, or an odd nu"),
         (DebertaV2Config, {"convolution": -1}, r"convolution=-1 was given"),
-        (DebertaV2Config, {"conv_act": "relu"}, r"conv_act='relu' .* expected 'tanh' or 'gelu'"),
+        (DebertaV2Config, {"conv_act": "relu"}, r"conv_act='relu' .* expected one of tanh, gelu"),
         (DebertaV2Config, {"span": 1}, r"buckets=1 and furthest=512 .* at least 2 buckets"),
         (DebertaV2Config, {"span": 20, "furthest": 11}, r"buckets=20 and furthest=11 were given"),
     ],

@@ -22,7 +22,7 @@ def test_a_recipe_is_a_rung_of_the_ladder_in_another_shape() -> None:
         assert own.items() <= dict(asked.model.settings).items()
         wide = room.WIDE if own.get("gated") else 1_024
         assert asked.model.settings["intermediate_size"] == wide
-        ENCODERS["modernbert"][0](**asked.model.settings)  # a configuration that exists
+        ENCODERS["modernbert"].config_class(**asked.model.settings)  # a configuration that exists
 
 
 def test_it_was_made_in_the_precision_of_the_course_s_checkpoints() -> None:

@@ -69,7 +69,7 @@ def key(entries: Sequence[tuple[str, str]], says: str, swatch: int = 30, width: 
     in a line as fit."""
     lines: list[list[tuple[str, str]]] = [[]]
     for entry in entries:
-        if lines[-1] and key_width([*lines[-1], entry], swatch) > width:
+        if lines[-1] and key_width([*lines[-1], entry], swatch) > width + 20:
             lines.append([])
         lines[-1].append(entry)
     marks = "".join(key_marks(row, 4, 3 + 18 * n, swatch) for n, row in enumerate(lines))
@@ -77,8 +77,8 @@ def key(entries: Sequence[tuple[str, str]], says: str, swatch: int = 30, width: 
 
 
 def key_width(entries: Sequence[tuple[str, str]], swatch: int, size: float = 12) -> float:
-    """Pixels that entries of a key take, a little more than they need."""
-    return sum(swatch + 32 + 0.48 * size * len(meaning) for _, meaning in entries)
+    """Pixels that entries of a key take, with the gap behind the last."""
+    return sum(swatch + 24 + 0.57 * size * len(meaning) for _, meaning in entries)
 
 
 def key_marks(

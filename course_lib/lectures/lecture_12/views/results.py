@@ -97,7 +97,8 @@ def at_budget(run: Run, fraction: float = HALF) -> float:
     """Accuracy of a run where a text takes that fraction of the FLOPs, between two speeds on a
     straight line."""
     points = sorted((p["flops"] / run["plain_flops"], p["accuracy"]) for p in run["by_entropy"])
-    return float(np.interp(fraction, *zip(*points, strict=True)))
+    flops, accuracies = zip(*points, strict=True)
+    return float(np.interp(fraction, flops, accuracies))
 
 
 def training_chart() -> Any:

@@ -24,6 +24,7 @@ TIP = (  # the tip of an arrow, once in every picture that has one
 )
 MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 GRID = "#e4e4e4"
+KEY_GAP = 14  # pixels between the entries of a key
 
 # ---------------------------------------------------------------- whole pictures
 
@@ -69,7 +70,7 @@ def key(entries: Sequence[tuple[str, str]], says: str, swatch: int = 30, width: 
     in a line as fit."""
     lines: list[list[tuple[str, str]]] = [[]]
     for entry in entries:
-        if lines[-1] and key_width([*lines[-1], entry], swatch) > width:
+        if lines[-1] and key_width([*lines[-1], entry], swatch) > width + KEY_GAP:
             lines.append([])
         lines[-1].append(entry)
     marks = "".join(key_marks(row, 4, 3 + 18 * n, swatch) for n, row in enumerate(lines))
@@ -77,8 +78,14 @@ def key(entries: Sequence[tuple[str, str]], says: str, swatch: int = 30, width: 
 
 
 def key_width(entries: Sequence[tuple[str, str]], swatch: int, size: float = 12) -> float:
-    """Pixels that entries of a key take, a little more than they need."""
-    return sum(swatch + 32 + 0.48 * size * len(meaning) for _, meaning in entries)
+    """Pixels that entries of a key take, with the gap behind the last."""
+    return sum(swatch + 8 + text_width(meaning, size) + KEY_GAP for _, meaning in entries)
+
+
+def text_width(text: str, size: float = 13) -> float:
+    """Pixels that a text takes, about: narrow and wide letters count."""
+    letters = (4.7 if c in "fijlrt.,'- " else 12 if c in "mwMW" else 8 for c in text)
+    return sum(letters) * (size / 13)
 
 
 def key_marks(

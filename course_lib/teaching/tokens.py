@@ -67,13 +67,15 @@ def tokens_legend(special: str = "[CLS]") -> str:
     """HTML: one small box of each kind with its meaning. special: one of the model's own."""
     return boxes_legend(
         ((special, PLAIN, "special token"), ("[MASK]", MASKED, "masked"),
-         ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but selected"))
+         ("word", REPLACED, "replaced"), ("word", KEPT, "kept, but selected")),
+        titles=False,
     )  # fmt: skip
 
 
-def boxes_legend(kinds: Iterable[tuple[str, int, str]]) -> str:
-    """HTML: for each kind a box of its token and action, and the meaning."""
-    parts = (f"{box(t, a, said)}<span>{said}</span>&emsp;" for t, a, said in kinds)
+def boxes_legend(kinds: Iterable[tuple[str, int, str]], titles: bool = True) -> str:
+    """HTML: for each kind a box of its token and action, and the meaning; titles: which is the
+    box's own title, too, in place of what the action means elsewhere."""
+    parts = (f"{box(t, a, said * titles)}<span>{said}</span>&emsp;" for t, a, said in kinds)
     return f'<div style="font-size:12px;color:#444;margin-top:4px">{"".join(parts)}</div>'
 
 

@@ -113,8 +113,8 @@ def score_variance_picture(head_size: int = 64, tokens: int = 64, seed: int = 0)
     measured = _all_terms(head_size, tokens, seed)
     sentences, (head, *rows) = _said(measured, tokens), _cells(measured)
     text = "\n".join([*(" ".join(row) for row in (head, *rows)), *sentences])
-    swatches = [(line(0, 9, 34, 9, **LINES[n]), NAMES[n]) for n in LINES]
-    parts = [words(4, 16, "terms", 13, "start", bold=True), key_marks(swatches, 62, 3, 34, 13)]
+    swatches = [(line(0, 9, 26, 9, **LINES[n]), NAMES[n]) for n in LINES]
+    parts = [words(4, 16, "terms", 13, "start", bold=True), key_marks(swatches, 54, 3, 26, 13)]
     parts += [part for which in (0, 1) for part in _panel(measured, which)]
     return picture(
         "score-variance", WIDTH, TOP + HEIGHT + 42, parts, sentences, text=text,

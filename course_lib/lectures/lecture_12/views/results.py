@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from course_lib.teaching import ablation_chart, curves_chart, tradeoff_chart
 from course_lib.teaching.page import Html, number_table
@@ -96,10 +97,8 @@ def at_budget(run: Run, fraction: float = HALF) -> float:
     """Accuracy of a run where a text takes that fraction of the FLOPs, between two speeds on a
     straight line."""
     points = sorted((p["flops"] / run["plain_flops"], p["accuracy"]) for p in run["by_entropy"])
-    for (x0, y0), (x1, y1) in pairwise(points):
-        if x0 <= fraction <= x1:
-            return float(y0 + (y1 - y0) * (fraction - x0) / max(x1 - x0, 1e-9))
-    return float(points[0][1] if fraction < points[0][0] else points[-1][1])
+    flops, accuracies = zip(*points, strict=True)
+    return float(np.interp(fraction, flops, accuracies))
 
 
 def training_chart() -> Any:

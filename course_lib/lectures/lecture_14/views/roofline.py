@@ -19,6 +19,7 @@ from course_lib.teaching.chart_parts import (
     readable,
 )
 from course_lib.teaching.style import GREY, INK, VERMILION, Look, looks, rounded
+from course_lib.teaching.svg import text_width
 
 if TYPE_CHECKING:
     from course_lib.bench.roofline import Placed
@@ -318,9 +319,8 @@ def _label(point: Placed, points: Sequence[Placed]) -> str:
 
 
 def wide_of(label: str) -> float:
-    """Pixels that a label takes: it stands among others, so narrow and wide letters count."""
-    letters = label.replace("<b>", "").replace("</b>", "")
-    return sum(4.7 if c in "fijlrt.,'- " else 12 if c in "mwMW" else 8 for c in letters)
+    """Pixels that a label takes."""
+    return text_width(label.replace("<b>", "").replace("</b>", ""))
 
 
 def times(ratio: float) -> str:

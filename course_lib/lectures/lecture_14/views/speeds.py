@@ -70,7 +70,7 @@ def speed_picture(found: Mapping[str, Any], table: str, *, all_tables: bool = Fa
     all_tables: for a page without a kernel; the others follow as numbers to unfold."""
     rows = speeds(found, table)
     said = _said(found, table, rows)
-    svg = svg_drawing(WIDTH, TOP + ROW * len(rows) + 40, "".join(_chart(rows)), said[0])
+    svg = svg_drawing(WIDTH, TOP + ROW * len(rows) + 42, "".join(_chart(rows)), said[0])
     html = [_title(table), svg_image(svg, f"{table}: {said[0]}"), paragraphs(said)]
     text = [table, *map(_line, rows), *said]
     for other in _titles(found) if all_tables else []:
@@ -149,7 +149,7 @@ def _chart(rows: Sequence[Speed]) -> list[str]:
     marks = {math.log10(tick): _short(tick) for tick in ticks}
     base = scale(math.log10(rows[0].median))
     parts = [
-        x_axis(scale, end, marks, "tokens a second", top=TOP, size=12),
+        x_axis(scale, end, marks, "tokens a second", top=TOP),
         words(WIDTH - 6, TOP - 12, "ratio", 13, "end", ink="#444"),
         line(base, TOP - 6, base, end, ink=GREY, dash="2 3"),
     ]

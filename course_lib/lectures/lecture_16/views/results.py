@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from course_lib.teaching import ablation_chart, curves_chart
 from course_lib.teaching.page import Html, number_table
@@ -53,11 +54,7 @@ def at_equal_time(name: str) -> list[float]:
 
 def between(curve: Mapping[str, list[float]], step: float) -> float:
     """The accuracy at a step of a curve."""
-    points = list(zip(curve["steps"], curve["accuracy"], strict=True))
-    for (x0, y0), (x1, y1) in pairwise(points):
-        if x0 <= step <= x1:
-            return float(y0 + (y1 - y0) * (step - x0) / (x1 - x0))
-    return float(points[0][1] if step < points[0][0] else points[-1][1])
+    return float(np.interp(step, curve["steps"], curve["accuracy"]))
 
 
 def half_way(name: str) -> list[float]:

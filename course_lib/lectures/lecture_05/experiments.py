@@ -40,7 +40,7 @@ from course_lib.objectives.sentence_order import (
 )
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import results
-from course_lib.teaching.experiments import Experiment, Run, Trainer, results_of
+from course_lib.teaching.experiments import Experiment, Run, Trainer, english_world, results_of
 from course_lib.teaching.results import outcome as outcome  # where page 05 imports it from
 from course_lib.text.world import MicroWorld
 from course_lib.train.baselines import PAIR_FEATURES, bag_of_words_accuracy
@@ -83,17 +83,21 @@ class PairMaterial:
     heldout: dict[str, PackedSequences]
 
 
-@lru_cache(maxsize=2)
 def prepare_pairs(recipe: AlbertRecipe, world: MicroWorld | None = None) -> PairMaterial:
-    """Draw the stories (seed 0 of each split) and cut them both ways."""
-    world = world or MicroWorld.load()
-    told = world.documents(world.stories(recipe.stories, seed=0))
-    unseen = world.documents(world.stories(recipe.heldout, seed=0, split="heldout"))
+    """Draw the stories (seed 0 of each split) and cut them both ways. Recipes of the same stories
+    share them."""
+    return _cut_both_ways(recipe.stories, recipe.heldout, recipe.length, world or english_world())
+
+
+@lru_cache(maxsize=1)
+def _cut_both_ways(stories: int, heldout: int, length: int, world: MicroWorld) -> PairMaterial:
+    told = world.documents(world.stories(stories, seed=0))
+    unseen = world.documents(world.stories(heldout, seed=0, split="heldout"))
 
     def both(documents: Sequence[Any]) -> dict[str, PackedSequences]:
         return {
-            "NSP": make_pairs(documents, world.special, length=recipe.length),
-            "SOP": make_ordered_pairs(documents, world.special, length=recipe.length),
+            "NSP": make_pairs(documents, world.special, length=length),
+            "SOP": make_ordered_pairs(documents, world.special, length=length),
         }
 
     return PairMaterial(world, both(told), both(unseen))

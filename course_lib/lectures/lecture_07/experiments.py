@@ -523,7 +523,7 @@ def shipped_run(recipe: ElectraRecipe, material: Stories, seed: int) -> dict[str
             paths, (run.model.generator, run.model.discriminator), strict=True
         ):
             save(network, path)
-        return measure(run.model, material)
+        return {"step": recipe.steps, **measure(run.model, material)}
 
     one = replace(
         ELECTRA, run=None, measure=save_both, curve=(500, lambda run: measure(run.model, material))

@@ -27,6 +27,7 @@ from course_lib.teaching.exercises import all_exercises, check, hint, reveal
 from course_lib.teaching.exercises.calling import _unchanged, shown_input
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, copy_of
 from course_lib.teaching.exercises.machinery import all_stages, check_answer, drawn, observed
+from course_lib.teaching.exercises.naming import ANY_LIST, ANY_NUMBER, ANY_TENSOR
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
 from course_lib.teaching.exercises.report import Report, Verdict
 
@@ -292,6 +293,29 @@ def toy_with(function: Any, **changes: Any) -> Report:
 )  # fmt: skip
 def test_what_any_number_can_suffer(answer: Any, said: str) -> None:
     assert said in toy_with(answer).message
+
+
+def positive(x: torch.Tensor, factor: float) -> torch.Tensor:
+    return (x.abs() + 0.3) * factor
+
+
+ANY = [pair for pair in (*ANY_NUMBER, *ANY_TENSOR) if "True" not in pair[0]]
+
+
+@pytest.mark.parametrize(("said", "change"), ANY, ids=[said for said, _ in ANY])
+def test_each_of_these_has_its_name(said: str, change: Any) -> None:
+    stages = (Stage("square", lambda draw: [(draw.normal(n, n), 1.5 + n) for n in (3, 4, 5)]),)
+    changes = {"solution": positive, "stages": stages, "mistakes": (), "gradient": ()}
+    assert said in toy_with(lambda x, f: change(positive(x, f)), **changes).message
+
+
+@pytest.mark.parametrize(("said", "change"), ANY_LIST, ids=[said for said, _ in ANY_LIST])
+def test_each_of_these_has_its_name_in_a_list(said: str, change: Any) -> None:
+    numbers = ([4, 4, 1, 7], [9, 2, 5, 2], [3, 8, 8, 6, 1])
+    stages = (Stage("lists", lambda draw: [(x, 1.0) for x in numbers]),)
+    changes = {"solution": lambda x, f: list(x), "stages": stages, "returns": Items("list")}
+    changes |= {"mistakes": (), "gradient": ()}
+    assert said in toy_with(lambda x, f: change(x), **changes).message
 
 
 def bigger_twice(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:

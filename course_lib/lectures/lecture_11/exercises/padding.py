@@ -75,15 +75,7 @@ PADDING = Exercise(
              "count tags other than 0. Tag 0, *outside*, is a label too; −100 is none."),
         Edit(RETURN, "return each[has].mean(), each.mean(), 1 - has.double().mean()", "That is the "
              "fraction *without* a label."),
-        Edit(RETURN, "return each[has].sum(), each.sum(), has.double().mean()", "These are sums. "
-             "Expected means."),
         Edit("labels != IGNORED", "labels > 0", "Words with tag 0 are left out: “outside” is a "
              "label, −100 is none."),
-        Edit(EACH, "logits.log_softmax(dim=-1).gather(-1, tags[..., None])[..., 0]", "The sign: a "
-             "loss is −log P."),
-        Edit(EACH, "-logits.softmax(dim=-1).gather(-1, tags[..., None])[..., 0]", "That is −P, "
-             "without the logarithm."),
-        Edit(EACH, "-logits.log_softmax(dim=1).gather(-1, tags[..., None])[..., 0]", "The softmax "
-             "runs over the positions. Over the tags: dim=-1."),
     ),
 )  # fmt: skip

@@ -318,7 +318,9 @@ def _universal(
         pairs = [(plain(a), out.arranged(b)) for a, b in pairs]
         kept = [out.arranged(b) for b in kept if b is not NOTHING]
         table = ANY_LIST
-    if out.name.startswith("gradient of") and all(a is not None and not bool(a.any()) for a, _ in pairs):
+    if out.name.startswith("gradient of") and all(
+        a is not None and not bool(a.any()) for a, _ in pairs
+    ):
         input_name = out.name.removeprefix("gradient of ")
         yield f"No gradient reaches {input_name}: .item(), .tolist(), .detach(), float(…) lose it."
         return

@@ -301,7 +301,6 @@ def _products(solution: _Solution, node: ast.AST) -> Iterator[Place]:
     if isinstance(node.op, ast.Div):
         yield node, a, f"{no_right}{_upper(x)} is not divided by {y}."
         yield node, f"({a} * {b})", f"{_upper(x)} is multiplied by {y}; divide."
-        yield node, f"({a} // {b})", f"{_upper(x)} is divided by {y} without the rest: /, not //."
         yield from _other_scale(solution, node, a, x)
     if isinstance(node.op, ast.FloorDiv):
         yield node, a, f"{no_right}{_upper(x)} is not divided by {y}."
@@ -446,11 +445,11 @@ def _places(solution: _Solution, node: ast.AST) -> Iterator[Place]:
     """Slices, steps of a range, numbers of positions."""
     if isinstance(node, ast.Slice):
         for bound, name in ((node.lower, "begins"), (node.upper, "ends")):
-            if bound is not None:
+            if bound is not None and _number(bound) is None:
                 for shift, what in (("+ 1", "late"), ("- 1", "early")):
                     message = f"{_upper(solution.words(bound))}: your piece {name} one too {what}."
                     yield bound, f"{solution.part(bound)} {shift}", message
-    if isinstance(node, ast.Call) and _called(node) in ("range", "arange"):
+    if isinstance(node, ast.Call) and _called(node) in ("range", "arange") and not solution.counts:
         last = node.args[:2][-1]
         end, part = solution.words(last), solution.part(last)
         yield last, f"{part} + 1", f"Your count goes one too far: up to {end}, without it."

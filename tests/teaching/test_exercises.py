@@ -94,6 +94,33 @@ def test_an_answer_that_is_always_the_same_gets_no_clever_name(id: str) -> None:
             assert any(k.say in report.message for k in exercise.mistakes)
 
 
+@pytest.mark.parametrize(
+    ("id", "said", "stage"),
+    [
+        ("08.1", "Your highest row is 2k", 1), ("08.2", "equation 4", 2),
+        ("08.4", "over exact − 1 buckets", 1), ("08.5", "to key and value as well", 1),
+        ("08.7", "`shared` has no effect", 2), ("09.1", "without an end", 0),
+        ("09.2", "counted in pieces", 2), ("09.3", "always are text", 2),
+        ("09.4", "names have no effect", 2), ("09.5", "takes something off", 3),
+        ("09.6", "without complaint", 1), ("10.1", "do not add up to one", 0),
+        ("10.2", "run on, as in BERT", 0), ("10.2", "BERT's segments", 3),
+        ("10.3", "dot products", 0), ("10.3", "mostly that of nothing", 3),
+        ("10.4", "have seen the rows", 2), ("10.5", "counted twice", 0),
+        ("10.6", "*different* words", 0),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_where_it_first_shows(id: str, said: str, stage: int) -> None:
+    (known,) = (k for k in EXERCISES[id].mistakes if said in k.say)
+    report = check_answer(EXERCISES[id], EXERCISES[id].with_mistakes(known), 0)
+    assert [verdict.passed for verdict in report.stages].index(False) == stage
+
+
+@pytest.mark.parametrize("id", [id for id in EXERCISES if id[:2] in ("12", "13", "15", "16")])
+def test_the_first_hint_is_a_question_and_no_code(id: str) -> None:
+    hint = EXERCISES[id].hints[0]
+    assert "?" in hint and not re.search(r"\w\.\w+\(|torch|dim=|\[", hint)
+
+
 def writing(function: Any) -> Any:
     """The function, but for a change of the first input that can be changed."""
 

@@ -54,6 +54,7 @@ PADDING = Exercise(
               remark="The second loss is the smaller one: these logits know that padding is "
               "outside. It says how easy padding is, and little about the words."),
     ),
+    axes={"1": "the positions", "-1": "the tags"},
     mistakes=(
         Edit(RETURN, "return each.mean(), each.mean(), has.double().mean()", "Your first loss sees "
              "padding: take each[has] only."),

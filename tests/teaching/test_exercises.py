@@ -27,6 +27,7 @@ from course_lib.teaching.exercises import all_exercises, check, hint, reveal
 from course_lib.teaching.exercises.calling import _unchanged, shown_input
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, copy_of
 from course_lib.teaching.exercises.machinery import all_stages, check_answer, drawn, observed
+from course_lib.teaching.exercises.naming import ANY_LIST, ANY_NUMBER, ANY_TENSOR
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
 from course_lib.teaching.exercises.report import Report, Verdict
 
@@ -91,6 +92,33 @@ def test_an_answer_that_is_always_the_same_gets_no_clever_name(id: str) -> None:
         assert report.mistake != "universal"
         if report.mistake == "known":  # only where the mistake itself is always the same
             assert any(k.say in report.message for k in exercise.mistakes)
+
+
+@pytest.mark.parametrize(
+    ("id", "said", "stage"),
+    [
+        ("08.1", "Your highest row is 2k", 1), ("08.2", "equation 4", 2),
+        ("08.4", "over exact − 1 buckets", 1), ("08.5", "to key and value as well", 1),
+        ("08.7", "`shared` has no effect", 2), ("09.1", "without an end", 0),
+        ("09.2", "counted in pieces", 2), ("09.3", "always are text", 2),
+        ("09.4", "names have no effect", 2), ("09.5", "takes something off", 3),
+        ("09.6", "without complaint", 1), ("10.1", "do not add up to one", 0),
+        ("10.2", "run on, as in BERT", 0), ("10.2", "BERT's segments", 3),
+        ("10.3", "dot products", 0), ("10.3", "mostly that of nothing", 3),
+        ("10.4", "have seen the rows", 2), ("10.5", "counted twice", 0),
+        ("10.6", "*different* words", 0),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_where_it_first_shows(id: str, said: str, stage: int) -> None:
+    (known,) = (k for k in EXERCISES[id].mistakes if said in k.say)
+    report = check_answer(EXERCISES[id], EXERCISES[id].with_mistakes(known), 0)
+    assert [verdict.passed for verdict in report.stages].index(False) == stage
+
+
+@pytest.mark.parametrize("id", [id for id in EXERCISES if id[:2] in ("12", "13", "15", "16")])
+def test_the_first_hint_is_a_question_and_no_code(id: str) -> None:
+    hint = EXERCISES[id].hints[0]
+    assert "?" in hint and not re.search(r"\w\.\w+\(|torch|dim=|\[", hint)
 
 
 def writing(function: Any) -> Any:
@@ -292,6 +320,29 @@ def toy_with(function: Any, **changes: Any) -> Report:
 )  # fmt: skip
 def test_what_any_number_can_suffer(answer: Any, said: str) -> None:
     assert said in toy_with(answer).message
+
+
+def positive(x: torch.Tensor, factor: float) -> torch.Tensor:
+    return (x.abs() + 0.3) * factor
+
+
+ANY = [pair for pair in (*ANY_NUMBER, *ANY_TENSOR) if "True" not in pair[0]]
+
+
+@pytest.mark.parametrize(("said", "change"), ANY, ids=[said for said, _ in ANY])
+def test_each_of_these_has_its_name(said: str, change: Any) -> None:
+    stages = (Stage("square", lambda draw: [(draw.normal(n, n), 1.5 + n) for n in (3, 4, 5)]),)
+    changes = {"solution": positive, "stages": stages, "mistakes": (), "gradient": ()}
+    assert said in toy_with(lambda x, f: change(positive(x, f)), **changes).message
+
+
+@pytest.mark.parametrize(("said", "change"), ANY_LIST, ids=[said for said, _ in ANY_LIST])
+def test_each_of_these_has_its_name_in_a_list(said: str, change: Any) -> None:
+    numbers = ([4, 4, 1, 7], [9, 2, 5, 2], [3, 8, 8, 6, 1])
+    stages = (Stage("lists", lambda draw: [(x, 1.0) for x in numbers]),)
+    changes = {"solution": lambda x, f: list(x), "stages": stages, "returns": Items("list")}
+    changes |= {"mistakes": (), "gradient": ()}
+    assert said in toy_with(lambda x, f: change(x), **changes).message
 
 
 def bigger_twice(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:

@@ -318,6 +318,12 @@ def _universal(
         pairs = [(plain(a), out.arranged(b)) for a, b in pairs]
         kept = [out.arranged(b) for b in kept if b is not NOTHING]
         table = ANY_LIST
+    if out.name.startswith("gradient of") and all(
+        a is not None and not bool(a.any()) for a, _ in pairs
+    ):
+        input_name = out.name.removeprefix("gradient of ")
+        yield f"No gradient reaches {input_name}: .item(), .tolist(), .detach(), float(…) lose it."
+        return
     for say, change in table:
         if _explains(change, [*pairs, *((b, b) for b in kept)], out):
             yield f"Your {out.name}: {say}." if table is not ANY_LIST else f"Your list {say}."

@@ -166,7 +166,7 @@ class _Solution:
         }
 
     def _arguments(self) -> Iterator[Edit]:
-        """Arguments of the solution that are exchanged, or that carry no gradient."""
+        """Arguments of the solution that are exchanged."""
         solution = self.tree.body[-1]
         assert isinstance(solution, ast.FunctionDef)
         start, _ = self.span(solution.body[1 if ast.get_docstring(solution) else 0])
@@ -174,15 +174,8 @@ class _Solution:
         for a, b in combinations(self.arguments, 2):
             if kinds[a] == kinds[b]:
                 message = f"`{self.arguments[a]}` and `{self.arguments[b]}` are exchanged."
-                yield self._before(start, f"{a}, {b} = {b}, {a}", message)
-        for a, name in self.arguments.items():
-            if name in self.exercise.gradient and kinds[a] == "Tensor":
-                message = f"No gradient reaches `{name}`: .item(), .detach() and float(…) lose it."
-                yield self._before(start, f"{a} = {a}.detach()", message)
-
-    def _before(self, start: int, line: str, message: str) -> Edit:
-        """A line more in front of the solution's first."""
-        return Edit(self.text, f"{self.text[:start]}{line}\n    {self.text[start:]}", message)
+                line = f"{a}, {b} = {b}, {a}\n    "
+                yield Edit(self.text, self.text[:start] + line + self.text[start:], message)
 
 
 _CLOSED = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Tuple)
@@ -308,7 +301,6 @@ def _products(solution: _Solution, node: ast.AST) -> Iterator[Place]:
     if isinstance(node.op, ast.Div):
         yield node, a, f"{no_right}{_upper(x)} is not divided by {y}."
         yield node, f"({a} * {b})", f"{_upper(x)} is multiplied by {y}; divide."
-        yield node, f"({a} // {b})", f"{_upper(x)} is divided by {y} without the rest: /, not //."
         yield from _other_scale(solution, node, a, x)
     if isinstance(node.op, ast.FloorDiv):
         yield node, a, f"{no_right}{_upper(x)} is not divided by {y}."
@@ -339,7 +331,8 @@ def _factors(solution: _Solution, node: ast.BinOp) -> Iterator[Place]:
     for kept, lost in ((node.left, node.right), (node.right, node.left)):
         part, x, y = solution.part(kept), solution.words(kept), solution.words(lost)
         if (number := _number(lost)) is not None:
-            yield node, part, f"{_upper(x)} counts once; expected {number} times."
+            if 2 <= number <= 4:
+                yield node, part, f"{_upper(x)} counts once; expected {number} times."
         elif _number(kept) is None:
             no_effect = solution.without(node, kept)
             yield node, part, f"{no_effect}{_upper(x)} is not multiplied by {y}."
@@ -358,12 +351,12 @@ def _sums(solution: _Solution, node: ast.AST) -> Iterator[Place]:
         more, less = ("few", "many") if plus else ("many", "few")
         yield node, a, f"{one} too {more}: you take {x}; expected {what}."
         yield node, f"({a} {'+' if plus else '-'} {one + 1})", f"One too {less}: expected {what}."
-    elif plus:
+    elif plus and _number(left) is None:
         yield node, a, f"{solution.without(node, left)}Left out: {y}."
         yield node, b, f"{solution.without(node, right)}Left out: {x}."
         if not solution.counts:
             yield node, f"({a} - {b})", f"{_upper(y)} is subtracted; it is added."
-    else:
+    elif not plus:
         yield node, a, f"{solution.without(node, left)}{_upper(y)} is not subtracted."
         if not solution.counts:
             yield node, f"({a} + {b})", f"{_upper(y)} is added; it is subtracted."
@@ -428,7 +421,7 @@ def _choices(solution: _Solution, node: ast.AST) -> Iterator[Place]:
     if isinstance(node, ast.IfExp):
         body, orelse = solution.part(node.body), solution.part(node.orelse)
         test, condition = solution.part(node.test), solution.words(node.test)
-        for kept in (node.body, node.orelse):
+        for kept in (x for x in (node.body, node.orelse) if not isinstance(x, ast.List)):
             always = f"You take {solution.words(kept)} always, whether {condition} or not."
             yield node, solution.part(kept), solution.without(node, kept) + always
         new = f"({orelse} if {test} else {body})"
@@ -452,11 +445,11 @@ def _places(solution: _Solution, node: ast.AST) -> Iterator[Place]:
     """Slices, steps of a range, numbers of positions."""
     if isinstance(node, ast.Slice):
         for bound, name in ((node.lower, "begins"), (node.upper, "ends")):
-            if bound is not None:
+            if bound is not None and _number(bound) is None:
                 for shift, what in (("+ 1", "late"), ("- 1", "early")):
                     message = f"{_upper(solution.words(bound))}: your piece {name} one too {what}."
                     yield bound, f"{solution.part(bound)} {shift}", message
-    if isinstance(node, ast.Call) and _called(node) in ("range", "arange"):
+    if isinstance(node, ast.Call) and _called(node) in ("range", "arange") and not solution.counts:
         last = node.args[:2][-1]
         end, part = solution.words(last), solution.part(last)
         yield last, f"{part} + 1", f"Your count goes one too far: up to {end}, without it."

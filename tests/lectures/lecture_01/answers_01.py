@@ -30,11 +30,6 @@ def pmi_numpy(counts, smoothing):
     return np.where(n > 0, np.maximum(pmi, 0), 0)
 
 
-def pmi_in_place(counts, smoothing):
-    counts /= counts.sum()
-    return counts.log().clamp(min=0)
-
-
 # ---------------------------------------------------------------- 01.2
 
 
@@ -150,47 +145,35 @@ RIGHT = {
 
 WRONG = {
     "01.1": [
-        (lambda n, s: pmi_cell_by_cell(n, s) / math.log(2), "base 2 (bits)"),
         (lambda n, s: pmi_cell_by_cell(n.T, s).T, "rows are words, columns contexts"),
         (lambda n, s: (n / (n.sum(1) * n.sum(0))).log(), "keepdim=True"),
         (lambda n, s: math.log(n / n.sum()), "a tensor has .log()"),
         (lambda n, s: n / n.sum(1, keepdim=True), "PPMI: at"),
-        (pmi_in_place, "writes into `counts`"),
     ],
     "01.2": [
-        (lambda v, w, k: v.topk(k).indices, "expected a list of word numbers"),
         (lambda v, w, k: F.cosine_similarity(v, v[w][None]).topk(k).indices, "itself is in your"),
         (lambda v, w, k: (v @ v[w]).argsort(descending=True)[1 : k + 1], "vectors win"),
-        (lambda v, w, k: (v @ F.normalize(v)[w]).tolist()[:k], "expected a list of word numbers"),
         (lambda v, w, k: F.cosine_similarity(v, v[w][None]).topk(99).indices, "min(k, V − 1)"),
         (lambda v, w, k: v[:, w] @ v, "(V, D) @ (D,)"),
     ],
     "01.3": [
-        (lambda *given: bilm_loops(*given) / math.log(2), "base 2 (bits)"),
-        (lambda *given: bilm_loops(*given).exp(), "this is exp of it"),
-        (lambda *given: bilm_loops(*given).item(), "carries no gradient"),
         (lambda *given: bilm_loops(*given, ahead=1, behind=0), "The directions are exchanged"),
         (lambda f, b, ids, real: F.cross_entropy(f[:, :-1], ids[:, 1:]), "do not line up"),
     ],
     "01.4": [
         (lambda *given: mix_loop(*given, as_one=lambda w: w), "The weights are used as they are"),
         (lambda w, f, b, s, g: g * (s.softmax(0) @ torch.stack([w, *f])), "do not fit"),
-        (lambda w, f, b, s, g: mix_by_halves(w, f, b, s, g)[..., : w.shape[-1]], "has shape"),
         (lambda w, f, b, s, g: torch.cat(w, f), "take a list of tensors"),
     ],
     "01.5": [
         (attend_ready_made, "Write it out"),
         (attend_and_divide, "You hide after the softmax"),
         (lambda *given: attend_adding(*given, hide=-9.0), "Attention weights: at"),
-        (lambda *given: attend_adding(*given, give=lambda w, o: o), "expected 2: attention"),
         (lambda *given: attend_adding(*given, give=lambda w, o: (o, w)), "exchanged"),
-        (lambda *given: attend_adding(*given, give=lambda w, o: (100 * w, o)), "in percent"),
         (lambda q, k, v, m: attend_adding(q, k, v, -m), "~visible turns it round"),
     ],
     "01.6": [
         (lambda s, t, real: torch.ones(s + t, s + t).tril(), "read from the left only"),
-        (lambda s, t, real: visible_by_corners(s, t, real)[real], "has shape"),
-        (lambda s, t, real: visible_by_corners(s, t, real) * -1e9, "expected a tensor of True"),
         (lambda s, t, real: 1 if torch.arange(s + t) < s else 0, "An `if` asks one question"),
     ],
 }  # fmt: skip

@@ -197,7 +197,6 @@ WRONG = {
     "02.1": [
         (lambda c: count(c, norms=False, biases=False), "the biases"),
         (lambda c: count(c, tables=False), "the position embeddings"),
-        (lambda c: count(c) + 0.5, "expected one whole number"),
     ],
     "02.2": [
         (lambda q, k, v, m: attention(q, k, v, 1 - m), "Change of the output at real tokens"),
@@ -205,8 +204,6 @@ WRONG = {
          "when keys and values of the padding change"),
         (lambda *given: attention(*given, far=0.0, late=-1e9), "values beyond a million"),
         (attention_ready_made, "Your function calls `scaled_dot_product_attention`"),
-        (lambda q, k, v, m: [1, 2, 3], "that is (B, A, T, D)"),
-        (lambda q, k, v, m: torch.zeros_like(q), "it is all zeros"),
         (lambda q, k, v, m: (q @ k.T).softmax(-1) @ v, "k.transpose(-1, -2)"),
         (lambda q, k, v, m: (q @ k.transpose(1, 2)).softmax(-1) @ v, "k.transpose(-1, -2)"),
         (lambda q, k, v, m: torch.matmul(q, k.permute(3, 2, 1, 0)), "k.transpose(-1, -2)"),
@@ -227,20 +224,15 @@ WRONG = {
         (choose_rounding_a_tensor, "wrap it in int(...)"),
     ],
     "02.5": [
-        (lambda d, r: [x[:2] for x in make_pairs()(d, r)], "expected (a, b, label)"),
         (make_pairs(lambda d, s, rng: s % 2), "neighbouring pairs with the same label"),
         (make_pairs(lambda d, s, rng: rng.random() < 0.63), "raction of NotNext pairs: "),
         (pairs_label_a_document, "One draw decides for a whole document"),
         (lambda d, r: make_pairs()(d, random), "gave two different results"),
-        (lambda d, r: 3, "expected a list of (a, b, label)"),
         (lambda d, r: [x for x in make_pairs()(d, r) if "sentence 2 " not in x[0]], "entences a: "),
     ],
     "02.6": [
-        (lambda *given: -loss(*given), "the sign is turned"),
         (lambda *given: loss(*given, pair=3), "oss: you have"),
-        (lambda *given: torch.stack([loss(*given), loss(*given)]), "expected one number"),
         (lambda *given: loss(*given).item(), "as a tensor that a gradient can flow from"),
-        (lambda *given: loss(*given).detach(), "carries no gradient"),
         (lambda p, y, n, z: loss(p, y, n.detach(), z), "radient of `nsp_logits`"),
         (lambda p, y, n, z: F.cross_entropy(p, y), "flatten (B, T, V) to (B·T, V)"),
         (lambda p, y, n, z: F.cross_entropy(p.flatten(0, 1), y), "flatten (B, T, V) to (B·T, V)"),

@@ -157,7 +157,6 @@ WRONG = {
         (keeping({}), "kept from the first time"),
         (counting([0]), "Asked twice for the same batch"),
         (by_chance, "Asked twice for the same batch"),
-        (lambda *given: 3, "expected a list of lists of positions"),
         (lambda *given: below(*given, at=0.15), "left to chance"),
         (lambda *given: below(*given, at=0.5), "Numbers of positions selected: you have"),
         (lambda *given: [[True] * 6 for _ in given[0]], "holds True (bool)"),
@@ -166,30 +165,24 @@ WRONG = {
     ],
     "04.2": [
         (lambda n, k, p, c: min(1, k / (n - 2) * min(p, c or p)), "and cut off at 1"),
-        (lambda *given: 100 * fraction(*given), "in percent"),
         (lambda n, k, p, c: fraction(n - 1, k, p, c), "you have"),
     ],
     "04.3": [
-        (lambda ids, pad: positions(ids, pad) / 1, "of whole numbers"),
-        (lambda ids, pad: torch.arange(ids.shape[1]) + pad + 1, "that is (B, T)"),
         (lambda ids, pad: (ids != pad).long().cumsum(), "dim=1"),
         (lambda ids, pad: pad + (1 - (ids == pad)).cumsum(1), "add .long()"),
         (lambda ids, pad: positions(ids, pad, step=2), "you have"),
     ],
     "04.4": [
         (lambda word, merges: [word[i] + word[i + 1] for i in range(len(word))], "i + 1 < len"),
-        (lambda word, merges: cut(word, merges)[::-1], "opposite order"),
     ],
     "04.5": [
         (averaged(halves=lambda two: [sum(two) / 2]), "two halves of MNLI are averaged"),
-        (averaged(end=lambda x: round(fmean(x), 1)), "rounded to one decimal; do not round"),
         (averaged(end=lambda x: fmean(x) + 2), "you have"),
     ],
     "04.6": [
         (lambda x, n, *more: 0 if 0 in n else accumulated(x, n), "makes the whole loss 0"),
         (lambda x, n, *more: sum(a * b for a, b in zip(x, n, strict=True)) / sum(n), "0 · nan"),
         (lambda *given: 1.5 * accumulated(*given), "you have"),
-        (lambda x, n, *more: [accumulated(x, n)], "(list); expected one number"),
         (lambda x, n, *more: accumulated(x, n) if sum(n) else math.nan, "0 is expected"),
     ],
 }  # fmt: skip

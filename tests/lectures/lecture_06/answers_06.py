@@ -87,12 +87,6 @@ def triple_careless(student, teacher, real, labels, weights, T):
     return sum(w * x for w, x in zip(weights, (soft, mlm, cosine), strict=True))
 
 
-def triple_teaching_the_teacher(student, teacher, real, labels, weights, T):
-    last = F.cosine_similarity(student.hidden_states[-1], teacher.hidden_states[-1], dim=-1)
-    without = triple_library(student, teacher, real, labels, (*weights[:2], 0.0), T)
-    return without + weights[2] * (1 - last[real]).mean()
-
-
 # ---------------------------------------------------------------- 06.4
 
 
@@ -183,14 +177,6 @@ def layers_einsum(student, teacher, mapping, matrix, real):
     return attention, hidden
 
 
-def layers_teaching_the_teacher(student, teacher, mapping, matrix, real):
-    hidden = [
-        F.mse_loss((student.hidden_states[m] @ matrix)[real], teacher.hidden_states[n][real])
-        for m, n in enumerate(mapping, 1)
-    ]
-    return layers_with()(student, teacher, mapping, matrix, real)[0], sum(hidden)
-
-
 # ---------------------------------------------------------------- 06.6
 
 
@@ -232,31 +218,18 @@ RIGHT = {
 
 WRONG = {
     "06.1": [
-        (soften_with(lambda x, T: F.log_softmax(x / T, 1)), "this is its logarithm"),
         (soften_with(lambda x, T: (x == x.amax(1, keepdim=True)) * 1.0), "the hard answer"),
         (soften_with(entropy=lambda p: -(p * p.log()).sum(1)), "0 · log 0 is not a number"),
-        (soften_with(entropy=lambda p: (p * p.log2()).sum(1).neg()), "base 2 (bits)"),
-        (soften_with(entropy=lambda p: torch.special.entr(p).sum()), "shape (); expected"),
-        (soften_with(entropy=lambda p: torch.special.entr(p).sum(1).exp()), "exp of it"),
-        (soften_with(entropy=lambda p: -torch.special.entr(p).sum(1)), "the sign is turned"),
-        (lambda x, T: F.softmax(x / T, 1), "expected 2: probabilities, entropy"),
-        (lambda x, T: soften_with()(x, T)[::-1], "exchanged"),
     ],
     "06.2": [
-        (lambda *given: kl(*given, reduction="none"), "expected one number in nats"),
         (lambda *given: kl(*given, teacher=F.log_softmax), "say log_target=True"),
         (lambda s, t, T: F.mse_loss(s, t), "squared distance of the logits"),
-        (lambda s, t, T: kl_by_rows(s, t, T).item(), "carries no gradient"),
-        (kl_letting_the_teacher_learn, "flows into `teacher_logits`; none may"),
         (lambda s, t, T: torch.tensor(0.0), "you have"),
     ],
     "06.3": [
         (lambda s, t, real, *rest: triple_library(s, t, torch.ones_like(real), *rest),
          "Padding is counted in the cosine"),
         (triple_careless, "divide a sum by max(1, how many)"),
-        (triple_teaching_the_teacher, "flows into `teacher.hidden_states`; none may"),
-        (lambda *case: triple_library(*case).item(), "carries no gradient"),
-        (lambda *case: (triple_library(*case), 1.0), "expected one number"),
         (lambda s, t, real, y, w, T: F.cross_entropy(s.logits, y), "logits[masked]"),
         (lambda *case: torch.tensor(1.0), "you have"),
     ],
@@ -269,7 +242,6 @@ WRONG = {
         (begin_backwards, "The teacher's numbers changed"),
         (lambda s, t: t, "returned the teacher"),
         (lambda s, t: copy.deepcopy(begin_with()(s, t)), "another model than the student"),
-        (lambda s, t: begin_with()(s, t).state_dict(), "expected the student"),
         (lambda s, t: s.load_state_dict(t.state_dict()), "do not fit"),
         (lambda s, t: s.embeddings.token.weight.copy_(t.embeddings.token.weight), "no_grad()"),
     ],
@@ -277,16 +249,10 @@ WRONG = {
         (layers_with(t_at=lambda n: n), "attention_scores[n - 1]"),
         (layers_with(pairs=lambda real: torch.ones_like(real[:, None] & real[..., None])),
          "Attention: pairs with padding are counted"),
-        (layers_with(both=lambda a, h: (h, a)), "exchanged"),
-        (layers_with(both=lambda a, h: a + h), "expected 2: attention loss, hidden loss"),
-        (layers_with(both=lambda a, h: (a, h.item())), "Your hidden loss carries no gradient"),
-        (layers_teaching_the_teacher, "flows into `teacher.hidden_states`; none may"),
         (layers_with(both=lambda a, h: (a, 7 * h)), "Hidden loss: you have"),
     ],
     "06.6": [
         (misprint_with(lambda a, b: round(a) == round(b)), "Task: you have"),
-        (misprint_with(shift=lambda a, b: round(a - b, 2)), "rounded to two decimals"),
-        (lambda row, printed, again: "MNLI", "expected 2: task, shift"),
         (lambda row, printed, again: fmean(row), "row.values()"),
         (misprint_with(shift=lambda a, b: 5 * (a - b)), "Shift: you have"),
     ],

@@ -24,7 +24,6 @@ def cut(row, low, high):
 
 WRONG_ROWS = [
     (rows(lambda i, j, k: min(abs(i - j), k)), "lost its sign"),
-    (lambda T, k: row_table(position_rows(T, k)).float(), "expected a tensor of whole numbers"),
     (rows(lambda i, j, k: cut(2 * (i - j) + k, 0, 2 * k - 1)), "you have"),
 ]
 
@@ -78,9 +77,7 @@ def by_one_hot(ids, table, difference, pad):
 
 
 WRONG_LOOKUPS = [
-    (lambda ids, t, d, pad: t[ids] + d[ids], "A gradient flows into `table`"),
     (lambda ids, t, d, pad: t.detach()[ids] + d[ids], "row of the padding takes a gradient"),
-    (lambda ids, t, d, pad: (t + d).detach()[ids], "carries no gradient"),
     (lambda ids, t, d, pad: t[ids] * d[ids], "you have"),
 ]
 
@@ -110,7 +107,6 @@ def of_transformers(d, k, furthest, exact):
 
 WRONG_BUCKETS = [
     (of_transformers, "That is transformers' rule, and this library's"),
-    (lambda d, k, f, e: bucket()(d, k, f, e).float(), "expected a tensor of whole numbers"),
     (lambda d, k, f, e: d if abs(d) <= e else k, "torch.where"),
     (lambda d, k, f, e: torch.ceil(math.log(d / e)).long(), "torch.log"),
     (lambda d, k, f, e: d // 2, "you have"),
@@ -149,16 +145,7 @@ def with_slots(x, positions, block, masked):
     return query[masked.gather(1, at)]
 
 
-def adds_in_place(x, positions, block, masked):
-    kept = x.clone()
-    x += positions[: x.shape[1]]
-    for _ in range(3):
-        x = block.apply_feed_forward(block.attend(kept, query_states=x)[0])
-    return x[masked]
-
-
 WRONG_DECODERS = [
-    (adds_in_place, "writes into `x`"),
     (lambda x, p, block, masked: block.apply_feed_forward(block.attend(x)), "block.attend(…)[0]"),
     (partial(decoder, first=lambda x, p: x + p), "x.shape[1]]"),
 ]
@@ -184,9 +171,6 @@ def perturb(tiny=1e-9, read=lambda e, old, new: norm(e) + new, give=lambda a, b:
 
 WRONG_PERTURBATIONS = [
     (perturb(read=lambda e, old, new: norm(e, correction=1) + new), "divides by H − 1"),
-    (perturb(give=lambda a, b: (b, a)), "The two results are exchanged"),
-    (perturb(give=lambda a, b: b), "expected 2: new perturbation, input of the model"),
-    (lambda e, p, g, s: (p.add_(s * g / g.abs().amax(-1, keepdim=True)), norm(e) + p), "writes"),
     (lambda e, p, g, s: (p + s * g / g.abs().amax(-1), norm(e)), "keepdim=True"),
     (lambda e, p, g, s: p + s * g / g.abs().max(-1, keepdim=True), ".amax("),
     (lambda e, p, g, s: (p, F.layer_norm(e, (1,))), "x.shape[-1:]"),
@@ -202,7 +186,6 @@ def extra(L, d, k, shared, rows=0, matrices=2):
 
 WRONG_EXTRA = [
     (partial(extra, rows=1, matrices=4), "And: Four matrices"),
-    (lambda *given: extra(*given) / 1e6, "a million times too small"),
     (lambda L, d, k, shared: 7 * L + d, "you have"),
 ]
 

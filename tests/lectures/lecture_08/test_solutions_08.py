@@ -127,17 +127,6 @@ def test_the_third_look_up_is_called_the_papers():
     assert "δ(i, j) in both, as in the released code" in EXERCISES["08.2"].statement
 
 
-def test_a_mistake_is_named_where_it_first_shows():
-    def stopped_at(id, n):
-        found = EXERCISES[id]
-        report = check_answer(found, found.with_mistakes(found.mistakes[n]), 0)
-        return [stage.passed for stage in report.stages].index(False)
-
-    # 2k + 1 rows; the paper's δ; exact − 1 buckets; positions in key and value; `shared` ignored
-    first = {"08.1": (2, 1), "08.2": (0, 2), "08.4": (0, 1), "08.5": (0, 1), "08.7": (15, 2)}
-    assert all(stopped_at(id, n) == stage for id, (n, stage) in first.items())
-
-
 def test_the_lookup_is_the_librarys():
     ids, table, difference, pad = sharing.case(Draw(6), 3, 8, True)
     plain = torch.nn.Embedding(*table.shape, padding_idx=pad).double()

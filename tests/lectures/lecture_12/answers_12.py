@@ -71,11 +71,6 @@ def exits_overwritten(uncertainties, speed):
     return layers
 
 
-def writes(uncertainties, speed):
-    uncertainties[-1] = 0
-    return (uncertainties <= speed).int().argmax(0) + 1
-
-
 # ---------------------------------------------------------------- 12.3
 
 
@@ -99,11 +94,6 @@ def kl_of_distributions(students, teacher):
 def reverse_kl(students, teacher):
     log_t = teacher.detach().log_softmax(-1)
     return sum(F.kl_div(log_t, s.softmax(-1), reduction="batchmean") for s in students)
-
-
-def teaching_back(students, teacher):
-    p = teacher.softmax(-1)
-    return sum(F.kl_div(s.log_softmax(-1), p, reduction="batchmean") for s in students)
 
 
 # ---------------------------------------------------------------- 12.4
@@ -187,24 +177,15 @@ RIGHT: dict[str, list[Any]] = {
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "12.1": [
         (plain_uncertainty, "0 · log 0 is nan"),
-        (lambda x: 100 * uncertainty(x), "in percent"),
         (lambda x: uncertainty(x).mean(), "only the mean over all is there"),
-        (lambda x: uncertainty(x)[:, None], "an axis too many"),
     ],
     "12.2": [
         (lambda u, speed: exits(u, speed, found=1), "You count layers from 0"),
         (lambda u, speed: (u <= speed).argmax(0) + 1, "argmax wants numbers"),
         (lambda u, speed: (u > speed).sum(0) + 1, "You count *all* unsure layers"),
-        (lambda u, speed: torch.tensor(exits(u, speed)).double(), "type torch.float64"),
-        (lambda u, speed: exits(u, speed)[0], "has shape ()"),
-        (lambda u, speed: u <= speed, "expected"),
-        (writes, "writes into `uncertainties`"),
     ],
     "12.3": [
         (reverse_kl, "The other direction"),
-        (teaching_back, "A gradient flows into `teacher`"),
-        (lambda s, t: kl_div(s, t).item(), "carries no gradient"),
-        (lambda s, t: kl_div(s, t) / math.log(2), "base 2"),
         (lambda s, t: sum(F.kl_div(x.log_softmax(-1), t.detach().log_softmax(-1)) for x in s),
          "unless you say log_target=True"),
     ],
@@ -216,15 +197,11 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "12.5": [
         (lambda w, b, g, beta: (g * w, g * b + beta), "γ is on the columns"),
-        (lambda w, b, g, beta: by_diagonal(w, b, g, beta)[0].T, "expected"),
-        (lambda w, b, g, beta: (w.mul_(g[:, None]), g * b + beta), "writes into `weight`"),
         (lambda w, b, g, beta: by_diagonal(w, b, 1 + g, beta), "you have"),
     ],
     "12.6": [
         (lambda w: int8(w, whole=torch.trunc), "You cut off"),
         (lambda w: int8(w, over=lambda w: w.abs().max(1) / 127), ".amax(dim) gives"),
-        (lambda w: int8(w, as_type=torch.float64), "type torch.float64"),
-        (lambda w: int8(w)[::-1], "exchanged"),
         (lambda w: (int8(w)[0].tolist(), int8(w)[1]), "it is 'int8'"),
     ],
 }  # fmt: skip

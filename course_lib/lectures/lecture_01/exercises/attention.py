@@ -92,8 +92,6 @@ ATTENTION = Exercise(
              "the number of keys. It is √D: how many products each score sums."),
         Edit(SCORES, "queries @ keys.T / math.sqrt(values.shape[-1])", "The scores are divided by "
              "√E, of the width of the values. It is √D, of queries and keys."),
-        Edit(SCORES, "queries @ keys.T * math.sqrt(queries.shape[-1])", "The scores are "
-             "multiplied by √D; divide."),
         Edit(SCORES, "torch.nn.functional.normalize(queries, dim=1) "
              "@ torch.nn.functional.normalize(keys, dim=1).T", "These scores are cosines, between "
              "−1 and 1. Attention takes the dot product, divided by √D: how long the vectors are "
@@ -123,7 +121,6 @@ ATTENTION = Exercise(
         Edit(WEIGHTS, "visible / visible.sum(-1, keepdim=True).to(values.dtype)", "All visible "
              "keys get the same weight: the scores have no effect. Or was all of a row hidden, "
              "with visible and hidden exchanged?"),
-        Edit(HIDE, "", "Nothing is hidden: `visible` has no effect."),
         Edit(HIDE, "scores = scores.masked_fill(visible, -torch.inf)", "Visible and hidden are "
              "exchanged: True means that the key may be seen. masked_fill wants ~visible."),
         Edit(HIDE, "scores = scores * visible", "Hidden scores are set to 0 before the softmax, "

@@ -113,7 +113,6 @@ BILM = Exercise(
         Edit(RETURNED, "backward / 2", "The forward model is missing from your loss."),
         Edit(RETURNED, "torch.maximum(forward, backward)", "This is the larger of the two losses; "
              "expected half of their sum."),
-        Edit("return (", "return -(", "The sign is wrong: a loss is −ln P, and never negative."),
         Edit(FORWARD, ALL_FORWARD, "Padding is in your means. A pair counts where both of its "
              "positions are words.", more=((BACKWARD, ALL_BACKWARD),)),
         Edit(FORWARD, "F.cross_entropy(forward_logits[:, :-1][real[:, :-1]], "

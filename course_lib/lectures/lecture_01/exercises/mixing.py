@@ -64,8 +64,6 @@ MIXING = Exercise(
              "exp of them first: raw weights may be negative, and their sum zero."),
         Edit(S, "weights.exp()", "exp of the weights is not divided by its sum: softmax does "
              "both."),
-        Edit(S, "weights.log_softmax(0)", "These are logarithms of the weights: softmax, without "
-             "log."),
         Edit(S, "(weights * gamma).softmax(0)", "gamma multiplies the raw weights, inside the "
              "softmax. It multiplies the mixture.", more=(("gamma * (s", "(s"),)),
         Edit(S, "weights.softmax(0).flip(0)", "The weights are taken from the top layer down. "
@@ -75,7 +73,6 @@ MIXING = Exercise(
         Edit(S, "torch.ones_like(weights)", "The layers are added up, each with weight one."),
         Edit(S, "len(weights) * weights.softmax(0)", "The weights add up to the number of layers. "
              "They add up to one; gamma is there to scale."),
-        Edit("gamma * (s", "(s", "`gamma` has no effect: it multiplies the mixture."),
         Edit("gamma * (s", "gamma + (s", "`gamma` is added; it multiplies."),
         Edit("gamma * (s", "gamma.exp() * (s", "exp of `gamma` multiplies; `gamma` itself does."),
         Edit("gamma * (s", "gamma.sigmoid() * (s", "The sigmoid of `gamma` multiplies; `gamma` "
@@ -113,9 +110,5 @@ MIXING = Exercise(
              "weights[0]."),
         Edit(SUM, "(s.view(-1, 1, 1, 1) * layers.detach()).sum(0)", "No gradient reaches the "
              "layers. Whether ELMo is frozen is decided outside, not here."),
-        Edit(S, "weights.detach().softmax(0)", "No gradient reaches `weights`, so that they are "
-             "never learned: .item(), .tolist(), .detach() and float(…) lose it."),
-        Edit("gamma * (s", "gamma.detach() * (s", "No gradient reaches `gamma`, so that it is "
-             "never learned: .item(), .detach() and float(…) lose it."),
     ),
 )  # fmt: skip

@@ -103,7 +103,6 @@ VISIBLE = Exercise(
              "| (read & (column <= row - source))) & real[None, :]", "The lower left corner is a "
              "triangle: cross-attention grows word by word. All of what is read is there from the "
              "beginning."),
-        Edit(RETURNED, "written | read", "Padding is seen: `real` has no effect."),
         Edit(RETURNED, "(written | read) & ~real[None, :]", "Only padding is seen: `real` is True "
              "at words."),
         Edit(RETURNED, "(written | read) & real[:, None]", "The rows of padding are emptied, and "

@@ -97,8 +97,6 @@ ATTENTION = Exercise(
         Edit("/ math.sqrt(q.shape[-1])", "/ q.shape[-1]",
              "The scores are divided by D; it should be its square root, √D, because a sum of D "
              "independent products has a standard deviation of √D."),
-        Edit("/ math.sqrt(", "* math.sqrt(",
-             "The scores are multiplied by √D; they should be divided by it."),
         Edit("math.sqrt(q.shape[-1])", "math.sqrt(q.shape[1] * q.shape[-1])", "The scores are "
              "divided by √(A·D), the root of the whole hidden size; each head has D of its own."),
         Edit("math.sqrt(q.shape[-1])", "math.sqrt(q.shape[-2])", "The scores are divided by √T, "

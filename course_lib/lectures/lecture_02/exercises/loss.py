@@ -70,7 +70,6 @@ LOSS = Exercise(
         Edit("mlm + nsp", "nsp",
              "Only the pairs are in it: the loss of the masked words is missing."),
         Edit("mlm + nsp", "(mlm + nsp) / 2", "The two terms were averaged; they are added."),
-        Edit("mlm + nsp", "mlm - nsp", "The pair term is subtracted; it is added."),
         Edit(NSP, "F.cross_entropy(classes, 0 * nsp_label)",
              "The pair term is −log P(IsNext) whatever the label says (as one lecture prints it). "
              "On a NotNext pair it rewards the wrong answer; take −log P of the true label."),

@@ -171,8 +171,6 @@ PUSH = Exercise(
              "it, the old one and the new one, which contains the old one already."),
         Edit(READ, "normed", "What is to be read has no perturbation on it: add the new one to the "
              "normalised embeddings."),
-        Edit(READ, "normed - new", "The perturbation is subtracted from the normalised embeddings. "
-             "Add it."),
         Edit(READ, "new", "The second result is the perturbation alone. The model reads normalised "
              "embeddings plus perturbation."),
     ),

@@ -51,7 +51,6 @@ SHARING = Exercise(
              "generator's table for ever."),
         Edit(SUM, "own", "Only the difference is looked up. It begins at zero: all words would be "
              "the same vector. Add the table's row."),
-        Edit(SUM, "fixed - own", "The difference is subtracted. It is added."),
         Edit(SUM, "fixed + own * (input_ids != pad)[..., None]", "The vectors of the padding lack "
              "their difference. It is read there as everywhere; only its gradient is left out."),
         Edit(SUM, "(fixed + own) * (input_ids != pad)[..., None]", "The vectors of the padding are "

@@ -89,8 +89,6 @@ FACTS = Exercise(
              "that is nearer by more than the margin costs nothing: max(0, …)."),
         Edit(HINGE, "torch.nn.functional.softplus(margin + d[0] - d[1]).mean()", "This is a "
              "softplus, which never reaches 0. TransE's is a hinge: max(0, …)."),
-        Edit(HINGE, "(margin + d[0] - d[1]).clamp(min=0).sum()", "This is the sum over the facts; "
-             "expected their mean."),
         Edit(HINGE, "(margin + d[0] - d[1]).clamp(min=0).sum() / (d[1] - d[0] < margin).sum()"
              ".clamp(min=1)", "The mean runs over the facts that cost something. Expected: over "
              "all N."),
@@ -108,12 +106,8 @@ FACTS = Exercise(
              "absolute differences."),
         Edit(SIZE, ".norm(dim=-1)", "The distance is Euclidean, the root of a sum of squares. Here "
              "it is the sum of absolute differences."),
-        Edit(SIZE, ".abs().mean(-1)", "The distance is the mean over the E entries; expected their "
-             "sum."),
         Edit(SIZE, ".abs().amax(-1)", "The distance is the largest difference; expected the sum of "
              "all."),
-        Edit(SIZE, ".sum(-1)", "The differences are added with their signs, so that they cancel. "
-             "Take .abs() first."),
         Edit(STEP, "entity[h] - relation[r] - entity[t]", "The relation is subtracted: it is a "
              "step from the head *to* the tail, head + relation − tail."),
         Edit(STEP, "entity[h] + entity[t] - relation[r]", "Tail and relation are exchanged in the "

@@ -106,11 +106,6 @@ FUSION = Exercise(
         Edit(ENTITY, "entities[entity_ids] + (hidden @ entity_out) * there", "Tokens without an "
              "entity have the last one in your second result: entities[−1] is added once more. "
              "Zeros stand there."),
-        Edit(SUM, "words @ text_in + bias", "The entities have no effect on the hidden vector: the "
-             "words learn nothing from them. Add entity @ entity_in."),
-        Edit(SUM, "entity @ entity_in + bias", "The words have no effect on the hidden vector. Add "
-             "words @ text_in."),
-        Edit(SUM, "words @ text_in + entity @ entity_in", "The bias is missing."),
         Edit(SUM, "words @ text_in + (entity @ entity_in + bias) * there", "The bias is left out "
              "where no entity stands. It belongs to the sum, at every token."),
         Edit(SUM, "words @ text_in + entity @ entity_in + bias + bias * there", "The bias is added "

@@ -124,7 +124,6 @@ FERTILITY = Exercise(
              "Full stops count as pieces in your answer, and not as words. Each is both."),
         Edit("pieces += len(real)", "pieces += sum(map(len, real))", "You count letters. Expected "
              "pieces."),
-        Edit("pieces / words", "words / pieces", "Turned upside down: these are words a piece."),
         Edit(CUT, "sum(goes_on)", "A word cut into four counts three times as cut. Count words, "
              "not their ## pieces."),
         Edit(CUT, "sum(not on and not after for on, after in zip(goes_on, [*goes_on[1:], False]))",

@@ -80,7 +80,6 @@ NEUTRAL = Exercise(
         Edit(MEAN, "vectors[rows].mean(dim=-1, keepdim=True)", "From each row the mean of its own "
              "entries is taken off, as LayerNorm does. Expected the mean vector of the language: "
              "mean(dim=0)."),
-        Edit(MEAN, "vectors[rows & known].sum(dim=0)", "The sum is taken off. Expected the mean."),
         Edit(MEAN, "(vectors * (rows & known)[:, None]).mean(dim=0)", "The known rows of the "
              "language are added up, and divided by the number of *all* rows, N. Divide by as many "
              "as were added."),
@@ -92,7 +91,6 @@ NEUTRAL = Exercise(
              "language. Each vector stays in its row: write into new[rows]."),
         Edit(NEW, f"{MEAN} - vectors[rows]", "Turned round: mean minus vector. Cosines would not "
              "notice, distances to anything else would."),
-        Edit(NEW, f"vectors[rows] + {MEAN}", "The mean is added. It is to be taken off."),
         Edit(NEW, f"{MEAN}.expand_as(vectors[rows])", "These are the languages' means, row by "
              "row. Take them off the vectors."),
         Edit(NEW, f"(vectors[rows] - {MEAN}) / vectors[rows].std(dim=0)", "The rows are divided "

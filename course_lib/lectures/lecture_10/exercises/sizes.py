@@ -131,8 +131,6 @@ SIZES = Exercise(
              "Leave the fraction."),
         Edit("table / block", "table / (layers * block)", "The table is divided by all blocks "
              "together. Expected: how many blocks weigh as much, so divide by one."),
-        Edit("table / block", "block / table", "Turned upside down: how much of the table is one "
-             "block?"),
         Edit("table / block", "embeddings / block", "All embeddings are compared with a block. "
              "Expected the tokens' table alone."),
     ),

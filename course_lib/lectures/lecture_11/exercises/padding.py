@@ -54,6 +54,7 @@ PADDING = Exercise(
               remark="The second loss is the smaller one: these logits know that padding is "
               "outside. It says how easy padding is, and little about the words."),
     ),
+    axes={"1": "the positions", "-1": "the tags"},
     mistakes=(
         Edit(RETURN, "return each.mean(), each.mean(), has.double().mean()", "Your first loss sees "
              "padding: take each[has] only."),
@@ -75,15 +76,7 @@ PADDING = Exercise(
              "count tags other than 0. Tag 0, *outside*, is a label too; −100 is none."),
         Edit(RETURN, "return each[has].mean(), each.mean(), 1 - has.double().mean()", "That is the "
              "fraction *without* a label."),
-        Edit(RETURN, "return each[has].sum(), each.sum(), has.double().mean()", "These are sums. "
-             "Expected means."),
         Edit("labels != IGNORED", "labels > 0", "Words with tag 0 are left out: “outside” is a "
              "label, −100 is none."),
-        Edit(EACH, "logits.log_softmax(dim=-1).gather(-1, tags[..., None])[..., 0]", "The sign: a "
-             "loss is −log P."),
-        Edit(EACH, "-logits.softmax(dim=-1).gather(-1, tags[..., None])[..., 0]", "That is −P, "
-             "without the logarithm."),
-        Edit(EACH, "-logits.log_softmax(dim=1).gather(-1, tags[..., None])[..., 0]", "The softmax "
-             "runs over the positions. Over the tags: dim=-1."),
     ),
 )  # fmt: skip

@@ -52,6 +52,7 @@ WEIGHTS = Exercise(
         Stage("more classes", each(case, (7, (40, 3, 12)), (9, (5, 80, 20, 9)))),
         Stage("a batch unlike the training set", each(case, (12, (200, 2)), (10, (7, 100, 30)))),
     ),
+    axes={"0": "the batch", "-1": "the classes"},
     mistakes=(
         Edit(WEIGHT, "counts / counts.sum()", "These are the frequencies: common classes would "
              "count still more. Expected their inverse."),
@@ -68,15 +69,8 @@ WEIGHTS = Exercise(
              "batch. The weights belong to the training set: in a batch a class may be missing."),
         Edit(LOSS, "(w * each).mean()", "You divide by B. Then the weights scale the learning "
              "rate, batch by batch: divide by Σ w."),
-        Edit(LOSS, "(w * each).sum()", "You add up. Expected a mean: divide by Σ w."),
         Edit(LOSS, "each.mean()", "The weights have no effect on your loss."),
         Edit(LOSS, "(w * each).sum() / weights.sum()", "You divide by the weights of the *classes*."
              " Expected those of the batch's texts."),
-        Edit(EACH, "-logits.softmax(dim=-1)[torch.arange(len(labels)), labels]", "That is −P. "
-             "Expected −log P."),
-        Edit(EACH, "-logits.log_softmax(dim=0)[torch.arange(len(labels)), labels]", "The softmax "
-             "runs over the batch. Over the classes: dim=-1."),
-        Edit(EACH, "logits.log_softmax(dim=-1)[torch.arange(len(labels)), labels]", "The sign: a "
-             "loss is −log P, and never negative."),
     ),
 )  # fmt: skip

@@ -70,6 +70,7 @@ DISTILLATION = Exercise(
         Stage("students that answer like the teacher", alike),
         Stage("a teacher that is certain", each(certain, (3, 2, 4), (2, 4, 3))),
     ),
+    axes={"0": "the students", "-1": "the classes"},
     mistakes=(
         Edit(KL, "(student.exp() * (student - teacher)).sum(dim=-1)", "The other direction: you "
              "have KL(student ‖ teacher), as the paper prints it. The authors' program weighs with "
@@ -89,8 +90,6 @@ DISTILLATION = Exercise(
              "is taken twice. log_softmax expects logits, not probabilities."),
         Edit(TEACHER, "teacher_logits.detach().softmax(dim=-1).log_softmax(dim=-1)", "The "
              "teacher's softmax is taken twice: it looks less sure than it is."),
-        Edit(STUDENT, "student_logits", "The students' logits stand where logarithms of "
-             "probabilities belong. Put log_softmax around them."),
         Edit(TEACHER, "teacher_logits.detach().softmax(dim=-1).log()", "A certain teacher: one of "
              "its probabilities is 0, and 0 · log 0 is nan. log_softmax keeps it finite."),
         Edit(SUM, "kl.mean()", "You take the mean over the students. Expected their sum: each "
@@ -118,12 +117,9 @@ DISTILLATION = Exercise(
         Edit(STUDENT, "student_logits.log_softmax(dim=1)", "The softmax runs over the texts. Over "
              "the classes: dim=-1.",
              more=((TEACHER, "teacher_logits.detach().log_softmax(dim=0)"),)),
-        Edit(STUDENT, "student_logits.log_softmax(dim=0)", "The students' softmax runs over the "
-             "students. Over the classes: dim=-1."),
         Edit(KL, "(student_logits - teacher_logits.detach()).square().sum(dim=-1)", "This is the "
              "squared distance of the logits. Expected the divergence of the probabilities."),
         Edit(KL, "(teacher.exp() - student.exp()).square().sum(dim=-1)", "This is the squared "
              "distance of the probabilities. Expected their divergence."),
-        Edit("return kl", "return -kl", "The sign: a divergence is never negative."),
     ),
 )  # fmt: skip

@@ -60,21 +60,16 @@ FOLDING = Exercise(
              "has its own."),
         Edit(WEIGHT, "gamma[:, None] * (weight - weight.mean(dim=0))", "You take the mean off, as "
              "LayerNorm does. NoNorm has no mean and no variance; only so can it be folded."),
-        Edit(BIAS, "bias + beta", "Your bias is not scaled. γ multiplies W x *and* b."),
         Edit(BIAS, "gamma * (bias + beta)", "β is scaled, too. It is added after γ has "
              "multiplied."),
-        Edit(BIAS, "gamma * bias", "β is left out."),
         Edit(BIAS, "beta", "The old bias is left out. γ · b is part of it."),
         Edit(BIAS, "bias", "Your bias is as it was. It becomes γ · b + β."),
         Edit(BIAS, "bias + gamma * beta", "γ and the two biases are mixed up: γ multiplies the old "
              "bias b, β is added as it is."),
         Edit(BIAS, "gamma + bias + beta", "γ is added to the bias. It multiplies."),
         Edit(BIAS, "bias / gamma + beta", "The bias is divided by γ. It is multiplied."),
-        Edit(BIAS, "gamma * bias - beta", "β is taken off. It is added."),
         Edit(BIAS, "gamma @ bias + beta", "γ @ b is one number, the sum of all products. Each "
              "output has its own: γ * b."),
-        Edit(WEIGHT, "beta[:, None] * weight", "γ and β are exchanged: γ multiplies, β is added.",
-             more=((BIAS, "beta * bias + gamma"),)),
         Edit(WEIGHT, "weight * gamma", "This folds a NoNorm that stands *before* the layer: W (γ∘x "
              "+ β) + b. Here it stands behind.", more=((BIAS, "weight @ beta + bias"),)),
     ),

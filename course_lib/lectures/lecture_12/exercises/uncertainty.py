@@ -72,6 +72,7 @@ UNCERTAINTY = Exercise(
         Stage("logits of a thousand", large),
         Stage("a text that is certain", certain),
     ),
+    axes={"0": "the texts", "-1": "the classes"},
     mistakes=(
         Edit(RETURN, "entropy", "This is the entropy in nats. How large it can be depends on the "
              "number of classes: divide by log N."),
@@ -84,14 +85,10 @@ UNCERTAINTY = Exercise(
              "logarithms above, log2 N below. With one base for both, it does not matter which."),
         Edit(RETURN, "entropy / math.log(2) / math.log(logits.shape[-1])", "Two bases are mixed: "
              "bits above, the natural logarithm of N below."),
-        Edit(RETURN, "entropy / logits.shape[-1]", "You divide by N. The largest entropy of N "
-             "classes is *log* N."),
         Edit(RETURN, "entropy / math.log(len(logits))", "You divide by log B, B the number of "
              "*texts*. The classes decide: log N."),
         Edit(RETURN, "entropy / entropy.max()", "You divide by the largest entropy of the *batch*. "
              "A text's number then depends on its neighbours. Divide by the largest possible one."),
-        Edit(".sum(dim=-1)", ".mean(dim=-1)", "You take the mean over the classes, and divide by "
-             "log N as well. An entropy is a sum."),
         Edit(RETURN, "1 - entropy / math.log(logits.shape[-1])", "This is how *sure* the exit is. "
              "Asked is how unsure: 0 for a certain answer."),
         Edit(ENTROPY, "log_p.exp().amax(dim=-1)", "This is the largest probability. FastBERT asks "
@@ -105,17 +102,9 @@ UNCERTAINTY = Exercise(
              "Expected the entropy.", more=PLAIN),
         Edit(ENTROPY, "1 - log_p.exp().topk(2).values.diff(dim=-1).abs().squeeze(-1)", "This is 1 "
              "minus the lead of the best class over the second. Expected the entropy.", more=PLAIN),
-        Edit(ENTROPY, "-log_p.sum(dim=-1)", "Each logarithm counts with its probability: −Σ p · "
-             "log p."),
-        Edit("* -log_p", "* log_p", "The sign: logarithms of probabilities are negative, "
-             "an uncertainty is not."),
-        Edit(LOG_P, "logits.log_softmax(dim=0)", "The softmax runs over the texts. What one text "
-             "gets then depends on its neighbours in the batch: dim=-1."),
         Edit(LOG_P, "logits.log_softmax(dim=0)", "Softmax and sum run over the texts: you have one "
              "number a class. Expected one a text.",
              more=((".sum(dim=-1)", ".sum(dim=0)"), (RETURN, "entropy / math.log(len(logits))"))),
-        Edit(".sum(dim=-1)", ".sum(dim=0)", "You add up over the texts: one number a class. "
-             "Expected one a text."),
         Edit(LOG_P, "torch.nn.functional.logsigmoid(logits)", "Sigmoids of one text do not add up "
              "to one. The classes exclude each other: softmax."),
         Edit(ENTROPY, "-(logits * logits.log()).sum(dim=-1)", "You take the logits for "

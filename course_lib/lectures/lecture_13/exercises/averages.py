@@ -152,7 +152,6 @@ AVERAGES = Exercise(
              "Where the row has one, return nan."),
         Edit(RETURN, "sum(numbers) / 9", "The sum is divided by nine, whatever was added.",
              more=((NAN, "continue"),)),
-        Edit(RETURN, "sum(numbers)", "This is the sum. Divide it by how many numbers there are."),
         Edit(RETURN, "sorted(numbers)[len(numbers) // 2]", "This is the median. An average of "
              "GLUE is a mean."),
     ),

@@ -85,6 +85,7 @@ BOOTSTRAP = Exercise(
         Stage("models that seldom differ", each(case, (80, 201, 0.06), (120, 401, 0.04))),
         Stage("models that never differ", equal),
     ),
+    axes={"0": "the resampled sets", "1": "the texts of a set"},
     mistakes=(
         Edit(DIFFERENCES, "right_a.double()[drawn].mean(dim=1) - "
              "right_b.double()[drawn.roll(1, 0)].mean(dim=1)", "A and B are tested on different "
@@ -114,17 +115,10 @@ BOOTSTRAP = Exercise(
                "in the sorted differences: counted from 0, they stand at 0.025 (R − 1) and "
                "0.975 (R − 1).")
           for inner, outer, where in (("+", "-", "far inside"), ("-", "+", "far outside"))),
-        Edit(GAINS, "right_b.double() - right_a.double()", "The sign: A's accuracy less B's."),
-        Edit(GAINS, "100 * (right_a.double() - right_b.double())", "The difference is in percent. "
-             "Expected a fraction of 1."),
         Edit(GAINS, "(right_a ^ right_b).double()", "You count the texts on which they differ, "
              "whoever is right. A text that B alone has right counts −1."),
         Edit(GAINS, "(right_a & ~right_b).double()", "You count what A alone has right. What B "
              "alone has right is to be taken off."),
-        Edit(DIFFERENCES, "gains[drawn].sum(dim=1)", "You count texts. An accuracy is a fraction: "
-             "divide by N."),
-        Edit(DIFFERENCES, "gains[drawn].mean(dim=0)", "The mean runs over the resampled sets, one "
-             "number a place. Take it over the texts of each set, dim=1."),
         Edit(DIFFERENCES, "gains[drawn].std(dim=1)", "You take the standard deviation in each "
              "set. Expected each set's mean."),
         Edit(QUANTILES, "(differences.mean() + 1.96 * differences.std() * "

@@ -90,16 +90,12 @@ MATTHEWS = Exercise(
         Edit(RETURN, "2 * together / (labels * predictions.flip(1)).sum(dim=1).clamp(min=1)",
              "This is Cohen's kappa, another number against chance. It is Matthews' only where "
              "both labels are predicted as often as they occur."),
-        Edit(RETURN, "torch.where(spread > 0, together / spread.clamp(min=1), 0.0)", "The root is "
-             "missing: divide by the square root of the product of the four sums."),
         Edit(RETURN, f"together / {ALL} ** 2", "This is the covariance. Divide it by both standard "
              "deviations."),
         Edit(RETURN, "together / spread.sqrt()", "A row or a column is empty: 0/0 is nan. Expected "
              "0."),
         Edit(RETURN, "torch.where(spread > 0, together / spread.clamp(min=1).sqrt(), 1.0)", "Where "
              "a row or a column is empty you have 1. Expected 0: nothing is known there."),
-        Edit(f"{RIGHT} - {WRONG}", f"{WRONG} - {RIGHT}", "The sign: right ones multiplied come "
-             "first, wrong ones multiplied are taken off."),
         Edit(f"{RIGHT} - {WRONG}", f"{RIGHT} + {WRONG}", "The two products are added. A model that "
              "is always wrong must have −1: take the second one off."),
         Edit(f"{RIGHT} - {WRONG}", "counts[:, 0, 0] + counts[:, 1, 1] - counts[:, 0, 1] - "

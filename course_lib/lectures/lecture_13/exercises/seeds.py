@@ -129,7 +129,6 @@ SEEDS = Exercise(
              "best run of one stands against the best of the other, whatever its seed."),
         Edit(RETURN, "int((a.max() - b.max()).sign())", "You compare the best runs. The best of "
              "several seeds is luck, the more of it the more seeds there are."),
-        Edit(GAINS, "b - a\n", "The sign: 1 means that `a`, the first one, is better."),
         Edit(RETURN, "int(always and clear)", "You say whether one is better, not which: −1 where "
              "it is `b`."),
         Edit(RETURN, "max(0, int(side)) if always and clear else 0", "Where `b` is better you "

@@ -97,14 +97,8 @@ IN_PLACE = Exercise(
              "is softmax − 1 at each position's own token: there alone it is negative."),
         Edit("logits.div_(len(labels))", "logits.div_(-len(labels))", "Your gradient points the "
              "other way. The probability of a wrong token has to fall: its entry is positive."),
-        Edit("(total.log() - right).mean()", "(total.log() - right).sum()",
-             "This is the sum over the positions; expected the mean."),
-        Edit("(total.log() - right).mean()", "(total.log2() - right / 0.6931471805599453).mean()",
-             "This is the loss in bits, by log2. Expected nats, by the natural logarithm."),
         Edit("(total.log() - right).mean()", "(right.exp() / total).mean()",
              "This is the mean probability of the right tokens. A loss is −ln of it."),
-        Edit("(total.log() - right).mean()", "(right - total.log()).mean()",
-             "This is the mean log-probability, below 0. The loss is its negative."),
         Edit("logits[rows, labels] -= 1", "logits[:, labels] -= 1", "You subtract 1 in the columns "
              "of all labels, in every row. Row k has one label: logits[rows, labels], two lists of "
              "the same length."),

@@ -193,7 +193,6 @@ ONLINE = Exercise(
         Edit("len(scores), chunk)", "len(scores) - chunk + 1, chunk)", "The last, shorter chunk is "
              "left out. T need not be a multiple of `chunk`: a slice that reaches too far just "
              "ends early. (If T is less than `chunk`, nothing is left: 0/0.)"),
-        Edit("output / total", "output", "The output is not divided by the sum of the weights."),
         Edit("output / total", "output / len(scores)",
              "The output is divided by T. Divide it by the sum of the weights."),
         Edit("weights = (s - largest).exp()", "weights = torch.ones_like(s)", "This is the plain "

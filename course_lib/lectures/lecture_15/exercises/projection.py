@@ -69,8 +69,6 @@ PROJECTION = Exercise(
              "exchanged: a patch's lines meet the kernel's columns."),
         Edit(MATRIX, "weight.reshape(-1, len(weight))", "A reshape to (C·P·P, H) mixes the kernels "
              "of several outputs. First weight.flatten(1), (H, C·P·P), then transpose."),
-        Edit(RETURN, "patches @ matrix", "The bias is left out."),
-        Edit(RETURN, "patches @ matrix - bias", "The bias is taken off. It is added."),
         Edit(RETURN, "(patches + bias.mean()) @ matrix", "The bias is added before the product. It "
              "is added to what comes out."),
         Edit(RETURN, "patches @ matrix / len(matrix) + bias", "You take the mean over a patch's "

@@ -144,11 +144,9 @@ def loss_svg(
         parts.append(line(left, y(tick), x.end, y(tick), ink="#ececec"))
         parts.append(words(left - 6, y(tick) + 4, f"{tick:g}", 13, "end"))
     for name, value in baselines.items():
-        look = {
-            "ink": COLOURS.get(name, GREY),
-            "dash": _SVG_DASHES.get(DASHES.get(name, "dot"), "2 4"),
-        }
-        parts.append(line(left, y(value), x.end, y(value), wide=1.8, **look))
+        ink = COLOURS.get(name, GREY)
+        dash = _SVG_DASHES.get(DASHES.get(name, "dot"), "2 4")
+        parts.append(line(left, y(value), x.end, y(value), ink=ink, wide=1.8, dash=dash))
         parts.append(words(x.end + 8, y(value) + 4, f"{escape(name)} {value:.2f}", 13, "start"))
     parts += [
         words(left, height - 8, "0", 13, "start"),

@@ -9,10 +9,12 @@ import sys
 import time
 from collections.abc import Mapping
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .page import Html, card, in_notebook, svg_drawing, svg_image
-from .style import COLOURS, DASHES, GREY, INK, thinned
+from .style import COLOURS, DASHES, GREY, thinned
+from .svg import Scale, dot, line, words
 
 if TYPE_CHECKING:
     from course_lib.train.loop import Report
@@ -132,49 +134,33 @@ def loss_svg(
     points: int = 150,
 ) -> str:
     """An SVG of about 8 kB: the curve as means of neighbouring steps over all the steps to come."""
-    wide, high, left, top, right = 720, 250, 46, 14, 150
+    width, height, left, top, right = 720, 250, 46, 14, 150
     # The first losses of a randomly initialised model may be far above all else; the curve may
     # leave the picture.
     ceiling = 1.08 * max([*values[:200], *baselines.values(), 1e-9])
-
-    def x(step: float) -> float:
-        return left + (wide - left - right) * step / max(steps, 1)
-
-    def y(loss: float) -> float:
-        return top + (high - top - 30) * (1 - min(loss / ceiling, 1.0))
-
+    x, y = Scale(0, max(steps, 1), left, width - right), Scale(0, ceiling, height - 30, top)
+    parts = []
+    for tick in _round_ticks(ceiling):
+        parts.append(line(left, y(tick), x.end, y(tick), ink="#ececec"))
+        parts.append(words(left - 6, y(tick) + 4, f"{tick:g}", 13, "end"))
+    for name, value in baselines.items():
+        ink = COLOURS.get(name, GREY)
+        dash = _SVG_DASHES.get(DASHES.get(name, "dot"), "2 4")
+        parts.append(line(left, y(value), x.end, y(value), ink=ink, wide=1.8, dash=dash))
+        parts.append(words(x.end + 8, y(value) + 4, f"{escape(name)} {value:.2f}", 13, "start"))
+    parts += [
+        words(left, height - 8, "0", 13, "start"),
+        words(x.end, height - 8, f"step {steps:,}", 13, "end"),
+        words(left + 6, top + 4, f"{escape(part)} loss (nats)", 13, "start"),
+    ]
     at, means = thinned(range(first, first + len(values)), values, points)
-    places = [f"{x(s):.1f} {y(m):.1f}" for s, m in zip(at, means, strict=True)]
-    end = f'<circle cx="{x(at[-1]):.1f}" cy="{y(means[-1]):.1f}" r="3.5"/>' if places else ""
-    levels = "".join(_level(name, v, y(v), left, wide - right) for name, v in baselines.items())
-    ticks = "".join(_tick(v, y(v), left, wide - right) for v in _round_ticks(ceiling))
-    ink = COLOURS.get(part, COLOURS["model"])
-    curve = f'<path d="M{"L".join(places)}" fill="none" stroke="{ink}" stroke-width="2.5"/>'
-    content = (
-        f'{ticks}{levels}<text x="{left}" y="{high - 8}">0</text>'
-        f'<text x="{wide - right}" y="{high - 8}" text-anchor="end">step {steps:,}</text>'
-        f'<text x="{left + 6}" y="{top + 4}">{escape(part)} loss (nats)</text>'
-        f'{curve if places else ""}<g fill="{ink}">{end}</g>'
-        f'<path d="M{left} {top}V{high - 30}H{wide - right}" fill="none" stroke="{INK}"/>'
-    )
-    return svg_drawing(wide, high, content, f"{part} loss by step")
-
-
-def _level(name: str, value: float, y: float, x0: float, x1: float) -> str:
-    ink = COLOURS.get(name, GREY)
-    pattern = _SVG_DASHES.get(DASHES.get(name, "dot"), "2 4")
-    return (
-        f'<path d="M{x0} {y:.1f}H{x1}" stroke="{ink}" stroke-width="1.8" '
-        f'stroke-dasharray="{pattern}"/>'
-        f'<text x="{x1 + 8}" y="{y + 4:.1f}">{escape(name)} {value:.2f}</text>'
-    )
-
-
-def _tick(value: float, y: float, x0: float, x1: float) -> str:
-    return (
-        f'<path d="M{x0} {y:.1f}H{x1}" stroke="#ececec"/>'
-        f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
-    )
+    places = [(x(s), y(min(m, ceiling))) for s, m in zip(at, means, strict=True)]
+    if places:
+        ink = COLOURS.get(part, COLOURS["model"])
+        parts.append(line(*chain.from_iterable(places), ink=ink, wide=2.5))
+        parts.append(dot(*places[-1], 3.5, ink))
+    parts.append(line(left, top, left, height - 30, x.end, height - 30))
+    return svg_drawing(width, height, "".join(parts), f"{part} loss by step")
 
 
 def _round_ticks(ceiling: float) -> list[float]:
@@ -196,5 +182,5 @@ def _bar(report: Report) -> str:
     done = 100 * report.step / report.steps
     track = "background:#e4e4e4;border-radius:4px;height:8px;max-width:720px;margin:4px 0"
     fill = f"background:#0072B2;border-radius:4px;height:8px;width:{done:.1f}%"
-    words = f'<div style="font:13px system-ui,sans-serif">{_said(report)}</div>'
-    return f'<div><div style="{track}"><div style="{fill}"></div></div>{words}</div>'
+    below = f'<div style="font:13px system-ui,sans-serif">{_said(report)}</div>'
+    return f'<div><div style="{track}"><div style="{fill}"></div></div>{below}</div>'

@@ -8,7 +8,9 @@ import pytest
 from colab_smoke import LIVE
 from view_parts import picture_of
 
-PLAYGROUNDS = sorted(set(LIVE) - {"attention_view", "bertviz_view", "quiz_view"})  # own widgets
+OWN_WIDGETS = {"attention_view", "bertviz_view", "quiz_view"}
+MOVED = {"fertility_view", "tree_view"}  # slow ones whose lectures' tests move all controls
+PLAYGROUNDS = sorted(set(LIVE) - OWN_WIDGETS - MOVED)
 
 
 def some_values(control: Any) -> list[Any]:
@@ -26,15 +28,13 @@ def test_every_control_is_named_and_redraws(name: str) -> None:
     live = LIVE[name]()
     assert "<svg" not in live.static.html and "course-view" in live.static.html
     assert live.static.text
-    first = picture_of(live)
     for control in live.controls.values():
         assert control.description
         if not hasattr(control, "value"):
             continue  # a button
-        before, pictures = control.value, {first}
-        for value in some_values(control):
+        before = control.value
+        for value in (value for value in some_values(control) if value != before):
             control.value = value
             shown = picture_of(live)
             assert "course-view" in shown and "<mark>" not in shown, (name, value)
-            pictures.add(shown)
         control.value = before

@@ -86,6 +86,13 @@ def test_a_key_has_a_swatch_for_each_meaning() -> None:
     assert second - first > 30 and ">one<" in image and ">two<" in image
 
 
+def test_a_key_takes_a_second_line_where_the_first_is_full() -> None:
+    image = drawn(svg.key([(svg.area(0, 0, 30, 13, "#fff"), "mw" * 12)] * 3, "says"))
+    places = re.findall(r"translate\(([\d.]+),([\d.]+)\)", image)
+    assert [y for _, y in places] == ["3", "3", "21"] and places[0][0] == places[2][0]
+    assert svg.text_width("mm") > 2 * svg.text_width("il") and svg.text_width("a", 26) == 16
+
+
 def test_heat_png_is_a_png_with_the_sign_of_each_number() -> None:
     uri = svg.heat_png(torch.tensor([[-1.0, 0.0], [0.5, 1.0]]))
     data = base64.b64decode(uri.split(",")[1])

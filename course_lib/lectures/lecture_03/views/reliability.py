@@ -111,8 +111,8 @@ def _panel(one: Calibrated, left: float) -> list[str]:
     notes = ("■ right", "▨ gap to the", "   probability", "- - calibrated")
     return [
         *parts,
-        y_axis(y, left, ticks, 11),
-        x_axis(x, bottom + 9, ticks, "probability of the answer", base=bottom, size=11),
+        y_axis(y, left, ticks, 12),
+        x_axis(x, bottom + 9, ticks, "probability of the answer", base=bottom, size=12),
         line(left, bottom, left + SIDE, TOP, dash="4 3"),
         words(left + SIDE + 8, bottom + 12, "texts", 10, "start"),
         *(words(left + SIDE + 10, TOP + 12 + 16 * k, note, 12, "start")

@@ -211,5 +211,5 @@ def test_what_was_measured_hangs_together():
 def test_a_run_trains_what_its_recipe_says(world):
     told = chinese.told_of(world, world.stories(40, seed=0))
     quick = replace(chinese.RECIPES["words"], num_layers=1, hidden_size=32, steps=100)
-    _, history = chinese.train_masks(quick, told)
+    _, history = recipes.train_masks(quick, told)
     assert history.losses["total"][-1] < history.losses["total"][0] - 0.5

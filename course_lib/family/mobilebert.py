@@ -313,6 +313,6 @@ def copy_all_but_blocks(student: BertForMaskedLM, teacher: BertForMaskedLM) -> B
     if ours.normalization != theirs.normalization:  # type: ignore[attr-defined]
         kept.append("embeddings.norm.")
     state = teacher.state_dict()
-    expected = {name: state[name] for name in state if not any(part in name for part in kept)}
-    student.load_state_dict(expected, strict=False)
+    shared = {name: state[name] for name in state if not any(part in name for part in kept)}
+    student.load_state_dict(shared, strict=False)
     return student

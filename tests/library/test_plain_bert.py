@@ -16,7 +16,7 @@ from course_lib.encoder import Encoder, Pooler
 from course_lib.heads import BertForPreTraining
 from course_lib.plain_bert import IGNORED, MASK, PlainBert, PlainConfig, make_pair, mask_tokens
 
-SIZES = {"vocab_size": 40, "hidden_size": 24, "num_layers": 3, "num_heads": 3,
+SIZES: dict[str, Any] = {"vocab_size": 40, "hidden_size": 24, "num_layers": 3, "num_heads": 3,
          "intermediate_size": 50, "max_positions": 20}  # fmt: skip
 RENAMED = {"encoder.": "", "stack.": "", "pooler.dense": "pooler", "mlm.": "mlm_",
            "pair.dense": "nsp", "expand": "up_proj", "contract": "down_proj"}  # fmt: skip

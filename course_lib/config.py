@@ -118,11 +118,10 @@ def check_size(name: str, value: object, smallest: int = 1, most: float = inf) -
         )
 
 
-def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise ValueError unless the setting `name` is one of `choices`."""
     if value not in (known := list(choices)):
-        names = ", ".join(map(str, known))
-        raise ValueError(f"{name}={value!r} was given; expected one of {names}.")
+        raise ValueError(f"{name}={value!r} was given; expected one of {', '.join(known)}.")
 
 
 def is_whole(value: object) -> bool:

@@ -362,8 +362,8 @@ class Encoder(nn.Module):
                 x = mask.unpad(x)  # (B, T, H) -> (N, H)
         states, weights, scores = self.stack(x, mask, keep, output_positions)
         if isinstance(mask, Packing):
-            expected = states if output_hidden_states else states[-1:]
-            states = [mask.pad(state) for state in expected]  # each (B, T, H) again
+            kept_states = states if output_hidden_states else states[-1:]
+            states = [mask.pad(state) for state in kept_states]  # each (B, T, H) again
         return EncoderOutput(
             last_hidden_state=states[-1],
             pooler_output=None if self.pooler is None else self.pooler(states[-1]),

@@ -52,8 +52,7 @@ class Embeddings(nn.Module):
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor) -> Tensor:
         position_ids = torch.arange(input_ids.shape[1], device=input_ids.device)  # (T,)
-        # Attention alone does not see order: without the position vectors, BERT would read a bag
-        # of words.
+        # Attention alone does not see order: without positions, BERT would read a bag of words.
         x = self.token(input_ids) + self.segment(token_type_ids)  # (B, T, H)
         x = x + self.position(position_ids)  # (T, H), the same for every sequence
         return self.dropout(self.norm(x))
@@ -155,8 +154,7 @@ class PlainBert(nn.Module):
         """-> logits of the tokens (B, T, V), and of IsNext and NotNext (B, 2)."""
         x = self.encode(input_ids, token_type_ids, attention_mask)
         h = self.mlm_norm(F.gelu(self.mlm_dense(x)))  # (B, T, H)
-        # The token table once more, as decoder: a fifth of BERT-base's parameters are not needed
-        # twice, and every vector learns from both of its uses.
+        # The token table again, as decoder: a fifth of BERT-base's weights are not needed twice.
         token_logits = F.linear(h, self.embeddings.token.weight, self.mlm_bias)  # (B, T, V)
         # [CLS] stands for the whole input only because this task trains it to.
         pooled = torch.tanh(self.pooler(x[:, 0]))  # (B, H)

@@ -344,8 +344,7 @@ class DebertaStack(Stack):
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Called as a Block is."""
         after, weights, scores = self.blocks[0](x, mask, output_attentions, positions)
-        assert self.convolution is not None
-        return self.convolution(x, after, mask, positions), weights, scores
+        return self.convolution(x, after, mask, positions), weights, scores  # type: ignore[misc]
 
 
 class EnhancedMaskDecoder(nn.Module):

@@ -62,11 +62,7 @@ class CausalStack(Stack):
         self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
     def forward(
-        self,
-        x: Tensor,
-        mask: Tensor | Packing | None = None,
-        output_attentions: bool = False,
-        output_positions: Tensor | None = None,
+        self, x: Tensor, mask: Tensor | Packing | None = None, *others: Any
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
         """As Stack's; mask (B, T) is the padding's, or None. Raises ValueError for a Packing."""
         if isinstance(mask, Packing):
@@ -76,9 +72,7 @@ class CausalStack(Stack):
             )
         if mask is None:
             mask = x.new_ones(x.shape[:2], dtype=torch.long)
-        states, weights, scores = super().forward(
-            x, causal_mask(mask), output_attentions, output_positions
-        )
+        states, weights, scores = super().forward(x, causal_mask(mask), *others)
         return [*states[:-1], self.norm(states[-1])], weights, scores
 
 

@@ -193,12 +193,11 @@ class BottleneckAttention(SelfAttention):
         return (output, weights, scores) if output_attentions else (output, None, None)
 
 
-class InnerFeedForward(FeedForward):
+def inner_feed_forward(config: MobileBertConfig) -> FeedForward:
     """BERT's at width N, with the configuration's own activation."""
-
-    def __init__(self, config: MobileBertConfig) -> None:
-        super().__init__(inner_config(config))
-        self.gelu_form = config.gelu_form
+    part = FeedForward(inner_config(config))
+    part.gelu_form = config.gelu_form
+    return part
 
 
 class StackedFeedForward(nn.Module):
@@ -206,7 +205,7 @@ class StackedFeedForward(nn.Module):
 
     def __init__(self, config: MobileBertConfig) -> None:
         super().__init__()
-        self.feed_forward = InnerFeedForward(config)
+        self.feed_forward = inner_feed_forward(config)
         self.norm = norm_of(config, config.bottleneck_size)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -228,7 +227,7 @@ class MobileBlock(nn.Module):
         self.attention = BottleneckAttention(config)
         self.attention_norm = norm_of(config, N)
         self.stacked = nn.ModuleList(StackedFeedForward(config) for _ in range(count - 1))
-        self.feed_forward = InnerFeedForward(config)
+        self.feed_forward = inner_feed_forward(config)
         self.feed_forward_norm = norm_of(config, N)
         self.leave = nn.Linear(N, H)
         self.dropout = nn.Dropout(config.hidden_dropout)
@@ -313,6 +312,6 @@ def copy_all_but_blocks(student: BertForMaskedLM, teacher: BertForMaskedLM) -> B
     if ours.normalization != theirs.normalization:  # type: ignore[attr-defined]
         kept.append("embeddings.norm.")
     state = teacher.state_dict()
-    expected = {name: state[name] for name in state if not any(part in name for part in kept)}
-    student.load_state_dict(expected, strict=False)
+    shared = {name: state[name] for name in state if not any(part in name for part in kept)}
+    student.load_state_dict(shared, strict=False)
     return student

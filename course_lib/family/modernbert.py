@@ -201,14 +201,10 @@ class ModernStack(Stack):
         self.norm = nn.LayerNorm(H, eps=eps) if config.final_norm else nn.Identity()
 
     def forward(
-        self,
-        x: Tensor,
-        mask: Tensor | Packing | None = None,
-        output_attentions: bool = False,
-        output_positions: Tensor | None = None,
+        self, x: Tensor, *others: Any
     ) -> tuple[list[Tensor], list[Tensor | None], list[Tensor | None]]:
         """As Stack's; the last states are normed."""
-        states, weights, scores = super().forward(x, mask, output_attentions, output_positions)
+        states, weights, scores = super().forward(x, *others)
         return [*states[:-1], self.norm(states[-1])], weights, scores
 
 

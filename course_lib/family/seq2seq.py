@@ -55,29 +55,12 @@ class Seq2SeqOutput:
     cross_attentions: tuple[Tensor, ...] | None = None  # L of (B, A, U, T)
 
 
-class CrossAttention(SelfAttention):
-    """BERT's attention with queries made from other vectors than keys and values."""
-
-    def forward(  # type: ignore[override]
-        self,
-        x: Tensor,
-        mask: Tensor | None = None,
-        output_attentions: bool = False,
-        *,
-        query_states: Tensor,
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """x (B, T, H), its mask (B, T), query_states (B, U, H) -> output (B, U, H), and on request
-        attention weights and scores (B, A, U, T)."""
-        q, k, v = self.query(query_states), self.key(x), self.value(x)
-        return self.multi_head(q, k, v, mask, output_attentions)
-
-
 class CrossBlock(Block):
     """BERT's block with cross-attention between its two halves."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__(config)
-        self.cross = CrossAttention(config)
+        self.cross = SelfAttention(config)
         self.cross_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
     def read(
@@ -85,7 +68,9 @@ class CrossBlock(Block):
     ) -> tuple[Tensor, Tensor | None]:
         """x (B, U, H) gathers from source (B, T, H), mask (B, T): (B, U, H), weights (B, A, U,
         T)."""
-        attended, weights, _ = self.cross(source, mask, output_attentions, query_states=x)
+        cross = self.cross
+        q, k, v = cross.query(x), cross.key(source), cross.value(source)
+        attended, weights, _ = cross.multi_head(q, k, v, mask, output_attentions)
         return self.cross_norm(x + self.dropout(attended)), weights
 
 

@@ -101,13 +101,13 @@ class _Chunked(torch.autograd.Function):
         learning: bool,
     ) -> Tensor:
         count, wide = len(hidden), _wide(hidden, teacher_hidden)
-        expected = [learning and need for need in ctx.needs_input_grad[:3]]
+        needs_grad = [learning and need for need in ctx.needs_input_grad[:3]]
         size = _chunk_size(hidden, teacher_hidden, len(table))
         # What is added up over chunks is added up in float32 or wider.
         kept = hidden.dtype if count <= size else wide
-        to_hidden = torch.empty_like(hidden) if expected[0] else None
+        to_hidden = torch.empty_like(hidden) if needs_grad[0] else None
         to_table: Tensor | None = None
-        to_bias = torch.zeros_like(bias, dtype=wide) if expected[2] else None
+        to_bias = torch.zeros_like(bias, dtype=wide) if needs_grad[2] else None
         ours, theirs = (x.new_empty((size, len(table))) for x in (hidden, teacher_hidden))
         total = hidden.new_zeros((), dtype=wide)
         for first in range(0, count, size):
@@ -116,11 +116,11 @@ class _Chunked(torch.autograd.Function):
             _scores(part, table, bias, temperature, out=s)
             _scores(teacher_hidden[first : first + size], teacher_table, teacher_bias,
                     temperature, out=t)  # fmt: skip
-            total += _compare(s, t, overwrite=any(expected))
+            total += _compare(s, t, overwrite=any(needs_grad))
             # s is now the gradient with respect to the student's logits, but for T/N.
             if to_hidden is not None:
                 torch.mm(s, table, out=to_hidden[first : first + size])
-            if expected[1]:
+            if needs_grad[1]:
                 to_table = _plus_product(to_table, s.T, part, kept)
             if to_bias is not None:
                 to_bias += s.sum(0, dtype=wide)

@@ -70,11 +70,11 @@ def _point(masses: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
     ends = F.pad(masses.cumsum(-1, dtype=torch.float64), (1, 0))  # (N, K + 1), the first 0
     length = _checked_length(ends[:, -1:])
     # Rounding may bring a point to the line's very end, and so beyond its last word.
-    expected = torch.minimum(uniforms[:, None] * length, length.nextafter(torch.zeros_like(length)))
+    targets = torch.minimum(uniforms[:, None] * length, length.nextafter(torch.zeros_like(length)))
     # The first end beyond: a word without mass ends where the one before it does.
-    after = torch.searchsorted(ends, expected, right=True)
+    after = torch.searchsorted(ends, targets, right=True)
     begin, end = ends.gather(1, after - 1), ends.gather(1, after)
-    return (after - 1).squeeze(1), ((expected - begin) / (end - begin)).squeeze(1)
+    return (after - 1).squeeze(1), ((targets - begin) / (end - begin)).squeeze(1)
 
 
 def _is_safe(totals: Tensor) -> bool:

@@ -134,8 +134,8 @@ def cola(draws: Draws, label: str) -> Texts:
             return (" ".join(words),)
         while not (result := _forms(draws, line, kind)):
             line = next(draws.lines)
-        expected = draws.random.choice(result)[1]
-        while not (result := [f for f in _forms(draws, line, kind) if f[1] != expected]):
+        form = draws.random.choice(result)[1]
+        while not (result := [f for f in _forms(draws, line, kind) if f[1] != form]):
             line = next(draws.lines)
         at, _, other = draws.random.choice(result)
         return (" ".join(other if n == at else t.word for n, t in enumerate(line)),)

@@ -75,9 +75,9 @@ def shared_out(total: int, probabilities: Sequence[float]) -> list[int]:
             f"total={total!r} and probabilities={list(probabilities)} were given; expected at "
             "least 1, and numbers from 0 on that sum to 1."
         )
-    expected = [total * p for p in probabilities]
-    counts = [int(count) for count in expected]
-    order = sorted(range(len(expected)), key=lambda i: counts[i] - expected[i])
+    exact = [total * p for p in probabilities]
+    counts = [int(count) for count in exact]
+    order = sorted(range(len(exact)), key=lambda i: counts[i] - exact[i])
     for i in order[: total - sum(counts)]:
         counts[i] += 1
     return counts

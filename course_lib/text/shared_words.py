@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from course_lib.config import check_choice
 from course_lib.files import data_path
 from course_lib.text.grammar import Grammar, Row, read_toml
 from course_lib.text.world import MicroWorld, Story, languages
@@ -39,10 +40,7 @@ def meanings(language: str) -> dict[str, str]:
 
     Raises ValueError for a language without a folder, and for one without that table (Chinese,
     whose words have not each one English word)."""
-    if language not in languages():
-        raise ValueError(
-            f"language={language!r} was given; expected one of {', '.join(languages())}."
-        )
+    check_choice("language", language, languages())
     english = MicroWorld.load()
     if language == ENGLISH:
         return {word: word for word in english.vocab}

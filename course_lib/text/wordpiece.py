@@ -263,16 +263,16 @@ class WordPiece(Vocabulary):
             raise FileNotFoundError(
                 f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
             )
-        required = {"lowercase": lowercase, "strip_accents": strip_accents}
-        required = {name: value for name, value in required.items() if value is not None}
+        overrides = {"lowercase": lowercase, "strip_accents": strip_accents}
+        overrides = {name: value for name, value in overrides.items() if value is not None}
         with one_error(path, ValueError):
             whole = path.suffix == ".json"
             vocab, settings = _from_tokenizer_json(path) if whole else _from_vocab_txt(path)
             try:
-                read = cls(vocab, **{**settings, **required})
+                read = cls(vocab, **{**settings, **overrides})
             except ValueError as error:
                 raise ValueError(f"{path} is not a WordPiece vocabulary: {error}") from error
-            expected = _expected_beside(read, required)
+            expected = _expected_beside(read, overrides)
             files.refuse_beside(read, path, read.added_tokens, expected, CLASSES)
         return read
 

@@ -63,11 +63,11 @@ class Taught(nn.Module):
         predict_at: Tensor | None = None,
     ) -> TaughtOutput:
         """As the models' own call; both answer for every token, wherever words were masked."""
-        expected = {"output_hidden_states": True, "output_attention_scores": self.scores}
+        output_flags = {"output_hidden_states": True, "output_attention_scores": self.scores}
         with torch.no_grad():
-            distilled = self.teacher(input_ids, attention_mask, token_type_ids, **expected)
-        inputs = self.student(input_ids, attention_mask, token_type_ids, **expected)
+            teacher = self.teacher(input_ids, attention_mask, token_type_ids, **output_flags)
+        student = self.student(input_ids, attention_mask, token_type_ids, **output_flags)
         real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-        states = inputs.hidden_states
+        states = student.hidden_states
         widened = states if self.matrix is None else tuple(self.matrix(x) for x in states)
-        return TaughtOutput(inputs, distilled, real.bool(), predict_at, widened)
+        return TaughtOutput(student, teacher, real.bool(), predict_at, widened)

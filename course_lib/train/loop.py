@@ -185,8 +185,7 @@ def train_step(
     """Forward, loss, backward, clip, update, in one process: one step, and its losses in nats.
 
     clip: the longest gradient, 0 or None for any. Raises FloatingPointError, and moves nothing,
-    when loss or gradient are no finite numbers. `fit` uses `distributed_step`, which does the same
-    for several processes, accumulated batches and float16."""
+    when loss or gradient are no finite numbers. `fit` uses the more general `distributed_step`."""
     optimizer.zero_grad()
     with computing_in(precision, next(model.parameters()).device.type):
         outputs = model(**batch.inputs)

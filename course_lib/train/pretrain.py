@@ -72,10 +72,9 @@ Documents = Sequence[Sequence[Sequence[int]]]
 
 # family -> the row of checkpoints.FAMILIES with its configuration and how its encoder is built.
 ENCODERS: dict[str, Family] = {
-    **{name: STORED[name] for name in ("bert", "roberta", "albert", "distilbert")},
-    "tinybert": STORED["bert"],
-    **dict.fromkeys(("mobilebert", "ib-bert"), STORED["mobilebert"]),
+    **{name: STORED[name] for name in ("bert", "roberta", "albert", "distilbert", "mobilebert")},
     **{name: STORED[name] for name in ("modernbert", "electra", "deberta")},
+    **{"tinybert": STORED["bert"], "ib-bert": STORED["mobilebert"]},
     "deberta-v3": STORED["deberta-v2"],
 }
 POOLED = ("bert", "roberta", "albert", "tinybert", "mobilebert", "ib-bert")

@@ -195,10 +195,10 @@ def _say(form: dict[str, bool], about: dict[str, Any], part: TextPart) -> tuple[
 def _tokenizer(part: TextPart, texts: Iterable[str], about: Mapping[str, Any]) -> WordPiece:
     if isinstance(part.vocabulary, int):
         return train_wordpiece(texts, part.vocabulary, **_form(part, about))
-    expected = {"lowercase": part.lowercase, "strip_accents": part.strip_accents}
+    normalisation = {"lowercase": part.lowercase, "strip_accents": part.strip_accents}
     path = Path(part.vocabulary)
     if path.is_file() and not (path.suffix == ".json" or path.with_name(CONFIG).is_file()):
-        return WordPiece.from_file(path, **expected)  # a bare list says nothing of either
+        return WordPiece.from_file(path, **normalisation)  # a bare list says nothing of either
     result = (
         WordPiece.from_file(path) if path.is_file() else load_pretrained(part.vocabulary).tokenizer
     )
@@ -207,7 +207,7 @@ def _tokenizer(part: TextPart, texts: Iterable[str], about: Mapping[str, Any]) -
             f"vocabulary={part.vocabulary!r} was given; expected how many pieces to learn, a "
             "vocab.txt, or a checkpoint with a WordPiece vocabulary beside it."
         )
-    for name, value in expected.items():
+    for name, value in normalisation.items():
         if value not in (None, getattr(result, name)):
             raise ValueError(
                 f"{name}={value} was given with vocabulary={part.vocabulary!r}, which was made "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -14,7 +16,7 @@ from course_lib.encoder import Encoder, Pooler
 from course_lib.heads import BertForPreTraining
 from course_lib.plain_bert import IGNORED, MASK, PlainBert, PlainConfig, make_pair, mask_tokens
 
-SIZES = {"vocab_size": 40, "hidden_size": 24, "num_layers": 3, "num_heads": 3,
+SIZES: dict[str, Any] = {"vocab_size": 40, "hidden_size": 24, "num_layers": 3, "num_heads": 3,
          "intermediate_size": 50, "max_positions": 20}  # fmt: skip
 RENAMED = {"encoder.": "", "stack.": "", "pooler.dense": "pooler", "mlm.": "mlm_",
            "pair.dense": "nsp", "expand": "up_proj", "contract": "down_proj"}  # fmt: skip
@@ -51,12 +53,15 @@ def test_outputs_and_gradients_are_the_librarys(dtype: torch.dtype):
         target = torch.zeros(logits.shape[:-1], dtype=torch.long).flatten()
         for value in (logits, expected):
             F.cross_entropy(value.flatten(0, -2), target).backward(retain_graph=True)
-    expected_grads = {plain_name(name): p.grad for name, p in library.named_parameters()}
+    expected_grads: dict[str, Any] = {
+        plain_name(name): p.grad for name, p in library.named_parameters()
+    }
     largest = max(float(grad.abs().max()) for grad in expected_grads.values())
     for name, parameter in plain.named_parameters():
+        grad: Any = parameter.grad
         if name == "embeddings.token.weight":  # the library's padding row gets none from the input
-            parameter.grad[0] = expected_grads[name][0] = 0
-        distance = (parameter.grad - expected_grads[name]).abs().max()
+            grad[0] = expected_grads[name][0] = 0
+        distance = (grad - expected_grads[name]).abs().max()
         assert distance <= TOLERANCE[dtype] * largest, name
 
 

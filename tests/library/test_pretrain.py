@@ -324,7 +324,7 @@ def test_a_vocabulary_beside_a_file_of_ours_keeps_its_settings(tmp_path):
 class SomeProcesses(Distributed):
     """Nine processes that share the weights out."""
 
-    size, sharded = 9, True
+    world_size, sharded = 9, True
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, distilbert_los
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.teaching.claims import printed, settled, verdict
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import as_list, in_letters, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.tasks import unstated_facts
 from course_lib.text.world import story_sequences
@@ -235,10 +235,6 @@ def runners_up() -> str:
     """The second and the third word, at T = 1."""
     one = softened(1.0)
     return " and ".join(f"{one.words[i]} {one.probabilities[i]:.1%}" for i in (1, 2))
-
-
-def as_list(layers: Sequence[int]) -> str:
-    return ", ".join(map(str, layers))
 
 
 def same_as_its_teacher() -> float:
@@ -459,10 +455,6 @@ def facts(name: str) -> str:
 def tiny_of_teacher() -> str:
     """The narrow student's weights, as a fraction of the teacher's."""
     return f"{narrow_students()['runs']['all'][0]['parameters'] / teacher_run()['parameters']:.0%}"
-
-
-def in_letters(number: int) -> str:
-    return ("no", "one", "two", "three", "four", "five", "six")[number]
 
 
 def initialisations_range() -> str:

@@ -423,5 +423,5 @@ TYPED = {
     "128": "the width of the small models; 2 · 64 and 256 / 2, as arithmetic",
     "256": "k, given in a question",
     "511": "512 − 1, as arithmetic",
-    "786,432": "2 · 512 · 768, as arithmetic; test_quizzes_08.py computes it",
+    "786,432": "2 · 512 · 768, as arithmetic",
 }

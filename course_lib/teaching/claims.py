@@ -104,15 +104,16 @@ class Claim:
             )
 
 
-CHECKS = ("value", "detail", "expected", "tolerance", "accepts", "rejected", "rejects")
+CHECKS = ("let", "value", "detail", "expected", "tolerance", "accepts", "rejected", "rejects")
 
 
 def entries(lecture: str) -> tuple[Claim, ...]:
     """The claims that the room's claims.toml tells, in its order.
 
     An entry that is settled here has `value`, an expression over the names of the room's claims.py,
-    of this module and of numbers.shared(). It gives a Settled, or a plain value, of which `detail`
-    (a text with {{number:…}}) then says what came out. The value must be `expected`, within a
+    of this module and of numbers.shared(), and over those that the entry's own `let` names. It
+    gives a Settled, or a plain value, of which `detail` (a text with {{number:…}}) then says what
+    came out. The value must be `expected`, within a
     `tolerance` if there is one, or else make the expression `accepts` true; lists stand for tuples.
     `rejected`, or what the expression `rejects` gives, must not pass. Raises ValueError for a key
     that no claim has."""
@@ -148,11 +149,13 @@ def _computed(lecture: str, expression: str, **more: Any) -> Any:
 
 
 def _settle(lecture: str, entry: Mapping[str, Any]) -> Settled:
+    names = globals() | shared() | vars(room(lecture, "claims"))
     try:
-        value = _computed(lecture, entry["value"])
+        for name, expression in {**entry.get("let", {}), "value": entry["value"]}.items():
+            names[name] = eval(expression, names)
+        value = names["value"]
         if isinstance(value, Settled):
             return value
-        names = globals() | shared() | vars(room(lecture, "claims")) | {"value": value}
         return Settled(value, filled(lecture, entry["detail"], names))
     except NotHere:
         raise

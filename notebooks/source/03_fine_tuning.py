@@ -501,7 +501,7 @@ for start, sizes in {"bag of words": learnt["bag"], **learnt["runs"]}.items():
 
 # %% [markdown]
 # **A success, but not of pre-training**: our BERT has {{number:plain_score(COURSE)}}, its shape from random initialisation {{number:plain_score(AT_RANDOM)}}, and a bag of words,
-# which only counts, {{number:plain_score('bag of words')}} (one standard error is {{number:plain_error}} points). From {{number:48}} plain reviews the bag learns {{number:plain_score('bag of words', 48)}}, our BERT {{number:plain_score(COURSE, 48)}} ({{number:('one', 'two', 'three')[len(PLAIN_SEEDS[48]) - 1]}} seeds
+# which only counts, {{number:plain_score('bag of words')}} (one standard error is {{number:plain_error}} points). From 48 plain reviews the bag learns {{number:plain_score('bag of words', 48)}}, our BERT {{number:plain_score(COURSE, 48)}} ({{number:in_letters(len(PLAIN_SEEDS[48]))}} seeds
 # each, here and in the table). Pre-training does not help here. Where single words tell, no encoder is needed, and ours may hardly have met these. MiniLM gets {{number:plain_score(MINILM)}} right.
 #
 # What is learnt there seems to be words, by MiniLM too: on the tricky reviews the models trained on plain ones are near chance,

@@ -422,7 +422,7 @@ ablation_chart(
 # - *Cloze-shaped*: BERT, {{number:past_score('BERT', 'kinds')}} against {{number:past_score('ELECTRA', 'kinds')}}.
 # - *RTD-shaped*: ELECTRA, {{number:past_score('ELECTRA', 'repeated')}} against {{number:past_score('BERT', 'repeated')}} on repeated words,
 #   {{number:past_score('ELECTRA', 'facts')}} against {{number:past_score('BERT', 'facts')}} on facts. BERT is hardly above random
-#   initialisation. Look at the dots: {{number:('one', 'two', 'three', 'four')[len(learnt_seeds('auc')) - 1]}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of
+#   initialisation. Look at the dots: {{number:in_letters(len(learnt_seeds('auc')))}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of
 #   those stand on their own plateau still: ROC-AUC {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe with a hundredth of the
 #   regularisation changes little; first seed, repeated words: ELECTRA {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}}, BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
 # - *Fine-tuned* (mean pooling): BERT, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation

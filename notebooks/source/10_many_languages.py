@@ -618,7 +618,7 @@ curse_table()
 #
 # ## Real text: what interfaces say
 #
-# The languages above are invented, so that every answer is known. Now real ones. Sphinx, Django and JupyterLab ship the messages of their interfaces in many languages. Here {{number:('six', 'seven')[len(stored('10_vocabulary')['learned_from']) - 6]}} are read: messages of four words and
+# The languages above are invented, so that every answer is known. Now real ones. Sphinx, Django and JupyterLab ship the messages of their interfaces in many languages. Here {{number:in_letters(len(stored('10_vocabulary')['learned_from']))}} are read: messages of four words and
 # more, paired by their common English original. `make lab` installs them (the extra `languages`).
 
 # %%

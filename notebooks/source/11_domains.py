@@ -343,7 +343,7 @@ else:
 #
 # ### Four ways, at equal FLOPs
 #
-# course-bert (4 layers, 256 wide), {{number:('one', 'two', 'three')[len(ways('general')[CONTINUED]) - 1]}} seeds. {{number:budget}} steps of *continued* set the budget; the others get as many FLOPs (additions and multiplications). All by the pre-training command.
+# course-bert (4 layers, 256 wide), {{number:in_letters(len(ways('general')[CONTINUED]))}} seeds. {{number:budget}} steps of *continued* set the budget; the others get as many FLOPs (additions and multiplications). All by the pre-training command.
 #
 # - *as it is*: the general model; *random initialisation*: a model that has read nothing;
 # - *continued* (BioBERT): the same vocabulary, read on; once also *mixed*, one batch in four of general text;

@@ -32,7 +32,7 @@ BETWEEN = tuple(words_of("first they follow the bank to the dam ."))  # words on
 
 
 @lru_cache(maxsize=1)
-def _readers() -> dict[str, Any]:
+def readers() -> dict[str, Any]:
     """Our ELMo's and our BERT's vectors of a mention, by layer."""
     world = MicroWorld.load()
     return {
@@ -45,29 +45,14 @@ def _mentions(*sentences: tuple[str, ...]) -> list[Mention]:
     return [Mention(words, words.index("bank"), 0, "") for words in sentences]
 
 
-def _cosine(vectors: Tensor) -> float:
+def cosine(vectors: Tensor) -> float:
     return float(F.cosine_similarity(vectors[0], vectors[1], dim=0))
 
 
 @lru_cache(maxsize=1)
-def _static_bank() -> float:
+def static_bank() -> float:
     table = ppmi_vectors(world_sentences(MicroWorld.load(), 1_000), 50)
-    return _cosine(static(table)(_mentions(RIVER, MONEY))["word"])
-
-
-def two_banks() -> Settled:
-    """Cosine of the two vectors of *bank*: static, ELMo's layer 0, its layer 2, BERT's last."""
-    made = {name: read(_mentions(RIVER, MONEY)) for name, read in _readers().items()}
-    found = (
-        _static_bank(),
-        *(_cosine(made["ELMo"][layer]) for layer in "02"),
-        _cosine(list(made["BERT"].values())[-1]),
-    )
-    said = (
-        f"cosine of the two vectors of “bank”: static {found[0]:.2f}, ELMo's layer 0 "
-        f"{found[1]:.2f}, its layer 2 {found[2]:.2f}, BERT's last layer {found[3]:.2f}"
-    )
-    return Settled(found, said)
+    return cosine(static(table)(_mentions(RIVER, MONEY))["word"])
 
 
 def same_and_other(found: tuple[float, ...]) -> bool:
@@ -80,7 +65,7 @@ def who_sees_whom() -> Settled:
     last word, move the vector of the word between?"""
     sentences = [BETWEEN, ("then", *BETWEEN[1:]), (*BETWEEN[:-2], "boat", ".")]
     mentions, seen = _mentions(*sentences), {}
-    elmo_found, bert_found = (read(mentions) for read in _readers().values())
+    elmo_found, bert_found = (read(mentions) for read in readers().values())
     for name, vectors in (
         ("ELMo forward", elmo_found["2 forward"]),
         ("ELMo backward", elmo_found["2 backward"]),
@@ -213,13 +198,6 @@ def count() -> Settled:
     config = ElmoConfig()
     softmax = config.vocab_size * (config.projection_size + 1) / 1e6
     return Settled((encoder, softmax), f"{encoder:.1f} million, and {softmax:.0f} in the softmax")
-
-
-def layer_gains() -> Settled:
-    table = printed("elmo")["layers"]
-    mix = table["mean_of_layers"] + table["learned_weights"]
-    said = f"last layer {table['last_layer']:+}, mix of all layers {mix:+.1f} on top"
-    return Settled((table["last_layer"], round(mix, 1)), said)
 
 
 def entities() -> Settled:

@@ -248,12 +248,6 @@ def _minilm() -> tuple[Any, Any]:
 # ================================================================ what the recipe says
 
 
-def tokens_a_step() -> Settled:
-    paper = printed("bert")["pretraining"]
-    product = paper["batch"] * paper["long_length"]
-    return Settled(product, f"{paper['batch']} × {paper['long_length']} = {product:,}")
-
-
 def tokens_in_all(short: float | None = None) -> float:
     """Tokens in the paper's million steps; short: this fraction at the short length, not 0.9."""
     paper = printed("bert")["pretraining"]
@@ -266,12 +260,6 @@ def epochs(short: float | None = None) -> float:
     """How often these go through the words that the paper counts."""
     paper = printed("bert")["pretraining"]
     return tokens_in_all(short) / (paper["words_books"] + paper["words_wikipedia"])
-
-
-def epochs_settled() -> Settled:
-    found = epochs()
-    said = f"{found:.1f} epochs with the two lengths; {epochs(0):.1f} if all steps were at 512"
-    return Settled(found, said)
 
 
 def first_step() -> Settled:

@@ -24,7 +24,7 @@ from course_lib.teaching.results import stored as result
 from course_lib.teaching.results import tokens_read
 from course_lib.text import english
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
-from course_lib.train.span_metrics import answer_f1, bio_spans, span_scores
+from course_lib.train.span_metrics import answer_f1, bio_spans
 from course_lib.train.task_metrics import accuracy, f1, macro_f1, matthews, pearson, spearman
 
 from .benchmark import progress, without

@@ -91,15 +91,6 @@ def errors_removed(scheme: str, of: str) -> float:
     return (before - after) / before
 
 
-def dynamic_here() -> Settled:
-    gained = gained_over("ten copies", "400 stories")
-    said = (
-        f"dynamic over ten copies, held-out masked-token accuracy: {100 * mean(gained):+.1f} "
-        f"points (from {100 * min(gained):+.1f} to {100 * max(gained):+.1f}, n {len(gained)})"
-    )
-    return Settled(mean(gained), said)
-
-
 def with_more_text() -> Settled:
     """By how much the gain over ten copies shrinks with four times the stories, read as often."""
     gains = {of: mean(gained_over("ten copies", of)) for of in ("400 stories", "1,600 stories")}
@@ -234,20 +225,6 @@ def settings() -> Settled:
     return Settled(found, said)
 
 
-def times_berts_compute() -> Settled:
-    table = printed("roberta")["compute"]
-    short, whole = (table[run] / table["bert_large"] for run in ("roberta_100k", "roberta_500k"))
-    return Settled(whole, f"100,000 steps {short:.1f} times BERT-large's FLOPs, all {whole:.1f}")
-
-
-def large_over_base() -> Settled:
-    """How many times the hardware-days of BERT-base BERT-large took."""
-    table = printed("roberta")["hardware"]
-    days = [table[f"bert_{size}_cloud_tpus"] * table["bert_days"] for size in ("base", "large")]
-    said = f"large takes {days[1]} Cloud TPU days, base {days[0]}: {days[1] / days[0]:g} times; "
-    return Settled(days[1] / days[0], f"{said}280 × 1 and 8 × 12 V100 days: {280 / 96:.1f} times")
-
-
 def gigabytes() -> Settled:
     table = {k: v for k, v in printed("roberta")["data"].items() if isinstance(v, int)}
     total, old = sum(table.values()), table["books_and_wikipedia"]
@@ -295,11 +272,6 @@ def accumulation() -> Settled:
 
 
 # ================================================================ what is in the model
-
-
-def size_settled() -> Settled:
-    counts = tuple(parameters(roberta, size) for size in ("base", "large"))
-    return Settled(counts, f"{counts[0]:,} and {counts[1]:,} with the pooler")
 
 
 def where_they_differ() -> Settled:

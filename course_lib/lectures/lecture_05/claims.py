@@ -103,7 +103,7 @@ def factorised() -> Settled:
 
 
 @lru_cache(maxsize=4)
-def _counted_flops(size: str, of: Callable[[str], Encoder]) -> int:
+def counted_flops(size: str, of: Callable[[str], Encoder]) -> int:
     """FLOPs of the blocks for one text of 128 tokens, counted while they run."""
     with torch.device("meta"), torch.no_grad():
         model = of(size).eval()
@@ -111,12 +111,6 @@ def _counted_flops(size: str, of: Callable[[str], Encoder]) -> int:
         with FlopCounterMode(display=False) as counter:
             _ = model.stack(x, torch.ones(1, TOKENS, dtype=torch.long))
     return int(counter.get_total_flops())
-
-
-def same_flops() -> Settled:
-    ours, theirs = _counted_flops("base", albert), _counted_flops("base", bert)
-    said = f"{ours / 1e9:.2f} GFLOPs for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f} G"
-    return Settled(theirs / ours, said)
 
 
 def _against_bert(size: str, bert_size: str) -> tuple[float, float]:
@@ -152,18 +146,9 @@ def _twelve(sharing: str, hidden: int = 128) -> Encoder:
 
 
 @lru_cache(maxsize=1)
-def _timed() -> list[float]:
+def timed() -> list[float]:
     shared, own = (_twelve(sharing).eval() for sharing in ("all", "none"))
     return processor_time_ratios(shared, own, torch.ones(4, 64, dtype=torch.long))
-
-
-def one_block_twelve_times() -> Settled:
-    ratios = _timed()
-    said = (
-        f"twelve blocks take {median(ratios):.2f} times as long as one block twelve times "
-        f"(median of {len(ratios)} rounds, from {min(ratios):.2f} to {max(ratios):.2f})"
-    )
-    return Settled(median(ratios), said)
 
 
 def _activations(sharing: str, hidden: int = 128) -> int:
@@ -226,12 +211,6 @@ def best(*names: str) -> Settled:
     return Settled(max(averages, key=lambda name: averages[name]), f"average at {said}")
 
 
-def best_widths() -> Settled:
-    shared, own = (best("embedding_size", part) for part in ("all_shared", "not_shared"))
-    said = f"shared, {shared.detail}; not shared, {own.detail}"
-    return Settled((shared.value, own.value), said)
-
-
 def cost_of_sharing() -> Settled:
     """What each way to share loses on average, at E=128 and E=768: attention, feed-forward, all."""
     lost = {}
@@ -245,14 +224,6 @@ def cost_of_sharing() -> Settled:
 
 
 # ================================================================ the paper's own slips
-
-
-def which_depth() -> Settled:
-    """The layers of the row in Table 13 that Table 2 prints for xxlarge."""
-    row, rows = _rows("overall")["xxlarge"], _rows("xxlarge_depth")
-    same = [layers for layers in rows if rows[layers] == row]
-    said = f"Table 2's row is Table 13's with {', '.join(same)} layers; with 12 it reads "
-    return Settled(same, said + ", ".join(str(v) for v in _cells(rows["12"]).values()))
 
 
 def two_mnli() -> Settled:
@@ -352,13 +323,6 @@ def answers(trained_on: str, measure: str) -> Settled:
     early = outcome(result("05_sentence_tasks"), measure)[trained_on]
     said = f"on held-out pairs of {measure}, trained on {trained_on}: {in_words(late)}"
     return Settled(mean(late), f"{said}; after a quarter of the steps {in_words(early)}")
-
-
-def order_on_topic() -> Settled:
-    """Of the model trained on SOP, on NSP's pairs; and of the one with the released pairs."""
-    ours, released = answers("SOP", "NSP"), outcome(result("05_as_released"), "NSP")[AS_RELEASED]
-    said = f"{ours.detail}; with the released pairs {in_words(released)}"
-    return Settled((ours.value, mean(released)), said)
 
 
 def in_step_on_order() -> Settled:

@@ -78,13 +78,6 @@ def _triple() -> dict[str, float]:
     return {name: float(value) for name, value in parts.items() if name != "total"}
 
 
-def three_terms() -> Settled:
-    """The names of the losses that are added, as many as there are weights."""
-    parts = _triple()
-    said = ", ".join(f"{PUBLISHED_WEIGHTS[name]:g} × {name} {x:.3f}" for name, x in parts.items())
-    return Settled(tuple(parts), f"of a randomly initialised student eight wide: {said}")
-
-
 def weights_settled() -> Settled:
     """Each loss's part of the sum, by the command for one GPU and by that for four."""
     parts, said = [], []
@@ -94,15 +87,6 @@ def weights_settled() -> Settled:
         names = ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
         said.append(f"{gpus}: {names}; of their sum " + ", ".join(f"{x:.1%}" for x in parts[-3:]))
     return Settled(tuple(parts), ". ".join(said))
-
-
-def one_alpha() -> Settled:
-    """What the weights for one GPU leave for the hard part, were soft and hard all there is."""
-    table = printed("distilbert")["weights"]
-    alpha = table["soft"] / (table["soft"] + table["mlm"])
-    left = table["cosine"] / (table["soft"] + table["mlm"] + table["cosine"])
-    said = f"α would be {alpha:.0%}, and {left:.1%} of the weight, the cosine's, has no place"
-    return Settled(left, said)
 
 
 def left_out(*rows: str) -> Settled:
@@ -194,17 +178,11 @@ def _stack(layers: int) -> Encoder:
 
 
 @lru_cache(maxsize=2)
-def _timed(batch: int) -> float:
+def timed(batch: int) -> float:
     """How many times the processor time of six layers twelve take: the median of the rounds."""
     torch.manual_seed(0)
     ids = torch.ones(batch, 16, dtype=torch.long)
     return median(processor_time_ratios(_stack(6), _stack(12), ids))
-
-
-def half_the_layers() -> Settled:
-    ratios = tuple(_timed(batch) for batch in (1, 32))
-    said = f"at batch 1 {ratios[0]:.2f} times, at batch 32 {ratios[1]:.2f} times"
-    return Settled(ratios, f"twelve layers against six: {said} the processor time")
 
 
 def _sixth(layers: int, **more: Any) -> BertConfig:
@@ -238,13 +216,6 @@ def less_memory() -> Settled:
         f"together {1 - whole[0]:.0%} at batch 1, {1 - whole[1]:.0%} at batch 32"
     )
     return Settled((weights, stored), said)
-
-
-def gpu_hours() -> Settled:
-    table = printed("distilbert")["training"]
-    hours = table["gpus"] * table["hours"]
-    said = f"{table['gpus']} GPUs × {table['hours']} hours = {hours} GPU hours"
-    return Settled(hours, f"{said} on all of BERT's text, after the teacher was trained")
 
 
 # ================================================================ what is kept
@@ -311,11 +282,6 @@ def compared_with() -> Settled:
     return Settled(found, said)
 
 
-def over_elmo() -> Settled:
-    ours, elmo = table_1()[1]["STS-B"], printed("distilbert")["glue"]["elmo_sts_b"]
-    return Settled(round(ours - elmo, 1), f"{ours} − {elmo} = {ours - elmo:.1f} points in Table 1")
-
-
 def _squad(ours: str, theirs: str) -> tuple[float, float]:
     """Points of SQuAD 1.1, exact match and F1, by which one row of Table 2 exceeds another."""
     table = printed("distilbert")["downstream"]
@@ -376,17 +342,10 @@ def logits_or_probabilities() -> Settled:
     return Settled(found, f"a student that looks past its teacher's word, and is sure: {said}")
 
 
-def tiny_kept() -> Settled:
-    table = printed("tinybert")["glue"]
-    kept = table["tinybert_4"] / table["teacher"]
-    said = f"{table['tinybert_4']} / {table['teacher']} = {kept:.2%} of the mean of the test sets"
-    return Settled(kept, f"{said}; the same shape without a teacher has {table['bert_tiny']}")
-
-
 def tiny_size() -> Settled:
     """How many times smaller than BERT-base TinyBERT-4 is: with its matrix, and as it is used."""
     model, whole = parameters(tinybert, "4"), parameters(bert, "base")
-    with_matrix = model + _matrix_size()
+    with_matrix = model + matrix_size()
     times = whole / with_matrix, whole / model
     said = (
         f"{with_matrix:,} with the matrix W_h, {with_matrix / whole:.1%} of BERT-base, "
@@ -395,15 +354,10 @@ def tiny_size() -> Settled:
     return Settled(times, said)
 
 
-def _matrix_size() -> int:
+def matrix_size() -> int:
     with torch.device("meta"):
         matrix = fit_matrix(published("tinybert", "4"), published("bert", "base"))
     return count_parameters(matrix)
-
-
-def matrix_settled() -> Settled:
-    size = _matrix_size()
-    return Settled(size, f"312 × 768 + 768 = {size:,} numbers, used in training alone")
 
 
 def tiny_flops() -> Settled:
@@ -414,13 +368,13 @@ def tiny_flops() -> Settled:
     return Settled(ours / 1e9, said)
 
 
-def _tiny_rows(table: str) -> dict[str, float]:
+def tiny_rows(table: str) -> dict[str, float]:
     return {k: v for k, v in printed("tinybert")[table].items() if isinstance(v, float)}
 
 
 def _changes(table: str) -> tuple[dict[str, float], str]:
     """Points that each row of an ablation of TinyBERT differs from all, and in words."""
-    rows = _tiny_rows(table)
+    rows = tiny_rows(table)
     changes = {name: round(rows[name] - rows["all"], 1) for name in rows if name != "all"}
     ordered = sorted(changes.items(), key=lambda item: item[1])
     said = ", ".join(f"{name.replace('_', ' ')} {points:+.1f}" for name, points in ordered)
@@ -435,12 +389,6 @@ def tiny_losses() -> Settled:
 def tiny_stages() -> Settled:
     changes, said = _changes("stages")
     return Settled(tuple(changes.values()), said)
-
-
-def tiny_mapping() -> Settled:
-    rows = _tiny_rows("mapping")
-    said = ", ".join(f"{kind} {score}" for kind, score in rows.items())
-    return Settled(max(rows, key=lambda kind: rows[kind]), said)
 
 
 # ================================================================ what our own runs reached

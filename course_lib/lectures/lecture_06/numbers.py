@@ -27,10 +27,9 @@ from course_lib.kernels.distillation import soft_target_loss
 from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, distilbert_loss, tinybert_loss
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.teaching.averages import glue_average
-from course_lib.teaching.claims import claims, printed, settled, verdict
+from course_lib.teaching.claims import printed, settled, verdict
 from course_lib.teaching.experiments import Stories
-from course_lib.teaching.numbers import cpu_hours, percent, signed
+from course_lib.teaching.numbers import as_list, in_letters, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import story_sequences
 from course_lib.train.distilling import Taught
@@ -235,10 +234,6 @@ def runners_up() -> str:
     """The second and the third word, at T = 1."""
     one = softened(1.0)
     return " and ".join(f"{one.words[i]} {one.probabilities[i]:.1%}" for i in (1, 2))
-
-
-def as_list(layers: Sequence[int]) -> str:
-    return ", ".join(map(str, layers))
 
 
 def same_as_its_teacher() -> float:
@@ -460,10 +455,6 @@ def tiny_of_teacher() -> str:
     return f"{narrow_students()['runs']['all'][0]['parameters'] / teacher_run()['parameters']:.0%}"
 
 
-def in_letters(number: int) -> str:
-    return ("no", "one", "two", "three", "four", "five", "six")[number]
-
-
 def initialisations_range() -> str:
     """Points between the best and the worst mean on the task, of those initialised from layers."""
     means = [
@@ -492,22 +483,22 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 
 TYPED = {
     "100": "97 of 100 answers",
-    "13%": "TinyBERT-4 of BERT-base, as its paper says; test_quizzes_06.py counts it",
+    "13%": "TinyBERT-4 of BERT-base, as its paper says",
     "128": "tokens, of which the FLOPs are counted",
-    "1.63": "668 s / 410 s, DistilBERT's Table 3; test_quizzes_06.py computes it",
+    "1.63": "668 s / 410 s, DistilBERT's Table 3",
     "3.69": "DistilBERT's Table 4",
-    "22.35": "billions of FLOPs of BERT-base; test_quizzes_06.py computes it",
+    "22.35": "billions of FLOPs of BERT-base",
     "312": "TinyBERT-4's width",
-    "39%": "less time by DistilBERT's Table 3; test_quizzes_06.py computes it",
+    "39%": "less time by DistilBERT's Table 3",
     "60%": "a saying about DistilBERT's speed",
     "63%": "more texts in the same time, by DistilBERT's Table 3",
     "70.2": "TinyBERT's Table 1",
     "71%": "DistilBERT's speed on a phone, printed",
-    "720": "8 GPUs × 90 hours, DistilBERT's section 3; test_quizzes_06.py computes it",
+    "720": "8 GPUs × 90 hours, DistilBERT's section 3",
     "768": "BERT-base's width",
     "77.0": "a mean that both papers print",
     "79.4": "TinyBERT's Table 1",
     "79.5": "BERT-base's mean, as both papers print it",
-    "96.9%": "77.0 / 79.5; test_quizzes_06.py computes it",
+    "96.9%": "77.0 / 79.5",
     "97%": "DistilBERT's printed claim",
 }

@@ -201,13 +201,6 @@ def _against(ours: dict[str, float], theirs: dict[str, float]) -> tuple[float, f
     return round(ours["glue"] - theirs["glue"], 1), ours["flops"] / theirs["flops"]
 
 
-def base_against_large() -> Settled:
-    ours, theirs = _rows("small")["electra_base"], _rows("large")["bert_large"]
-    found = _against(ours, theirs)
-    said = f"{ours['glue']} against {theirs['glue']}, with {found[1]:.2f} times the FLOPs"
-    return Settled(found, said)
-
-
 def small_against_small() -> Settled:
     rows = _rows("small")
     ours, bert, gpt = (rows[name] for name in ("electra_small", "bert_small", "gpt"))

@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from course_lib.teaching.claims import verdict
-from course_lib.teaching.numbers import signed
+from course_lib.teaching.numbers import in_letters, signed
 from course_lib.teaching.results import outcome, stored
 
 from .embedding_sharing import (
@@ -133,7 +133,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "sift_heldout": lambda: sift()["heldout"],
     "sift_labels": lambda: PLAIN_RECIPE.labels,
     "sift_long_steps": lambda: RECIPES[LONGER].steps,
-    "sift_seeds": lambda: ("one", "two", "three", "four", "five")[len(SIFT_SEEDS) - 1],
+    "sift_seeds": lambda: in_letters(len(SIFT_SEEDS)),
     "sift_short_steps": lambda: PLAIN_RECIPE.steps,
     "sift_unfitted": _sift_unfitted,
     "tug_first": _tug_first,

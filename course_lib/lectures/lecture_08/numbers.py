@@ -16,7 +16,7 @@ from course_lib.kernels.disentangled import ScoreParts, score_parts, score_scale
 from course_lib.kernels.positions import position_rows, row_table
 from course_lib.lectures.lecture_08.exercises.extra import extra_weights
 from course_lib.teaching.claims import printed, settled
-from course_lib.teaching.numbers import percent, signed
+from course_lib.teaching.numbers import in_letters, percent, signed, whole
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
@@ -46,15 +46,6 @@ from .views.position_bias import (
     TOY_QUERY,
 )
 from .views.score_spread import score_statistics
-
-
-def whole(number: float) -> str:
-    return f"{number:.0f}".replace("-", "−")
-
-
-def in_letters(number: int) -> str:
-    return ("none", "one", "two", "three", "four", "five")[number]
-
 
 TOKENS = 6
 
@@ -432,5 +423,5 @@ TYPED = {
     "128": "the width of the small models; 2 · 64 and 256 / 2, as arithmetic",
     "256": "k, given in a question",
     "511": "512 − 1, as arithmetic",
-    "786,432": "2 · 512 · 768, as arithmetic; test_quizzes_08.py computes it",
+    "786,432": "2 · 512 · 768, as arithmetic",
 }

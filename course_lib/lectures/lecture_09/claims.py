@@ -37,26 +37,6 @@ SCHEDULE_POINTS = 10_000  # of the schedule of the learning rate that are summed
 # ================================================================ SpanBERT
 
 
-def span_length() -> Settled:
-    """The mean length with longer draws left out, and with them shortened."""
-    found = span_lengths()
-    said = f"{found.mean:.3f} words renormalised, {found.heaped:.2f} with the tail at 10"
-    return Settled((found.mean, found.heaped), said)
-
-
-def masked_length() -> Settled:
-    """The mean length of what is masked, by the words of a sequence."""
-    found = span_lengths()
-    said = ", ".join(f"{mean:.2f} words at {words}" for words, mean in found.counted.items())
-    return Settled(tuple(found.counted.values()), f"{found.mean:.2f} words drawn; masked {said}")
-
-
-def p_of_the_program() -> Settled:
-    program = printed("spanbert")["program"]
-    found = tuple(span_lengths(program[name]).mean for name in ("published_p", "default_p"))
-    return Settled(found, f"{found[0]:.2f} words with p = 0.2, {found[1]:.2f} with p = 0.3")
-
-
 def boundary_alone() -> Settled:
     """How far the logits of a span's tokens differ with position vectors, and without; the terms of
     the loss beside the total."""
@@ -304,11 +284,6 @@ def fusion_parameters() -> int:
     """Weights of the published size with its three heads, the entities' vectors not counted."""
     with torch.device("meta"):
         return count_parameters(FusionForPreTraining(FusionEncoder(FusionConfig(), pooler=True)))
-
-
-def size_settled() -> Settled:
-    count = fusion_parameters()
-    return Settled(count / 1e6, f"{count:,} weights")
 
 
 def fates_settled() -> Settled:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
-from course_lib.lectures.lecture_09.exercises.lengths import lengths
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import outcome, stored
 

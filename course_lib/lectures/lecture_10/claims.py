@@ -26,11 +26,6 @@ def vocabulary() -> Settled:
     return Settled(value, f"cased {said.replace('; ', '; uncased ')}")
 
 
-def released_size() -> Settled:
-    size = size_of("XLM-R base")
-    return Settled(size.parameters / 1e6, f"{size.parameters:,} parameters, pooler counted")
-
-
 def rest_settled() -> Settled:
     """Millions of parameters besides the words, XLM-R base and BERT-base; the words' fraction."""
     ours, bert = size_of("XLM-R base"), size_of("BERT-base (uncased)")
@@ -120,13 +115,6 @@ def ranking() -> Settled:
     rows["xlm_15_mlm"] = printed("xlm")["xnli"]["mlm"][0]
     order = tuple(sorted(rows, key=rows.__getitem__, reverse=True))
     return Settled(order, ", ".join(f"{name.replace('_', ' ')} {rows[name]}" for name in order))
-
-
-def one_language() -> Settled:
-    """Chinese XNLI: the Chinese BERT over the multilingual one."""
-    found = printed("mbert")["alone"]
-    points = round(found["chinese"] - found["multilingual_chinese"], 1)
-    return Settled(points, f"{found['chinese']} − {found['multilingual_chinese']} = {points:+.1f}")
 
 
 # ================================================================ our own runs

@@ -10,7 +10,7 @@ from typing import Any
 from course_lib.config import published
 from course_lib.family.roberta import RobertaConfig
 from course_lib.lectures.lecture_10.exercises import sizes
-from course_lib.teaching.numbers import millions, percent
+from course_lib.teaching.numbers import in_letters, millions, percent
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.shared_words import shared_words, with_shared_words
 from course_lib.text.world import MicroWorld
@@ -221,7 +221,7 @@ SPELLINGS = {
 NUMBERS: dict[str, Callable[[], Any]] = {
     "pair_majority": lambda: f"{stored('10_pairs')['majority']:.0%}",
     "four_majority": lambda: f"{stored('10_transfer')['majority']['topic']:.0%}",
-    "real_seeds": lambda: ("one", "two", "three")[len(stored("10_retrieval")["runs"]["MLM"]) - 1],
+    "real_seeds": lambda: in_letters(len(stored("10_retrieval")["runs"]["MLM"])),
 }
 
 TYPED = {

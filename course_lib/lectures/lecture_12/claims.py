@@ -47,11 +47,6 @@ def joint_settled() -> Settled:
     return Settled((last.value[0], fmean(sections), fmean(pairs)), said)
 
 
-def range_settled() -> Settled:
-    found = [x for name in ("0.1", "0.5", "0.8") for x in printed("fastbert")["speedup"][name]]
-    return Settled((min(found), max(found)), f"{min(found)}× to {max(found)}× fewer FLOPs")
-
-
 def direction_settled() -> Settled:
     """Both divergences of one pair of answers: they differ, so it matters which is meant."""
 
@@ -118,11 +113,6 @@ def parameters() -> Settled:
     with torch.device("meta"):
         value = count_parameters(mobilebert(pooler=False))
     return Settled(value, f"{value:,} without pooler and heads")
-
-
-def flops_settled() -> Settled:
-    value = forward_flops(mobilebert, 128) / forward_flops(bert, 128)
-    return Settled(value, f"{value:.1%} of BERT-base's for 128 tokens, counted")
 
 
 def faster() -> Settled:

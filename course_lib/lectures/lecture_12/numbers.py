@@ -12,7 +12,7 @@ from course_lib.bench.measuring import where_measured
 from course_lib.bench.readers import tables as readers
 from course_lib.family.albert import albert
 from course_lib.family.bert import bert
-from course_lib.family.mobilebert import MobileBertConfig, mobilebert
+from course_lib.family.mobilebert import mobilebert
 from course_lib.objectives.knowledge_transfer import PROGRAM_WEIGHTS
 from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.results import outcome, stored

@@ -48,11 +48,6 @@ def interfaces_settled() -> Settled:
     return Settled((both == len(found), written == 1), said)
 
 
-def timed() -> Settled:
-    calls = [900.0, *[10.0] * 9]
-    return Settled(fmean(calls) / median(calls), f"mean {fmean(calls):g} ms, median 10 ms")
-
-
 def ranking() -> Settled:
     """The rule's word for each of three, beside BERT."""
     words = tuple(shown.verdict(name) for name in ("RoBERTa", "ELECTRA", "DeBERTa"))
@@ -63,9 +58,3 @@ def places() -> Settled:
     """DeBERTa's place in the family with WNLI and without."""
     found = tuple(shown.place("DeBERTa", recipe) for recipe in ("leaderboard", "dev-8"))
     return Settled(found, "place {} with WNLI, {} without".format(*found))
-
-
-def plain_settled() -> Settled:
-    plain, taught = (shown.values_of(n) for n in ("plain, two layers", "DistilBERT"))
-    said = f"two plain layers {in_words(plain)}, DistilBERT {in_words(taught)}"
-    return Settled((min(plain) > max(taught), by_rule(plain, taught)), said)

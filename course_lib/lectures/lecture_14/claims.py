@@ -70,14 +70,6 @@ def padding_settled() -> Settled:
     return Settled((linear * (1 - padding), padded / packed * (1 - padding)), said)
 
 
-def intensities() -> Settled:
-    """FLOPs a byte, float32: a product of 4,096 × 4,096 matrices, and their sum."""
-    n = 4_096
-    moved = 3 * n * n * 4
-    found = 2 * n**3 / moved, n * n / moved
-    return Settled(found, f"n = {n:,}: product {found[0]:.0f} FLOPs a byte, sum {found[1]:.2f}")
-
-
 def position_products() -> Settled:
     """What the two position terms add to BERT's own FLOPs, in the reference and in a path that
     multiplies reachable rows only: fractions, counted while they run."""

@@ -63,11 +63,6 @@ def positions() -> Settled:
     return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
 
 
-def two_dimensions() -> Settled:
-    found = compared(POSITIONS, "accuracy", ["2-D positions"], "1-D positions", "digits")
-    return Settled(found.value[0], found.detail)
-
-
 def bias() -> Settled:
     """One permutation less patches where they are: a ViT, a CNN, a CNN on moved pictures."""
     moved = "CNN shifted, all"

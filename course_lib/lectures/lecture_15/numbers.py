@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from course_lib.encoder import count_parameters
-from course_lib.family.vit import VitConfig, vit, vit_for_classification
+from course_lib.family.vit import VitConfig, vit
 from course_lib.images import digits
 from course_lib.lectures.lecture_15.exercises.count import sizes
 from course_lib.teaching.numbers import percent

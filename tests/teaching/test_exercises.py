@@ -30,6 +30,7 @@ from course_lib.teaching.exercises.machinery import all_stages, check_answer, dr
 from course_lib.teaching.exercises.naming import ANY_LIST, ANY_NUMBER, ANY_TENSOR
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
 from course_lib.teaching.exercises.report import Report, Verdict
+from course_lib.teaching.exercises.shared_mistakes import shared_mistakes
 
 EXERCISES = all_exercises()
 KNOWN = [(id, n) for id, found in EXERCISES.items() for n in range(len(found.mistakes))]
@@ -641,7 +642,7 @@ def test_a_mistake_of_the_exercises_own_comes_before_a_shared_one() -> None:
 
 @pytest.mark.parametrize("id", EXERCISES)
 def test_shared_mistakes_are_edits_of_the_solution(id: str) -> None:
-    shared = EXERCISES[id].shared
+    shared = shared_mistakes(EXERCISES[id])
     assert all(EXERCISES[id].with_mistakes(edit) for edit in shared)
     assert not any("while" in edit.old and edit.new.count("while") == 0 for edit in shared)
     assert not shared or len({edit.say for edit in shared}) > len(shared) / 3

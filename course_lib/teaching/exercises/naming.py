@@ -24,6 +24,7 @@ from .calling import Guarded
 from .form import Answer, Case, Edit, Known
 from .outputs import Items, Number, Numbers, Out, alike, as_tensor, numeric, plain
 from .question import NAMING_SECONDS, NOTHING, Question
+from .shared_mistakes import shared_mistakes
 
 MOST_PAIRS = 400
 MOST_NAMED = 3
@@ -73,7 +74,7 @@ class Naming:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if out.tol < STATISTIC and (names := self._universal(mine, right, place, out)):
             return names[:MOST_NAMED], "universal"
-        if names := self._known(((known,) for known in self.exercise.shared), place, out):
+        if names := self._known(((known,) for known in shared_mistakes(self.exercise)), place, out):
             return names[:1], "known"
         if names := self._known(self._pairs(), place, out):
             return names, "known"

@@ -9,7 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .calling import Guarded, TookTooLong, holds_functions, own_randomness, shown_input
+from .calling import (
+    PROCESSOR_SECONDS,
+    Guarded,
+    TookTooLong,
+    holds_functions,
+    own_randomness,
+    shown_input,
+)
 from .form import Answer, Case, Draw, Exercise, Stage, copy_of
 from .gradients import all_stages
 from .outputs import Out, Wrong, kind_of, numeric
@@ -101,7 +108,9 @@ class Question:
         return True
 
     def _ours(self, function: Answer) -> Guarded:
-        guarded = Guarded(self.exercise, function, NAMING_SECONDS, ours=True)
+        own = function is self.exercise.solution
+        seconds = PROCESSOR_SECONDS if own else NAMING_SECONDS
+        guarded = Guarded(self.exercise, function, seconds, ours=True)
         guarded._watching = False
         return guarded
 

@@ -571,6 +571,14 @@ def test_one_tensor_is_several_results_only_row_by_row(rows: int) -> None:
     assert report.status == "passed" if rows == 2 else "expected 2: product, sum" in report.message
 
 
+def test_too_few_results_can_have_a_name() -> None:
+    both = {"solution": bigger_twice, "returns": BIGGER["returns"], "gradient": ()}
+    alone = Edit(", bigger.sum(-1)", "", "The product alone.")
+    report = toy_with(lambda x, f: (x + 1) * f, **both, mistakes=(alone,))
+    assert "The product alone.\nYour function returned" in report.message
+    assert "alone" not in toy_with(lambda x, f: x * f, **both, mistakes=(alone,)).message
+
+
 def test_a_table_that_differs_is_told_where() -> None:
     table = Table("table")
     assert "at 'b' you have 3.0000; it is 2.0000" in table.difference(

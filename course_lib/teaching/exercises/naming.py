@@ -136,6 +136,18 @@ class Naming:
         names = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in agreeing)
         return list(names)[:MOST_NAMED]
 
+    def of_whole_results(self) -> list[str]:
+        """The exercise's mistakes that return exactly this, however many results it is."""
+        tol = max(out.tol for out in self.question.outs)
+        seen = [*zip(self.cases, self.mine, strict=True), *((a, b) for a, b, _ in self._second)]
+        names = []
+        for known in (known for known in self.exercise.mistakes if not known.endless):
+            function = self.exercise.with_mistakes(known)
+            pairs = ((b, self._of(function, a)) for a, b in seen if b is not NOTHING)
+            if all(alike(plain(x), plain(y), tol) for x, y in pairs):
+                names.append(known.say)
+        return names[:MOST_NAMED]
+
     def _agrees(self, known: tuple[Known, ...], place: int, out: Out) -> bool:
         """Whether it gives what the answer gives on all cases, and differs from the solution."""
         try:

@@ -122,9 +122,11 @@ class Question:
         outs, stage, exercise = self.outs, self.stage, self.exercise
         right = self.result(exercise.solution, case)
         rights = (right,) if len(outs) == 1 else tuple(right)
-        for place, (out, x, y) in enumerate(
-            zip(outs, _parts(outs, mine, rights), rights, strict=True)
-        ):
+        try:
+            parts = _parts(outs, mine, rights)
+        except Wrong as wrong:
+            return 0, wrong
+        for place, (out, x, y) in enumerate(zip(outs, parts, rights, strict=True)):
             if stage.only and out.name not in stage.only:
                 continue
             try:

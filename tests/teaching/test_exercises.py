@@ -30,6 +30,7 @@ from course_lib.teaching.exercises.machinery import all_stages, check_answer, dr
 from course_lib.teaching.exercises.naming import ANY_LIST, ANY_NUMBER, ANY_TENSOR
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
 from course_lib.teaching.exercises.report import Report, Verdict
+from course_lib.teaching.exercises.shared_mistakes import shared_mistakes
 
 EXERCISES = all_exercises()
 KNOWN = [(id, n) for id, found in EXERCISES.items() for n in range(len(found.mistakes))]
@@ -570,6 +571,14 @@ def test_one_tensor_is_several_results_only_row_by_row(rows: int) -> None:
     assert report.status == "passed" if rows == 2 else "expected 2: product, sum" in report.message
 
 
+def test_too_few_results_can_have_a_name() -> None:
+    both = {"solution": bigger_twice, "returns": BIGGER["returns"], "gradient": ()}
+    alone = Edit(", bigger.sum(-1)", "", "The product alone.")
+    report = toy_with(lambda x, f: (x + 1) * f, **both, mistakes=(alone,))
+    assert "The product alone.\nYour function returned" in report.message
+    assert "alone" not in toy_with(lambda x, f: x * f, **both, mistakes=(alone,)).message
+
+
 def test_a_table_that_differs_is_told_where() -> None:
     table = Table("table")
     assert "at 'b' you have 3.0000; it is 2.0000" in table.difference(
@@ -641,7 +650,7 @@ def test_a_mistake_of_the_exercises_own_comes_before_a_shared_one() -> None:
 
 @pytest.mark.parametrize("id", EXERCISES)
 def test_shared_mistakes_are_edits_of_the_solution(id: str) -> None:
-    shared = EXERCISES[id].shared
+    shared = shared_mistakes(EXERCISES[id])
     assert all(EXERCISES[id].with_mistakes(edit) for edit in shared)
     assert not any("while" in edit.old and edit.new.count("while") == 0 for edit in shared)
     assert not shared or len({edit.say for edit in shared}) > len(shared) / 3

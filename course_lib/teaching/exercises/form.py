@@ -11,7 +11,7 @@ import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -203,16 +203,6 @@ class Exercise:
     def source(self) -> str:
         """The text that edits change: helpers, then the solution."""
         return "\n\n".join(source_of(function) for function in (*self.helpers, self.solution))
-
-    @cached_property
-    def shared(self) -> tuple[Edit, ...]:
-        """Mistakes that any exercise can have, made from this one's solution."""
-        from .shared_mistakes import shared_mistakes
-
-        try:
-            return tuple(shared_mistakes(self))
-        except (OSError, SyntaxError):  # no text of its own: a lambda, a function made elsewhere
-            return ()
 
     def with_mistakes(self, *known: Known) -> Answer:
         """The solution with these mistakes; ValueError where an edit does not fit its text once."""

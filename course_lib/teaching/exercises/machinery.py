@@ -110,9 +110,13 @@ def _compare(question: Question, answer: Guarded) -> None:
     if not wrong:
         return
     _, place, said = min(wrong, key=lambda found: found[0])
-    if said.kind in ("gradient", "number of results"):
+    if said.kind == "gradient":
         raise said
-    names, kind = Naming(question, answer.function).name(place, question.outs[place])
+    naming = Naming(question, answer.function)
+    if said.kind == "number of results":
+        names, kind = naming.of_whole_results(), "known"
+    else:
+        names, kind = naming.name(place, question.outs[place])
     if names:
         raise Wrong(f"{either(names)}\n{said.message}", kind)
     raise said

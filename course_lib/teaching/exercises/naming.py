@@ -24,6 +24,7 @@ from .calling import Guarded
 from .form import Answer, Case, Edit, Known
 from .outputs import Items, Number, Numbers, Out, alike, as_tensor, numeric, plain
 from .question import NAMING_SECONDS, NOTHING, Question
+from .shared_mistakes import shared_mistakes
 
 MOST_PAIRS = 400
 MOST_NAMED = 3
@@ -73,7 +74,7 @@ class Naming:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if out.tol < STATISTIC and (names := self._universal(mine, right, place, out)):
             return names[:MOST_NAMED], "universal"
-        if names := self._known(((known,) for known in self.exercise.shared), place, out):
+        if names := self._known(((known,) for known in shared_mistakes(self.exercise)), place, out):
             return names[:1], "known"
         if names := self._known(self._pairs(), place, out):
             return names, "known"
@@ -134,6 +135,18 @@ class Naming:
             agreeing = [known for known, score in pairs if score == max(scores)]
         names = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in agreeing)
         return list(names)[:MOST_NAMED]
+
+    def of_whole_results(self) -> list[str]:
+        """The exercise's mistakes that return exactly this, however many results it is."""
+        tol = max(out.tol for out in self.question.outs)
+        seen = [*zip(self.cases, self.mine, strict=True), *((a, b) for a, b, _ in self._second)]
+        names = []
+        for known in (known for known in self.exercise.mistakes if not known.endless):
+            function = self.exercise.with_mistakes(known)
+            pairs = ((b, self._of(function, a)) for a, b in seen if b is not NOTHING)
+            if all(alike(plain(x), plain(y), tol) for x, y in pairs):
+                names.append(known.say)
+        return names[:MOST_NAMED]
 
     def _agrees(self, known: tuple[Known, ...], place: int, out: Out) -> bool:
         """Whether it gives what the answer gives on all cases, and differs from the solution."""

@@ -9,7 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .calling import Guarded, TookTooLong, holds_functions, own_randomness, shown_input
+from .calling import (
+    PROCESSOR_SECONDS,
+    Guarded,
+    TookTooLong,
+    holds_functions,
+    own_randomness,
+    shown_input,
+)
 from .form import Answer, Case, Draw, Exercise, Stage, copy_of
 from .gradients import all_stages
 from .outputs import Out, Wrong, kind_of, numeric
@@ -101,7 +108,9 @@ class Question:
         return True
 
     def _ours(self, function: Answer) -> Guarded:
-        guarded = Guarded(self.exercise, function, NAMING_SECONDS, ours=True)
+        own = function is self.exercise.solution
+        seconds = PROCESSOR_SECONDS if own else NAMING_SECONDS
+        guarded = Guarded(self.exercise, function, seconds, ours=True)
         guarded._watching = False
         return guarded
 
@@ -113,9 +122,11 @@ class Question:
         outs, stage, exercise = self.outs, self.stage, self.exercise
         right = self.result(exercise.solution, case)
         rights = (right,) if len(outs) == 1 else tuple(right)
-        for place, (out, x, y) in enumerate(
-            zip(outs, _parts(outs, mine, rights), rights, strict=True)
-        ):
+        try:
+            parts = _parts(outs, mine, rights)
+        except Wrong as wrong:
+            return 0, wrong
+        for place, (out, x, y) in enumerate(zip(outs, parts, rights, strict=True)):
             if stage.only and out.name not in stage.only:
                 continue
             try:

@@ -11,14 +11,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING
 
-from .form import Edit
+from .form import Edit, Exercise
 from .outputs import Number
-
-if TYPE_CHECKING:
-    from .form import Exercise
 
 Place = tuple[ast.AST, str, str]  # a place, the text that stands there instead, what to say
 LONGEST = 64  # letters of an expression that a message shows
@@ -69,10 +66,15 @@ OPPOSITE = {
 }  # fmt: skip
 
 
-def shared_mistakes(exercise: Exercise) -> Iterator[Edit]:
+@lru_cache(maxsize=128)
+def shared_mistakes(exercise: Exercise) -> tuple[Edit, ...]:
     """The mistakes of these kinds, in the order in which they are tried; many change nothing on an
-    exercise's cases, and are never named."""
-    return _Solution(exercise).edits()
+    exercise's cases, and are never named. None where the solution has no text: a lambda, a function
+    made elsewhere."""
+    try:
+        return tuple(_Solution(exercise).edits())
+    except (OSError, SyntaxError):
+        return ()
 
 
 class _Solution:

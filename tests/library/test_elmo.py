@@ -1,8 +1,9 @@
 """ELMo: the projected LSTM equals torch's in outputs and gradients, the rest an independent plain
-version; characters, the loss, the released weights, files and bad input."""
+version; characters, the loss, the released layout, files and bad input."""
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from parity import TOLERANCE, both_precisions
 
 from course_lib.checkpoints import CheckpointError
-from course_lib.checkpoints.elmo import load_elmo, save_elmo
+from course_lib.checkpoints.elmo import from_released, load_elmo, save_elmo
 from course_lib.encoder import count_parameters
 from course_lib.family.elmo import (
     Elmo,
@@ -320,9 +321,17 @@ def test_bad_input_is_told(ask, says):
 # ---------------------------------------------------------------- weights
 
 
-def released():
-    """Drawn weights in the layout of the authors' program: matrices as (from, to), the gates in the
-    order i, g, f, o, their bias without the 1 of the forget gate, no row for character 0."""
+OPTIONS = {
+    "lstm": {"use_skip_connections": True, "projection_dim": 8, "cell_clip": 3, "proj_clip": 3,
+             "dim": 11, "n_layers": 2},
+    "char_cnn": {"activation": "relu", "n_highway": 2, "n_characters": 262,
+                 "filters": [[1, 3], [2, 4], [3, 4], [7, 5]], "embedding": {"dim": 5},
+                 "max_characters_per_token": 50},
+}  # fmt: skip
+
+
+def released(tmp_path, change=lambda weights: None):
+    """A file in the released layout, with drawn weights; what it holds."""
     draw = np.random.default_rng(0)
 
     def array(*shape):
@@ -330,7 +339,7 @@ def released():
 
     total = 16
     weights = {"char_embed": array(261, 5)}
-    for number, (width, n) in enumerate(SMALL["filters"]):
+    for number, (width, n) in enumerate(OPTIONS["char_cnn"]["filters"]):
         weights[f"CNN/W_cnn_{number}"] = array(1, width, 5, n)
         weights[f"CNN/b_cnn_{number}"] = array(n)
     for number in range(2):
@@ -345,36 +354,9 @@ def released():
             weights[f"{cell}/W_0"] = array(16, 44) / 4
             weights[f"{cell}/B"] = array(44)
             weights[f"{cell}/W_P_0"] = array(11, 8) / 4
+    change(weights)
+    np.savez(tmp_path / "weights.npz", **weights)
     return weights
-
-
-def in_our_layout(weights):
-    """The same weights as an Elmo's state."""
-
-    def gates(x):  # in torch's order: i, f, g, o
-        i, g, f, o = np.split(x, 4)
-        return np.concatenate([i, f, g, o])
-
-    state = {"words.characters.weight": np.pad(weights["char_embed"], ((1, 0), (0, 0)))}
-    for number in range(len(SMALL["filters"])):
-        kernel = weights[f"CNN/W_cnn_{number}"][0]  # (width, E, n)
-        state[f"words.convolutions.{number}.weight"] = kernel.transpose(2, 1, 0)
-        state[f"words.convolutions.{number}.bias"] = weights[f"CNN/b_cnn_{number}"]
-    for number in range(2):
-        for ours, theirs in (("gate", "carry"), ("transform", "transform")):
-            name = f"words.highways.{number}.{ours}"
-            state[f"{name}.weight"] = weights[f"CNN_high_{number}/W_{theirs}"].T
-            state[f"{name}.bias"] = weights[f"CNN_high_{number}/b_{theirs}"]
-    state["words.projection.weight"] = weights["CNN_proj/W_proj"].T
-    state["words.projection.bias"] = weights["CNN_proj/b_proj"]
-    for direction, lm in enumerate(("forward_lm", "backward_lm")):
-        for layer in range(2):
-            cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
-            both, name = gates(weights[f"{cell}/W_0"].T), f"{lm}.layers.{layer}"
-            state[f"{name}.weight_input"], state[f"{name}.weight_hidden"] = both[:, :8], both[:, 8:]
-            state[f"{name}.bias"] = gates(weights[f"{cell}/B"]) + np.repeat([0, 1, 0, 0], 11)
-            state[f"{name}.projection"] = weights[f"{cell}/W_P_0"].T
-    return {name: torch.from_numpy(np.array(x, np.float32)) for name, x in state.items()}
 
 
 def as_the_authors_compute(weights, ids):
@@ -418,14 +400,42 @@ def as_the_authors_compute(weights, ids):
     return [np.concatenate(pair, axis=1) for pair in zip(*layers, strict=True)]
 
 
-def test_released_weights_say_what_the_authors_program_says():
-    weights, model = released(), Elmo(ElmoConfig(**SMALL)).eval()
-    model.load_state_dict(in_our_layout(weights))
+def test_the_released_layout_is_read(tmp_path):
+    weights = released(tmp_path)
+    with np.load(tmp_path / "weights.npz") as file:
+        model = from_released(file, json.loads(json.dumps(OPTIONS)))
     ids, _ = spell_sentences([["a", "Ünïcode", "cat"]])
-    result = model(ids, output_hidden_states=True).hidden_states
+    found = model(ids, output_hidden_states=True).hidden_states
     expected = as_the_authors_compute(weights, ids[0].tolist())
-    for ours, theirs in zip(result, expected, strict=True):
+    for ours, theirs in zip(found, expected, strict=True):
         close(ours[0], torch.from_numpy(theirs).float(), torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda w: w.pop("CNN_proj/b_proj"), "the weights lack CNN_proj/b_proj"),
+        (lambda w: w.update(char_embed=np.ones((261, 4))), "char_embed has shape .261, 4."),
+        (lambda w: w.update({"CNN/W_cnn_0": np.ones(3)}), "CNN/W_cnn_0 has shape .3,."),
+    ],
+)
+def test_weights_of_another_layout_are_told(tmp_path, change, says):
+    weights = released(tmp_path, change)
+    with pytest.raises(CheckpointError, match=says):
+        from_released(weights, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, "the options lack 'char_cnn'"),
+        ({**OPTIONS, "char_cnn": {**OPTIONS["char_cnn"], "activation": "tanh"}}, "is 'tanh'"),
+        ({**OPTIONS, "lstm": {**OPTIONS["lstm"], "proj_clip": 4}}, "cell_clip 3 and proj_clip 4"),
+    ],
+)
+def test_options_of_another_model_are_told(options, says):
+    with pytest.raises(CheckpointError, match=says):
+        from_released({}, options)
 
 
 def test_our_own_file_comes_back_bit_for_bit(tmp_path):

@@ -1,4 +1,4 @@
-"""Weights of the two models that write, GPT and BART: to transformers, bit for bit.
+"""Weights of the two models that write, GPT and BART: to transformers and back, bit for bit.
 
 They have tables of their own: GPT-2 keeps query, key and value in one matrix, and its matrices
 transposed; BART has two stacks."""
@@ -10,10 +10,10 @@ from typing import Any
 
 from torch import Tensor
 
-from course_lib.family.gpt import GptForNextToken
-from course_lib.family.seq2seq import Seq2Seq
+from course_lib.family.gpt import GptConfig, GptForNextToken, gpt_decoder
+from course_lib.family.seq2seq import BartConfig, Seq2Seq
 
-from .convert import joined
+from .convert import joined, parted
 from .families import renamed
 from .reading import CheckpointError, State
 
@@ -31,6 +31,7 @@ _GPT2 = {
     "stack.blocks.#.feed_forward.expand": "h.#.mlp.c_fc",
     "stack.blocks.#.feed_forward.contract": "h.#.mlp.c_proj",
 }
+_OURS_OF_GPT2 = {theirs: ours for ours, theirs in _GPT2.items()}
 _JOINED = {".c_attn": ("query", "key", "value")}
 _BART = {
     "embeddings.position": "embed_positions",
@@ -81,6 +82,16 @@ def gpt2_layout(ours: Mapping[str, Tensor]) -> State:
     return {f"transformer.{name}": _turned(name, value) for name, value in theirs.items()}
 
 
+def gpt2_layout_back(theirs: Mapping[str, Tensor]) -> State:
+    """The same the other way; of what it has besides, nothing."""
+    parts: State = {}
+    for name, value in theirs.items():
+        name = name.removeprefix("transformer.")
+        parts |= parted(name, _turned(name, value), _JOINED)
+    result = {renamed(name, _OURS_OF_GPT2): value for name, value in parts.items()}
+    return {f"decoder.{name}": value for name, value in result.items() if name}
+
+
 def _turned(name: str, value: Tensor) -> Tensor:
     """A dense layer's matrix the other way round; what is none as it is."""
     return value.T if value.dim() == 2 and name not in ("wte.weight", "wpe.weight") else value
@@ -106,6 +117,21 @@ def to_gpt2(model: GptForNextToken, attention: str = "sdpa") -> Any:
     return _filled(theirs, gpt2_layout(model.state_dict()), model)
 
 
+def from_gpt2(hf_model: Any) -> GptForNextToken:
+    """Our model with a copy of the weights of a GPT2LMHeadModel; same type and mode.
+
+    Raises CheckpointError for settings that ours do not have."""
+    theirs = hf_model.config
+    settings = {ours: getattr(theirs, name) for ours, name in _GPT2_SETTINGS.items()}
+    settings["intermediate_size"] = theirs.n_inner or 4 * theirs.n_embd
+    _check(theirs, "GPT-2", scale_attn_by_inverse_layer_idx=False, scale_attn_weights=True)
+    _check(theirs, "GPT-2", embd_pdrop=theirs.resid_pdrop)
+    config = GptConfig(**settings, hidden_dropout=theirs.resid_pdrop)
+    ours = GptForNextToken(gpt_decoder(config)).to(next(hf_model.parameters()).dtype)
+    ours.load_state_dict(gpt2_layout_back(hf_model.state_dict()))
+    return ours.train(hf_model.training)
+
+
 def to_bart(model: Seq2Seq, attention: str = "sdpa") -> Any:
     """transformers' BartForConditionalGeneration with a copy of the weights of ours."""
     from transformers import BartConfig as TheirConfig
@@ -119,6 +145,31 @@ def to_bart(model: Seq2Seq, attention: str = "sdpa") -> Any:
     config = TheirConfig(**settings, attn_implementation=attention)
     state = {bart_name(name): value for name, value in model.state_dict().items()}
     return _filled(BartForConditionalGeneration(config), state, model)
+
+
+def from_bart(hf_model: Any) -> Seq2Seq:
+    """Our model with a copy of the weights of a BartForConditionalGeneration.
+
+    Raises CheckpointError for settings that ours do not have."""
+    theirs = hf_model.config
+    for side in ("layers", "attention_heads", "ffn_dim"):
+        _check(theirs, "BART", **{f"decoder_{side}": getattr(theirs, f"encoder_{side}")})
+    _check(theirs, "BART", scale_embedding=False)
+    settings = {ours: getattr(theirs, name) for ours, name in _BART_SETTINGS.items()}
+    ours = Seq2Seq(BartConfig(**settings, max_positions=theirs.max_position_embeddings + 2))
+    ours.to(next(hf_model.parameters()).dtype)
+    state = hf_model.state_dict()
+    ours.load_state_dict({name: state[bart_name(name)] for name in ours.state_dict()})
+    return ours.train(hf_model.training)
+
+
+def _check(settings: Any, family: str, **expected: object) -> None:
+    for name, value in expected.items():
+        if getattr(settings, name) != value:
+            raise CheckpointError(
+                f"a {family} with {name}={getattr(settings, name)!r} was given; only {value!r} "
+                "means the same here."
+            )
 
 
 def _filled(theirs: Any, state: State, ours: Any) -> Any:

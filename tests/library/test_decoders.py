@@ -24,11 +24,15 @@ from parity import (
     output_distances,
     positions_against_full,
     run,
+    same,
 )
 from torch import Tensor
 
+from course_lib.checkpoints import CheckpointError
 from course_lib.checkpoints.decoders import (
     bart_name,
+    from_bart,
+    from_gpt2,
     gpt2_layout,
     to_bart,
     to_gpt2,
@@ -185,16 +189,13 @@ TINY: dict[str, Any] = {
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("writes", ["gpt2", "bart"])
-def test_weights_arrive_bit_identical_and_are_copies(writes: str, dtype: torch.dtype):
+def test_weights_there_and_back_are_bit_identical(writes: str, dtype: torch.dtype):
     for seed in (1, 2, 3):
         _, ours, theirs = ours_and_theirs(seed, dtype, writes)
-        state, own = theirs.state_dict(), ours.state_dict()
-        named = gpt2_layout(own) if writes == "gpt2" else {bart_name(n): x for n, x in own.items()}
-        for name, value in named.items():
-            assert state[name].dtype == dtype and torch.equal(state[name], value), name
-        assert theirs.training == ours.training
-        assert not {p.data_ptr() for p in theirs.parameters()} & {
-            p.data_ptr() for p in ours.parameters()
+        back = (from_gpt2 if writes == "gpt2" else from_bart)(theirs)
+        assert same(ours, back) and back.training == ours.training
+        assert not {p.data_ptr() for p in back.parameters()} & {
+            p.data_ptr() for model in (ours, theirs) for p in model.parameters()
         }
 
 
@@ -247,3 +248,11 @@ def test_bad_input():
     writer = gpt(**{**TINY, "max_positions": 10})
     with pytest.raises(ValueError, match="remove_padding=True was given to a decoder"):
         writer(ids, torch.tensor([[1, 0]]), remove_padding=True)
+    other = to_gpt2(writer)
+    other.config.scale_attn_weights = False
+    with pytest.raises(CheckpointError, match="scale_attn_weights=False"):
+        from_gpt2(other)
+    reader = to_bart(model)
+    reader.config.decoder_layers = 3
+    with pytest.raises(CheckpointError, match="BART with decoder_layers=3"):
+        from_bart(reader)

@@ -158,7 +158,11 @@ def written(monkeypatch, tmp_path, text):
         ("expected = 0.5\nrejected = 0.6", (0.5,), (0.51, 0.6)),
         ("expected = 0.5\ntolerance = 0.1\nrejected = 0.7", (0.55,), (0.65,)),
         ("expected = [1, [2]]\nrejected = 1", ((1, (2,)),), ([1, [2]], 0.5)),
-        ("expected = [1.0, 2]\ntolerance = 0.1\nrejected = 1", ((1.05, 2),), ((1.2, 2), (1.0,))),
+        (
+            "expected = [1.0, 2]\ntolerance = 0.1\nrejected = [1, 1]",
+            ((1.05, 2),),
+            ((1.2, 2), (1.0,)),
+        ),
         ('accepts = "0 < value < max(1, 0.5)"\nrejects = "2 * 3"', (0.5,), (0, 1, 6)),
     ],
 )

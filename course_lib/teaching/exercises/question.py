@@ -23,7 +23,7 @@ from .outputs import Out, Wrong, kind_of, numeric
 
 NOTHING = object()  # where a function gave no value to compare
 SECOND_DRAW = 1_000_003  # so much behind the first one's seed
-NAMING_SECONDS = 1.0  # processor time that a known mistake may take for one case
+NAMING_SECONDS = 2.0  # processor time that a known mistake may take for one case
 
 
 @lru_cache(maxsize=32)

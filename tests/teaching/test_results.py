@@ -193,8 +193,8 @@ def test_the_first_steps_of_seed_0_give_the_recorded_losses(name: str) -> None:
     assert repeated(EXPERIMENTS[name]) == pytest.approx(recorded, rel=tolerance)
 
 
-OTHER_REPLAYS = ("11_medicine", "12_mobilebert", "13_benchmark", "15_positions",
-                 "16_ladder")  # fmt: skip
+OTHER_REPLAYS = ("06_tinybert_deeper", "11_medicine", "12_mobilebert", "13_benchmark",
+                 "15_positions", "16_ladder")  # fmt: skip
 
 
 @pytest.mark.usefixtures("recorded_draws")

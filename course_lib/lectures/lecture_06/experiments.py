@@ -45,7 +45,7 @@ from course_lib.teaching.experiments import (
     english_world,
     results_of,
 )
-from course_lib.teaching.results import kept
+from course_lib.teaching.results import REPLAYED, kept
 from course_lib.teaching.results import outcome as outcome  # where page 06 imports it from
 from course_lib.teaching.shipped import TEACHER, teacher_hash
 from course_lib.teaching.shipped import micro_teacher as micro_teacher  # page 06, too
@@ -502,14 +502,14 @@ def deeper_run(recipe: TinyRecipe, material: LessonMaterial, seed: int) -> dict[
     return tiny_run(recipe, material, seed, taught_by=marks)
 
 
-def deep_first_stage(recipe: TeacherRecipe, material: LessonMaterial, **settings: Any) -> Any:
-    """The teacher's training. It is not shipped, so that its students cannot be replayed."""
-    return train_teacher(recipe, material.stories, **settings)
+def deep_losses(_: Any) -> list[float]:
+    """The teacher's first. It is not shipped, so that its students cannot be replayed."""
+    return train_teacher(DEEP_TEACHER, prepare(), steps=REPLAYED)[1].losses["total"]
 
 
 DEEPER = Experiment(
-    "06_tinybert_deeper", DEEP_TINIES, DEEP_SEEDS, prepare_deeper, deep_first_stage,
-    run=deeper_run, replayed=DEEP_TEACHER,
+    "06_tinybert_deeper", DEEP_TINIES, DEEP_SEEDS, prepare_deeper,
+    run=deeper_run, losses=deep_losses,
     more={
         "labels": DEEP_LABELLED,
         "teacher": lambda material: asdict(DEEP_TEACHER) | dict(material.trained),

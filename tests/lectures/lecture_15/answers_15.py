@@ -243,7 +243,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "15.2": [
         (convolved, "Show that a matrix will do"),
-        (lambda x, w, b: linear(x, w, None), "The bias is left out"),
+        (lambda x, w, b: linear(x, w, None), "`bias` has no effect"),
         (lambda x, w, b: unfolded(x, w.shape[-1]) @ w.flatten(1) + b, "so transpose it"),
     ],
     "15.3": [

@@ -29,7 +29,7 @@ _sliders = 0
 for _one in list(_widgets._instances.values()):
     for _value in _ends(_one) if not getattr(_one, "disabled", False) else ():
         _one.value = _value
-    _sliders += "Slider" in type(_one).__name__
+    _sliders += type(_one).__name__.endswith("Slider")
 assert _sliders >= {promised}, f"{{_sliders}} sliders; the page promises {promised}"
 '''
 

@@ -22,10 +22,13 @@ def texts(lecture: str) -> dict[str, str]:
     """What a reader of a lecture reads as sentences: page, deck, quiz; by file name."""
     (page,) = (ROOT / "notebooks/source").glob(f"{lecture}_*.py")
     decks = (ROOT / "slides/source").glob(f"{lecture}_*.md")
-    found = {path.name: path.read_text(encoding="utf-8") for path in decks}
+    found = {p.name: SIZED.sub("", p.read_text(encoding="utf-8")) for p in decks}
     found[page.name] = sentences(page.read_text(encoding="utf-8"))
     found["quiz.toml"] = room_file(lecture, "quiz.toml").read_text(encoding="utf-8")
     return found
+
+
+SIZED = re.compile(r"\{\{ *(?:figure|html):[^|}]*")  # a picture's name and its size in pixels
 
 
 def sentences(source: str) -> str:

@@ -265,7 +265,7 @@ def ladder(name: str, recipes: Mapping[str, Recipe], **more: Any) -> Experiment:
 
 
 EXPERIMENTS = (
-    ladder("16_ladder", RUNGS, losses=lambda _: train(RUNGS[LAST], 0, REPLAYED)[1]),
+    ladder("16_ladder", RUNGS, losses=lambda _: train(RUNGS[LAST], 0, REPLAYED)[1].losses["total"]),
     ladder("16_controls", CONTROLS),
     ladder("16_norms", NORMS),
 )

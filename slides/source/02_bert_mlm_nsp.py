@@ -24,8 +24,8 @@ from drawing import (
     table,
 )
 
-from course_lib import MicroWorld, make_pairs, mask_sequences, published
-from course_lib.encoder import Block, Embeddings, FeedForward
+from course_lib import MicroWorld, make_pairs, mask_sequences, plain_bert, published
+from course_lib.encoder import Embeddings
 from course_lib.kernels.attention import attention_reference
 from course_lib.lectures.lecture_02 import numbers
 from course_lib.lectures.lecture_02.depth import KINDS, measured
@@ -182,8 +182,8 @@ def one_block() -> str:
 
 def code_block() -> str:
     return code(
-        f"{body_of(Block.attend, start='attended')}\n# then\n{body_of(Block.apply_feed_forward)}\n"
-        f"# self.feed_forward\n{body_of(FeedForward.forward)}"
+        f"{body_of(plain_bert.Block.forward)}\n# self.feed_forward\n"
+        f"{body_of(plain_bert.FeedForward.forward)}"
     )
 
 

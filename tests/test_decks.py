@@ -280,7 +280,8 @@ def test_a_faulty_source_is_named(
 def test_training_while_building_is_refused(deck_builder: ModuleType, tmp_path: Path) -> None:
     trains = (
         "import torch\ndef three():\n"
-        "    x = torch.ones(1, requires_grad=True)\n    x.sum().backward()\n    return 3\n"
+        "    x = torch.ones(1, requires_grad=True)\n    x.sum().backward()\n    return '3'\n"
     )
+    shown = GOOD.replace("$x^2$ and {{ number:1 + 2 }}", "{{ html:three }}")
     with pytest.raises(deck_builder.DeckError, match="trained"):
-        read(deck_builder, tmp_path, GOOD, trains)
+        read(deck_builder, tmp_path, shown, trains)

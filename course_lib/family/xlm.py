@@ -78,10 +78,8 @@ class XlmStack(Stack):
         states, weights, scores = super().forward(x, seen, output_attentions, output_positions)
         # Nobody looks at padding, so zeros behind the last layer are zeros after each.
         real = mask[..., None].to(x.dtype)  # (B, T, 1)
-        last = states.pop() * (
-            real if output_positions is None else gather_positions(real, output_positions)
-        )
-        return [*(state * real for state in states), last], weights, scores
+        at_last = real if output_positions is None else gather_positions(real, output_positions)
+        return [*(state * real for state in states[:-1]), states[-1] * at_last], weights, scores
 
 
 class TiedOutput(nn.Module):

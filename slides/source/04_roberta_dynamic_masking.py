@@ -123,13 +123,14 @@ SHOWN = 12  # epochs: from the eleventh on, ten copies repeat
 
 
 def masks_over_epochs() -> str:
-    return mask_epochs_print(world().tokenizer, epochs=SHOWN).inner
+    grid = mask_epochs_print(world().tokenizer, epochs=SHOWN).inner
+    return f'<div style="zoom:.97">{grid}</div>'
 
 
 def mask_legend() -> str:
     """What the cells mean, as the notebook says it; and the frame."""
     frame = f'<span style="border:2px dashed {INK};padding:0 9px">&nbsp;</span> no new mask'
-    style = "display:flex;gap:30px;font-size:20px;align-items:center;margin:4px 0 10px"
+    style = "display:flex;gap:24px;font-size:18px;align-items:center;margin:0"
     return (
         f'<div style="{style}"><span style="zoom:1.25">{legend()}</span><span>{frame}</span></div>'
     )

@@ -13,7 +13,7 @@ import transformers
 
 from course_lib.family.ernie import ErnieConfig
 from course_lib.family.modernbert import ModernBertConfig
-from course_lib.family.roberta import count_after_padding
+from course_lib.family.roberta import position_ids_after_padding
 from course_lib.heads import SpanOutput
 from course_lib.kernels.masking import count_to_predict
 from course_lib.kernels.sliding_window import window_mask
@@ -125,7 +125,7 @@ WORKED: list[tuple[str, str, Callable[[], str]]] = [  # lecture, words of the qu
     ("03", "1/2 and the true end 1/8", loss_of_a_span),
     ("04", "read in two parts", lambda: f"{large_batch_loss([3., 2.], [10, 30], [1, 1], [1, 1])}"),
     ("04", "position numbers",
-     lambda: row(count_after_padding(torch.tensor([[0, 7, 8, 2, 1, 1]]), 1)[0].tolist())),
+     lambda: row(position_ids_after_padding(torch.tensor([[0, 7, 8, 2, 1, 1]]), 1)[0].tolist())),
     ("05", "runs of three", words_of_every_length),
     ("08", "k = 2.", lambda: row(delta(6, 2)[5].tolist())),
     ("10", "word_mask_keep_rand", mixture_of_xlm),

@@ -70,9 +70,9 @@ def _expect_still_leaves(leaves: Sequence[tuple[str, Tensor]]) -> None:
     for name, x in leaves:
         if not (x.is_leaf and x.requires_grad):
             raise Wrong(
-                f"Your function changes `{name}` in place (`detach_()`, `requires_grad_(…)`): "
-                "whoever called it finds it so. Write `.detach()`, which leaves the input itself "
-                "as it was.",
+                f"Your function changes `{name}` in place (by a method such as "
+                "`requires_grad_(…)`, whose name ends in _): whoever called it finds it so. Write "
+                "`.detach()`, which leaves the input itself as it was.",
                 "writes",
             )
 

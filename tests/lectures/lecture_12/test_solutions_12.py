@@ -85,7 +85,7 @@ def test_trigrams_are_what_mobilebert_projects():
     embeddings = TrigramEmbeddings(SMALL)
     ids = Draw(3).ids(1, 19, 2, 6)
     own = embeddings.project(trigrams.trigrams(embeddings.token(ids)))
-    assert torch.allclose(own, embeddings.words(ids), atol=1e-6)
+    assert torch.allclose(own, embeddings.token_embeddings(ids), atol=1e-6)
     assert trigrams.trigrams(torch.tensor([[[1.0], [2.0], [3.0]]])).tolist() == [
         [[2, 1, 0], [3, 2, 1], [0, 3, 2]]
     ]

@@ -113,8 +113,9 @@ def _put(
         model.mlm.extra = nn.Linear(len(rows), columns.shape[1], bias=False)
         model.mlm.extra.weight = nn.Parameter(columns.T.contiguous())
     for part in model.modules():
-        if getattr(part, "config", None) == model.config and part is not model:
-            part.config = config  # type: ignore[assignment]
+        if isinstance(there := getattr(part, "config", None), BertConfig) and part is not model:
+            same = {"vocab_size": config.vocab_size, "pad_token_id": config.pad_token_id}
+            part.config = replace(there, **same)  # type: ignore[assignment, arg-type]
     model.config = config  # type: ignore[assignment]
     return model.to(bias.dtype)
 

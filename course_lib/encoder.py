@@ -494,8 +494,8 @@ def check_removable(stack: nn.Module, output_attentions: bool, positions: Tensor
             f"remove_padding=True was given with {other}; expected it alone: these need the whole "
             "(B, T). Leave one of the two out."
         )
-    segments = (getattr(part, "attention", None) for part in stack.modules())
-    others = {type(x).__name__ for x in segments if x and not isinstance(x, SelfAttention)}
+    attentions = (getattr(part, "attention", None) for part in stack.modules())
+    others = {type(x).__name__ for x in attentions if x and not isinstance(x, SelfAttention)}
     if others:
         raise ValueError(
             f"remove_padding=True was given to a model with {', '.join(sorted(others))}; expected "

@@ -137,11 +137,11 @@ def _read_direction(lm: Direction, weights: Mapping[str, Any], where: str) -> No
     for number, layer in enumerate(lm.layers):
         assert isinstance(layer, ProjectedLSTM)
         cell = f"{where}/Cell{number}/LSTMCell"
-        inputs = layer.weight_input.shape[1]
+        width = layer.weight_input.shape[1]
         both = torch.cat([layer.weight_input, layer.weight_hidden], dim=1)
         _put(both, weights, f"{cell}/W_0", lambda x: _our_gates(x.T))  # (input + P, 4S)
-        layer.weight_input.copy_(both[:, :inputs])
-        layer.weight_hidden.copy_(both[:, inputs:])
+        layer.weight_input.copy_(both[:, :width])
+        layer.weight_hidden.copy_(both[:, width:])
         _put(layer.bias, weights, f"{cell}/B", _our_gates)
         cells = len(layer.bias) // 4
         layer.bias[cells : 2 * cells] += 1  # their program adds it while it computes

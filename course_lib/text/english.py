@@ -344,8 +344,8 @@ def _fields(entry: Any, kind: str) -> dict[str, Any]:
     """`entry`, if it is an object with the fields of this kind, none of them empty."""
     expected = KINDS[kind].fields if kind in KINDS else PARTS[kind]
     if not isinstance(entry, dict) or set(entry) != set(expected):
-        inputs = sorted(entry) if isinstance(entry, dict) else entry
-        raise ValueError(f"{inputs!r:.100} was given; expected the fields {', '.join(expected)}.")
+        there = sorted(entry) if isinstance(entry, dict) else entry
+        raise ValueError(f"{there!r:.100} was given; expected the fields {', '.join(expected)}.")
     for name, type_ in expected.items():
         value = entry[name]
         if not isinstance(value, type_) or value == "" or isinstance(value, bool):
@@ -378,10 +378,10 @@ def _tagged(entry: dict[str, Any]) -> TaggedSentence:
 
 def _passage(entry: dict[str, Any]) -> Passage:
     questions = []
-    for inputs in entry["questions"]:
-        _fields(inputs, "question")
-        answers = tuple(Answer(**_fields(answer, "answer")) for answer in inputs["answers"])
-        questions.append(Question(inputs["id"], inputs["question"], entry["text"], answers))
+    for fields_of in entry["questions"]:
+        _fields(fields_of, "question")
+        answers = tuple(Answer(**_fields(answer, "answer")) for answer in fields_of["answers"])
+        questions.append(Question(fields_of["id"], fields_of["question"], entry["text"], answers))
     if len({question.id for question in questions}) < len(questions):
         raise ValueError("two of its questions have the same id.")
     return Passage(**{**entry, "questions": tuple(questions)})

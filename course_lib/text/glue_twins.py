@@ -171,18 +171,18 @@ def sst2(draws: Draws, label: str) -> Texts:
         f"{late} {' and '.join(moods)} .",
     ]
     draws.random.shuffle(texts)
-    text = {
+    mood_words = {
         n: draws.random.choice(MOODS["good" if sign else "bad"])
         for n, sign in (("last", good), ("other", not good))
     }
-    return (" ".join(texts).format(**draws.roles(), **text),)
+    return (" ".join(texts).format(**draws.roles(), **mood_words),)
 
 
 def mrpc(draws: Draws, label: str) -> Texts:
     """Two sentences about the same event, or: another event, or another word."""
     kind, roles = draws.random.choice(list(EVENTS)), draws.roles()
     first, second = draws.random.sample(EVENTS[kind], 2)
-    texts = first.format(**roles)
+    sentence = first.format(**roles)
     if label == "not_equivalent":
         way = draws.random.choice(("event", "event", "event", "event", "look", "thing"))
         if way == "event":
@@ -190,7 +190,7 @@ def mrpc(draws: Draws, label: str) -> Texts:
             second = draws.random.choice(EVENTS[kind])
         else:
             roles[way] = roles[f"other {way}"]
-    return texts, second.format(**roles)
+    return sentence, second.format(**roles)
 
 
 ALIKE = {"entailment": 3, "contradiction": 1, "neutral": 0}  # points of the second claim
@@ -206,16 +206,16 @@ def stsb(draws: Draws, label: str) -> Texts:
         if points + sum(same) == int(label)
     ])  # fmt: skip
     topic, elsewhere = draws.random.sample(draws.topics, 2)
-    texts = draws.roles(topic)
+    roles = draws.roles(topic)
     again = draws.roles(elsewhere)
     if same_topic:
-        again = {"a": texts["c"], "thing": texts["other thing"]}
+        again = {"a": roles["c"], "thing": roles["other thing"]}
     time, other = draws.random.sample(list(WHEN), 2)
     when = draws.random.sample(WHEN[time], 2)
     if not same_time:
         when[1] = draws.random.choice(WHEN[other])
     first, second = claims(draws, way)
-    return f"{when[0]} {first}".format(**texts), f"{when[1]} {second}".format(**again)
+    return f"{when[0]} {first}".format(**roles), f"{when[1]} {second}".format(**again)
 
 
 def qqp(draws: Draws, label: str) -> Texts:
@@ -224,7 +224,7 @@ def qqp(draws: Draws, label: str) -> Texts:
     first, second = draws.random.sample(QUESTIONS[kind], 2)
     if draws.random.random() < 0.5:
         roles |= {"a": roles["b"], "b": roles["a"], "c": roles["d"]}
-    texts = first.format(**roles)
+    sentence = first.format(**roles)
     if label == "not_duplicate":
         if draws.random.random() < 0.2:  # of another person
             roles["a"] = roles["c"]
@@ -233,7 +233,7 @@ def qqp(draws: Draws, label: str) -> Texts:
         else:  # something else of the same person and thing
             others = [k for k in QUESTIONS if k not in ("what", kind)]
             second = draws.random.choice(QUESTIONS[draws.random.choice(others)])
-    return texts, second.format(**roles)
+    return sentence, second.format(**roles)
 
 
 def mnli(draws: Draws, label: str) -> Texts:
@@ -295,11 +295,11 @@ FROM_STORIES = ("CoLA", "WNLI")  # their texts are stories' own, or were before 
 def other_owner(world: MicroWorld, item: Pair) -> Pair:
     """A WNLI item with the other person in its hypothesis, and so the other answer."""
     names = persons_named(world, item.premise)
-    inputs = item.hypothesis.split()[-2]
-    other = next(name for name in names if name != inputs)
+    owner = item.hypothesis.split()[-2]
+    other = next(name for name in names if name != owner)
     label = "entailment" if item.label == "not_entailment" else "not_entailment"
-    texts = item.hypothesis.replace(f"of {inputs} .", f"of {other} .")
-    return replace(item, hypothesis=texts, label=label, split="validation")
+    hypothesis = item.hypothesis.replace(f"of {owner} .", f"of {other} .")
+    return replace(item, hypothesis=hypothesis, label=label, split="validation")
 
 
 def persons_named(world: MicroWorld, text: str) -> list[str]:

@@ -168,15 +168,15 @@ def swapped_words(
     if kind not in ("repeated", "fact"):
         raise ValueError(f'kind={kind!r} was given; expected "repeated" or "fact".')
     traces = [[trace for line in story.trace for trace in line] for story in stories]
-    texts: dict[str, Counter[str]] = {}  # slot -> how often each word fills it
+    words: dict[str, Counter[str]] = {}  # slot -> how often each word fills it
     for trace in chain(*traces):
-        texts.setdefault(trace.slot, Counter())[trace.word] += 1
+        words.setdefault(trace.slot, Counter())[trace.word] += 1
     draw = random.Random(f"swapped words {kind} {seed}")
     at, right, wrong = [], [], []
     for n, story in enumerate(traces):
         places = [t for t, trace in enumerate(story) if trace.kind == kind]
         t = draw.choice(places) if places else 0
-        counts = texts[story[t].slot]
+        counts = words[story[t].slot]
         if places and (others := sorted(set(counts) - _possible(world, story, t))):
             at.append(n * length + 1 + t)  # after [CLS]
             right.append(story[t].word)
@@ -345,18 +345,18 @@ def story_pairs(stories: Sequence[Story], seed: int = 0) -> list[Pair]:
     story may be the premise of several pairs. Raises ValueError where no three are found."""
     _some(stories)
     texts = [story.text for story in stories]
-    text: dict[tuple[Fact, str], dict[str, list[int]]] = {}  # subject -> value or "" -> stories
+    values: dict[tuple[Fact, str], dict[str, list[int]]] = {}  # subject -> value or "" -> stories
     for number, story in enumerate(stories):
         spans = _mentions(story)
         for fact in FACTS:
             if fact.statement and (about := _about(story, fact)):
                 value = next((texts[number][a:b] for a, b in spans.get(fact.slot, [])), "")
-                text.setdefault((fact, about), {}).setdefault(value, []).append(number)
+                values.setdefault((fact, about), {}).setdefault(value, []).append(number)
     draw = random.Random(f"story pairs {seed}")
     pairs = []
-    for (fact, about), by_value in text.items():
+    for (fact, about), by_value in values.items():
         for value in filter(None, by_value):
-            others = [n for v, result in by_value.items() if v not in ("", value) for n in result]
+            others = [n for v, those in by_value.items() if v not in ("", value) for n in those]
             groups = [by_value[value], by_value.get("", []), others]  # in the order of RELATIONS
             for group in groups:
                 draw.shuffle(group)

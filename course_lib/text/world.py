@@ -249,16 +249,16 @@ class MicroWorld:
             topic = bisect(self._topic_steps, rng())
             plan = self.grammar.plans[bisect(self._plan_steps, rng())]
             rows: dict[str, int] = {}
-            texts: list[tuple[str, Frame]] = []
+            sentences: list[tuple[str, Frame]] = []
             for stage in plan.stages:
                 sentence = self._sentence(rng, stage, topic, rows, heldout)
                 if sentence is None:
                     break
-                texts.append(sentence)
+                sentences.append(sentence)
             else:
-                frames = tuple(f"{f.stage}.{f.name}" for _, f in texts)
+                frames = tuple(f"{f.stage}.{f.name}" for _, f in sentences)
                 return Story(
-                    tuple(s for s, _ in texts), self.grammar.topics[topic], frames, rows, self
+                    tuple(s for s, _ in sentences), self.grammar.topics[topic], frames, rows, self
                 )
 
     def _sentence(self, rng, stage, topic, rows, heldout) -> tuple[str, Frame] | None:

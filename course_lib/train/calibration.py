@@ -120,14 +120,14 @@ def bootstrap_interval(
     ValueError for fewer than two items, and for a level not between 0 and 1."""
     from scipy.stats import bootstrap
 
-    inputs = np.asarray(values)
-    if inputs.ndim != 1 or len(inputs) < 2 or not 0 < level < 1:
+    sample = np.asarray(values)
+    if sample.ndim != 1 or len(sample) < 2 or not 0 < level < 1:
         raise ValueError(
-            f"values of shape {inputs.shape} and level={level!r} were given; expected (N,), N at "
+            f"values of shape {sample.shape} and level={level!r} were given; expected (N,), N at "
             "least 2, and a level between 0 and 1."
         )
     result = bootstrap(
-        (inputs,), score, vectorized=False, n_resamples=draws, confidence_level=level,
+        (sample,), score, vectorized=False, n_resamples=draws, confidence_level=level,
         method="percentile", random_state=np.random.default_rng(seed),
     ).confidence_interval  # fmt: skip
     return float(result.low), float(result.high)

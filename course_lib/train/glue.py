@@ -28,16 +28,16 @@ def glue_score(name: str, predictions: Iterable[Any], labels: Iterable[Any]) -> 
     GLUE does not have, such as −1, its label of the hidden test answers, and as the metrics of
     task_metrics.py raise it."""
     task = task_named(name)
-    true, texts = (
+    true, predicted = (
         [task.number(x) if isinstance(x, str) else float(x) for x in side]
         for side in (labels, predictions)
     )
-    if task.names and (unknown := {*true, *texts} - {*range(len(task.names))}):
+    if task.names and (unknown := {*true, *predicted} - {*range(len(task.names))}):
         raise ValueError(
             f"the label {min(unknown):g} was given; {name} has 0 to {len(task.names) - 1}, "
             f"{', '.join(task.names)}. The answers of its test split are not public."
         )
-    return {metric: METRICS[metric](true, texts) for metric in task.metrics}
+    return {metric: METRICS[metric](true, predicted) for metric in task.metrics}
 
 
 def model_score(

@@ -305,8 +305,8 @@ def _positions(batch: Batch) -> int:
     """How many positions a batch holds, padding counted; a word of characters is one, and so is a
     picture."""
     inputs = batch.inputs
-    texts = inputs.get("attention_mask", inputs.get("input_ids"))
-    return len(inputs["pixel_values"]) if texts is None else texts.numel()
+    positions = inputs.get("attention_mask", inputs.get("input_ids"))
+    return len(inputs["pixel_values"]) if positions is None else positions.numel()
 
 
 def is_due(step: int, steps: int, every: int) -> bool:

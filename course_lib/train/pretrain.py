@@ -416,8 +416,8 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 def _hash_of(lines: Sequence[Mapping[str, Any]]) -> str:
     """Of what a repeated run would write again: all but the speed."""
-    texts = [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
-    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    kept = [{k: v for k, v in line.items() if k != "tokens_per_second"} for line in lines]
+    return hashlib.sha256(json.dumps(kept).encode()).hexdigest()
 
 
 def measure(

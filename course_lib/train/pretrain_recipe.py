@@ -226,9 +226,7 @@ def _build(kind: type, found: Mapping[str, Any], where: str) -> Any:
         )
     if missing := [n for n, f in parts.items() if _required(f) and n not in found]:
         raise ValueError(f"{where} lacks {', '.join(missing)}; expected it to be given.")
-    values = {
-        name: _value(hints[name], inputs, f"{where}, {name}") for name, inputs in found.items()
-    }
+    values = {name: _value(hints[name], value, f"{where}, {name}") for name, value in found.items()}
     try:
         return kind(**values)
     except ValueError as error:

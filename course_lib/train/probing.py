@@ -63,8 +63,8 @@ def linear_probe(
 
     strength: scikit-learn's C; small values keep the weights small."""
     probabilities = linear_classifier(train, train_labels, strength)(test)
-    texts = train_labels.unique()[probabilities.argmax(-1)]
-    return (texts == test_labels).double().mean().item()
+    predicted = train_labels.unique()[probabilities.argmax(-1)]
+    return (predicted == test_labels).double().mean().item()
 
 
 def linear_classifier(

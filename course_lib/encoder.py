@@ -121,10 +121,7 @@ class SelfAttention(nn.Module):
 
         output_positions (B, K): only the tokens there gather, and T is K in all three results.
         Where mask is a Packing, x and the output are (N, H), the real tokens alone."""
-        query_states = x
-        if output_positions is not None:
-            query_states = gather_positions(x, output_positions)
-            mask = query_rows(mask, output_positions)
+        query_states, mask = select_queries(x, mask, output_positions)
         q, k, v = self.query(query_states), self.key(x), self.value(x)
         return self.multi_head(q, k, v, mask, output_attentions)
 
@@ -237,12 +234,17 @@ def gather_positions(x: Tensor, positions: Tensor) -> Tensor:
     return F.embedding(positions + first, x.flatten(0, 1))  # its backward adds in a fixed order
 
 
-def query_rows(mask: Tensor | Packing | None, positions: Tensor) -> Tensor | Packing | None:
-    """Of a mask with a row for each query, (B, T, T), those at positions (B, K): (B, K, T). A mask
-    of keys alone, (B, T), is the same for all."""
-    if not isinstance(mask, Tensor) or mask.dim() == 2:
-        return mask
-    return mask.gather(1, positions[..., None].expand(-1, -1, mask.shape[2]))
+def select_queries(
+    x: Tensor, mask: Tensor | Packing | None, positions: Tensor | None
+) -> tuple[Tensor, Tensor | Packing | None]:
+    """What the queries at positions (B, K) are made from, (B, K, H), and their mask: of one with a
+    row for each query, (B, T, T), those rows, (B, K, T); one of keys alone is the same for all.
+    Where positions is None, x and mask as they are."""
+    if positions is None:
+        return x, mask
+    if isinstance(mask, Tensor) and mask.dim() == 3:
+        mask = mask.gather(1, positions[..., None].expand(-1, -1, mask.shape[2]))
+    return gather_positions(x, positions), mask
 
 
 Layer = Callable[..., tuple[Tensor, Tensor | None, Tensor | None]]  # called as a Block is

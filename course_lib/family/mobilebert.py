@@ -23,6 +23,7 @@ from course_lib.encoder import (
     Stack,
     gather_positions,
     pooler_for,
+    select_queries,
 )
 from course_lib.heads import BertForMaskedLM, BertForPreTraining
 from course_lib.kernels.attention import attention_reference
@@ -166,7 +167,7 @@ class BottleneckAttention(SelfAttention):
         value_states: Tensor,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """As SelfAttention's; value_states (B, T, …): what is gathered."""
-        query_states = x if output_positions is None else gather_positions(x, output_positions)
+        query_states, mask = select_queries(x, mask, output_positions)
         q, k, v = self.query(query_states), self.key(x), self.value(value_states)
         return self.multi_head(q, k, v, mask, output_attentions)
 

@@ -28,8 +28,7 @@ from course_lib.encoder import (
     Stack,
     activate,
     drop_biases,
-    gather_positions,
-    query_rows,
+    select_queries,
 )
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.rotary import frequencies, rotary
@@ -126,10 +125,7 @@ class ModernAttention(SelfAttention):
             mask = window_mask(x, self.window, mask)  # type: ignore[arg-type]
         if self.base is None:
             return super().forward(x, mask, output_attentions, output_positions)
-        query_states = x
-        if output_positions is not None:
-            query_states = gather_positions(x, output_positions)
-            mask = query_rows(mask, output_positions)
+        query_states, mask = select_queries(x, mask, output_positions)
         q, k = self.query(query_states), self.key(x)
         q, k = self.apply_rotary(q, k, self.base, mask, output_positions)
         return self.multi_head(q, k, self.value(x), mask, output_attentions)

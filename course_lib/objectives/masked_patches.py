@@ -74,9 +74,9 @@ def masked_patch_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, 
     """Mean squared error over the pixels of the hidden patches: outputs.reconstruction (B, C, S, S)
     against targets["pixels"], where −100 is ignored. Of a part of a batch, targets["num_pixels"] is
     how many the whole has."""
-    texts, pixels = outputs.reconstruction, targets["pixels"]
+    predicted, pixels = outputs.reconstruction, targets["pixels"]
     hidden = pixels != IGNORED
-    wide = texts if texts.dtype == torch.float64 else texts.float()
+    wide = predicted if predicted.dtype == torch.float64 else predicted.float()
     apart = (wide - pixels.to(wide.dtype))[hidden].square().sum()
     loss = apart / targets.get("num_pixels", hidden.sum()).clamp(min=1)
     return {"total": loss, "patches": loss}

@@ -145,11 +145,16 @@ def _claim(lecture: str, id: str, entry: Mapping[str, Any]) -> Claim:
 
 def _computed(lecture: str, expression: str, **more: Any) -> Any:
     """An expression of claims.toml."""
-    return eval(expression, globals() | shared() | vars(room(lecture, "claims")) | more)
+    return eval(expression, _names(lecture) | more)
+
+
+def _names(lecture: str) -> dict[str, Any]:
+    """What an expression may say; the room's names come before all others."""
+    return globals() | shared() | vars(room(lecture, "claims"))
 
 
 def _settle(lecture: str, entry: Mapping[str, Any]) -> Settled:
-    names = globals() | shared() | vars(room(lecture, "claims"))
+    names = _names(lecture)
     try:
         for name, expression in {**entry.get("let", {}), "value": entry["value"]}.items():
             names[name] = eval(expression, names)

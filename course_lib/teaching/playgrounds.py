@@ -38,25 +38,27 @@ def playground(
 
     picture = ipywidgets.HTML()
 
-    def drawn() -> Html | str:
-        return draw(**{name: control.value for name, control in controls.items()})
+    def show() -> Html | str:
+        drawn = draw(**{name: control.value for name, control in controls.items()})
+        picture.value = _RING + (drawn.html if isinstance(drawn, Html) else drawn)
+        return drawn
 
     def redraw(_: Any = None) -> None:
         try:
-            shown = drawn()
-            picture.value = _RING + (shown.html if isinstance(shown, Html) else shown)
+            show()
         except ValueError as error:
             picture.value = card(note(str(error)), "message")
 
     if static is None:
-        first = drawn()
+        first = show()
         assert isinstance(first, Html), "without a static picture, draw returns Html"
         static = first
+    else:
+        redraw()
     for control in controls.values():
         control.layout.width = "min(620px, 98%)"
         control.style.description_width = "190px"
         control.observe(redraw, names="value")
-    redraw()
     box = ipywidgets.VBox([*controls.values(), picture])
     box.add_class("course-playground")
     return Live(box, static, dict(controls))

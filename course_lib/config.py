@@ -45,6 +45,8 @@ class BertConfig:
     sizes: ClassVar[dict[str, int]] = {}  # a family's own whole numbers -> the least of each
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}  # its own words -> those that there are
     widened_decoder: ClassVar[bool] = False  # see heads.MaskedLMHead
+    pooler: ClassVar[str] = "tanh"  # of encoder.POOLERS, what a classifier of texts reads
+    drops_first_token: ClassVar[bool] = False  # whether it drops out before the pooler, too
 
     def __post_init__(self) -> None:
         for name, (least, most) in BOUNDS.items():
@@ -102,6 +104,11 @@ class BertConfig:
     def longest_text(self) -> int:
         """How many tokens a text may have, special tokens included."""
         return self.max_positions
+
+    @property
+    def pools_mean(self) -> bool:
+        """Whether a pooler reads the mean of a text's states instead of its first one, [CLS]."""
+        return False
 
     @property
     def gelu_form(self) -> str:

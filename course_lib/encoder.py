@@ -305,10 +305,73 @@ class FirstToken(nn.Module):
         return hidden[:, 0]  # (B, T, H) -> (B, H)
 
 
+class ActivatedPooler(Pooler):
+    """GELU or ReLU in place of the tanh."""
+
+    def __init__(self, config: BertConfig, activation: str) -> None:
+        super().__init__(config)
+        self.activation = activation
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(B, T, H) -> (B, H)."""
+        return activate(self.dense(hidden[:, 0]), self.activation)
+
+
+class PredictionHead(nn.Module):
+    """Dense, GELU, LayerNorm: what every head of ModernBERT begins with."""
+
+    def __init__(self, config: BertConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.gelu_form = config.gelu_form
+        if not config.biases:
+            drop_biases(self)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(…, H) -> (…, H)."""
+        return self.norm(activate(self.dense(hidden), self.gelu_form))
+
+
+class HeadPooler(PredictionHead):
+    """The same of the first token alone."""
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(B, T, H) -> (B, H)."""
+        return super().forward(hidden[:, 0])
+
+
+POOLERS: dict[str, Callable[[BertConfig], nn.Module]] = {
+    "tanh": Pooler,
+    "gelu": lambda config: ActivatedPooler(config, "none"),
+    "relu": lambda config: ActivatedPooler(config, "relu"),
+    "head": HeadPooler,
+    "first": lambda config: FirstToken(),
+}
+
+
 def pooler_for(config: BertConfig) -> nn.Module:
-    """The kind of pooler that models of this configuration have: BERT's, but for MobileBERT's
-    without `classifier_activation`."""
-    return Pooler(config) if getattr(config, "classifier_activation", True) else FirstToken()
+    """The kind of pooler that models of this configuration have. In transformers' classes for
+    classification it is BERT's in BERT, RoBERTa, ALBERT, ERNIE and MobileBERT, has a GELU in
+    ELECTRA and DeBERTa and a ReLU in DistilBERT, is a PredictionHead in ModernBERT, and [CLS] as it
+    is in XLM and in a MobileBERT without `classifier_activation`."""
+    return POOLERS[config.pooler](config)
+
+
+def pooler_name(pooler: nn.Module) -> str:
+    """Its name in POOLERS."""
+    if isinstance(pooler, ActivatedPooler):
+        return "relu" if pooler.activation == "relu" else "gelu"
+    names = {FirstToken: "first", HeadPooler: "head"}
+    return names.get(type(pooler), "tanh")
+
+
+def mean_state(hidden: Tensor, mask: Tensor | None) -> Tensor:
+    """The mean of each text's states at real tokens: (B, T, H) -> (B, 1, H)."""
+    if mask is None:
+        return hidden.mean(dim=1, keepdim=True)
+    real = (mask != 0)[..., None]
+    return hidden.where(real, 0).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
 
 
 class Encoder(nn.Module):
@@ -368,7 +431,11 @@ class Encoder(nn.Module):
             states = [mask.pad(state) for state in kept_states]  # each (B, T, H) again
         return EncoderOutput(
             last_hidden_state=states[-1],
-            pooler_output=None if self.pooler is None else self.pooler(states[-1]),
+            pooler_output=None
+            if self.pooler is None
+            else self.pooler(
+                mean_state(states[-1], attention_mask) if self.config.pools_mean else states[-1]
+            ),
             hidden_states=tuple(states) if output_hidden_states else None,
             attentions=tuple(weights) if output_attentions else None,
             attention_scores=tuple(scores) if output_attention_scores else None,

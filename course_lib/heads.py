@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import BertConfig
-from .encoder import Encoder, EncoderOutput, activate, drop_biases, initialise
+from .encoder import Encoder, EncoderOutput, PredictionHead, activate, drop_biases, initialise
 
 
 @dataclass
@@ -327,7 +327,10 @@ class BertForClassification(EncoderWithHead):
         """As the encoder's call; (B, T) -> logits (B, classes)."""
         segments = segments_for(self.config, token_type_ids)
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
-        logits = self.classifier(self.dropout(out.pooler_output))
+        pooled = out.pooler_output
+        if self.training and self.config.drops_first_token:
+            pooled = self.encoder.pooler(self.dropout(out.last_hidden_state[:, :1]))  # type: ignore
+        logits = self.classifier(self.dropout(pooled))
         return ClassifierOutput(logits, *out.states)
 
 
@@ -339,6 +342,7 @@ class BertForTokenClassification(EncoderWithHead):
     def __init__(self, encoder: Encoder, labels: int | Sequence[str]) -> None:
         super().__init__(encoder)
         self.names = label_names(labels)
+        self.transform = transform_for(encoder.config)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
         initialise(self.classifier, encoder.config.initializer_range)
@@ -353,7 +357,7 @@ class BertForTokenClassification(EncoderWithHead):
         """As the encoder's call; (B, T) -> logits (B, T, labels)."""
         segments = segments_for(self.config, token_type_ids)
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
-        logits = self.classifier(self.dropout(out.last_hidden_state))
+        logits = self.classifier(self.dropout(self.transform(out.last_hidden_state)))
         return TokenClassifierOutput(logits, *out.states)
 
 
@@ -366,6 +370,7 @@ class BertForQuestionAnswering(EncoderWithHead):
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder)
+        self.transform = transform_for(encoder.config)
         self.span = nn.Linear(encoder.config.hidden_size, 2)
         initialise(self.span, encoder.config.initializer_range)
 
@@ -379,8 +384,17 @@ class BertForQuestionAnswering(EncoderWithHead):
         """As the encoder's call; (B, T) -> start logits (B, T) and end logits (B, T)."""
         segments = segments_for(self.config, token_type_ids)
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
-        start, end = self.span(out.last_hidden_state).unbind(-1)  # (B, T, 2) -> twice (B, T)
+        start, end = self.span(self.transform(out.last_hidden_state)).unbind(-1)  # twice (B, T)
         return SpanOutput(start, end, *out.states)
+
+
+def transform_for(config: BertConfig) -> nn.Module:
+    """What a member's heads do with every token's vector first: nothing, but in ModernBERT."""
+    if config.pooler != "head":
+        return nn.Identity()
+    transform = PredictionHead(config)
+    transform.apply(lambda module: initialise(module, config.initializer_range))
+    return transform
 
 
 def check_pooler(encoder: Encoder) -> None:
@@ -388,7 +402,7 @@ def check_pooler(encoder: Encoder) -> None:
     if encoder.pooler is None:
         raise ValueError(
             "An encoder without a pooler was given; expected one with: the head reads it. Build it "
-            "with bert(...), or set encoder.pooler = Pooler(encoder.config) first."
+            "with bert(...), or set encoder.pooler = pooler_for(encoder.config) first."
         )
 
 

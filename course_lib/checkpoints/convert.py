@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from course_lib.config import check_number, check_size, is_number, is_whole
-from course_lib.encoder import Encoder
+from course_lib.encoder import POOLERS, Encoder, pooler_name
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 from course_lib.family.electra import DisentangledEmbedding
+from course_lib.heads import BertForClassification
 
 from .families import (
     EXPECTED,
@@ -50,10 +51,9 @@ def from_transformers(hf_model: Any) -> Model:
             f"Its encoder alone is in .{family.prefix.rstrip('.')}."
         )
     settings, kind = hf_model.config.to_dict(), types[class_name]
-    config, head = (
-        our_config(settings, family, f"the {class_name}"),
-        our_head(kind, settings, family),
-    )
+    family = family.under_head(kind)
+    config = our_config(settings, family, f"the {class_name}")
+    head = our_head(kind, settings, family)
     state = {name: value.detach().clone() for name, value in hf_model.state_dict().items()}
     model = filled(kind, config, head, family, canonical(state, family), f"the {class_name}")
     return model.train(hf_model.training)
@@ -75,6 +75,8 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
             f"has no such model, only {', '.join(family.classes.values())}."
             + (_NO_DECODER if isinstance(ours, DebertaForMaskedLM) else "")
         )
+    family = family.under_head(type(ours))
+    _check_pooler(ours, family)
     kind = getattr(transformers, family.classes[type(ours)])
     if not kind._supports_sdpa:
         attention = "eager"
@@ -118,6 +120,20 @@ def encoder_of(model: Model) -> Encoder:
     return model if isinstance(model, Encoder) else model.encoder
 
 
+def _check_pooler(model: Model, family: Family) -> None:
+    """Raise CheckpointError where another pooler is read than transformers' class has."""
+    encoder = encoder_of(model)
+    if encoder.pooler is None or not isinstance(model, Encoder | BertForClassification):
+        return
+    own, theirs = pooler_name(encoder.pooler), encoder.config.pooler
+    if family.has_pooler and own != theirs:
+        raise CheckpointError(
+            f"a {type(model).__name__} around a {family.model_type} encoder with the pooler "
+            f"{own!r} was given; transformers' {family.classes[type(model)]} computes {theirs!r}. "
+            "encoder.pooler_for(config) makes that, to be trained before saving."
+        )
+
+
 def _same_names(theirs: set[str], ours: set[str], kind: str) -> None:
     """Raise CheckpointError where one of the two models has a weight that the other lacks."""
     if theirs != ours:
@@ -156,6 +172,13 @@ def our_head(kind: type[Model], theirs: Mapping[str, Any], family: Family) -> di
     Raises ValueError for labels and a dropout that are none."""
     if not issubclass(kind, Labelled):
         return {}
+    theirs = {**family.absent, **theirs}
+    for name, value in family.fixed_in.get(kind, {}).items():
+        if theirs.get(name, value) != value:
+            raise ValueError(
+                f"{name}={theirs[name]!r} was given; only {value!r} means the same in a "
+                f"{kind.__name__} here and in transformers' {family.classes[kind]}."
+            )
     named, number = theirs.get("id2label") or {}, theirs.get("num_labels", 2)
     check_size("num_labels", number, most=MOST_LABELS)
     names = {str(label): name for label, name in named.items()}
@@ -274,7 +297,8 @@ def filled(
 ) -> Model:
     """Our model with `state` (canonical names of transformers) as its weights; head: see our_head.
 
-    Built without memory first, so that nothing is allocated before the shapes are known to fit.
+    family: as it is under this head. Built without memory first, so that nothing is allocated
+    before the shapes are known to fit.
     Weights of heads that `kind` does not have are left aside, with a warning, as they may be half
     a head, and so are the family's leftovers, without."""
     check_sizes(config, state, where)
@@ -320,16 +344,19 @@ def hollow(
     kind: type[Model],
     config: Any,
     family: Family,
-    pooler: bool,
+    pooler: bool | str,
     visits: int = 2,
     names: int | Sequence[str] = (),
     dropout: float | None = None,
 ) -> Model:
     """A model of this kind that has shapes but no memory yet.
 
-    visits: of a DeBERTa's decoder; names, dropout: of a head with classes."""
+    pooler: whether it has one, or its name in POOLERS; visits: of a DeBERTa's decoder; names,
+    dropout: of a head with classes."""
     with torch.device("meta"), _NothingDrawn():
-        encoder = family.encoder(config, pooler)
+        encoder = family.encoder(config, bool(pooler))
+        if isinstance(pooler, str):
+            encoder.pooler = POOLERS[pooler](config)
         if kind is DebertaForMaskedLM:
             return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
         if issubclass(kind, Labelled):

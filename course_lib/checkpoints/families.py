@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.config import BertConfig
-from course_lib.encoder import Encoder, Pooler
+from course_lib.encoder import Encoder, Pooler, pooler_for
 from course_lib.family.albert import AlbertConfig, albert_encoder
 from course_lib.family.deberta import (
     DebertaConfig,
@@ -96,11 +96,21 @@ class Family:
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see convert.parted
     older: Mapping[str, str] = field(default_factory=dict)  # what files may call a module -> theirs
     stored: Mapping[str, str] = field(default_factory=dict)  # theirs -> what its files call it
+    of_head: Mapping[type[Model], Mapping[str, str]] = field(default_factory=dict)  # see under_head
+    fixed_in: Mapping[type[Model], Mapping[str, Any]] = field(default_factory=dict)  # as `fixed`
 
     @property
     def has_pooler(self) -> bool:
         """Whether transformers' encoder of this family can have a pooler."""
         return "pooler.dense" in self.modules
+
+    def under_head(self, kind: type[Model]) -> Family:
+        """The same for one class of ours, with what its weights alone are called in theirs. Where
+        the pooler is a part of the head, that of the encoder is a leftover."""
+        own = self.of_head.get(kind, {})
+        more = ("pooler.",) if own.get("pooler.dense", "pooler.dense") != "pooler.dense" else ()
+        leftovers = (*self.leftovers, *more)
+        return replace(self, modules={**self.modules, **own}, leftovers=leftovers)
 
 
 NUMBER = r"\b\d+\b"  # of a block: fc1 and layer_norm2 have none
@@ -137,8 +147,9 @@ TASK_HEADS = {"classifier": "classifier", "span": "qa_outputs"}  # the same in e
 
 
 def _for_tasks(member: str) -> dict[type[Model], str]:
-    """The heads without a pooler, which are one dense layer in every member of the family."""
+    """What the heads of fine-tuning are called."""
     return {
+        BertForClassification: f"{member}ForSequenceClassification",
         BertForTokenClassification: f"{member}ForTokenClassification",
         BertForQuestionAnswering: f"{member}ForQuestionAnswering",
     }
@@ -152,7 +163,6 @@ BERT = Family(
         Encoder: "BertModel",
         BertForMaskedLM: "BertForMaskedLM",
         BertForPreTraining: "BertForPreTraining",
-        BertForClassification: "BertForSequenceClassification",
         **_for_tasks("Bert"),
     },
     prefix="bert.",
@@ -179,6 +189,7 @@ BERT = Family(
     },
 )
 
+_DENSE_IN_HEAD = {"pooler.dense": "classifier.dense", "classifier": "classifier.out_proj"}
 ROBERTA = Family(
     model_type="roberta",
     config_class=RobertaConfig,
@@ -206,7 +217,8 @@ ROBERTA = Family(
     fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
     absent={"max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12},
     tokenizer=ByteBPE.from_file,
-    dropouts={BertForTokenClassification: "classifier_dropout"},
+    dropouts=BERT.dropouts,
+    of_head={BertForClassification: _DENSE_IN_HEAD},
 )
 
 XLM_ROBERTA = replace(
@@ -254,7 +266,7 @@ XLM = Family(
     classes={
         Encoder: "XLMModel",
         XlmForLanguageModel: "XLMWithLMHeadModel",
-        BertForTokenClassification: "XLMForTokenClassification",
+        **_for_tasks("XLM"),
         BertForQuestionAnswering: "XLMForQuestionAnsweringSimple",
     },
     prefix="transformer.",
@@ -303,7 +315,16 @@ XLM = Family(
         "use_lang_emb": True,
         "gelu_activation": True,
         "pad_token_id": 2,
+        "summary_first_dropout": 0.1,
     },
+    of_head={BertForClassification: {"classifier": "sequence_summary.summary"}},
+    fixed_in={
+        BertForClassification: {
+            **{"summary_type": "first", "summary_use_proj": True, "summary_activation": None},
+            **{"summary_proj_to_labels": True, "summary_last_dropout": 0},
+        }
+    },
+    dropouts={BertForClassification: "summary_first_dropout"},
     more=_xlm_settings,
     read=_read_xlm,
     inputs={"token_type_ids": "langs"},
@@ -330,7 +351,6 @@ ALBERT = Family(
         Encoder: "AlbertModel",
         BertForMaskedLM: "AlbertForMaskedLM",
         BertForPreTraining: "AlbertForPreTraining",
-        BertForClassification: "AlbertForSequenceClassification",
         **_for_tasks("Albert"),
     },
     prefix="albert.",
@@ -371,6 +391,7 @@ ALBERT = Family(
         "hidden_size": 4096,
         "num_attention_heads": 64,
         "intermediate_size": 16_384,
+        "classifier_dropout_prob": 0.1,
     },
     more=_albert_groups,
     outputs={"seq_relationship_logits": "sop_logits"},
@@ -426,8 +447,13 @@ DISTILBERT = Family(
     },
     # Theirs has no setting for the epsilon: it is written into the code.
     fixed={"sinusoidal_pos_embds": False, "layer_norm_eps": 1e-12},
+    absent={"seq_classif_dropout": 0.2},
     tokenizer=WordPiece.from_file,
-    dropouts={BertForQuestionAnswering: "qa_dropout"},  # ours has none there
+    of_head={BertForClassification: {"pooler.dense": "pre_classifier"}},
+    dropouts={
+        BertForClassification: "seq_classif_dropout",
+        BertForQuestionAnswering: "qa_dropout",  # ours has none there
+    },
 )
 
 ELECTRA = Family(
@@ -462,7 +488,8 @@ ELECTRA = Family(
     # The generator's head knows one GELU only, so all three models are held to it.
     fixed={"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False},
     tokenizer=WordPiece.from_file,
-    dropouts={BertForTokenClassification: "classifier_dropout"},
+    dropouts=BERT.dropouts,
+    of_head={BertForClassification: _DENSE_IN_HEAD},
 )
 
 
@@ -495,7 +522,7 @@ ERNIE = replace(
 
 def _deberta_encoder(config: DebertaConfig, pooler: bool) -> Encoder:
     encoder = deberta_encoder(config)
-    encoder.pooler = Pooler(config) if pooler else None
+    encoder.pooler = pooler_for(config) if pooler else None
     return encoder
 
 
@@ -612,6 +639,9 @@ DEBERTA = Family(
     },
     more=_deberta_settings,
     read=_read_deberta,
+    of_head={BertForClassification: {"pooler.dense": "pooler.dense"}},
+    fixed_in={BertForClassification: {"pooler_hidden_act": "gelu"}},
+    dropouts={BertForClassification: "cls_dropout"},
 )
 DEBERTA_V2 = replace(
     DEBERTA,
@@ -781,12 +811,22 @@ def _read_modernbert(theirs: dict[str, Any]) -> dict[str, Any]:
     return theirs
 
 
+def _in_head(part: str) -> dict[str, str]:
+    """ModernBERT's heads for tasks: a dense layer and a norm, and what stands on them."""
+    own = {f"{part}.{name}": f"head.{name}" for name in ("dense", "norm")}
+    return {**own, "classifier": "classifier", "span": "classifier"}
+
+
 _THEIR_BIASES = ("norm_bias", "attention_bias", "mlp_bias", "classifier_bias")
 MODERNBERT = Family(
     model_type="modernbert",
     config_class=ModernBertConfig,
     encoder=modernbert_encoder,
-    classes={Encoder: "ModernBertModel", BertForMaskedLM: "ModernBertForMaskedLM"},
+    classes={
+        Encoder: "ModernBertModel",
+        BertForMaskedLM: "ModernBertForMaskedLM",
+        **_for_tasks("ModernBert"),
+    },
     prefix="model.",
     modules={
         "embeddings.token": "embeddings.tok_embeddings",
@@ -819,6 +859,7 @@ MODERNBERT = Family(
         "global_every": "global_attn_every_n_layers",
         "global_base": "global_rope_theta",
         "local_base": "local_rope_theta",
+        "classifier_pooling": "classifier_pooling",
     },
     fixed={
         **{"pre_norm": True, "first_norm": False, "final_norm": True, "rotary": True},
@@ -829,7 +870,14 @@ MODERNBERT = Family(
         **{"num_hidden_layers": 22, "global_attn_every_n_layers": 3},
         **{"global_rope_theta": 160_000.0, "local_rope_theta": 10_000.0},
         **{"hidden_activation": "gelu", "classifier_activation": "gelu"},
+        "classifier_dropout": 0.0,
     },
+    of_head={
+        BertForClassification: _in_head("pooler"),
+        BertForTokenClassification: _in_head("transform"),
+        BertForQuestionAnswering: _in_head("transform"),
+    },
+    dropouts={**BERT.dropouts, BertForQuestionAnswering: "classifier_dropout"},  # none there
     more=_modernbert_settings,
     read=_read_modernbert,
 )
@@ -903,10 +951,11 @@ VIT = Family(
 
 def has_pooler(kind: type[Model], config: Any, weights: bool) -> bool:
     """Whether a model of this kind has a pooler: `weights`, whether weights of one are there; of
-    one without weights, what stands on it says so."""
-    if getattr(config, "classifier_activation", True):  # as encoder.pooler_for
+    one without weights, what stands on it says so. (Of XLM's encoders none has one.)"""
+    if config.pooler != "first":
         return weights
-    return kind in (Encoder, BertForPreTraining, BertForClassification)
+    alone = kind is Encoder and type(config) is MobileBertConfig
+    return alone or kind in (BertForPreTraining, BertForClassification)
 
 
 FAMILIES: dict[str, Family] = {  # later members add theirs here

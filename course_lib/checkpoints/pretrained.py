@@ -338,6 +338,7 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
         check_weights(state, weights)
     kind = _kind_in(state, family, named, config)
     with one_error(config_file, CheckpointError):
+        family = family.under_head(kind)
         head = our_head(kind, settings, family)
     with one_error(weights, CheckpointError):
         model = filled(kind, config, head, family, state, str(weights))
@@ -376,8 +377,8 @@ def _kind_in(
         if kind in (*family.classes, *family.ours_alone)
         and (not issubclass(kind, ForTask) or not named or family.classes[kind] in named)
         and all(
-            their_name(name, family) in state
-            or (name == POOLER and has_pooler(kind, config, False))
+            (name == POOLER and has_pooler(kind, config, False))
+            or their_name(name, family.under_head(kind)) in state
             for name in _NEEDED[kind]
         )
     )

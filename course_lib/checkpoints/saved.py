@@ -13,9 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from course_lib.config import BertConfig, check_number, check_size
+from course_lib.config import BertConfig, check_choice, check_number, check_size
+from course_lib.encoder import POOLERS, Encoder, pooler_name
 from course_lib.family.deberta import DebertaForMaskedLM
+from course_lib.family.mobilebert import MobileBertConfig
 from course_lib.files import json_object, one_error, write_atomic
+from course_lib.heads import BertForMaskedLM
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
 from course_lib.text.tokenizer_files import NAMES, WHOLE
@@ -62,9 +65,21 @@ def save(model: nn.Module, path: str | Path) -> str:
     more: dict[str, Any] = {}
     if isinstance(ours, DebertaForMaskedLM):
         more["visits"] = ours.decoder.visits
+    if pooler := _own_pooler(encoder_of(ours)):
+        more["pooler"] = pooler
     if isinstance(ours, Labelled):
         more.update(names=ours.names, dropout=ours.dropout.p)
     return write_own(model, path, about, **more)
+
+
+def _own_pooler(encoder: Encoder) -> str | None:
+    """What kind its pooler is, where a file that does not say so has another: those of before."""
+    kind = pooler_name(encoder.pooler) if encoder.pooler is not None else None
+    return kind if kind != _old_pooler(encoder.config) else None
+
+
+def _old_pooler(config: BertConfig) -> str:
+    return config.pooler if isinstance(config, MobileBertConfig) else "tanh"
 
 
 def write_own(model: nn.Module, path: str | Path, about: Mapping[str, Any], **more: Any) -> str:
@@ -115,11 +130,16 @@ def save_folder(
     in float32 whatever the weights' format (float64 stays), so that it can be trained further.
 
     half: weights in float16, half the size and about three significant digits. The file of weights
-    is written last. Raises CheckpointError for a model that transformers does not have, for weights
-    that are not finite numbers (in float16: up to 65,504), and for a tokenizer with more tokens
-    than the model has rows, or whose [PAD] is not the model's; then nothing is written."""
+    is written last. Of a DeBERTa with its enhanced mask decoder, which transformers does not have,
+    it holds what the released ones hold: AutoModel reads the encoder. Raises CheckpointError for a
+    model that transformers does not have, for weights that are not finite numbers (in float16: up
+    to 65,504), and for a tokenizer with more tokens than the model has rows, or whose [PAD] is not
+    the model's; then nothing is written."""
     import safetensors.torch
 
+    more: State = {}
+    if isinstance(model, DebertaForMaskedLM):
+        model, more = _without_decoder(model)
     hf_model, folder = to_transformers(model), Path(folder)
     tied = set(hf_model.all_tied_weights_keys)  # read back from the table that they share
     family = family_of(encoder_of(model).config)
@@ -128,7 +148,9 @@ def save_folder(
         for name, value in hf_model.state_dict().items()
         if name not in tied
     }
-    settings = {**hf_model.config.to_diff_dict(), "architectures": [type(hf_model).__name__]}
+    state |= {name: as_stored(name, value, half) for name, value in more.items()}
+    kind = family.classes[Encoder] if more else type(hf_model).__name__
+    settings = {**hf_model.config.to_diff_dict(), "architectures": [kind]}
     if isinstance(model, Labelled):  # transformers leaves its own names out, LABEL_0 and LABEL_1
         settings |= {"id2label": hf_model.config.id2label, "label2id": hf_model.config.label2id}
     double = any(value.dtype == torch.float64 for value in state.values())
@@ -140,6 +162,20 @@ def save_folder(
     data = safetensors.torch.save(state, metadata={"format": "pt"})
     write_atomic(folder / WEIGHTS, data)
     return hashlib.sha256(data).hexdigest()
+
+
+def _without_decoder(model: DebertaForMaskedLM) -> tuple[BertForMaskedLM, State]:
+    """A DeBERTa as released files hold it: what transformers has, and the positions of the enhanced
+    mask decoder, which it leaves unread."""
+    if (visits := model.decoder.visits) != 2:
+        raise CheckpointError(
+            f"an enhanced mask decoder of {visits} visits was given; such a folder always means 2. "
+            "checkpoints.save keeps the number."
+        )
+    plain = BertForMaskedLM(model.encoder)
+    plain.mlm = model.mlm
+    position = family_of(model.config).prefix + "embeddings.position_embeddings.weight"
+    return plain.train(model.training), {position: model.decoder.position.weight.detach()}
 
 
 def as_stored(name: str, value: Tensor, half: bool = False) -> Tensor:
@@ -244,7 +280,8 @@ def _load(path: Path, sha256: str | None) -> Model:
     kind, config = types[about["model"]], family.config_class(**about["config"])
     check_sizes(config, state, str(path))
     _check_head(about)
-    pooler = has_pooler(kind, config, any("pooler." in name for name in state))
+    weights = any("pooler." in name for name in state)
+    pooler = about.get("pooler") or (has_pooler(kind, config, weights) and _old_pooler(config))
     of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
     model = hollow(kind, config, family, pooler, **of_head)
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
@@ -260,6 +297,7 @@ def _check_head(about: Mapping[str, Any]) -> None:
         raise ValueError(f"names={names!r:.60} was given; expected a list of texts.")
     check_number("dropout", about.get("dropout") or 0, below=1)
     check_size("visits", about.get("visits", 2), most=100)
+    check_choice("pooler", about.get("pooler", "tanh"), POOLERS)
 
 
 def _stored(config: BertConfig) -> dict[str, Any]:

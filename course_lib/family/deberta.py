@@ -46,6 +46,7 @@ class DebertaConfig(BertConfig):
     terms: tuple[str, ...] = TERMS
 
     paths: ClassVar[tuple[str, ...]] = DISENTANGLED_PATHS
+    pooler: ClassVar[str] = "gelu"
     sizes: ClassVar[dict[str, int]] = {"span": 1}
 
     def __post_init__(self) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
 from course_lib.config import BertConfig, published
-from course_lib.encoder import Encoder, Pooler
+from course_lib.encoder import Encoder, pooler_for
 from course_lib.heads import BertForMaskedLM
 
 RELEASED_LAYERS = (0, 2, 4, 7, 9, 11)  # of the teacher's twelve, counted from 0; official script
@@ -27,10 +27,12 @@ class DistilBertConfig(BertConfig):
     num_layers: int = 6
     type_vocab_size: int = 0  # no segments
 
+    pooler: ClassVar[str] = "relu"
+
 
 def distilbert_encoder(config: DistilBertConfig, pooler: bool = False) -> Encoder:
     """BERT's encoder; a pooler only where one is wanted for another comparison."""
-    return Encoder(config, pooler=Pooler(config) if pooler else None)
+    return Encoder(config, pooler=pooler_for(config) if pooler else None)
 
 
 def distilbert(size: str = "base", **changes: Any) -> Encoder:

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, check_choice, published
-from course_lib.encoder import Embeddings, Encoder, Pooler
+from course_lib.encoder import Embeddings, Encoder, pooler_for
 from course_lib.heads import BertForMaskedLM, BertForReplacedTokens
 from course_lib.kernels.sampling import sample_tokens
 
@@ -41,6 +41,8 @@ class ElectraConfig(BertConfig):
     embedding_size: int = 128
 
     sizes: ClassVar[dict[str, int]] = {"embedding_size": 1}
+    pooler: ClassVar[str] = "gelu"
+    drops_first_token: ClassVar[bool] = True
 
 
 @dataclass
@@ -139,7 +141,7 @@ def electra_encoder(config: ElectraConfig, pooler: bool = False) -> Encoder:
         embeddings: nn.Module = Embeddings(config)
     else:
         embeddings = FactorisedEmbeddings(config, config.embedding_size)
-    return Encoder(config, embeddings, pooler=Pooler(config) if pooler else None)
+    return Encoder(config, embeddings, pooler=pooler_for(config) if pooler else None)
 
 
 def generator_config(config: ElectraConfig, size: float) -> ElectraConfig:

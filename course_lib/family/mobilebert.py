@@ -59,6 +59,12 @@ class MobileBertConfig(BertConfig):
 
     activations: ClassVar[tuple[str, ...]] = ("gelu", "gelu_new", "relu")
     widened_decoder: ClassVar[bool] = True
+
+    @property
+    def pooler(self) -> str:  # type: ignore[override]
+        """BERT's, or none of its own."""
+        return "tanh" if self.classifier_activation else "first"
+
     sizes: ClassVar[dict[str, int]] = {
         "embedding_size": 1, "bottleneck_size": 1, "num_feed_forwards": 1,
     }  # fmt: skip

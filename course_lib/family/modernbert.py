@@ -23,11 +23,11 @@ from course_lib.encoder import (
     Embeddings,
     Encoder,
     FeedForward,
-    Pooler,
     SelfAttention,
     Stack,
     activate,
     drop_biases,
+    pooler_for,
     select_queries,
 )
 from course_lib.heads import BertForMaskedLM
@@ -61,6 +61,7 @@ class ModernBertConfig(BertConfig):
     the angles in global and in local layers. gated: GeGLU. global_every: layers 0, n, 2n … see the
     whole text, the others `window` // 2 tokens on either side; 1: all see the whole.
     depth_scaled_init: matrices whose output is added to the states begin smaller by √(2L).
+    classifier_pooling: what a pooler reads, "cls", the first token, or "mean", of all real ones.
 
     Raises ValueError for sizes below 1, a base that is not above 0, and rotary in odd heads."""
 
@@ -84,7 +85,10 @@ class ModernBertConfig(BertConfig):
     global_every: int = 3
     window: int = 128
     depth_scaled_init: bool = True
+    classifier_pooling: str = "cls"
 
+    pooler: ClassVar[str] = "head"
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"classifier_pooling": ("cls", "mean")}
     sizes: ClassVar[dict[str, int]] = {"global_every": 1, "window": 1}
 
     def __post_init__(self) -> None:
@@ -94,6 +98,11 @@ class ModernBertConfig(BertConfig):
                 raise ValueError(f"{name}={getattr(self, name)!r} was given; expected above 0.")
         if self.rotary:
             frequencies(self.head_size, self.global_base)  # raises for an odd head size
+
+    @property
+    def pools_mean(self) -> bool:
+        """Whether a pooler reads the mean of a text's states."""
+        return self.classifier_pooling == "mean"
 
     def is_global(self, layer: int) -> bool:
         """Whether a layer, counted from 0, sees the whole text."""
@@ -211,7 +220,7 @@ def modernbert_encoder(config: ModernBertConfig, pooler: bool = False) -> Encode
     if not config.biases:
         drop_biases(embeddings)
         drop_biases(stack)
-    encoder = Encoder(config, embeddings, stack, Pooler(config) if pooler else None)
+    encoder = Encoder(config, embeddings, stack, pooler_for(config) if pooler else None)
     if config.depth_scaled_init:
         shrink_outputs(stack)
     return encoder

@@ -7,7 +7,7 @@ position numbers that begin after the padding's. The rest of the paper is about 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -25,6 +25,8 @@ class RobertaConfig(BertConfig):
     type_vocab_size: int = 1
     pad_token_id: int = 1
     layer_norm_eps: float = 1e-5
+
+    drops_first_token: ClassVar[bool] = True
 
     @property
     def longest_text(self) -> int:

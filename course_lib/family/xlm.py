@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_lib.config import BertConfig, published
-from course_lib.encoder import Encoder, Pooler, Stack, gather_positions
+from course_lib.encoder import Encoder, Stack, gather_positions, pooler_for
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.attention import causal_mask
 from course_lib.kernels.unpadding import Packing
@@ -40,6 +40,7 @@ class XlmConfig(BertConfig):
     sinusoidal: bool = False  # positions begin as sines and cosines
 
     activations: ClassVar[tuple[str, ...]] = ("gelu", "relu")
+    pooler: ClassVar[str] = "first"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,7 +120,7 @@ def xlm_encoder(config: XlmConfig, pooler: bool = False) -> Encoder:
 
     Sines and cosines are where positions begin, and they are trained on, as in transformers 5; the
     authors' program holds them fixed: `encoder.embeddings.position.requires_grad_(False)`."""
-    encoder = Encoder(config, stack=XlmStack(config), pooler=Pooler(config) if pooler else None)
+    encoder = Encoder(config, stack=XlmStack(config), pooler=pooler_for(config) if pooler else None)
     table: Any = encoder.embeddings.position
     if config.sinusoidal and not table.weight.is_meta:
         with torch.no_grad():

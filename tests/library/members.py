@@ -77,9 +77,7 @@ class Member(NamedTuple):
     counts: dict[str, tuple[int | None, ...]]  # of the kinds with by_name; None: not printed
     # Models that began in transformers: settings in its words, and what they are in ours.
     began: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (({}, {}),)
-    # Of test_parity_tasks.py, those whose heads are alike in transformers: one dense layer, over a
-    # pooler like BERT's.
-    tasks: tuple[str, ...] = ("tokens", "answers")
+    tasks: tuple[str, ...] = ("classes", "regression", "tokens", "answers")  # of test_parity_tasks
     seeds: Sequence[int] = range(12)
     draw_exact: Configure | None = None  # in float64, where it is another than draw
     arrange: Callable[[Case, int], Case] = lambda case, seed: case
@@ -217,6 +215,7 @@ def as_modernbert(settings: dict[str, Any], draw: random.Random) -> ModernBertCo
         "global_every": draw.choice([1, 2, 3, 3]),
         "global_base": draw.choice([160_000.0, 500.0]),
         "biases": draw.random() < 0.3,
+        "classifier_pooling": draw.choice(["cls", "mean"]),
     }
     return ModernBertConfig(**{**settings, **more})
 
@@ -380,7 +379,6 @@ def patches_in_columns(ours: Any, case: Case) -> None:
 
 # ---------------------------------------------------------------- the rows
 
-ALL_TASKS = ("classes", "regression", "tokens", "answers")
 BERT = Member(
     family="bert",
     published="bert",
@@ -393,7 +391,6 @@ BERT = Member(
         "encoder": Kind("BertModel", pooler=True, by_name=bert),
         "bare": Kind("BertModel", by_name=lambda size: Encoder(published("bert", size))),
     },
-    tasks=ALL_TASKS,
     varied=BOTH_GELUS,
     spoil=move_a_weight,
     counts={  # the pre-training model, the encoder with pooler and without
@@ -494,7 +491,6 @@ XLM_CAUSAL = XLM._replace(
 ALBERT = Member(
     family="albert",
     published="albert",
-    tasks=ALL_TASKS,
     draw=as_albert,
     kinds={
         "pretraining": Kind(
@@ -613,7 +609,6 @@ ELECTRA = Member(
 ERNIE = Member(
     family="ernie",
     published="ernie",
-    tasks=ALL_TASKS,
     draw=as_ernie,
     kinds={
         "pretraining": Kind(
@@ -637,7 +632,6 @@ ERNIE = Member(
 MOBILEBERT = Member(
     family="mobilebert",
     published="mobilebert",
-    tasks=ALL_TASKS,
     draw=as_mobilebert,
     arrange=unbounded,
     kinds={
@@ -688,7 +682,6 @@ MOBILEBERT = Member(
 MODERNBERT = Member(
     family="modernbert",
     published="modernbert",
-    tasks=(),  # in transformers these have a dense layer and a norm of their own
     draw=as_modernbert,
     arrange=growing,
     kinds={

@@ -329,7 +329,7 @@ def backward(model: Any, loss: Tensor, case: Case) -> None:
 
 def gradient_distance(ours: Any, theirs: Any) -> float:
     """max|difference| over every entry of every gradient, in parts of the largest entry."""
-    family = FAMILIES[theirs.config.model_type]
+    family = FAMILIES[theirs.config.model_type].under_head(type(ours))
     reference = canonical({n: p.grad for n, p in theirs.named_parameters()}, family)
     found = {their_name(n, family): p.grad for n, p in ours.named_parameters()}
     return gradients_apart(found, reference)

@@ -159,6 +159,9 @@ def _their_head(model: Model, family: Family) -> dict[str, Any]:
     if isinstance(model, Labelled):
         theirs["id2label"] = dict(enumerate(model.names))
         theirs["label2id"] = {name: number for number, name in enumerate(model.names)}
+    if isinstance(model, BertForClassification):  # else a pipeline puts a sigmoid on a number
+        kind = "single_label_classification" if len(model.names) > 1 else "regression"
+        theirs["problem_type"] = kind
     if name := family.dropouts.get(type(model)):
         theirs[name] = model.dropout.p if isinstance(model, Labelled) else 0.0
     return theirs

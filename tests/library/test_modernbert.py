@@ -24,10 +24,18 @@ from parity import (
 )
 from torch import Tensor
 
-from course_lib.checkpoints import FAMILIES, CheckpointError, load, save, to_transformers
+from course_lib.checkpoints import (
+    FAMILIES,
+    CheckpointError,
+    load,
+    load_pretrained,
+    save,
+    save_folder,
+    to_transformers,
+)
 from course_lib.checkpoints.convert import our_config
 from course_lib.config import BertConfig, published
-from course_lib.encoder import Encoder, Pooler, count_parameters
+from course_lib.encoder import Encoder, HeadPooler, count_parameters
 from course_lib.family.modernbert import (
     AS_BERT,
     ModernBertConfig,
@@ -365,13 +373,14 @@ def test_in_bfloat16_transformers_keeps_its_angles():
 
 def test_a_classifier_on_it_is_kept(tmp_path: Path):
     model = classifier_on(model_of(), 3).double()
-    assert isinstance(model.encoder.pooler, Pooler)
+    assert isinstance(model.encoder.pooler, HeadPooler)
     save(model, tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors")
     batch = batch_of((9, 4), 9)
     assert distance(again(**batch).logits, model.eval()(**batch).logits) < 1e-12
-    with pytest.raises(CheckpointError, match="transformers has no such model"):
-        to_transformers(model)
+    save_folder(model.float(), tmp_path / "folder", None)
+    assert distance(load_pretrained(tmp_path / "folder").model(**batch).logits,
+                    model(**batch).logits) < 1e-6  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from course_lib.checkpoints import (
     to_transformers,
 )
 from course_lib.config import published
-from course_lib.encoder import Encoder, Pooler
+from course_lib.encoder import Encoder, FirstToken
 from course_lib.family.albert import albert
 from course_lib.family.bert import bert
 from course_lib.family.deberta import deberta
@@ -148,7 +148,7 @@ def test_a_classifier_on_top():
     config = XlmConfig(**TINY)
     model = BertForClassification(xlm_encoder(config, pooler=True), 2)
     assert model(IDS, MASK).logits.shape == (2, 2)
-    assert isinstance(model.encoder.pooler, Pooler) and xlm_encoder(config).pooler is None
+    assert isinstance(model.encoder.pooler, FirstToken) and xlm_encoder(config).pooler is None
 
 
 # ---------------------------------------------------------------- files

@@ -16,7 +16,8 @@ from parity import drawn_weights
 from course_lib import checkpoints as room
 from course_lib.checkpoints import CheckpointError, load_pretrained, save_folder, to_transformers
 from course_lib.config import BertConfig
-from course_lib.encoder import Encoder, Pooler
+from course_lib.encoder import Encoder, Pooler, pooler_for
+from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 from course_lib.family.roberta import roberta_for_masked_lm
 from course_lib.family.xlm_roberta import xlm_roberta_for_masked_lm
 from course_lib.heads import BertForClassification, BertForMaskedLM, BertForTokenClassification
@@ -271,3 +272,46 @@ def test_what_is_no_model_is_named(tmp_path: Path, mistaken: Any):
     advice = r"Give \.encoder or \.model alone" if callable(mistaken) else "expected an Encoder"
     with pytest.raises(CheckpointError, match=f"a {type(given).__name__} was given.*{advice}"):
         save_folder(given, tmp_path, PIECES)
+
+
+# ---------------------------------------------------------------- with an enhanced mask decoder
+
+
+def with_decoder(name: str, visits: int = 2) -> DebertaForMaskedLM:
+    config = replace(MEMBERS[name].case(3).config, vocab_size=PIECES.vocab_size, pad_token_id=0)
+    encoder = room.FAMILIES[name].encoder(config, False)
+    return drawn_weights(DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits)), 0.1)
+
+
+@pytest.mark.parametrize("name", ["deberta", "deberta-v2"])
+def test_a_deberta_with_its_decoder_is_written_as_the_released_ones(tmp_path: Path, name: str):
+    """All of it is read back here; transformers reads the encoder, and says no more than that."""
+    ours = with_decoder(name).eval()
+    save_folder(ours, tmp_path, PIECES)
+    again = load_pretrained(tmp_path)
+    assert type(again.model) is DebertaForMaskedLM and again.tokenizer is not None
+    for key, value in ours.state_dict().items():
+        assert torch.equal(again.model.state_dict()[key], value), key
+    assert written(tmp_path)["architectures"] == [room.FAMILIES[name].classes[Encoder]]
+    theirs = transformers.AutoModel.from_pretrained(tmp_path)
+    ids = transformers.AutoTokenizer.from_pretrained(tmp_path)("the first", return_tensors="pt")
+    with torch.no_grad():
+        states = [m(ids["input_ids"]).last_hidden_state for m in (theirs, ours.encoder.eval())]
+    torch.testing.assert_close(*states, atol=1e-5, rtol=1e-5)
+
+
+def test_other_visits_are_refused_before_anything_is_written(tmp_path: Path):
+    with pytest.raises(CheckpointError, match=r"decoder of 3 visits was given.*always means 2"):
+        save_folder(with_decoder("deberta", visits=3), tmp_path / "new", PIECES)
+    assert not any(tmp_path.iterdir())
+
+
+def test_classifiers_of_before_are_read_with_the_pooler_they_have(tmp_path: Path):
+    """A file that names none was written when every member had BERT's."""
+    encoder = room.FAMILIES["electra"].encoder(MEMBERS["electra"].case(3).config, False)
+    for pooler in (Pooler(encoder.config), pooler_for(encoder.config)):
+        encoder.pooler = pooler
+        model = drawn_weights(BertForClassification(encoder, 2), 0.2)
+        room.save(model, tmp_path / "m.safetensors")
+        again = room.load(tmp_path / "m.safetensors")
+        assert type(again.encoder.pooler) is type(pooler)  # type: ignore[union-attr]

@@ -798,9 +798,9 @@ THEIR_SIZES = {
         ("BertForMultipleChoice", {}, r"a BertForMultipleCh.* was given.*is in \.bert"),
         ("GPT2Model", {}, "describes a 'gpt2'"),
         (
-            "DistilBertForSequenceClassification",
+            "DistilBertForMultipleChoice",
             {"hidden_dim": 8},
-            r"a DistilBertForSequenceClass.* is in \.distilbert",
+            r"a DistilBertForMultipleCh.* is in \.distilbert",
         ),
         (
             "DistilBertModel",

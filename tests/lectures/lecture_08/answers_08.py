@@ -71,9 +71,9 @@ def lookup(ids, table, difference, pad):
 
 
 def by_one_hot(ids, table, difference, pad):
-    words = F.one_hot(ids, len(table)).to(table.dtype)  # (B, T, V)
+    one_hot = F.one_hot(ids, len(table)).to(table.dtype)  # (B, T, V)
     kept = torch.arange(len(table))[:, None] != pad
-    return words @ (table.detach() + torch.where(kept, difference, difference.detach()))
+    return one_hot @ (table.detach() + torch.where(kept, difference, difference.detach()))
 
 
 WRONG_LOOKUPS = [
@@ -125,13 +125,13 @@ def decoder(x, positions, block, masked, first=lambda x, p: x + p[: x.shape[1]])
 
 def only_masked(x, positions, block, masked):
     """Sequence by sequence: the masked tokens have queries."""
-    found = []
+    queries = []
     for row, at in zip(x, masked, strict=True):
         query = (row[at] + positions[at.nonzero()[:, 0]])[None]
         for _ in range(3):
             query = block.apply_feed_forward(block.attend(row[None], query_states=query)[0])
-        found.append(query[0])
-    return torch.cat(found)
+        queries.append(query[0])
+    return torch.cat(queries)
 
 
 def with_slots(x, positions, block, masked):

@@ -279,8 +279,8 @@ def clipping_is_not_sift() -> Settled:
     effects = clipped_and_perturbed()
     detail = (
         f"the printed formula gives what torch's clipping gives (to {effects.apart:.0e}); it "
-        f"changes the outputs by {effects.changed:g}. SiFT's perturbation moves them by a symmetric "
-        f"KL of {effects.perturbed:.1e} nats a token; with embeddings ten times as long, "
+        f"changes the outputs by {effects.changed:g}. SiFT's perturbation moves them by a "
+        f"symmetric KL of {effects.perturbed:.1e} nats a token; with embeddings ten times as long, "
         f"{effects.longer:.2f} times as far"
     )
     return Settled(effects[2:], detail)

@@ -55,7 +55,7 @@ def by_einsum(query, key, pk, pq, d):
 WRONG_SCORES = [
     (lambda q, k, pk, pq, d: (q @ pk.mT).gather(-1, d), "delta.expand(B, A, T, T)"),
     (lambda q, k, pk, pq, d: pk[d], "along the axis of length R"),
-    (lambda *given: torch.tanh(by_einsum(*given)), "you have"),
+    (lambda *args: torch.tanh(by_einsum(*args)), "you have"),
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- 08.3
@@ -195,10 +195,10 @@ RIGHT = {
              lambda T, k: rows(lambda i, j, k: cut(i - j, -k, k - 1) + k)(T, k).tolist()],
     "08.2": [scores, by_indexing, by_einsum],
     "08.3": [lookup, by_one_hot],
-    "08.4": [bucket(), lambda *given: bucket()(*given).tolist()],
+    "08.4": [bucket(), lambda *args: bucket()(*args).tolist()],
     "08.5": [decoder, only_masked, with_slots],
     "08.6": [perturb(tiny=1e-6), perturb(give=lambda a, b: [a, b])],
-    "08.7": [extra, lambda *given: torch.tensor(extra(*given)),
+    "08.7": [extra, lambda *args: torch.tensor(extra(*args)),
              lambda L, d, k, shared: 2.0 * d * (k + L * d * (not shared))],
 }  # fmt: skip
 WRONG = {"08.1": WRONG_ROWS, "08.2": WRONG_SCORES, "08.3": WRONG_LOOKUPS, "08.4": WRONG_BUCKETS,

@@ -68,9 +68,9 @@ class MixedRecipe(PairRecipe):
 
 
 RECIPES: dict[str, PairRecipe] = {
-    f"{language}, {said}": PairRecipe(language, translations, steps)
+    f"{language}, {objective}": PairRecipe(language, translations, steps)
     for language in ("norlish", "sumorian")
-    for said, translations, steps in (
+    for objective, translations, steps in (
         ("MLM", False, STEPS), ("TLM", True, STEPS),
         ("MLM, longer", False, LONGER), ("TLM, longer", True, LONGER),
     )
@@ -80,8 +80,8 @@ RECIPES |= {
     for language in ("norlish", "sumorian")
 }
 SPELLINGS = {
-    f"{said}, {shared:.0%} shared": PairRecipe(language, False, LONGER, shared)
-    for said, language in (("english respelled", "english"), ("norlish", "norlish"))
+    f"{name}, {shared:.0%} shared": PairRecipe(language, False, LONGER, shared)
+    for name, language in (("english respelled", "english"), ("norlish", "norlish"))
     for shared in (0.0, 0.3)
 } | {"norlish, 100% shared": PairRecipe("norlish", False, LONGER, 1.0)}
 

@@ -137,5 +137,5 @@ FEW_SENTENCES = Experiment(
     label="10-sharing", more={"languages": lambda _: [world.hash for world in worlds()]},
 )  # fmt: skip
 MANY_LANGUAGES = replace(FEW_SENTENCES, name="10_curse", recipes=CURSE)
-MEASURES = tuple(f"masked {number}" for number in range(4))
+MEASURES = tuple(f"masked {language_id}" for language_id in range(4))
 EXPERIMENTS = (FEW_SENTENCES, MANY_LANGUAGES)

@@ -217,15 +217,15 @@ def slot_task(
     material: Material, texts: Sequence[Text], sequences: PackedSequences
 ) -> TaggedSequences:
     """The slot of each word that fills one; what the frames say themselves has no label."""
-    number = {name: n for n, name in enumerate(slot_names(material))}
+    label_ids = {name: n for n, name in enumerate(slot_names(material))}
     labels = torch.full_like(sequences.input_ids, -100)
     for n, text in enumerate(texts):
-        row = [number.get(slot, -100) for slot in text.slots]
+        row = [label_ids.get(slot, -100) for slot in text.slots]
         labels[n, 1 : 1 + len(row)] = torch.tensor(row)  # after [CLS]
     words = tuple(tuple(text.slots) for text in texts)
     first = tuple(tuple(range(1, 1 + len(text.slots))) for text in texts)
     cut = Cut(0, len(texts), 0, LENGTH, "words")
-    return TaggedSequences(sequences, labels, tuple(number), words, first, cut)
+    return TaggedSequences(sequences, labels, tuple(label_ids), words, first, cut)
 
 
 def topic_task(texts: Sequence[Text], sequences: PackedSequences) -> LabelledSequences:

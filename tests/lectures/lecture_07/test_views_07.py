@@ -205,7 +205,7 @@ def test_texts_that_cannot_be_read_are_answered_in_the_view(
     assert "tokens were masked" in picture_of(live)
 
 
-def test_boxes_keep_their_meaning_unless_told_otherwise() -> None:
+def test_boxes_keep_their_meaning_where_no_other_is_named() -> None:
     assert 'title="replaced by a random token"' in tokens.box("word", tokens.REPLACED)
     assert 'title="guessed right"' in tokens.box("word", tokens.KEPT, "guessed right")
 
@@ -231,7 +231,7 @@ def test_a_swap_is_outlined_and_both_probes_stand_under_it() -> None:
     assert "0 of 2 other words above 50%; ELECTRA's probe: 2 of 2 other" in calm.text
 
 
-def test_swaps_are_chosen_and_the_first_shown_is_one() -> None:
+def test_swaps_are_chosen_and_the_first_is_one() -> None:
     examples = [a_swap("ann meets bo . ann waits ."), a_swap("ann meets bo . kim waits .")]
     live = swaps.swaps_view(examples)
     assert picture_of(live).endswith(live.static.html) and "ann → kim" in live.static.text

@@ -18,8 +18,8 @@ def rows(rule):
     return lambda T, k: torch.tensor([[rule(i, j, k) for j in range(T)] for i in range(T)])
 
 
-def cut(row, low, high):
-    return min(max(row, low), high)
+def cut(row, lower, upper):
+    return min(max(row, lower), upper)
 
 
 WRONG_ROWS = [

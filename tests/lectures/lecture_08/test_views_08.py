@@ -219,17 +219,17 @@ def test_stretches_of_distances_are_those_of_the_rows(
         times[r] += 1
     first, last = rows.own
     assert first <= 0 <= last and all(times[row_at[d]] == 1 for d in range(first, last + 1))
-    low, high = rows.shared
-    if high is not None:
-        assert {row_at[d] for d in range(high, tokens)} == {2 * span - 1} != {row_at[high - 1]}
-    if low is not None:
-        assert {row_at[d] for d in range(1 - tokens, low + 1)} == {0} != {row_at[low + 1]}
+    lower, upper = rows.shared
+    if upper is not None:
+        assert {row_at[d] for d in range(upper, tokens)} == {2 * span - 1} != {row_at[upper - 1]}
+    if lower is not None:
+        assert {row_at[d] for d in range(1 - tokens, lower + 1)} == {0} != {row_at[lower + 1]}
     covered = [*range(first, last + 1)]
     for a, b in distance_buckets._widening(rows):
         covered += range(a, b + 1)
         assert furthest is not None
-    covered += range(1 - tokens, low + 1) if low is not None else []
-    covered += range(high, tokens) if high is not None else []
+    covered += range(1 - tokens, lower + 1) if lower is not None else []
+    covered += range(upper, tokens) if upper is not None else []
     assert sorted(covered) == list(range(1 - tokens, tokens))  # each distance once
     a, b = rows.sharing(tokens - 1)
     assert b == tokens - 1 and {rows.row(d) for d in range(a, b + 1)} == {rows.row(b)}
@@ -453,8 +453,8 @@ def test_queue_is_a_line_a_recipe_with_its_range_and_the_chance() -> None:
     assert len({line.marker.symbol for line in lines}) == 4
     assert figure.layout.title.text and figure.layout.width <= 760 and figure.layout.height <= 460
     assert figure.layout.yaxis.tickformat == ".0%" and figure.layout.xaxis.type == "log"
-    low, high = figure.layout.yaxis.range
-    assert all(low <= note.y <= high for note in figure.layout.annotations)  # else not shown
+    lower, upper = figure.layout.yaxis.range
+    assert all(lower <= note.y <= upper for note in figure.layout.annotations)  # else not shown
     assert len(json.dumps(figure.to_plotly_json(), default=list)) < 30_000
 
 
@@ -466,9 +466,9 @@ def test_a_recipe_may_train_longer_and_no_label_leaves_the_figure() -> None:
     }
     figure = run_charts.queue_chart({"words": list("abcdefgh"), "runs": runs})
     assert figure.layout.xaxis.range[1] == pytest.approx(math.log10(1_500), abs=1e-3)
-    high = figure.layout.yaxis.range[1]
-    assert all(note.y <= high for note in figure.layout.annotations)
-    assert max(note.y for note in figure.layout.annotations) == high
+    upper = figure.layout.yaxis.range[1]
+    assert all(note.y <= upper for note in figure.layout.annotations)
+    assert max(note.y for note in figure.layout.annotations) == upper
 
 
 def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:

@@ -60,16 +60,16 @@ class DistanceRows:
     def own(self) -> tuple[int, int]:
         """The first and the last distance that the rule gives a row of its own."""
         half = self.span // 2
-        low, high = (1 - self.span, self.span - 2) if self.furthest is None else (-half, half)
-        return max(low, -self.most), min(high, self.most)
+        lower, upper = (1 - self.span, self.span - 2) if self.furthest is None else (-half, half)
+        return max(lower, -self.most), min(upper, self.most)
 
     @property
     def shared(self) -> tuple[int | None, int | None]:
         """The distances from which on all have the first row (downwards), the last (upwards)."""
         last = 2 * self.span - 1
-        low = max((d for d in range(-self.most, 0) if self.row(d) == 0), default=None)
-        high = min((d for d in range(1, self.most + 1) if self.row(d) == last), default=None)
-        return low, high
+        lower = max((d for d in range(-self.most, 0) if self.row(d) == 0), default=None)
+        upper = min((d for d in range(1, self.most + 1) if self.row(d) == last), default=None)
+        return lower, upper
 
     def row(self, distance: int) -> int:
         """The row of one distance."""
@@ -162,7 +162,7 @@ def bucket_picture(rows: DistanceRows, distance: int) -> Html:
 
 def _bucket_words(rows: DistanceRows, distance: int) -> list[str]:
     """The chosen distance, then the rule with its numbers."""
-    k, (own_low, own_high), (low, high) = rows.span, rows.own, rows.shared
+    k, (own_low, own_high), (lower, upper) = rows.span, rows.own, rows.shared
     row, (first, last) = rows.row(distance), rows.sharing(distance)
     where = f"{abs(distance)} position{'s' * (abs(distance) != 1)}"
     before = f"the key stands {where} before" if distance > 0 else (
@@ -181,8 +181,8 @@ def _bucket_words(rows: DistanceRows, distance: int) -> list[str]:
     one += "has it." if alone else "have it."
     kind = "First generation" if rows.furthest is None else "Second generation"
     sizes = "" if rows.furthest is None else f", furthest distance {rows.furthest:,}"
-    ends = [f"from {with_sign(high)} on all share row {2 * k - 1:,}"] if high is not None else []
-    ends += [f"from {with_sign(low)} down all share row 0"] if low is not None else []
+    ends = [f"from {with_sign(upper)} on all share row {2 * k - 1:,}"] if upper is not None else []
+    ends += [f"from {with_sign(lower)} down all share row 0"] if lower is not None else []
     widen = ["beyond, rows widen"] if rows.furthest is not None and _widening(rows) else []
     each = f"distances from {with_sign(own_low)} to {with_sign(own_high)} have a row each"
     rule = "; ".join([each, *widen, *ends])
@@ -196,9 +196,9 @@ def _bucket_words(rows: DistanceRows, distance: int) -> list[str]:
 
 def _widening(rows: DistanceRows) -> list[tuple[int, int]]:
     """The stretches of distances, first and last, whose rows widen."""
-    (own_low, own_high), (low, high) = rows.own, rows.shared
-    left = (-rows.most if low is None else low + 1, own_low - 1)
-    right = (own_high + 1, rows.most if high is None else high - 1)
+    (own_low, own_high), (lower, upper) = rows.own, rows.shared
+    left = (-rows.most if lower is None else lower + 1, own_low - 1)
+    right = (own_high + 1, rows.most if upper is None else upper - 1)
     return [(a, b) for a, b in (left, right) if a <= b]
 
 
@@ -221,10 +221,10 @@ def _axes(rows: DistanceRows, x: Scale, y: Scale) -> list[str]:
 
 def _zones(rows: DistanceRows, x: Scale) -> list[str]:
     """The strip below the axis: one row each, rows that widen, one row for all."""
-    low, high = rows.shared
+    lower, upper = rows.shared
     stretches = [(*rows.own, 0), *((a, b, 1) for a, b in _widening(rows))]
-    stretches += [(-rows.most, low, 2)] if low is not None else []
-    stretches += [(high, rows.most, 2)] if high is not None else []
+    stretches += [(-rows.most, lower, 2)] if lower is not None else []
+    stretches += [(upper, rows.most, 2)] if upper is not None else []
     return [
         area(x(first - 0.5), TOP + HEIGHT + 6, x(last + 0.5) - x(first - 0.5), 14, STRIP[kind][0],
              ink=INK, wide=0.7, kind=f"zone{kind}")

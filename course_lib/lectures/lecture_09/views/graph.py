@@ -160,11 +160,11 @@ def step_picture(graph: KnowledgeGraph, vectors: Translations, entity: str, rela
         fact = name in right
         look: dict[str, Any] = {"fill": "#fff", "ink": "#8a8a8a", "wide": 1.5}
         look |= {"fill": "#e0f3ed", "ink": "#00745a", "wide": 3} if fact else {}
-        said = f"{d:.2f}" + " ✓ a fact" * fact
-        rows.append(bar(260, 30 * n + 4, max(300 * d / longest, 2), 22, escape(name), said, size=16,
-                        **look))  # fmt: skip
-    said = f"Nearest to {entity} + {relation}: {order[0][0]}. {_verdict(order, right)}"
-    return picture("steps", 680, 30 * NEAREST, rows, said, card_width=800)
+        label = f"{d:.2f}" + " ✓ a fact" * fact
+        rows.append(bar(260, 30 * n + 4, max(300 * d / longest, 2), 22, escape(name), label,
+                        size=16, **look))  # fmt: skip
+    sentence = f"Nearest to {entity} + {relation}: {order[0][0]}. {_verdict(order, right)}"
+    return picture("steps", 680, 30 * NEAREST, rows, sentence, card_width=800)
 
 
 def _verdict(order: list[tuple[str, float]], right: set[str]) -> str:

@@ -62,7 +62,7 @@ def two_guesses(
 def _best(probabilities: Tensor, vocabulary: WordVocabulary, top: int) -> Guesses:
     best = probabilities.topk(top)
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    return [(vocabulary.vocab[number], probability) for number, probability in pairs]
+    return [(vocabulary.vocab[index], probability) for index, probability in pairs]
 
 
 def guesses_view(
@@ -86,14 +86,15 @@ def guesses_picture(
     if not words:
         raise ValueError("The text is empty; expected at least one word.")
     word = min(word, len(words))
-    found = two_guesses(model, vocabulary, words, word - 1)
-    looks = [MASKED if t == word - 1 else PLAIN for t in range(len(words))]
-    row = tokens_row(words, looks)
+    guesses = two_guesses(model, vocabulary, words, word - 1)
+    marks = [MASKED if t == word - 1 else PLAIN for t in range(len(words))]
+    row = tokens_row(words, marks)
     before, after = " ".join(words[: word - 1]) or "nothing", " ".join(words[word:]) or "nothing"
     lines = [
-        f"{way}, having read “{seen}”: " + ", ".join(f"{said} {p:.0%}" for said, p in found[way])
+        f"{way}, having read “{seen}”: "
+        + ", ".join(f"{guess} {p:.0%}" for guess, p in guesses[way])
         for way, seen in (("from the left", before), ("from the right", after))
     ]
     hidden = f"Hidden from both: “{words[word - 1]}”."
-    html = row.inner + side_by_side(found, "", ".0%") + paragraphs([hidden])
+    html = row.inner + side_by_side(guesses, "", ".0%") + paragraphs([hidden])
     return Html(card(html, "guesses", 800), "\n".join([row.text, hidden, *lines]))

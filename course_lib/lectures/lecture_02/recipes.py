@@ -60,8 +60,8 @@ def prepare(recipe: Recipe, world: MicroWorld | None = None) -> Material:
     documents = world.documents(world.stories(recipe.stories, seed=0))
     heldout = world.stories(recipe.heldout, seed=0, split="heldout")
     train, pairs = (
-        make_pairs(told, world.special, length=recipe.length)
-        for told in (documents, world.documents(heldout))
+        make_pairs(texts, world.special, length=recipe.length)
+        for texts in (documents, world.documents(heldout))
     )
     return Material(world, documents, train, world.sequences(heldout, recipe.length), pairs)
 

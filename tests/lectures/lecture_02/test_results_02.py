@@ -39,9 +39,9 @@ def test_the_result_says_what_the_lecture_says():
     """The live run closes at least half of the gap, the long one 85%: for every seed."""
     for name, share in (("live", 0.5), ("long", 0.85)):
         assert min(outcome(PRETRAINING, name)["gap_closed"]) >= share
-    found = PRETRAINING["levels"]
-    assert found["oracle"] - found["count_model"] >= 0.15
-    assert found["unigram"] < found["count_model"]
+    levels = PRETRAINING["levels"]
+    assert levels["oracle"] - levels["count_model"] >= 0.15
+    assert levels["unigram"] < levels["count_model"]
 
 
 def test_the_levels_are_those_of_today():

@@ -44,7 +44,7 @@ def equal_neighbours(draw: Draw) -> list[Case]:
 
 def anything(draw: Draw) -> list[Case]:
     pieces = [draw.python.choices((1, 1, 1, 2, 3), k=draw.integer(5, 9)) for _ in range(30)]
-    return [case(draw, found, draw.integer(0, 4), draw.integer(0, 2)) for found in pieces]
+    return [case(draw, counts, draw.integer(0, 4), draw.integer(0, 2)) for counts in pieces]
 
 
 rest = partial(Edit, "-100")  # what the solution gives all other positions

@@ -108,7 +108,7 @@ def mask_epochs_picture(
     """
     ways = all_schemes(tokenizer, text, second, epochs, rate, seed)
     shown = ways[scheme]
-    said = _said(ways, scheme)
+    said = _in_words(ways, scheme)
     height = max(11, min(20, 420 // epochs))
     width = min(38, (WIDTH - LEFT - 80) // len(shown.tokens))
     head = _head(shown, 6.2)
@@ -137,7 +137,7 @@ def mask_epochs_print(
     """
     ways = all_schemes(tokenizer, text, second, epochs)
     later = all_schemes(tokenizer, text, second, MOST_EPOCHS)
-    said = f"{_said(ways)} {_said(later)}"
+    said = f"{_in_words(ways)} {_in_words(later)}"
     grids = "\n\n".join(_letters(way, name) for name, way in ways.items())
     first, top = next(iter(ways.values())), 30
     panel, height = (PRINT_WIDTH - PRINT_LEFT) // len(ways), PRINT_ROW
@@ -202,7 +202,7 @@ def _tokens(tokenizer: WordPiece | ByteBPE, ids: Tensor) -> list[str]:
 # ---------------------------------------------------------------- in words
 
 
-def _said(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
+def _in_words(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
     """How many tokens were selected at least once: under one scheme, and under the
     others."""
     one = next(iter(ways.values()))

@@ -113,7 +113,7 @@ def parameter_picture(
         vocab_size, embedding_size, hidden_size, num_layers, feed_forward, sharing, num_groups
     )
     counts = [_with_total(config) for config in (ours, theirs)]
-    said = _said(counts, ours)
+    said = _in_words(counts, ours)
     table = "\n".join(
         f"{name:<17}{counts[0][part]:>14,}{counts[1][part]:>14,}" for part, name in PARTS.items()
     )
@@ -146,7 +146,7 @@ def _with_total(config: BertConfig) -> Mapping[str, int]:
     return counts | {"total": sum(counts.values())}
 
 
-def _said(counts: list[Mapping[str, int]], config: AlbertConfig) -> list[str]:
+def _in_words(counts: list[Mapping[str, int]], config: AlbertConfig) -> list[str]:
     """The choice, what the bars say of it, and what sharing does not change."""
     from course_lib.config import encoder_flops
 

@@ -39,7 +39,7 @@ def layer_map_view(student_layers: int, teacher_layers: int, kinds: Sequence[str
 def layer_map_picture(student_layers: int, teacher_layers: int, kind: str = "uniform") -> Html:
     """One mapping, drawn large. Raises ValueError as family.tinybert.layer_mapping does."""
     parts = _columns(student_layers, teacher_layers, kind, x=90, box=150, gap=250)
-    return _picture(teacher_layers, parts, [_said(student_layers, teacher_layers, kind)])
+    return _picture(teacher_layers, parts, [_in_words(student_layers, teacher_layers, kind)])
 
 
 def _picture(teacher_layers: int, parts: Sequence[str], sentences: Sequence[str]) -> Html:
@@ -61,7 +61,7 @@ def layer_map_print(student_layers: int, teacher_layers: int, kinds: Sequence[st
     parts, said = [], []
     for kind in kinds:
         try:
-            said.append(_said(student_layers, teacher_layers, kind))
+            said.append(_in_words(student_layers, teacher_layers, kind))
         except ValueError as error:
             said.append(f"{kind}: {error}")
     for k, kind in enumerate(fit):
@@ -94,7 +94,7 @@ def _those_that_fit(M: int, N: int, kinds: Sequence[str]) -> list[str]:
     return fit
 
 
-def _said(M: int, N: int, kind: str) -> str:
+def _in_words(M: int, N: int, kind: str) -> str:
     from course_lib.family.tinybert import layer_mapping
 
     mapping = layer_mapping(M, N, kind)

@@ -120,7 +120,7 @@ def _check(
 # ---------------------------------------------------------------- in words
 
 
-def _said(one: Softened) -> str:
+def _in_words(one: Softened) -> str:
     """Temperature, first word, true word and entropy in a few sentences."""
     first = f"the first word, “{one.words[0]}”, has {_percent(one.probabilities[0])}"
     true = ""
@@ -173,7 +173,7 @@ def temperature_picture(
             *(_bar(one, i, x, longest, named=not k) for i in range(len(rows))),
             line(x, TOP - 4, x, TOP + ROW * len(rows)),
         ]
-    said = [_said(one) for one in shown]
+    said = [_in_words(one) for one in shown]
     height, text = TOP + ROW * len(rows) + 6, "\n".join([_table(shown), *said])
     return picture("temperature", width, height, parts, said, text=text)
 

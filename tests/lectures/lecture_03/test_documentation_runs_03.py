@@ -28,7 +28,7 @@ from course_lib.text.english import LabelledText
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def documentation() -> dict[str, Any]:
     return result("03_documentation")
 
 
@@ -90,7 +90,8 @@ def test_the_runs_say_what_the_page_says(documentation):
     sections = documentation["runs"][SECTION][BOTH[1]]["2000"]
     assert all(run["loss"][-1] > 0.1 for run in sections)
     for task in FILES["03_documentation"]:
-        ours, at_random, rule = ([run["score"] for run in documentation["runs"][task][start]["2000"]]
+        starts = documentation["runs"][task]
+        ours, at_random, rule = ([run["score"] for run in starts[start]["2000"]]
                                  for start in (*BOTH, "baseline"))  # fmt: skip
         assert min(ours) > max([*at_random, *rule])
     for n in map(str, STEPS[CODE]):

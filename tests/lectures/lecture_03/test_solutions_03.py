@@ -144,7 +144,7 @@ def test_when_the_count_passes_the_fraction_is_told():
 
 
 @pytest.mark.parametrize(
-    ("id", "said", "stage"),
+    ("id", "message", "stage"),
     [
         ("03.1", "Every piece of a word", "several pieces"),
         ("03.2", "An entity that reaches the end of the sentence is missing", "at the end"),

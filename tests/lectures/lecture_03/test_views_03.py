@@ -341,9 +341,9 @@ def test_learning_curves_are_means_bands_and_seeds() -> None:
 def test_learning_curves_are_labelled_and_fit() -> None:
     figure = finetuning_charts.learning_curves(RESULT)
     labels = [label.replace("<br>", " ") for label in labels_of(figure)]
-    for said in ("● pre-trained 71.0%", "bag of words 41.0%", "<b>NLI: accuracy</b>",
+    for text in ("● pre-trained 71.0%", "bag of words 41.0%", "<b>NLI: accuracy</b>",
                  "<b>NER: span F1</b>", "● pre-trained 15.0%"):  # fmt: skip
-        assert said in labels, labels
+        assert text in labels, labels
     for note in figure.layout.annotations:
         if note.yref != "paper":
             bottom, top = figure.layout[note.yref.replace("y", "yaxis")].range

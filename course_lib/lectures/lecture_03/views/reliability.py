@@ -60,8 +60,8 @@ def reliability_picture(logits: Tensor, labels: Tensor, *temperatures: float) ->
     parts = [part for k, one in enumerate(panels) for part in _panel(one, LEFT + PANEL * k)]
     lines = [line for one in panels for line in (_in_words(one), *_lines(one))]
     return picture(
-        "reliability", PANEL * len(panels), TOP + SIDE + 54, parts, [_in_words(one) for one in panels],
-        text="\n".join(lines),
+        "reliability", PANEL * len(panels), TOP + SIDE + 54, parts,
+        [_in_words(one) for one in panels], text="\n".join(lines),
     )  # fmt: skip
 
 

@@ -91,12 +91,12 @@ class LossCurve:
         `retold_loss` is of the same training stories under masks that no scheme has drawn."""
         special = self.material.world.special
         unseen = evaluate(model, self.material.heldout, special, precision=self.precision)
-        told = evaluate(model, self.material.train[:500], special, precision=self.precision)
+        retold = evaluate(model, self.material.train[:500], special, precision=self.precision)
         return {
             "heldout_accuracy": unseen.masked_accuracy,
             "heldout_loss": unseen.mlm_loss,
             "train_loss": mean(self._recent[-LAST:]),
-            "retold_loss": told.mlm_loss,
+            "retold_loss": retold.mlm_loss,
         }
 
 
@@ -155,20 +155,22 @@ def build() -> dict[str, Any]:
     }
 
 
-def outcome(found: Mapping[str, Any], measure: str, of: str) -> dict[str, list[float]]:
+def outcome(results: Mapping[str, Any], measure: str, of: str) -> dict[str, list[float]]:
     """For each scheme, what each seed reached in the end: a measure of LossCurve, of one set."""
     return {
         scheme: [run["curve"][-1][measure] for run in runs]
-        for scheme, runs in found["runs"][of].items()
+        for scheme, runs in results["runs"][of].items()
     }
 
 
-def summary(found: Mapping[str, Any]) -> str:
+def summary(results: Mapping[str, Any]) -> str:
     """The outcome, a line a scheme."""
     lines = []
-    for name in found["runs"]:
-        accuracy = outcome(found, "heldout_accuracy", name)
-        losses = {k: outcome(found, k, name) for k in ("heldout_loss", "train_loss", "retold_loss")}
+    for name in results["runs"]:
+        accuracy = outcome(results, "heldout_accuracy", name)
+        losses = {
+            k: outcome(results, k, name) for k in ("heldout_loss", "train_loss", "retold_loss")
+        }
         lines += [
             f"{name}, {scheme}: held-out accuracy {in_words(values)}; "
             + ", ".join(f"{k} {mean(by_scheme[scheme]):.2f}" for k, by_scheme in losses.items())

@@ -111,8 +111,8 @@ def epochs_by_schedule() -> int:
 
 def ever(masks: int, digits: int = 1) -> str:
     """Positions selected at least once under so many masks."""
-    said = "{:." + str(digits) + "%}"
-    return said.format(coverage(paper()["rate"], masks)[-1]).replace(".0%", "%")
+    layout = "{:." + str(digits) + "%}"
+    return layout.format(coverage(paper()["rate"], masks)[-1]).replace(".0%", "%")
 
 
 # ---------------------------------------------------------------- measured
@@ -284,10 +284,10 @@ def race_gain() -> str:
     return f"{race['roberta'] - race['bert_large']:.1f}"
 
 
-def told_by_nsp(task: str) -> str:
+def nsp_accuracy_on(task: str) -> str:
     """The accuracy of a model trained on NSP on a pair task (ALBERT, Table 5)."""
-    found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
-    return f"{found[('words', 'NSP', 'SOP').index(task)]:.1f}%"
+    accuracies = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
+    return f"{accuracies[('words', 'NSP', 'SOP').index(task)]:.1f}%"
 
 
 def two_79() -> str:

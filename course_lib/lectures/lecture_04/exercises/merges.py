@@ -60,7 +60,7 @@ def one_by_one(key: Callable[[int, int], Any]) -> Answer:
 def once_each(word: str, merges: Sequence[Pair]) -> list[str]:
     pieces = list(word)
     for pair in merges:
-        at = [i for i, found in enumerate(pairwise(pieces)) if found == pair]
+        at = [i for i, candidate in enumerate(pairwise(pieces)) if candidate == pair]
         pieces = join_at(pieces, at[0]) if at else pieces
     return pieces
 
@@ -99,8 +99,8 @@ def drawn_merges(draw: Draw, number: int, longest: int = 5) -> list[Pair]:
     return merges
 
 
-def drawn_word(draw: Draw, low: int = 3, high: int = 12) -> str:
-    return "".join(draw.python.choices("abc", k=draw.integer(low, high)))
+def drawn_word(draw: Draw, shortest: int = 3, longest: int = 12) -> str:
+    return "".join(draw.python.choices("abc", k=draw.integer(shortest, longest)))
 
 
 def one_merge(draw: Draw) -> list[Case]:
@@ -112,8 +112,8 @@ def rank_decides(draw: Draw) -> list[Case]:
     """Two pairs that share a piece: the earlier one wins, on the left or on the right."""
     ab, bc, ca = ("a", "b"), ("b", "c"), ("c", "a")
     pairs = [(x, y) for x in "abc" for y in "abc" if x != y]
-    drawn = [(drawn_word(draw, 4, 9), draw.python.sample(pairs, 4)) for _ in range(40)]
-    return [("abc", [bc, ab]), ("abc", [ab, bc]), ("cabcab", [ab, ca, bc]), *drawn]
+    random_cases = [(drawn_word(draw, 4, 9), draw.python.sample(pairs, 4)) for _ in range(40)]
+    return [("abc", [bc, ab]), ("abc", [ab, bc]), ("cabcab", [ab, ca, bc]), *random_cases]
 
 
 def of_joined(draw: Draw) -> list[Case]:

@@ -375,12 +375,12 @@ def task_stage(
         pair = Taught(student, lesson.teacher, matrix, scores=True)
         loss = _inner_loss(recipe, lesson.teacher)
         histories["inner"] = fit(pair, loss, batches, steps=recipe.inner, **settings)
-    taught: nn.Module = student
+    trained: nn.Module = student
     loss = classification_loss
     if recipe.teacher:
-        taught = Taught(student, lesson.teacher)
+        trained = Taught(student, lesson.teacher)
         loss = tinybert_loss((), attention=0.0, hidden=0.0, embedding=0.0, prediction=1.0)
-    histories["prediction"] = fit(taught, loss, batches, steps=recipe.prediction, **settings)
+    histories["prediction"] = fit(trained, loss, batches, steps=recipe.prediction, **settings)
     return student, histories
 
 

@@ -277,7 +277,7 @@ from course_lib.lectures.lecture_04.experiments import LossCurve, train_scheme
 print(f"{LIVE.stories} stories, {LIVE.steps:,} steps of {LIVE.batch_size} sequences, {LIVE.epochs:.0f} epochs")
 live = {}
 for scheme in SCHEMES:
-    curve = LossCurve(material, LIVE.steps, looks=1)
+    curve = LossCurve(material, LIVE.steps, evaluations=1)
     print(f"masking: {scheme}")
     _, history = train_scheme(scheme, LIVE, material, callbacks=[LiveLoss(), curve])
     live[scheme] = curve.points[-1]

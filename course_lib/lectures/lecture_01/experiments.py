@@ -141,9 +141,9 @@ def pretrained_elmo(text: str) -> tuple[dict[str, Any], Path]:
     return report, out / "model.safetensors"
 
 
-def replay_elmo(text: str = "world") -> list[float]:
-    """The first losses of a recipe."""
-    recipe = read_recipe(data_path("recipes", RECIPES[text]))
+def replay_elmo() -> list[float]:
+    """The first losses of the world's recipe."""
+    recipe = read_recipe(data_path("recipes", RECIPES["world"]))
     ready, training = set_up(recipe), recipe.training
     first = training.learning_rate / (training.warmup * training.steps)  # the warm-up's slope
     history = fit(
@@ -361,9 +361,9 @@ def asdict_senses() -> dict[str, Any]:
     return {word: [sense._asdict() for sense in pair] for word, pair in DOCUMENTATION.items()}
 
 
-def replay_senses(stories: int = 12_000) -> list[dict[str, Any]]:
+def replay_senses() -> list[dict[str, Any]]:
     """ELMo's layers on the sentences of fewer stories: what a test repeats."""
-    mentions = world_mentions(MicroWorld.load(), stories)
+    mentions = world_mentions(MicroWorld.load(), 12_000)
     return known_senses(mentions, representations("sentence")["ELMo"](), SEEDS)
 
 

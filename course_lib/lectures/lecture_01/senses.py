@@ -148,13 +148,13 @@ def first_mentions(
     """The first mention of each two-sense word in each story; its sense is the topic. Of the story
     the one sentence is kept, or all of it."""
     senses = two_sense_words(world)
-    for number, story in enumerate(stories):
+    for index, story in enumerate(stories):
         sentences = [tuple(story.text.split())] if whole else story.words
         for word in sorted(senses.keys() & set(story.text.split())):
             words = next(sentence for sentence in sentences if word in sentence)
             if story.topic in senses[word]:
                 sense = senses[word].index(story.topic)
-                yield Mention(words, words.index(word), sense, f"story {number}")
+                yield Mention(words, words.index(word), sense, f"story {index}")
 
 
 def world_mentions(
@@ -179,12 +179,12 @@ def world_sentences(world: MicroWorld, stories: int = 4_000) -> list[list[str]]:
     return [list(sentence) for story in training for sentence in story.words]
 
 
-def documentation_sentences(count: int = 40_000) -> list[list[str]]:
-    """So many sentences of the documentation, drawn from all packages; the corpus is built on the
+def documentation_sentences() -> list[list[str]]:
+    """40,000 sentences of the documentation, drawn from all packages; the corpus is built on the
     first call (a minute or two)."""
     paragraphs = documentation("train").paragraphs
     texts = [text for paragraph in paragraphs for text in split_sentences(paragraph)]
-    return [words_of(t) for t in random.Random(0).sample(texts, min(count, len(texts)))]
+    return [words_of(t) for t in random.Random(0).sample(texts, min(40_000, len(texts)))]
 
 
 STATIC: dict[str, Callable[[Sequence[Sequence[str]]], StaticVectors]] = {

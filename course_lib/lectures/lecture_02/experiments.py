@@ -58,7 +58,7 @@ def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[st
     seen = path.with_suffix(".curve.json")
 
     def run() -> dict[str, Any]:
-        curve = AccuracyCurve(material, recipe.steps, looks=24)
+        curve = AccuracyCurve(material, recipe.steps, evaluations=24)
         if path.exists() and seen.exists():
             curve.points = json.loads(seen.read_text(encoding="utf-8"))
 

@@ -82,17 +82,17 @@ def randomly_initialised(recipe: Recipe, vocab_size: int, seed: int) -> BertForP
 
 @dataclass
 class AccuracyCurve:
-    """A callback that measures held-out accuracy at `looks` steps, the early ones closer
+    """A callback that measures held-out accuracy at `evaluations` steps, the early ones closer
     together."""
 
     material: Material
     steps: int
-    looks: int = 12
+    evaluations: int = 12
     precision: str = "auto"
     points: list[dict[str, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        fractions = [(i / self.looks) ** 1.5 for i in range(1, self.looks + 1)]
+        fractions = [(i / self.evaluations) ** 1.5 for i in range(1, self.evaluations + 1)]
         self._due = {max(1, round(fraction * self.steps)) for fraction in fractions}
 
     def __call__(self, report: Report) -> None:

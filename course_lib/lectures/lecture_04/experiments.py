@@ -72,18 +72,18 @@ def small_roberta(recipe: MaskingRecipe, world: MicroWorld, seed: int) -> BertFo
 
 @dataclass
 class LossCurve:
-    """A callback: held-out accuracy and loss, and the training loss, at `looks` steps."""
+    """A callback: held-out accuracy and loss, and the training loss, at `evaluations` steps."""
 
     material: Stories
     steps: int
-    looks: int = 10
+    evaluations: int = 10
     precision: str = "auto"
     points: list[dict[str, float]] = field(default_factory=list)
     _recent: list[float] = field(default_factory=list)
 
     def __call__(self, report: Report) -> None:
         self._recent.append(report.losses["mlm"])
-        if report.step % max(1, self.steps // self.looks) == 0 or report.step == self.steps:
+        if report.step % max(1, self.steps // self.evaluations) == 0 or report.step == self.steps:
             self.points.append({"step": report.step, **self.measure(report.model)})
 
     def measure(self, model: Any) -> dict[str, float]:

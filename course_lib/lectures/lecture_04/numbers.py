@@ -284,12 +284,6 @@ def race_gain() -> str:
     return f"{race['roberta'] - race['bert_large']:.1f}"
 
 
-def nsp_accuracy_on(task: str) -> str:
-    """The accuracy of a model trained on NSP on a pair task (ALBERT, Table 5)."""
-    accuracies = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
-    return f"{accuracies[('words', 'NSP', 'SOP').index(task)]:.1f}%"
-
-
 def two_79() -> str:
     return f"{glue_average(printed('glue')['distilbert_dev']['scores'], 'dev-8'):.1f}"
 

@@ -402,8 +402,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "flops_base": lambda: f"{models()['ALBERT-base'][1] / 1e9:.2f}",
     "xxlarge": lambda: millions(albert_weights("xxlarge")),
     "xxlarge_printed": lambda: ", ".join(
-        f"{number // 10**6}M"
-        for name, number in printed("albert")["sizes"].items()
+        f"{size // 10**6}M"
+        for name, size in printed("albert")["sizes"].items()
         if name.startswith("xxlarge")
     ),
 }

@@ -281,10 +281,10 @@ def reached(measure: str) -> dict[str, list[float]]:
     return outcome(students(), measure)
 
 
-def _change(name: str, measure: str, against: str = "triple loss") -> list[float]:
-    """Gained against another recipe, one number a seed that both have."""
+def _change(name: str, measure: str) -> list[float]:
+    """Gained against the triple loss, one number a seed that both have."""
     runs = students()["runs"]
-    base = {run["seed"]: run[measure] for run in runs[against]}
+    base = {run["seed"]: run[measure] for run in runs["triple loss"]}
     return [run[measure] - base[run["seed"]] for run in runs[name] if run["seed"] in base]
 
 

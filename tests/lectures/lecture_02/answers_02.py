@@ -87,9 +87,9 @@ def choose(rule=lambda real, words, rate: round(rate * real), pick=lambda order,
         places = [
             t for t, id in enumerate(ids) if id not in (special.pad, special.cls, special.sep)
         ]
-        number = min(max_predictions, max(1, rule(len(real), len(places), rate)))
+        count = min(max_predictions, max(1, rule(len(real), len(places), rate)))
         order = torch.randperm(len(places), generator=generator).tolist()
-        chosen = {places[i] for i in pick(order, number)}
+        chosen = {places[i] for i in pick(order, count)}
         return [t in chosen for t in range(len(ids))]
 
     return answer
@@ -99,9 +99,9 @@ def choose_by_weights(input_ids, special, rate, max_predictions, generator):
     """The lowest of random numbers, infinite where nothing may be selected."""
     never = torch.isin(input_ids, torch.tensor(special.never_masked))
     length = int((input_ids != special.pad).sum())
-    number = min(max_predictions, max(1, round(rate * length)), int((~never).sum()))
+    count = min(max_predictions, max(1, round(rate * length)), int((~never).sum()))
     u = torch.rand(len(input_ids), generator=generator) + never * 2.0
-    return u <= u.sort().values[number - 1]
+    return u <= u.sort().values[count - 1]
 
 
 def choose_rounding_a_tensor(input_ids, special, rate, max_predictions, generator):

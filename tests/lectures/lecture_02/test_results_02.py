@@ -74,7 +74,7 @@ def test_a_stopped_result_goes_on_and_a_finished_one_is_read(small, tmp_path, mo
     done = next((tmp_path / "results").glob("02-live-3-*.json"))
     done.write_text(json.dumps(run | {"seconds": 12345}))
     assert one_run("live", SMALL, small, seed=3)["seconds"] == 12345
-    curve = AccuracyCurve(small, SMALL.steps, looks=24)
+    curve = AccuracyCurve(small, SMALL.steps, evaluations=24)
     pretrain(SMALL, small, seed=3, callbacks=[curve])
     last = curve.points[-1]["masked_accuracy"]
     assert last == run["curve"][-1]["masked_accuracy"]

@@ -67,9 +67,9 @@ CLAIM = re.compile(r"(\d\d(?:\.\d)?)% of (?:the |its )?(?:hidden|held-out)(?: hi
 def test_no_text_claims_more_than_the_file_says(made, root: Path):
     reached = 100 * made["reached"]["heldout_accuracy"]
     sources = [root / "README.md", root / "data" / "README.md"]
-    for number in ("00", "02", "03"):
-        sources += (root / "notebooks" / "source").glob(f"{number}_*.py")
-        sources += (root / "slides" / "source").glob(f"{number}_*.md")
+    for lecture in ("00", "02", "03"):
+        sources += (root / "notebooks" / "source").glob(f"{lecture}_*.py")
+        sources += (root / "slides" / "source").glob(f"{lecture}_*.md")
     for path in sources:
         claims = [float(claim) for claim in CLAIM.findall(path.read_text(encoding="utf-8"))]
         assert all(claim <= reached + 0.5 for claim in claims), (path.name, claims)

@@ -72,12 +72,12 @@ def test_the_answers_f1_is_the_librarys():
 def test_the_packed_pair_is_the_librarys():
     special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=100)
     for a, b, length in cases_of("03.5"):
-        number = {"[PAD]": 0, "[CLS]": 2, "[SEP]": 3}
-        number |= {token: n for n, token in enumerate([*a, *b], start=5)}
-        ids = ([number[token] for token in text] for text in (a, b))
+        ids_of = {"[PAD]": 0, "[CLS]": 2, "[SEP]": 3}
+        ids_of |= {token: n for n, token in enumerate([*a, *b], start=5)}
+        ids = ([ids_of[token] for token in text] for text in (a, b))
         theirs = pack_pair(*ids, special, length, truncate=True)
         tokens, segments = cutting.pack_cut(a, b, length)
-        assert [number[token] for token in tokens] == theirs[0]
+        assert [ids_of[token] for token in tokens] == theirs[0]
         assert segments == theirs[1]
 
 

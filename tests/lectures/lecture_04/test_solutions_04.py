@@ -27,9 +27,9 @@ from course_lib.teaching.exercises.outputs import alike
 from course_lib.text.byte_bpe import apply_merges, train_byte_bpe
 
 
-def word_rows(number, length):
+def word_rows(count, length):
     """Rows of [CLS], words and [SEP], all of one length, and their special ids."""
-    ids = torch.tensor([2, *range(5, 3 + length), 3]).repeat(number, 1)
+    ids = torch.tensor([2, *range(5, 3 + length), 3]).repeat(count, 1)
     special = SpecialIds(0, 1, 2, 3, 4, vocab_size=60)
     return PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids)), special
 
@@ -38,8 +38,8 @@ def draw_read(epoch, copies):
     """The number that the solution puts in draw's first place."""
     seen = []
 
-    def draw(number, example, position):
-        seen.append(number)
+    def draw(epoch, example, position):
+        seen.append(epoch)
         return 0.0
 
     draws.selected_positions([["word"]], [0], epoch, copies, 1, draw)

@@ -275,9 +275,9 @@ def test_pieces_are_the_tokenizers(bpe: ByteBPE, wordpiece: WordPiece) -> None:
 
 
 def test_every_step_is_a_merge_that_was_learned(bpe: ByteBPE) -> None:
-    number = 2  # " over"
+    word = 2  # " over"
     text = "the river over"
-    view = byte_pieces.byte_pieces_picture(bpe, text, number)
+    view = byte_pieces.byte_pieces_picture(bpe, text, word)
     steps = bpe.word_steps(" over")
     assert len(steps) > 2
     lines = view.text.splitlines()[-len(steps) :]
@@ -285,8 +285,8 @@ def test_every_step_is_a_merge_that_was_learned(bpe: ByteBPE) -> None:
         f"{i}. {' '.join(pieces)}" for i, pieces in enumerate(steps)
     ]
     for line, (before, after) in zip(lines[1:], pairwise(steps), strict=True):
-        left, right, number = re.findall(r"\((\S+) \+ (\S+), merge no. ([\d,]+)\)", line)[0]
-        assert bpe.merges[int(number.replace(",", "")) - 1] == (left, right)
+        left, right, merge = re.findall(r"\((\S+) \+ (\S+), merge no. ([\d,]+)\)", line)[0]
+        assert bpe.merges[int(merge.replace(",", "")) - 1] == (left, right)
         assert left + right in after and left in before and right in before
     sentence = f"“over” with the space before it: 5 bytes, {len(steps) - 1} merges"
     assert sentence in plain(view.html) and sentence in view.text

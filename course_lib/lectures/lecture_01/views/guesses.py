@@ -28,7 +28,6 @@ def two_guesses(
     vocabulary: WordVocabulary,
     words: Sequence[str],
     position: int,
-    top: int = TOP,
 ) -> dict[str, Guesses]:
     """What each language model says about the word at `position` (from 0), which it does not see:
     "from the left" and "from the right". Dropout is off.
@@ -56,11 +55,11 @@ def two_guesses(
         "from the left": out.forward_logits[0, position],
         "from the right": out.backward_logits[0, position + 2],
     }
-    return {way: _best(row.softmax(-1), vocabulary, top) for way, row in logits.items()}
+    return {way: _best(row.softmax(-1), vocabulary) for way, row in logits.items()}
 
 
-def _best(probabilities: Tensor, vocabulary: WordVocabulary, top: int) -> Guesses:
-    best = probabilities.topk(top)
+def _best(probabilities: Tensor, vocabulary: WordVocabulary) -> Guesses:
+    best = probabilities.topk(TOP)
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
     return [(vocabulary.vocab[index], probability) for index, probability in pairs]
 

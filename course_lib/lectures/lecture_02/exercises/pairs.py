@@ -39,10 +39,10 @@ def pairs(documents: Sequence[Sequence[str]], rng: random.Random) -> list[Pair]:
     return made
 
 
-def case(draw: Draw, number: int, longest: int, shortest: int = 2) -> Case:
+def case(draw: Draw, count: int, longest: int, shortest: int = 2) -> Case:
     documents = [
         [f"sentence {s + 1} of document {d + 1}" for s in range(draw.integer(shortest, longest))]
-        for d in range(number)
+        for d in range(count)
     ]
     return documents, random.Random(draw.integer(0, 2**31))
 

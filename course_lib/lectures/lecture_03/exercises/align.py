@@ -29,7 +29,7 @@ def case(draw: Draw, pieces: Sequence[int], padding: int = 0, cut: int = 0) -> C
         labels = draw.python.choices((0, 0, *range(1, len(ENTITY_TAGS))), k=len(pieces))
         if len(set(labels[: len(fit)])) > 1 and any(labels[: len(fit)]):
             break
-    words = [word for word, number in enumerate(fit) for _ in range(number)]
+    words = [word for word, count in enumerate(fit) for _ in range(count)]
     return labels, [None, *words, None, *[None] * padding]
 
 

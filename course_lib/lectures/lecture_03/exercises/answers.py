@@ -58,8 +58,8 @@ def word_pairs(*pairs: tuple[str, str]) -> Callable[[Draw], list[Case]]:
     return cases
 
 
-def overlapping(draw: Draw, number: int = 5, repeat: bool = False) -> list[Case]:
-    pairs = (overlap(draw, repeat) for _ in range(number))
+def overlapping(draw: Draw, count: int = 5, repeat: bool = False) -> list[Case]:
+    pairs = (overlap(draw, repeat) for _ in range(count))
     return [(" ".join(predicted), " ".join(gold)) for predicted, gold in pairs]
 
 

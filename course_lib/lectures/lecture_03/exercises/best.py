@@ -49,13 +49,13 @@ def small(draw: Draw, longest: int = 100) -> Case:
     return start.where(allowed, -20.0), end.where(allowed, -20.0), allowed, longest
 
 
-def ends(number: int, before_start: bool) -> Callable[[Draw], list[Case]]:
+def ends(count: int, before_start: bool) -> Callable[[Draw], list[Case]]:
     """So many cases in which the best end stands before the best start, or does not."""
 
     def cases(draw: Draw) -> list[Case]:
         endless = (small(draw) for _ in iter(int, 1))
         such = (x for x in endless if bool(x[1].argmax() < x[0].argmax()) is before_start)
-        return list(islice(such, number))
+        return list(islice(such, count))
 
     return cases
 
@@ -79,8 +79,8 @@ def tied(draw: Draw) -> list[Case]:
 
 
 def anything(draw: Draw) -> list[Case]:
-    low, high = (1, 4, 0, 1), (3, 9, 3, 5)
-    sizes = ([*map(draw.integer, low, high), lower] for lower in (0, 0, 15) * 10)
+    lowest, highest = (1, 4, 0, 1), (3, 9, 3, 5)
+    sizes = ([*map(draw.integer, lowest, highest), lower] for lower in (0, 0, 15) * 10)
     return [case(draw, *size) for size in sizes]
 
 
@@ -132,7 +132,7 @@ BEST = Exercise(
         instead(f"(i := {BEST_START}), max(i, {BEST_END})",
               f"{ALONE} Where the end comes first, giving the start alone is not the best either."),
         instead(f"(i, j) if (i := {BEST_START}) <= (j := {BEST_END}) else (0, 0)",
-              f"{ALONE} Where the end comes first you give none; there is still a best span."),
+                f"{ALONE} Where the end comes first you give none; there is still a best span."),
         Edit(I_LOOP, f"for i in [{BEST_START}]", "The best start is chosen first, then the best "
              "end for it. A slightly lower start may have a much better end: compare all pairs."),
         Edit(J_LOOP, f"for j in [{BEST_END}]", "The best end is chosen first, then the best start "
@@ -209,12 +209,12 @@ BEST = Exercise(
         instead("i, j - i + 1", "The second number is the length of the span; expected the "
                 "position of its last token."),
         instead("i - inside[0], j - inside[0]", "The positions are counted from the first token of "
-              "the passage; expected those in the sequence, where [CLS] is 0."),
+                "the passage; expected those in the sequence, where [CLS] is 0."),
         instead("i, j, best", "Expected two positions, (start, end), without the score."),
         instead("s[i], e[j]",
-              "These are logits. They tell which span is the best; asked for is where it is."),
+                "These are logits. They tell which span is the best; asked for is where it is."),
         instead("best", "This is the best sum; asked for is where it is, (start, end)."),
         instead("i * len(s) + j", "This is a position in the flattened table of T × T sums: "
-              "divmod(n, T) gives the two."),
+                "divmod(n, T) gives the two."),
     ),
 )  # fmt: skip

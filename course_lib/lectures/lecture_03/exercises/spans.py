@@ -126,41 +126,41 @@ SPANS = Exercise(
              "Of a kind that contains a hyphen only the last part is left: the kind of B-art-film "
              'is art-film. tag[2:], or split("-", 1).'),
         instead("[s for s in spans if s[2] < len(tags) - 1]",
-              "An entity that reaches the end of the sentence is missing. It is only added when "
-              "something follows it; after the loop, add what is still open."),
+                "An entity that reaches the end of the sentence is missing. It is only added when "
+                "something follows it; after the loop, add what is still open."),
         instead("[(k, a, b + (b == len(tags) - 1)) for k, a, b in spans]",
-              "An entity that reaches the end of the sentence ends one word too late there: its "
-              "last word is len(tags) − 1."),
+                "An entity that reaches the end of the sentence ends one word too late there: its "
+                "last word is len(tags) − 1."),
         instead("[(k, a, b + 1) for k, a, b in spans]",
-              "The last number is one too large: the position behind the entity, as in a Python "
-              "slice. Here it is the last word, itself included."),
+                "The last number is one too large: the position behind the entity, as in a Python "
+                "slice. Here it is the last word, itself included."),
         instead("[(k, a, b - 1) for k, a, b in spans]",
-              "The last number is one too small. It is the position of the entity's last word."),
+                "The last number is one too small. It is the position of the entity's last word."),
         instead("[(k, a + 1, b + 1) for k, a, b in spans]",
-              "Words are counted from 1; here the first word is 0."),
+                "Words are counted from 1; here the first word is 0."),
         instead("[(k, a, b - a + 1) for k, a, b in spans]", "The last number is how many words the "
-              "entity has; expected the position of its last word."),
+                "entity has; expected the position of its last word."),
         instead("[(k, a, b - a) for k, a, b in spans]",
               "The last number is how far the last word is from the first; expected its position."),
         instead("[(k, a, a) for k, a, b in spans]",
-              "Each entity ends at its first word: I- tags do not lengthen it."),
+                "Each entity ends at its first word: I- tags do not lengthen it."),
         instead("[(tags[a], a, b) for k, a, b in spans]",
-              "The kind is written with its B- (or I-). The kind of B-PER is PER."),
+                "The kind is written with its B- (or I-). The kind of B-PER is PER."),
         instead("[(a, b, k) for k, a, b in spans]",
-              "The three stand in another order; expected (kind, first, last)."),
+                "The three stand in another order; expected (kind, first, last)."),
         instead("[*{s[0]: s for s in spans}.values()]", "Of each kind only one entity is left, the "
-              "last. A sentence may name two people: collect tuples, not a dictionary by kind."),
+                "last. A sentence may name two people: collect tuples, not a dictionary by kind."),
         instead("[*{s[0]: s for s in spans[::-1]}.values()]",
-              "Of each kind only the first entity is given. A sentence may name two people."),
+                "Of each kind only the first entity is given. A sentence may name two people."),
         instead("spans[:1]",
-              "Only the first entity is in your result. Does a `return` stand inside the loop?"),
+                "Only the first entity is in your result. Does a `return` stand inside the loop?"),
         instead("[s for s in spans if s[1] < s[2]]",
               "Entities of one word are missing. A B- without an I- behind it is an entity, too."),
         instead("[*spans, *spans]", "An entity stands twice in your result. Once it is closed, "
-              "nothing is open any more."),
+                "nothing is open any more."),
         instead("[(k, a, p) for (k, a, b), (_, end, _) in zip(spans, [*spans[1:], ('', len(tags), "
-              "0)]) for p in range(b, end)]",
-              "An entity is given again and again, each time longer: after you have added it, "
-              "nothing is open any more."),
+                "0)]) for p in range(b, end)]",
+                "An entity is given again and again, each time longer: after you have added it, "
+                "nothing is open any more."),
     ),
 )  # fmt: skip

@@ -112,8 +112,8 @@ def slanted(tokens: Sequence[str]) -> float:
     return 8 + 5.8 * max(len(shortened(token)) for token in tokens)
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def decision(row: ScoredRow, longest: int, threshold: float) -> list[str]:

@@ -61,9 +61,9 @@ def _add_task(
     ends, every, values = [], set(), list(levels.values())
     for start, by_number in starts.items():
         x, columns = _columns(start, by_number)
-        mean, low, high = ([f(column) for column in columns] for f in (fmean, min, max))
+        mean, lowest, highest = ([f(column) for column in columns] for f in (fmean, min, max))
         if max(map(len, columns)) > 1:
-            add_band(figure, x, low, high, start, styles[start])
+            add_band(figure, x, lowest, highest, start, styles[start])
             figure.add_scatter(
                 x=[n for n, scores in zip(x, columns, strict=True) for _ in scores],
                 y=rounded(score for scores in columns for score in scores),
@@ -72,7 +72,7 @@ def _add_task(
             )  # fmt: skip
         ends.append(add_curve(figure, x, mean, start, styles[start]))
         every |= set(x)
-        values += low + high
+        values += lowest + highest
     ends += add_levels(figure, levels, min(every), max(every))
     for trace in figure.data:
         if trace.xaxis is None:  # of this task: the others have theirs

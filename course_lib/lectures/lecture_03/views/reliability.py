@@ -100,11 +100,11 @@ def _panel(one: Calibrated, left: float) -> list[str]:
     parts = [words(left, 20, f"T = {one.temperature:.3g}", 14, "start", bold=True)]
     for part in one.bins:
         if part.texts:
-            low, high = sorted((part.accuracy, part.confidence))
+            lower, upper = sorted((part.accuracy, part.confidence))
             at, right = x(part.low) + 1, y(part.accuracy)
             parts += [
                 area(at, right, width, bottom - right, BLUE, kind="right"),
-                area(at, y(high), width, y(low) - y(high), GAP, ink=VERMILION, kind="gap"),
+                area(at, y(upper), width, y(lower) - y(upper), GAP, ink=VERMILION, kind="gap"),
                 words(at + width / 2, bottom + 12, f"{part.texts}", 10),
             ]
     ticks = {tick: f"{tick:.0%}" for tick in (0.0, 0.5, 1.0)}

@@ -81,8 +81,8 @@ def _triangle(
     side, best = n * cell, row.best(longest)[0]
     scores = row.pairs()[positions][:, positions]
     possible = row.possible(longest)[positions][:, positions]
-    low, high = scores[possible].min().item(), scores[possible].max().item()
-    shades = ((scores - (low + high) / 2) / ((high - low) / 2 or 1.0)).clamp(-1, 1)
+    lowest, highest = scores[possible].min().item(), scores[possible].max().item()
+    shades = ((scores - (lowest + highest) / 2) / ((highest - lowest) / 2 or 1.0)).clamp(-1, 1)
     i, j = (positions.index(k) if k in positions else 0 for k in (best.i, best.j))
     names = [shortened(row.tokens[position]) for position in positions]
     starts = ["▸" * (k == best.i) + name for k, name in zip(positions, names, strict=True)]
@@ -97,7 +97,7 @@ def _triangle(
                     bold=(i, j), mono=True),
         dot(x + (j + 0.5) * cell, y + (i + 0.5) * cell, max(3.0, min(7, cell / 2.6)), "#fff",
             ink="#000", kind="best"),
-        *_notes(x + side + 22, y, (low, high), longest, n, left_out),
+        *_notes(x + side + 22, y, (lowest, highest), longest, n, left_out),
     ]  # fmt: skip
     return parts, y + max(side, 186 + 30 * (left_out > 0)) + 10
 

@@ -88,12 +88,12 @@ def fewest(word: str, merges: Sequence[Pair]) -> list[str]:
     return best[-1]
 
 
-def drawn_merges(draw: Draw, number: int, longest: int = 5) -> list[Pair]:
+def drawn_merges(draw: Draw, count: int) -> list[Pair]:
     """Merges as training leaves them: of pieces that exist by then, each text in one way only."""
     pieces, merges = list("abc"), list[Pair]()
     for _ in range(200):
         left, right = draw.python.choices(pieces, k=2)
-        if len(merges) < number and len(left + right) <= longest and left + right not in pieces:
+        if len(merges) < count and len(left + right) <= 5 and left + right not in pieces:
             pieces.append(left + right)
             merges.append((left, right))
     return merges
@@ -124,8 +124,8 @@ def of_joined(draw: Draw) -> list[Case]:
     return [("lower", lower), ("slower", lower), *((word, nested) for word in words)]
 
 
-def drawn_words(draw: Draw, number: int = 200) -> list[Case]:
-    return [(drawn_word(draw), drawn_merges(draw, draw.integer(3, 10))) for _ in range(number)]
+def drawn_words(draw: Draw, count: int = 200) -> list[Case]:
+    return [(drawn_word(draw), drawn_merges(draw, draw.integer(3, 10))) for _ in range(count)]
 
 
 NO_PAIR: list[Case] = [("lamp", [("x", "y")]), ("a", [("a", "b")]), ("ba", [("a", "b")])]

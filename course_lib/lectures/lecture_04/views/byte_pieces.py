@@ -131,18 +131,18 @@ def _head(text: str) -> str:
     return f'<div style="font-weight:600;margin:10px 0 2px">{escape(text)}</div>'
 
 
-def _below(piece: str, number: int) -> str:
+def _below(piece: str, id: int) -> str:
     """The id of a piece; where its signs are not the text, its bytes and the letters they make."""
     from course_lib.text.byte_bpe import BYTE_OF
 
     if piece.removeprefix("Ġ").isascii():
-        return str(number)
+        return str(id)
     held = bytes(BYTE_OF[sign] for sign in piece)
     try:
         letters = f" = {held.decode('utf-8')}"
     except UnicodeDecodeError:  # a part of a character
         letters = ""
-    return f"{number}\n{held.hex(' ')}{letters}"
+    return f"{id}\n{held.hex(' ')}{letters}"
 
 
 # ---------------------------------------------------------------- one word, merge by merge

@@ -220,15 +220,15 @@ def _letters(way: MaskedEpochs, name: str) -> str:
     """The grid in letters, a line an epoch."""
     lines = [f"{name}: M masked, R replaced by a random token, K kept but selected, · not selected"]
     lines.append(" ".join(way.tokens))
-    for number, (actions, draw) in enumerate(zip(way.actions, way.draws, strict=True), start=1):
+    for epoch, (actions, draw) in enumerate(zip(way.actions, way.draws, strict=True), start=1):
         marks = "".join(LETTER[a] if may else " " for a, may in zip(actions, way.may, strict=True))
-        lines.append(f"epoch {number:>2} {marks}{_as_before(number, draw)}")
+        lines.append(f"epoch {epoch:>2} {marks}{_as_before(epoch, draw)}")
     ever = "".join(_sign(n) if may else " " for n, may in zip(way.times, way.may, strict=True))
     return "\n".join([*lines, f"ever?    {ever}"])
 
 
-def _as_before(number: int, draw: int) -> str:
-    return f" = epoch {draw + 1}" if draw + 1 < number else ""
+def _as_before(epoch: int, draw: int) -> str:
+    return f" = epoch {draw + 1}" if draw + 1 < epoch else ""
 
 
 def _sign(times: int) -> str:

@@ -127,8 +127,8 @@ def test_every_representation_was_tried_in_every_text():
 
 def test_one_vector_a_word_is_chance_in_every_seed():
     for of in read_result("01_senses")["runs"].values():
-        for name, index in (("skip-gram", "word"), ("PPMI and SVD", "word"), ("ELMo", "0")):
-            (layer,) = [one for one in of["vectors"][name] if one["layer"] == index]
+        for name, only in (("skip-gram", "word"), ("PPMI and SVD", "word"), ("ELMo", "0")):
+            (layer,) = [one for one in of["vectors"][name] if one["layer"] == only]
             for word in layer["words"].values():
                 assert word == {"probe": [0.5] * 3, "neighbour": [0.5] * 3}
             assert layer["cosine"]["same"] == pytest.approx(layer["cosine"]["other"], abs=1e-5)

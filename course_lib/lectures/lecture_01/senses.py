@@ -96,9 +96,7 @@ def documentation_mentions(
     mentions = {}
     for word, pair in senses.items():
         sides = [list(_fresh(word, index, sense, modules)) for index, sense in enumerate(pair)]
-        mentions[word] = (
-            [mention for side in sides for mention in _some(side)] if all(sides) else []
-        )
+        mentions[word] = list(chain(*map(_some, sides))) if all(sides) else []
     return mentions
 
 

@@ -261,10 +261,9 @@ class Trained:
         """words: fraction of the target's words that are right; whole: of targets that are right
         from end to end; possible: of the answers that are sentences of the world."""
         answers = self.say(some)
-        right = [
-            a == b for s, e in zip(answers, some, strict=True) for a, b in _aligned(s, e.target)
-        ]
-        whole = [s == e.target for s, e in zip(answers, some, strict=True)]
+        pairs = [(answer, one.target) for answer, one in zip(answers, some, strict=True)]
+        right = [a == b for pair in pairs for a, b in _aligned(*pair)]
+        whole = [answer == target for answer, target in pairs]
         fractions = {"words": sum(right) / len(right), "whole": sum(whole) / len(whole)}
         if self.recipe.task == "continue":
             fractions["possible"] = sum(map(self.both.is_possible, answers)) / len(answers)

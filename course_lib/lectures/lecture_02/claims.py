@@ -71,9 +71,9 @@ def masked_of_all() -> Settled:
 
 def masked_of_selected() -> Settled:
     done = _masked()[1].done
-    fractions = _fractions(done)
-    detail = "of {:,} selected: {:.1%} [MASK], {:.1%} random, {:.1%} kept".format(
-        len(done), *fractions
+    masked, random_id, kept = fractions = _fractions(done)
+    detail = (
+        f"of {len(done):,} selected: {masked:.1%} [MASK], {random_id:.1%} random, {kept:.1%} kept"
     )
     return Settled(fractions, detail, math.sqrt(0.8 * 0.2 / len(done)))
 

@@ -166,15 +166,9 @@ def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
     assert isinstance(validation, QuestionSequences) and isinstance(test, QuestionSequences)
     threshold = null_threshold(best_answers(model, validation), validation)
     answers = answer_scores(model, test, threshold)
-    with_one, without = (
-        part.f1 if part else 0.0 for part in (answers.has_answer, answers.no_answer)
-    )
-    return {
-        "score": answers.f1,
-        "exact": answers.exact,
-        "with answer": with_one,
-        "without": without,
-    }
+    parts = {"with answer": answers.has_answer, "without": answers.no_answer}
+    f1 = {name: part.f1 if part else 0.0 for name, part in parts.items()}
+    return {"score": answers.f1, "exact": answers.exact, **f1}
 
 
 # ---------------------------------------------------------------- the results
@@ -474,9 +468,8 @@ def summary(results: Mapping[str, Any]) -> str:
     if "reached" in results:
         return f"held-out: {json.dumps(results['reached'])}"
     if "unigram" in results:
-        return "\n".join(
-            f"{name:22} {run['loss'][-1]:.2f}" for name, run in results["runs"].items()
-        )
+        ends = {name: run["loss"][-1] for name, run in results["runs"].items()}
+        return "\n".join(f"{name:22} {end:.2f}" for name, end in ends.items())
     if scores := results.get("runs") or results.get("curves"):
         return "\n".join(_each(scores))
     return json.dumps(results.get("layers") or results.get("lines"))

@@ -263,9 +263,7 @@ def accumulation() -> Settled:
     whole = gradient(slice(None), sum(counts))
     right = sum(gradient(part, sum(counts)) for part in parts)
     wrong = sum(gradient(part, 4 * count) for part, count in zip(parts, counts, strict=True))
-    errors = [
-        float((gradients - whole).abs().max() / whole.abs().max()) for gradients in (right, wrong)
-    ]
+    errors = [float((other - whole).abs().max() / whole.abs().max()) for other in (right, wrong)]
     detail = (
         f"four parts of 8 against 32 positions at once: gradients differ by {errors[0]:.0e} when "
         f"all parts are divided by the whole's count, by {errors[1]:.0%} when each by its own count"
@@ -286,11 +284,9 @@ def where_they_differ() -> Settled:
         for rows in ("vocab_size", "max_positions", "type_vocab_size")
     )
     whole = parameters(roberta, "base") - parameters(bert, "base")
-    detail = (
-        f"{whole:,} more: vocabulary {parts[0]:+,}, positions {parts[1]:+,}, types {parts[2]:+,}"
-    )
     rest = whole - sum(parts)
-    return Settled((*parts, rest), f"{detail}, blocks and all else {rest:+,}")
+    listed = f"vocabulary {parts[0]:+,}, positions {parts[1]:+,}, types {parts[2]:+,}"
+    return Settled((*parts, rest), f"{whole:,} more: {listed}, blocks and all else {rest:+,}")
 
 
 def larger_vocabulary() -> Settled:
@@ -332,7 +328,7 @@ def mended_settled() -> Settled:
     mended = tuple(text.encode("mac_roman").decode("utf-8") for text in BROKEN)
     first = " ".join(f"{byte:02x}" for byte in mended[0].encode())
     letters = " ".join(BROKEN).replace(LOGO, "")
-    detail = (
-        f"{letters} are {' '.join(mended)}. The first is {first}; f0 in MacRoman is Apple's logo"
+    bytes_of = (
+        f"The first is {first}; f0 in MacRoman is Apple's logo, which most machines leave out"
     )
-    return Settled(mended, f"{detail}, which most machines leave out")
+    return Settled(mended, f"{letters} are {' '.join(mended)}. {bytes_of}")

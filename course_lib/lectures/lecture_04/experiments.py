@@ -163,14 +163,15 @@ def outcome(results: Mapping[str, Any], measure: str, of: str) -> dict[str, list
     }
 
 
+LOSSES = ("heldout_loss", "train_loss", "retold_loss")
+
+
 def summary(results: Mapping[str, Any]) -> str:
     """The outcome, a line a scheme."""
     lines = []
     for name in results["runs"]:
         accuracy = outcome(results, "heldout_accuracy", name)
-        losses = {
-            k: outcome(results, k, name) for k in ("heldout_loss", "train_loss", "retold_loss")
-        }
+        losses = {k: outcome(results, k, name) for k in LOSSES}
         lines += [
             f"{name}, {scheme}: held-out accuracy {in_words(values)}; "
             + ", ".join(f"{k} {mean(by_scheme[scheme]):.2f}" for k, by_scheme in losses.items())

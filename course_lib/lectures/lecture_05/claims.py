@@ -341,7 +341,5 @@ def own_question() -> Settled:
 
 def bags(kind: str) -> Settled:
     guesses = result("05_sentence_tasks")["guesses"]
-    accuracies = tuple(guesses[task][kind] for task in ("NSP", "SOP"))
-    return Settled(
-        accuracies, f"NSP {accuracies[0]:.1%}, SOP {accuracies[1]:.1%} of held-out pairs"
-    )
+    nsp, sop = (guesses[task][kind] for task in ("NSP", "SOP"))
+    return Settled((nsp, sop), f"NSP {nsp:.1%}, SOP {sop:.1%} of held-out pairs")

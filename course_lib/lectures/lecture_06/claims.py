@@ -321,10 +321,9 @@ def widths() -> Settled:
     with torch.no_grad():
         widened = fit_matrix(student, teacher)(ours)
         loss = float(hidden_loss(widened, theirs))
-    detail = (
-        f"torch: {error or 'no error'}. With W_h {tuple(widened.shape)} and a loss of {loss:.2f}"
-    )
-    return Settled((bool(error), tuple(widened.shape)), detail)
+    shape = tuple(widened.shape)
+    detail = f"torch: {error or 'no error'}. With W_h {shape} and a loss of {loss:.2f}"
+    return Settled((bool(error), shape), detail)
 
 
 def logits_or_probabilities() -> Settled:

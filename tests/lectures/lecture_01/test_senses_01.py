@@ -70,9 +70,7 @@ def test_a_mention_of_the_world_is_the_word_in_its_topic(monkeypatch):
             assert mention.words[mention.at] == word and mention.words in story.words
             assert two_sense_words(WORLD)[word][mention.sense] == story.topic
     longer = world_mentions(WORLD, 1_000, whole=True)
-    assert {word: len(of) for word, of in longer.items()} == {
-        w: len(of) for w, of in by_word.items()
-    }
+    assert {w: len(of) for w, of in longer.items()} == {w: len(of) for w, of in by_word.items()}
     assert min(len(m.words) for m in longer["trunk"]) > 20
 
 
@@ -116,11 +114,8 @@ def test_one_vector_for_all_is_chance_and_a_vector_a_sense_is_certain():
     mentions, seeds = made_up(), range(3)
     same = torch.ones(len(mentions), 5)
     assert sense_accuracy(mentions, same, seeds) == {"probe": [0.5] * 3, "neighbour": [0.5] * 3}
-    senses_one_hot = F.one_hot(torch.tensor([m.sense for m in mentions]), 2).float()
-    assert sense_accuracy(mentions, senses_one_hot, seeds) == {
-        "probe": [1.0] * 3,
-        "neighbour": [1.0] * 3,
-    }
+    own = F.one_hot(torch.tensor([m.sense for m in mentions]), 2).float()
+    assert sense_accuracy(mentions, own, seeds) == {"probe": [1.0] * 3, "neighbour": [1.0] * 3}
     torch.manual_seed(0)
     noise = sense_accuracy(mentions, torch.randn(len(mentions), 5), seeds)
     assert all(0.3 < x < 0.7 for of in noise.values() for x in of)

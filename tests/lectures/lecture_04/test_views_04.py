@@ -74,12 +74,8 @@ def test_grid_draws_each_fate_once_and_says_it(wordpiece: WordPiece) -> None:
     way = mask_epochs.all_schemes(wordpiece, TEXT, epochs=30, rate=0.4)["dynamic"]
     flat = [action for actions in way.actions for action in actions]
     titles = re.findall(r"<title>([^<]*)</title>", view.html)
-    for action, title_start in (
-        (1, "replaced by [MASK]"),
-        (2, "replaced by a random"),
-        (3, "kept, but"),
-    ):
-        assert sum(title_start in title for title in titles) == flat.count(action) > 0
+    for action, fate in ((1, "replaced by [MASK]"), (2, "replaced by a random"), (3, "kept, but")):
+        assert sum(fate in title for title in titles) == flat.count(action) > 0
     assert view.html.count("url(#hatch") == flat.count(1)
     assert view.html.count("stroke-dasharray") == flat.count(3)  # the legend is an image
     cells = re.search(r'<path d="([^"]*)" fill="#efefef"/>', view.html)
@@ -111,12 +107,8 @@ def test_print_shows_three_grids_that_say_the_same(wordpiece: WordPiece) -> None
     later = mask_epochs.all_schemes(wordpiece, TEXT, epochs=40)
     for epochs, schemes in ((mask_epochs.IN_PRINT, ways), (40, later)):
         listed = ", ".join(f"{name} {way.selected}" for name, way in schemes.items())
-        sentence = (
-            f"After {epochs} epochs, of 15 tokens so many were selected at least once: {listed}."
-        )
-        assert (
-            sentence in live.static.text and sentence in plain(live.static.html) and sentence in svg
-        )
+        end = f"After {epochs} epochs, of 15 tokens so many were selected at least once: {listed}."
+        assert all(end in text for text in (live.static.text, plain(live.static.html), svg))
     hidden = sum(actions.count(1) for way in ways.values() for actions in way.actions)
     assert svg.count("url(#hatch") == hidden + 1  # and one in the legend
     for name, way in ways.items():

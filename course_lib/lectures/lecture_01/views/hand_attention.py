@@ -33,15 +33,14 @@ def hand_attention_picture(sentence: str, gathers: int, only_before: bool = Fals
         part[..., gathers - 1, :].squeeze(0)
         for part in attention_by_hand(x, only_before=only_before)
     )
-    lines = _in_words(
-        sentence_words, gathers, weights.tolist(), x[gathers - 1].tolist(), outputs.tolist()
-    )
+    before, after = x[gathers - 1].tolist(), outputs.tolist()
+    lines = _in_words(sentence_words, gathers, weights.tolist(), before, after)
     parts = _head()
     for i, word in enumerate(sentence_words):
         hidden = only_before and i >= gathers
         parts += _line(i, word, x[i].tolist(), float(scores[i]), float(weights[i]), hidden,
                        gathers == i + 1)  # fmt: skip
-    parts += _below(len(sentence_words), outputs.tolist())
+    parts += _below(len(sentence_words), after)
     return picture(
         "hand-attention", WIDTH, TOP + ROW * (len(sentence_words) + 1), parts, lines, card_width=790
     )

@@ -169,9 +169,8 @@ def occurrences_picture(
     title = f"{name}, layer {layer}: nearest to “{words[position]}” in “{' '.join(words)}”"
     html = f'<table style="border-collapse:collapse;background:#fff"><tbody>{rows}</tbody></table>'
     counts = Counter(index.senses[row] for row, _ in near).most_common()
-    summary = (
-        f"Of the {len(near)} nearest: " + ", ".join(f"{n} {sense}" for sense, n in counts) + "."
-    )
+    listed = ", ".join(f"{n} {sense}" for sense, n in counts)
+    summary = f"Of the {len(near)} nearest: {listed}."
     return Html(
         card(f"<strong>{escape(title)}</strong>{html}{paragraphs([summary])}", "occurrences", 800),
         "\n".join([title, *lines, summary]),

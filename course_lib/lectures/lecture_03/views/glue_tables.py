@@ -23,11 +23,9 @@ def glue_questions() -> Html:
         texts = f"{task['train']:,}" if "train" in task else f"{task['train_in_glue']:,}"
         scored = " and ".join(task["metrics"])
         example = f"{question.example} → {question.answer}"
-        question_html = (
-            f"{escape(task['asks'])}<br><em>{escape(question.example)}</em> → {question.answer}"
-        )
+        asks = f"{escape(task['asks'])}<br><em>{escape(question.example)}</em> → {question.answer}"
         name_html = f"<b>{name.replace('-', '‑')}</b>"  # not broken at the hyphen
-        cells = (name_html, task["input"], question_html, task["answer"], scored, texts)
+        cells = (name_html, task["input"], asks, task["answer"], scored, texts)
         rows.append(row("td", cells))
         lines.append(f"{name} ({task['input']}; {task['answer']}; {scored}; {texts} texts): "
                      f"{task['asks']} {example}")  # fmt: skip

@@ -46,9 +46,7 @@ def visits_picture() -> Html:
     layers = published("bert", "base").num_layers
     parts = _row(24, layers, "BERT-base", counts["BERT-base"], own=True)
     parts += _row(112, layers, "ALBERT-base", counts["ALBERT-base"], own=False)
-    text = "\n".join(
-        f"{name}: {layers} layers; {'; '.join(costs)}" for name, costs in counts.items()
-    )
+    text = "\n".join(f"{name}: {layers} layers; {'; '.join(c)}" for name, c in counts.items())
     return picture("block-visits", 748, 188, parts, (), label=text, text=text)
 
 

@@ -264,11 +264,11 @@ def _grid(
         for i, action in enumerate(actions):
             if action != PLAIN:
                 cell = _cell(x + width * i, top, width, height, action)
-                parts.append(f"<g><title>{_told(way, p, i)}</title>{cell}</g>" if live else cell)
+                parts.append(f"<g><title>{_fate(way, p, i)}</title>{cell}</g>" if live else cell)
     return parts
 
 
-def _told(way: MaskedEpochs, p: int, i: int) -> str:
+def _fate(way: MaskedEpochs, p: int, i: int) -> str:
     """What happened to token i in epoch p: shown where the mouse rests."""
     action = way.actions[p][i]
     by = f", “{way.seen[p][i]}”" if action == REPLACED else ""

@@ -363,14 +363,13 @@ def task_stage(
     lesson: Lesson,
     *,
     seed: int = 0,
-    callbacks: Sequence[Callback] = (),
 ) -> tuple[BertForClassification, dict[str, History]]:
     """Stage two, on the task's texts: the fine-tuned teacher's inner steps, then its answers (or
     the labels). The history of each part by name: inner, prediction."""
     task = lesson.grown if recipe.copies else lesson.task
     student = classifier_on(encoder, len(task.names), seed)
     batches = labelled_batches(task, recipe.batch_size, seed)
-    settings, histories = _settings(recipe, seed, callbacks), {}
+    settings, histories = _settings(recipe, seed), {}
     if recipe.inner:
         pair = Taught(student, lesson.teacher, matrix, scores=True)
         loss = _inner_loss(recipe, lesson.teacher)
@@ -405,7 +404,7 @@ def _inner_loss(recipe: TinyRecipe, teacher: Any) -> Objective:
     return tinybert_loss(mapping, **weights)
 
 
-def _settings(recipe: TinyRecipe, seed: int, callbacks: Sequence[Callback]) -> dict[str, Any]:
+def _settings(recipe: TinyRecipe, seed: int, callbacks: Sequence[Callback] = ()) -> dict[str, Any]:
     return {
         "learning_rate": recipe.learning_rate, "seed": seed, "precision": PRECISION,
         "callbacks": callbacks,

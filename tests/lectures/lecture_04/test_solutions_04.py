@@ -106,7 +106,7 @@ PAIRS = {"dev-9": (), "dev-8": ("MNLI",), "leaderboard": average.PAIRED, "test-9
 
 @pytest.mark.parametrize("recipe", PAIRS)
 def test_the_averages_are_the_librarys(recipe):
-    for row, _ in average.drawn(recipe, (PAIRS[recipe], True))(Draw(3)):
+    for row, _ in average.cases(recipe, (PAIRS[recipe], True))(Draw(3)):
         assert alike(average.average(row, recipe), glue_average(row, recipe))
 
 

@@ -921,7 +921,7 @@ watch = WatchWord(words, begins, second=goes_on, truth=hidden_word)
 print(f"{begins}\n{goes_on}\nhidden: {hidden_word}")
 
 # %%
-curve = AccuracyCurve(material, steps, looks=8)
+curve = AccuracyCurve(material, steps, evaluations=8)
 history = fit(
     model, pretraining_loss, batches,
     steps=steps, learning_rate=LIVE.learning_rate, warmup=LIVE.warmup,

@@ -98,8 +98,8 @@ def by_distance(N, M):
 
 @torch.no_grad()
 def copy_parameters(into, source):
-    for mine, theirs in zip(into.parameters(), source.parameters(), strict=True):
-        mine.copy_(theirs)
+    for parameter, other in zip(into.parameters(), source.parameters(), strict=True):
+        parameter.copy_(other)
 
 
 def begin_with(choose=by_distance):
@@ -222,7 +222,7 @@ WRONG = {
         (soften_with(entropy=lambda p: -(p * p.log()).sum(1)), "0 · log 0 is not a number"),
     ],
     "06.2": [
-        (lambda *given: kl(*given, teacher=F.log_softmax), "say log_target=True"),
+        (lambda *args: kl(*args, teacher=F.log_softmax), "say log_target=True"),
         (lambda s, t, T: F.mse_loss(s, t), "squared distance of the logits"),
         (lambda s, t, T: torch.tensor(0.0), "you have"),
     ],

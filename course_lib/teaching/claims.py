@@ -394,6 +394,12 @@ def compared(
     return Settled(tuple(mean(points) for points in gained.values()), said)
 
 
+def combined(comparisons: Sequence[Settled]) -> Settled:
+    """Several comparisons of one run each as one: their differences, and their details in a row."""
+    details = "; ".join(comparison.detail for comparison in comparisons)
+    return Settled(tuple(comparison.value[0] for comparison in comparisons), details)
+
+
 @cache
 def claims(lecture: str) -> tuple[Claim, ...]:
     """The entries of a lecture, in the order of its page: claims("02").

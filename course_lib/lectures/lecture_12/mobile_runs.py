@@ -156,7 +156,7 @@ def curve_of(model: BertForMaskedLM, material: Stories, curve: list[dict[str, fl
 
 
 @lru_cache(maxsize=1)
-def taught_by() -> tuple[BertForMaskedLM, dict[str, Any]]:
+def trained_teacher() -> tuple[BertForMaskedLM, dict[str, Any]]:
     """The teacher, and what it reached; trained once, then read from the cache."""
     material, path = prepare(), cache_dir("results") / "12_ib_bert.safetensors"
 
@@ -176,10 +176,10 @@ def taught_by() -> tuple[BertForMaskedLM, dict[str, Any]]:
             "curve": curve,
         }
 
-    found = kept("12-ib-bert", asdict(TEACHER), material.world, run, files=[path])
-    model = load(path, found["sha256"])
+    about = kept("12-ib-bert", asdict(TEACHER), material.world, run, files=[path])
+    model = load(path, about["sha256"])
     assert isinstance(model, BertForMaskedLM)
-    return model, found
+    return model, about
 
 
 # ---------------------------------------------------------------- the students
@@ -224,8 +224,8 @@ def train(
     plan = plan_of(recipe)
     if steps is not None:
         plan = [replace(plan[0], steps=steps)]
-    found = transfer_knowledge(student, teacher, batches, plan, **settings)
-    return [loss for history in found.values() for loss in history.losses["total"]]
+    histories = transfer_knowledge(student, teacher, batches, plan, **settings)
+    return [loss for history in histories.values() for loss in history.losses["total"]]
 
 
 def flops_of(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM) -> int:
@@ -241,7 +241,7 @@ def flops_of(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM) 
 
 def one_run(recipe: MobileRecipe, seed: int) -> dict[str, Any]:
     """One recipe, one seed: what it reached. Finished runs are read from the cache."""
-    material, (teacher, about) = prepare(), taught_by()
+    material, (teacher, about) = prepare(), trained_teacher()
 
     def run() -> dict[str, Any]:
         curve: list[dict[str, float]] = []
@@ -276,5 +276,5 @@ MOBILE = Experiment(
     prepare,
     losses=lambda _: replay(),
     run=lambda recipe, _, seed: one_run(recipe, seed),
-    more={"teacher": lambda _: {"recipe": asdict(TEACHER), **taught_by()[1]}},
+    more={"teacher": lambda _: {"recipe": asdict(TEACHER), **trained_teacher()[1]}},
 )

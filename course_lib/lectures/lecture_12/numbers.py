@@ -66,8 +66,8 @@ def start() -> str:
     """The teacher's embeddings' part of what joint transfer gains over the student alone."""
     reached = outcome(stored(MOBILE), "masked_accuracy")
     names = ("labels", "labels, the teacher's embeddings", "joint")
-    alone, begun, taught = (fmean(reached[name]) for name in names)
-    return f"{(begun - alone) / (taught - alone):.0%}"
+    alone, embeddings, joint = (fmean(reached[name]) for name in names)
+    return f"{(embeddings - alone) / (joint - alone):.0%}"
 
 
 def share(recipe: str, speed: float, what: str = "accuracy") -> str:

@@ -211,10 +211,6 @@ SEED, EXAMPLES, PLACES, VISITS = 1, (5, 7, 9), 3, 40
 BATCH = (64, 128)
 
 
-def selected_times_less(what: str) -> str:
-    return f"{times_less(selected_traffic(), what):.1f}"
-
-
 def mask_bytes() -> str:
     return amount(VISITS * torch.ones(BATCH, dtype=torch.bool).nbytes)
 
@@ -334,10 +330,6 @@ def gpu_run() -> dict[str, Any]:
     return read_result("14_gpu")
 
 
-def gpu_times(*which: Any, **rows: Any) -> str:
-    return f"{on_gpu(*which, **rows):.1f}"
-
-
 def gpu_memory(row: str) -> str:
     """The most memory of a row beside weights and inputs, forward and backward at 8,192 tokens."""
     remark = next(
@@ -397,7 +389,7 @@ def _lost() -> list[SpeedRow]:
     return [row for row in speed_rows(stored_run()) if row.ratio < 1]
 
 
-def peers_said() -> str:
+def peers_in_words() -> str:
     sizes, lost = len(speed_rows(stored_run())), len(_lost())
     return f"{sizes} sizes; slower than the peer in {lost or 'none'}. {measured_on()}"
 
@@ -411,7 +403,7 @@ def ladder_titles() -> list[str]:
     return [title for title in stored_run()["tables"] if title.startswith("Pre-training step")]
 
 
-def ladder_said() -> str:
+def ladder_in_words() -> str:
     return f"{ladder_titles()[0]}; tokens a second, medians. {measured_on()}"
 
 
@@ -445,11 +437,6 @@ def gains() -> str:
         f"Against the peers: {times(min(ratios))} to {times(max(ratios))}, by kernel and size, "
         f"median {times(statistics.median(ratios))}."
     )
-
-
-def masked_limit(size: str) -> str:
-    """How much the masked-only head can quicken a step of a published size, by FLOPs."""
-    return f"{masked_only_limit(published('bert', size)):.2f}"
 
 
 def padding_worst() -> str:

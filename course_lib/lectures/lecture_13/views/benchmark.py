@@ -20,7 +20,7 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, FAINT, GREY, VERMILION
 from course_lib.teaching.svg import Scale, dot, line, picture, words
 from course_lib.teaching.verdicts import by_rule
-from course_lib.text.glue import GLUE, GlueTask
+from course_lib.text.glue import GLUE
 from course_lib.train.calibration import bootstrap_interval
 from course_lib.train.glue import task_mean
 
@@ -199,11 +199,6 @@ def glue_table() -> Html:
         for name, task in GLUE.items()
     ]
     return written_table(head, rows, "glue-tasks", 820)
-
-
-def _learned(task: GlueTask) -> tuple[int, int]:
-    """How many texts train the real one, and its twin."""
-    return task.real["released"][0], task.sizes[0]
 
 
 def flops_table() -> Html:

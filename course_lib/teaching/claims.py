@@ -278,16 +278,14 @@ def outcome_of(entry: Claim) -> str:
     if entry.settle is None or entry.accepts is None:
         return "nothing was run for it here"
     try:
-        outcome = entry.settle()
+        out = entry.settle()
     except NotHere as missing:
         return f"not settled on this machine: {missing}"
     except Exception as error:
         error.add_note(f"Claim {entry.id} was being settled; see its results file in data/results.")
         raise
-    surprise = (
-        "" if entry.accepts(outcome.value) else " (not what this entry says: please report it)"
-    )
-    return re.sub(r"(?:^|(?<=[\s(]))-(?=\d)", "−", outcome.detail) + surprise
+    surprise = "" if entry.accepts(out.value) else " (not what this entry says: please report it)"
+    return re.sub(r"(?:^|(?<=[\s(]))-(?=\d)", "−", out.detail) + surprise
 
 
 def result(name: str) -> dict[str, Any]:
@@ -318,10 +316,8 @@ def in_points(differences: Mapping[str, float]) -> str:
 
 def gained(paper: str, table: str, row: str, against: str, *columns: str) -> Settled:
     """The differences of two printed rows: all are said, the value has those asked for, or all."""
-    differences = difference(paper, table, row, against)
-    return Settled(
-        tuple(differences[name] for name in columns or differences), in_points(differences)
-    )
+    by_column = difference(paper, table, row, against)
+    return Settled(tuple(by_column[name] for name in columns or by_column), in_points(by_column))
 
 
 @cache
@@ -384,10 +380,8 @@ def compared(
 
     measure: a number from 0 to 1 that every run records; called: its name in words. The value is
     one mean difference a run. Raises NotHere where the results file has not been made yet."""
-    stored_runs = result(name)["runs"]
-    reached = {
-        run: {one["seed"]: one[measure] for one in stored_runs[run]} for run in (*runs, against)
-    }
+    records = result(name)["runs"]
+    reached = {run: {one["seed"]: one[measure] for one in records[run]} for run in (*runs, against)}
     base = reached.pop(against)
     gained = {
         run: [of[seed] - base[seed] for seed in sorted(of.keys() & base.keys())]

@@ -110,12 +110,12 @@ def compare(
     config: Any = ours.config
     batch = _batch(config, sequences, min(length, config.longest_text), seed)
     with _gradients_of(ours), _gradients_of(theirs):
-        our_outputs, their_outputs = ours(**batch), theirs(**their_inputs(theirs, batch))
-        names, mask = _names(our_outputs, their_outputs), batch.get("attention_mask")
-        output = _largest(_distance(our_outputs, their_outputs, name, mask) for name in names)
-        for outputs in (our_outputs, their_outputs):
+        own, other = ours(**batch), theirs(**their_inputs(theirs, batch))
+        names, mask = _names(own, other), batch.get("attention_mask")
+        output = _largest(_distance(own, other, name, mask) for name in names)
+        for outputs in (own, other):
             _mean_loss(outputs, names, mask, seed).backward()
-        del our_outputs, their_outputs
+        del own, other
         for p in theirs.parameters():
             # The gradient stands where the weight stood, and so gets our names.
             p.data = torch.zeros_like(p) if p.grad is None else p.grad
@@ -172,10 +172,8 @@ def _tolerance(ours: nn.Module, theirs: Any) -> float:
 
 def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
     """Raise ValueError where the reference has not the weights of ours; `theirs` has our names."""
-    our_shapes, their_shapes = (
-        {n: p.shape for n, p in m.named_parameters()} for m in (ours, theirs)
-    )
-    differ = [n for n in {**our_shapes, **their_shapes} if our_shapes.get(n) != their_shapes.get(n)]
+    own, other = ({n: p.shape for n, p in m.named_parameters()} for m in (ours, theirs))
+    differ = [n for n in {**own, **other} if own.get(n) != other.get(n)]
     if differ:
         raise ValueError(
             f"The reference has other weights than ours, first {differ[0]}; expected a model of "
@@ -257,14 +255,10 @@ def _mean_loss(outputs: Any, names: list[str], mask: Tensor | None, seed: int) -
 
 def _gradient_distance(ours: nn.Module, theirs: nn.Module) -> float:
     """`theirs` holds gradients where weights were. A parameter no output reaches counts as zero."""
-    our_grads = {
-        n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in ours.named_parameters()
-    }
-    their_grads = {name: gradient.detach() for name, gradient in theirs.named_parameters()}
-    worst = _largest(
-        float((grad - their_grads[name]).abs().max()) for name, grad in our_grads.items()
-    )
-    largest = _largest(float(their_grads[name].abs().max()) for name in our_grads)
+    own = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in ours.named_parameters()}
+    other = {name: gradient.detach() for name, gradient in theirs.named_parameters()}
+    worst = _largest(float((grad - other[name]).abs().max()) for name, grad in own.items())
+    largest = _largest(float(other[name].abs().max()) for name in own)
     return worst / largest if largest else worst
 
 

@@ -235,7 +235,7 @@ def story_relations(stories: Sequence[Any]) -> LabelledSequences:
     )  # fmt: skip
 
 
-def drawn(task: LabelledSequences, count: int, seed: int) -> LabelledSequences:
+def sample(task: LabelledSequences, count: int, seed: int) -> LabelledSequences:
     """`count` of the texts, drawn by the seed; all of them for 0."""
     order = torch.randperm(len(task), generator=torch.Generator().manual_seed(seed))
     return task[order[:count]] if count else task
@@ -256,7 +256,7 @@ def settings(recipe: FastRecipe, seed: int, students: bool = False) -> dict[str,
 @lru_cache(maxsize=8)
 def backbone(recipe: FastRecipe, seed: int) -> FastBert:
     """The first stage of a recipe, of which nothing but that stage is read: see `first_stage`."""
-    labelled = drawn(texts_of(recipe.task).train, recipe.labelled, seed)
+    labelled = sample(texts_of(recipe.task).train, recipe.labelled, seed)
     encoder = encoder_for(recipe.task)
     if recipe.way == "depth":
         encoder = first_layers(encoder, recipe.depth)
@@ -284,7 +284,7 @@ def trained(recipe: FastRecipe, seed: int) -> FastBert:
     if recipe.way in ("joint", "depth"):
         return model
     train = texts_of(recipe.task).train
-    labelled = drawn(train, recipe.labelled, seed)
+    labelled = sample(train, recipe.labelled, seed)
     if recipe.way == "labels":
         batches = labelled_batches(labelled, recipe.batch_size, seed)
         objective: Any = student_labels_loss

@@ -185,7 +185,9 @@ def trained_teacher() -> tuple[BertForMaskedLM, dict[str, Any]]:
 # ---------------------------------------------------------------- the students
 
 
-def begun(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM, seed: int) -> Any:
+def untrained_student(
+    recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM, seed: int
+) -> Any:
     """The student before its training."""
     student = randomly_initialised(recipe, material.world, seed)
     return copy_all_but_blocks(student, teacher) if recipe.start else student
@@ -211,7 +213,7 @@ def train(
     steps: int | None = None,
 ) -> list[float]:
     """Train a student, which is given or begun here; its losses, or those of its first `steps`."""
-    student = student or begun(recipe, material, teacher, seed)
+    student = student or untrained_student(recipe, material, teacher, seed)
     settings: dict[str, Any] = {
         "learning_rate": recipe.learning_rate, "precision": PRECISION, "seed": seed,
         "callbacks": callbacks,
@@ -230,7 +232,7 @@ def train(
 
 def flops_of(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM) -> int:
     """FLOPs of the whole training, the teacher's forward pass with it; of one batch a stage."""
-    student, batch = begun(recipe, material, teacher, 0), reading(material, 0)(0)
+    student, batch = untrained_student(recipe, material, teacher, 0), reading(material, 0)(0)
     if recipe.strategy == "labels":
         return recipe.steps * step_flops(student, masked_lm_loss, batch) if recipe.steps else 0
     total = 0
@@ -245,7 +247,7 @@ def one_run(recipe: MobileRecipe, seed: int) -> dict[str, Any]:
 
     def run() -> dict[str, Any]:
         curve: list[dict[str, float]] = []
-        student = begun(recipe, material, teacher, seed)
+        student = untrained_student(recipe, material, teacher, seed)
         look = curve_of(student, material, curve)
         train(recipe, material, teacher, seed, callbacks=[look], student=student)
         return {

@@ -22,7 +22,7 @@ from course_lib.text.tasks import LabelledSequences, ScoredSequences
 from course_lib.train.flops import text_flops
 from course_lib.train.glue import glue_score, task_mean
 
-from .intervals import drawn, interval, resampled
+from .intervals import bootstrap_indices, interval, resampled
 from .pretraining_runs import (
     CONTROLS,
     MEMBERS,
@@ -181,7 +181,7 @@ def intervals(recipes: Mapping[str, Tuning], seeds: Sequence[int]) -> dict[str, 
     DRAWS resampled test sets lie. The same texts are drawn for all starts."""
     tests = [(row, name, split) for name in GLUE for row, split in tests_of(name).items()]
     sets = {
-        row: drawn(len(twin(name, split)), DRAWS, seed=n)
+        row: bootstrap_indices(len(twin(name, split)), DRAWS, seed=n)
         for n, (row, name, split) in enumerate(tests)
     }
 

@@ -15,7 +15,7 @@ import numpy as np
 Score = Callable[[Sequence[Any], Sequence[Any]], Any]  # a number, or several by name
 
 
-def drawn(texts: int, draws: int, seed: int = 0) -> np.ndarray:
+def bootstrap_indices(texts: int, draws: int, seed: int = 0) -> np.ndarray:
     """Numbers of the texts of each resampled test set, with replacement: (draws, texts)."""
     return np.random.default_rng(seed).integers(texts, size=(draws, texts))
 

@@ -43,9 +43,9 @@ class Tuning:
 def start_of(recipe: Tuning, seed: int) -> Encoder:
     """The encoder that is fine-tuned."""
     name = "BERT" if recipe.start in (FAST, RANDOM) else recipe.start
-    begun = recipe_of(name, recipe.text)
+    pretraining = recipe_of(name, recipe.text)
     random = recipe.start == RANDOM
-    return encoder_of(trainee(begun, seed).kept if random else pretrained(begun, seed))
+    return encoder_of(trainee(pretraining, seed).kept if random else pretrained(pretraining, seed))
 
 
 def tuned(

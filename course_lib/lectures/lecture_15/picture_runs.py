@@ -196,7 +196,7 @@ def only(pictures: LabelledPictures, first: int, count: int = 5) -> LabelledPict
     return LabelledPictures(pictures.pixel_values[inside], labels[inside], names)
 
 
-def drawn(pictures: LabelledPictures, count: int, seed: int) -> LabelledPictures:
+def sample(pictures: LabelledPictures, count: int, seed: int) -> LabelledPictures:
     """`count` of the pictures, drawn by the seed; all of them for 0."""
     order = torch.randperm(len(pictures), generator=torch.Generator().manual_seed(seed))
     return pictures[order[:count]] if count else pictures
@@ -330,7 +330,7 @@ def sides(recipe: PictureRecipe, seed: int) -> tuple[LabelledPictures, LabelledP
     """The recipe's pictures, to learn from and to be tested on, its patches in their order. The one
     permutation is the same on both sides."""
     pictures = pictures_of(recipe.task)
-    train, test = drawn(pictures["train"], recipe.labelled, seed), pictures["test"]
+    train, test = sample(pictures["train"], recipe.labelled, seed), pictures["test"]
     size, other = PATCH[recipe.task], 0 if recipe.order == ONE else 1_000
     return tuple(
         replace(side, pixel_values=shuffled_patches(side.pixel_values, size, recipe.order, at))

@@ -24,8 +24,8 @@ from .views.results import NORMS_FILE as NORMS
 def distance() -> Settled:
     """How far the product of a query and a key moves when both stand 100 positions further on, and
     when one of them alone does."""
-    drawn = torch.Generator().manual_seed(0)
-    query, key = (torch.randn(1, 1, 64, generator=drawn) for _ in range(2))
+    generator = torch.Generator().manual_seed(0)
+    query, key = (torch.randn(1, 1, 64, generator=generator) for _ in range(2))
 
     def product(query_at: int, key_at: int) -> float:
         at = (torch.tensor([query_at]), torch.tensor([key_at]))

@@ -74,7 +74,7 @@ def read() -> Pretraining:
     return set_up(recipe_of(Recipe(), 0))
 
 
-def begun(recipe: Recipe, seed: int) -> Pretraining:
+def untrained(recipe: Recipe, seed: int) -> Pretraining:
     """A rung before its first step."""
     full = recipe_of(recipe, seed)
     torch.manual_seed(seed)
@@ -85,7 +85,7 @@ def begun(recipe: Recipe, seed: int) -> Pretraining:
 @lru_cache
 def flops_a_step(recipe: Recipe) -> int:
     """FLOPs of a mean step, over three batches."""
-    start = begun(recipe, 0)
+    start = untrained(recipe, 0)
     return step_flops(start.model, start.objective, *map(batches_of(start), range(3)))
 
 
@@ -94,7 +94,7 @@ def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
 
     def run() -> dict[str, Any]:
         steps = round(recipe.steps * flops_a_step(Recipe()) / flops_a_step(recipe))
-        start = begun(recipe, seed)
+        start = untrained(recipe, seed)
         training = start.recipe.training
 
         def look(model: Any) -> dict[str, float]:

@@ -278,12 +278,8 @@ def own_randomness(seed: int) -> Iterator[None]:
 def global_states() -> list[Any]:
     """The states of the generators that everybody shares: Python's, torch's, numpy's."""
     numpy = sys.modules.get("numpy")
-    numpy_state = numpy.random.get_state() if numpy else ("", (), 0)
-    return [
-        random.getstate(),
-        torch.get_rng_state().tolist(),
-        (numpy_state[0], list(numpy_state[1]), numpy_state[2]),
-    ]
+    state = numpy.random.get_state() if numpy else ("", (), 0)
+    return [random.getstate(), torch.get_rng_state().tolist(), (state[0], list(state[1]), state[2])]
 
 
 def shown_input(x: Any) -> str:

@@ -235,11 +235,9 @@ class Table(Out):
         """The names that are too many or missing; else the first number that differs."""
         surplus, missing = [k for k in x if k not in right], [k for k in right if k not in x]
         if surplus or missing:
-            differences = (
-                [f"{', '.join(map(repr, surplus))} should not be in it"] if surplus else []
-            )
-            differences += [f"{', '.join(map(repr, missing))} is missing"] if missing else []
-            return f"{'; '.join(differences)}. It is {shown(right)}."
+            parts = [f"{', '.join(map(repr, surplus))} should not be in it"] if surplus else []
+            parts += [f"{', '.join(map(repr, missing))} is missing"] if missing else []
+            return f"{'; '.join(parts)}. It is {shown(right)}."
         name = next(k for k in right if not alike(x[k], right[k], self.tol))
         actual, expected = digits_apart(x[name], right[name])
         return f"at {name!r} you have {actual}; it is {expected}{self._unit}."

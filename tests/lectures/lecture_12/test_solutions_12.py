@@ -78,9 +78,8 @@ def test_the_two_directions_by_hand():
     teacher, student = logarithms((1 / 2, 1 / 4, 1 / 4)), logarithms((1 / 3,) * 3)
     forward = distillation.self_distillation(student[None], teacher).item()
     reverse = distillation.self_distillation(teacher[None], student).item()
-    assert f"The loss is {forward:.4f}; the other direction would be {reverse:.4f}" in texts_of(
-        "12.3"
-    )
+    text = f"The loss is {forward:.4f}; the other direction would be {reverse:.4f}"
+    assert text in texts_of("12.3")
 
 
 def test_trigrams_are_what_mobilebert_projects():

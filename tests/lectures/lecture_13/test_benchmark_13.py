@@ -11,7 +11,7 @@ import torch
 
 from course_lib.lectures.lecture_13 import benchmark as room
 from course_lib.lectures.lecture_13 import members, pretraining_runs
-from course_lib.lectures.lecture_13.intervals import drawn, interval, resampled
+from course_lib.lectures.lecture_13.intervals import bootstrap_indices, interval, resampled
 from course_lib.teaching.results import read_result
 from course_lib.train.glue import METRICS
 from course_lib.train.loop import fit
@@ -125,9 +125,10 @@ def test_nobody_beats_the_oracle():
 
 
 def test_resampled_sets_and_their_scores():
-    which = drawn(50, 400)
+    which = bootstrap_indices(50, 400)
     assert which.shape == (400, 50) and which.min() >= 0 and which.max() < 50
-    assert (which == drawn(50, 400)).all() and (which != drawn(50, 400, seed=1)).any()
+    assert (which == bootstrap_indices(50, 400)).all()
+    assert (which != bootstrap_indices(50, 400, seed=1)).any()
     true = [n % 2 for n in range(50)]
     predicted = [1 - t if n < 10 else t for n, t in enumerate(true)]  # ten of fifty are wrong
     scores = resampled(METRICS["accuracy"], predicted, true, which)
@@ -139,4 +140,4 @@ def test_resampled_sets_and_their_scores():
 def test_an_interval_leaves_as_much_out_on_either_side():
     assert interval(np.arange(101), 0.9) == pytest.approx((5, 95))
     with pytest.raises(ValueError, match="2 answers and 2 labels were given for drawn sets of 3"):
-        resampled(METRICS["accuracy"], [1, 0], [1, 0], drawn(3, 2))
+        resampled(METRICS["accuracy"], [1, 0], [1, 0], bootstrap_indices(3, 2))

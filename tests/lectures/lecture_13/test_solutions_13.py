@@ -43,9 +43,8 @@ def test_matthews_is_the_librarys_of_the_same_texts(cases):
 def test_the_model_of_the_statement():
     (counts,) = matthews.by_hand(Draw(0))[0]
     value = matthews.matthews_of_counts(counts).item()
-    assert f"500/900 = {value:.3f}" in texts_of("13.1") and str(counts[0].tolist()) in texts_of(
-        "13.1"
-    )
+    assert f"500/900 = {value:.3f}" in texts_of("13.1")
+    assert str(counts[0].tolist()) in texts_of("13.1")
     assert f"{counts[0].diagonal().sum()} of {counts.sum()} right" in texts_of("13.1")
     assert f"would have {counts[0, 1].sum()} right" in texts_of("13.1")
     always = torch.stack([torch.zeros(2), counts[0].sum(dim=1)], dim=1)[None]

@@ -95,9 +95,8 @@ def test_the_loss_by_hand():
 def test_the_rollout_by_hand():
     (attentions,) = rollout.by_hand(Draw(0))[0]
     first, second = (x[0, 0].int().tolist() for x in attentions)
-    assert f"the second one, {first}" in texts_of("15.4") and f"the first, {second}" in texts_of(
-        "15.4"
-    )
+    assert f"the second one, {first}" in texts_of("15.4")
+    assert f"the first, {second}" in texts_of("15.4")
     assert f"The rollout is {rounded(rollout.rollout(attentions))}" in texts_of("15.4")
     steps = (attentions[:, 0, 0] + torch.eye(2)) / 2
     assert f"normalised: {rounded(steps[:1])} and {rounded(steps[1:])}" in texts_of("15.4")
@@ -133,8 +132,8 @@ def test_sizes_by_hand_and_counted_on_built_models():
     config = count.by_hand(Draw(0))[0][0]
     assert "{} parameters and {:,} FLOPs".format(*count.sizes(config)) in texts_of("15.6")
     for seed in range(3):
-        (drawn,) = count.drawn(Draw(seed), 2)
-        assert count.sizes(drawn) == built_and_counted(drawn)
+        (config,) = count.case(Draw(seed), 2)
+        assert count.sizes(config) == built_and_counted(config)
     with torch.device("meta"):
         plain, pooled = count_parameters(vit(pooler=False)), count_parameters(vit())
     assert f"has {plain:,} parameters, {pooled:,} with a pooler" in texts_of("15.6")
@@ -146,7 +145,5 @@ def test_the_parts_that_the_hints_tell():
     parts = ("embeddings.project", "embeddings.cls", "embeddings.position", "norm", "stack")
     numbers = [sum(w.numel() for name, w in weights.items() if name.startswith(part))
                for part in parts]  # fmt: skip
-    sentence = (
-        "= {} parameters, the class token {}, positions {}, the last LayerNorm {}. So the block"
-    )
-    assert (sentence + " has {}.").format(*numbers) in texts_of("15.6")
+    text = "= {} parameters, the class token {}, positions {}, the last LayerNorm {}. So the block"
+    assert (text + " has {}.").format(*numbers) in texts_of("15.6")

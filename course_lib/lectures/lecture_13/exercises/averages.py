@@ -42,8 +42,8 @@ def row(draw: Draw, pairs: Sequence[str], wnli: bool) -> dict[str, Score]:
     """Tasks in any order; those in `pairs` have two numbers."""
     tasks = [*SINGLE, *PAIRED, *(["WNLI"] if wnli else [])]
     draw.python.shuffle(tasks)
-    drawn = {task: tuple(draw.integer(400, 990) / 10 for _ in range(2)) for task in tasks}
-    return {task: two if task in pairs else two[0] for task, two in drawn.items()}
+    scores = {task: tuple(draw.integer(400, 990) / 10 for _ in range(2)) for task in tasks}
+    return {task: two if task in pairs else two[0] for task, two in scores.items()}
 
 
 def whole(recipe: str) -> Callable[[Draw], list[Case]]:

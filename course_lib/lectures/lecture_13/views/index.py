@@ -118,9 +118,7 @@ def index_view() -> Live:
         "lecture": choice("lecture", ALL, [ALL, *lectures_with("claims")]),
         "words": text_field("words", ""),
     }
-    return playground(
-        lambda **filters: index_picture(matching(**filters)), controls, errata_index()
-    )
+    return playground(lambda **chosen: index_picture(matching(**chosen)), controls, errata_index())
 
 
 def index_picture(chosen: Sequence[Entry]) -> Html:
@@ -173,8 +171,6 @@ def questions_index() -> Html:
             f"<details><summary>lecture {lecture}: {escape(title)} ({len(questions)})</summary>"
             f"<ol>{items}</ol>Answers: {page_link(lecture, QUESTIONS)}</details>"
         )
-        text += [
-            f"lecture {lecture}: {title}",
-            *(f"  {n}. {q}" for n, q in enumerate(questions, 1)),
-        ]
+        text.append(f"lecture {lecture}: {title}")
+        text += [f"  {n}. {q}" for n, q in enumerate(questions, 1)]
     return Html(card("".join(parts), "questions-index", WIDTH), "\n".join(text))

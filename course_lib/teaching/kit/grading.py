@@ -94,7 +94,7 @@ def grade(
     Both are written under a temporary name and renamed, after each student, so that an interrupted
     run has left what was done by then. Raises ValueError for unknown exercises, for a folder
     without submissions and for an `out` that holds something."""
-    wanted, students = chosen(exercises), submissions(folder)
+    tasks, students = chosen(exercises), submissions(folder)
     limits = limits or Limits()
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; name a new folder.")
@@ -105,7 +105,7 @@ def grade(
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
         started = [
-            (student, [pool.submit(_done, *work) for work in _work(student, wanted, seed, limits)])
+            (student, [pool.submit(_done, *work) for work in _work(student, tasks, seed, limits)])
             for student in students
         ]
         for student, answers in started:
@@ -115,7 +115,7 @@ def grade(
             write_atomic(report, report_page(student.student, own))
             write_atomic(out / "grades.csv", as_csv(rows))
             passed = sum(row.status == "passed" for row in own)
-            print(f"{student.student}: {passed} of {len(wanted)} passed", flush=True)
+            print(f"{student.student}: {passed} of {len(tasks)} passed", flush=True)
     finally:
         pool.shutdown(cancel_futures=True)  # Ctrl-C: what has not begun is left
     return rows

@@ -80,9 +80,9 @@ def _listed(title: str, lines: list[str]) -> str:
 def changes(answers: Mapping[str, str]) -> list[tuple[str, list[str], str]]:
     """What would change the choice: (question, its answers in words, the choice then), answers of
     one question that lead to one choice together."""
-    found = flips(answers)
+    options = flips(answers)
     keyed = groupby(
-        sorted(found, key=lambda f: (list(answers).index(f[0]), f[2].name)),
+        sorted(options, key=lambda f: (list(answers).index(f[0]), f[2].name)),
         key=lambda f: (f[0], f[2].name),
     )
     questions = guide().questions

@@ -122,11 +122,11 @@ def inline(text: str, plain: bool = False) -> str:
     plain: without styles, and quotation marks as they are: for pages that bring a style."""
     code = "<code>" if plain else '<code style="background:#f0f0f0;color:#1a1a1a">'
 
-    def marked(found: re.Match[str]) -> str:
-        if found[1]:
-            return f"{code}{found[1]}</code>"
-        tag = "em" if found[2] == "*" else "b"
-        return f"<{tag}>{MARKS.sub(marked, found[3])}</{tag}>"
+    def marked(match: re.Match[str]) -> str:
+        if match[1]:
+            return f"{code}{match[1]}</code>"
+        tag = "em" if match[2] == "*" else "b"
+        return f"<{tag}>{MARKS.sub(marked, match[3])}</{tag}>"
 
     return MARKS.sub(marked, escape(text, quote=not plain))
 

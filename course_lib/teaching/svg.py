@@ -61,8 +61,8 @@ def picture(
     lines = [sentences] if isinstance(sentences, str) else list(sentences)
     label = label or " ".join(lines)
     svg = svg_drawing(width, height, "".join(parts), label)
-    shown = (svg_image(svg, label) if image else svg) + below + paragraphs(lines)
-    return Html(card(shown, kind, card_width), text or "\n".join(lines), svg)
+    drawing = (svg_image(svg, label) if image else svg) + below + paragraphs(lines)
+    return Html(card(drawing, kind, card_width), text or "\n".join(lines), svg)
 
 
 def key(entries: Sequence[tuple[str, str]], says: str, swatch: int = 30, width: int = 740) -> str:

@@ -49,7 +49,7 @@ def test_cells_stand_in_rows_and_columns_under_their_names() -> None:
 
 def test_axes_have_every_number_and_their_title() -> None:
     axis = svg.x_axis(svg.Scale(0, 10, 50, 250), 100, {0: "0", 5: "five"}, "steps", top=20)
-    assert all(f">{said}</text>" in axis for said in ("0", "five", "steps"))
+    assert all(f">{label}</text>" in axis for label in ("0", "five", "steps"))
     assert 'points="150 20 150 104"' in axis
     assert ">low</text>" in svg.y_axis(svg.Scale(0, 1, 100, 20), 50, {0: "low"})
 
@@ -71,10 +71,10 @@ def test_a_hatched_fill_brings_its_pattern_once(fill: str) -> None:
 
 
 def test_a_picture_says_in_words_what_it_shows() -> None:
-    shown = svg.picture("kind", 20, 10, [svg.dot(1, 2, 3, "#000")], ["One.", "Two <b>."])
-    assert shown.text == "One.\nTwo <b>." and 'class="course-view kind"' in shown.html
-    assert "<b>" not in shown.html and "&lt;b&gt;" in shown.html and "<svg" not in shown.html
-    assert "<circle" in drawn(shown.html) and drawn(shown.html) == shown.inner
+    picture = svg.picture("kind", 20, 10, [svg.dot(1, 2, 3, "#000")], ["One.", "Two <b>."])
+    assert picture.text == "One.\nTwo <b>." and 'class="course-view kind"' in picture.html
+    assert "<b>" not in picture.html and "&lt;b&gt;" in picture.html and "<svg" not in picture.html
+    assert "<circle" in drawn(picture.html) and drawn(picture.html) == picture.inner
     inline = svg.picture("kind", 20, 10, [], "One.", image=False, label="seen", text="read")
     assert 'aria-label="seen"' in inline.html and inline.text == "read"
 

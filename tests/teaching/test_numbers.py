@@ -24,10 +24,10 @@ def texts(lecture: str) -> dict[str, str]:
     """What a reader of a lecture reads as sentences: page, deck, quiz; by file name."""
     (page,) = (ROOT / "notebooks/source").glob(f"{lecture}_*.py")
     decks = (ROOT / "slides/source").glob(f"{lecture}_*.md")
-    found = {p.name: SIZED.sub("", p.read_text(encoding="utf-8")) for p in decks}
-    found[page.name] = sentences(page.read_text(encoding="utf-8"))
-    found["quiz.toml"] = room_file(lecture, "quiz.toml").read_text(encoding="utf-8")
-    return found
+    files = {p.name: SIZED.sub("", p.read_text(encoding="utf-8")) for p in decks}
+    files[page.name] = sentences(page.read_text(encoding="utf-8"))
+    files["quiz.toml"] = room_file(lecture, "quiz.toml").read_text(encoding="utf-8")
+    return files
 
 
 SIZED = re.compile(r"\{\{ *(?:figure|html):[^|}]*")  # a picture's name and its size in pixels
@@ -43,8 +43,8 @@ def sentences(source: str) -> str:
 def expressions(lecture: str, leave_out: str = "") -> dict[str, str]:
     """Every number that a lecture's texts ask for, as they write it and as it is said."""
     files = (text for file, text in texts(lecture).items() if file != leave_out)
-    asked = {x for text in files for x in PLACEHOLDER.findall(text)}
-    return {x: number(lecture, x.replace('\\"', '"')) for x in asked}
+    placeholders = {x for text in files for x in PLACEHOLDER.findall(text)}
+    return {x: number(lecture, x.replace('\\"', '"')) for x in placeholders}
 
 
 @pytest.mark.parametrize("lecture", LECTURES)
@@ -52,7 +52,7 @@ def test_every_number_is_there_and_every_name_is_said(lecture: str) -> None:
     """Names of NUMBERS, and what numbers.py imports for the texts (ruff leaves that to us)."""
     here = room(lecture, "numbers")
     named = getattr(here, "NUMBERS", {})
-    asked = " ".join(expressions(lecture))
+    placeholders = " ".join(expressions(lecture))
     tree = ast.parse(Path(str(here.__file__)).read_text(encoding="utf-8"))
     imported = {
         alias.asname or alias.name
@@ -61,9 +61,9 @@ def test_every_number_is_there_and_every_name_is_said(lecture: str) -> None:
         for alias in node.names
     }
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    said = set(re.findall(r"\w+", asked))
-    assert set(named) <= said
-    assert imported <= used | said
+    words = set(re.findall(r"\w+", placeholders))
+    assert set(named) <= words
+    assert imported <= used | words
     assert not set(named) & vars(here).keys()  # else the texts could mean either
 
 
@@ -111,12 +111,12 @@ def test_no_digits_are_typed_that_the_room_computes(lecture: str) -> None:
     """What page and deck compute, no text types. (A quiz computes its worked examples, too.)"""
     meant_otherwise = set(getattr(room(lecture, "numbers"), "TYPED", {}))
     here = expressions(lecture, leave_out="quiz.toml")
-    values = {x: set(TELLING.findall(said)) for x, said in here.items()}
+    values = {x: set(TELLING.findall(text)) for x, text in here.items()}
     typed = [
         f"{file}: {value} is {name}"
         for file, text in texts(lecture).items()
-        for name, found in values.items()
-        for value in found - meant_otherwise
+        for name, digits in values.items()
+        for value in digits - meant_otherwise
         if re.search(rf"(?<![\d.,]){re.escape(value)}(?!\d|[.,]\d)", PLACEHOLDER.sub("", text))
     ]
     assert not typed
@@ -135,7 +135,7 @@ def test_a_number_that_is_not_there_is_told_with_those_that_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "text"),
     [
         ("2 / 3:.1%", "66.7%"),
         ("[10, 20, 30][1:][0]", "20"),  # a colon that is no format
@@ -148,8 +148,8 @@ def test_a_number_that_is_not_there_is_told_with_those_that_are() -> None:
         ("lambda: 4", "4"),  # a function's name stands for what it returns
     ],
 )
-def test_an_expression_is_computed_and_formatted(expression: str, said: str) -> None:
-    assert filled("00", f"It is {{{{ number:{expression} }}}}.") == f"It is {said}."
+def test_an_expression_is_computed_and_formatted(expression: str, text: str) -> None:
+    assert filled("00", f"It is {{{{ number:{expression} }}}}.") == f"It is {text}."
 
 
 @pytest.mark.parametrize(

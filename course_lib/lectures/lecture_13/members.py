@@ -119,13 +119,13 @@ def prepare(text: str = "stories") -> Material:
 def _stories() -> Material:
     """Drawn with seed 0 of each split, one a sequence."""
     world = MicroWorld.load()
-    told, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
-    documents, single = world.documents(told), story_sequences(world, told, LENGTH)
+    stories, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
+    documents, single = world.documents(stories), story_sequences(world, stories, LENGTH)
     return Material(
         world.special, single,
         make_pairs(documents, world.special, length=LENGTH),
         make_ordered_pairs(documents, world.special, length=LENGTH),
-        story_units(world, told, single),
+        story_units(world, stories, single),
         story_sequences(world, unseen, LENGTH),
     )  # fmt: skip
 
@@ -136,12 +136,12 @@ def _documentation() -> Material:
     reading = read_text(TextPart(DOCUMENTATION, vocabulary=PIECES))
     special, (documents, unseen) = reading.tokenizer.special, reading.documents
     single = pack_documents(documents, special, SHORT)
-    words = word_numbers(reading.tokenizer, single.input_ids, single.attention_mask)  # type: ignore
+    word_ids = word_numbers(reading.tokenizer, single.input_ids, single.attention_mask)  # type: ignore
     return Material(
         special, single,
         make_pairs(documents, special, length=SHORT),
         make_ordered_pairs(documents, special, length=SHORT),
-        {"phrases": words, "spans": words},
+        {"phrases": word_ids, "spans": word_ids},
         pack_documents(unseen, special, SHORT)[: 2 * HELDOUT],
         SHORT, 4, "bfloat16", reading.about["hash"],
     )  # fmt: skip

@@ -52,16 +52,16 @@ def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
 def hint(id: str, *, restart: bool = False) -> Note:
     """One rung of the exercise's ladder of hints, the next at each call; `restart` begins again."""
     try:
-        found = exercise(id)
+        entry = exercise(id)
     except ValueError as error:
         return _shown(Note("No such exercise", str(error)))
-    given = 0 if restart else _rungs_given.get(found.id, 0)
-    rungs = len(found.hints)
-    _rungs_given[found.id] = min(given + 1, rungs)
-    if given >= rungs:
-        said = f'That was the last of {rungs}. reveal("{found.id}") shows the solution.'
-        return _shown(Note(f"No more hints for {found.heading}", said))
-    return _shown(Note(f"Hint {given + 1} of {rungs} for {found.heading}", found.hints[given]))
+    seen = 0 if restart else _rungs_given.get(entry.id, 0)
+    rungs = len(entry.hints)
+    _rungs_given[entry.id] = min(seen + 1, rungs)
+    if seen >= rungs:
+        message = f'That was the last of {rungs}. reveal("{entry.id}") shows the solution.'
+        return _shown(Note(f"No more hints for {entry.heading}", message))
+    return _shown(Note(f"Hint {seen + 1} of {rungs} for {entry.heading}", entry.hints[seen]))
 
 
 def reveal(id: str) -> Note:
@@ -114,7 +114,7 @@ def exercise(id: str) -> Exercise:
 def all_exercises() -> dict[str, Exercise]:
     """{number: exercise} of every lecture written so far, in order."""
     modules = [room(lecture, "exercises") for lecture in lectures_with("exercises")]
-    return {found.id: found for module in modules for found in module.EXERCISES}
+    return {one.id: one for module in modules for one in module.EXERCISES}
 
 
 def _shown(note: Note) -> Note:

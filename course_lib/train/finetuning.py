@@ -165,7 +165,7 @@ def finetune(
     *,
     steps: int | None = None,
     epochs: float | None = None,
-    batch_size: int = 16,
+    batch_size: int | None = None,
     learning_rate: float | None = None,
     seed: int = 0,
     precision: str = "auto",
@@ -177,7 +177,8 @@ def finetune(
     """The whole encoder trained on the task, from a copy: the one given stays as it is.
 
     encoder: one, or what `load_pretrained` returns. steps, or epochs: how often a batch is learnt
-    from, or all texts. learning_rate: None for that of RATES, by the encoder's size.
+    from, or all texts. batch_size: None for 16, or for all where there are fewer. learning_rate:
+    None for that of RATES, by the encoder's size.
     frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
     vectors that stay as they are. device: as in `fit`; the model that is returned, with the task's
     head, is where the encoder is. progress: a line with steps, loss and time left, and a report at
@@ -187,6 +188,7 @@ def finetune(
     check_size("seed", seed, 0)
     encoder = encoder_in(encoder)
     model = head_on(encoder, task, seed)
+    batch_size = max(1, min(16, len(task))) if batch_size is None else batch_size
     steps = steps_of(len(task), batch_size, steps, epochs)
     learning_rate = default_rate(encoder) if learning_rate is None else learning_rate
     if progress or (progress is None and not callbacks):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from course_lib import entities, load_pretrained, predict
+from course_lib.train.pretrain_recipe import read_recipe
 
 TICKETS = [("The invoice is wrong", "bill"), ("My screen is broken", "device")] * 5
 WORDS = "Ann B-PER\nLee I-PER\nleft O\nAcme B-ORG\nfor O\nYork B-LOC\n. O\n\n"
@@ -31,9 +32,11 @@ FILES = {
 }  # fmt: skip
 
 
-def lines_of(root: Path, name: str) -> str:
+def lines_of(root: Path, name: str, language: str = "python") -> str:
     text = (root / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(rf"<!-- {name} -->\n```python\n(.*?)```\n<!-- /{name} -->", text, re.S)
+    (block,) = re.findall(
+        rf"<!-- {name} -->\n```{language}\n(.*?)```\n<!-- /{name} -->", text, re.S
+    )
     return block
 
 
@@ -70,3 +73,9 @@ def test_the_lines_run(root: Path, tmp_path: Path, monkeypatch, capsys, name):
         ]
     else:
         assert "F1 of answers" in shown and "AnswerSpan(" in shown
+
+
+def test_the_recipe_that_continues_is_one(root: Path, tmp_path: Path):
+    (tmp_path / "my_text.toml").write_text(lines_of(root, "continue", "toml"), encoding="utf-8")
+    recipe = read_recipe(tmp_path / "my_text.toml")
+    assert recipe.model.start == recipe.text.vocabulary == "course-bert"

@@ -371,9 +371,8 @@ class TrainingLog:
     def __call__(self, report: Report) -> None:
         reports, at = self.ready.recipe.reports, (report.step, report.steps)
         if reports.log_every and is_due(*at, reports.log_every):
-            self._write(
-                report.step, {**report.losses, "tokens_per_second": report.tokens_per_second}
-            )
+            speed = {"tokens_per_second": report.tokens_per_second}
+            self._write(report.step, {**report.losses, **speed})
             self._say(report)
         if reports.evaluate_every and is_due(*at, reports.evaluate_every):
             self._write(report.step, measure(self.ready, report.model, self.distributed))

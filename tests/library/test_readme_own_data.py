@@ -34,9 +34,8 @@ FILES = {
 
 def lines_of(root: Path, name: str, language: str = "python") -> str:
     text = (root / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(
-        rf"<!-- {name} -->\n```{language}\n(.*?)```\n<!-- /{name} -->", text, re.S
-    )
+    pattern = rf"<!-- {name} -->\n```{language}\n(.*?)```\n<!-- /{name} -->"
+    (block,) = re.findall(pattern, text, re.S)
     return block
 
 

@@ -24,5 +24,5 @@ def check_machine() -> Html:
 def _line(finding: Finding) -> str:
     here = f" ({finding.here})" if finding.here else ""
     remedy = f"<br>&emsp;→ {inline(finding.remedy)}" if finding.remedy else ""
-    said = inline(f"{finding.what}: {finding.found}{here}")
+    said = inline(f"{finding.what}: {finding.message}{here}")
     return f"<li>{SIGNS[finding.state]}: {said}{remedy}</li>"

@@ -21,6 +21,7 @@ CARD = (
 MARKS = re.compile(  # of code; of stress, which may hold code
     r"`([^`]+)`|(?<![\w*])(\*\*?)(?=\S)((?:`[^`]+`|[^*`])+?)(?<=\S)\2(?![\w*])"
 )
+LABEL = re.compile(' role="img" aria-label="[^"]*"')
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -131,8 +132,10 @@ def inline(text: str, plain: bool = False) -> str:
 
 
 def svg_image(svg: str, alt: str) -> str:
-    """An SVG as an image: it stays where inline SVG is taken out of a notebook not yet trusted."""
-    data = base64.b64encode(svg.encode()).decode()
+    """An SVG as an image: it stays where inline SVG is taken out of a notebook not yet trusted.
+
+    Its own label goes: inside an image nobody reads it, and `alt` says the same."""
+    data = base64.b64encode(LABEL.sub("", svg, count=1).encode()).decode()
     style = "max-width:100%;background:#fff"
     return f'<img alt="{escape(alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
 

@@ -136,9 +136,9 @@ def words(
     spot = f'x="{one_decimal(x)}" y="{one_decimal(y)}"'
     if turn:
         spot = f'transform="translate({one_decimal(x)},{one_decimal(y)}) rotate({turn})"'
-    return (
-        f'<text{named(kind)} {spot} text-anchor="{anchor}" font-size="{size:g}"{look}>{text}</text>'
-    )
+    if anchor != "start":  # where SVG starts by itself
+        spot += f' text-anchor="{anchor}"'
+    return f'<text{named(kind)} {spot} font-size="{size:g}"{look}>{text}</text>'
 
 
 def named(kind: str) -> str:

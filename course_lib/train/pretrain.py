@@ -378,15 +378,15 @@ class TrainingLog:
             self._write(report.step, measure(self.ready, report.model, self.distributed))
             report.model.train()
 
-    def _write(self, step: int, found: dict[str, float]) -> None:
+    def _write(self, step: int, measures: dict[str, float]) -> None:
         if not self.distributed.is_main_process:
             return
-        line = {"step": step, **{k: round(v, 5) for k, v in found.items()}}
+        line = {"step": step, **{k: round(v, 5) for k, v in measures.items()}}
         self.check()
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if "heldout_accuracy" in found:
-            loss, accuracy = found["heldout_loss"], found["heldout_accuracy"]
+        if "heldout_accuracy" in measures:
+            loss, accuracy = measures["heldout_loss"], measures["heldout_accuracy"]
             what = predicted(self.ready.recipe)
             print(f"\n  step {step:,}: held-out loss {loss:.3f}, "
                   f"{accuracy:.1%} of {what} found", flush=True)  # fmt: skip

@@ -263,9 +263,9 @@ show(soft_target_loss, cosine_loss, distilbert_loss)
 # under `no_grad` and never leaves evaluation mode: no dropout, no gradient, no change.
 
 # %%
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 
-show(Taught)
+show(DistillationPair)
 
 # %% [markdown]
 # ## Is it right?

@@ -28,9 +28,9 @@ def test_a_scale_leads_from_values_to_pixels_upwards_too() -> None:
 def test_a_bar_has_its_name_before_it_and_its_words_behind_it() -> None:
     mark = svg.bar(100, 40, 60, 20, "name", "60%", fill="#123456", ink="#000", dash="4 3")
     assert numbers(mark[mark.index("<rect") :], "x", "y", "width", "height") == [100, 40, 60, 20]
-    name, text = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"', mark)
+    name, text = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"(?: text-anchor="(\w+)")?', mark)
     assert (float(name[0]) < 100, name[2]) == (True, "end")
-    assert (float(text[0]) > 160, text[2]) == (True, "start")
+    assert (float(text[0]) > 160, text[2]) == (True, "")
     assert 50 < float(text[1]) < 60  # on the middle of the bar
     assert "stroke-dasharray" in mark and "<text" not in svg.bar(0, 0, 1, 1)
 
@@ -44,7 +44,7 @@ def test_cells_stand_in_rows_and_columns_under_their_names() -> None:
     assert ["font-weight" in name for name in names] == [False, True, False]
     assert numbers(names[1], "x")[0] < 10 and numbers(names[2], "x", "y")[1] < 20
     turned = svg.cell_names([], ["c"], 10, 20, (30, 40), turn=-60)[0]
-    assert "rotate(-60)" in turned and 'text-anchor="start"' in turned
+    assert "rotate(-60)" in turned and "text-anchor" not in turned
 
 
 def test_axes_have_every_number_and_their_title() -> None:

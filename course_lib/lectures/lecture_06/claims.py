@@ -35,7 +35,7 @@ from course_lib.teaching.claims import (
     result,
 )
 from course_lib.teaching.results import in_words, outcome
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.memory import activation_bytes
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -73,7 +73,7 @@ def _triple() -> dict[str, float]:
     teacher = BertForMaskedLM(Encoder(BertConfig(num_layers=2, **shape)))
     ids, at = torch.arange(5, 21)[None], torch.tensor([2, 9])
     with torch.no_grad():
-        out = Taught(student, teacher)(ids, predict_at=at)
+        out = DistillationPair(student, teacher)(ids, predict_at=at)
         parts = distilbert_loss()(out, {"labels": ids.flatten()[at]})
     return {name: float(value) for name, value in parts.items() if name != "total"}
 

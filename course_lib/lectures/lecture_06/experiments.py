@@ -52,7 +52,7 @@ from course_lib.teaching.shipped import micro_teacher as micro_teacher  # page 0
 from course_lib.text.augmentation import augment
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.world import MicroWorld
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.finetuning import class_accuracy, classifier_on, finetune, labelled_batches
 from course_lib.train.loop import Callback, History, Objective, fit
 
@@ -265,7 +265,7 @@ def train_student(
         if not recipe.soft and not recipe.cosine:  # nobody to listen to
             return student, masked_lm_loss
         loss = distilbert_loss(recipe.soft, recipe.mlm, recipe.cosine, recipe.temperature)
-        return Taught(student, teacher), loss
+        return DistillationPair(student, teacher), loss
 
     train = Trainer(draw, lambda recipe, material, seed: material.batches(recipe, seed), kept=alone)
     return train(recipe, material, **settings)
@@ -273,7 +273,7 @@ def train_student(
 
 def alone(model: Any) -> Any:
     """A student without its teacher."""
-    return model.student if isinstance(model, Taught) else model
+    return model.student if isinstance(model, DistillationPair) else model
 
 
 def unstated_fact_accuracy(encoder: Encoder, material: Stories, seed: int) -> float:
@@ -343,13 +343,15 @@ def general_stage(
     seed: int = 0,
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
-) -> tuple[Taught, History]:
+) -> tuple[DistillationPair, History]:
     """Stage one: a randomly initialised student learns its teacher's inner steps on plain stories,
     without masks. Returns student, teacher and matrix, as they were trained, and the loss curve."""
     torch.manual_seed(seed)
     config = BertConfig(**_shape(recipe, material.world, hidden_size=recipe.hidden_size))
     student = tinybert_encoder(config)
-    pair = Taught(student, teacher.encoder, fit_matrix(config, teacher.config), scores=True)
+    pair = DistillationPair(
+        student, teacher.encoder, fit_matrix(config, teacher.config), scores=True
+    )
     batches = material.batches(recipe, seed, rate=0.0)
     steps = recipe.general if steps is None else steps
     loss, settings = _inner_loss(recipe, teacher), _settings(recipe, seed, callbacks)
@@ -372,13 +374,13 @@ def task_stage(
     batches = labelled_batches(task, recipe.batch_size, seed)
     settings, histories = _settings(recipe, seed, callbacks), {}
     if recipe.inner:
-        pair = Taught(student, lesson.teacher, matrix, scores=True)
+        pair = DistillationPair(student, lesson.teacher, matrix, scores=True)
         loss = _inner_loss(recipe, lesson.teacher)
         histories["inner"] = fit(pair, loss, batches, steps=recipe.inner, **settings)
     taught: nn.Module = student
     loss = classification_loss
     if recipe.teacher:
-        taught = Taught(student, lesson.teacher)
+        taught = DistillationPair(student, lesson.teacher)
         loss = tinybert_loss((), attention=0.0, hidden=0.0, embedding=0.0, prediction=1.0)
     histories["prediction"] = fit(taught, loss, batches, steps=recipe.prediction, **settings)
     return student, histories

@@ -32,7 +32,7 @@ from course_lib.teaching.experiments import Stories
 from course_lib.teaching.numbers import as_list, in_letters, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import story_sequences
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.flops import step_flops
 from course_lib.train.memory import activation_bytes
 
@@ -95,7 +95,7 @@ def taught_flops() -> str:
     batch = pretraining_batches(rows, world.special, batch_size=FULL.batch_size)(0)
     student = randomly_initialised_student(PAST_PLATEAU["alone"], teacher, world, 0)
     alone = step_flops(student, masked_lm_loss, batch)
-    return f"{step_flops(Taught(student, teacher), distilbert_loss(), batch) / alone:.1f}"
+    return f"{step_flops(DistillationPair(student, teacher), distilbert_loss(), batch) / alone:.1f}"
 
 
 def teacher_run() -> dict[str, Any]:

@@ -42,7 +42,7 @@ from course_lib.text.packing import pack_documents
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.wordpiece import WordPiece, fast_wordpiece
 from course_lib.text.world import MicroWorld
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.finetuning import classifier_on, labelled_batches, text_inputs
 from course_lib.train.flops import forward_flops
 from course_lib.train.loop import fit
@@ -135,7 +135,7 @@ def learn_from(
     student, (sequences, special) = small_model(recipe.start, teacher), documentation()
     batches = pretraining_batches(sequences, special, batch_size=recipe.batch_size, seed=0)
     history = fit(
-        Taught(student, teacher), distilbert_loss(cosine=0.0), batches,
+        DistillationPair(student, teacher), distilbert_loss(cosine=0.0), batches,
         steps=steps or recipe.general, learning_rate=recipe.general_rate, precision=PRECISION,
     )  # fmt: skip
     return student, history.losses["total"]

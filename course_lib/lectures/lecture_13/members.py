@@ -38,7 +38,7 @@ from course_lib.text.packing import pack_documents
 from course_lib.text.units import story_units
 from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, story_sequences
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.knowledge_transfer import Stage, pair_of, stages
 from course_lib.train.loop import Batches, Objective
 from course_lib.train.pretrain_recipe import TextPart
@@ -225,7 +225,9 @@ def _distilbert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     config = DistilBertConfig(**shape(recipe))
     student = initialise_from(BertForMaskedLM(distilbert_encoder(config)), taught_by)
     batches = _reading(recipe, seed, prepare(recipe.text).single)
-    return Trainee(student, (Part(Taught(student, taught_by), distilbert_loss()),), batches)
+    return Trainee(
+        student, (Part(DistillationPair(student, taught_by), distilbert_loss()),), batches
+    )
 
 
 def _tinybert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
@@ -234,7 +236,7 @@ def _tinybert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     student = tinybert_encoder(config)
     matrix = fit_matrix(config, teacher.config)
     layers = layer_mapping(recipe.num_layers, teacher.config.num_layers)
-    pair = Taught(student, teacher.encoder, matrix, scores=True)
+    pair = DistillationPair(student, teacher.encoder, matrix, scores=True)
     batches = _reading(recipe, seed, prepare(recipe.text).single, rate=0.0)
     return Trainee(student, (Part(pair, tinybert_loss(layers)),), batches)
 

@@ -55,9 +55,9 @@ def test_evaluation_predicts_masked_tokens_only_and_leaves_the_model_as_it_was(s
     scores = evaluate(model, sequences, small.special, batch_size=17)
     assert model.training
     whole = evaluate(model, sequences, small.special, batch_size=1_000)
-    assert torch.equal(scores.found, whole.found)
+    assert torch.equal(scores.masked_right, whole.masked_right)
     masked = evaluation_mask(sequences, small.special)
-    assert len(scores.found) == len(masked.original_ids) and (masked.done == 1).all()
+    assert len(scores.masked_right) == len(masked.original_ids) and (masked.done == 1).all()
     assert scores.mlm_loss == pytest.approx(whole.mlm_loss, rel=1e-3)
 
 

@@ -13,7 +13,7 @@ from torch.distributions import Categorical, kl_divergence
 from course_lib.heads import MaskedLMOutput
 from course_lib.kernels.distillation import soft_target_loss
 from course_lib.objectives.distillation import distilbert_loss
-from course_lib.train.distilling import TaughtOutput
+from course_lib.train.distilling import PairOutput
 
 # ---------------------------------------------------------------- 06.1
 
@@ -63,7 +63,7 @@ def triple_library(student, teacher, real, labels, weights, temperature):
     at = (labels != -100).flatten().nonzero()[:, 0]
     loss, targets = distilbert_loss(*weights, temperature), {"labels": labels.flatten()[at]}
     fixed = MaskedLMOutput(teacher.logits.data, tuple(x.data for x in teacher.hidden_states))
-    return loss(TaughtOutput(student, fixed, real, at), targets)["total"]
+    return loss(PairOutput(student, fixed, real, at), targets)["total"]
 
 
 def triple_loops(student, teacher, real, labels, weights, T):

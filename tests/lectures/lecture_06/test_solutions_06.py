@@ -24,7 +24,7 @@ from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, tinybert_loss
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.exercises.form import Draw
 from course_lib.teaching.exercises.outputs import alike
-from course_lib.train.distilling import TaughtOutput
+from course_lib.train.distilling import PairOutput
 
 BY_ID = {exercise.id: exercise for exercise in EXERCISES}
 
@@ -66,7 +66,7 @@ def test_the_layer_losses_are_the_librarys():
     for case in layers.drawn([([2, 4], 4, 3, 5)], (4, 4), (6, 3))(Draw(3)):
         student, teacher, _, matrix, real = case
         widened = tuple(x @ matrix for x in student.hidden_states)
-        found = loss(TaughtOutput(student, teacher, real, None, widened), {})
+        found = loss(PairOutput(student, teacher, real, None, widened), {})
         assert alike(layers.layer_losses(*case), (found["attention"], found["hidden"]))
 
 

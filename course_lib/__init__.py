@@ -148,8 +148,8 @@ def _advice(name: str) -> str:
     if homes := _homes(name):
         return f"; it is in {' and in '.join(homes)}"
     near = get_close_matches(name, __all__, n=3)
-    meant = f"; did you mean {' or '.join(near)}?" if near else "."
-    return f"{meant} dir(course_lib) lists what it offers."
+    suggestion = f"; did you mean {' or '.join(near)}?" if near else "."
+    return f"{suggestion} dir(course_lib) lists what it offers."
 
 
 def _homes(name: str) -> list[str]:

@@ -194,8 +194,8 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
                 advice = error.advice
     known = {one.casefold(): one for one in (*COURSE, *KNOWN)}
     near = get_close_matches(str(name).casefold(), known, n=1, cutoff=0.75)
-    meant = f" Did you mean {known[near[0]]!r}?" if near and known[near[0]] != name else ""
-    message = f"{str(name)!r} was not found.{meant} Looked in: {'; '.join(looked)}."
+    suggestion = f" Did you mean {known[near[0]]!r}?" if near and known[near[0]] != name else ""
+    message = f"{str(name)!r} was not found.{suggestion} Looked in: {'; '.join(looked)}."
     if instead:
         message += f" Used instead: {instead}."
     wheel = f"`pip install {source.wheel}`, or " if source.wheel else ""

@@ -119,10 +119,10 @@ def _chosen(path: Path, there: list[str], columns: Sequence[str], where: str = "
     for name in columns:
         if name not in there:
             near = get_close_matches(str(name), there, n=1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
+            suggestion = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"{path}{where}: the column {name!r} was asked for; expected one of "
-                f"{', '.join(map(repr, there)) or 'none: there is nothing'}.{meant}"
+                f"{', '.join(map(repr, there)) or 'none: there is nothing'}.{suggestion}"
             )
     return list(dict.fromkeys(columns)) or there
 

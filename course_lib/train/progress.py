@@ -31,9 +31,9 @@ class ProgressLine:
         self._bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
         self._bar.update()
         if report.step == report.steps:
-            shown = not self._bar.disable
+            visible = not self._bar.disable
             self._bar.close()
-            if shown:
+            if visible:
                 print(self._report(report, loss))
 
     def _report(self, report: Report, loss: float) -> str:

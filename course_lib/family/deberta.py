@@ -420,9 +420,18 @@ def deberta_v3(size: str = "base", **changes: Any) -> Encoder:
 
 
 def deberta_masked_lm(
-    encoder: Encoder, decoder: bool = True
+    encoder: Encoder | str = "base", decoder: bool = True, **changes: Any
 ) -> DebertaForMaskedLM | BertForMaskedLM:
-    """The encoder made ready for pre-training, with the enhanced mask decoder or without."""
+    """An encoder, or one of this size with `changes` to its settings, made ready for pre-training,
+    with the enhanced mask decoder or without. Raises TypeError for changes to an encoder that is
+    there."""
+    if isinstance(encoder, str):
+        encoder = deberta(encoder, **changes)
+    elif changes:
+        raise TypeError(
+            f"{', '.join(changes)} was given beside an encoder; expected settings beside a size "
+            'alone, as in deberta_masked_lm("base", vocab_size=8_192).'
+        )
     if not decoder:
         return BertForMaskedLM(encoder)
     config = encoder.config

@@ -22,7 +22,7 @@ from course_lib.files import data_path
 from .numbers import filled, shared, signed
 from .page import card, inline
 from .results import in_words, read_result, shown
-from .rooms import room, room_file
+from .rooms import room, room_file, two_digits
 
 How = Literal["computed", "measured", "regression check", "cited"]
 Verdict = Literal["true", "true under a condition", "false", "not settled here"]
@@ -406,7 +406,7 @@ def claims(lecture: str) -> tuple[Claim, ...]:
     Raises ValueError for a lecture without claims, and lists those that have some.
     """
     room(lecture, "claims")
-    return entries(lecture)
+    return entries(two_digits(lecture))
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from .numbers import filled
 from .page import Html, card, inline
-from .rooms import room_file
+from .rooms import room_file, two_digits
 
 MOST_CHOICES = 4
 
@@ -83,7 +83,7 @@ def _digest(text: str) -> str:
 
 
 def _file_of(lecture: str) -> Path:
-    if (path := room_file(lecture, "quiz.toml")).exists():
+    if (path := room_file(two_digits(lecture), "quiz.toml")).exists():
         return path
     known = sorted(path.parent.name[-2:] for path in room_file("", "").parent.glob("*/quiz.toml"))
     raise QuizError(

@@ -45,6 +45,7 @@ class ModelPart(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "family", self.family.casefold())  # "DeBERTa", as it is printed
         check_number("generator", self.generator)
         check_rows(self.rows)
 

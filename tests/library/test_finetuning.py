@@ -276,7 +276,7 @@ def test_a_batch_that_cannot_be_filled_is_refused(batch_size):
     with pytest.raises(ValueError, match=f"batch_size={batch_size} was given for 60 examples"):
         labelled_batches(toy(), batch_size)
     with pytest.raises(ValueError, match="batch_size=16 was given for 10 examples"):
-        finetune(encoder(), toy(10), steps=1)
+        finetune(encoder(), toy(10), steps=1, batch_size=16)
 
 
 # ---------------------------------------------------------------- accuracy

@@ -23,7 +23,7 @@ import torch
 from conftest import load
 
 from course_lib.config import BertConfig
-from course_lib.teaching.exercises import all_exercises, check, hint, reveal
+from course_lib.teaching.exercises import all_exercises, check, exercise, hint, reveal
 from course_lib.teaching.exercises.calling import _unchanged, shown_input
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, copy_of
 from course_lib.teaching.exercises.machinery import all_stages, check_answer, drawn, observed
@@ -233,10 +233,15 @@ def test_reveal_shows_a_function(id: str, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("ask", [lambda id: check(id, len), hint, reveal])
-@pytest.mark.parametrize("id", ["02.99", "2.1", "", 2.1, None])
+@pytest.mark.parametrize("id", ["02.99", "2.99", "", 2.99, 2, True, None])
 def test_an_unknown_number_lists_those_that_exist(ask: Any, id: Any, capsys: Any) -> None:
     text = repr(ask(id))
     assert repr(id) in text and "02.1" in text and "02.7" in text
+
+
+@pytest.mark.parametrize("id", ["2.1", 2.1, " 02.1"])
+def test_a_number_may_be_written_short(id: Any) -> None:
+    assert exercise(id).id == "02.1"
 
 
 # ---------------------------------------------------------------- the machinery, on a toy

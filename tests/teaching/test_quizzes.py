@@ -73,7 +73,7 @@ def test_there_are_questions_for_review_with_answers(lecture):
 
 
 def test_the_quiz_is_drawn():
-    view = quiz("02")
+    view = quiz("2")
     assert ITEMS[0].question in repr(view)
 
 

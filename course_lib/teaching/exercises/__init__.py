@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..rooms import lectures_with, room
+from ..rooms import lectures_with, room, two_digits
 from ..solved import answers_right, exercise_solved
 from .report import Note, Report, Verdict
 
@@ -30,7 +30,8 @@ def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
     """Check an answer on freshly drawn inputs, show a report and return it. Never raises but for
     Ctrl-C.
 
-    id: as printed with the exercise, for instance "02.1". answer: your function itself.
+    id: as printed with the exercise, for instance "02.1"; "2.1" means the same. answer: your
+    function itself.
     seed: draws the inputs of an earlier report again.
     """
     from .machinery import check_answer
@@ -79,6 +80,7 @@ def quiz(lecture: str) -> Any:
     from course_lib.teaching.quiz_widget import quiz_text, quiz_view
     from course_lib.teaching.quizzes import question_keys, read_quiz
 
+    lecture = two_digits(lecture)
     items, keys = read_quiz(lecture), question_keys(lecture)
     try:
         view = quiz_view(items)
@@ -99,10 +101,11 @@ def review(lecture: str) -> Any:
 
 def exercise(id: str) -> Exercise:
     """The exercise of this number; ValueError, listing those that exist, for any other."""
-    lecture = id.partition(".")[0] if isinstance(id, str) else ""
+    number = two_digits(id)
+    lecture = number.partition(".")[0]
     if lecture in lectures_with("exercises"):  # its room alone: all of them take seconds to import
         for one in room(lecture, "exercises").EXERCISES:
-            if one.id == id:
+            if one.id == number:
                 return one
     raise ValueError(
         f"exercise {id!r} was asked for; there is no such exercise. "

@@ -240,7 +240,8 @@ def _check(recipe: PretrainRecipe) -> None:
         raise ValueError(
             f"{', '.join(unread)} was given with family {family!r}, objective {objective!r} and "
             f"source {recipe.text.source!r}, which do not read it. Leave it out: only an ELECTRA "
-            "has a generator, an ELMo masks nothing, and the world has its own vocabulary."
+            "has a generator, a start alone new rows, an ELMo masks nothing, and the world has its "
+            "own vocabulary."
         )
 
 
@@ -251,6 +252,7 @@ def _unread(recipe: PretrainRecipe) -> list[str]:
     usual = vars(ObjectivePart(objective.name)).items()
     result = [name for name, value in usual if elmo and getattr(objective, name) != value]
     result += ["generator"] * (objective.name != "rtd" and model.generator != ModelPart.generator)
+    result += ["rows"] * (not model.start and model.rows != ModelPart.rows)
     result += ["added"] * (text.added > 0 and (elmo or text.source == "world"))
     own = text.source == "world" and not elmo and isinstance(text.vocabulary, str)
     return result + ["vocabulary"] * own

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_type_hints
@@ -37,7 +37,7 @@ class ModelPart(Part):
     """Which member of the family, of which size, and what differs from that size."""
 
     family: str = "bert"  # a name of pretrain.ENCODERS
-    size: str = "mini"  # of config.PUBLISHED
+    size: str = "mini"  # of config.PUBLISHED; a start has its own
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the family's configuration
     generator: float = 0.25  # of an ELECTRA: the generator's size, as a fraction
     start: str = ""  # a checkpoint of load_pretrained to go on with; "": random initialisation
@@ -80,9 +80,9 @@ class TextPart(Part):
 
     source: str = "documentation"
     stories: int = 20_000  # of the micro-world
-    # How many pieces to learn, a vocab.txt, or the name of a checkpoint that has one; the world has
-    # its own. Of ELMo: words to predict.
-    vocabulary: int | str = 8_192
+    # How many pieces to learn (8,192), a vocab.txt, or the name of a checkpoint that has one, which
+    # a run with a start takes if nothing is said; the world has its own. Of ELMo: words to predict.
+    vocabulary: int | str = None  # type: ignore[assignment]
     added: int = 0  # whole words of the text behind those pieces
     length: int = 128  # tokens in a sequence, special ones included
     heldout: int = 500  # sequences to be measured on, at most
@@ -91,8 +91,12 @@ class TextPart(Part):
     # text, only where such letters are rare, as in English).
     lowercase: bool | None = None
     strip_accents: bool | None = None
+    usual = False  # whether `vocabulary` was left out; no setting
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "usual", self.vocabulary is None)
+        if self.usual:
+            object.__setattr__(self, "vocabulary", 8_192)
         super().__post_init__()
         for name, least, most in (
             ("stories", 1, 10_000_000), ("length", 8, 65_536), ("heldout", 1, 1_000_000),
@@ -166,6 +170,9 @@ class PretrainRecipe(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        start, text = self.model.start, self.text
+        if start and text.usual and text.source != "world":
+            object.__setattr__(self, "text", replace(text, vocabulary=start))
         short, length = self.training.short_length, self.text.length
         if not self.training.short_steps:
             return
@@ -187,6 +194,7 @@ class PretrainRecipe(Part):
         text, training = self.text, self.training
         later = (
             ("model", "start", self.model.start), ("model", "rows", self.model.start),
+            ("model", "size", not self.model.start),
             ("objective", "masking", self.objective.masking != "bert"),
             ("text", "added", text.added), ("text", "lowercase", text.lowercase is not None),
             ("text", "strip_accents", text.strip_accents is not None),
@@ -215,6 +223,12 @@ def read_recipe(path: str | Path) -> PretrainRecipe:
         )  # some editors begin with a mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}. Compare data/recipes/.") from error
+    model = result.get("model", {})
+    if isinstance(model, dict) and model.get("start") and "size" in model:
+        raise ValueError(
+            f"{path} has size={model['size']!r} beside start={model['start']!r}; expected one of "
+            "them: the size is the checkpoint's. Leave it out."
+        )
     return _build(PretrainRecipe, result, str(path))
 
 

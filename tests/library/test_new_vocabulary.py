@@ -46,6 +46,7 @@ from course_lib.train.pretrain_recipe import (
     ReportsPart,
     TextPart,
     TrainingPart,
+    read_recipe,
 )
 
 torch.set_num_threads(1)
@@ -341,6 +342,32 @@ def test_the_log_begins_with_what_the_checkpoint_is_worth(folder, tmp_path_facto
     assert first == {"step": 0, **{name: round(x, 5) for name, x in expected.items()}}
     assert [line["step"] for line in others] == [1, 2, 2]
     assert f"step 0: held-out loss {first['heldout_loss']:.3f}" in capsys.readouterr().out
+
+
+def test_without_a_vocabulary_a_start_keeps_its_own(folder):
+    """No row is made again, and the recipe says whose vocabulary it is."""
+    part = TextPart(str(folder), length=32, heldout=4)
+    asked = PretrainRecipe("t", model=ModelPart(start="course-bert"), text=part)
+    assert asked.text.vocabulary == asked.as_dict()["text"]["vocabulary"] == "course-bert"
+    assert "size" not in asked.as_dict()["model"]
+    course = load_pretrained("course-bert")
+    rows = course.encoder.embeddings.token.weight
+    assert torch.equal(set_up(asked).model.encoder.embeddings.token.weight, rows)
+    for other in (8_192, 300):  # said, so another one is learned
+        assert replace(asked, text=replace(part, vocabulary=other)).text.vocabulary == other
+    assert PretrainRecipe("t", text=part).text.vocabulary == 8_192
+
+
+@pytest.mark.parametrize("size", ["mini", "tiny"])
+def test_a_file_with_a_start_and_a_size_is_refused(tmp_path, size):
+    (tmp_path / "r.toml").write_text(f'name = "t"\n[model]\nstart = "course-bert"\nsize = "{size}"')
+    with pytest.raises(ValueError, match=f"size='{size}' beside start='course-bert'; .*Leave it o"):
+        read_recipe(tmp_path / "r.toml")
+
+
+def test_rows_without_a_start_are_refused(folder):
+    with pytest.raises(ValueError, match="rows was given .*a start alone new rows"):
+        set_up(recipe(folder, start="", rows="random"))
 
 
 def test_a_run_starts_with_words_added_or_another_vocabulary(folder):

@@ -6,7 +6,11 @@ Names are loaded when first used, so that importing the package stays quick.
 from __future__ import annotations
 
 import os
+import re
+from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 # torch keeps what it prepares for a matrix product of each new size, 1,024 of them, and batches of
@@ -62,6 +66,7 @@ _HOME = {
     "ernie": "family.ernie",
     "ernie_for_pretraining": "family.ernie",
     "mask_sequences": "objectives.masked_lm",
+    "mask_whole_words": "objectives.masked_lm",
     "masked_lm_loss": "objectives.masked_lm",
     "make_pairs": "objectives.next_sentence",
     "next_sentence_loss": "objectives.next_sentence",
@@ -79,6 +84,16 @@ _HOME = {
     "digits": "images",
     "scenes": "images",
     "MicroWorld": "text.world",
+    "read_csv": "text.readers",
+    "read_jsonl": "text.readers",
+    "read_conll": "text.readers",
+    "read_squad": "text.readers",
+    "Question": "text.english",
+    "TaggedSentence": "text.english",
+    "plain_sequences": "text.features",
+    "text_sequences": "text.features",
+    "tagged_sequences": "text.features",
+    "question_sequences": "text.features",
     "WordPiece": "text.wordpiece",
     "train_wordpiece": "text.wordpiece",
     "ByteBPE": "text.byte_bpe",
@@ -91,6 +106,18 @@ _HOME = {
     "export_onnx": "checkpoints",
     "fit": "train.loop",
     "finetune": "train.finetuning",
+    "head_on": "train.finetuning",
+    "class_accuracy": "train.finetuning",
+    "predicted_classes": "train.finetuning",
+    "predicted_tags": "train.finetuning",
+    "best_answers": "train.finetuning",
+    "task_score": "train.finetuning",
+    "predict": "train.predicting",
+    "entities": "train.predicting",
+    "answer": "train.predicting",
+    "accuracy": "train.task_metrics",
+    "bio_spans": "train.span_metrics",
+    "span_scores": "train.span_metrics",
     "show": "teaching.source",
     "compare": "teaching.compare",
     "check": "teaching.exercises",
@@ -107,10 +134,31 @@ __all__ = ["__version__", *_HOME]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"course_lib has no {name!r}; it offers {', '.join(sorted(_HOME))}")
+        raise AttributeError(f"module 'course_lib' has no attribute {name!r}{_advice(name)}")
     value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value  # found directly from now on
     return value
+
+
+def _advice(name: str) -> str:
+    """Where else a name lives, or which one may be meant; nothing for rooms, which `from course_lib
+    import text` asks for first, and for what Python asks of any module."""
+    if name.startswith("_") or find_spec(f"{__name__}.{name}"):
+        return ""
+    if homes := _homes(name):
+        return f"; it is in {' and in '.join(homes)}"
+    near = get_close_matches(name, __all__, n=3)
+    suggestion = f"; did you mean {' or '.join(near)}?" if near else "."
+    return f"{suggestion} dir(course_lib) lists what it offers."
+
+
+def _homes(name: str) -> list[str]:
+    """The modules whose text defines this name at its left margin; none is imported."""
+    define = re.compile(rf"^(?:def|class) {re.escape(name)}\b|^{re.escape(name)}\s*[:=]", re.M)
+    folder = Path(__file__).parent
+    paths = (path for path in folder.rglob("*.py") if path.name != "__init__.py")
+    homes = (p for p in sorted(paths) if define.search(p.read_text(encoding="utf-8")))
+    return [".".join((__name__, *p.relative_to(folder).with_suffix("").parts)) for p in homes]
 
 
 def __dir__() -> list[str]:

@@ -131,6 +131,13 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
         raise ValueError(f"{name}={value!r} was given; expected one of {', '.join(known)}.")
 
 
+def spelt_as(name: Any, choices: Iterable[str]) -> Any:
+    """The choice that differs from a name in capitals alone, or the name as it is: a family is
+    "DeBERTa" on a page and "deberta" in code."""
+    same = {choice.casefold(): choice for choice in choices}
+    return same.get(name.casefold(), name) if isinstance(name, str) else name
+
+
 def is_whole(value: object) -> bool:
     """Whether a setting is a whole number, and no truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool)
@@ -269,7 +276,9 @@ def published(
 
     Raises ValueError for a family, size or setting that does not exist, and names those that do.
     """
+    family = spelt_as(family, PUBLISHED)
     check_choice("family", family, PUBLISHED)
+    size = spelt_as(size, PUBLISHED[family])
     if size not in PUBLISHED[family]:
         known = ", ".join(PUBLISHED[family])
         raise ValueError(f"size {size!r} was given for {family}; expected one of {known}.")

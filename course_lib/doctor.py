@@ -71,14 +71,14 @@ class Finding:
 
     what: str
     state: State
-    found: str
+    message: str
     remedy: str = ""
     here: str = ""  # what no other machine has: a folder, how much is free
 
     def __str__(self) -> str:
         here = f" ({self.here})" if self.here else ""
         remedy = f"\n{'':8}-> {self.remedy}" if self.remedy else ""
-        return f"{SIGNS[self.state]:<6}  {self.what}: {self.found}{here}{remedy}"
+        return f"{SIGNS[self.state]:<6}  {self.what}: {self.message}{here}{remedy}"
 
 
 def examine() -> list[Finding]:
@@ -91,14 +91,14 @@ def examine() -> list[Finding]:
 
 
 def _guarded(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     try:
         for finding in check():
-            found.append(finding)
+            findings.append(finding)
     except Exception as error:  # a doctor who falls ill himself helps nobody
         name = check.__name__.replace("_", " ")
-        found.append(Finding(name, "note", f"could not be checked ({_said(error)})"))
-    return found
+        findings.append(Finding(name, "note", f"could not be checked ({_said(error)})"))
+    return findings
 
 
 def _said(error: BaseException) -> str:
@@ -112,27 +112,27 @@ def python() -> Iterator[Finding]:
     now = ".".join(map(str, sys.version_info[:3]))
     newer = "install Python 3.11 or newer from python.org and make the environment with it"
     old = sys.version_info < (3, 11)
-    said = f"{now}; the course needs 3.11 or newer"
+    text = f"{now}; the course needs 3.11 or newer"
     yield Finding(
-        "Python", "missing" if old else "good", said, newer if old else "", sys.executable
+        "Python", "missing" if old else "good", text, newer if old else "", sys.executable
     )
 
 
-def wanted() -> dict[str, list[str]]:
+def requirements_by_extra() -> dict[str, list[str]]:
     """{extra, or "" for what is always needed: its requirements}: of a checkout its pyproject.toml,
     else what was installed."""
     project = PACKAGE.parent / "pyproject.toml"
     if project.is_file() and sys.version_info >= (3, 11):
         import tomllib
 
-        told = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
-        return {"": told["dependencies"], **told["optional-dependencies"]}
-    found: dict[str, list[str]] = {}
+        project_table = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
+        return {"": project_table["dependencies"], **project_table["optional-dependencies"]}
+    by_extra: dict[str, list[str]] = {}
     for line in metadata.requires(DISTRIBUTION) or []:
         text, _, marker = line.partition(";")
         extra = re.search(r"""extra *== *['"]([\w-]+)['"]""", marker)
-        found.setdefault(extra[1] if extra else "", []).append(text.strip())
-    return found
+        by_extra.setdefault(extra[1] if extra else "", []).append(text.strip())
+    return by_extra
 
 
 def version_of(name: str) -> str | None:
@@ -160,15 +160,15 @@ def lacking(requirement: str) -> str:
 
 
 def requirements() -> Iterator[Finding]:
-    needed = wanted()[""]
+    needed = requirements_by_extra()[""]
     names = [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in needed]
     wrong = {text: why for text in needed if (why := lacking(text))}
     for text, why in wrong.items():
         yield Finding("package", "missing", why, f'pip install "{text.split(";")[0].strip()}"')
     right = [name for text, name in zip(needed, names, strict=True) if text not in wrong]
     versions = ", ".join(f"{name} {version_of(name)}" for name in right)
-    said = f"{len(right)} of {len(needed)} as needed: {versions}"
-    yield Finding("packages", "good", said, f"all at once: {REINSTALL}" if wrong else "")
+    text = f"{len(right)} of {len(needed)} as needed: {versions}"
+    yield Finding("packages", "good", text, f"all at once: {REINSTALL}" if wrong else "")
     if version_of("packaging") is None:
         without = "only whether packages are there was looked at, not their versions"
         yield Finding("package", "note", f"packaging is not installed: {without}")
@@ -178,30 +178,30 @@ def installations() -> list[Path]:
     """Every folder course_lib could be imported from, the one in use first."""
     folders = [PACKAGE]
     folders += [Path(entry or ".", "course_lib") for entry in sys.path]
-    for found in metadata.distributions(name=DISTRIBUTION):
-        editable = json.loads(found.read_text("direct_url.json") or "{}")
+    for distribution in metadata.distributions(name=DISTRIBUTION):
+        editable = json.loads(distribution.read_text("direct_url.json") or "{}")
         if editable.get("dir_info", {}).get("editable"):
             root = url2pathname(urlsplit(editable["url"]).path)
             folders.append(Path(root, "course_lib"))
         else:
-            folders.append(Path(str(found.locate_file("course_lib"))))
+            folders.append(Path(str(distribution.locate_file("course_lib"))))
     real = [f.resolve() for f in folders if (f / "__init__.py").is_file()]
     return list(dict.fromkeys(real))
 
 
 def installation() -> Iterator[Finding]:
-    mine, *others = installations()
-    versions = {found.version for found in metadata.distributions(name=DISTRIBUTION)}
+    in_use, *others = installations()
+    versions = {distribution.version for distribution in metadata.distributions(name=DISTRIBUTION)}
     if others:
-        where = ", ".join(map(str, (mine, *others)))
-        said = f"{1 + len(others)} installations of course_lib; the first is in use"
+        where = ", ".join(map(str, (in_use, *others)))
+        text = f"{1 + len(others)} installations of course_lib; the first is in use"
         remedy = f"pip uninstall {DISTRIBUTION} where it should not be; and look at PYTHONPATH"
-        yield Finding("the course", "note", said, remedy, where)
+        yield Finding("the course", "note", text, remedy, where)
     elif versions - {__version__}:
-        said = f"{__version__}, but installed as {', '.join(sorted(versions))}"
-        yield Finding("the course", "note", said, REINSTALL, str(mine))
+        text = f"{__version__}, but installed as {', '.join(sorted(versions))}"
+        yield Finding("the course", "note", text, REINSTALL, str(in_use))
     else:
-        yield Finding("the course", "good", f"course_lib {__version__}", here=str(mine))
+        yield Finding("the course", "good", f"course_lib {__version__}", here=str(in_use))
 
 
 # ---------------------------------------------------------------- torch, in a process of its own
@@ -223,8 +223,8 @@ def tell_of_torch() -> None:
     _tell(checkpoints=_load_checkpoints())
 
 
-def _tell(**told: Any) -> None:
-    print(f"{MARK}{json.dumps(told)}", flush=True)
+def _tell(**report: Any) -> None:
+    print(f"{MARK}{json.dumps(report)}", flush=True)
 
 
 def _load_checkpoints() -> int:
@@ -251,42 +251,43 @@ def ask_torch() -> tuple[dict[str, Any], str]:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return {}, f"it did not come back within {PATIENCE} seconds"
-    told: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     for line in done.stdout.splitlines():
         if line.startswith(MARK):
-            told |= json.loads(line.removeprefix(MARK))
+            report |= json.loads(line.removeprefix(MARK))
     if not done.returncode:
-        return told, ""
+        return report, ""
     last = ([line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"])[-1]
     crashed = f"it crashed (exit status {done.returncode}): " if "Error" not in last else ""
-    return told, f"{crashed}{last.strip()[:300]}"
+    return report, f"{crashed}{last.strip()[:300]}"
 
 
 def torch_and_checkpoints() -> Iterator[Finding]:
-    told, why = ask_torch()
+    report, why = ask_torch()
     again = 'pip install --force-reinstall "torch>=2.9" (README, "Two commands", says from where)'
-    if "torch" not in told:
+    if "torch" not in report:
         yield Finding("torch", "missing", f"does not load: {why}", again)
         return
-    said = f"{told['torch']} loads and multiplies, on {told['threads']} thread(s)"
-    if not told["right"]:
+    text = f"{report['torch']} loads and multiplies, on {report['threads']} thread(s)"
+    if not report["right"]:
         yield Finding("torch", "missing", "multiplies wrongly", again)
         return
-    yield Finding("torch", "good", said)
-    if "precision" in told:
-        yield _number_format(told)
-    if "checkpoints" in told:
-        yield Finding("checkpoints", "good", f"all {told['checkpoints']} load")
+    yield Finding("torch", "good", text)
+    if "precision" in report:
+        yield _number_format(report)
+    if "checkpoints" in report:
+        yield Finding("checkpoints", "good", f"all {report['checkpoints']} load")
     else:
         restore = "restore data/ with `git checkout data`, or reinstall the package"
         yield Finding("checkpoints", "missing", f"do not load: {why}", restore)
 
 
-def _number_format(told: dict[str, Any]) -> Finding:
-    how = "natively" if told["native"] else "by emulation, so it is not used: training takes longer"
-    gpu = f"; GPU: {told['gpu']}" if told["gpu"] else "; no GPU, and none is needed"
-    said = f"training runs in {told['precision']}; this processor multiplies bfloat16 {how}{gpu}"
-    return Finding("number format", "good", said)
+def _number_format(info: dict[str, Any]) -> Finding:
+    slow = "by emulation, so it is not used: training takes longer"
+    how = "natively" if info["native"] else slow
+    gpu = f"; GPU: {info['gpu']}" if info["gpu"] else "; no GPU, and none is needed"
+    text = f"training runs in {info['precision']}; this processor multiplies bfloat16 {how}{gpu}"
+    return Finding("number format", "good", text)
 
 
 # ---------------------------------------------------------------- the machine
@@ -301,17 +302,17 @@ def cores() -> int:
 
 def free_memory() -> int | None:
     """Bytes that a page could have now; None where no way to tell is at hand."""
-    found = []
+    candidates = []
     try:
         import psutil
 
-        found.append(psutil.virtual_memory().available)
+        candidates.append(psutil.virtual_memory().available)
     except ImportError:
-        told = _words(Path("/proc/meminfo"))
-        found += [1024 * int(told[told.index("MemAvailable:") + 1])] if told else []
+        fields = _words(Path("/proc/meminfo"))
+        candidates += [1024 * int(fields[fields.index("MemAvailable:") + 1])] if fields else []
     limit = _words(Path("/sys/fs/cgroup/memory.max"))  # of a container, as on Binder
-    found += [int(word) for word in limit if word.isdigit()]
-    return min(found, default=None)
+    candidates += [int(word) for word in limit if word.isdigit()]
+    return min(candidates, default=None)
 
 
 def _words(path: Path) -> list[str]:
@@ -324,19 +325,19 @@ def _words(path: Path) -> list[str]:
 def machine() -> Iterator[Finding]:
     number = cores()
     if number < 2:
-        said = "1; pages are designed for two, and will take about twice as long"
-        yield Finding("processor cores", "note", said)
+        text = "1; pages are designed for two, and will take about twice as long"
+        yield Finding("processor cores", "note", text)
     else:
         yield Finding("processor cores", "good", f"{number}; two are enough")
     memory = free_memory()
     if memory is None:
         yield Finding("free memory", "note", "not known; a page takes up to 2 GiB")
     elif memory < PAGE_MEMORY:
-        said = f"{memory / 2**30:.1f} GiB; a page takes up to 2"
-        yield Finding("free memory", "note", said, "shut down other kernels, close other programs")
+        text = f"{memory / 2**30:.1f} GiB; a page takes up to 2"
+        yield Finding("free memory", "note", text, "shut down other kernels, close other programs")
     else:
-        said = "enough; a page takes up to 2 GiB"
-        yield Finding("free memory", "good", said, here=f"{memory / 2**30:.1f} GiB")
+        text = "enough; a page takes up to 2 GiB"
+        yield Finding("free memory", "good", text, here=f"{memory / 2**30:.1f} GiB")
 
 
 def cache() -> Iterator[Finding]:
@@ -352,8 +353,8 @@ def cache() -> Iterator[Finding]:
         return
     here = f"{folder}, {free / 2**30:.1f} GiB free"
     if free < DISK:
-        said = "can be written, but its disk has less than 1 GiB free"
-        yield Finding("cache folder", "note", said, f"free some, or {move}", here)
+        text = "can be written, but its disk has less than 1 GiB free"
+        yield Finding("cache folder", "note", text, f"free some, or {move}", here)
     else:
         yield Finding("cache folder", "good", "can be written; its disk has room", here=here)
 
@@ -375,8 +376,8 @@ def widgets() -> Iterator[Finding]:
     """Sliders and quizzes need a Python package and, in JupyterLab, the browser's half of it."""
     lab = version_of("jupyterlab")
     if lab is None:
-        said = "JupyterLab is not in this environment; Colab, VS Code and others bring their own"
-        yield Finding("widgets", "note", said, 'if you have none: pip install "jupyterlab>=4.2,<5"')
+        text = "JupyterLab is not in this environment; Colab, VS Code and others bring their own"
+        yield Finding("widgets", "note", text, 'if you have none: pip install "jupyterlab>=4.2,<5"')
         return
     good = True
     for why, remedy in _faults_of_widgets():
@@ -384,8 +385,8 @@ def widgets() -> Iterator[Finding]:
         yield Finding("widgets", "missing", why, remedy)
     if good:
         names = ("ipywidgets", "anywidget")
-        said = ", ".join(f"{name} {version_of(name)}" for name in names)
-        yield Finding("widgets", "good", f"{said} match JupyterLab {lab}; both extensions found")
+        text = ", ".join(f"{name} {version_of(name)}" for name in names)
+        yield Finding("widgets", "good", f"{text} match JupyterLab {lab}; both extensions found")
 
 
 def _faults_of_widgets() -> Iterator[tuple[str, str]]:
@@ -416,8 +417,8 @@ def kernel() -> Iterator[Finding]:
     try:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ImportError:
-        said = "no jupyter_client here; whatever runs your notebooks must use this Python"
-        yield Finding("kernel", "note", said, here=sys.executable)
+        text = "no jupyter_client here; whatever runs your notebooks must use this Python"
+        yield Finding("kernel", "note", text, here=sys.executable)
         return
     register = "python -m ipykernel install --sys-prefix"
     try:
@@ -426,15 +427,15 @@ def kernel() -> Iterator[Finding]:
         yield Finding("kernel", "missing", "notebooks find no kernel called python3", register)
         return
     if os.path.dirname(program) and not _same_folder(program, sys.executable):
-        said = "notebooks run in another Python than this one"
+        text = "notebooks run in another Python than this one"
         remedy = f"{register}, and choose that kernel in the notebook"
-        yield Finding("kernel", "missing", said, remedy, f"{program}, not {sys.executable}")
+        yield Finding("kernel", "missing", text, remedy, f"{program}, not {sys.executable}")
     else:
         yield Finding("kernel", "good", "notebooks run in this Python", here=sys.executable)
     starts = shutil.which("jupyter")
     if starts and Path(starts).resolve().parent != Path(sysconfig.get_path("scripts")).resolve():
-        said = "the command `jupyter` belongs to another environment"
-        yield Finding("kernel", "note", said, "start with: python -m jupyter lab", starts)
+        text = "the command `jupyter` belongs to another environment"
+        yield Finding("kernel", "note", text, "start with: python -m jupyter lab", starts)
 
 
 def _same_folder(one: str, other: str) -> bool:
@@ -457,26 +458,26 @@ def data() -> Iterator[Finding]:
     changed = [n for n in manifest if n not in absent and sha256_of(root / n) != manifest[n]]
     for what, names in (("missing", absent), ("not as the manifest says", changed)):
         if names:
-            said = f"{len(names)} of {len(manifest)} files {what}: {', '.join(names[:5])}"
-            yield Finding("data", "missing", said, restore, str(root))
+            text = f"{len(names)} of {len(manifest)} files {what}: {', '.join(names[:5])}"
+            yield Finding("data", "missing", text, restore, str(root))
     if not absent + changed:
-        said = f"{len(manifest)} files, all as {MANIFEST} says"
-        yield Finding("data", "good", said, here=str(root))
+        text = f"{len(manifest)} files, all as {MANIFEST} says"
+        yield Finding("data", "good", text, here=str(root))
 
 
 def extras() -> Iterator[Finding]:
     """Optional packages: a page without them says so and shows stored results."""
-    asked = wanted()
+    required = requirements_by_extra()
     for extra, needs in EXTRAS.items():
-        if extra not in asked:
+        if extra not in required:
             continue
-        missing = [why for text in asked[extra] if (why := lacking(text))]
+        missing = [why for text in required[extra] if (why := lacking(text))]
         if missing:
-            shown = "; ".join(missing[:3]) + ("; …" if missing[3:] else "")
+            first = "; ".join(missing[:3]) + ("; …" if missing[3:] else "")
             install = f'pip install "{DISTRIBUTION}[{extra}]"'
             if (PACKAGE.parent / "pyproject.toml").is_file():
                 install = f'pip install -e ".[{extra}]" in the course\'s folder'
-            yield Finding(f"for {needs}", "note", shown, f"if you want it: {install}")
+            yield Finding(f"for {needs}", "note", first, f"if you want it: {install}")
         else:
             yield Finding(f"for {needs}", "good", f"the extra {extra} is complete")
 
@@ -488,12 +489,12 @@ def program(names: Sequence[str]) -> str | None:
 
 def tools() -> Iterator[Finding]:
     """Programs that are not Python packages."""
-    for needs, found, what in (
+    for needs, path, what in (
         ("lecture 12's torch.compile", program(COMPILERS), "C++ compiler"),
         ("building pages and decks", program(BROWSERS), "Chromium or Chrome"),
     ):
-        if found:
-            yield Finding(f"for {needs}", "good", f"a {what}", here=found)
+        if path:
+            yield Finding(f"for {needs}", "good", f"a {what}", here=path)
         else:
             without = "the page leaves it out" if "lecture" in needs else "only pictures need it"
             yield Finding(f"for {needs}", "note", f"no {what}; {without}", f"install a {what}")
@@ -508,10 +509,10 @@ def environment() -> Iterator[Finding]:
             changes = SWITCHES.get(name, "the course knows no such name; is it misspelt?")
         if changes:
             quiet = False
-            shown = "" if os.sep in value else f"={value}"
+            setting = "" if os.sep in value else f"={value}"
             remedy = f"unset {name} if you did not mean it"
-            where = value if not shown else ""
-            yield Finding("environment", "note", f"{name}{shown}: {changes}", remedy, where)
+            where = value if not setting else ""
+            yield Finding("environment", "note", f"{name}{setting}: {changes}", remedy, where)
     if quiet:
         yield Finding("environment", "good", "no variable that changes results is set")
 

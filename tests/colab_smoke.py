@@ -390,7 +390,9 @@ VIEWS = {
     "tasks_chart": views.tasks_chart,
     "size_of": lambda: views.size_of("XLM-R base").parameters,
     "tokens_row": lambda: views.tokens_row(TOKENS, [0, 1, 2, 3, 0]),
-    "looks_table": lambda: views.looks_table(pairs_model(), world(), norlish(), world().stories(1)),
+    "alignment_table": lambda: views.alignment_table(
+        pairs_model(), world(), norlish(), world().stories(1)
+    ),
     "layers_table": views.layers_table,
     "retrieval_chart": views.retrieval_chart,
     "exits_chart": lambda: views.exits_chart("pairs"),

@@ -44,7 +44,7 @@ def says(finding: Finding, state: str, *words: str) -> None:
     assert finding.state == state
     assert finding.remedy or state == "good"
     for word in words:
-        assert word in f"{finding.found} {finding.remedy} {finding.here}", (word, finding)
+        assert word in f"{finding.message} {finding.remedy} {finding.here}", (word, finding)
 
 
 # ---------------------------------------------------------------- as it is here
@@ -96,7 +96,7 @@ def test_a_check_that_fails_is_a_line_and_not_the_end() -> None:
         raise RuntimeError("no such thing")
 
     first, second = doctor._guarded(broken)
-    assert first.state == "good" and "RuntimeError: no such thing" in second.found
+    assert first.state == "good" and "RuntimeError: no such thing" in second.message
 
 
 # ---------------------------------------------------------------- Python and packages
@@ -124,11 +124,13 @@ def test_requirements_of_an_installed_package_are_read_from_its_metadata(
     monkeypatch.setattr(metadata, "requires", lambda name: lines)
     put(PACKAGE=tmp_path / "course_lib")  # no pyproject.toml beside it
     expected = {"": ["torch>=2.9"], "languages": ["Sphinx<10,>=8"], "test": ["x>1"]}
-    assert doctor.wanted() == expected
+    assert doctor.requirements_by_extra() == expected
 
 
 def test_every_extra_of_a_student_is_known(root: Path) -> None:
-    assert set(doctor.wanted()) - set(doctor.EXTRAS) == {"", "test"}, "name the new one in EXTRAS"
+    assert set(doctor.requirements_by_extra()) - set(doctor.EXTRAS) == {"", "test"}, (
+        "name the new one in EXTRAS"
+    )
 
 
 def test_without_packaging_only_presence_is_looked_at(
@@ -227,7 +229,7 @@ def test_one_core(put: Set) -> None:
 def test_memory(free: int | None, words: str, put: Set) -> None:
     put(free_memory=lambda: free)
     finding = of(doctor.machine)
-    assert finding.state == "note" and words in finding.found
+    assert finding.state == "note" and words in finding.message
 
 
 def test_a_container_s_limit_counts(put: Set) -> None:

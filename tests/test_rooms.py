@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ LIBRARY = (
     "objectives", "text", "checkpoints", "train",
 )  # fmt: skip
 ROOMS = (*LIBRARY, "doctor", "teaching", "bench", "lectures")
-MOST_LINES = 24_600  # of the library: what a reader gets through in a day or two
+MOST_LINES = 25_600  # of the library: what a reader gets through in a day or two
+MOST_LINES_A_LECTURE = 5_000
+LARGER = {"01": 6_000, "03": 7_900, "06": 5_800, "08": 6_900, "09": 6_300, "10": 7_000, "13": 6_200}
 HEAVY = (
     "transformers", "plotly", "bertviz", "sklearn", "ipywidgets", "IPython", "anywidget", "triton",
     "accelerate",
@@ -118,8 +121,22 @@ def test_the_library_is_small(root: Path) -> None:
         for path in modules(root)
         if path.relative_to(root / "course_lib").parts[0].removesuffix(".py") in LIBRARY
     ]
-    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
-    assert lines <= MOST_LINES
+    assert lines_of(paths) <= MOST_LINES
+
+
+def lines_of(paths: Iterable[Path]) -> int:
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+@pytest.mark.parametrize("number", [f"{n:02d}" for n in range(1, 18)])
+def test_a_lecture_costs_what_it_may(root: Path, number: str) -> None:
+    """Its room, page, deck and tests; those that were larger before do not grow."""
+    folders = (f"course_lib/lectures/lecture_{number}", f"tests/lectures/lecture_{number}")
+    paths = [path for folder in folders for path in (root / folder).rglob("*.py")]
+    paths += [
+        p for of in ("notebooks", "slides") for p in (root / of / "source").glob(f"{number}_*.py")
+    ]
+    assert lines_of(paths) <= LARGER.get(number, MOST_LINES_A_LECTURE)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from conftest import ROOT, load
 from lab import offline_context, take_picture
 from playwright.sync_api import Browser, Page
 
+import course_lib
 from course_lib.lectures.lecture_06.views import temperature_view
 from course_lib.teaching.page import Html
 from course_lib.teaching.playgrounds import playground
@@ -92,6 +93,37 @@ def test_every_lecture_is_on_the_first_page_and_in_llms_txt(
             sum(re.search(rf"\]\({stem}\.html\): \S.{{20}}", line) is not None for line in lines)
             == 1
         )
+
+
+def test_the_reference_holds_every_public_name(site: Path) -> None:
+    """With what its docstring says, and with a search that knows it."""
+    door = (site / "reference" / "course_lib.html").read_text(encoding="utf-8")
+    known = (site / "searchindex.js").read_text(encoding="utf-8")
+    for name in course_lib.__all__:
+        assert name.startswith("_") or f'id="course_lib.{name}"' in door, name
+        assert name.startswith("_") or f'"{name}"' in known, name
+    modules = (site / "reference" / "train.html").read_text(encoding="utf-8")
+    assert 'id="course_lib.train.span_metrics.bio_spans"' in modules
+    assert 'href="reference/course_lib.html"' in (site / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("docstring", "expected"),
+    [
+        ("Of (B, T), a\nline.\n\nnone", ["Of (B, T), a line.", "", "none"]),
+        ("x * y_ is `a_b`s", [r"x \* y\_ is \ ``a_b``\ s"]),
+        ("Use it::\n\n    a = 1\n    b", [r"Use it\:\:", "", "::", "", "    a = 1", "    b"]),
+        ("Two:\n- a\n  more\n- b", [r"Two\:", "", "- a more", "", "- b"]),
+    ],
+)
+def test_docstrings_are_plain_text(
+    builder: ModuleType, docstring: str, expected: list[str]
+) -> None:
+    from reference import as_text
+
+    lines = docstring.split("\n")
+    as_text(None, "", "", None, None, lines)
+    assert lines == expected
 
 
 def test_a_notebook_that_the_readme_lacks_is_named(builder: ModuleType) -> None:

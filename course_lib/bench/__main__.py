@@ -63,18 +63,18 @@ def run(tables: Iterable[Table], rounds: int, seconds: float) -> dict[str, Any]:
     allocator that `fit` sets."""
     kept = keep_freed_memory()
     on = machine() | {"keeps_freed_memory": kept, "gigabytes_memory": round(memory_rate(), 1)}
-    found: dict[str, Any] = {"machine": on, "tables": {}, "remarks": {}}
-    print("matrix products:", {k: v for k, v in found["machine"].items() if k.startswith("gflops")})
+    report: dict[str, Any] = {"machine": on, "tables": {}, "remarks": {}}
+    print("matrix products:", {k: v for k, v in on.items() if k.startswith("gflops")})
     for table in tables:
         print(f"\n{table.title}")
         often, warm_ups = (min(rounds, 3), 1) if table.slow else (rounds, 4)
         results = measure(table.contenders, often, seconds * table.turn, warm_ups)
-        found["tables"][table.title] = [asdict(r) for r in results]
+        report["tables"][table.title] = [asdict(r) for r in results]
         print(as_table(results, results[0].name))
         if table.remark is not None:
-            found["remarks"][table.title] = table.remark(results, found["machine"])
-            print(found["remarks"][table.title])
-    return found
+            report["remarks"][table.title] = table.remark(results, report["machine"])
+            print(report["remarks"][table.title])
+    return report
 
 
 def _is_saved(path: Path) -> bool:
@@ -85,9 +85,9 @@ def _is_saved(path: Path) -> bool:
         return False
 
 
-def store(found: dict[str, Any], name: str) -> None:
+def store(report: dict[str, Any], name: str) -> None:
     """The figures as a results file of the course, and the manifest of data/ written anew."""
-    write_atomic(data_root() / "results" / f"{name}.json", json.dumps(found, indent=1) + "\n")
+    write_atomic(data_root() / "results" / f"{name}.json", json.dumps(report, indent=1) + "\n")
     write_manifest(data_root())
     print(f"\nsaved to data/results/{name}.json")
 
@@ -110,10 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"--rounds {options.rounds} was given; expected 2 or more, to show a spread")
     if options.json and options.json.exists() and not _is_saved(options.json):
         parser.error(f"--json {options.json} holds no figures of this command; name another file")
-    found = [
+    available = [
         t for name in options.tables for t in tables_of(name, options.sizes, not options.no_compile)
     ]
-    tables = [t for t in found if in_readme(t.title) or not options.readme]
+    tables = [t for t in available if in_readme(t.title) or not options.readme]
     measured = run(tables, options.rounds, options.seconds)
     if options.json:
         write_atomic(options.json, json.dumps(measured, indent=1) + "\n")

@@ -80,23 +80,23 @@ def working(attend: Attend, tokens: int, precision: str, training: bool) -> Step
     """One call, and where wanted the gradients of query, key and value."""
     generator = torch.Generator().manual_seed(0)
     size = (TOKENS // tokens, tokens, HEADS, HEAD_SIZE)
-    given = [
+    inputs = [
         torch.randn(size, generator=generator)
         .to(FORMATS[precision])
         .transpose(1, 2)  # (B, A, T, D), laid out as a projection leaves it
         .requires_grad_(training)
         for _ in range(3)
     ]
-    upstream = torch.ones_like(given[0])
+    upstream = torch.ones_like(inputs[0])
 
     def step() -> None:
         if not training:
             with torch.inference_mode():
-                attend(*given)
+                attend(*inputs)
             return
-        for x in given:
+        for x in inputs:
             x.grad = None
-        attend(*given).backward(upstream)  # type: ignore[no-untyped-call]
+        attend(*inputs).backward(upstream)  # type: ignore[no-untyped-call]
 
     return step
 

@@ -104,10 +104,10 @@ def remark(goal: float | None, tokens: int, results: Sequence[Measured], on: dic
     """Milliseconds of each; ours against the peer, the goal for this size, and beside BERT."""
     peer, reference, ours, bert, *compiled = (1e3 * tokens / r.median for r in results)
     more = "".join(f", compiled {t:.1f} ({t / ours:.2f}× ours)" for t in compiled)
-    wanted = "no goal set" if goal is None else f"goal {goal:.1f}×"
+    goal_text = "no goal set" if goal is None else f"goal {goal:.1f}×"
     return (
         f"ms: transformers' DeBERTa {peer:.1f}{more}, reference {reference:.1f}, ours {ours:.1f}, "
         f"transformers' BERT {bert:.1f}\n"
-        f"ours / transformers' DeBERTa {peer / ours:.2f}× ({wanted})   "
+        f"ours / transformers' DeBERTa {peer / ours:.2f}× ({goal_text})   "
         f"at BERT's own time it would be {peer / bert:.2f}×"
     )

@@ -122,8 +122,8 @@ def transformers_module(tokens: int, training: bool) -> Call:
     mask = torch.ones(1, 1, tokens, tokens, dtype=torch.bool, device=DEVICE)
 
     def call(states: Tensor) -> Tensor:
-        given = {"relative_pos": distances, "rel_embeddings": positions}
-        return module(states, mask, **given)[0]  # type: ignore[no-any-return]
+        position_inputs = {"relative_pos": distances, "rel_embeddings": positions}
+        return module(states, mask, **position_inputs)[0]  # type: ignore[no-any-return]
 
     return call
 
@@ -149,14 +149,14 @@ def our_module(attention: Callable[..., Tensor], tokens: int, training: bool) ->
     return call
 
 
-def reference(*given: Tensor) -> Tensor:
-    return disentangled_attention_reference(*given)[0]  # type: ignore[arg-type]
+def reference(*inputs: Tensor) -> Tensor:
+    return disentangled_attention_reference(*inputs)[0]  # type: ignore[arg-type]
 
 
-def triton_kernel(*given: Tensor) -> Tensor:
+def triton_kernel(*inputs: Tensor) -> Tensor:
     from course_lib.kernels.disentangled_triton import disentangled_attention_triton
 
-    return disentangled_attention_triton(*given)  # type: ignore[arg-type]
+    return disentangled_attention_triton(*inputs)  # type: ignore[arg-type]
 
 
 def disentangled_flash(tokens: int, training: bool) -> Call:

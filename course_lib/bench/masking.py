@@ -69,8 +69,8 @@ def word_contenders(sequences: PackedSequences) -> list[Contender]:
 
     def ours(ready: bool = True, **settings: Any) -> Step:
         def mask(visit: int) -> Tensor:
-            found = words if ready else word_numbers(tokenizer, ids, sequences.attention_mask)
-            return mask_whole_words(sequences, SPECIAL, found, epoch=visit, **settings).labels
+            word_ids = words if ready else word_numbers(tokenizer, ids, sequences.attention_mask)
+            return mask_whole_words(sequences, SPECIAL, word_ids, epoch=visit, **settings).labels
 
         return _visiting(mask)
 

@@ -45,7 +45,7 @@ def tables() -> list[Table]:
     them, which is the quickest."""
     parts = [
         Table(
-            f"{what}, {said(tokens)}, {precision}",
+            f"{what}, {batch_text(tokens)}, {precision}",
             make(tokens, precision),
             turn=0.1,
             slow=tokens > TOKENS,
@@ -60,7 +60,7 @@ def tables() -> list[Table]:
     precision, size = precisions()[-1], f"{SHAPE['num_layers']}×{SHAPE['hidden_size']}"
     return parts + [
         Table(
-            f"ModernBERT, inference, {size}, {said(tokens)}, {precision}",
+            f"ModernBERT, inference, {size}, {batch_text(tokens)}, {precision}",
             contenders(tokens, precision),
             partial(remark, max(tokens, TOKENS)),
             turn=0.1,
@@ -70,7 +70,7 @@ def tables() -> list[Table]:
     ]
 
 
-def said(tokens: int) -> str:
+def batch_text(tokens: int) -> str:
     """A batch of texts this long, in words."""
     return f"{batch_of(tokens)}×{tokens} tokens"
 
@@ -99,7 +99,7 @@ def rotary_contenders(tokens: int, precision: str) -> list[Contender]:
         "ours, rotary_reference": lambda q, k: partial(rotary_reference, q, k, BASE, tokens),
         "ours, rotary": lambda q, k: partial(rotary, q, k, BASE, tokens),
     }
-    return alone(ways, tokens, precision, given=2)
+    return alone(ways, tokens, precision, tensors=2)
 
 
 def peer_rotary(query: Tensor, key: Tensor) -> Ready:
@@ -116,34 +116,34 @@ def window_contenders(tokens: int, precision: str) -> list[Contender]:
     """Attention within the window: torch's with the mask ready, and both of ours."""
 
     def ours(function: Callable[..., Tensor]) -> Callable[..., Ready]:
-        return lambda *given: partial(function, *(x.transpose(1, 2) for x in given), WINDOW)
+        return lambda *qkv: partial(function, *(x.transpose(1, 2) for x in qkv), WINDOW)
 
     ways = {"torch's sdpa, mask ready": peer_window}
     if fits(tokens):
         reference = sliding_window_attention_reference
         ways["ours, sliding_window_attention_reference"] = ours(reference)
     ways["ours, sliding_window_attention"] = ours(sliding_window_attention)
-    return alone(ways, tokens, precision, given=3)
+    return alone(ways, tokens, precision, tensors=3)
 
 
-def peer_window(*given: Tensor) -> Ready:
+def peer_window(*qkv: Tensor) -> Ready:
     """torch's function on query, key and value (B, T, A, D), the mask (1, 1, T, T) ready."""
-    near = window_mask(given[0][:1], WINDOW)[:, None]
-    query, key, value = (x.transpose(1, 2) for x in given)
+    near = window_mask(qkv[0][:1], WINDOW)[:, None]
+    query, key, value = (x.transpose(1, 2) for x in qkv)
     attend = torch.nn.functional.scaled_dot_product_attention
     return partial(attend, query, key, value, attn_mask=near)
 
 
 def alone(
-    ways: Mapping[str, Callable[..., Ready]], tokens: int, precision: str, given: int
+    ways: Mapping[str, Callable[..., Ready]], tokens: int, precision: str, tensors: int
 ) -> list[Contender]:
-    """Rows by name, each on `given` random tensors (B, T, A, D) of the encoder's heads."""
+    """Rows by name, each on `tensors` random tensors (B, T, A, D) of the encoder's heads."""
     heads, batch = SHAPE["num_heads"], batch_of(tokens)
     size = (batch, tokens, heads, SHAPE["hidden_size"] // heads)
 
     def make(way: Callable[..., Ready]) -> Step:
         generator = torch.Generator().manual_seed(0)
-        drawn = (torch.randn(size, generator=generator) for _ in range(given))
+        drawn = (torch.randn(size, generator=generator) for _ in range(tensors))
         return forward_only(way(*(x.to(FORMATS[precision]) for x in drawn)))
 
     return contenders_of({name: partial(make, way) for name, way in ways.items()}, batch * tokens)

@@ -152,7 +152,7 @@ def peer_step(
     model = peer_model(size, 0.0 if tuned else 0.1, attention)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=tuned or None)
     collate, sequences, visit = peer_collator(), random_sequences(ROWS * 8, TOKENS), 0
-    loss_of = partial(selected_loss, model) if selected else lambda **given: model(**given).loss
+    loss_of = partial(selected_loss, model) if selected else lambda **inputs: model(**inputs).loss
     loss_of = torch.compile(loss_of) if compiled else loss_of
 
     def inputs() -> dict[str, Tensor]:

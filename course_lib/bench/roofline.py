@@ -146,12 +146,12 @@ def placements(small: bool = True) -> list[Placed]:
 
     Masking and sampling have no matrix products: their intensity is 0, and what can be compared is
     GB/s of what must move (Placed.gigabytes)."""
-    found = []
+    points = []
     for case in cases(small):
         for twin, work in case.twins.items():
             kind, _, how = twin.partition(", ")
-            found.append(place(case.name, kind, work, case.inputs, work(), how))
-    return found
+            points.append(place(case.name, kind, work, case.inputs, work(), how))
+    return points
 
 
 def cases(small: bool = True) -> Iterator[Case]:
@@ -219,12 +219,12 @@ def _attention(batch: int) -> Case:
 def _disentangled(batch: int) -> Case:
     content = [torch.randn(batch, HEADS, TOKENS, HEAD_SIZE) for _ in range(3)]
     positions = [torch.randn(HEADS, 2 * 256, HEAD_SIZE) for _ in range(2)]
-    given: list[Any] = [*content, *positions, position_rows(TOKENS, 256, 512)]
+    inputs: list[Any] = [*content, *positions, position_rows(TOKENS, 256, 512)]
     twins: dict[str, Work] = {
-        "reference": lambda: disentangled_attention_reference(*given)[:1],
-        "fast": lambda: [disentangled_attention(*given)],
+        "reference": lambda: disentangled_attention_reference(*inputs)[:1],
+        "fast": lambda: [disentangled_attention(*inputs)],
     }
-    return Case("disentangled attention", given, twins)
+    return Case("disentangled attention", inputs, twins)
 
 
 def _unpadding(batch: int) -> Case:
@@ -255,35 +255,35 @@ def _early_exit(batch: int) -> Case:
 
 def _sampling(batch: int) -> Case:
     positions = round(0.15 * batch * 4 * TOKENS)
-    given: list[Any] = [2 * torch.randn(positions, WORDS), torch.rand(positions)]
+    inputs: list[Any] = [2 * torch.randn(positions, WORDS), torch.rand(positions)]
     twins: dict[str, Work] = {
-        "reference": lambda: [sample_tokens_reference(*given)],
-        "fast": lambda: [sample_tokens(*given)],
+        "reference": lambda: [sample_tokens_reference(*inputs)],
+        "fast": lambda: [sample_tokens(*inputs)],
     }
-    return Case("ELECTRA's sampling", given, twins)
+    return Case("ELECTRA's sampling", inputs, twins)
 
 
 def _single_tokens(batch: int) -> Case:
     ids = random_sequences(8 * batch, TOKENS).input_ids
     eligible = (ids != SPECIAL.cls) & (ids != SPECIAL.sep)
-    given: list[Any] = [ids, eligible, torch.full((len(ids),), TOKENS), torch.arange(len(ids))]
+    inputs: list[Any] = [ids, eligible, torch.full((len(ids),), TOKENS), torch.arange(len(ids))]
 
     def twin(mask: Callable[..., Outputs]) -> Work:
         return lambda: mask(
-            *given, mask_id=SPECIAL.mask, vocab_size=SPECIAL.vocab_size, rate=0.15,
+            *inputs, mask_id=SPECIAL.mask, vocab_size=SPECIAL.vocab_size, rate=0.15,
             mix=(0.8, 0.1, 0.1), seed=0, epoch=0,
         )  # fmt: skip
 
     twins = {"reference": twin(mask_tokens_reference), "fast": twin(mask_tokens)}
-    return Case("masking single tokens", given, twins)
+    return Case("masking single tokens", inputs, twins)
 
 
 def _whole_words(batch: int) -> Case:
     words = numbers_of(random_sequences(8 * batch, TOKENS))
-    given: list[Any] = [words, torch.full((len(words),), TOKENS), torch.arange(len(words))]
+    inputs: list[Any] = [words, torch.full((len(words),), TOKENS), torch.arange(len(words))]
 
     def twin(choose: Callable[..., Tensor]) -> Work:
-        return lambda: [choose(*given, rate=0.15, seed=0, epoch=0)]
+        return lambda: [choose(*inputs, rate=0.15, seed=0, epoch=0)]
 
     twins = {"reference": twin(select_words_reference), "fast": twin(select_words)}
-    return Case("choosing whole words", given, twins)
+    return Case("choosing whole words", inputs, twins)

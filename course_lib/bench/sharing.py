@@ -116,14 +116,14 @@ def training(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS)
     """Forward, backward and the update of AdamW; the loss reads every position."""
     optimizer = adamw(model.train(), 1e-4, 0.01)
     ids = random_sequences(batch, tokens).input_ids
-    wanted: Tensor | None = None
+    upstream: Tensor | None = None
 
     def step() -> None:
-        nonlocal wanted
+        nonlocal upstream
         with computing_in(precision):
             hidden = model(ids).last_hidden_state.float()  # (B, T, H)
-        wanted = torch.randn_like(hidden) if wanted is None else wanted
-        (hidden * wanted).mean().backward()
+        upstream = torch.randn_like(hidden) if upstream is None else upstream
+        (hidden * upstream).mean().backward()
         optimizer.step()
         optimizer.zero_grad()
 

@@ -68,9 +68,9 @@ TODAY = {
 }
 
 
-def in_todays_words(found: Mapping[str, Any]) -> dict[str, Any]:
+def in_todays_words(run: Mapping[str, Any]) -> dict[str, Any]:
     """A stored run with today's names of tables, rows and kernels, and in its remarks."""
-    text = json.dumps(found, ensure_ascii=False)
+    text = json.dumps(run, ensure_ascii=False)
     for old, new in TODAY.items():
         text = text.replace(old, new)
     return json.loads(text)  # type: ignore[no-any-return]
@@ -88,17 +88,17 @@ class SpeedRow(NamedTuple):
     high: float
 
 
-def speed_rows(found: Mapping[str, Any]) -> list[SpeedRow]:
-    """A row for each table of `found` that has a peer in COMPARED, in that order.
+def speed_rows(run: Mapping[str, Any]) -> list[SpeedRow]:
+    """A row for each table of `run` that has a peer in COMPARED, in that order.
 
-    found: what `python -m course_lib.bench --json` saved. The ratio is that of the medians. Raises
+    run: what `python -m course_lib.bench --json` saved. The ratio is that of the medians. Raises
     ValueError for figures of another form, and for a table that lacks one of the two rows."""
-    if not isinstance(found.get("tables"), Mapping):
+    if not isinstance(run.get("tables"), Mapping):
         raise ValueError(
-            f"speed_rows was given {sorted(found)}; expected machine and tables, as `python -m "
+            f"speed_rows was given {sorted(run)}; expected machine and tables, as `python -m "
             "course_lib.bench --json` saves them."
         )
-    tables = in_todays_words(found)["tables"]
+    tables = in_todays_words(run)["tables"]
     return [
         _row(title, tables[title], *COMPARED[kind])
         for kind in COMPARED
@@ -114,13 +114,13 @@ def _row(title: str, rows: list[dict[str, Any]], peer: Peers, ours: str) -> Spee
             f"the table {title!r} holds {[row['name'] for row in rows]}; expected rows that begin "
             f"with {peer!r} and {ours!r}. Correct COMPARED, or measure again."
         )
-    theirs, mine = max(peers, key=lambda row: statistics.median(row["rates"])), own[-1]
+    theirs, own_row = max(peers, key=lambda row: statistics.median(row["rates"])), own[-1]
     base = statistics.median(theirs["rates"])
     low, middle, high = (
-        q / base for q in statistics.quantiles(mine["rates"], n=4, method="inclusive")
+        q / base for q in statistics.quantiles(own_row["rates"], n=4, method="inclusive")
     )
     what, _, size = title.partition(", ")
-    return SpeedRow(what, size, theirs["name"], mine["name"], middle, low, high)
+    return SpeedRow(what, size, theirs["name"], own_row["name"], middle, low, high)
 
 
 def in_readme(title: str) -> bool:
@@ -145,19 +145,19 @@ def readme_table(*runs: Mapping[str, Any]) -> str:
         first = next(row for row in rows if row)
         cells = (first.what, first.size, _plain(first.peer), _plain(first.ours))
         lines.append(f"| {' | '.join((*cells, *(_cell(row, first.peer) for row in rows)))} |")
-    said = (
+    machines = (
         f"*With{'' if on['native_bfloat16'] else 'out'}*: {on['processor']}, {on['threads']} "
         f"threads, {on['gflops_float32']} GFLOP/s in float32, torch {on['torch']}, transformers "
         f"{on['transformers']}, {on['date']}."
         for on in (run["machine"] for run in runs)
     )
-    return "\n".join(lines) + f"\n\nMedians, in brackets the middle half. {' '.join(said)}\n"
+    return "\n".join(lines) + f"\n\nMedians, in brackets the middle half. {' '.join(machines)}\n"
 
 
-def readme_rows(found: Mapping[str, Any]) -> dict[tuple[str, str, bool], SpeedRow]:
+def readme_rows(run: Mapping[str, Any]) -> dict[tuple[str, str, bool], SpeedRow]:
     """By what, size, and whether beside the peer's best setting."""
-    tables, rows = in_todays_words(found)["tables"], {}
-    for row in speed_rows(found):
+    tables, rows = in_todays_words(run)["tables"], {}
+    for row in speed_rows(run):
         if in_readme(title := f"{row.what}, {row.size}"):
             rows[row.what, row.size, False] = row
             if row.what in BEST_TOO:

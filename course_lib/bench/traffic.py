@@ -85,19 +85,19 @@ def traffic(step: Callable[[], Any]) -> list[Traffic]:
     matrix products and convolutions, by torch's own formulas; a multiply-add counts as two."""
     with _Count() as count:
         step()
-    return count.found
+    return count.operations
 
 
-def total(found: Iterable[Traffic]) -> Traffic:
+def total(operations: Iterable[Traffic]) -> Traffic:
     """All of them together, under the name "total"."""
-    return sum(found, Traffic("total"))
+    return sum(operations, Traffic("total"))
 
 
-def by_kind(found: Iterable[Traffic]) -> dict[str, Traffic]:
+def by_kind(operations: Iterable[Traffic]) -> dict[str, Traffic]:
     """Those of one kind together, kinds in plain words: matrix product, softmax, gather, add, …;
     the one that moves most comes first."""
     kinds: dict[str, Traffic] = {}
-    for one in found:
+    for one in operations:
         kind = kind_of(one.op)
         kinds[kind] = kinds.get(kind, Traffic(kind)) + one
     return dict(sorted(kinds.items(), key=lambda item: -item[1].moved))
@@ -117,7 +117,7 @@ class _Count(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[Traffic] = []
+        self.operations: list[Traffic] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -129,29 +129,29 @@ class _Count(TorchDispatchMode):
         result = func(*args, **kwargs)
         one = _of_one(func, args, kwargs, result)
         if one.moved:
-            self.found.append(one)
+            self.operations.append(one)
         return result
 
 
 def _of_one(func: Any, args: Any, kwargs: Any, result: Any) -> Traffic:
     name = func._schema.name.split("::")[-1]
-    given, changed = _given_and_changed(func, args, kwargs)
+    inputs, changed = _inputs_and_changed(func, args, kwargs)
     made = [x for x in _tensors(result) if not any(x is y for y in changed)]
-    if not changed and _holds_memory_of(made, given):
+    if not changed and _holds_memory_of(made, inputs):
         return Traffic(name)  # a view
     if "empty" in name:
         return Traffic(name)  # reserved, not touched
     written = sum(map(_bytes, [*changed, *made]))
     if "out" not in kwargs and name not in OVERWRITES:
-        given = [*changed, *given]
-    read = list(map(_bytes, given))
+        inputs = [*changed, *inputs]
+    read = list(map(_bytes, inputs))
     if name in LOOK_UPS:
         targets = args[1] if name == "nll_loss_forward" else _tensors(result)[0]
-        read[0] = min(read[0], targets.numel() * given[0].element_size())
+        read[0] = min(read[0], targets.numel() * inputs[0].element_size())
     elif name in PUTS:
         read[0], written = 0, min(written, max(read[1:]))
     elif name in SHAPE_ONLY:
-        read = [_bytes(x) for x in given if x.shape != made[0].shape]
+        read = [_bytes(x) for x in inputs if x.shape != made[0].shape]
     return Traffic(name, _flops(func, name, args, kwargs, result), sum(read), written)
 
 
@@ -159,19 +159,19 @@ def _tensors(tree: Any) -> list[Tensor]:
     return [x for x in tree_leaves(tree) if isinstance(x, Tensor)]
 
 
-def _given_and_changed(func: Any, args: Any, kwargs: Any) -> tuple[list[Tensor], list[Tensor]]:
+def _inputs_and_changed(func: Any, args: Any, kwargs: Any) -> tuple[list[Tensor], list[Tensor]]:
     """The tensors that the operation only reads, and those it writes to."""
-    given: list[Tensor] = []
+    inputs: list[Tensor] = []
     changed: list[Tensor] = []
     for place, argument in enumerate(func._schema.arguments):
         value = args[place] if place < len(args) else kwargs.get(argument.name)
         alias = argument.alias_info
-        (changed if alias is not None and alias.is_write else given).extend(_tensors(value))
-    return given, changed
+        (changed if alias is not None and alias.is_write else inputs).extend(_tensors(value))
+    return inputs, changed
 
 
-def _holds_memory_of(made: list[Tensor], given: list[Tensor]) -> bool:
-    memory = {x.untyped_storage()._cdata for x in given}
+def _holds_memory_of(made: list[Tensor], inputs: list[Tensor]) -> bool:
+    memory = {x.untyped_storage()._cdata for x in inputs}
     return bool(made) and all(x.untyped_storage()._cdata in memory for x in made)
 
 

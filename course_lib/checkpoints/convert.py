@@ -379,18 +379,18 @@ class _NothingDrawn(TorchFunctionMode):
 
 def compare_weights(
     shapes: Mapping[str, tuple[int, ...]],
-    found: Mapping[str, Tensor],
+    weights: Mapping[str, Tensor],
     surplus: Iterable[str],
-    shown: Callable[[str], str],
+    shown_name: Callable[[str], str],
     where: str,
 ) -> None:
     """Raise CheckpointError that lists the first few weights that do not fit."""
     wrong = [f"{name} is not expected" for name in surplus]
-    wrong += [f"{shown(name)} is missing" for name in shapes if name not in found]
+    wrong += [f"{shown_name(name)} is missing" for name in shapes if name not in weights]
     wrong += [
-        f"{shown(name)} is {tuple(found[name].shape)}, the configuration asks for {shape}"
+        f"{shown_name(name)} is {tuple(weights[name].shape)}, the configuration asks for {shape}"
         for name, shape in shapes.items()
-        if name in found and tuple(found[name].shape) != shape
+        if name in weights and tuple(weights[name].shape) != shape
     ]
     if wrong:
         more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""

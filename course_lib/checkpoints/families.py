@@ -570,8 +570,8 @@ def _read_deberta_v2(theirs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _choices(given: str | list[str] | None) -> list[str]:
-    words = given.lower().split("|") if isinstance(given, str) else given or []
+def _choices(choices: str | list[str] | None) -> list[str]:
+    words = choices.lower().split("|") if isinstance(choices, str) else choices or []
     return [word.strip() for word in words]
 
 

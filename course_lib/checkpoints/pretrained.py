@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
 
@@ -191,7 +192,10 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
             except HubError as error:
                 looked.append(str(error))
                 advice = error.advice
-    message = f"{str(name)!r} was not found. Looked in: {'; '.join(looked)}."
+    known = {one.casefold(): one for one in (*COURSE, *KNOWN)}
+    near = get_close_matches(str(name).casefold(), known, n=1, cutoff=0.75)
+    suggestion = f" Did you mean {known[near[0]]!r}?" if near and known[near[0]] != name else ""
+    message = f"{str(name)!r} was not found.{suggestion} Looked in: {'; '.join(looked)}."
     if instead:
         message += f" Used instead: {instead}."
     wheel = f"`pip install {source.wheel}`, or " if source.wheel else ""

@@ -28,6 +28,7 @@ from course_lib.heads import (
 from course_lib.kernels.choosing import DISENTANGLED_PATHS
 from course_lib.kernels.disentangled import disentangled_attention, disentangled_attention_reference
 from course_lib.kernels.positions import position_rows
+from course_lib.kernels.upcast import upcast
 
 TERMS = ("c2p", "p2c")  # content-to-position, position-to-content
 NOTHING = ((None, ()), (None, None))  # is kept: for which weights, and keys and queries
@@ -190,11 +191,7 @@ def fingerprint(parameters: Iterable[Tensor]) -> list[Tensor]:
     torch counts edits of a tensor, but not those through `.data`, and not those of a tensor made
     in inference mode. Reading all weights costs little beside multiplying by them."""
     with torch.autocast("cpu", enabled=False):
-        return [wide @ _numbers(wide.shape[-1], wide.dtype) for wide in map(_wide, parameters)]
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.to(torch.promote_types(x.dtype, torch.float32))
+        return [x @ _numbers(x.shape[-1], x.dtype) for x in map(upcast, parameters)]
 
 
 @lru_cache(maxsize=16)
@@ -424,9 +421,18 @@ def deberta_v3(size: str = "base", **changes: Any) -> Encoder:
 
 
 def deberta_masked_lm(
-    encoder: Encoder, decoder: bool = True
+    encoder: Encoder | str = "base", decoder: bool = True, **changes: Any
 ) -> DebertaForMaskedLM | BertForMaskedLM:
-    """The encoder made ready for pre-training, with the enhanced mask decoder or without."""
+    """An encoder, or one of this size with `changes` to its settings, made ready for pre-training,
+    with the enhanced mask decoder or without. Raises TypeError for changes to an encoder that is
+    there."""
+    if isinstance(encoder, str):
+        encoder = deberta(encoder, **changes)
+    elif changes:
+        raise TypeError(
+            f"{', '.join(changes)} was given beside an encoder; expected settings beside a size "
+            'alone, as in deberta_masked_lm("base", vocab_size=8_192).'
+        )
     if not decoder:
         return BertForMaskedLM(encoder)
     config = encoder.config

@@ -75,7 +75,7 @@ class FusionBlock(nn.Module):
 
     def __init__(self, config: FusionConfig, among_entities: bool = True) -> None:
         super().__init__()
-        H, E, wide = config.hidden_size, config.entity_size, config.intermediate_size
+        H, E, inner = config.hidden_size, config.entity_size, config.intermediate_size
         small = BertConfig(
             hidden_size=E,
             num_heads=config.entity_heads,
@@ -88,10 +88,10 @@ class FusionBlock(nn.Module):
         self.entity_attention_norm = (
             nn.LayerNorm(E, eps=config.layer_norm_eps) if among_entities else None
         )
-        self.text_in = nn.Linear(H, wide)
-        self.entity_in = nn.Linear(E, wide, bias=False)  # the sum has one bias, the text's
-        self.text_out = nn.Linear(wide, H)
-        self.entity_out = nn.Linear(wide, E)
+        self.text_in = nn.Linear(H, inner)
+        self.entity_in = nn.Linear(E, inner, bias=False)  # the sum has one bias, the text's
+        self.text_out = nn.Linear(inner, H)
+        self.entity_out = nn.Linear(inner, E)
         self.text_norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
         self.entity_norm = nn.LayerNorm(E, eps=config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout)

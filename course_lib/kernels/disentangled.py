@@ -18,6 +18,7 @@ from torch.autograd.function import once_differentiable
 from .attention import attention
 from .choosing import DISENTANGLED, DISENTANGLED_PATHS, check_path, choose, installed
 from .positions import row_table, score_scale
+from .upcast import upcast_type
 
 # A tile of the skewed path is this many queries (or keys) of as many heads as these bytes of
 # scores hold: it stays in the processor's own memory from the first product to the last.
@@ -369,12 +370,12 @@ def _backward(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of the five inputs; what is added up over the batch is added up in float32."""
     batch, heads, tokens, width = query.shape
-    wide = torch.promote_types(query.dtype, torch.float32)
+    dtype = upcast_type(query)
     to_query, to_key, to_value = (
         query.new_empty(batch, tokens, heads, width).transpose(1, 2) for _ in range(3)
     )
     tables = [
-        None if t is None else torch.zeros_like(t, dtype=wide) for t in (to_position, to_content)
+        None if t is None else torch.zeros_like(t, dtype=dtype) for t in (to_position, to_content)
     ]
     most, n = next(_chunks(query))[1].stop, min(TILE, tokens)
     of_scores = query.new_empty(most, tokens, tokens)
@@ -404,7 +405,7 @@ def _backward(
             factor = next(factors)
             ds.mul_(factor)
             mixed = w * factor
-        inner = (above * output[row, some]).sum(-1, keepdim=True, dtype=wide)  # (h, T, 1)
+        inner = (above * output[row, some]).sum(-1, keepdim=True, dtype=dtype)  # (h, T, 1)
         ds.sub_(inner.to(ds.dtype)).mul_(w)
         if hidden is not None:  # without one real key the weights are uniform, and nobody's doing
             ds.masked_fill_(hidden[row], 0)

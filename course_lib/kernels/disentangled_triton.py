@@ -146,7 +146,7 @@ def _zones(first, until, low, W, OWN: tl.constexpr, MET: tl.constexpr, KEYS: tl.
 
 @triton.jit(do_not_specialize=["seed"])
 def _forward(
-    query, key, value, c2p, p2c, shown, lengths, output, log_sum,
+    query, key, value, c2p, p2c, visible, lengths, output, log_sum,
     T, low, W, heads, scale, dropout, seed,
     D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, DROPS: tl.constexpr,
 ):  # fmt: skip
@@ -158,9 +158,9 @@ def _forward(
     first = tl.program_id(0) * OWN
     own = first + tl.arange(0, OWN)
     q = _vectors(query + vectors, own, T, D)
-    until = T if shown is None else tl.load(lengths + pair // heads)
-    if shown is not None:
-        shown += pair // heads * T
+    until = T if visible is None else tl.load(lengths + pair // heads)
+    if visible is not None:
+        visible += pair // heads * T
         hidden_score = tl.where(until > 0, -1e30, 0.0)
         until = tl.where(until > 0, until, T)
     top = tl.full((OWN,), float("-inf"), tl.float32)  # the highest score met, times log2 e
@@ -186,8 +186,8 @@ def _forward(
                 if p2c is not None:
                     s += _end(p2c, met, column, T, W)[None, :]
             s *= scale * LOG2_E
-            if shown is not None:
-                s = tl.where(tl.load(shown + m, mask=m < T, other=0) != 0, s, hidden_score)
+            if visible is not None:
+                s = tl.where(tl.load(visible + m, mask=m < T, other=0) != 0, s, hidden_score)
             s = tl.where(m < T, s, float("-inf"))
             higher = tl.maximum(top, tl.max(s, 1))
             p = tl.exp2(s - higher[:, None])
@@ -206,7 +206,7 @@ def _forward(
 
 @triton.jit(do_not_specialize=["seed"])
 def _backward(
-    own_vectors, own_partner, met_vectors, met_partner, own_table, met_table, shown, lengths,
+    own_vectors, own_partner, met_vectors, met_partner, own_table, met_table, visible, lengths,
     log_sum, row_dot, to_own, to_value, to_table,
     T, low, W, heads, scale, dropout, seed,
     D: tl.constexpr, OWN: tl.constexpr, MET: tl.constexpr, DROPS: tl.constexpr, KEYS: tl.constexpr,
@@ -232,10 +232,10 @@ def _backward(
     x_partner = _vectors(own_partner + vectors, own, T, D)
     own_sum = tl.load(log_sum + o, mask=o < T, other=float("inf"))  # beyond T: weights 0
     own_dot = tl.load(row_dot + o, mask=o < T, other=0.0)
-    until = T if shown is None else tl.load(lengths + pair // heads)
-    if shown is not None:
-        shown += pair // heads * T
-        own_real = tl.load(shown + o, mask=o < T, other=0) != 0
+    until = T if visible is None else tl.load(lengths + pair // heads)
+    if visible is not None:
+        visible += pair // heads * T
+        own_real = tl.load(visible + o, mask=o < T, other=0) != 0
         hidden_score = tl.where(until > 0, -1e30, 0.0)
         until = tl.where(until > 0, until, T)
         until = tl.where(first < until, T, 0) if KEYS else until  # keys never visited get zeros
@@ -264,8 +264,8 @@ def _backward(
                 if met_table is not None:
                     s += _end(met_table, met, column, T, W)[None, :]
             s *= scale * LOG2_E
-            if shown is not None:
-                real = own_real if KEYS else tl.load(shown + m, mask=m < T, other=0) != 0
+            if visible is not None:
+                real = own_real if KEYS else tl.load(visible + m, mask=m < T, other=0) != 0
                 s = tl.where(real, s, hidden_score)
             if KEYS:
                 of_query = tl.load(log_sum + m, mask=m < T, other=float("inf"))
@@ -285,7 +285,7 @@ def _backward(
             if DROPS:
                 ds *= kept
             ds = p * (ds - met_dot) * scale
-            if shown is not None:
+            if visible is not None:
                 ds = tl.where(real, ds, 0.0)
             result = tl.dot(ds.to(y.dtype), y, result, input_precision="ieee")
             if own_table is not None:
@@ -317,35 +317,35 @@ class _Disentangled(torch.autograd.Function):
     """The outputs, with gradients of query, key, value and both position tables."""
 
     @staticmethod
-    def forward(ctx: Any, *given: Any) -> Tensor:
-        *vectors, position_key, position_query, rows, mask, dropout = given
+    def forward(ctx: Any, *arguments: Any) -> Tensor:
+        *vectors, position_key, position_query, rows, mask, dropout = arguments
         query, key, value = (x.contiguous() for x in vectors)
         batch, heads, tokens, size = query.shape
         columns, low = _find_band(rows, tokens, query.device)
         c2p = _by_distance(query, position_key, columns)
         p2c = _by_distance(key, position_query, columns)
-        shown = lengths = None
+        visible = lengths = None
         if mask is not None:
-            shown = (mask != 0).to(query.device, torch.int8).contiguous()
+            visible = (mask != 0).to(query.device, torch.int8).contiguous()
             # Keys after a text's last real one are not visited. Without a real one, 0, all are,
             # and all scores are alike, so that the weights are uniform.
-            lengths = (shown * torch.arange(1, tokens + 1, device=query.device)).amax(1).int()
+            lengths = (visible * torch.arange(1, tokens + 1, device=query.device)).amax(1).int()
         output = torch.empty_like(query)
         log_sum = query.new_empty((batch, heads, tokens), dtype=torch.float32)
         scale = 1 / score_scale(size, position_key, position_query)
         seed = int(torch.randint(2**31 - 1, ())) if dropout else 0
         ctx.numbers = tokens, low, len(columns), heads, scale, float(dropout), seed
-        tensors = query, key, value, c2p, p2c, shown, lengths, output, log_sum
+        tensors = query, key, value, c2p, p2c, visible, lengths, output, log_sum
         _launch(_forward, query, tensors, ctx.numbers)
         tables = position_key, position_query, columns
-        ctx.save_for_backward(query, key, value, *tables, shown, lengths, output, log_sum)
+        ctx.save_for_backward(query, key, value, *tables, visible, lengths, output, log_sum)
         return output
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, position_key, position_query, columns, *rest = ctx.saved_tensors
-        shown, lengths, output, log_sum = rest
+        visible, lengths, output, log_sum = rest
         upstream = upstream.contiguous()
         row_dot = (upstream.float() * output.float()).sum(-1)
         c2p = _by_distance(query, position_key, columns)
@@ -353,7 +353,7 @@ class _Disentangled(torch.autograd.Function):
         to_query, to_key, to_value = (torch.empty_like(x) for x in (query, key, value))
         # Zeros: not every token has a partner at every distance.
         to_c2p, to_p2c = (None if x is None else torch.zeros_like(x) for x in (c2p, p2c))
-        of_queries = shown, lengths, log_sum, row_dot
+        of_queries = visible, lengths, log_sum, row_dot
         owned: Any = query, upstream, key, value, c2p, p2c, *of_queries, to_query, None, to_c2p
         _launch(_backward, query, owned, ctx.numbers, KEYS=False)
         owned = key, value, query, upstream, p2c, c2p, *of_queries, to_key, to_value, to_p2c

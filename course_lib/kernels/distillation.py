@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from .upcast import upcast_type
+
 CHUNK_BYTES = 2**26  # of both networks' logits together, 64 MiB
 TILE_BYTES = 2**20  # of one network's logits: small enough for the processor's own memory
 
@@ -32,9 +34,9 @@ def soft_target_loss(
             "first, the same of both networks, which must share one vocabulary."
         )
     check_temperature(temperature)
-    wide = _wide(student_logits, teacher_logits)
-    student = (student_logits.to(wide) / temperature).log_softmax(-1)
-    teacher = (teacher_logits.detach().to(wide) / temperature).log_softmax(-1)
+    dtype = upcast_type(student_logits, teacher_logits)
+    student = (student_logits.to(dtype) / temperature).log_softmax(-1)
+    teacher = (teacher_logits.detach().to(dtype) / temperature).log_softmax(-1)
     total = F.kl_div(student, teacher, reduction="sum", log_target=True)
     return temperature**2 * total / max(1, len(student))
 
@@ -100,16 +102,16 @@ class _Chunked(torch.autograd.Function):
         temperature: float,
         learning: bool,
     ) -> Tensor:
-        count, wide = len(hidden), _wide(hidden, teacher_hidden)
+        count, dtype = len(hidden), upcast_type(hidden, teacher_hidden)
         needs_grad = [learning and need for need in ctx.needs_input_grad[:3]]
         size = _chunk_size(hidden, teacher_hidden, len(table))
         # What is added up over chunks is added up in float32 or wider.
-        kept = hidden.dtype if count <= size else wide
+        kept = hidden.dtype if count <= size else dtype
         to_hidden = torch.empty_like(hidden) if needs_grad[0] else None
         to_table: Tensor | None = None
-        to_bias = torch.zeros_like(bias, dtype=wide) if needs_grad[2] else None
+        to_bias = torch.zeros_like(bias, dtype=dtype) if needs_grad[2] else None
         ours, theirs = (x.new_empty((size, len(table))) for x in (hidden, teacher_hidden))
-        total = hidden.new_zeros((), dtype=wide)
+        total = hidden.new_zeros((), dtype=dtype)
         for first in range(0, count, size):
             part = hidden[first : first + size]
             s, t = ours[: len(part)], theirs[: len(part)]
@@ -123,7 +125,7 @@ class _Chunked(torch.autograd.Function):
             if needs_grad[1]:
                 to_table = _plus_product(to_table, s.T, part, kept)
             if to_bias is not None:
-                to_bias += s.sum(0, dtype=wide)
+                to_bias += s.sum(0, dtype=dtype)
         result = to_hidden, to_table, to_bias
         ctx.save_for_backward(*(None if x is None else x.to(hidden.dtype) for x in result))
         ctx.factor = temperature / count
@@ -154,13 +156,16 @@ def _compare(student: Tensor, teacher: Tensor, overwrite: bool) -> Tensor:
     """The sum of KL(teacher ‖ student) over rows of logits, both (rows, V), already divided by T.
 
     overwrite: put softmax(student) − softmax(teacher) into `student`."""
-    wide = _wide(student, teacher)
-    rows = max(1, TILE_BYTES // (student.shape[1] * wide.itemsize))
+    dtype = upcast_type(student, teacher)
+    rows = max(1, TILE_BYTES // (student.shape[1] * dtype.itemsize))
     if student.is_cuda:
         rows = max(1, len(student))  # many small steps would only wait for each other
-    total = student.new_zeros((), dtype=wide)
+    total = student.new_zeros((), dtype=dtype)
     for ours, theirs in zip(student.split(rows), teacher.split(rows), strict=True):
-        log_p, log_q = ours.log_softmax(-1, dtype=wide), theirs.log_softmax(-1, dtype=wide)
+        log_p, log_q = (
+            ours.log_softmax(-1, dtype=dtype),
+            theirs.log_softmax(-1, dtype=dtype),
+        )
         gap = log_q - log_p
         q = log_q.exp_()
         total += torch.dot(q.view(-1), gap.view(-1))
@@ -174,11 +179,6 @@ def _chunk_size(student: Tensor, teacher: Tensor, words: int) -> int:
     most = max(1, CHUNK_BYTES // (words * (student.itemsize + teacher.itemsize)))
     chunks = max(1, math.ceil(len(student) / most))
     return max(1, math.ceil(len(student) / chunks))
-
-
-def _wide(*given: Tensor) -> torch.dtype:
-    """float64 where one of them is, else float32."""
-    return torch.float64 if any(x.dtype == torch.float64 for x in given) else torch.float32
 
 
 def check_temperature(temperature: float) -> None:

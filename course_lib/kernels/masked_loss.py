@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .upcast import upcast
+
 IGNORED = -100
 
 
@@ -35,9 +37,8 @@ def mean_cross_entropy(logits: Tensor, labels: Tensor, count: Tensor | None = No
     logits (..., V) in any precision, computed in float32 or wider; labels (...), −100 is ignored.
     count: what the sum is divided by, if these are only a part of the labels that are averaged.
     """
-    wide = logits if logits.dtype == torch.float64 else logits.float()
     total = F.cross_entropy(
-        wide.flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+        upcast(logits).flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum"
     )
     selected = (labels != IGNORED).sum() if count is None else count
     return total / selected.clamp(min=1)

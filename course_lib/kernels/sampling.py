@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .upcast import upcast_type
+
 PIECE = 128  # words that are added up before the position is looked for
 TILE_BYTES = 2**22  # of one tile of rows: it stays in the processor's own memory
 SAFE = (1e-20, 1e30)  # a row's sum of exp(logit) in here has neither vanished nor overflowed
@@ -41,16 +43,16 @@ def sample_tokens(logits: Tensor, uniforms: Tensor) -> Tensor:
     line in float64."""
     _check(logits, uniforms)
     count, words = logits.shape
-    wide = torch.promote_types(logits.dtype, torch.float32)
+    dtype = upcast_type(logits)
     runs = -(-words // PIECE)
-    rows = max(1, TILE_BYTES // (runs * PIECE * wide.itemsize))
+    rows = max(1, TILE_BYTES // (runs * PIECE * dtype.itemsize))
     if logits.is_cuda:
         rows = max(1, count)  # many small steps would only wait for each other
     # The last run is filled up with words of mass 0, which cannot be drawn.
-    masses = logits.new_zeros((min(rows, count), runs * PIECE), dtype=wide)
+    masses = logits.new_zeros((min(rows, count), runs * PIECE), dtype=dtype)
     drawn = torch.empty(count, dtype=torch.int64, device=logits.device)
     for first in range(0, count, rows):
-        part = logits[first : first + rows].to(wide)
+        part = logits[first : first + rows].to(dtype)
         tile = masses[: len(part)]
         by_run = tile.view(-1, runs, PIECE)
         torch.exp(part, out=tile[:, :words])

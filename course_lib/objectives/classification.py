@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED, mean_cross_entropy
+from course_lib.kernels.upcast import upcast
 
 from .sequences import part_of_mean
 
@@ -43,9 +44,9 @@ def weighted_classification_loss(
                 "a class."
             )
         check_labels("classes", label, logits, targets.get("num_classes"))
-        wide = logits if logits.dtype == torch.float64 else logits.float()
-        each = weights.to(wide)
-        mean = F.cross_entropy(wide, label, each, ignore_index=IGNORED)
+        logits = upcast(logits)
+        each = weights.to(logits)
+        mean = F.cross_entropy(logits, label, each, ignore_index=IGNORED)
         counts = targets.get("num_each_class")  # of the whole batch, up to its highest class
         whole = None if counts is None else (each[: len(counts)] * counts[: len(each)]).sum()
         return {"total": part_of_mean(mean, each[label[label != IGNORED]].sum(), whole)}
@@ -81,8 +82,8 @@ def regression_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Te
             f"values {values.tolist()} were given; expected finite numbers, and none of {IGNORED}, "
             'which means "ignored" in the other losses. Leave such texts out, or scale.'
         )
-    wide = logits if logits.dtype == torch.float64 else logits.float()
-    total = F.mse_loss(wide.squeeze(1), values.to(wide.dtype), reduction="sum")
+    logits = upcast(logits)
+    total = F.mse_loss(logits.squeeze(1), values.to(logits.dtype), reduction="sum")
     return {"total": total / targets.get("num_values", len(values))}
 
 

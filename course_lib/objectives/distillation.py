@@ -17,6 +17,7 @@ from torch import Tensor
 
 from course_lib.kernels.distillation import check_temperature, soft_target_loss
 from course_lib.kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.upcast import upcast_type
 
 from .pretraining import check_weights
 from .sequences import part_of_mean
@@ -136,7 +137,7 @@ def tinybert_loss(
         result: Losses = {}
         pairs = list(enumerate(mapping, start=1))
         if attention:
-            how = "Ask for them: Taught(…, scores=True)"
+            how = "Ask for them: DistillationPair(…, scores=True)"
             ours = needed(student.attention_scores, "attention scores", how)
             theirs = needed(teacher.attention_scores, "attention scores", how)
             _check_mapping(mapping, len(ours), len(theirs))
@@ -169,10 +170,10 @@ def tinybert_loss(
     return loss
 
 
-def weighted_total(found: Losses, weights: Mapping[str, float]) -> Losses:
+def weighted_total(losses: Losses, weights: Mapping[str, float]) -> Losses:
     """The losses by name with their weighted sum, "total", before them."""
-    total = sum((weights[name] * loss for name, loss in found.items()), torch.zeros(()))
-    return {"total": total, **found}
+    total = sum((weights[name] * loss for name, loss in losses.items()), torch.zeros(()))
+    return {"total": total, **losses}
 
 
 def matched(what: str, student: Tensor, teacher: Tensor, advice: str) -> tuple[Tensor, Tensor]:
@@ -182,8 +183,8 @@ def matched(what: str, student: Tensor, teacher: Tensor, advice: str) -> tuple[T
             f"{what} of shape {tuple(student.shape)} (student) and {tuple(teacher.shape)} "
             f"(teacher) were given; expected the same. {advice}"
         )
-    wide = torch.float64 if student.dtype == torch.float64 else torch.float32
-    return student.to(wide), teacher.detach().to(wide)
+    dtype = upcast_type(student)
+    return student.to(dtype), teacher.detach().to(dtype)
 
 
 def needed(value: Any, what: str, how: str) -> Any:

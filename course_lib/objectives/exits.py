@@ -12,6 +12,7 @@ from torch import Tensor
 from course_lib.config import check_choice
 from course_lib.kernels.distillation import soft_target_loss
 from course_lib.kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.upcast import upcast
 
 from .classification import check_labels
 from .sequences import part_of_mean
@@ -45,7 +46,7 @@ def self_distillation_loss(
 
 def _reverse(student: Tensor, teacher: Tensor) -> Tensor:
     """KL(student ‖ teacher): (B, C) both -> mean over B."""
-    ours = (student if student.dtype == torch.float64 else student.float()).log_softmax(-1)
+    ours = upcast(student).log_softmax(-1)
     theirs = teacher.detach().to(ours.dtype).log_softmax(-1)
     return (ours.exp() * (ours - theirs)).sum(-1).mean()
 

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.upcast import upcast_type
 
 from .distillation import ALIKE, Losses, Objective, matched, needed, prediction_loss, weighted_total
 from .next_sentence import next_sentence_loss
@@ -89,11 +90,11 @@ def transfer_loss(
         result: dict[str, list[Tensor]] = {}
         if feature_map:
             result["feature_map"] = [feature_map_loss(ours[n], theirs[n]) for n in which]
-        shown = [torch.stack(theirs)] * len(theirs) if all_teacher_layers else theirs
+        teacher_states = [torch.stack(theirs)] * len(theirs) if all_teacher_layers else theirs
         if mean:
-            result["mean"] = [mean_loss(ours[n], shown[n]) for n in which]
+            result["mean"] = [mean_loss(ours[n], teacher_states[n]) for n in which]
         if variance:
-            result["variance"] = [variance_loss(ours[n], shown[n]) for n in which]
+            result["variance"] = [variance_loss(ours[n], teacher_states[n]) for n in which]
         if attention:
             one, other = (_scores(x) for x in (student, teacher))
             pairs = [(one[n - 1], other[n - 1]) for n in which]
@@ -107,7 +108,7 @@ def transfer_loss(
 
 
 def _scores(outputs: Any) -> tuple[Tensor, ...]:
-    how = "Ask for them: Taught(…, scores=True)"
+    how = "Ask for them: DistillationPair(…, scores=True)"
     return needed(outputs.attention_scores, "attention scores", how)  # type: ignore[no-any-return]
 
 
@@ -153,9 +154,10 @@ def _moments(student: Tensor, teacher: Tensor) -> tuple[list[Tensor], list[Tenso
     """Each vector's mean and variance, of both."""
     last = teacher[(0,) * (teacher.dim() - student.dim())]
     matched("hidden states", student, last, EQUAL)
-    wide = torch.float64 if student.dtype == torch.float64 else torch.float32
+    dtype = upcast_type(student)
     return tuple(  # type: ignore[return-value]
-        [x.mean(-1), x.var(-1, correction=0)] for x in (student.to(wide), teacher.detach().to(wide))
+        [x.mean(-1), x.var(-1, correction=0)]
+        for x in (student.to(dtype), teacher.detach().to(dtype))
     )
 
 

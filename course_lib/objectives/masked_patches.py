@@ -16,6 +16,7 @@ from torch import Tensor
 from course_lib.images import cut_patches, join_patches
 from course_lib.kernels.masked_loss import IGNORED
 from course_lib.kernels.masking import CHOICE, count_to_predict, random_bits
+from course_lib.kernels.upcast import upcast
 
 from .masked_lm import check_rate
 from .sequences import Batch, shuffled
@@ -76,7 +77,6 @@ def masked_patch_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, 
     how many the whole has."""
     predicted, pixels = outputs.reconstruction, targets["pixels"]
     hidden = pixels != IGNORED
-    wide = predicted if predicted.dtype == torch.float64 else predicted.float()
-    apart = (wide - pixels.to(wide.dtype))[hidden].square().sum()
+    apart = (upcast(predicted) - pixels)[hidden].square().sum()
     loss = apart / targets.get("num_pixels", hidden.sum()).clamp(min=1)
     return {"total": loss, "patches": loss}

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import IGNORED
+from course_lib.kernels.upcast import upcast
 
 from .masked_lm import masked_lm_loss
 from .pretraining import check_weights
@@ -51,8 +52,7 @@ def replaced_token_loss(
         masked = torch.zeros_like(counted)
         masked[at] = True
         counted = counted & masked
-    logits = outputs.logits.flatten()[counted]  # (real tokens,)
-    logits = logits if logits.dtype == torch.float64 else logits.float()
+    logits = upcast(outputs.logits.flatten()[counted])  # (real tokens,)
     if not len(logits):
         return {"total": outputs.logits.sum() * 0, "rtd": outputs.logits.sum() * 0}
     loss = F.binary_cross_entropy_with_logits(logits, labels[counted].to(logits.dtype))

@@ -34,10 +34,10 @@ class Perturbation:
     clean: Tensor | None = None  # (B, T, H), of the latest pass without a perturbation
     perturbation: Tensor | None = None  # (B, T, H)
 
-    def __call__(self, module: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:
+    def __call__(self, module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
         if self.perturbation is not None and self.clean is not None:
             return (self.clean.detach() + self.perturbation,)
-        self.clean = F.layer_norm(given[0], given[0].shape[-1:], eps=EPS)
+        self.clean = F.layer_norm(inputs[0], inputs[0].shape[-1:], eps=EPS)
         return (self.clean,)
 
 

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.upcast import upcast
 
 
 def span_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -72,14 +73,14 @@ def best_spans(
     tokens = start_logits.shape[1]
     longest = min(longest, tokens)
     starts = allowed if may_start is None else allowed & may_start
-    start = _wide(start_logits).masked_fill(~starts, -torch.inf)
-    end = _wide(end_logits).masked_fill(~allowed, -torch.inf)
+    start = upcast(start_logits).masked_fill(~starts, -torch.inf)
+    end = upcast(end_logits).masked_fill(~allowed, -torch.inf)
     # ends[b, i, k] is the logit of an end k tokens behind i; beyond the sequence it is minus
     # infinity.
     ends = F.pad(end, (0, longest - 1), value=-torch.inf).unfold(1, longest, 1)  # (B, T, longest)
     score, at = (start[:, :, None] + ends).flatten(1).max(dim=1)  # of equal ones the first
     first = at // longest
-    null = _wide(start_logits[:, 0]) + _wide(end_logits[:, 0])
+    null = upcast(start_logits[:, 0]) + upcast(end_logits[:, 0])
     return Spans(first, first + at % longest, score, null)
 
 
@@ -110,11 +111,6 @@ def choose_threshold(margin: Tensor, answered: Tensor, silent: Tensor) -> float:
     gain = torch.zeros_like(levels).index_add_(0, level, answered.double() - silent.double())
     gains = torch.cat([gain.flip(0).cumsum(0).flip(0), gain.new_zeros(1)])
     return tried[gains >= gains.max() - 1e-9][-1].item()  # sums of one value may differ in a bit
-
-
-def _wide(logits: Tensor) -> Tensor:
-    """In float32 or wider: sums of short numbers would make ties of spans that differ."""
-    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 def _check_positions(start: Tensor, end: Tensor, batch: int, tokens: int) -> None:

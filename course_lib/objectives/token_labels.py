@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.kernels.masked_loss import mean_cross_entropy
+from course_lib.kernels.upcast import upcast
 
 from .classification import check_labels
 from .sequences import part_of_mean
@@ -35,6 +35,5 @@ def padded_token_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, 
     that takes the sum, and has a class for padding. Raises ValueError as the loss above does."""
     labels, logits = targets["token_labels"], outputs.logits.flatten(0, 1)
     check_labels("token_labels", labels, outputs.logits, targets.get("num_token_labels"))
-    wide = logits if logits.dtype == torch.float64 else logits.float()
-    mean = F.cross_entropy(wide, labels.clamp(min=0).flatten())
+    mean = F.cross_entropy(upcast(logits), labels.clamp(min=0).flatten())
     return {"total": part_of_mean(mean, labels.numel(), targets.get("num_positions"))}

@@ -76,10 +76,12 @@ def attention_picture(
     _check(weights, tokens, layer, head)
     matrix = weights[layer - 1, head - 1].tolist()
     svg = attention_svg(matrix, tokens, f"layer {layer}, head {head}")
-    said = [f"{token} → {tokens[_largest(row)]}" for token, row in zip(tokens, matrix, strict=True)]
+    links = [
+        f"{token} → {tokens[_largest(row)]}" for token, row in zip(tokens, matrix, strict=True)
+    ]
     text = (
         f"Attention of layer {layer}, head {head}; each token and what it attends to most: "
-        + "; ".join(said)
+        + "; ".join(links)
     )
     return Html(card(svg_image(svg, text), "attention-static"), text)
 

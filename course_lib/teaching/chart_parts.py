@@ -38,7 +38,7 @@ def new_figure(title: str, x: str, y: str, log_x: bool = False) -> Any:
 
     figure = go.Figure(layout={"template": template(), "width": WIDTH, "height": HEIGHT})
     titles = {"title_text": title, "xaxis_title_text": x, "yaxis_title_text": y}
-    figure.update_layout(**{key: said for key, said in titles.items() if said})
+    figure.update_layout(**{key: text for key, text in titles.items() if text})
     if log_x:
         figure.update_xaxes(type="log", dtick=1)
     figure.update_xaxes(tickformat=",")

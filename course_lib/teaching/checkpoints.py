@@ -32,10 +32,10 @@ FIRST_SEQUENCES = 100
 class About(NamedTuple):
     """What a model card says of one checkpoint that its figures do not.
 
-    said: the model's name; base: what its settings are a change of; theirs: transformers' class;
+    model_name: the model's; base: what its settings are a change of; theirs: transformers' class;
     results: the file in data/results; command: what makes it; answers, pairs: among its limits."""
 
-    said: str
+    model_name: str
     base: str
     theirs: str
     results: str
@@ -85,7 +85,7 @@ def build_checkpoint(name: str, run: str | Path | None = None) -> dict[str, Any]
         line for line in results["curve"] if "heldout_accuracy" in line or line["step"] % 200 == 0
     ]
     speeds = [line["tokens_per_second"] for line in results["curve"] if "tokens_per_second" in line]
-    found = {
+    record = {
         **{k: results[k] for k in ("recipe", "text", "rows", "parameters", "precision", "threads")},
         "versions": results["versions"],
         "vocabulary": ready.special.vocab_size,
@@ -98,9 +98,9 @@ def build_checkpoint(name: str, run: str | Path | None = None) -> dict[str, Any]
         "curve": curve,
         "sha256": stored.sha256,
     }
-    write_atomic(folder / "README.md", model_card(found))
+    write_atomic(folder / "README.md", model_card(record))
     write_manifest(data_root())
-    return found
+    return record
 
 
 def write_again(name: str) -> None:
@@ -138,7 +138,7 @@ def first_sequences_accuracy(model: Any, heldout: PackedSequences, special: Spec
 
 CARD = """# {name}
 
-A small {said} for teaching, trained from random initialisation on technical English:
+A small {model_name} for teaching, trained from random initialisation on technical English:
 {num_layers} layers, {hidden_size} wide, {num_heads} heads, {parameters:,} weights, a WordPiece
 vocabulary {whose} ({vocabulary:,} pieces, lower case), sequences of up to {length} tokens. On
 top is the masked-LM head; there is no pooler. `load_pretrained("{name}")` reads it, and so does
@@ -204,17 +204,17 @@ licences.
 """
 
 
-def model_card(found: Mapping[str, Any]) -> str:
+def model_card(record: Mapping[str, Any]) -> str:
     """The README.md beside a checkpoint's weights: data, recipe, figures, limits, licence. Every
     figure is one that `build_checkpoint` found."""
-    recipe, text = found["recipe"], found["text"]
-    model, training, before = recipe["model"], recipe["training"], found["before_storing"]
+    recipe, text = record["recipe"], record["text"]
+    model, training, before = recipe["model"], recipe["training"], record["before_storing"]
     batch_size = training["batch_size"] * training["accumulate"]
     vocabulary = recipe["text"]["vocabulary"]
     kind = ENCODERS[model["family"]].config_class
     figures = {
         **asdict(published(model["family"], model["size"], kind, **model["settings"])),
-        **{**recipe["text"], **recipe["objective"], **training, **text, **found},
+        **{**recipe["text"], **recipe["objective"], **training, **text, **record},
         **ABOUT[recipe["name"]]._asdict(),
         "name": recipe["name"],
         "recipe_file": recipe_file(recipe["name"]),
@@ -222,14 +222,14 @@ def model_card(found: Mapping[str, Any]) -> str:
                  f"taken from {vocabulary}",
         "part": signature(evaluation_mask).parameters["rate"].default,
         "batch_size": batch_size,
-        "millions": tokens_read(found) / 1e6,
-        "hours": tokens_read(found) / found["tokens_per_second"] / 3600,
+        "millions": tokens_read(record) / 1e6,
+        "hours": tokens_read(record) / record["tokens_per_second"] / 3600,
         "betas": " and ".join(map(str, training["betas"])),
         "settings": ", ".join(f"{name} {value}" for name, value in model["settings"].items()),
         "packages": ", ".join(f"{name} {version}" for name, version in text["versions"].items()),
-        "torch": found["versions"]["torch"],
-        "found": found["reached"]["heldout_accuracy"],
-        "loss": found["reached"]["heldout_loss"],
+        "torch": record["versions"]["torch"],
+        "found": record["reached"]["heldout_accuracy"],
+        "loss": record["reached"]["heldout_loss"],
         "found_before": before["heldout_accuracy"],
         "loss_before": before["heldout_loss"],
     }  # fmt: skip
@@ -248,12 +248,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.again:
         write_again(options.name)
         return
-    found = build_checkpoint(options.name, options.run)
+    record = build_checkpoint(options.name, options.run)
     file = data_root() / "results" / f"{ABOUT[options.name].results}.json"
-    write_atomic(file, json.dumps(found, indent=1) + "\n")
+    write_atomic(file, json.dumps(record, indent=1) + "\n")
     write_manifest(data_root())
-    print(f"held-out: {json.dumps(found['reached'])}\nsaved to data/checkpoints/{options.name} and "
-          f"data/results/{file.name}")  # fmt: skip
+    print(f"held-out: {json.dumps(record['reached'])}\n"
+          f"saved to data/checkpoints/{options.name} and data/results/{file.name}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from course_lib.files import data_path
 from .numbers import filled, shared, signed
 from .page import card, inline
 from .results import in_words, read_result, shown
-from .rooms import room, room_file
+from .rooms import room, room_file, two_digits
 
 How = Literal["computed", "measured", "regression check", "cited"]
 Verdict = Literal["true", "true under a condition", "false", "not settled here"]
@@ -117,8 +117,8 @@ def entries(lecture: str) -> tuple[Claim, ...]:
     `tolerance` if there is one, or else make the expression `accepts` true; lists stand for tuples.
     `rejected`, or what the expression `rejects` gives, must not pass. Raises ValueError for a key
     that no claim has."""
-    told = tomllib.loads(room_file(lecture, "claims.toml").read_text(encoding="utf-8"))
-    return tuple(_claim(lecture, id, text) for id, text in told.items())
+    content = tomllib.loads(room_file(lecture, "claims.toml").read_text(encoding="utf-8"))
+    return tuple(_claim(lecture, id, text) for id, text in content.items())
 
 
 def _claim(lecture: str, id: str, entry: Mapping[str, Any]) -> Claim:
@@ -238,10 +238,10 @@ def _card(row: Row) -> str:
     return signed_card(SIGNS, row.verdict, head, row.it_is, f"{row.how}: the evidence", evidence)
 
 
-def counted(signs: Mapping[str, tuple[str, str]], words: Iterable[str]) -> str:
+def counted(signs: Mapping[str, tuple[str, str]], verdicts: Iterable[str]) -> str:
     """How often each word occurs, beside its sign and in the order of the signs."""
-    found = Counter(words)
-    return " · ".join(f"{signs[word][0]} {found[word]} {word}" for word in signs if found[word])
+    counts = Counter(verdicts)
+    return " · ".join(f"{signs[word][0]} {counts[word]} {word}" for word in signs if counts[word])
 
 
 def headed(text: str) -> str:
@@ -256,13 +256,13 @@ def signed_card(
     """A card: sign and word first, then the claim (HTML) and what is so; the evidence unfolds."""
     sign, colour = signs[word]
     frame = f"border-left:4px solid {colour};padding:4px 10px;margin:0 0 8px;background:#fafafa"
-    told = "".join(
+    lines = "".join(
         f"<div><b>{name}</b> {inline(text)}</div>" for name, text in evidence.items() if text
     )
     return (
         f'<div style="{frame}"><div><b style="color:{colour}">{sign} {word}</b> {head}</div>'
         + (f"<div>{inline(body)}</div>" if body else "")
-        + f'<details style="font-size:13px"><summary>{summary}</summary>{told}</details></div>'
+        + f'<details style="font-size:13px"><summary>{summary}</summary>{lines}</details></div>'
     )
 
 
@@ -278,14 +278,14 @@ def outcome_of(entry: Claim) -> str:
     if entry.settle is None or entry.accepts is None:
         return "nothing was run for it here"
     try:
-        found = entry.settle()
+        out = entry.settle()
     except NotHere as missing:
         return f"not settled on this machine: {missing}"
     except Exception as error:
         error.add_note(f"Claim {entry.id} was being settled; see its results file in data/results.")
         raise
-    surprise = "" if entry.accepts(found.value) else " (not what this entry says: please report it)"
-    return re.sub(r"(?:^|(?<=[\s(]))-(?=\d)", "−", found.detail) + surprise
+    surprise = "" if entry.accepts(out.value) else " (not what this entry says: please report it)"
+    return re.sub(r"(?:^|(?<=[\s(]))-(?=\d)", "−", out.detail) + surprise
 
 
 def result(name: str) -> dict[str, Any]:
@@ -316,8 +316,8 @@ def in_points(differences: Mapping[str, float]) -> str:
 
 def gained(paper: str, table: str, row: str, against: str, *columns: str) -> Settled:
     """The differences of two printed rows: all are said, the value has those asked for, or all."""
-    found = difference(paper, table, row, against)
-    return Settled(tuple(found[name] for name in columns or found), in_points(found))
+    by_column = difference(paper, table, row, against)
+    return Settled(tuple(by_column[name] for name in columns or by_column), in_points(by_column))
 
 
 @cache
@@ -333,9 +333,9 @@ def processor_time_ratios(first: nn.Module, second: nn.Module, ids: Tensor) -> l
     In a round both run, in turns first; two more rounds before them warm up."""
     ratios = []
     with torch.no_grad():
-        for number in range(17):
+        for turn in range(17):
             spent = {}
-            for model in (first, second) if number % 2 else (second, first):
+            for model in (first, second) if turn % 2 else (second, first):
                 begun = time.process_time()
                 model(ids)
                 spent[model] = time.process_time() - begun
@@ -380,18 +380,23 @@ def compared(
 
     measure: a number from 0 to 1 that every run records; called: its name in words. The value is
     one mean difference a run. Raises NotHere where the results file has not been made yet."""
-    found = result(name)["runs"]
-    reached = {run: {one["seed"]: one[measure] for one in found[run]} for run in (*runs, against)}
+    records = result(name)["runs"]
+    reached = {run: {one["seed"]: one[measure] for one in records[run]} for run in (*runs, against)}
     base = reached.pop(against)
     gained = {
         run: [of[seed] - base[seed] for seed in sorted(of.keys() & base.keys())]
         for run, of in reached.items()
     }
-    said = "; ".join(f"{shown(run)} {verdict(points)}" for run, points in gained.items())
-    said = (
-        f"{called or measure}: {shown(against)} {in_words(list(base.values()))}; in points, {said}"
-    )
-    return Settled(tuple(mean(points) for points in gained.values()), said)
+    gains = "; ".join(f"{shown(run)} {verdict(points)}" for run, points in gained.items())
+    level = f"{called or measure}: {shown(against)} {in_words(list(base.values()))}"
+    value = tuple(mean(points) for points in gained.values())
+    return Settled(value, f"{level}; in points, {gains}")
+
+
+def combined(comparisons: Sequence[Settled]) -> Settled:
+    """Several comparisons of one run each as one: their differences, and their details in a row."""
+    details = "; ".join(comparison.detail for comparison in comparisons)
+    return Settled(tuple(comparison.value[0] for comparison in comparisons), details)
 
 
 @cache
@@ -401,7 +406,7 @@ def claims(lecture: str) -> tuple[Claim, ...]:
     Raises ValueError for a lecture without claims, and lists those that have some.
     """
     room(lecture, "claims")
-    return entries(lecture)
+    return entries(two_digits(lecture))
 
 
 @cache

@@ -64,7 +64,9 @@ class Comparison:
         return f"{'✓ within' if within else '✗ beyond'} {self.tolerance:.0e}"
 
     def __repr__(self) -> str:
-        lines = [f"{name:<34}{value:>14}  {said}".rstrip() for name, value, said in self._rows()]
+        lines = [
+            f"{name:<34}{value:>14}  {remark}".rstrip() for name, value, remark in self._rows()
+        ]
         return "\n".join([*lines, self.batch, "equal" if self.equal else "NOT equal"])
 
     def _repr_html_(self) -> str:
@@ -73,10 +75,10 @@ class Comparison:
         verdict = "✓ equal" if self.equal else "✗ not equal"
         colour = "#00745a" if self.equal else "#b04e00"
         table = f'<table style="border-collapse:collapse;margin:0;background:#fff">{rows}</table>'
-        said = (
+        sentence = (
             f'<b style="color:{colour}">{verdict}</b> <span style="color:#555">{self.batch}</span>'
         )
-        return card(f"{table}<div>{said}</div>", "comparison", 620)
+        return card(f"{table}<div>{sentence}</div>", "comparison", 620)
 
 
 @torch.inference_mode(False)
@@ -108,12 +110,12 @@ def compare(
     config: Any = ours.config
     batch = _batch(config, sequences, min(length, config.longest_text), seed)
     with _gradients_of(ours), _gradients_of(theirs):
-        mine, other = ours(**batch), theirs(**their_inputs(theirs, batch))
-        names, mask = _names(mine, other), batch.get("attention_mask")
-        output = _largest(_distance(mine, other, name, mask) for name in names)
-        for outputs in (mine, other):
+        own, other = ours(**batch), theirs(**their_inputs(theirs, batch))
+        names, mask = _names(own, other), batch.get("attention_mask")
+        output = _largest(_distance(own, other, name, mask) for name in names)
+        for outputs in (own, other):
             _mean_loss(outputs, names, mask, seed).backward()
-        del mine, other
+        del own, other
         for p in theirs.parameters():
             # The gradient stands where the weight stood, and so gets our names.
             p.data = torch.zeros_like(p) if p.grad is None else p.grad
@@ -170,8 +172,8 @@ def _tolerance(ours: nn.Module, theirs: Any) -> float:
 
 def _same_shapes(ours: nn.Module, theirs: nn.Module) -> None:
     """Raise ValueError where the reference has not the weights of ours; `theirs` has our names."""
-    mine, other = ({n: p.shape for n, p in m.named_parameters()} for m in (ours, theirs))
-    differ = [n for n in {**mine, **other} if mine.get(n) != other.get(n)]
+    own, other = ({n: p.shape for n, p in m.named_parameters()} for m in (ours, theirs))
+    differ = [n for n in {**own, **other} if own.get(n) != other.get(n)]
     if differ:
         raise ValueError(
             f"The reference has other weights than ours, first {differ[0]}; expected a model of "
@@ -218,9 +220,9 @@ def _gradients_of(model: nn.Module) -> Iterator[None]:
             p.requires_grad_(learns)
 
 
-def _names(mine: Any, other: Any) -> list[str]:
-    found = [n for n in OUTPUTS if getattr(mine, n, None) is not None]
-    return [n for n in found if getattr(other, n, None) is not None]
+def _names(ours: Any, theirs: Any) -> list[str]:
+    names = [n for n in OUTPUTS if getattr(ours, n, None) is not None]
+    return [n for n in names if getattr(theirs, n, None) is not None]
 
 
 def _real(outputs: Any, name: str, mask: Tensor | None) -> Tensor:
@@ -235,8 +237,8 @@ def _largest(values: Iterable[float]) -> float:
     return float(torch.tensor([0.0, *values], dtype=torch.float64).max())
 
 
-def _distance(mine: Any, other: Any, name: str, mask: Tensor | None) -> float:
-    a, b = (_real(outputs, name, mask).detach() for outputs in (mine, other))
+def _distance(ours: Any, theirs: Any, name: str, mask: Tensor | None) -> float:
+    a, b = (_real(outputs, name, mask).detach() for outputs in (ours, theirs))
     return float((a - b).abs().max() / max(1.0, float(b.abs().max())))
 
 
@@ -253,12 +255,10 @@ def _mean_loss(outputs: Any, names: list[str], mask: Tensor | None, seed: int) -
 
 def _gradient_distance(ours: nn.Module, theirs: nn.Module) -> float:
     """`theirs` holds gradients where weights were. A parameter no output reaches counts as zero."""
-    mine = {
-        n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in ours.named_parameters()
-    }
+    own = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in ours.named_parameters()}
     other = {name: gradient.detach() for name, gradient in theirs.named_parameters()}
-    worst = _largest(float((grad - other[name]).abs().max()) for name, grad in mine.items())
-    largest = _largest(float(other[name].abs().max()) for name in mine)
+    worst = _largest(float((grad - other[name]).abs().max()) for name, grad in own.items())
+    largest = _largest(float(other[name].abs().max()) for name in own)
     return worst / largest if largest else worst
 
 

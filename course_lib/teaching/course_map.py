@@ -24,7 +24,7 @@ def progress() -> Html:
     by_lecture = defaultdict(list)
     for exercise in all_exercises().values():
         by_lecture[exercise.id[:2]].append(exercise)
-    rows, words, done, questions = [], [], 0, [0, 0]
+    rows, lines, done, questions = [], [], 0, [0, 0]
     for lecture in lectures_with("exercises"):
         each = [(e, e.id in record.exercises) for e in by_lecture[lecture]]
         keys = question_keys(lecture)
@@ -32,8 +32,8 @@ def progress() -> Html:
         signs = " ".join(_sign(e.id, e.title, good) for e, good in each)
         quiz = f"{SIGNS[right == len(keys)][0]} {right} of {len(keys)}"
         rows.append(f"<tr>{_cell(lecture)}{_cell(signs)}{_cell(quiz)}</tr>")
-        told = " ".join(f"{SIGNS[good][0]} {e.id}" for e, good in each)
-        words.append(f"{lecture}  {told}  quiz {right} of {len(keys)}")
+        marks = " ".join(f"{SIGNS[good][0]} {e.id}" for e, good in each)
+        lines.append(f"{lecture}  {marks}  quiz {right} of {len(keys)}")
         done += sum(good for _, good in each)
         questions = [questions[0] + right, questions[1] + len(keys)]
     total = (
@@ -44,7 +44,7 @@ def progress() -> Html:
     head = "".join(_cell(name, "th") for name in ("lecture", "exercises", "quiz"))
     table = f'<table style="border-collapse:collapse;background:#fff"><tr>{head}</tr>'
     page = f"<p><b>{total}.</b></p>{table}{''.join(rows)}</table><p>{kept}</p>"
-    return Html(card(page, "course-progress"), "\n".join([f"{total}.", *words, kept]))
+    return Html(card(page, "course-progress"), "\n".join([f"{total}.", *lines, kept]))
 
 
 def _sign(id: str, title: str, good: bool) -> str:

@@ -92,8 +92,8 @@ def code_words(
     many of each split. Each has a marked word of small letters only, which could be an ordinary
     word. Words are runs of letters, digits and underscores; every other sign is a word of its own.
     """
-    found, about = _from_docstrings("code words", marked_sentences, (train, test, outside))
-    return _task(found, about, lambda id, split, item: tagged(item, id=id, split=split))
+    splits, about = _from_docstrings("code words", marked_sentences, (train, test, outside))
+    return _task(splits, about, lambda id, split, item: tagged(item, id=id, split=split))
 
 
 def sections(
@@ -136,9 +136,9 @@ def documentation_task(
 ) -> DocumentationTask[Any]:
     """One of TASKS. The validation texts are the last of those to learn from, so from other modules
     than most of them."""
-    found = TASKS[name](train + validation, test, outside)
-    learned = max(0, len(found.train) - validation)
-    return replace(found, train=found.train[:learned], validation=found.train[learned:])
+    task = TASKS[name](train + validation, test, outside)
+    learned = max(0, len(task.train) - validation)
+    return replace(task, train=task.train[:learned], validation=task.train[learned:])
 
 
 def as_sequences(
@@ -151,16 +151,16 @@ def as_sequences(
     return text_sequences([item.text for item in items], labels, CLASSES[task], tokenizer, length)
 
 
-def _texts(found: tuple[list[list[str]], dict[str, str]]) -> DocumentationTask[LabelledText]:
-    return _task(*found, lambda id, split, item: LabelledText(id, item[0], item[1], split))
+def _texts(built: tuple[list[list[str]], dict[str, str]]) -> DocumentationTask[LabelledText]:
+    return _task(*built, lambda id, split, item: LabelledText(id, item[0], item[1], split))
 
 
-def _task(found: list[list[str]], about: dict[str, str], item: Callable[..., Any]) -> Any:
+def _task(splits: list[list[str]], about: dict[str, str], item: Callable[..., Any]) -> Any:
     train, test, outside = (
         [item(f"{split}-{n}", split, json.loads(line)) for n, line in enumerate(lines)]
-        for split, lines in zip(SPLITS, found, strict=True)
+        for split, lines in zip(SPLITS, splits, strict=True)
     )
-    return DocumentationTask(train, test, outside, about, corpus_hash(found))
+    return DocumentationTask(train, test, outside, about, corpus_hash(splits))
 
 
 # ---------------------------------------------------------------- which words are code
@@ -244,9 +244,9 @@ def section_sentences(docstring: str) -> Iterator[list[Any]]:
     ]  # fmt: skip
     if entries:
         yield from _first_sentences([next(iter(blocks(docstring)))], "Summary")
-    for name, found in entries:
+    for name, paragraphs in entries:
         if name in SECTIONS:
-            yield from _first_sentences(found, name)
+            yield from _first_sentences(paragraphs, name)
 
 
 def _dedented(body: str) -> str:
@@ -281,9 +281,9 @@ def described_parameters(docstring: str) -> Iterator[list[Any]]:
           for entry in _GOOGLE_TYPED.findall(_dedented(body))),
     ]  # fmt: skip
     for type_, description in entries:
-        kinds = [kind for kind, written in KINDS.items() if re.search(written, type_.lower())]
-        if len(kinds) == 1 and not _MANY.search(type_.lower()):
-            yield from _first_sentences([description], kinds[0])
+        classes = [kind for kind, written in KINDS.items() if re.search(written, type_.lower())]
+        if len(classes) == 1 and not _MANY.search(type_.lower()):
+            yield from _first_sentences([description], classes[0])
 
 
 # ---------------------------------------------------------------- from which package it is
@@ -344,15 +344,15 @@ def _built(
     where the same was built before. modules: those of train and test, and those of outside."""
     about = {**versions, what: f"rules {RULES}, at most {'/'.join(map(str, most))}"}
     path = cache_dir("documentation") / f"{what.replace(' ', '-')}-{'-'.join(map(str, most))}.jsonl"
-    found = read_cache(path, about)
-    if found is None:
+    splits = read_cache(path, about)
+    if splits is None:
         seen: set[str] = set()
         sides = dict(zip(SPLITS, most, strict=True))
         inside = drawn(modules[0], {s: sides[s] for s in SPLITS[:2]}, seen, classes)
         outside = drawn(modules[1], {"outside": sides["outside"]}, seen, classes)
-        found = [*inside.values(), *outside.values()]
-        write_cache(path, found, about)
-    return found, versions
+        splits = [*inside.values(), *outside.values()]
+        write_cache(path, splits, about)
+    return splits, versions
 
 
 def in_order(packages: Iterable[str], side: str | None = None) -> Iterator[tuple[str, list[str]]]:
@@ -379,10 +379,10 @@ def drawn(
 ) -> dict[str, list[str]]:
     """split -> lines of JSON, at most `most` of each and an equal part of each class. seen: the
     4-grams so far, which grow; a text of which more than half stood there is left out."""
-    found: dict[str, list[str]] = {split: [] for split in most}
+    lines: dict[str, list[str]] = {split: [] for split in most}
     count: Counter[tuple[str, Any]] = Counter()
     for name, items in modules:
-        if all(len(found[split]) >= most[split] for split in most):
+        if all(len(lines[split]) >= most[split] for split in most):
             break
         split = "outside" if "outside" in most else side_of(name)
         here: Counter[Any] = Counter()
@@ -392,8 +392,8 @@ def drawn(
             if _is_new(item[0], seen) and not full:
                 count[split, label] += 1
                 here[label] += 1
-                found[split].append(json.dumps(item, ensure_ascii=False))
-    return found
+                lines[split].append(json.dumps(item, ensure_ascii=False))
+    return lines
 
 
 def _is_new(text: str, seen: set[str]) -> bool:

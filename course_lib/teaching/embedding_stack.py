@@ -72,13 +72,13 @@ def embedding_picture(
     where = (ids[position], segments[position], position)
     tokens = [tokenizer.token(i) for i in ids]
     hidden = stages["sum"].shape[1]
-    said = (
+    sentence = (
         f"The first {min(DIMS, hidden)} of {hidden} numbers a token. Each stage has its own scale: "
         "dark is negative, yellow positive. LayerNorm gives every token mean 0 and standard "
         "deviation 1, then its learned gain and shift."
     )
-    strips = svg_image(_strips(stages, tokens, where), said)
-    html = strips + _numbers(stages, tokens[position], where) + paragraphs([said])
+    strips = svg_image(_strips(stages, tokens, where), sentence)
+    html = strips + _numbers(stages, tokens[position], where) + paragraphs([sentence])
     return Html(card(html, "embedding-stack"), _in_words(stages, tokens, where))
 
 

@@ -190,11 +190,11 @@ class Experiment:
         if self.run:
             return self.run(recipe, material, seed)
         settings = {"seed": seed, **self.settings(recipe), **asdict(recipe)}
-        words = {k: "-".join(map(str, v)) if isinstance(v, tuple) else v
+        parts = {k: "-".join(map(str, v)) if isinstance(v, tuple) else v
                  for k, v in settings.items()}  # fmt: skip
         make = partial(self.measured, recipe, material, seed)
         return kept(
-            self.label.format(**words), settings, world_of(material), make, self.files(recipe, seed)
+            self.label.format(**parts), settings, world_of(material), make, self.files(recipe, seed)
         )
 
     def measured(self, recipe: Any, material: Any, seed: int) -> dict[str, Any]:
@@ -217,9 +217,9 @@ class Experiment:
         note.every = every  # type: ignore[attr-defined]
         callbacks = [note] if look else []
         model, history = self.train(recipe, material, seed=seed, callbacks=callbacks)
-        found = self.measure(Run(recipe, seed, material, model, history))
+        measures = self.measure(Run(recipe, seed, material, model, history))
         curve = {"curve": points} if look else {}
-        return {"seed": seed, **found, **curve, "seconds": round(history.seconds, 1)}
+        return {"seed": seed, **measures, **curve, "seconds": round(history.seconds, 1)}
 
     def replay(self, material: Any) -> list[float]:
         """The first losses of seed 0: alike on every machine to about six digits."""

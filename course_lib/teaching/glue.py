@@ -35,8 +35,8 @@ ORACLE, BASELINES = "oracle", ("nothing", "length", "hypothesis", "words")
 def oracle_score(name: str, items: Sequence[Item], world: MicroWorld) -> dict[str, float]:
     """What the world's rules reach on a twin's items: see `answer`."""
     oracle = Oracle(world)
-    said = [answer(name, item, oracle) for item in items]
-    return glue_score(name, said, [item.label for item in items])
+    predictions = [answer(name, item, oracle) for item in items]
+    return glue_score(name, predictions, [item.label for item in items])
 
 
 def baseline_score(
@@ -44,8 +44,8 @@ def baseline_score(
 ) -> dict[str, float]:
     """The score of a classifier that learns from `train` and sees what `predicted_labels`
     lets it see; for STS-B a regression on the same."""
-    said = predicted_labels(train, test, sees, numbers=not task_named(name).names)
-    return glue_score(name, said, [item.label for item in test])
+    predictions = predicted_labels(train, test, sees, numbers=not task_named(name).names)
+    return glue_score(name, predictions, [item.label for item in test])
 
 
 def rows(name: str, seed: int = 0) -> dict[str, dict[str, float]]:
@@ -63,8 +63,8 @@ def main() -> None:
     for name, task in GLUE.items():
         print(f"{name:6} {task.asks}  train, validation, test: {task.sizes}")
         for who, scores in rows(name).items():
-            said = "  ".join(f"{metric} {score:7.1%}" for metric, score in scores.items())
-            print(f"       {who:11} {said}")
+            line = "  ".join(f"{metric} {score:7.1%}" for metric, score in scores.items())
+            print(f"       {who:11} {line}")
 
 
 # ---------------------------------------------------------------- the oracle
@@ -74,8 +74,8 @@ def answer(name: str, item: LabelledText | Pair, oracle: Oracle) -> str:
     """The label that the world's rules give to an item of a twin, from its texts alone."""
     if isinstance(item, LabelledText):
         if name == "CoLA":
-            said = oracle.reads(item.text.split())
-            return "acceptable" if said else "unacceptable"
+            acceptable = oracle.reads(item.text.split())
+            return "acceptable" if acceptable else "unacceptable"
         (hero,), (last,) = (
             re.findall(rf"(?:{'|'.join(WHEN[when])}) ([^.]*)", item.text)
             for when in ("early", "late")
@@ -92,13 +92,13 @@ def _same(wordings: Wordings, no: str, yes: str) -> Callable[[str, str, MicroWor
 def _shared(first: str, second: str, world: MicroWorld) -> str:
     """A point for the same topic, one for the same time, and those of `ALIKE`."""
     topics = {row["name"]: row["topic"] for row in world.grammar.tables["people"]}
-    facts, said = [], []
+    facts, statements = [], []
     for text in (first, second):
         when, word = next((k, w) for k, ws in WHEN.items() for w in ws if text.startswith(f"{w} "))
-        said.append(text.removeprefix(f"{word} "))
-        _, roles = read(said[-1], CLAIMS) or ("", {})
+        statements.append(text.removeprefix(f"{word} "))
+        _, roles = read(statements[-1], CLAIMS) or ("", {})
         facts.append({topics[roles["a"]], when})
-    return str(len(facts[0] & facts[1]) + ALIKE[_relation(said[0], said[1], world)])
+    return str(len(facts[0] & facts[1]) + ALIKE[_relation(statements[0], statements[1], world)])
 
 
 def _relation(premise: str, hypothesis: str, world: MicroWorld) -> str:
@@ -112,15 +112,16 @@ def _relation(premise: str, hypothesis: str, world: MicroWorld) -> str:
 
 
 def _follows(premise: str, hypothesis: str, world: MicroWorld) -> str:
-    said = _relation(premise, hypothesis, world)
-    return "entailment" if said == "entailment" else "not_entailment"
+    relation = _relation(premise, hypothesis, world)
+    return "entailment" if relation == "entailment" else "not_entailment"
 
 
 def _answers(question: str, sentence: str, world: MicroWorld) -> str:
-    asked, roles = read(question, QUESTIONS) or ("", {})
-    told = [read(text, ANSWERS) or ("", {}) for text in sentence.removesuffix(" .").split(" and ")]
-    found = any(kind == asked and roles.items() <= said.items() for kind, said in told)
-    return "entailment" if found else "not_entailment"
+    question_kind, roles = read(question, QUESTIONS) or ("", {})
+    texts = sentence.removesuffix(" .").split(" and ")
+    answers = [read(text, ANSWERS) or ("", {}) for text in texts]
+    answered = any(kind == question_kind and roles.items() <= its.items() for kind, its in answers)
+    return "entailment" if answered else "not_entailment"
 
 
 def _owner(premise: str, hypothesis: str, world: MicroWorld) -> str:

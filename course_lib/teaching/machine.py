@@ -14,15 +14,15 @@ SIGNS: dict[State, str] = {"good": "✓ ready", "note": "– note", "missing": "
 def check_machine() -> Html:
     """What is here, what is missing and what to do about it; nothing is installed or changed. The
     same as `python -m course_lib.doctor`; folders are named only where there is something to do."""
-    found = [replace(f, here="") if f.state == "good" else f for f in examine()]
-    lines = "".join(map(_line, found))
+    findings = [replace(f, here="") if f.state == "good" else f for f in examine()]
+    lines = "".join(map(_line, findings))
     list_ = f"<ul style='list-style:none;padding-left:0;margin:0'>{lines}</ul>"
-    page = f"{list_}<p><b>{verdict(found)}</b></p>"
-    return Html(card(page, "machine-check"), "\n".join([*map(str, found), verdict(found)]))
+    page = f"{list_}<p><b>{verdict(findings)}</b></p>"
+    return Html(card(page, "machine-check"), "\n".join([*map(str, findings), verdict(findings)]))
 
 
 def _line(finding: Finding) -> str:
     here = f" ({finding.here})" if finding.here else ""
     remedy = f"<br>&emsp;→ {inline(finding.remedy)}" if finding.remedy else ""
-    said = inline(f"{finding.what}: {finding.found}{here}")
-    return f"<li>{SIGNS[finding.state]}: {said}{remedy}</li>"
+    sentence = inline(f"{finding.what}: {finding.message}{here}")
+    return f"<li>{SIGNS[finding.state]}: {sentence}{remedy}</li>"

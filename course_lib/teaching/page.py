@@ -21,6 +21,7 @@ CARD = (
 MARKS = re.compile(  # of code; of stress, which may hold code
     r"`([^`]+)`|(?<![\w*])(\*\*?)(?=\S)((?:`[^`]+`|[^*`])+?)(?<=\S)\2(?![\w*])"
 )
+LABEL = re.compile(' role="img" aria-label="[^"]*"')
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -121,18 +122,20 @@ def inline(text: str, plain: bool = False) -> str:
     plain: without styles, and quotation marks as they are: for pages that bring a style."""
     code = "<code>" if plain else '<code style="background:#f0f0f0;color:#1a1a1a">'
 
-    def marked(found: re.Match[str]) -> str:
-        if found[1]:
-            return f"{code}{found[1]}</code>"
-        tag = "em" if found[2] == "*" else "b"
-        return f"<{tag}>{MARKS.sub(marked, found[3])}</{tag}>"
+    def marked(match: re.Match[str]) -> str:
+        if match[1]:
+            return f"{code}{match[1]}</code>"
+        tag = "em" if match[2] == "*" else "b"
+        return f"<{tag}>{MARKS.sub(marked, match[3])}</{tag}>"
 
     return MARKS.sub(marked, escape(text, quote=not plain))
 
 
 def svg_image(svg: str, alt: str) -> str:
-    """An SVG as an image: it stays where inline SVG is taken out of a notebook not yet trusted."""
-    data = base64.b64encode(svg.encode()).decode()
+    """An SVG as an image: it stays where inline SVG is taken out of a notebook not yet trusted.
+
+    Its own label goes: inside an image nobody reads it, and `alt` says the same."""
+    data = base64.b64encode(LABEL.sub("", svg, count=1).encode()).decode()
     style = "max-width:100%;background:#fff"
     return f'<img alt="{escape(alt)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
 

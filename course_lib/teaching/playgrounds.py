@@ -92,8 +92,8 @@ def steps(name: str, value: Any, options: Iterable[Any]) -> Any:
     """A slider over the options: numbers, or pairs of what is shown and a value."""
     import ipywidgets
 
-    shown = [one if isinstance(one, tuple) else (f"{one:,}", one) for one in options]
-    return ipywidgets.SelectionSlider(options=shown, value=value, description=name)
+    pairs = [one if isinstance(one, tuple) else (f"{one:,}", one) for one in options]
+    return ipywidgets.SelectionSlider(options=pairs, value=value, description=name)
 
 
 def text_field(name: str, value: str, **more: Any) -> Any:
@@ -161,8 +161,8 @@ def masking_picture(
     actions = masked.action[0].tolist()
     labels = [_under(tokenizer, *one) for one in zip(before, after, actions, strict=True)]
     row = tokens_row([tokenizer.token(i) for i in after], actions, labels)
-    said = masking_counts(before, after, actions)
-    left = f"{said} Kept is what is left over: {kept_share:.0%} of the selected."
+    sentence = masking_counts(before, after, actions)
+    left = f"{sentence} Kept is what is left over: {kept_share:.0%} of the selected."
     counts = f'<p style="margin:6px 0 0">{escape(left)}</p>'
     return Html(card(row.inner + tokens_legend() + counts, "masking-view"), f"{row.text}\n{left}")
 
@@ -171,13 +171,15 @@ def masking_counts(before: Sequence[int], after: Sequence[int], actions: Sequenc
     """How many positions met which fate, in a sentence."""
     masked, random, kept = (sum(a == kind for a in actions) for kind in (1, 2, 3))
     same = sum(a == 2 and x == y for a, x, y in zip(actions, before, after, strict=True))
-    said = (
+    sentence = (
         f"{len(actions)} tokens, [CLS] and [SEP] counted; {masked + random + kept} selected: "
         f"{masked} became [MASK], {random} a random token, {kept} kept."
     )
     if same:
-        said += f" {same} random replacement{'s' * (same > 1)} gave the very token that was there."
-    return said
+        sentence += (
+            f" {same} random replacement{'s' * (same > 1)} gave the very token that was there."
+        )
+    return sentence
 
 
 def _under(tokenizer: WordPiece, before: int, after: int, action: int) -> str:
@@ -219,7 +221,7 @@ def check_words(tokenizer: WordPiece, text: str, most: int) -> None:
 def _about_unknown(tokenizer: WordPiece, unknown: Sequence[str]) -> str:
     listed = ", ".join(f"“{word[:30]}”" for word in unknown[:5]) + ", …" * (len(unknown) > 5)
     near = [get_close_matches(word, tokenizer.vocab, n=1) for word in unknown[:5]]
-    nearby = list(dict.fromkeys(found[0] for found in near if found))
+    nearby = list(dict.fromkeys(matches[0] for matches in near if matches))
     hint = f" Near in spelling: {', '.join(f'“{word}”' for word in nearby)}." if nearby else ""
     return (
         f"The model has never read {listed}; expected words of its vocabulary "

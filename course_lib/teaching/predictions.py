@@ -96,9 +96,9 @@ def prediction_slider(
     def draw(step: int) -> Html:
         at, guesses = snapshots[step]
         listed = ", ".join(f"{token} {100 * p:.1f}%" for token, p in guesses[:top])
-        said = f"{text} After step {at:,}: {listed}".strip()
-        image = svg_image(prediction_svg(snapshots[step], text, truth, top), said)
-        return Html(card(image, "prediction-view"), said)
+        sentence = f"{text} After step {at:,}: {listed}".strip()
+        image = svg_image(prediction_svg(snapshots[step], text, truth, top), sentence)
+        return Html(card(image, "prediction-view"), sentence)
 
     options = [(f"{step:,}", i) for i, (step, _) in enumerate(snapshots)]
     return playground(draw, {"step": steps("training step", len(options) - 1, options)})
@@ -107,20 +107,20 @@ def prediction_slider(
 def prediction_svg(snapshot: Snapshot, text: str = "", truth: str = "", top: int = 8) -> str:
     """Horizontal bars of one snapshot; the true word is hatched and named so."""
     step, guesses = snapshot
-    shown = list(guesses[:top])
-    if truth and truth not in [token for token, _ in shown]:
-        shown += [(token, p) for token, p in guesses if token == truth] or [(truth, 0.0)]
+    bars = list(guesses[:top])
+    if truth and truth not in [token for token, _ in bars]:
+        bars += [(token, p) for token, p in guesses if token == truth] or [(truth, 0.0)]
     parts = [
         words(10, 18, escape(_around_the_mask(text)), 14, "start"),
         words(10, 40, f"after step {step:,}", 13, "start", ink="#555"),
     ]
-    for i, (token, p) in enumerate(shown):
-        number = "not among the likeliest" if p == 0 else f"{100 * p:.1f}%"
-        said = " ← the true word" * (token == truth)
+    for i, (token, p) in enumerate(bars):
+        label = "not among the likeliest" if p == 0 else f"{100 * p:.1f}%"
+        mark = " ← the true word" * (token == truth)
         look: dict[str, Any] = (
             {"fill": hatch("#ffffff", ORANGE, 8), "ink": "#8a5f00"} if token == truth else {}
         )
-        parts.append(bar(158, 54 + 28 * i, max(430 * p, 1), 20, escape(token), number + said,
+        parts.append(bar(158, 54 + 28 * i, max(430 * p, 1), 20, escape(token), label + mark,
                          mono=True, **look))  # fmt: skip
     height = 58 + 28 * (top + 1)  # the same for every step, so that the page does not jump
     return svg_drawing(720, height, "".join(parts), f"predictions after step {step}")

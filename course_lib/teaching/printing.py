@@ -42,13 +42,13 @@ def print_pages(
                 executable_path=executable, args=["--no-sandbox", "--disable-gpu"],
                 timeout=AGAINST_HANGING * 1000,
             )  # fmt: skip
-            shown = browser.new_page(**tab)
-            shown.set_default_timeout(AGAINST_HANGING * 1000)
+            view = browser.new_page(**tab)
+            view.set_default_timeout(AGAINST_HANGING * 1000)
             for page in pages:
                 target, partial = page.with_suffix(".pdf"), page.with_suffix(".partial")
-                shown.goto(page.resolve().as_uri() + query)
-                more = drawn(shown)
-                shown.pdf(path=partial, prefer_css_page_size=True, print_background=True, **more)
+                view.goto(page.resolve().as_uri() + query)
+                more = drawn(view)
+                view.pdf(path=partial, prefer_css_page_size=True, print_background=True, **more)
                 written.append(partial.replace(target))
             browser.close()
         return written

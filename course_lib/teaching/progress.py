@@ -29,16 +29,16 @@ class _Display:
     def __init__(self) -> None:
         self.handle: Any = None
 
-    def show(self, shown: Html, last: bool) -> None:
+    def show(self, html: Html, last: bool) -> None:
         if not in_notebook():
-            _terminal(shown.text, last)
+            _terminal(html.text, last)
             return
         from IPython.display import display
 
         if self.handle is None:
-            self.handle = display(shown, display_id=True)
+            self.handle = display(html, display_id=True)
         else:
-            self.handle.update(shown)
+            self.handle.update(html)
         if last:
             self.handle = None  # another run gets its own output
 

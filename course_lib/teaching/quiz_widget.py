@@ -40,7 +40,7 @@ def _unfolding(item: dict[str, Any]) -> str:
         f"<li>{'<b>✓ right.</b>' if choice['correct'] else '✗ wrong.'} {choice['why']}</li>"
         for choice in item["choices"]
     )
-    letters = 'type="a" style="list-style-type:lower-alpha;margin:2px 0 4px"'
+    letters = 'style="list-style-type:lower-alpha;margin:2px 0 4px"'
     return (
         f'<div style="margin:0 0 14px"><b>{escape(item["number"])}.</b> {item["question"]}'
         f"<ol {letters}>{choices}</ol><details><summary>Answer</summary>"

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from .numbers import filled
 from .page import Html, card, inline
-from .rooms import room_file
+from .rooms import room_file, two_digits
 
 MOST_CHOICES = 4
 
@@ -83,7 +83,7 @@ def _digest(text: str) -> str:
 
 
 def _file_of(lecture: str) -> Path:
-    if (path := room_file(lecture, "quiz.toml")).exists():
+    if (path := room_file(two_digits(lecture), "quiz.toml")).exists():
         return path
     known = sorted(path.parent.name[-2:] for path in room_file("", "").parent.glob("*/quiz.toml"))
     raise QuizError(
@@ -113,8 +113,8 @@ def _text(path: Path) -> str:
 def _item(path: Path, number: int, entry: dict[str, Any]) -> QuizItem:
     where = f"{path}, item {number}"
     _expect_keys(where, {"key": "none", **entry}, {"question": str, "choice": list, "key": str})
-    given = enumerate(entry["choice"], 1)
-    choices = tuple(_choice(f"{where}, choice {place}", choice) for place, choice in given)
+    entries = enumerate(entry["choice"], 1)
+    choices = tuple(_choice(f"{where}, choice {place}", choice) for place, choice in entries)
     if not 3 <= len(choices) <= MOST_CHOICES:
         raise QuizError(f"{where} has {len(choices)} choices; expected 3 to {MOST_CHOICES}.")
     if not any(choice.correct for choice in choices) or all(choice.correct for choice in choices):
@@ -138,15 +138,15 @@ def _review(path: Path, number: int, entry: dict[str, Any]) -> ReviewQuestion:
     return ReviewQuestion(number, entry["question"].strip(), entry["answer"].strip())
 
 
-def _expect_keys(where: str, entry: dict[str, Any], kinds: dict[str, type]) -> None:
-    for key, kind in kinds.items():
+def _expect_keys(where: str, entry: dict[str, Any], types: dict[str, type]) -> None:
+    for key, kind in types.items():
         if not isinstance(entry.get(key), kind) or entry[key] == "":
             raise QuizError(
                 f"{where} has {key} = {entry.get(key)!r}; expected "
                 f"{kind.__name__}{', not empty' if kind is str else ''}. Add or mend it."
             )
-    if surplus := set(entry) - set(kinds):
-        raise QuizError(f"{where} has unknown keys {sorted(surplus)}; expected {sorted(kinds)}.")
+    if surplus := set(entry) - set(types):
+        raise QuizError(f"{where} has unknown keys {sorted(surplus)}; expected {sorted(types)}.")
 
 
 # ---------------------------------------------------------------- questions for review, on a page

@@ -42,15 +42,15 @@ class Replicated(NamedTuple):
     found: str
 
 
-def gathered(found: bool = True) -> list[Replicated]:
+def gathered(settle: bool = True) -> list[Replicated]:
     """The headlines of all rooms, paper by paper in the order of the lectures.
 
-    found: settle those that were run here, and say what came out (some seconds)."""
+    settle: settle those that were run here, and say what came out (some seconds)."""
     rows = [
         Replicated(
             entry.headline.paper, lecture, entry.id, entry.they_say, entry.who,
             entry.headline.outcome, entry.headline.because,
-            outcome_of(entry) if found and entry.settle else "",
+            outcome_of(entry) if settle and entry.settle else "",
         )
         for lecture in lectures_with("claims")
         for entry in claims(lecture)
@@ -113,11 +113,11 @@ def _card(row: Replicated) -> str:
 
 
 def main() -> None:
-    found = build()
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    record = build()
+    text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     write_atomic(data_root() / "results" / f"{NAME}.json", text)
     write_manifest(data_root())
-    print(repr(ReplicationTable(tuple(Replicated(**row) for row in found["rows"]))))
+    print(repr(ReplicationTable(tuple(Replicated(**row) for row in record["rows"]))))
 
 
 if __name__ == "__main__":

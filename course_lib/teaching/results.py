@@ -125,13 +125,13 @@ def compared_runs(
     be (see `extended`). Its date stays that of its first runs; `added` says when others came. more:
     what the file says besides, such as its replay; a function is called where the extended file
     does not say it."""
-    said = {name: asdict(recipe) for name, recipe in recipes.items()}
+    stored_recipes = {name: asdict(recipe) for name, recipe in recipes.items()}
     about = made_with(world, precision)
     before = extended(extends, about) if extends else {}
     added = {name: day for name, day in before.get("added", {}).items() if name in recipes}
     runs = {}
     for name, recipe in recipes.items():
-        there = stored_runs(before, name, said[name])
+        there = stored_runs(before, name, stored_recipes[name])
         own = seeds[name] if isinstance(seeds, Mapping) else seeds
         if before and not set(own) <= set(there):
             added[name] = about["date"]
@@ -139,7 +139,7 @@ def compared_runs(
     for name, value in more.items():
         about[name] = before[name] if name in before else value() if callable(value) else value
     about["date"] = before.get("date", about["date"])
-    return {"recipes": said, **about, **({"added": added} if added else {}), "runs": runs}
+    return {"recipes": stored_recipes, **about, **({"added": added} if added else {}), "runs": runs}
 
 
 def extended(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,38 +157,41 @@ def extended(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stored_runs(
-    found: Mapping[str, Any], name: str, recipe: Mapping[str, Any]
+    record: Mapping[str, Any], name: str, recipe: Mapping[str, Any]
 ) -> dict[int, dict[str, Any]]:
     """A results file's runs of this recipe by their seeds; none, {}, if its recipe of this name is
     another one, or is not there."""
     as_json = json.loads(json.dumps(recipe))  # tuples are lists there
-    if found.get("recipes", {}).get(name) != as_json:
+    if record.get("recipes", {}).get(name) != as_json:
         return {}
-    return {run["seed"]: run for run in found["runs"][name]}
+    return {run["seed"]: run for run in record["runs"][name]}
 
 
-def outcome(found: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
+def outcome(record: Mapping[str, Any], measure: str) -> dict[str, list[float]]:
     """For each recipe of a results file that has the measure, what each seed reached."""
-    runs = {name: runs for name, runs in found["runs"].items() if measure in runs[0]}
+    runs = {name: runs for name, runs in record["runs"].items() if measure in runs[0]}
     return {name: [run[measure] for run in of] for name, of in runs.items()}
 
 
 def shown(recipe: str) -> str:
     """A recipe's stored name as charts and tables show it."""
-    for stored_as, said in SHOWN.items():
-        recipe = recipe.replace(stored_as, said)
+    for stored_as, label in SHOWN.items():
+        recipe = recipe.replace(stored_as, label)
     return recipe
 
 
-def summary(found: Mapping[str, Any], measures: Sequence[str], aside: Sequence[str] = ()) -> str:
+def summary(record: Mapping[str, Any], measures: Sequence[str], aside: Sequence[str] = ()) -> str:
     """What each recipe reached, in words, a line each, below what the file says `aside`."""
-    lines = [f"{what}: {found[what]}" for what in aside if what in found]
-    for name, runs in found["runs"].items():
+    lines = [f"{what}: {record[what]}" for what in aside if what in record]
+    for name, runs in record["runs"].items():
         reached = {k: [run[k] for run in runs] for k in measures if k in runs[0]}
-        said = ", ".join(f"{k} {in_words(values)}" for k, values in reached.items())
-        about = {"steps": found["recipes"][name].get("steps"), "weights": runs[0].get("parameters")}
+        scores = ", ".join(f"{k} {in_words(values)}" for k, values in reached.items())
+        about = {
+            "steps": record["recipes"][name].get("steps"),
+            "weights": runs[0].get("parameters"),
+        }
         size = ", ".join(f"{count:,} {what}" for what, count in about.items() if count)
-        lines.append(f"{name} ({size}): {said}")
+        lines.append(f"{name} ({size}): {scores}")
     return "\n".join(lines)
 
 
@@ -228,10 +231,10 @@ def main() -> None:
     parser.add_argument("lecture", choices=known, help="number of the lecture")
     lecture = room(parser.parse_args().lecture, "experiments")
     for name, build in lecture.RESULTS.items():
-        found = build()
-        write_atomic(data_root() / "results" / f"{name}.json", json.dumps(found, indent=1) + "\n")
+        record = build()
+        write_atomic(data_root() / "results" / f"{name}.json", json.dumps(record, indent=1) + "\n")
         write_manifest(data_root())
-        print(f"{lecture.summary(found)}\nsaved to data/results/{name}.json")
+        print(f"{lecture.summary(record)}\nsaved to data/results/{name}.json")
 
 
 if __name__ == "__main__":

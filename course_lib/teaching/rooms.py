@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,9 +20,16 @@ def lectures_with(part: str) -> list[str]:
     return [number for number in numbers if find_spec(f"{LECTURES}.lecture_{number}.{part}")]
 
 
+def two_digits(number: object) -> str:
+    """A lecture's or an exercise's number as it is printed: 2 and "2" as "02", "2.1" as "02.1";
+    what is no such number as text."""
+    text = "" if isinstance(number, bool) else str(number).strip()
+    return f"0{text}" if re.fullmatch(r"\d(\.\d+)?", text) else text
+
+
 def room(lecture: str, part: str) -> ModuleType:
     """One part of a lecture's room: room("02", "claims"). ValueError lists those that exist."""
-    if lecture not in (known := lectures_with(part)):
+    if (lecture := two_digits(lecture)) not in (known := lectures_with(part)):
         raise ValueError(
             f"lecture {lecture!r} was asked for; lectures with {part}: {', '.join(known)}. "
             'Write two digits as text, as in "02".'

@@ -217,15 +217,15 @@ def layer_distance_chart(
     return figure
 
 
-def queue_chart(found: Mapping[str, Any]) -> Any:
+def queue_chart(record: Mapping[str, Any]) -> Any:
     """Lecture 08's queue: the fraction of workers named right against the step, a line a recipe.
 
-    found: data/results/08_queue.json. The level is the chance of a guess among the workers. The
+    record: data/results/08_queue.json. The level is the chance of a guess among the workers. The
     steps are on a logarithmic axis: one recipe may train much longer than the others.
     Raises ValueError as curves_chart does.
     """
-    curves = {shown(name): [run["curve"] for run in runs] for name, runs in found["runs"].items()}
-    workers = len(found["words"])
+    curves = {shown(name): [run["curve"] for run in runs] for name, runs in record["runs"].items()}
+    workers = len(record["words"])
     figure = curves_chart(
         curves, x_title="training step; a line ends where training ends",
         y_title="workers named right", percent=True, log_x=True,
@@ -367,21 +367,21 @@ def _shared_rows(groups: Mapping[str, Mapping[str, Sequence[float]]]) -> list[st
 def _panels(count: int) -> list[list[float]]:
     """Where panels side by side begin and end, as fractions of the width."""
     gap = 0.06
-    wide = (1 - gap * (count - 1)) / count
-    return [rounded([k * (wide + gap), k * (wide + gap) + wide]) for k in range(count)]
+    width = (1 - gap * (count - 1)) / count
+    return [rounded([k * (width + gap), k * (width + gap) + width]) for k in range(count)]
 
 
-def _add_level(figure: Any, axis: str, x: float, rows: int, said: str) -> None:
+def _add_level(figure: Any, axis: str, x: float, rows: int, label: str) -> None:
     """A dashed vertical line through all rows of a panel, and what it says at its foot."""
     import plotly.graph_objects as go
 
     at, line = rounded([x, x]), {"color": INK, "dash": "dash", "width": 1.4}
     figure.add_trace(
-        go.Scatter(x=at, y=[-0.6, rows], name=said, mode="lines", line=line, xaxis=axis)
+        go.Scatter(x=at, y=[-0.6, rows], name=label, mode="lines", line=line, xaxis=axis)
     )
     figure.add_annotation(
         x=at[0], xref=axis, y=rows, yref="y", yanchor="bottom", xanchor="right", xshift=-3,
-        text=said, showarrow=False, font_size=12,
+        text=label, showarrow=False, font_size=12,
     )  # fmt: skip
 
 

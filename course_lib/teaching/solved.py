@@ -32,10 +32,12 @@ class Record:
 
 def record_file() -> Path | None:
     """Where the record is or will be; None where none is wanted."""
-    told = os.environ.get(SWITCH, "")
-    if told.lower() == "off":
+    setting = os.environ.get(SWITCH, "")
+    if setting.lower() == "off":
         return None
-    return Path(told).expanduser() if told else _data_folder() / "course_lib" / "progress.json"
+    return (
+        Path(setting).expanduser() if setting else _data_folder() / "course_lib" / "progress.json"
+    )
 
 
 def _data_folder() -> Path:
@@ -53,10 +55,10 @@ def solved() -> Record:
     path = record_file()
     if path is None or not path.exists():
         return Record()
-    found = Record()
+    record = Record()
     with _forgiving(path), _alone(path):
-        found = _read(path)
-    return found
+        record = _read(path)
+    return record
 
 
 def exercise_solved(id: str) -> None:
@@ -102,8 +104,8 @@ def _change(change: Callable[[Record], object]) -> None:
 
 def _text(record: Record) -> str:
     quizzes = {lecture: sorted(keys) for lecture, keys in sorted(record.quizzes.items())}
-    told = {"format": FORMAT, "exercises": sorted(record.exercises), "quizzes": quizzes}
-    return json.dumps(told, indent=1) + "\n"
+    content = {"format": FORMAT, "exercises": sorted(record.exercises), "quizzes": quizzes}
+    return json.dumps(content, indent=1) + "\n"
 
 
 def _read(path: Path) -> Record:
@@ -121,10 +123,10 @@ def _read(path: Path) -> Record:
 
 
 def _parsed(text: str) -> Record:
-    told = json.loads(text)
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
+    content = json.loads(text)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f'expected {{"format": "{FORMAT}", …}}, found {text[:40]!r}')
-    exercises, quizzes = told.get("exercises"), told.get("quizzes")
+    exercises, quizzes = content.get("exercises"), content.get("quizzes")
     if (
         not _texts(exercises)
         or not isinstance(quizzes, dict)
@@ -134,8 +136,8 @@ def _parsed(text: str) -> Record:
     return Record(set(exercises), {lecture: set(keys) for lecture, keys in quizzes.items()})
 
 
-def _texts(found: object) -> TypeGuard[list[str]]:
-    return isinstance(found, list) and all(isinstance(text, str) for text in found)
+def _texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def _unused(path: Path) -> Path:
@@ -166,9 +168,9 @@ def _forgiving(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ImportError) as error:  # a lock that stays taken is an OSError too
-        if (said := f"{type(error).__name__}: {error}") not in _complained:
-            _complained.add(said)
+        if (reason := f"{type(error).__name__}: {error}") not in _complained:
+            _complained.add(reason)
             print(
-                f"The record of solved exercises, {path}, cannot be used ({said}). Set "
+                f"The record of solved exercises, {path}, cannot be used ({reason}). Set "
                 f"{SWITCH} to a file that you may write, or to off."
             )

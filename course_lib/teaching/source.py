@@ -45,11 +45,11 @@ def show(*objects: Any, whole: bool = False) -> Html:
     """
     if not objects:
         raise TypeError("show() was given nothing; expected functions, classes or modules.")
-    found = [_as_written(obj) for obj in objects]
-    sources = [_source(written, obj) for written, obj in zip(found, objects, strict=True)]
-    shown = sources if whole else [short_form(source) for source in sources]
-    boxes = map(_box, found, shown, sources)
-    return Html("".join(boxes), "\n\n".join(shown))
+    written = [_as_written(obj) for obj in objects]
+    sources = [_source(*pair) for pair in zip(written, objects, strict=True)]
+    texts = sources if whole else [short_form(source) for source in sources]
+    boxes = map(_box, written, texts, sources)
+    return Html("".join(boxes), "\n\n".join(texts))
 
 
 def show_lines(module: str, begin: str, end: str) -> Html:
@@ -57,10 +57,10 @@ def show_lines(module: str, begin: str, end: str) -> Html:
 
     The module is read, not imported: what it needs may be missing here, such as Triton. Raises
     ValueError where there is no such module and where no lines begin and end so."""
-    found = importlib.util.find_spec(module)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
         raise ValueError(f"show_lines was given {module!r}; expected a module with a file.")
-    lines = Path(found.origin).read_text(encoding="utf-8").splitlines()
+    lines = Path(spec.origin).read_text(encoding="utf-8").splitlines()
     first = next((n for n, line in enumerate(lines) if begin in line), len(lines))
     last = next((n for n in range(first, len(lines)) if end in lines[n]), None)
     if last is None:
@@ -68,9 +68,9 @@ def show_lines(module: str, begin: str, end: str) -> Html:
             f"show_lines was given {begin!r} and {end!r}; expected words of two lines of {module}, "
             "in this order."
         )
-    shown = textwrap.dedent("\n".join(lines[first : last + 1]))
+    text = textwrap.dedent("\n".join(lines[first : last + 1]))
     place = f"{module.replace('.', '/')}.py, lines {first + 1} to {last + 1}"
-    return Html(_framed(place, f'<pre style="{_PRE}">{_highlighted(shown)}</pre>'), shown)
+    return Html(_framed(place, f'<pre style="{_PRE}">{_highlighted(text)}</pre>'), text)
 
 
 def short_form(source: str) -> str:
@@ -98,8 +98,8 @@ def _changes(tree: ast.Module, lines: list[str]) -> Iterator[tuple[int, int, lis
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
         before = " " * (node.body[0].col_offset)
-        if (said := ast.get_docstring(node)) is not None:
-            quoted = f'"""{_first_sentence(said)}"""'
+        if (docstring := ast.get_docstring(node)) is not None:
+            quoted = f'"""{_first_sentence(docstring)}"""'
             wrapped = textwrap.wrap(quoted, WIDTH, initial_indent=before, subsequent_indent=before)
             yield node.body[0].lineno, node.body[0].end_lineno or 0, wrapped
         if isinstance(node, ast.FunctionDef):
@@ -145,14 +145,14 @@ def _as_written(obj: Any) -> Any:
     return obj if named else type(obj)
 
 
-def _source(obj: Any, given: Any) -> str:
+def _source(obj: Any, original: Any) -> str:
     try:
         is_lambda = inspect.isfunction(obj) and obj.__name__ == "<lambda>"
         return (_lambda(obj) if is_lambda else "") or inspect.getsource(obj)
     except (OSError, TypeError) as error:
         raise TypeError(
-            f"show() was given {given!r:.200}, of which Python keeps no source (it is built in, or "
-            "was typed at a prompt); expected a function, class or module read from a file."
+            f"show() was given {original!r:.200}, of which Python keeps no source (it is built in, "
+            "or was typed at a prompt); expected a function, class or module read from a file."
         ) from error
 
 
@@ -160,7 +160,7 @@ def _lambda(function: FunctionType) -> str:
     """The expression; its lines hold parts of other things. "" where its file cannot be read as
     Python, as a cell with magic lines."""
     text = "".join(inspect.findsource(function)[0])
-    wanted = _marks(function.__code__)
+    marks = _marks(function.__code__)
     try:
         nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)]
     except SyntaxError:
@@ -168,7 +168,7 @@ def _lambda(function: FunctionType) -> str:
     for node in nodes:
         compiled = compile(ast.Expression(node), "", "eval").co_consts
         *_, code = (value for value in compiled if isinstance(value, CodeType))
-        if _marks(code) == wanted:
+        if _marks(code) == marks:
             return f"{ast.get_source_segment(text, node)}\n"
     return ""
 
@@ -181,9 +181,9 @@ def _marks(code: CodeType) -> tuple[Any, ...]:
     return places, code.co_varnames, plain
 
 
-def _box(obj: Any, shown: str, source: str) -> str:
-    code = f'<pre style="{_PRE}">{_highlighted(shown)}</pre>'
-    if shown != source:
+def _box(obj: Any, text: str, source: str) -> str:
+    code = f'<pre style="{_PRE}">{_highlighted(text)}</pre>'
+    if text != source:
         every = (
             f"every line, with the whole of its docstrings and errors ({len(source.splitlines())})"
         )

@@ -174,7 +174,7 @@ def dotted(colour: str, ground: str = "#fff", size: int = 7, radius: float = 1.2
 
 def patterns(content: str) -> str:
     """The definitions of all hatched and dotted fills that a piece of SVG uses."""
-    found = sorted(set(re.findall(r"url\(#((hatch|dotted)-(\w+)-(\w+)-(\d+)-([\d.]+))\)", content)))
+    fills = sorted(set(re.findall(r"url\(#((hatch|dotted)-(\w+)-(\w+)-(\d+)-([\d.]+))\)", content)))
     drawn = [
         f'<pattern id="{name}" width="{size}" height="{size}" patternUnits="userSpaceOnUse"'
         + ' patternTransform="rotate(45)"' * (kind == "hatch")
@@ -182,6 +182,6 @@ def patterns(content: str) -> str:
         + (f'<rect width="{part}" height="{size}" fill="#{colour}"/>' if kind == "hatch" else
            f'<circle cx="{int(size) / 2:g}" cy="{int(size) / 2:g}" r="{part}" fill="#{colour}"/>')
         + "</pattern>"
-        for name, kind, colour, ground, size, part in found
+        for name, kind, colour, ground, size, part in fills
     ]  # fmt: skip
     return f"<defs>{''.join(drawn)}</defs>" if drawn else ""

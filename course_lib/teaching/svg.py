@@ -61,8 +61,8 @@ def picture(
     lines = [sentences] if isinstance(sentences, str) else list(sentences)
     label = label or " ".join(lines)
     svg = svg_drawing(width, height, "".join(parts), label)
-    shown = (svg_image(svg, label) if image else svg) + below + paragraphs(lines)
-    return Html(card(shown, kind, card_width), text or "\n".join(lines), svg)
+    drawing = (svg_image(svg, label) if image else svg) + below + paragraphs(lines)
+    return Html(card(drawing, kind, card_width), text or "\n".join(lines), svg)
 
 
 def key(entries: Sequence[tuple[str, str]], says: str, swatch: int = 30, width: int = 740) -> str:
@@ -136,9 +136,9 @@ def words(
     spot = f'x="{one_decimal(x)}" y="{one_decimal(y)}"'
     if turn:
         spot = f'transform="translate({one_decimal(x)},{one_decimal(y)}) rotate({turn})"'
-    return (
-        f'<text{named(kind)} {spot} text-anchor="{anchor}" font-size="{size:g}"{look}>{text}</text>'
-    )
+    if anchor != "start":  # where SVG starts by itself
+        spot += f' text-anchor="{anchor}"'
+    return f'<text{named(kind)} {spot} font-size="{size:g}"{look}>{text}</text>'
 
 
 def named(kind: str) -> str:

@@ -75,7 +75,9 @@ def tokens_legend(special: str = "[CLS]") -> str:
 def boxes_legend(kinds: Iterable[tuple[str, int, str]], titles: bool = True) -> str:
     """HTML: for each kind a box of its token and action, and the meaning; titles: which is the
     box's own title, too, in place of what the action means elsewhere."""
-    parts = (f"{box(t, a, said * titles)}<span>{said}</span>&emsp;" for t, a, said in kinds)
+    parts = (
+        f"{box(t, a, meaning * titles)}<span>{meaning}</span>&emsp;" for t, a, meaning in kinds
+    )
     return f'<div style="font-size:12px;color:#444;margin-top:4px">{"".join(parts)}</div>'
 
 
@@ -84,8 +86,8 @@ def box(token: str, action: int = PLAIN, meaning: str = "") -> str:
     rounded = token in SPECIAL and action == PLAIN and token not in ("[MASK]", "<mask>")
     look = _ROUND if rounded else _LOOK[int(action)]
     kind = "special" if rounded else ("plain", "masked", "replaced", "kept")[int(action)]
-    said = meaning or SAID[int(action)] or ("special token" if rounded else "")
-    title = f' title="{said}"' if said else ""
+    meaning = meaning or SAID[int(action)] or ("special token" if rounded else "")
+    title = f' title="{meaning}"' if meaning else ""
     style = f"{_BOX}{_MONO}{look}"
     return f'<span class="token token-{kind}"{title} style="{style}">{escape(token)}</span>'
 

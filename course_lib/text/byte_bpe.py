@@ -67,8 +67,8 @@ def byte_characters() -> dict[int, str]:
     """
     visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = (byte for byte in range(256) if byte not in visible)
-    shown = {byte: chr(byte) for byte in visible}
-    return shown | {byte: chr(0x100 + place) for place, byte in enumerate(others)}
+    characters = {byte: chr(byte) for byte in visible}
+    return characters | {byte: chr(0x100 + place) for place, byte in enumerate(others)}
 
 
 CHAR_OF = byte_characters()
@@ -289,13 +289,13 @@ class ByteBPE(Vocabulary):
 
         Raises ValueError when `word` is not one word for `split_text`.
         """
-        shown = stand_ins(word)
+        pieces = stand_ins(word)
         if split_text(word) != [word]:
             raise ValueError(
                 f"{word!r} is not one word: split_text gives {split_text(word)}. Merges happen "
                 "inside a word: give one, with its space."
             )
-        return list(apply_merges(shown, self.ranks))
+        return list(apply_merges(pieces, self.ranks))
 
     def id(self, token: str) -> int:
         """The id of `token`, in stand-ins ("Ġthe"). Raises ValueError when there is no such."""

@@ -66,25 +66,27 @@ class Pair:
 
 @dataclass(frozen=True)
 class TaggedSentence:
-    """A sentence, its words, and for each word its part of speech and its entity tag (BIO).
+    """A sentence, its words, and for each word its part of speech and its entity tag (BIO); either
+    may be left out.
 
-    Raises ValueError unless the words stand in the text in this order, every word has both tags,
-    and every I- tag goes on with an entity of its kind."""
+    Raises ValueError unless the words stand in the text in this order, every word has a tag of each
+    kind that there is, and every I- tag goes on with an entity of its kind."""
 
     id: str
     text: str
     words: tuple[str, ...]
-    pos: tuple[str, ...]
-    entities: tuple[str, ...]
+    pos: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
     split: str = ""
     offsets: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not len(self.words) == len(self.pos) == len(self.entities) or not self.words:
+        counts = {len(tags) for tags in (self.words, self.pos, self.entities) if tags}
+        if not self.words or len(counts) > 1:
             raise ValueError(
                 f"{self.id}: {len(self.words)} words, {len(self.pos)} parts of speech and "
                 f"{len(self.entities)} entity tags were given; expected at least one word, and "
-                "both tags for each."
+                "both tags for each, or none of a kind."
             )
         _check_bio(self.id, self.entities)
         object.__setattr__(self, "offsets", _places(self.id, self.text, self.words))
@@ -93,7 +95,10 @@ class TaggedSentence:
         """The tags of this kind, "pos" or "entities", one a word."""
         if kind not in ("pos", "entities"):
             raise ValueError(f"kind={kind!r} was given; expected 'pos' or 'entities'.")
-        return self.pos if kind == "pos" else self.entities
+        tags = self.pos if kind == "pos" else self.entities
+        if not tags:
+            raise ValueError(f"{self.id} has no tags of the kind {kind!r}; expected one a word.")
+        return tags
 
 
 def _places(id: str, text: str, words: tuple[str, ...]) -> tuple[tuple[int, int], ...]:

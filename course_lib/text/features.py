@@ -49,18 +49,22 @@ class Tokenizer(Protocol):
 def text_sequences(
     texts: Sequence[str],
     labels: Sequence[str],
-    names: Sequence[str],
+    names: Sequence[str] | None,
     tokenizer: Tokenizer,
     length: int,
     second: Sequence[str] | None = None,
 ) -> LabelledSequences:
     """[CLS] text [SEP], or [CLS] text [SEP] second [SEP], and the class of each of N texts.
 
-    names: the classes; `labels` become their numbers. A text that is too long loses its end, a pair
-    loses, token by token, the end of the one that is longer at that moment.
+    names: the classes; `labels` become their numbers. None: the labels that there are, in
+    alphabetical order; of other texts for the same model give these, task.names. A text that is too
+    long loses its end, a pair loses, token by token, the end of the one that is longer at that
+    moment.
     Raises ValueError for no texts, a label that is none of the names, labels that are all the
-    same, and as `plain_sequences`."""
-    texts, labels, names = check_texts(texts), check_texts(labels), check_texts(names)
+    same, without names for labels that differ in white space or capitals alone, and as
+    `plain_sequences`."""
+    texts, labels = check_texts(texts), check_texts(labels)
+    names = _names_of(labels) if names is None else check_texts(names)
     if len(texts) != len(labels):
         raise ValueError(
             f"{len(texts)} texts and {len(labels)} labels were given; expected a label for each."
@@ -166,17 +170,21 @@ def tagged_sequences(
     section 5.3).
 
     kind: "pos", "entities", or None for sentences to be tagged, whose labels are all −100.
-    names: the tags; UPOS and ENTITY_TAGS unless told otherwise. Words that no longer fit whole
-    are cut. Raises ValueError for no sentences, a tag that is none of the names, words that all
-    have the same tag, a word without a token, and a length too short for a sentence's first word.
-    """
+    names: the tags; None: UPOS or ENTITY_TAGS, or, where the sentences have others, those that they
+    have, O first; of other sentences for the same model give these, task.names. Words that no
+    longer fit whole are cut. Raises ValueError for no sentences, a tag that is none of the names,
+    words that all have the same tag, a word without a token, and a length too short for a
+    sentence's first word."""
     sentences = check_each(sentences, TaggedSentence, one="sentence")
     if not sentences:
         raise ValueError("No sentences were given; expected at least one.")
     if kind is None and names is None:
         names = ()
     elif names is None:
+        there = {tag for sentence in sentences for tag in sentence.tags(kind)}
         names = UPOS if kind == "pos" else ENTITY_TAGS
+        if not there <= set(names):
+            names = _tag_names(there)
     packed, labels, firsts, left_out = [], [], [], []
     number = _numbers_of(names)
     for sentence in sentences:
@@ -400,6 +408,31 @@ def _tokens_of(answer: Answer, offsets_of: Sequence[tuple[int, int]]) -> tuple[i
 
 def _cut(left_out: Sequence[int], length: int, what: str) -> Cut:
     return Cut(sum(n > 0 for n in left_out), len(left_out), sum(left_out), length, what)
+
+
+def _names_of(labels: Sequence[str]) -> list[str]:
+    """The labels in alphabetical order, each once."""
+    names, alike = sorted(set(labels)), dict[str, str]()
+    for name in names:
+        other = alike.setdefault(name.strip().casefold(), name)
+        if other != name:
+            raise ValueError(
+                f"the labels {other!r} and {name!r} were given, which differ in white space or "
+                "capitals alone. Write them alike, or give names=[...] if both are meant."
+            )
+    return names
+
+
+def _tag_names(tags: set[str]) -> list[str]:
+    """O, then for each kind of entity both its tags, also where only one of them occurs."""
+    kinds = sorted(tag[2:] for tag in tags if tag[:2] == "B-")
+    marked = {f"{mark}-{kind}" for kind in kinds for mark in "BI"}
+    first = [name for name in ("O",) if name in tags or kinds]
+    return [
+        *first,
+        *(f"{m}-{kind}" for kind in kinds for m in "BI"),
+        *sorted(tags - marked - {"O"}),
+    ]
 
 
 def _numbers_of(names: Sequence[str]) -> dict[str, int]:

@@ -90,11 +90,11 @@ def _raise(error: OSError) -> None:
 def _paragraphs(path: Path, left: LeftOut) -> list[str]:
     """The paragraphs of a file, one line each; none of what is no text."""
     data = path.read_bytes()
-    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and data[2:4] != b"\0\0"
-    if b"\0" in data and not wide:
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and data[2:4] != b"\0\0"
+    if b"\0" in data and not is_utf16:
         left[BINARY].append(path)
         return []
-    encoding = "UTF-16" if wide else "UTF-8"
+    encoding = "UTF-16" if is_utf16 else "UTF-8"
     try:
         text = data.decode(encoding).removeprefix("\ufeff")  # some editors begin with a mark
     except UnicodeDecodeError as error:

@@ -55,7 +55,11 @@ class Frame:
     stage: str
     items: tuple[Item, ...]
 
-    @property
+    @cached_property
+    def key(self) -> str:
+        return f"{self.stage}.{self.name}"
+
+    @cached_property
     def roles(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(i.role for i in self.items if isinstance(i, Hole)))
 

@@ -95,8 +95,8 @@ class Oracle:
         hits = [self.best(stories[i], s, w) == stories[i].words[s][w] for i, s, w in positions]
         return float(np.mean(hits))
 
-    def _add(self, found, item, scale, known, evidence, here) -> None:
-        """Add one reading of the sentence to `found`: known / what changes * what it becomes,
+    def _add(self, masses, item, scale, known, evidence, here) -> None:
+        """Add one reading of the sentence to `masses`: known / what changes * what it becomes,
         summed over topics."""
         merged = {
             role: rows & evidence[role] if role in evidence else rows for role, rows in here.items()
@@ -106,13 +106,13 @@ class Oracle:
         base = np.divide(known, before, out=np.zeros_like(known), where=before > 0)
         base = scale * base * self._product(merged, {target})
         if target is None:
-            found[item] = found.get(item, 0.0) + float(base.sum())
+            masses[item] = masses.get(item, 0.0) + float(base.sum())
             return
         for row in merged[target]:
             words = self.grammar.column(item.role, item.path)[row]
             p = float(base @ self.grammar.prior[target][:, row])
             if p and len(words) == item.parts:
-                found[words[item.part]] = found.get(words[item.part], 0.0) + p
+                masses[words[item.part]] = masses.get(words[item.part], 0.0) + p
 
     def _product(self, evidence: Evidence, leave_out: set[str | None]) -> np.ndarray:
         """Probability of the mentions of each role given the topic, multiplied: (topics,)."""

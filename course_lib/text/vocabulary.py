@@ -48,6 +48,13 @@ def check_each(items: Iterable[Any], *kinds: type, one: str = "item") -> list[An
         raise TypeError(f"expected several {one}s, got {type(items).__name__}: {items!r:.60}")
     items = list(items)
     for number, item in enumerate(items):
+        if item is None or (
+            isinstance(item, float) and item != item
+        ):  # as pandas has for an empty cell
+            raise TypeError(
+                f"expected a {one}, got {item!r}, an empty cell, as number {number} of them (from "
+                "0): fill it in, or leave it out; of a table's rows, dropna() leaves them out."
+            )
         if not isinstance(item, kinds):
             expected = " or ".join(kind.__name__ for kind in kinds)
             raise TypeError(

@@ -615,10 +615,10 @@ def _from_tokenizer_json(path: Path) -> tuple[list[str], dict[str, Any]]:
     return vocab, settings
 
 
-def _expected_beside(read: WordPiece, wanted: Collection[str]) -> dict[str, Any]:
-    """What a tokenizer_config.json may say, but for settings that the caller wanted otherwise."""
+def _expected_beside(read: WordPiece, overridden: Collection[str]) -> dict[str, Any]:
+    """What a tokenizer_config.json may say, but for settings that the caller overrides."""
     expected = {theirs: read.normalisation[ours] for ours, theirs in SETTINGS.items()}
-    if wanted:
+    if overridden:
         del expected["do_lower_case"], expected["strip_accents"]
     else:  # null says: as do_lower_case
         same = read.strip_accents == read.lowercase

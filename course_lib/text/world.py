@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import random
-from bisect import bisect
-from collections.abc import Iterable, Sequence
+from bisect import bisect, bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -36,8 +37,7 @@ def languages(folder: str | Path | None = None) -> list[str]:
     return sorted(words.parent.name for words in folder.glob("*/words.toml"))
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(NamedTuple):
     """Where a word of a story comes from.
 
     `slot` is "" for a word of the frame itself, else what the frame asks for ("hero.job"); `entity`
@@ -105,6 +105,13 @@ class Story:
         return self.world.trace(self)
 
 
+Parts = list[tuple[str, list[str]]]  # of a frame: a role, "" for none, and its text for each row
+
+
+def _text(parts: Parts, rows: Mapping[str, int]) -> str:
+    return " ".join([texts[rows[role]] if role else texts[0] for role, texts in parts])
+
+
 class MicroWorld:
     """One language of one world. `version` and `hash` identify the rules; results record both."""
 
@@ -112,7 +119,7 @@ class MicroWorld:
         self.grammar = grammar
         self.hash = hash
         self.version = str(grammar.rules.get("version", ""))
-        self._frames = {f"{f.stage}.{f.name}": f for fs in grammar.frames.values() for f in fs}
+        self._frames = {f.key: f for fs in grammar.frames.values() for f in fs}
         self._parts = {name: self._compile(f) for name, f in self._frames.items()}
         self._choices = {
             role: [_choices(p) for p in prior] for role, prior in grammar.prior.items()
@@ -120,7 +127,14 @@ class MicroWorld:
         self._plan_steps = _steps([p.weight for p in grammar.plans])
         self._topic_steps = _steps(grammar.topic_weights.tolist())
         self._end = int(grammar.rules.get("heldout_words", 5))
-        self._reserved = lru_cache(maxsize=500_000)(self._is_reserved)
+        self._ends = {name: self._ends_of(parts) for name, parts in self._parts.items()}
+        self._end_roles = {
+            name: [[role for role, _ in parts if role] for parts in ends]
+            for name, ends in self._ends.items()
+        }
+        self._end_reserved = lru_cache(maxsize=500_000)(self._is_end_reserved)
+        self._words_of = lru_cache(maxsize=None)(self._holes)
+        self._agreement = set(grammar.rules.get("grammar", {}).get("agreement", []))
         self._limit = int(grammar.heldout_share * 2**32)
 
     @classmethod
@@ -211,10 +225,7 @@ class MicroWorld:
                 f"The story has the frames {unknown}, which this language does not know; it has "
                 f"{list(self._parts)}."
             )
-        sentences = tuple(
-            " ".join(texts[story.rows[role]] if role else texts[0] for role, texts in parts)
-            for parts in (self._parts[name] for name in story.frames)
-        )
+        sentences = tuple(_text(self._parts[name], story.rows) for name in story.frames)
         return Story(sentences, story.topic, story.frames, story.rows, self)
 
     def trace(self, story: Story) -> tuple[tuple[Trace, ...], ...]:
@@ -233,9 +244,9 @@ class MicroWorld:
             for name, sentence in zip(story.frames, items, strict=True)
         )
 
-    def _compile(self, frame: Frame) -> list[tuple[str, list[str]]]:
+    def _compile(self, frame: Frame) -> Parts:
         """The frame as (role, text for each row) pairs; role "" for words of the frame."""
-        parts: list[tuple[str, list[str]]] = []
+        parts: Parts = []
         for item in frame.items:
             if isinstance(item, Hole):
                 texts = self.grammar.column(item.role, item.path)
@@ -256,7 +267,7 @@ class MicroWorld:
                     break
                 sentences.append(sentence)
             else:
-                frames = tuple(f"{f.stage}.{f.name}" for _, f in sentences)
+                frames = tuple(frame.key for _, frame in sentences)
                 return Story(
                     tuple(s for s, _ in sentences), self.grammar.topics[topic], frames, rows, self
                 )
@@ -265,20 +276,37 @@ class MicroWorld:
         """Draw a frame and the roles it needs, again until the sentence is on the wanted side of
         the split."""
         frames = self.grammar.frames[stage]
+        known = set(rows)
         for _ in range(TRIES):
             frame = frames[int(rng() * len(frames))]
-            fresh = {}
             for role in frame.roles:
-                if role not in rows:
+                if role not in known:
                     row_numbers, steps = self._choices[role][topic]
-                    fresh[role] = row_numbers[bisect(steps, rng())]
-            drawn = rows | fresh if fresh else rows
-            parts = self._parts[f"{frame.stage}.{frame.name}"]
-            text = " ".join([texts[drawn[role]] if role else texts[0] for role, texts in parts])
-            if self._fits(text, heldout):
-                rows.update(fresh)
-                return text, frame
+                    rows[role] = row_numbers[bisect(steps, rng())]
+            for end, roles in enumerate(self._end_roles[frame.key]):
+                if self._end_reserved(frame.key, end, tuple([rows[r] for r in roles])) != heldout:
+                    break
+            else:
+                drawn = {role: rows[role] for role in frame.roles if role not in known}
+                for role in set(rows) - known:  # those of earlier tries go
+                    del rows[role]
+                rows.update(drawn)
+                return _text(self._parts[frame.key], rows), frame
         return None
+
+    def _ends_of(self, parts: Parts) -> tuple[Parts, Parts]:
+        """As many parts from the beginning, and from the end, as hold the words that are hashed,
+        whichever rows are drawn: few roles, so that what is known of an end serves often."""
+        return self._first(parts), self._first(parts[::-1])[::-1]
+
+    def _first(self, parts: Parts) -> Parts:
+        held = list(accumulate(min(len(text.split()) for text in texts) for _, texts in parts))
+        return parts[: 1 + bisect_left(held, self._end)]
+
+    def _is_end_reserved(self, name: str, end: int, rows: tuple[int, ...]) -> bool:
+        parts, number = self._ends[name][end], iter(rows)
+        words = " ".join(texts[next(number)] if role else texts[0] for role, texts in parts).split()
+        return self._is_reserved(words[-self._end :] if end else words[: self._end])
 
     def split_of(self, sentence: str) -> str | None:
         """ "train", "heldout", or None for a sentence that stories of neither split hold.
@@ -293,11 +321,11 @@ class MicroWorld:
 
     def _fits(self, sentence: str, heldout: bool) -> bool:
         words = sentence.split()
-        first, last = " ".join(words[: self._end]), " ".join(words[-self._end :])
-        return self._reserved(first) == heldout and self._reserved(last) == heldout
+        ends = words[: self._end], words[-self._end :]
+        return all(self._is_reserved(end) == heldout for end in ends)
 
-    def _is_reserved(self, words: str) -> bool:
-        digest = hashlib.blake2b(words.encode(), digest_size=4).digest()
+    def _is_reserved(self, words: list[str]) -> bool:
+        digest = hashlib.blake2b(" ".join(words).encode(), digest_size=4).digest()
         return int.from_bytes(digest, "big") < self._limit
 
     def _items(self, story: Story, name: str) -> list[tuple[str, Hole | None]]:
@@ -306,10 +334,12 @@ class MicroWorld:
             if isinstance(item, str):
                 pairs.append((item, None))
             else:
-                words = self.grammar.column(item.role, item.path)[story.rows[item.role]]
-                n = len(words)
-                pairs += [(w, Hole(item.role, item.path, k, n)) for k, w in enumerate(words)]
+                pairs += self._words_of(item.role, item.path, story.rows[item.role])
         return pairs
+
+    def _holes(self, role: str, path: str, row: int) -> list[tuple[str, Hole | None]]:
+        words = self.grammar.column(role, path)[row]
+        return [(word, Hole(role, path, k, len(words))) for k, word in enumerate(words)]
 
     def _trace(self, story, frame, word, hole, seen, mentions) -> Trace:
         if hole is None:
@@ -320,8 +350,7 @@ class MicroWorld:
         return Trace(word, frame, hole.slot, hole.role, entity, kind)
 
     def _kind(self, word: str, hole: Hole, seen, mentions) -> str:
-        agreement = self.grammar.rules.get("grammar", {}).get("agreement", [])
-        if hole.path.split(".")[-1] in agreement:
+        if hole.path.split(".")[-1] in self._agreement:
             return "agreement"
         if seen[hole.role, word] > 1:
             return "repeated"

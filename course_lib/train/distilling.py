@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 @dataclass
-class TaughtOutput:
+class PairOutput:
     """What both networks said of one batch."""
 
     student: Any  # its output, with hidden states, and attention scores if wanted
@@ -20,7 +20,7 @@ class TaughtOutput:
     widened: tuple[Tensor, ...] | None = None  # the student's states at the teacher's width
 
 
-class Taught(nn.Module):
+class DistillationPair(nn.Module):
     """Both networks as one model; only the student, and the matrix, are trained.
 
     student, teacher: models with the same kind of head. matrix: leads from the student's width to
@@ -49,7 +49,7 @@ class Taught(nn.Module):
         self.matrix = matrix
         self.scores = scores
 
-    def train(self, mode: bool = True) -> Taught:
+    def train(self, mode: bool = True) -> DistillationPair:
         """As everywhere, but the teacher does not go back to training."""
         super().train(mode)
         self.teacher.eval()
@@ -61,7 +61,7 @@ class Taught(nn.Module):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         predict_at: Tensor | None = None,
-    ) -> TaughtOutput:
+    ) -> PairOutput:
         """As the models' own call; both answer for every token, wherever words were masked."""
         output_flags = {"output_hidden_states": True, "output_attention_scores": self.scores}
         with torch.no_grad():
@@ -70,4 +70,4 @@ class Taught(nn.Module):
         real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         states = student.hidden_states
         widened = states if self.matrix is None else tuple(self.matrix(x) for x in states)
-        return TaughtOutput(student, teacher, real.bool(), predict_at, widened)
+        return PairOutput(student, teacher, real.bool(), predict_at, widened)

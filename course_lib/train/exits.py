@@ -50,7 +50,7 @@ def first_layers(encoder: Encoder, layers: int) -> Encoder:
     return copy
 
 
-class SelfTaught(nn.Module):
+class SelfDistillation(nn.Module):
     """A FastBERT whose students alone are trained: backbone and teacher are frozen.
 
     dropout: whether they drop out while they teach, as in the authors' program; else they say what
@@ -62,7 +62,7 @@ class SelfTaught(nn.Module):
         self.model.students.requires_grad_(True)
         self.dropout = dropout
 
-    def train(self, mode: bool = True) -> SelfTaught:
+    def train(self, mode: bool = True) -> SelfDistillation:
         """As everywhere; without dropout backbone and teacher stay in evaluation mode."""
         super().train(mode)
         if not self.dropout:
@@ -92,9 +92,9 @@ def train_students(
     """The second stage: the students alone, by self-distillation if no other objective is given.
     Labels are not needed for it (`unlabelled_batches`). The rest stays frozen afterwards.
 
-    dropout: of backbone and teacher, see SelfTaught; settings: as `fit` takes them."""
+    dropout: of backbone and teacher, see SelfDistillation; settings: as `fit` takes them."""
     return fit(
-        SelfTaught(model, dropout), objective or self_distillation_loss(), batches, **settings
+        SelfDistillation(model, dropout), objective or self_distillation_loss(), batches, **settings
     )
 
 

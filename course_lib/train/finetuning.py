@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from math import ceil
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_lib.config import check_size
-from course_lib.encoder import Encoder, initialise, pooler_for
+from course_lib.checkpoints import Pretrained
+from course_lib.config import check_number, check_size
+from course_lib.encoder import Encoder, count_parameters, initialise, pooler_for
 from course_lib.family.vit import VitForClassification
 from course_lib.heads import (
     BertForClassification,
     BertForQuestionAnswering,
     BertForTokenClassification,
+    label_names,
 )
 from course_lib.images import LabelledPictures
 from course_lib.objectives.classification import classification_loss, regression_loss
@@ -31,6 +34,7 @@ from course_lib.text.features import QuestionSequences, TaggedSequences
 from course_lib.text.tasks import LabelledSequences, ScoredSequences
 
 from .loop import Callback, Objective, fit
+from .progress import ProgressLine
 from .span_metrics import Candidate, SquadScores, choose_null_threshold, span_scores, squad_scores
 from .task_metrics import accuracy, pearson
 
@@ -41,6 +45,15 @@ ForTask = (
     | BertForQuestionAnswering
     | VitForClassification
 )
+
+# The learning rate for encoders of up to so many weights: lecture 03 tried five for the first two
+# shapes (MiniLM's 22 million are past theirs at 1e-3); BERT, appendix A.3, for all larger ones.
+RATES = ((8_000_000, 1e-3), (50_000_000, 1e-4), (float("inf"), 3e-5))
+MAKERS = {
+    LabelledSequences: "text_sequences(texts, labels, None, tokenizer, length)",
+    TaggedSequences: 'tagged_sequences(sentences, "entities", tokenizer, length)',
+    QuestionSequences: "question_sequences(questions, tokenizer, length, stride)",
+}
 
 # What each kind of task is trained with.
 LOSSES: dict[type, Objective] = {
@@ -88,11 +101,37 @@ def _longest(task: Any) -> int:
     return int((task.sequences.attention_mask != 0).sum(dim=1).max())
 
 
+def encoder_in(start: Encoder | Pretrained) -> Encoder:
+    """The encoder that fine-tuning starts from; TypeError for anything else than one, or than what
+    `load_pretrained` returns."""
+    start = start.encoder if isinstance(start, Pretrained) else start
+    if not isinstance(start, Encoder):
+        within = " Its encoder is .encoder." if hasattr(start, "encoder") else ""
+        name = start if isinstance(start, str) else "course-bert"
+        raise TypeError(
+            f"a {type(start).__name__} was given; expected an encoder, or what "
+            f'load_pretrained("{name}") returns.{within}'
+        )
+    return start
+
+
+def check_task(task: object) -> None:
+    """Raise TypeError for anything but labelled sequences or pictures."""
+    if type(task) not in LOSSES:
+        makers = "; ".join(MAKERS.values())
+        raise TypeError(
+            f"a {type(task).__name__} was given as task, {task!r:.40}; expected labelled texts as "
+            f"sequences, which these make: {makers}."
+        )
+
+
 def classifier_on(
-    encoder: Encoder, classes: int | Sequence[str], seed: int = 0
+    encoder: Encoder | Pretrained, classes: int | Sequence[str], seed: int = 0
 ) -> BertForClassification:
     """A classifier on top of a *copy* of the encoder; classifier and, where missing, pooler are
-    randomly initialised. classes: their names, or how many there are."""
+    randomly initialised. classes: their names, or how many there are. TypeError as
+    `encoder_in`."""
+    encoder = encoder_in(encoder)
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     if copy.pooler is None:
@@ -101,8 +140,11 @@ def classifier_on(
     return BertForClassification(copy, classes)
 
 
-def head_on(encoder: Encoder, task: Task, seed: int = 0) -> ForTask:
-    """The task's head, randomly initialised, on top of a *copy* of the encoder."""
+def head_on(encoder: Encoder | Pretrained, task: Task, seed: int = 0) -> ForTask:
+    """The task's head, randomly initialised, on top of a *copy* of the encoder. TypeError as
+    `encoder_in` and `check_task`."""
+    encoder = encoder_in(encoder)
+    check_task(task)
     if isinstance(task, LabelledSequences):
         return classifier_on(encoder, task.names, seed)
     if isinstance(task, ScoredSequences):
@@ -118,25 +160,40 @@ def head_on(encoder: Encoder, task: Task, seed: int = 0) -> ForTask:
 
 
 def finetune(
-    encoder: Encoder,
+    encoder: Encoder | Pretrained,
     task: Task,
     *,
-    steps: int,
-    batch_size: int = 16,
-    learning_rate: float = 1e-3,
+    steps: int | None = None,
+    epochs: float | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
     seed: int = 0,
     precision: str = "auto",
     device: str = "auto",
     frozen: bool = False,
     callbacks: Sequence[Callback] = (),
+    progress: bool | None = None,
 ) -> Any:
     """The whole encoder trained on the task, from a copy: the one given stays as it is.
 
+    encoder: one, or what `load_pretrained` returns. steps, or epochs: how often a batch is learnt
+    from, or all texts. batch_size: None for 16, or for all where there are fewer. learning_rate:
+    None for that of RATES, by the encoder's size.
     frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
     vectors that stay as they are. device: as in `fit`; the model that is returned, with the task's
-    head, is where the encoder is. Raises ValueError as `labelled_batches` and `fit` do."""
+    head, is where the encoder is. progress: a line with steps, loss and time left, and a report at
+    the end; None: in a terminal, where there are no callbacks.
+    Raises TypeError for another encoder or task, ValueError for both steps and epochs, or neither,
+    and as `labelled_batches` and `fit` do."""
     check_size("seed", seed, 0)
+    encoder = encoder_in(encoder)
     model = head_on(encoder, task, seed)
+    batch_size = max(1, min(16, len(task))) if batch_size is None else batch_size
+    steps = steps_of(len(task), batch_size, steps, epochs)
+    learning_rate = default_rate(encoder) if learning_rate is None else learning_rate
+    if progress or (progress is None and not callbacks):
+        per_epoch = len(task) / batch_size
+        callbacks = [*callbacks, ProgressLine(per_epoch, learning_rate, always=bool(progress))]
     if frozen:
         model.encoder.requires_grad_(False)
         if encoder.pooler is None and model.encoder.pooler is not None:
@@ -149,6 +206,29 @@ def finetune(
     return model
 
 
+def steps_of(texts: int, batch_size: int, steps: int | None, epochs: float | None) -> int:
+    """Steps, or so many epochs of the texts in steps, the last of them begun. ValueError for both
+    or neither, and for sizes that are none."""
+    check_size("batch_size", batch_size)
+    if (steps is None) == (epochs is None):
+        raise ValueError(
+            f"steps={steps} and epochs={epochs} were given; expected one of the two: epochs=3, "
+            "say, for texts that are all learnt from three times."
+        )
+    if epochs is None:
+        return steps  # type: ignore[return-value]
+    check_number("epochs", epochs)
+    if epochs <= 0:
+        raise ValueError(f"epochs={epochs!r} was given; expected more than 0.")
+    return ceil(round(epochs * texts / batch_size, 6))
+
+
+def default_rate(encoder: Encoder) -> float:
+    """The learning rate of RATES for an encoder of this size."""
+    weights = count_parameters(encoder)
+    return next(rate for most, rate in RATES if weights < most)
+
+
 # ---------------------------------------------------------------- answers, and how good they are
 
 
@@ -156,9 +236,19 @@ def finetune(
 def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
     """The model's logits of these names for all texts of the task, a token's where it stands in its
     sequence, on the CPU. The model is left as it was found, wherever it is. ValueError for no
-    texts."""
+    texts, and for a task whose labels have other names, or another order, than the model's."""
+    model = model_in(model)
+    check_task(task)
     if not len(task):
         raise ValueError("A task without texts was given; expected at least one.")
+    ours, theirs = getattr(model, "names", ()), getattr(task, "names", ())
+    named = ours and theirs and tuple(ours) != label_names(len(ours))
+    if named and tuple(ours) != tuple(theirs):
+        raise ValueError(
+            f"a task with the labels {', '.join(theirs)} was given to a model of "
+            f"{', '.join(ours)}; expected the same, in the same order. Make the task with "
+            "names=model.names."
+        )
     was_training, device = model.training, next(model.parameters(), torch.empty(0)).device
     model.eval()
     result = []
@@ -184,6 +274,15 @@ def _in_place(logits: Tensor, attention_mask: Tensor) -> Tensor:
     return empty.scatter(1, at, logits)
 
 
+def model_in(model: Any) -> Any:
+    """The model with its head; of what `load_pretrained` returns, the one in it."""
+    if not isinstance(model, Pretrained):
+        return model
+    if model.model is None:
+        raise TypeError("a checkpoint of an encoder was given; expected one with a head on it.")
+    return model.model
+
+
 def predicted_classes(model: BertForClassification, task: LabelledSequences) -> list[str]:
     """The class with the highest logit of each text, by name."""
     (logits,) = outputs_on(model, task, ["logits"])
@@ -199,7 +298,7 @@ def predicted_values(model: BertForClassification, task: ScoredSequences) -> lis
 def predicted_tags(model: BertForTokenClassification, task: TaggedSequences) -> list[list[str]]:
     """The tag with the highest logit of each word that fits into its sequence."""
     (logits,) = outputs_on(model, task, ["logits"])
-    names = task.names or model.names
+    names = task.names or model_in(model).names
     return [
         [names[n] for n in row[list(first)].argmax(-1).tolist()]
         for row, first in zip(logits, task.first, strict=True)

@@ -20,7 +20,7 @@ from course_lib.heads import BertForMaskedLM, BertForPreTraining
 from course_lib.objectives.distillation import Objective
 from course_lib.objectives.knowledge_transfer import both_losses
 
-from .distilling import Taught
+from .distilling import DistillationPair
 from .layer_rates import layer_of
 from .loop import Batches, Callback, History, Scale, fit
 
@@ -101,11 +101,11 @@ def pair_of(
     student: BertForMaskedLM | BertForPreTraining,
     teacher: BertForMaskedLM | BertForPreTraining,
     stage: Stage,
-) -> Taught:
+) -> DistillationPair:
     """Both networks as this stage trains them: whole, or their encoders alone."""
     if stage.heads:
-        return Taught(student, teacher, scores=stage.scores)
-    return Taught(student.encoder, teacher.encoder, scores=stage.scores)
+        return DistillationPair(student, teacher, scores=stage.scores)
+    return DistillationPair(student.encoder, teacher.encoder, scores=stage.scores)
 
 
 def transfer_knowledge(

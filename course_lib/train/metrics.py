@@ -28,7 +28,7 @@ HIDDEN = (1.0, 0.0, 0.0)  # when measuring, every selected token is masked
 class Scores:
     """Measured on held-out sequences; K masked tokens, N pairs."""
 
-    found: Tensor  # (K,) bool: did the masked token get the highest logit?
+    masked_right: Tensor  # (K,) bool: did the masked token get the highest logit?
     pair_right: Tensor  # (N,) bool: was the pair classified rightly? Empty without pairs
     mlm_loss: float  # nats a masked token
     nsp_loss: float  # nats a pair, of whichever pair task there is; nan where none
@@ -36,7 +36,7 @@ class Scores:
     @property
     def masked_accuracy(self) -> float:
         """Masked-token accuracy."""
-        return self.found.float().mean().item()
+        return self.masked_right.float().mean().item()
 
     @property
     def pair_accuracy(self) -> float:

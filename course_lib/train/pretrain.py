@@ -345,10 +345,16 @@ class TrainingLog:
     def remember(self, done: int, memory: Mapping[str, Any], losses: Mapping[str, Any]) -> None:
         """Keep the lines of the steps that are done; those of steps to be repeated go.
 
-        A log that was lost, cut or changed is kept beside, and its losses are written again."""
+        A log that was lost, cut or changed is kept beside, and its losses are written again. Of a
+        run that starts with a checkpoint, the log begins with what it is worth before step 1."""
         self._first, self.notes = done, memory.get("notes", [])
-        if not self.distributed.is_main_process:
-            return
+        if self.distributed.is_main_process:
+            self._restore(done, memory, losses)
+        recipe = self.ready.recipe
+        if recipe.model.start and recipe.reports.evaluate_every and not done:
+            self._write(0, measure(self.ready, self.ready.model, self.distributed))
+
+    def _restore(self, done: int, memory: Mapping[str, Any], losses: Mapping[str, Any]) -> None:
         lines = read_log(self.path)[: memory.get("lines", 0)]
         if done and _hash_of(lines) != memory.get("sha256"):
             every = self.ready.recipe.reports.log_every or self.ready.recipe.training.steps
@@ -367,23 +373,24 @@ class TrainingLog:
     def __call__(self, report: Report) -> None:
         reports, at = self.ready.recipe.reports, (report.step, report.steps)
         if reports.log_every and is_due(*at, reports.log_every):
-            self._write(report, {**report.losses, "tokens_per_second": report.tokens_per_second})
+            speed = {"tokens_per_second": report.tokens_per_second}
+            self._write(report.step, {**report.losses, **speed})
             self._say(report)
         if reports.evaluate_every and is_due(*at, reports.evaluate_every):
-            self._write(report, measure(self.ready, report.model, self.distributed))
+            self._write(report.step, measure(self.ready, report.model, self.distributed))
             report.model.train()
 
-    def _write(self, report: Report, found: dict[str, float]) -> None:
+    def _write(self, step: int, measures: dict[str, float]) -> None:
         if not self.distributed.is_main_process:
             return
-        line = {"step": report.step, **{k: round(v, 5) for k, v in found.items()}}
+        line = {"step": step, **{k: round(v, 5) for k, v in measures.items()}}
         self.check()
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if "heldout_accuracy" in found:
-            loss, accuracy = found["heldout_loss"], found["heldout_accuracy"]
+        if "heldout_accuracy" in measures:
+            loss, accuracy = measures["heldout_loss"], measures["heldout_accuracy"]
             what = predicted(self.ready.recipe)
-            print(f"\n  step {report.step:,}: held-out loss {loss:.3f}, "
+            print(f"\n  step {step:,}: held-out loss {loss:.3f}, "
                   f"{accuracy:.1%} of {what} found", flush=True)  # fmt: skip
 
     def _say(self, report: Report) -> None:

@@ -45,6 +45,7 @@ class ModelPart(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "family", self.family.casefold())  # "DeBERTa", as it is printed
         check_number("generator", self.generator)
         check_rows(self.rows)
 
@@ -231,16 +232,18 @@ def read_recipe(path: str | Path) -> PretrainRecipe:
     return _build(PretrainRecipe, result, str(path))
 
 
-def _build(kind: type, found: Mapping[str, Any], where: str) -> Any:
+def _build(kind: type, settings: Mapping[str, Any], where: str) -> Any:
     hints, parts = get_type_hints(kind), {f.name: f for f in fields(kind)}
-    if unknown := sorted(set(found) - set(parts)):
+    if unknown := sorted(set(settings) - set(parts)):
         raise ValueError(
             f"{where} has {', '.join(unknown)}; expected only {', '.join(parts)}. Is it spelt "
             "right, and in the right table?"
         )
-    if missing := [n for n, f in parts.items() if _required(f) and n not in found]:
+    if missing := [n for n, f in parts.items() if _required(f) and n not in settings]:
         raise ValueError(f"{where} lacks {', '.join(missing)}; expected it to be given.")
-    values = {name: _value(hints[name], value, f"{where}, {name}") for name, value in found.items()}
+    values = {
+        name: _value(hints[name], value, f"{where}, {name}") for name, value in settings.items()
+    }
     try:
         return kind(**values)
     except ValueError as error:
@@ -251,29 +254,29 @@ def _required(part: Any) -> bool:
     return part.default is MISSING and part.default_factory is MISSING
 
 
-def _value(hint: Any, given: Any, where: str) -> Any:
+def _value(hint: Any, value: Any, where: str) -> Any:
     """What a setting of this type becomes: a table a Part, a list a tuple, a whole number a float
     where one is wanted. Raises ValueError for another type."""
     if is_dataclass(hint):
-        if isinstance(given, hint):  # type: ignore[arg-type]
-            return given
-        if not isinstance(given, Mapping):
-            raise ValueError(f"{where} is {given!r}; expected a table.")
-        return _build(hint, given, where)  # type: ignore[arg-type]
+        if isinstance(value, hint):  # type: ignore[arg-type]
+            return value
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{where} is {value!r}; expected a table.")
+        return _build(hint, value, where)  # type: ignore[arg-type]
     types = getattr(hint, "__args__", ()) if "|" in str(hint) else (hint,)
-    if given in NONE and NoneType in types:
+    if value in NONE and NoneType in types:
         return None
     for kind in types:
         plain = getattr(kind, "__origin__", kind)
-        row = isinstance(given, (list, tuple))
-        if plain is tuple and row and len(given) == len(kind.__args__):
-            return tuple(_value(k, x, where) for k, x in zip(kind.__args__, given, strict=True))
-        if plain is float and isinstance(given, int) and not isinstance(given, bool):
-            return float(given)
-        if plain not in (tuple, bool) and isinstance(given, bool):
+        row = isinstance(value, (list, tuple))
+        if plain is tuple and row and len(value) == len(kind.__args__):
+            return tuple(_value(k, x, where) for k, x in zip(kind.__args__, value, strict=True))
+        if plain is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if plain not in (tuple, bool) and isinstance(value, bool):
             continue
-        if isinstance(plain, type) and plain is not tuple and isinstance(given, plain):
-            return given
+        if isinstance(plain, type) and plain is not tuple and isinstance(value, plain):
+            return value
     words = {NoneType: '"none"'}
     names = " or ".join(words.get(kind, getattr(kind, "__name__", str(kind))) for kind in types)
-    raise ValueError(f"{where} is {given!r}; expected a value of type {names}.")
+    raise ValueError(f"{where} is {value!r}; expected a value of type {names}.")

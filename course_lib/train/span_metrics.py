@@ -88,11 +88,11 @@ def span_scores(
     return SpanScores(*_rates(truly, predictions), by_kind)
 
 
-def _rates(truly: set, said: set) -> tuple[float, float, float]:
+def _rates(truly: set, predicted: set) -> tuple[float, float, float]:
     """Precision, recall and F1 of two sets."""
-    hits = len(truly & said)
-    precision, recall = hits / max(len(said), 1), hits / max(len(truly), 1)
-    return precision, recall, 2 * hits / max(len(truly) + len(said), 1)
+    hits = len(truly & predicted)
+    precision, recall = hits / max(len(predicted), 1), hits / max(len(truly), 1)
+    return precision, recall, 2 * hits / max(len(truly) + len(predicted), 1)
 
 
 def _check_sentences(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> None:
@@ -164,10 +164,10 @@ def _gold(answers: Sequence[str], version: str) -> list[str]:
     return golds
 
 
-def _words_f1(said: Counter[str], gold: Counter[str]) -> float:
-    if not said or not gold:
-        return float(said == gold)
-    return 2 * (said & gold).total() / (said.total() + gold.total())
+def _words_f1(predicted: Counter[str], gold: Counter[str]) -> float:
+    if not predicted or not gold:
+        return float(predicted == gold)
+    return 2 * (predicted & gold).total() / (predicted.total() + gold.total())
 
 
 @dataclass(frozen=True)

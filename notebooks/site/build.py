@@ -31,6 +31,7 @@ from course_lib.teaching.folders import written_whole
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from live import Recorded, recorded_on  # noqa: E402
+from reference import write_reference  # noqa: E402
 from site_links import LINK, to_pages  # noqa: E402
 
 NOTEBOOKS = HERE.parent
@@ -67,7 +68,8 @@ def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path
             laid = Path(folder)
             scripts = _lay_pages(notebooks, laid, new, run)
             _write_assets(laid / "_static", scripts)
-            (laid / "index.md").write_text(index(notebooks, run), encoding="utf-8")
+            pages = index(notebooks, run, write_reference(laid / "reference"))
+            (laid / "index.md").write_text(pages, encoding="utf-8")
             _sphinx(laid, new, whole=len(notebooks) == len(every_notebook()))
         (new / "llms.txt").write_text(llms(notebooks), encoding="utf-8")
     return target / "index.html"
@@ -108,7 +110,7 @@ def _sphinx(laid: Path, target: Path, *, whole: bool) -> None:
     options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(HERE)]
     options += ["-D", f"html_static_path={laid / '_static'}", "-d", str(laid / ".doctrees")]
     if not whole:
-        options += ["-D", "suppress_warnings=myst.header,myst.xref_missing"]
+        options += ["-D", "suppress_warnings=myst.header,myst.xref_missing,ref.python"]
     if status := sphinx([*options, str(laid), str(target)]):
         raise SystemExit(f"Sphinx gave the exit status {status}; what it says stands above.")
 
@@ -217,14 +219,15 @@ def lectures(notebooks: list[Path]) -> list[tuple[str, str, str, str]]:
     return [row for row in rows if row[2] in chosen]
 
 
-def index(notebooks: list[Path], run: bool) -> str:
-    """The first page as Markdown: the family as a map, and the pages; run: whether sliders move."""
+def index(notebooks: list[Path], run: bool, reference: str) -> str:
+    """The first page as Markdown: the family as a map, and the pages; run: whether sliders move;
+    reference: the first page on the package."""
     rows = lectures(notebooks)
     here = {stem for _, _, stem, _ in rows}
     table = ["| no. | page | what it holds |", "|---|---|---|"]
     table += [f"| {no} | [{title}]({stem}.ipynb) | {what} |" for no, title, stem, what in rows]
     names = "\n".join(f"{no} {title} <{stem}>" for no, title, stem, _ in rows)
-    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n```"
+    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n{reference}\n```"
     text = (HERE / "index.md").read_text(encoding="utf-8")
     text = text.replace("{{repository}}", _repository()).replace("{{sliders}}", SLIDERS[run])
     text = text.replace("{{pages}}", "\n".join(table) + "\n\n" + tree)

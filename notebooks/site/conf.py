@@ -6,6 +6,7 @@ from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from reference import as_text
 from sphinx.application import Sphinx
 
 project = "BERT and its family"
@@ -14,14 +15,16 @@ language = "en"
 author = ""
 copyright = "text, figures and data CC BY 4.0, code MIT"
 
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 80
 nb_execution_mode = "off"  # the notebooks are stored executed
 nb_ipywidgets_js: dict[str, Any] = {}  # its default is another host's; live views are our own
 nb_output_stderr = "show"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_update_mathjax = False
-suppress_warnings = ["myst.header"]
+suppress_warnings = ["myst.header", "ref.python"]  # names stand at the front door and at home
 myst_heading_slug_func = "site_links.as_jupyter_does"
 
 html_theme = "furo"
@@ -39,6 +42,7 @@ html_copy_source = False
 html_show_search_summary = False  # it would fetch whole pages, which a browser refuses for files
 html_last_updated_fmt = None
 html_use_index = False
+html_domain_indices = False
 
 
 # --- formulas as MathML, which browsers draw themselves: no script, no font ---------------------
@@ -56,6 +60,7 @@ def _block(writer: Any, node: nodes.math_block) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", as_text)
     app.add_html_math_renderer(
         "mathml", inline_renderers=(_inline, None), block_renderers=(_block, None)
     )

@@ -921,7 +921,7 @@ watch = WatchWord(words, begins, second=goes_on, truth=hidden_word)
 print(f"{begins}\n{goes_on}\nhidden: {hidden_word}")
 
 # %%
-curve = AccuracyCurve(material, steps, looks=8)
+curve = AccuracyCurve(material, steps, evaluations=8)
 history = fit(
     model, pretraining_loss, batches,
     steps=steps, learning_rate=LIVE.learning_rate, warmup=LIVE.warmup,
@@ -1005,7 +1005,7 @@ for run, recipe in result["recipes"].items():
 from course_lib.train.metrics import evaluate
 
 kind_of = stories.kinds(stories.positions(heldout.selected))
-found = evaluate(model, stories.sequences, special).found.tolist()
+found = evaluate(model, stories.sequences, special).masked_right.tolist()
 hits = {k: [f for f, kind in zip(found, kind_of) if kind == k] for k in set(kind_of)}
 by_kind = {k: sum(h) / len(h) for k, h in sorted(hits.items(), key=lambda item: -len(item[1]))}
 bar_chart(by_kind, percent=True, title="Masked-token accuracy, by kind of word", y_title="accuracy")

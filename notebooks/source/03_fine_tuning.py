@@ -625,7 +625,7 @@ import re
 
 intro = english.examples()["entities"][0]
 tokens = tuple(re.findall(r"\w+|[^\w\s]", intro["text"]))
-new = english.TaggedSentence("intro", intro["text"], tokens, ("X",) * len(tokens), ("O",) * len(tokens))
+new = english.TaggedSentence("intro", intro["text"], tokens)
 tags = predicted_tags(tagger, tagged_sequences([new], None, words, 64))[0]
 truth = {(e["kind"], e["start"], e["end"]) for e in intro["entities"]}
 print(intro["text"])
@@ -1135,6 +1135,38 @@ quiz("03")
 # ## Questions for review
 #
 # {{review:03}}
+
+# %% [markdown]
+# ## Your own file
+#
+# Everything above fits into a few lines. The cell writes a small CSV, two columns, a text and its label, so that it runs; change the line
+# that says where yours is and what its columns are called. An empty cell, a missing column or a row that is too long is refused with its line.
+
+# %%
+from pathlib import Path
+from tempfile import mkdtemp
+
+from course_lib import predict, read_csv
+
+signs = {"problem": "crashes, fails, hangs, loops, leaks, freezes", "question": "where, how, when, why, which, what"}
+ends = "the server, after the update", "the export, in the new version", "my list, on this machine"
+lines = [f'"{sign} {end}",{label}' for label, listed in signs.items() for sign in listed.split(", ") for end in ends]
+path = Path(mkdtemp(), "tickets.csv")
+path.write_text("text,label\n" + "\n".join(lines), encoding="utf-8")
+
+table = read_csv(path, "text", "label")  # <- here: "my_file.csv", and what its two columns are called
+own = text_sequences(table["text"], table["label"], None, words, 64)
+order = torch.randperm(len(own), generator=torch.Generator().manual_seed(0))
+held_out, learned = own[order[: len(own) // 5]], own[order[len(own) // 5 :]]
+own_model = finetune(pretrained, learned, epochs=12)
+print(f"{own.cut} {class_accuracy(own_model, held_out):.0%} of {len(held_out)} held-out texts right")
+print(predict(own_model, ["It hangs, after the export"], tokenizer=words)[0])
+
+# %% [markdown]
+# A single word tells these two labels apart, so the number says nothing about yours. Before you believe yours: how many texts are held out,
+# what does the majority class have (`held_out.commonest`), and what a bag of words? `save_folder(own_model, "my_classifier", words)` writes what
+# `load_pretrained` and transformers read. README, *Your own data*, goes on to ONNX, and does the same for tags (`read_conll`, `entities`) and
+# for questions (`read_squad`, `answer`).
 
 # %% [markdown]
 # ## Read on

@@ -263,9 +263,9 @@ show(soft_target_loss, cosine_loss, distilbert_loss)
 # under `no_grad` and never leaves evaluation mode: no dropout, no gradient, no change.
 
 # %%
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 
-show(Taught)
+show(DistillationPair)
 
 # %% [markdown]
 # ## Is it right?
@@ -461,7 +461,7 @@ for name in (name for name in words_found if name.startswith("begin: ")):
 # ### Five times the steps
 #
 # Three of these students again, with {{number:PAST.steps}} steps and {{number:past_seeds}} ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). One
-# control more: a step with the teacher needs {{number:taught_flops}} times the FLOPs of a step alone. The student alone also gets *twice* the steps: still
+# control more: a step with the teacher needs {{number:distillation_flops}} times the FLOPs of a step alone. The student alone also gets *twice* the steps: still
 # less than equal FLOPs, which was not run.
 
 # %%

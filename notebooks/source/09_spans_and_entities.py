@@ -652,14 +652,14 @@ print(
 # Four layers, 96 wide, on 2,000 stories, single sequences, for 100 steps. Two losses:
 
 # %%
-from course_lib.lectures.lecture_09.experiments import RECIPES, batches_of, told_of, train_masks
+from course_lib.lectures.lecture_09.experiments import RECIPES, batches_of, training_text, train_masks
 
-told = told_of(world, world.stories(2_000, seed=0))
+training = training_text(world, world.stories(2_000, seed=0))
 recipe = replace(RECIPES["spans + SBO"], steps=100)
-model, history = train_masks(recipe, told, callbacks=[LiveLoss()])
+model, history = train_masks(recipe, training, callbacks=[LiveLoss()])
 
 # %%
-_, targets = batches_of(recipe, told, seed=0)(0)
+_, targets = batches_of(recipe, training, seed=0)(0)
 print(f"a batch: {len(targets['labels'])} tokens for masked LM, {len(targets['sbo_labels'])} of them for the boundary too")
 for part in ("mlm", "sbo"):
     print(f"{part}: {history.losses[part][0]:.2f} at first, {sum(history.losses[part][-10:]) / 10:.2f} at the end")

@@ -34,7 +34,7 @@ from course_lib import (
     MicroWorld, bert, check, claims_table, compare, quiz, show, xlm_for_language_model, xlm_roberta_for_masked_lm,
 )  # fmt: skip
 from course_lib.lectures.lecture_10.views import (
-    across_view, centring_view, fertility_view, looks_table, objectives_drawing, pair_view, parallel_view,
+    across_view, centring_view, fertility_view, alignment_table, objectives_drawing, pair_view, parallel_view,
     sampling_view, size_of, sizes_table,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss
@@ -315,8 +315,8 @@ sizes_table()
 # *Counted on models built from the published sizes; poolers where the released models have them.*
 #
 # mBERT has BERT's blocks to the last parameter, and so has XLM-R base but for two positions and a segment vector. What a hundred languages cost stands in the column of words: half of mBERT's
-# {{number:parameters('mBERT, cased')}} (its README says 110M, which is the English model), {{number:words('XLM-R base')}} of XLM-R base. That is the first guess. Its matrix weighs as much as {{number:round(weights(*sizes_of(MODELS['XLM-R base']))[2])}} blocks, where
-# the model has 12, and makes it {{number:times_roberta}} times as large as RoBERTa-base. At large size the words are {{number:words('XLM-R large')}}, since blocks grow with the square of the width and the embedding matrix does not.
+# {{number:parameters('mBERT, cased')}} (its README says 110M, which is the English model), {{number:embedding_fraction('XLM-R base')}} of XLM-R base. That is the first guess. Its matrix weighs as much as {{number:round(weights(*sizes_of(MODELS['XLM-R base']))[2])}} blocks, where
+# the model has 12, and makes it {{number:times_roberta}} times as large as RoBERTa-base. At large size the words are {{number:embedding_fraction('XLM-R large')}}, since blocks grow with the square of the width and the embedding matrix does not.
 # (XLM grew otherwise: for 100 languages it has 16 layers, 1,280 wide.)
 #
 # (A row of the vocabulary takes memory, hardly any time: of 250,002 rows a sentence reads twenty. The time goes into predicting, in pre-training only.)
@@ -401,7 +401,7 @@ pair_view(english, {"norlish": norlish, "sumorian": sumorian}, stories[0])
 # An XLM of two layers, 64 wide, that reads 5,380 sentences of the world beside their translations. A quarter of the words is masked (a sentence is short). Twenty seconds or so for each language:
 
 # %%
-from course_lib.lectures.lecture_10.pairs import found_translations, sentence_pairs, train_pairs
+from course_lib.lectures.lecture_10.pairs import translation_retrieval, sentence_pairs, train_pairs
 
 others = {"norlish": norlish, "sumorian": sumorian}
 training, models = english.stories(1_000, seed=0), {}
@@ -425,7 +425,7 @@ across_view(models, english, others, stories[:6], sentence=4, word=5)
 # %%
 unseen = english.stories(60, seed=0, split="heldout")
 for name, other in others.items():
-    print(f"{name}, layer 2, head 1\n{looks_table(models[name], english, other, unseen[:20])}\n")
+    print(f"{name}, layer 2, head 1\n{alignment_table(models[name], english, other, unseen[:20])}\n")
 
 # %% [markdown]
 # Where the translation stands at the same position, a Norlish one is nearly always found; one place away, mostly; further away, hardly ever. (A meaning of several words is found at any of them.) Where it is missed, the head looks at the word of the *same position*, or at one near it: mask the words of sentence 5
@@ -439,7 +439,7 @@ for name, other in others.items():
     pairs, known = sentence_pairs(english, other, unseen), sentence_pairs(english, other, training)
     ways = {"as they are": {}, "means of these off": {"centred": True}, "means of training off": {"known": known}}
     for way, how in ways.items():
-        found = [100 * layer.mean for layer in found_translations(models[name], pairs, **how)]
+        found = [100 * layer.mean for layer in translation_retrieval(models[name], pairs, **how)]
         said = f"{name}, {way} (chance {100 / len(pairs.first):.1f}%)"
         print(f"{said:52}" + "".join(f"{x:{w}.0f}%" for x, w in zip(found, (11, 8, 8))))
 
@@ -563,7 +563,7 @@ spelling_chart()
 #
 # - *No word in common, same order*: {{number:spelled('slots other own centred', 'english respelled, 0% shared')}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spelled('retrieval centred', 'english respelled, 0% shared')}} find their translation, and the seeds lie far apart: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
 #   could tell.
-# - *30% shared*: as they are, {{number:spelled('retrieval', 'english respelled, 30% shared')}} find their translation instead of {{number:spelled('retrieval', 'english respelled, 0% shared')}}; random initialisation finds {{number:found_at_random}}. (Means off, {{number:spelled('retrieval centred', 'english respelled, 30% shared')}}, but random initialisation then has
+# - *30% shared*: as they are, {{number:spelled('retrieval', 'english respelled, 30% shared')}} find their translation instead of {{number:spelled('retrieval', 'english respelled, 0% shared')}}; random initialisation finds {{number:range_at_random}}. (Means off, {{number:spelled('retrieval centred', 'english respelled, 30% shared')}}, but random initialisation then has
 #   {{number:percent(spelled_at_random('retrieval centred'))}}, by the shared words alone.)
 # - *Norlish, another order*: {{number:spelled('slots other own centred', 'norlish, 0% shared')}} of the kinds with no word in common, {{number:spelled('slots other own centred', 'norlish, 30% shared')}} with 30% shared. For kinds, then, shared words matter where the order differs; respelled English had nothing to gain. To find translations they
 #   matter in both: as they are, Norlish goes from {{number:spelled('retrieval', 'norlish, 0% shared')}} to {{number:spelled('retrieval', 'norlish, 30% shared')}}.
@@ -672,9 +672,9 @@ retrieval_chart()
 # %% [markdown]
 # *A dot is a run ({{number:real_seeds}} seeds); last layer, means off. The table is the mean of English with French and English with Chinese; its last two rows have no layers, and one number. The third panel asks French and Chinese, of which no pair was read side by side.*
 #
-# - *Translations help here too*: {{number:found_real('real', 'MLM + TLM')}} of the messages with TLM. MLM has {{number:found_real('real', 'MLM')}}, hardly more than random initialisation, {{number:found_real('real', 'random initialisation')}} (pieces that are spelled alike share a row).
+# - *Translations help here too*: {{number:real_retrieval('real', 'MLM + TLM')}} of the messages with TLM. MLM has {{number:real_retrieval('real', 'MLM')}}, hardly more than random initialisation, {{number:real_retrieval('real', 'random initialisation')}} (pieces that are spelled alike share a row).
 # - **An honest failure**: spelling alone finds {{number:without_network('real', 'spelling')}}, counts of pieces {{number:without_network('real', 'counts')}}. The XLMs stop learning while their curves still rise.
-# - *What was tried*, on one seed of MLM + TLM (it has {{number:percent([first_seed('MLM + TLM')])}} above): a third of the vocabulary finds {{number:found_real('tried', 'a third of the vocabulary')}} (of the {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are short enough then). *Twice the steps* finds {{number:found_real('tried', 'twice the steps')}}: past spelling, and there its curve is nearly flat.
+# - *What was tried*, on one seed of MLM + TLM (it has {{number:percent([first_seed('MLM + TLM')])}} above): a third of the vocabulary finds {{number:real_retrieval('tried', 'a third of the vocabulary')}} (of the {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are short enough then). *Twice the steps* finds {{number:real_retrieval('tried', 'twice the steps')}}: past spelling, and there its curve is nearly flat.
 # - So steps were one cause. The other is left: {{number:read_of('real', 'pairs')}} pairs, from which counting learns more than a network that starts from nothing. Whoever has a few thousand pairs and no multilingual model should count first.
 # - The *upper* layers (of the table) are no better than the embeddings: at this size little more than words is compared.
 #
@@ -692,9 +692,9 @@ retrieval_chart("seven")
 # %% [markdown]
 # *A dot is a run; last layer, means off. Left: English and one of the six; right: two of the six, which were never read side by side.*
 #
-# - *English and another language*: with TLM {{number:found_real('seven', 'MLM + TLM')}}, without {{number:found_real('seven', 'MLM')}}. TLM is ahead in every seed. But random initialisation has {{number:found_real('seven', 'random initialisation')}}: in the last layer MLM alone has lost what equal spelling gives, and TLM has hardly more than won it back.
+# - *English and another language*: with TLM {{number:real_retrieval('seven', 'MLM + TLM')}}, without {{number:real_retrieval('seven', 'MLM')}}. TLM is ahead in every seed. But random initialisation has {{number:real_retrieval('seven', 'random initialisation')}}: in the last layer MLM alone has lost what equal spelling gives, and TLM has hardly more than won it back.
 # - *The embeddings* have learned: {{number:real_embeddings('seven', 'MLM + TLM')}} with TLM, {{number:real_embeddings('seven', 'random initialisation')}} at random initialisation. The two layers above lose it again.
-# - *Two languages that were never side by side*: {{number:found_real('seven', 'MLM + TLM', 'retrieval without English')}} with TLM, {{number:found_real('seven', 'random initialisation', 'retrieval without English')}} at random initialisation. That both were read beside English has not brought them together.
+# - *Two languages that were never side by side*: {{number:real_retrieval('seven', 'MLM + TLM', 'retrieval without English')}} with TLM, {{number:real_retrieval('seven', 'random initialisation', 'retrieval without English')}} at random initialisation. That both were read beside English has not brought them together.
 # - *Without a network*: spelling {{number:without_network('seven', 'spelling')}}, counts {{number:without_network('seven', 'counts')}}. French leads by spelling; Chinese, among the last there, is first by counts.
 #
 # ## What the papers found
@@ -767,7 +767,7 @@ retrieval_chart("seven")
 print(f"{'':14}{'you said':>14}   answer, in this world")
 sumorian_runs = {said: found["runs"][f"sumorian, {said}, longer"] for said in ("MLM", "TLM")}
 answers = {
-    "words": f"{size_of('XLM-R base').of_words:.0%}",
+    "words": f"{size_of('XLM-R base').embedding_fraction:.0%}",
     "transfer": f"{mean(run['slots other own centred'] for run in sumorian_runs['MLM']):.0%}, chance {found['majority']:.0%}, in English 100%",
     "retrieval": f"{mean(run['retrieval centred'] for run in sumorian_runs['TLM']):.0%}, without translations {mean(run['retrieval centred'] for run in sumorian_runs['MLM']):.1%}",
 }

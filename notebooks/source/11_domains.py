@@ -46,7 +46,7 @@ from course_lib.text.domains import domain
 # | | BioBERT | LEGAL-BERT | FinBERT (Araci) | FinBERT (Yang, Uy, Huang) |
 # |---|---|---|---|---|
 # | paper | Lee et al. 2019 | Chalkidis et al. 2020 | 2019 | 2020 |
-# | text | PubMed abstracts, {{number:biobert_read}} billion words | 12 GB of laws, cases, contracts | a part of Reuters TRC2 | filings, earnings calls, analysts' reports: 4.9 billion tokens |
+# | text | PubMed abstracts, {{number:printed('biobert')['words']['pubmed']}} billion words | 12 GB of laws, cases, contracts | a part of Reuters TRC2 | filings, earnings calls, analysts' reports: 4.9 billion tokens |
 # | starts from | BERT | BERT, *or* random | BERT | BERT, *or* random |
 # | vocabulary | BERT's | BERT's, *or* its own | BERT's | BERT's, *or* its own (*FinVocab*) |
 #
@@ -310,9 +310,9 @@ words_table()
 # - **① depends on the model you have.** Under bert-base's vocabulary only medicine has a mismatch: {{number:fertility('medicine', 'bert-base')}} pieces a word, general text {{number:fertility('general', 'bert-base')}}, law {{number:fertility('law', 'bert-base')}}, finance {{number:fertility('finance', 'bert-base')}}. A new vocabulary would save next to nothing in law.
 # - *course-bert's vocabulary* is smaller and learned from documentation alone. It cuts all three: medicine {{number:fertility('medicine', 'course')}}, law {{number:fertility('law', 'course')}}, finance {{number:fertility('finance', 'course')}}, general text {{number:fertility('general', 'course')}}. Our runs start from it: a large mismatch in medicine, a small one in law.
 # - *② Frequent words*: {{number:stored('11_words')['domains']['medicine']['shared']:.0%}} of medicine's frequent words are also frequent in general text, {{number:stored('11_words')['domains']['finance']['shared']:.0%}} of finance's.
-# - *③ Long legal sentences*: source lecture 000 says 40 words and more. Licences have {{number:sentence('law')}}, our documentation {{number:sentence('general')}}, that of finance {{number:sentence('finance')}}. Longer, not three times as long; other law may differ.
-# - *Latin and nested clauses*, its other marks of law: licences have {{number:trait('law', 'latin')}} Latin phrases in 10,000 words, documentation {{number:trait('general', 'latin')}}; {{number:trait('law', 'clauses')}} words such as *which* and *unless* a sentence, documentation {{number:trait('general', 'clauses')}}. A licence is no judgment: here neither mark tells much.
-# - **The last two columns** are a warning. Licences are copied from one another. Split them at random, and {{number:repeated_law_random}} of what you test on was read in training. Here families stay together: {{number:repeated_law_family}}, and what is left was not looked at; phrases that all lawyers use, perhaps.
+# - *③ Long legal sentences*: source lecture 000 says 40 words and more. Licences have {{number:stored('11_words')['domains']['law']['sentence']['mean']:.0f}}, our documentation {{number:stored('11_words')['domains']['general']['sentence']['mean']:.0f}}, that of finance {{number:stored('11_words')['domains']['finance']['sentence']['mean']:.0f}}. Longer, not three times as long; other law may differ.
+# - *Latin and nested clauses*, its other marks of law: licences have {{number:stored('11_words')['domains']['law']['latin']:.1f}} Latin phrases in 10,000 words, documentation {{number:stored('11_words')['domains']['general']['latin']:.1f}}; {{number:stored('11_words')['domains']['law']['clauses']:.1f}} words such as *which* and *unless* a sentence, documentation {{number:stored('11_words')['domains']['general']['clauses']:.1f}}. A licence is no judgment: here neither mark tells much.
+# - **The last two columns** are a warning. Licences are copied from one another. Split them at random, and {{number:stored('11_words')['domains']['law']['repeated']['at random']:.0%}} of what you test on was read in training. Here families stay together: {{number:stored('11_words')['domains']['law']['repeated']['by family']:.0%}}, and what is left was not looked at; phrases that all lawyers use, perhaps.
 #
 # ### Reading on, live
 #
@@ -385,8 +385,8 @@ forgetting_chart()
 #
 # Two tasks that the classification labels by itself. (Body sites and drugs are marked nowhere in it, so they cannot be a task.)
 #
-# - *Chapter*: to which of 21 chapters does a diagnosis belong (the last of 22 has too few to be tested on)? {{number:labels('chapters', 0)}} to learn from, {{number:labels('chapters', 1)}} to be tested on. Accuracy. Without an encoder: logistic regression on which words a diagnosis has (a bag of words).
-# - *Added words*: a title repeats the title above it, and adds something. Tag what is added, without seeing the title above. {{number:labels('added words', 0)}} titles to learn from, {{number:labels('added words', 1)}} to be tested on; one in three adds nothing. F1 of whole spans: a span counts if both its ends are right.
+# - *Chapter*: to which of 21 chapters does a diagnosis belong (the last of 22 has too few to be tested on)? {{number:stored('11_switches')['sizes']['chapters'][0]}} to learn from, {{number:stored('11_switches')['sizes']['chapters'][1]}} to be tested on. Accuracy. Without an encoder: logistic regression on which words a diagnosis has (a bag of words).
+# - *Added words*: a title repeats the title above it, and adds something. Tag what is added, without seeing the title above. {{number:stored('11_switches')['sizes']['added words'][0]}} titles to learn from, {{number:stored('11_switches')['sizes']['added words'][1]}} to be tested on; one in three adds nothing. F1 of whole spans: a span counts if both its ends are right.
 # - Without an encoder, for added words: a rule. What is added begins behind the first comma; else with the first of *with*, *without*, *due*, *in*, *by*.
 
 # %%
@@ -475,10 +475,10 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 #
 # | | text | steps and vocabulary | fine-tuning |
 # |---|---|---|---|
-# | BioBERT | on top of BERT's {{number:biobert_inherited}} billion words: PubMed abstracts, {{number:biobert_read}} billion; some versions 1.0 also articles of PMC, {{number:printed('biobert')['words']['pmc']}} billion | version 1.1, the one to use: PubMed alone, a million steps, BERT's own MLM and NSP (next-sentence prediction). BERT-base's cased vocabulary; the large model has one of its own | – |
-# | LEGAL-BERT | 12 GB: {{number:of_legal_bert('eu_laws')}} EU laws, {{number:of_legal_bert('uk_laws')}} UK laws, {{number:of_legal_bert('ecj_cases')}} cases of the European Court of Justice, {{number:of_legal_bert('echr_cases')}} of the Court of Human Rights; US cases and contracts | a million steps | – |
+# | BioBERT | on top of BERT's {{number:biobert_inherited}} billion words: PubMed abstracts, {{number:printed('biobert')['words']['pubmed']}} billion; some versions 1.0 also articles of PMC, {{number:printed('biobert')['words']['pmc']}} billion | version 1.1, the one to use: PubMed alone, a million steps, BERT's own MLM and NSP (next-sentence prediction). BERT-base's cased vocabulary; the large model has one of its own | – |
+# | LEGAL-BERT | 12 GB: {{number:printed('legal_bert')['text']['eu_laws']}} EU laws, {{number:printed('legal_bert')['text']['uk_laws']}} UK laws, {{number:printed('legal_bert')['text']['ecj_cases']}} cases of the European Court of Justice, {{number:printed('legal_bert')['text']['echr_cases']}} of the Court of Human Rights; US cases and contracts | a million steps | – |
 # | FinBERT (Araci) | a part of Reuters TRC2 | BERT's vocabulary | Financial PhraseBank; score P(positive) − P(negative) |
-# | FinBERT (Yang et al.) | filings, earnings calls, analysts' reports | FinVocab: {{number:fin_vocab}} pieces, uncased | – |
+# | FinBERT (Yang et al.) | filings, earnings calls, analysts' reports | FinVocab: {{number:printed('finbert')['yang']['vocabulary_uncased']}} pieces, uncased | – |
 #
 # Source lecture 000 prints a BioBERT table with *QA: BERT 12.24 → BioBERT 19.62*. 12.24 is the gain in the abstract. Compare a suspicious number with the abstract before you build on it.
 #
@@ -488,7 +488,7 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # |---|---|---|---|
 # | few labels, telling words | count words first; it is the bar | chapters: counting {{number:bag_chapters}}, reading on {{number:way('chapters', 'continued')}} | – |
 # | text of the domain, words that fit | read on; mix in general text if you still need it | masked-word accuracy {{number:own_general}} → {{number:own_continued}}; {{number:way('general', 'continued, general text mixed in')}} of general words kept | BioBERT: +0.62 (names), +2.80 (relations) F1, over the best before |
-# | words that are cut to pieces | read on with words added or replaced | masked-word accuracy {{number:way('in domain', 'rows added, means')}}, {{number:way('in domain', 'rows replaced, means')}} | FinBERT (Yang et al.): a vocabulary of {{number:fin_vocab}} of its own |
+# | words that are cut to pieces | read on with words added or replaced | masked-word accuracy {{number:way('in domain', 'rows added, means')}}, {{number:way('in domain', 'rows replaced, means')}} | FinBERT (Yang et al.): a vocabulary of {{number:printed('finbert')['yang']['vocabulary_uncased']}} of its own |
 # | very much text, and compute | afresh, with a vocabulary of its own | masked-word accuracy {{number:way('in domain', 'own vocabulary, afresh')}}, three times the FLOPs {{number:way('in domain', 'own vocabulary, afresh, longer')}} | PubMedBERT 81.16, BioBERT 80.34 |
 # | little text, little compute | the released model of a neighbour: BioBERT, LEGAL-BERT, FinBERT (say which) | not tried | LEGAL-BERT, small: a third of the size, four times as fast |
 

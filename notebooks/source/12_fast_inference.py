@@ -343,7 +343,7 @@ exits_chart("sections")
 # %% [markdown]
 # *course-bert, sections of docstrings, {{number:len(results.runs_of(MAIN))}} seeds (line: mean, band: all). Up: points of accuracy above the same seed's full depth, {{number:last(MAIN)}} on average. FastBERT over its speeds; the same exits by the largest probability; as many texts leaving each layer, but drawn at random; models of fixed depth, fine-tuned for themselves.*
 #
-# - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last(MAIN)}}. Drawn at random it would be {{number:share(MAIN, 0.4, 'at_random')}}. That is {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points less, in every seed: the exits know *whom* to let go. (This speed was chosen on these very texts; its neighbours look alike.)
+# - **It works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, and {{number:at_04}} are right; at full depth {{number:last(MAIN)}}. Drawn at random it would be {{number:at_speed(MAIN, 0.4, 'at_random'):.1%}}. That is {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points less, in every seed: the exits know *whom* to let go. (This speed was chosen on these very texts; its neighbours look alike.)
 # - **And what a sceptic asks**: two layers, fine-tuned for themselves, have {{number:last('fixed depth 2')}}, at about the same price; their seeds lie far apart. That a text gets the depth *it* needs brings nothing here that three seeds show.
 # - The largest probability does as well as the entropy: the two curves lie close together.
 # - With a quarter of the labels (not drawn) the last exit has {{number:layer(FEW, -1)}}, the first {{number:layer(FEW, 1)}}. If the students also read the texts *without* labels, the first has {{number:layer('few labels, all texts', 1)}}, more in every seed. This is what self-distillation has for itself.
@@ -355,7 +355,7 @@ exits_chart("pairs")
 # *Eight layers, the micro-world's pairs, one seed.*
 #
 # - The first exit has {{number:layer(PAIRS, 1)}} (always the same answer: {{number:stored('12_fastbert')['texts']['pairs']['majority']:.0%}}), the second all there is, {{number:layer(PAIRS, 2)}} (the last: {{number:last(PAIRS)}}). A jump, not a slope.
-# - At speed 0.7: {{number:share(PAIRS, 0.7)}} for {{number:fewer(PAIRS, 0.7)}} times fewer FLOPs. At 0.5 it is {{number:fewer(PAIRS, 0.5)}} times, at 0.8 all leave too soon: {{number:share(PAIRS, 0.8)}}. **The speed must be chosen on texts of the task**; no number is good everywhere.
+# - At speed 0.7: {{number:at_speed(PAIRS, 0.7):.1%}} for {{number:at_speed(PAIRS, 0.7, 'fewer'):.1f}} times fewer FLOPs. At 0.5 it is {{number:at_speed(PAIRS, 0.5, 'fewer'):.1f}} times, at 0.8 all leave too soon: {{number:at_speed(PAIRS, 0.8):.1%}}. **The speed must be chosen on texts of the task**; no number is good everywhere.
 # - By the largest probability no threshold does the same. On a text of which it is not sure, the first exit's best class has a probability of {{number:hesitant(1)}}, the second's only {{number:hesitant(2)}}. But the second has ruled a class out, and the entropy sees that.
 # - A model of two layers has {{number:last('pairs: fixed depth 2')}}. (None of them is done learning: with three times the steps lecture 03's model solves {{number:percent(outcome(stored('03_world'), 'score')['NLI, pre-trained'])}} of its pairs.)
 #
@@ -421,9 +421,9 @@ serving_table()
 #
 # - **Another program**: ONNX Runtime answers one text {{number:times('ONNX Runtime', 'float32')}} times as fast, with the same numbers; torch.compile {{number:times('torch.compile', 'float32')}} times.
 # - **int8** needs no training either: {{number:int8_times}} times as fast for one text, {{number:times('int8', 'float32', 'texts_a_second')}} times the throughput, the file {{number:time_of('int8', 'stored') / time_of('float32', 'stored'):.0%}} as large. Accuracy changes by {{number:int8_cost}} points.
-# - *Half the layers*, distilled on documentation: {{number:served('half the layers')}} ({{number:served('float32')}} for all of them), {{number:times(serving_runs.HALF, 'float32')}} times as fast. For this task two layers are enough.
-# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:served("MobileBERT's shape")}}. That says little about the shape: the model of half the layers began with its teacher's weights. Ours had a thousand steps, the real one half a million, of 2,048 sequences each.
-# - *Early exit* at speed {{number:serving_runs.SPEED:g}}: {{number:served('early exit')}}. Do not hold that against float32: it is another fine-tuning (dropout, another head, more steps), which has {{number:last(MAIN)}} at full depth. Its median is good; look at its 95th percentile.
+# - *Half the layers*, distilled on documentation: {{number:results.served_accuracy('half the layers'):.1%}} ({{number:results.served_accuracy('float32'):.1%}} for all of them), {{number:times(serving_runs.HALF, 'float32')}} times as fast. For this task two layers are enough.
+# - *MobileBERT's shape*, from random initialisation and with the same little distilling: {{number:results.served_accuracy("MobileBERT's shape"):.1%}}. That says little about the shape: the model of half the layers began with its teacher's weights. Ours had a thousand steps, the real one half a million, of 2,048 sequences each.
+# - *Early exit* at speed {{number:serving_runs.SPEED:g}}: {{number:results.served_accuracy('early exit'):.1%}}. Do not hold that against float32: it is another fine-tuning (dropout, another head, more steps), which has {{number:last(MAIN)}} at full depth. Its median is good; look at its 95th percentile.
 # - *Padding removed* costs a little for one text, which has none, and gives {{number:times('padding removed', 'float32', 'texts_a_second')}} times the throughput in batches.
 
 # %%

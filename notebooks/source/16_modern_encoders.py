@@ -453,7 +453,7 @@ longer_chart("further_back")
 longer_chart()
 
 # %% [markdown]
-# *Held-out masked words found, by length; 64 is what training saw. At 256 tokens: learned {{number:placed('pre-norm', 'longer', 256)}}, RoPE {{number:placed('GeGLU', 'longer', 256)}}, with local layers {{number:placed('local layers', 'longer', 256)}}. At 512: {{number:placed('pre-norm', 'longer', 512)}}, {{number:placed('GeGLU', 'longer', 512)}}, {{number:placed('local layers', 'longer', 512)}}.*
+# *Held-out masked words found, by length; 64 is what training saw. At 256 tokens: learned {{number:accuracy_at('pre-norm', 'longer', 256)}}, RoPE {{number:accuracy_at('GeGLU', 'longer', 256)}}, with local layers {{number:accuracy_at('local layers', 'longer', 256)}}. At 512: {{number:accuracy_at('pre-norm', 'longer', 512)}}, {{number:accuracy_at('GeGLU', 'longer', 512)}}, {{number:accuracy_at('local layers', 'longer', 512)}}.*
 #
 # RoPE alone is no cure. Likely reasons: distances above 64 are new to it, and a softmax over 512 keys is spread more thinly than ever in training. The surprise is the **local layers**, better in every seed. They never see more than their window, however long the text is: only the global layers meet something new.
 #
@@ -522,6 +522,7 @@ work = Path(tempfile.mkdtemp())
 for n, story in enumerate(world.stories(400)):
     (work / "texts" / f"{n:03}.txt").write_text("\n\n".join(story.sentences), encoding="utf-8")
 
+# %%
 recipe = """
 name = "own"
 

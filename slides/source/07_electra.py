@@ -38,13 +38,13 @@ from course_lib.lectures.lecture_07.numbers import (
     MEASURES,
     bert_encoder,
     bert_steps,
-    corruption_shown,
     cost,
+    curve_of,
     disc_fraction,
     disc_weight,
+    example_corruption,
     generator_costs,
     generator_runs,
-    looks_at,
     paper_score,
     past_runs,
     price,
@@ -237,7 +237,7 @@ def code_loss() -> str:
 
 def corruptor() -> str:
     """The notebook's rows but the text, of a held-out story by the shipped ELECTRA."""
-    return large(corruption_tables(corruption_shown(), 1080, ROWS[1:]), 1.34)
+    return large(corruption_tables(example_corruption(), 1080, ROWS[1:]), 1.34)
 
 
 # ---------------------------------------------------------------- 9: a long run
@@ -246,10 +246,10 @@ def corruptor() -> str:
 def long_run() -> Any:
     """What both networks of the shipped ELECTRA could do, every 500 steps."""
     curves = {
-        "ROC-AUC": [looks_at("auc")],
-        "slot-category probe": [looks_at("kinds")],
-        "masked-token accuracy": [looks_at("words_by_generator")],
-        "fraction replaced": [looks_at("replaced")],
+        "ROC-AUC": [curve_of("auc")],
+        "slot-category probe": [curve_of("kinds")],
+        "masked-token accuracy": [curve_of("words_by_generator")],
+        "fraction replaced": [curve_of("replaced")],
     }
     figure = curves_chart(curves, x_title="training steps", y_title="", title="", percent=True)
     return apart(for_a_hall(figure, 1120, 400, right=300))

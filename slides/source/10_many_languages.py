@@ -106,8 +106,8 @@ def parameters() -> str:
         (
             name.replace(" (uncased)", ""),
             (
-                (size.words / longest, f"{size.of_words:.0%}"),
-                ((size.parameters - size.words) / longest, ""),
+                (size.embeddings / longest, f"{size.embedding_fraction:.0%}"),
+                ((size.parameters - size.embeddings) / longest, ""),
             ),
             f"{size.parameters / 1e6:.0f}M",
         )
@@ -128,7 +128,7 @@ def centring_picture(taken: float) -> str:
     parts = centring.centring_parts(centring.nearest_on_paper(taken))
     parts = [re.sub('font-size="1[56]"', 'font-size="21"', part) for part in parts]
     moved = f'<g transform="translate(36,0)">{"".join(parts)}</g>'
-    return large(svg(centring.WIDE + 66, centring.HIGH, moved, says="nearest neighbours"), 0.8)
+    return large(svg(centring.WIDTH + 66, centring.HEIGHT, moved, says="nearest neighbours"), 0.8)
 
 
 def centring_before() -> str:

@@ -155,7 +155,7 @@ def interfaces() -> str:
     rows = [
         (f'<span style="white-space:nowrap">{one.member}</span>',
          f'<span style="white-space:nowrap">{escape(one.written)}</span>',
-         one.told_types, one.pooler, f"{len(one.missing)}")
+         one.segment_use, one.pooler, f"{len(one.missing)}")
         for one in asked()
     ]  # fmt: skip
     head = ("", "a pair is", "segment ids", "pooler", "new tensors of a classifier")

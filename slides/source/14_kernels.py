@@ -132,7 +132,7 @@ def this_machine() -> str:
 
 def _below_roof(points: Sequence[Placed], high: int) -> Any:
     zoom = 1.5  # from the notebook's size of type to a hall's
-    figure = roofline_chart(stored_roof(), points, wide=1120 / zoom, high=high / zoom)
+    figure = roofline_chart(stored_roof(), points, width=1120 / zoom, height=high / zoom)
     return for_a_hall(figure, 1120, high + 90).update_layout(margin={"b": 66})
 
 

@@ -418,7 +418,7 @@ def test_both_modernberts_read_the_same_with_the_same_weights(small, steps, prec
 
 
 def test_one_text_where_it_is_longer_and_no_table_of_scores_that_is_too_large(monkeypatch):
-    assert [modern.said(n) for n in modern.LENGTHS] == [
+    assert [modern.batch_text(n) for n in modern.LENGTHS] == [
         "16×128 tokens", "4×512 tokens", "1×2048 tokens", "1×8192 tokens",
     ]  # fmt: skip
     assert [modern.fits(n) for n in modern.LENGTHS] == [True, True, True, False]

@@ -15,7 +15,7 @@ from course_lib.heads import BertForClassification, BertForMaskedLM
 from course_lib.objectives.distillation import distilbert_loss, tinybert_loss
 from course_lib.objectives.pretraining import pretraining_batch, pretraining_batches
 from course_lib.objectives.sequences import Batch
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.loop import fit
 
 SPECIAL = special_ids(40)
@@ -34,13 +34,13 @@ def distilbert_case(**weights):
     teacher = BertForMaskedLM(Encoder(BIG))
     config = DistilBertConfig(**SHAPE, hidden_size=16, num_layers=1, intermediate_size=32)
     student = initialise_from(BertForMaskedLM(distilbert_encoder(config)), teacher)
-    return Taught(student, teacher), distilbert_loss(**weights), word_batches()
+    return DistillationPair(student, teacher), distilbert_loss(**weights), word_batches()
 
 
 def tinybert_case():
     """Bare encoders, half as wide: the inner losses."""
     student = tinybert_encoder(NARROW, pooler=False)
-    pair = Taught(student, Encoder(BIG), fit_matrix(NARROW, BIG), scores=True)
+    pair = DistillationPair(student, Encoder(BIG), fit_matrix(NARROW, BIG), scores=True)
     return pair, tinybert_loss(layer_mapping(1, 2)), word_batches(rate=0.0)
 
 
@@ -55,7 +55,7 @@ def classifier_case():
         inputs = {k: v for k, v in plain(step).inputs.items() if k != "predict_at"}
         return Batch(inputs, {"classes": torch.zeros(8, dtype=torch.long)})
 
-    return Taught(student, teacher), tinybert_loss((), **INNER, prediction=1.0), batches
+    return DistillationPair(student, teacher), tinybert_loss((), **INNER, prediction=1.0), batches
 
 
 def word_batches(**settings):
@@ -145,11 +145,11 @@ def entropy_of_the_teacher(pair):
 def test_a_student_of_one_shape_with_its_teacher_cannot_share_its_weights():
     model = BertForMaskedLM(Encoder(BIG))
     with pytest.raises(ValueError, match=r"shares weights with its teacher.*copy\.deepcopy"):
-        Taught(model, model)
+        DistillationPair(model, model)
     other = BertForMaskedLM(Encoder(BIG))
     other.encoder.embeddings.token = model.encoder.embeddings.token
     with pytest.raises(ValueError, match="shares weights"):
-        Taught(other, model)
+        DistillationPair(other, model)
     assert all(p.requires_grad for p in model.parameters())  # nothing was frozen on the way
 
 

@@ -25,7 +25,7 @@ from course_lib.objectives.exits import (
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.text.tasks import LabelledSequences
 from course_lib.train.exits import (
-    SelfTaught,
+    SelfDistillation,
     fastbert_on,
     first_layers,
     train_backbone,
@@ -312,7 +312,7 @@ def test_the_teachers_dropout_is_a_switch():
     model, (ids, mask) = a_model(hidden_dropout=0.5, attention_dropout=0.5), some_texts()
     calm = model.eval()(ids, mask).logits
     for dropout in (True, False):
-        taught = SelfTaught(model, dropout).train()
+        taught = SelfDistillation(model, dropout).train()
         says = taught(input_ids=ids, attention_mask=mask)
         assert torch.allclose(says.logits, calm, atol=1e-5) is not dropout
         assert model.exits[0].training and model.teacher.training is dropout

@@ -34,7 +34,7 @@ from course_lib.text.english import Answer, Question, TaggedSentence
 from course_lib.text.features import question_sequences, tagged_sequences, text_sequences
 from course_lib.text.tasks import LabelledSequences, ScoredSequences
 from course_lib.text.wordpiece import WordPiece
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.exits import (
     fastbert_on,
     train_backbone,
@@ -276,7 +276,7 @@ def test_a_batch_that_cannot_be_filled_is_refused(batch_size):
     with pytest.raises(ValueError, match=f"batch_size={batch_size} was given for 60 examples"):
         labelled_batches(toy(), batch_size)
     with pytest.raises(ValueError, match="batch_size=16 was given for 10 examples"):
-        finetune(encoder(), toy(10), steps=1)
+        finetune(encoder(), toy(10), steps=1, batch_size=16)
 
 
 # ---------------------------------------------------------------- accuracy
@@ -558,7 +558,9 @@ def test_pairs_without_segments_for_exits_and_a_teacher_with_them():
     train_backbone(model, labelled_batches(task, 8), steps=1, precision="float32")
     train_students(model, unlabelled_batches(task.sequences, 8), steps=1, precision="float32")
     assert len(model.answer(**text_inputs(task)).layers_used) == len(task)
-    pair = Taught(classifier_on(student, task.names), classifier_on(encoder(pooler=True), 2))
+    pair = DistillationPair(
+        classifier_on(student, task.names), classifier_on(encoder(pooler=True), 2)
+    )
     loss = tinybert_loss((), attention=0.0, hidden=0.0, embedding=0.0, prediction=1.0)
     history = fit(pair, loss, labelled_batches(task, 8), steps=1, precision="float32")
     assert history.losses["total"][0] > 0
@@ -641,7 +643,9 @@ def test_no_word_is_lost_in_pretraining_wherever_the_padding_is(place, units):
     torch.manual_seed(0)
     model = BertForPreTraining(encoder(pooler=True))
     one, other = (evaluate(model, some, special, precision="float32") for some in (texts, shifted))
-    assert torch.equal(one.found, other.found) and torch.equal(one.pair_right, other.pair_right)
+    assert torch.equal(one.masked_right, other.masked_right) and torch.equal(
+        one.pair_right, other.pair_right
+    )
     entities = torch.where(numbers == 3, 1, -1)
     one, other = (
         alignment_batches(some, special, ids, 4, batch_size=5)(0)

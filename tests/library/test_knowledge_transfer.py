@@ -30,7 +30,7 @@ from course_lib.objectives.knowledge_transfer import (
     variance_loss,
 )
 from course_lib.objectives.pretraining import pretraining_batches
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.knowledge_transfer import STRATEGIES, stages, transfer_knowledge, turn
 
 
@@ -306,7 +306,7 @@ def test_batches_are_counted_through_the_stages():
 def test_a_mobilebert_reads_its_teacher_without_a_matrix():
     student, teacher = networks()
     ids = torch.randint(5, 40, (2, 6), generator=torch.Generator().manual_seed(0))
-    out = Taught(student.encoder, teacher.encoder, scores=True)(ids)
+    out = DistillationPair(student.encoder, teacher.encoder, scores=True)(ids)
     shapes = {x.shape for x in (*out.student.hidden_states, *out.teacher.hidden_states)}
     assert shapes == {(2, 6, 12)}
     mine, theirs = out.student.hidden_states[0], out.teacher.hidden_states[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -37,11 +38,12 @@ from course_lib.text.wordpiece import WordPiece, train_wordpiece
 from course_lib.train.layer_rates import both, gradual_unfreezing, layer_of, layerwise_rates
 from course_lib.train.loop import fit
 from course_lib.train.new_vocabulary import extended, fertility, old_rows, with_vocabulary
-from course_lib.train.pretrain import set_up, store
+from course_lib.train.pretrain import measure, pretrain, set_up, store
 from course_lib.train.pretrain_recipe import (
     ModelPart,
     ObjectivePart,
     PretrainRecipe,
+    ReportsPart,
     TextPart,
     TrainingPart,
     read_recipe,
@@ -326,6 +328,20 @@ def test_a_run_starts_with_a_checkpoint(folder):
     assert isinstance(found.model, BertForMaskedLM) and len(found.train) > 0
     for name, value in found.model.encoder.state_dict().items():
         assert torch.equal(value, course.encoder.state_dict()[name]), name
+
+
+def test_the_log_begins_with_what_the_checkpoint_is_worth(folder, tmp_path_factory, capsys):
+    """Before step 1, on text held out of the run's own; a run at random begins with its steps."""
+    mine = replace(recipe(folder), reports=ReportsPart(log_every=1, evaluate_every=2))
+    out = tmp_path_factory.mktemp("run")
+    pretrain(mine, out)
+    first, *others = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    ready = set_up(mine)
+    with torch.no_grad():
+        expected = measure(ready, ready.model.eval())
+    assert first == {"step": 0, **{name: round(x, 5) for name, x in expected.items()}}
+    assert [line["step"] for line in others] == [1, 2, 2]
+    assert f"step 0: held-out loss {first['heldout_loss']:.3f}" in capsys.readouterr().out
 
 
 def test_without_a_vocabulary_a_start_keeps_its_own(folder):

@@ -66,7 +66,7 @@ from course_lib.objectives.sequences import Batch
 from course_lib.objectives.span_boundary import spanbert_loss
 from course_lib.objectives.spans import span_loss
 from course_lib.objectives.token_labels import padded_token_loss, token_classification_loss
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.loop import distributed_step
 
 SPECIAL = special_ids(40)
@@ -184,7 +184,7 @@ def taught(objective, batch=masked, student=None, teacher=None, scores=False, ma
     def make():
         narrow = student() if student else BertForPreTraining(encoder())
         wide = teacher() if teacher else BertForPreTraining(encoder())
-        return Taught(narrow, wide, matrix and matrix(), scores), objective, batch()
+        return DistillationPair(narrow, wide, matrix and matrix(), scores), objective, batch()
 
     return make
 

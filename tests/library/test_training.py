@@ -146,7 +146,7 @@ def test_it_learns():
     assert before.masked_accuracy < 0.15 and after.masked_accuracy > 0.6
     assert after.mlm_loss < before.mlm_loss - 1
     assert history.steps == list(range(1, 401)) and not model.training
-    assert after.found.shape[0] > 400 and after.pair_right.shape == (len(sequences),)
+    assert after.masked_right.shape[0] > 400 and after.pair_right.shape == (len(sequences),)
 
 
 def test_nothing_to_measure_is_refused():

@@ -27,22 +27,24 @@ def read(text: str) -> tuple[list[str], list[Read]]:
 
     text = re.sub(r"\\[\\~=#{}:n]", hide, text)  # first of all, so that no sign is taken for syntax
 
-    def shown(part: str) -> str:
+    def plain_text(part: str) -> str:
         return re.sub("\0(\\d+)\0", lambda match: hidden[int(match[1])], part.strip())
 
     categories, items = [], []
     for block in re.split(r"\n\s*\n", text.strip()):
         if block.startswith("$CATEGORY:"):
-            categories.append(shown(block.removeprefix("$CATEGORY:")))
+            categories.append(plain_text(block.removeprefix("$CATEGORY:")))
             continue
-        name, asked, answers = re.fullmatch(r"::(.*?)::\[html\](.*?)\{(.*)\}", block, re.S).groups()
-        item = Read(shown(name), shown(asked))
+        name, question, answers = re.fullmatch(
+            r"::(.*?)::\[html\](.*?)\{(.*)\}", block, re.S
+        ).groups()
+        item = Read(plain_text(name), plain_text(question))
         before, _, general = answers.partition("####")
-        item.general = shown(general)
+        item.general = plain_text(general)
         for sign, answer in re.findall(r"([=~])([^=~]*)", before):
             weight = re.match(r"%(-?\d+(?:\.\d+)?)%", answer)
             percent = float(weight[1]) if weight else 100.0 * (sign == "=")
-            said, _, why = answer[weight.end() if weight else 0 :].partition("#")
-            item.answers.append((percent, shown(said), shown(why)))
+            choice, _, why = answer[weight.end() if weight else 0 :].partition("#")
+            item.answers.append((percent, plain_text(choice), plain_text(why)))
         items.append(item)
     return categories, items

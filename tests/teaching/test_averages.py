@@ -40,8 +40,8 @@ def test_there_are_printed_averages_of_three_recipes():
 def test_alberts_average_comes_out_of_its_row(where):
     """80.05 may be rounded either way, and is printed as 80.1."""
     *scores, average = ALBERT[where]
-    found = glue_average(dict(zip(COLUMNS, scores, strict=True)), "ALBERT-5")
-    assert abs(found - average) <= 0.05 + 1e-9
+    result = glue_average(dict(zip(COLUMNS, scores, strict=True)), "ALBERT-5")
+    assert abs(result - average) <= 0.05 + 1e-9
     first_numbers = mean(cell[0] if isinstance(cell, list) else cell for cell in scores)
     assert abs(first_numbers - average) > 0.05 or where.endswith("layers/1")
 
@@ -116,8 +116,8 @@ def test_tasks_beyond_the_recipe_are_passed_over():
 
 def test_the_recipe_matters():
     row = ROWS["bert_large_leaderboard"]["scores"]
-    found = {recipe: round(glue_average(row, recipe), 1) for recipe in ("test-9", "leaderboard")}
-    assert found == {"test-9": 82.1, "leaderboard": 80.5}
+    averages = {recipe: round(glue_average(row, recipe), 1) for recipe in ("test-9", "leaderboard")}
+    assert averages == {"test-9": 82.1, "leaderboard": 80.5}
 
 
 @pytest.mark.parametrize(

@@ -61,15 +61,15 @@ def test_a_claim_is_settled_twice_alike_and_the_wrong_value_is_rejected(entry):
     """Its numbers to rounding: bits are promised of no second computation."""
     assert not entry.accepts(entry.rejected)
     try:
-        found, again = entry.settle(), entry.settle()
+        first, again = entry.settle(), entry.settle()
     except NotHere as missing:
         pytest.skip(f"{entry.id}: {missing}")
-    assert entry.accepts(found.value), found
-    assert len(found.detail) > 5
-    assert alike(found.value, again.value), (found.value, again.value)
-    assert alike(found.spread, again.spread)
-    said = [re.sub(r"\d[\d.,]*(e-?\d+)?", "#", one.detail) for one in (found, again)]
-    assert said[0] == said[1]
+    assert entry.accepts(first.value), first
+    assert len(first.detail) > 5
+    assert alike(first.value, again.value), (first.value, again.value)
+    assert alike(first.spread, again.spread)
+    details = [re.sub(r"\d[\d.,]*(e-?\d+)?", "#", one.detail) for one in (first, again)]
+    assert details[0] == details[1]
 
 
 def alike(first, again):
@@ -122,12 +122,12 @@ def test_the_table_has_a_row_a_claim_and_says_what_was_measured():
     table = claims_table("02", only=("E70", "E102", "slip 4 batch"))
     plain, html = repr(table), table._repr_html_()
     assert len(table.rows) == 3
-    for shown in (plain, html):
-        assert "✗ 3 false" in shown  # counted above the cards
+    for cards in (plain, html):
+        assert "✗ 3 false" in cards  # counted above the cards
         for row in table.rows:
             for text in (row.verdict, row.who, row.how, row.settled_by):
-                assert text in shown
-        assert "256 × 512 = 131,072" in shown and "nothing was run for it here" in shown
+                assert text in cards
+        assert "256 × 512 = 131,072" in cards and "nothing was run for it here" in cards
     assert html.count("<details") == 3
 
 
@@ -371,9 +371,9 @@ def test_the_printed_sizes_of_tinybert_are_within_rounding_of_the_counts():
 
     table = printed("tinybert")["size"]
     with torch.device("meta"):
-        small, wide = (count_parameters(tinybert(size)) for size in ("4", "6"))
-    assert abs(small + 240_384 - table["tinybert_4_parameters"]) < 1e5
-    assert abs(wide - table["tinybert_6_parameters"]) < 1e5
+        four, six = (count_parameters(tinybert(size)) for size in ("4", "6"))
+    assert abs(four + 240_384 - table["tinybert_4_parameters"]) < 1e5
+    assert abs(six - table["tinybert_6_parameters"]) < 1e5
 
 
 def test_the_nine_tasks_of_glue_are_described():

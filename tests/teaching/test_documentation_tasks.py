@@ -144,7 +144,7 @@ def test_kinds_of_parameters_in_the_conventions_of_numpy_and_of_google():
 
 
 @pytest.mark.parametrize(
-    ("block", "said"),
+    ("block", "expected"),
     [
         ("Like ``numpy.take``, but :func:`torch.take` is faster\nthan `take`.",
          "Like, but is faster than."),
@@ -155,8 +155,8 @@ def test_kinds_of_parameters_in_the_conventions_of_numpy_and_of_google():
          "A numerical scheme by Newton, see the manual."),
     ],
 )  # fmt: skip
-def test_names_and_code_are_taken_out(block: str, said: str):
-    assert without_names(block) == said
+def test_names_and_code_are_taken_out(block: str, expected: str):
+    assert without_names(block) == expected
 
 
 def test_paragraphs_know_their_package_and_their_side(monkeypatch: pytest.MonkeyPatch):
@@ -172,8 +172,8 @@ def test_paragraphs_know_their_package_and_their_side(monkeypatch: pytest.Monkey
     held = {text for text in texts if split_of(text) == "heldout"}
     assert set(read) == {*names} > set(unread) == tested and tested and held
     for name in names:
-        said = texts if name not in tested else [t for t in texts if t not in held]
-        assert read[name] == [[text, "numpy"] for text in said]
+        expected = texts if name not in tested else [t for t in texts if t not in held]
+        assert read[name] == [[text, "numpy"] for text in expected]
     assert all({t for t, _ in items} == held for items in unread.values())
 
 
@@ -187,8 +187,8 @@ def modules(count: int, each: int) -> list[tuple[str, list[list[str]]]]:
 
 
 def test_a_module_is_on_one_side_and_sets_are_balanced():
-    found = drawn(modules(40, 10), {"train": 30, "test": 10}, set(), classes=5)
-    items = {split: [json.loads(line) for line in lines] for split, lines in found.items()}
+    lines_by_split = drawn(modules(40, 10), {"train": 30, "test": 10}, set(), classes=5)
+    items = {split: [json.loads(line) for line in lines] for split, lines in lines_by_split.items()}
     assert {split: len(some) for split, some in items.items()} == {"train": 30, "test": 10}
     for split, some in items.items():
         assert set(Counter(label for _, label in some).values()) == {len(some) // 5}
@@ -250,8 +250,8 @@ def test_validation_texts_are_the_last_of_those_to_learn_from(
 
     monkeypatch.setitem(room.TASKS, "numbers", made)
     room.documentation_task.cache_clear()
-    found = room.documentation_task("numbers", 6, 1, 1, validation=3)
-    assert (found.train, found.validation) == ([*range(learned)], [*range(learned, count)])
+    task = room.documentation_task("numbers", 6, 1, 1, validation=3)
+    assert (task.train, task.validation) == ([*range(learned)], [*range(learned, count)])
 
 
 def test_each_task_has_its_classes_or_tags():

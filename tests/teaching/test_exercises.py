@@ -23,7 +23,7 @@ import torch
 from conftest import load
 
 from course_lib.config import BertConfig
-from course_lib.teaching.exercises import all_exercises, check, hint, reveal
+from course_lib.teaching.exercises import all_exercises, check, exercise, hint, reveal
 from course_lib.teaching.exercises.calling import _unchanged, shown_input
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, copy_of
 from course_lib.teaching.exercises.machinery import all_stages, check_answer, drawn, observed
@@ -33,7 +33,7 @@ from course_lib.teaching.exercises.report import Report, Verdict
 from course_lib.teaching.exercises.shared_mistakes import shared_mistakes
 
 EXERCISES = all_exercises()
-KNOWN = [(id, n) for id, found in EXERCISES.items() for n in range(len(found.mistakes))]
+KNOWN = [(id, n) for id, exercise in EXERCISES.items() for n in range(len(exercise.mistakes))]
 SEEDS = (0, 1, 2)
 # Inputs that do not change the result: that they do not is what the exercise shows.
 NO_MATTER = ("05.6 sharing", "14.5 chunk")
@@ -43,8 +43,10 @@ NAN = float("nan")
 BY_HAND = [
     load(file) for file in sorted(Path(__file__).parent.parent.glob("lectures/*/answers_*.py"))
 ]
-RIGHT = [(id, f) for m in BY_HAND for id, found in m.RIGHT.items() for f in found]
-WRONG = [(id, f, said) for m in BY_HAND for id, found in m.WRONG.items() for f, said in found]
+RIGHT = [(id, f) for m in BY_HAND for id, answers in m.RIGHT.items() for f in answers]
+WRONG = [
+    (id, f, message) for m in BY_HAND for id, answers in m.WRONG.items() for f, message in answers
+]
 
 
 # ---------------------------------------------------------------- what every exercise must do
@@ -68,17 +70,17 @@ def test_each_known_mistake_is_found_and_named(id: str, n: int) -> None:
 
 @pytest.mark.parametrize("id", EXERCISES)
 def test_every_exercise_knows_mistakes_and_has_hints(id: str) -> None:
-    found = EXERCISES[id]
-    assert len(found.mistakes) >= 4 and len(found.hints) >= 2
-    assert all(a.say != b.say for a, b in combinations(found.mistakes, 2))
-    assert 1 <= found.difficulty <= 5 and found.minutes > 0 and found.purpose
-    assert len({stage.name for stage in all_stages(found)}) == len(all_stages(found))
+    exercise = EXERCISES[id]
+    assert len(exercise.mistakes) >= 4 and len(exercise.hints) >= 2
+    assert all(a.say != b.say for a, b in combinations(exercise.mistakes, 2))
+    assert 1 <= exercise.difficulty <= 5 and exercise.minutes > 0 and exercise.purpose
+    assert len({stage.name for stage in all_stages(exercise)}) == len(all_stages(exercise))
 
 
 @pytest.mark.parametrize("id", [id for id, found in EXERCISES.items() if found.gradient])
 def test_what_a_gradient_must_reach_is_said(id: str) -> None:
-    said = EXERCISES[id].statement
-    assert re.search(r"[Gg]radients? (must|can|reach)|with its gradient|All of it goes", said), said
+    text = EXERCISES[id].statement
+    assert re.search(r"[Gg]radients? (must|can|reach)|with its gradient|All of it goes", text), text
 
 
 @pytest.mark.parametrize("id", EXERCISES)
@@ -96,7 +98,7 @@ def test_an_answer_that_is_always_the_same_gets_no_clever_name(id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("id", "said", "stage"),
+    ("id", "message", "stage"),
     [
         ("08.1", "Your highest row is 2k", 1), ("08.2", "equation 4", 2),
         ("08.4", "over exact − 1 buckets", 1), ("08.5", "to key and value as well", 1),
@@ -110,8 +112,8 @@ def test_an_answer_that_is_always_the_same_gets_no_clever_name(id: str) -> None:
         ("10.6", "*different* words", 0),
     ],
 )  # fmt: skip
-def test_a_mistake_is_named_where_it_first_shows(id: str, said: str, stage: int) -> None:
-    (known,) = (k for k in EXERCISES[id].mistakes if said in k.say)
+def test_a_mistake_is_named_where_it_first_shows(id: str, message: str, stage: int) -> None:
+    (known,) = (k for k in EXERCISES[id].mistakes if message in k.say)
     report = check_answer(EXERCISES[id], EXERCISES[id].with_mistakes(known), 0)
     assert [verdict.passed for verdict in report.stages].index(False) == stage
 
@@ -142,22 +144,22 @@ def writing(function: Any) -> Any:
 @pytest.mark.parametrize("id", EXERCISES)
 def test_an_answer_that_reads_a_constant_for_an_input_is_found(id: str) -> None:
     """Each plain input in turn is what it is most often: cases must bring other values as well."""
-    found = EXERCISES[id]
-    cases = [case for i in range(len(found.stages)) for case in drawn(found.stages, i, 0)]
-    for place, name in enumerate(found.parameters):
+    exercise = EXERCISES[id]
+    cases = [case for i in range(len(exercise.stages)) for case in drawn(exercise.stages, i, 0)]
+    for place, name in enumerate(exercise.parameters):
         values = [case[place] for case in cases if len(case) > place]
         plain = [x for x in values if isinstance(x, (bool, int, float, str))]
         if not plain or f"{id} {name}" in NO_MATTER:
             continue
         usual = max(plain, key=plain.count)
 
-        def planted(*given: Any, place: int = place, usual: Any = usual, **named: Any) -> Any:
-            before, after = given[:place], given[place + 1 :]
-            return found.solution(
-                *(*before, usual, *after) if place < len(given) else given, **named
+        def planted(*inputs: Any, place: int = place, usual: Any = usual, **named: Any) -> Any:
+            before, after = inputs[:place], inputs[place + 1 :]
+            return exercise.solution(
+                *(*before, usual, *after) if place < len(inputs) else inputs, **named
             )
 
-        assert check_answer(found, planted, 0).status != "passed", f"{name} = {usual!r}"
+        assert check_answer(exercise, planted, 0).status != "passed", f"{name} = {usual!r}"
 
 
 @pytest.mark.parametrize("id", EXERCISES)
@@ -176,11 +178,11 @@ def test_other_right_answers_pass(id: str, answer: Any) -> None:
         assert report.status == "passed", report
 
 
-@pytest.mark.parametrize(("id", "answer", "said"), WRONG)
-def test_other_wrong_answers_are_told_what_is_wrong(id: str, answer: Any, said: str) -> None:
-    report = check_answer(EXERCISES[id], answer, SEEDS[len(said) % 3], seconds=2.0)
+@pytest.mark.parametrize(("id", "answer", "message"), WRONG)
+def test_other_wrong_answers_are_told_what_is_wrong(id: str, answer: Any, message: str) -> None:
+    report = check_answer(EXERCISES[id], answer, SEEDS[len(message) % 3], seconds=2.0)
     assert report.status != "passed"
-    assert said in report.message, report
+    assert message in report.message, report
 
 
 def raises(*inputs: Any) -> Any:
@@ -214,8 +216,8 @@ def test_a_stub_is_unanswered(id: str) -> None:
 @pytest.mark.parametrize("id", EXERCISES)
 def test_hints_come_one_rung_at_a_time(id: str, capsys: Any) -> None:
     rungs = EXERCISES[id].hints
-    given = [hint(id, restart=True).text, *(hint(id).text for _ in rungs[1:])]
-    assert given == list(rungs)
+    hints = [hint(id, restart=True).text, *(hint(id).text for _ in rungs[1:])]
+    assert hints == list(rungs)
     assert "reveal" in hint(id).text
     assert hint(id, restart=True).text == rungs[0]
 
@@ -231,10 +233,15 @@ def test_reveal_shows_a_function(id: str, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("ask", [lambda id: check(id, len), hint, reveal])
-@pytest.mark.parametrize("id", ["02.99", "2.1", "", 2.1, None])
+@pytest.mark.parametrize("id", ["02.99", "2.99", "", 2.99, 2, True, None])
 def test_an_unknown_number_lists_those_that_exist(ask: Any, id: Any, capsys: Any) -> None:
-    shown = repr(ask(id))
-    assert repr(id) in shown and "02.1" in shown and "02.7" in shown
+    text = repr(ask(id))
+    assert repr(id) in text and "02.1" in text and "02.7" in text
+
+
+@pytest.mark.parametrize("id", ["2.1", 2.1, " 02.1"])
+def test_a_number_may_be_written_short(id: Any) -> None:
+    assert exercise(id).id == "02.1"
 
 
 # ---------------------------------------------------------------- the machinery, on a toy
@@ -294,7 +301,7 @@ def toy_with(function: Any, **changes: Any) -> Report:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (lambda x, f: -toy(x, f), "the sign is turned"),
         (lambda x, f: 100 * toy(x, f), "in percent"),
@@ -319,8 +326,8 @@ def toy_with(function: Any, **changes: Any) -> Report:
         (lambda x, f: print(end=""), "returned None for [["),
     ],
 )  # fmt: skip
-def test_what_any_number_can_suffer(answer: Any, said: str) -> None:
-    assert said in toy_with(answer).message
+def test_what_any_number_can_suffer(answer: Any, message: str) -> None:
+    assert message in toy_with(answer).message
 
 
 def positive(x: torch.Tensor, factor: float) -> torch.Tensor:
@@ -330,20 +337,20 @@ def positive(x: torch.Tensor, factor: float) -> torch.Tensor:
 ANY = [pair for pair in (*ANY_NUMBER, *ANY_TENSOR) if "True" not in pair[0]]
 
 
-@pytest.mark.parametrize(("said", "change"), ANY, ids=[said for said, _ in ANY])
-def test_each_of_these_has_its_name(said: str, change: Any) -> None:
+@pytest.mark.parametrize(("message", "change"), ANY, ids=[name for name, _ in ANY])
+def test_each_of_these_has_its_name(message: str, change: Any) -> None:
     stages = (Stage("square", lambda draw: [(draw.normal(n, n), 1.5 + n) for n in (3, 4, 5)]),)
     changes = {"solution": positive, "stages": stages, "mistakes": (), "gradient": ()}
-    assert said in toy_with(lambda x, f: change(positive(x, f)), **changes).message
+    assert message in toy_with(lambda x, f: change(positive(x, f)), **changes).message
 
 
-@pytest.mark.parametrize(("said", "change"), ANY_LIST, ids=[said for said, _ in ANY_LIST])
-def test_each_of_these_has_its_name_in_a_list(said: str, change: Any) -> None:
+@pytest.mark.parametrize(("message", "change"), ANY_LIST, ids=[name for name, _ in ANY_LIST])
+def test_each_of_these_has_its_name_in_a_list(message: str, change: Any) -> None:
     numbers = ([4, 4, 1, 7], [9, 2, 5, 2], [3, 8, 8, 6, 1])
     stages = (Stage("lists", lambda draw: [(x, 1.0) for x in numbers]),)
     changes = {"solution": lambda x, f: list(x), "stages": stages, "returns": Items("list")}
     changes |= {"mistakes": (), "gradient": ()}
-    assert said in toy_with(lambda x, f: change(x), **changes).message
+    assert message in toy_with(lambda x, f: change(x), **changes).message
 
 
 def bigger_twice(x: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -456,7 +463,7 @@ ADDED = {"mistakes": (Other(lambda x, factor: x + factor, "Added."),)}
 
 
 @pytest.mark.parametrize(
-    ("changes", "answer", "said", "unsaid"),
+    ("changes", "answer", "named", "unnamed"),
     [
         # Of mistakes that fit one output, the one that fits the others; in all, or in one.
         (BIGGER, lambda x, f: ((x - 1) * f, (x - 1).sum(-1)), "Both.", "One."),
@@ -483,16 +490,16 @@ ADDED = {"mistakes": (Other(lambda x, factor: x + factor, "Added."),)}
     ],
 )
 def test_the_mistake_that_explains_everything_is_named(
-    changes: dict, answer: Any, said: str, unsaid: str
+    changes: dict, answer: Any, named: str, unnamed: str
 ) -> None:
     message = toy_with(answer, **{"gradient": (), **changes}).message
-    assert said in message and unsaid not in message, message
+    assert named in message and unnamed not in message, message
 
 
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:
     message = toy_with(lambda x, f: toy(x, f) * (1 + 3e-6)).message
-    mine, right = message.split("you have ")[1].split("; it is ")
-    assert mine.strip() != right.strip(". ")
+    actual, right = message.split("you have ")[1].split("; it is ")
+    assert actual.strip() != right.strip(". ")
 
 
 def test_the_difference_of_two_whole_numbers_is_told() -> None:
@@ -524,7 +531,7 @@ def two_that_said(draw: Draw) -> list[Case]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (lambda s, t: (s.states[-1].pow(2).sum(), apart(s, t)[1]), ""),
         (lambda s, t: (apart(s, t)[0], apart(s, t)[1].item()), "Your second carries no gradient"),
@@ -539,13 +546,13 @@ def two_that_said(draw: Draw) -> list[Case]:
         (lambda s, t: (apart(s, t)[0], 7.0), "Second: you have"),
     ],
 )  # fmt: skip
-def test_gradients_are_followed_into_the_fields_of_an_input(answer: Any, said: str) -> None:
+def test_gradients_are_followed_into_the_fields_of_an_input(answer: Any, message: str) -> None:
     report = toy_with(
         answer, signature="my_toy(student, teacher)", solution=apart, mistakes=(),
         returns=(Number("first"), Number("second")), stages=(Stage("cases", two_that_said),),
         gradient=("student.states",),
     )  # fmt: skip
-    assert report.status == "passed" if not said else said.lower() in report.message.lower()
+    assert report.status == "passed" if not message else message.lower() in report.message.lower()
 
 
 def test_a_stage_can_look_at_some_of_the_outputs_only() -> None:
@@ -600,10 +607,10 @@ def weighed_cases(draw: Draw) -> list[Case]:
 
 def by_parts(
     x: torch.Tensor, mask: torch.Tensor, scale: float, start: int, *, dim: int = -1,
-    shown: Any = lambda x: x.abs(), reduced: Any = lambda x: x.sum(1), hidden: Any = None,
+    magnitude: Any = lambda x: x.abs(), reduced: Any = lambda x: x.sum(1), hidden: Any = None,
 ) -> torch.Tensor:  # fmt: skip
     """`weighed` as another hand writes it, with places for mistakes."""
-    scores = torch.where(mask if hidden is None else hidden(mask), shown(x) / scale, -torch.inf)
+    scores = torch.where(mask if hidden is None else hidden(mask), magnitude(x) / scale, -torch.inf)
     return reduced(scores.softmax(dim) * x) + start
 
 
@@ -616,29 +623,29 @@ WEIGHED = {
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"dim": 0}, "runs over the queries (dim=0); expected over the keys (dim=-1)."),
         ({"reduced": lambda x: x.mean(1)}, "the mean of the weighted values; expected the sum."),
-        ({"shown": lambda x: x}, "`scores` has kept its sign: take its absolute value."),
+        ({"magnitude": lambda x: x}, "`scores` has kept its sign: take its absolute value."),
         ({"hidden": lambda m: ~m}, "True and False of `mask` are exchanged."),
         ({"hidden": torch.ones_like}, "`mask` has no effect. `scores.abs() / temperature` is not"),
         ({"scale": lambda s: 1}, "`temperature` has no effect. `scores.abs()` is not divided by"),
         ({"scale": lambda s: 1 / s}, "`scores.abs()` is multiplied by `temperature`; divide."),
         ({"scale": lambda s: s * s}, "is divided by the square of `temperature`."),
         ({"start": lambda s: 0}, "`start` has no effect. Left out: `start`."),
-        ({"shown": lambda x: x.abs().floor()}, "Output: at [] you have"),  # no name at all
+        ({"magnitude": lambda x: x.abs().floor()}, "Output: at [] you have"),  # no name at all
     ],
 )
 def test_mistakes_that_any_exercise_can_have_are_made_from_its_solution(
-    change: dict[str, Any], said: str
+    change: dict[str, Any], message: str
 ) -> None:
     def answer(x: Any, mask: Any, scale: float, start: int) -> Any:
         scale, start = change.get("scale", float)(scale), change.get("start", int)(start)
         more = {k: v for k, v in change.items() if k not in ("scale", "start")}
         return by_parts(x, mask, scale, start, **more)
 
-    assert said.removeprefix("Output: at [] ") in toy_with(answer, **WEIGHED).message
+    assert message.removeprefix("Output: at [] ") in toy_with(answer, **WEIGHED).message
 
 
 def test_a_mistake_of_the_exercises_own_comes_before_a_shared_one() -> None:
@@ -698,14 +705,14 @@ FAMILIES = {
 
 @pytest.mark.parametrize(("id", "call"), [(id, call) for id in FAMILIES for call in FAMILIES[id]])
 def test_the_whole_family_of_a_forbidden_function_is_found(id: str, call: Any) -> None:
-    found = EXERCISES[id]
+    exercise = EXERCISES[id]
 
-    def answer(*given: Any) -> Any:
+    def answer(*inputs: Any) -> Any:
         call()
-        return found.solution(*given)
+        return exercise.solution(*inputs)
 
-    assert check_answer(found, answer, 0).mistake == "forbidden"
-    assert check_answer(found, found.solution, 0).status == "passed"
+    assert check_answer(exercise, answer, 0).mistake == "forbidden"
+    assert check_answer(exercise, exercise.solution, 0).status == "passed"
 
 
 @pytest.mark.parametrize(
@@ -832,15 +839,15 @@ def test_a_loop_without_end_is_stopped_and_its_input_shown() -> None:
 
 @needs_timers
 def test_the_alarms_found_before_are_put_back() -> None:
-    def mine(number: int, frame: Any) -> None:
+    def handler(number: int, frame: Any) -> None:
         raise AssertionError("too early")
 
-    before = signal.signal(signal.SIGALRM, mine)
+    before = signal.signal(signal.SIGALRM, handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 500)
         for answer in (endless, toy, raises):
             check_answer(TOY, answer, 0, seconds=0.5)
-            assert signal.getsignal(signal.SIGALRM) is mine
+            assert signal.getsignal(signal.SIGALRM) is handler
             assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 500
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -863,9 +870,9 @@ def test_outside_the_main_thread_there_is_no_limit() -> None:
 def test_a_report_says_in_words_what_colour_says() -> None:
     stages = [Verdict("shape", True), Verdict("values", False, "1 < 2 & so on"), Verdict("z", None)]
     report = Report("02.9 x", stages, again="seed 5")
-    for shown in (repr(report), report._repr_html_()):
+    for text in (repr(report), report._repr_html_()):
         for word in ("not yet", "passed", "stopped here", "not reached", "seed 5"):
-            assert word in shown
+            assert word in text
     assert "1 &lt; 2 &amp; so on" in report._repr_html_()
 
 

@@ -65,8 +65,8 @@ def test_a_paper_is_balanced_over_its_lectures() -> None:
 def test_no_question_on_paper_is_about_a_table_that_nobody_sees() -> None:
     left_out = {item.id for item in bank.bank() if not item.for_paper}
     assert {"07.r8", "03.r4", "03.r5", "03.r12"} <= left_out and len(left_out) < 20
-    asked = bank.draw(SEED, ["07"], {"open": 9}).items
-    assert len(asked) == 9 and not left_out & {item.id for item in asked}
+    drawn = bank.draw(SEED, ["07"], {"open": 9}).items
+    assert len(drawn) == 9 and not left_out & {item.id for item in drawn}
 
 
 def test_the_same_seed_gives_the_same_paper_in_another_process() -> None:
@@ -101,7 +101,7 @@ def test_other_seeds_give_other_papers_and_other_places_of_the_right_choice() ->
 
 
 @pytest.mark.parametrize(
-    ("lectures", "asked", "said"),
+    ("lectures", "counts", "message"),
     [
         (["99"], None, "lectures with items: 01"),
         (["12"], {"choice": 1000}, "1000 items of the kind 'choice'"),
@@ -110,10 +110,10 @@ def test_other_seeds_give_other_papers_and_other_places_of_the_right_choice() ->
     ],
 )
 def test_what_cannot_be_drawn_is_refused(
-    lectures: list[str], asked: dict[str, int] | None, said: str
+    lectures: list[str], counts: dict[str, int] | None, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
-        bank.draw(0, lectures, asked)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        bank.draw(0, lectures, counts)
 
 
 # ---------------------------------------------------------------- pages
@@ -124,26 +124,27 @@ class Words(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.said = ""
+        self.text = ""
         self.feed(page)
 
     def handle_data(self, data: str) -> None:
-        self.said += data
+        self.text += data
 
 
-def said(html: str) -> str:
-    return " ".join(Words(html).said.split())
+def words_of(html: str) -> str:
+    return " ".join(Words(html).text.split())
 
 
 def test_a_paper_asks_everything_and_gives_nothing_away() -> None:
     paper = bank.draw(SEED)
     blank, key = exam.paper_page(paper), exam.paper_page(paper, with_key=True)
     for item in paper.items:
-        assert said(as_html(item.text)) in said(blank) and said(as_html(item.text)) in said(key)
+        for page in (blank, key):
+            assert words_of(as_html(item.text)) in words_of(page)
         answers = [choice.why for choice in item.choices if choice.correct] + [item.key]
         for answer in filter(None, answers):
-            assert said(as_html(answer)) in said(key)
-            assert said(as_html(answer)) not in said(blank)
+            assert words_of(as_html(answer)) in words_of(key)
+            assert words_of(as_html(answer)) not in words_of(blank)
     assert "☒" not in blank and key.count("☒") == sum(i.kind == "choice" for i in paper.items)
     assert str(SEED) not in blank and paper.name in blank and paper.name in key
     assert f"of {paper.points}" in blank and not re.search(r'(?:src|href)="', blank)
@@ -178,26 +179,26 @@ NASTY = "::a\\b {=~#} `x_1 = {y: 2}` *so*\n\n1 < 2 & \\n // $CATEGORY: ####"
 def test_gift_says_every_item_of_the_bank_back() -> None:
     categories, items = read(gift(bank.bank(), SEED))
     assert len(categories) == len(LECTURES) and len(items) == len(bank.bank())
-    for item, found in zip(bank.bank(), items, strict=True):
-        assert (found.name, found.text) == (item.id, as_html(item.question))
+    for item, entry in zip(bank.bank(), items, strict=True):
+        assert (entry.name, entry.text) == (item.id, as_html(item.question))
         choices = bank.shuffled_choices(item, SEED)
-        assert found.answers == [
+        assert entry.answers == [
             (100.0 * c.correct, as_html(c.text), as_html(c.why)) for c in choices
         ]
-        assert found.general == (as_html(item.key) if item.key else "")
+        assert entry.general == (as_html(item.key) if item.key else "")
 
 
 def test_gift_keeps_its_own_signs_apart_from_the_texts() -> None:
     choices = (Choice(NASTY, True, NASTY), Choice("%50% b", False, ""), Choice("c\n\nd", True, "="))
     item = replace(bank.bank()[0], text=NASTY, choices=choices)
-    (found,) = read(gift_item(item, 1))[1]
-    assert found.text == as_html(NASTY)
-    by_text = {text: (percent, why) for percent, text, why in found.answers}
+    (entry,) = read(gift_item(item, 1))[1]
+    assert entry.text == as_html(NASTY)
+    by_text = {text: (percent, why) for percent, text, why in entry.answers}
     assert by_text[as_html(NASTY)] == (50.0, as_html(NASTY))
     assert by_text["%50% b"] == (-100.0, "")
     assert by_text["<p>c</p><p>d</p>"] == (50.0, "=")
-    (found,) = read(gift_item(replace(item, choices=choices[:2]), 1))[1]
-    assert sorted(found.answers) == [(0.0, "%50% b", ""), (100.0, as_html(NASTY), as_html(NASTY))]
+    (entry,) = read(gift_item(replace(item, choices=choices[:2]), 1))[1]
+    assert sorted(entry.answers) == [(0.0, "%50% b", ""), (100.0, as_html(NASTY), as_html(NASTY))]
 
 
 def test_what_text2qti_reads_has_a_line_for_each_thing() -> None:

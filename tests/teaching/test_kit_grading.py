@@ -79,8 +79,8 @@ def graded(folder: Path) -> tuple[list[Row], Path]:
 
 
 def row(graded: tuple[list[Row], Path], student: str) -> Row:
-    (found,) = (one for one in graded[0] if one.student == student)
-    return found
+    (result,) = (one for one in graded[0] if one.student == student)
+    return result
 
 
 def test_a_right_answer_passes_and_only_what_it_needs_is_run(graded: Any) -> None:
@@ -95,7 +95,7 @@ def test_a_wrong_answer_gets_the_name_of_its_mistake(graded: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("student", "status", "said"),
+    ("student", "status", "message"),
     [
         ("loop", "wrong", "did not come back within 0.5 seconds"),
         ("leaver", "crashed", "ended without a result"),
@@ -108,12 +108,12 @@ def test_a_wrong_answer_gets_the_name_of_its_mistake(graded: Any) -> None:
     ],
 )
 def test_every_accident_is_a_row_of_its_own(
-    graded: Any, student: str, status: str, said: str
+    graded: Any, student: str, status: str, message: str
 ) -> None:
-    found = row(graded, student)
+    result = row(graded, student)
     if student == "loop" and os.name != "posix":
-        status, said = "time", "not done"
-    assert found.status == status and said in found.said and found.points == 0
+        status, message = "time", "not done"
+    assert result.status == status and message in result.said and result.points == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no limit on processor time")
@@ -124,8 +124,8 @@ def test_a_loop_above_the_answer_costs_its_processor_time(graded: Any) -> None:
 def test_who_sleeps_is_woken_by_nobody_and_ended(tmp_path: Path) -> None:
     above = "import time\nfor n in (1000, 1):\n    time.sleep(n)"
     write(tmp_path / "in" / "sleeper.ipynb", [above, f"{HEAD}    return n{CHECK}"])
-    (found,) = grade(tmp_path / "in", ["12.1"], tmp_path / "out", 7, Limits(seconds=1, start=1))
-    assert found.status == "time" and "not done after 1 seconds" in found.said
+    (result,) = grade(tmp_path / "in", ["12.1"], tmp_path / "out", 7, Limits(seconds=1, start=1))
+    assert result.status == "time" and "not done after 1 seconds" in result.said
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
@@ -140,9 +140,9 @@ def test_network_and_processes_are_refused_and_told_also_where_that_is_caught(gr
 
 
 def test_a_torn_file_is_told_beside_the_missing_answer(graded: Any) -> None:
-    told = [one for one in graded[0] if one.student == "torn"]
-    assert [one.status for one in told] == ["broken notebook", "missing"]
-    assert "not a notebook" in told[0].said
+    rows = [one for one in graded[0] if one.student == "torn"]
+    assert [one.status for one in rows] == ["broken notebook", "missing"]
+    assert "not a notebook" in rows[0].said
 
 
 def test_nobody_is_lost_and_every_student_has_a_report(folder: Path, graded: Any) -> None:
@@ -173,10 +173,11 @@ def test_what_was_graded_is_not_graded_over(folder: Path, graded: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("exercises", "said"), [(["12.9"], "'12.9' is to be graded"), ([], "nothing is to be graded")]
+    ("exercises", "message"),
+    [(["12.9"], "'12.9' is to be graded"), ([], "nothing is to be graded")],
 )
-def test_unknown_exercises_are_refused(exercises: list[str], said: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_unknown_exercises_are_refused(exercises: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         grade(tmp_path, exercises, tmp_path / "out")
 
 
@@ -264,28 +265,28 @@ def test_what_an_answer_needs_is_found_by_name() -> None:
         "r = check('12.1', answer=mine)",
         "def later(a):\n    return a",
     ]
-    found = needed(cells, "12.1", "my_uncertainty")
-    assert found and found.expression == "mine"
-    assert "nowhere" not in found.source and "unused" not in found.source
-    assert "import os" not in found.source  # a name of its own hides the module
+    answer = needed(cells, "12.1", "my_uncertainty")
+    assert answer and answer.expression == "mine"
+    assert "nowhere" not in answer.source and "unused" not in answer.source
+    assert "import os" not in answer.source  # a name of its own hides the module
     space: dict[str, Any] = {"t": None}
-    exec(found.source.replace("import torch as t", "import math as t; t.tensor = float"), space)
+    exec(answer.source.replace("import torch as t", "import math as t; t.tensor = float"), space)
     assert space["mine"](1) == 3.0
 
 
 def test_the_last_check_counts_and_an_unchecked_function_is_found_by_its_name() -> None:
     cells = ["def f(x): return 1", "check('12.1', f)", "check('12.1', lambda x: g(x))", "g = f"]
-    found = needed(cells, "12.1", "my_uncertainty")
-    assert found and found.expression == "lambda x: g(x)" and "g = f" in found.source
-    found = needed(["def my_uncertainty(x): ..."], "12.1", "my_uncertainty")
-    assert found and found.expression == "my_uncertainty"
+    answer = needed(cells, "12.1", "my_uncertainty")
+    assert answer and answer.expression == "lambda x: g(x)" and "g = f" in answer.source
+    answer = needed(["def my_uncertainty(x): ..."], "12.1", "my_uncertainty")
+    assert answer and answer.expression == "my_uncertainty"
     assert needed(["check('12.2', f)"], "12.1", "my_uncertainty") is None
 
 
 def test_lines_for_ipython_do_not_hide_an_answer() -> None:
     cells = ["%%bash\necho", "!pip list\n%time x = 1\nf?\ndef f(x):\n    return 1 % x\n"]
-    found = needed([*cells, "check('12.1', f)"], "12.1", "f")
-    assert found and "return 1 % x" in found.source
+    answer = needed([*cells, "check('12.1', f)"], "12.1", "f")
+    assert answer and "return 1 % x" in answer.source
     with pytest.raises(SyntaxError, match="no Python"):
         needed(["def f(:\ncheck('12.1', f)"], "12.1", "f")
 
@@ -293,9 +294,9 @@ def test_lines_for_ipython_do_not_hide_an_answer() -> None:
 def test_on_every_page_the_stub_is_all_that_an_answer_needs(root: Path) -> None:
     pages = {path.name[:2]: path for path in (root / "notebooks").glob("[0-9][0-9]_*.ipynb")}
     for id, exercise in all_exercises().items():
-        found = needed(code_cells(pages[id[:2]]), id, exercise.name)
-        assert found and found.expression == exercise.name
-        assert found.source == exercise.stub.strip()
+        answer = needed(code_cells(pages[id[:2]]), id, exercise.name)
+        assert answer and answer.expression == exercise.name
+        assert answer.source == exercise.stub.strip()
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_every_lecture_with_exercises_has_notes() -> None:
 def test_what_is_shown_and_read_stands_on_the_page(notes: Notes, root: Path) -> None:
     there = headings(root, notes.lecture)
     assert [show.heading for show in notes.show if show.heading not in there] == []
-    told = re.findall(r"\*([A-Z][^*]+)\*", notes.prepare)
-    assert [name for name in told if name not in there] == []
+    titles = re.findall(r"\*([A-Z][^*]+)\*", notes.prepare)
+    assert [name for name in titles if name not in there] == []
 
 
 def test_notes_are_whole(notes: Notes) -> None:
@@ -52,8 +52,8 @@ def test_a_session_fits_its_time_by_the_decks_own_plan(
     notes: Notes, root: Path, deck_builder: ModuleType
 ) -> None:
     (source,) = (root / "slides" / "source").glob(f"{notes.lecture}_*.md")
-    found = deck_builder.HEADING.findall(source.read_text(encoding="utf-8"))
-    deck = sum(float(minutes) for _, _, minutes, _ in found)
+    headings = deck_builder.HEADING.findall(source.read_text(encoding="utf-8"))
+    deck = sum(float(minutes) for _, _, minutes, _ in headings)
     live = sum(show.minutes for show in notes.show)
     assert notes.deck.minutes == deck > 0
     assert notes.minutes == deck + live + sum(all_exercises()[x].minutes for x in notes.exercises)
@@ -83,7 +83,7 @@ def test_the_plans_have_the_lengths_that_they_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("needs = ", "wants = "), "has needs = None; expected list"),
         (('"12.2"', '"12.9"'), "names exercise '12.9'; lecture 12 has no such exercise"),
@@ -93,13 +93,13 @@ def test_the_plans_have_the_lengths_that_they_say() -> None:
     ],
 )
 def test_faulty_notes_are_named(
-    change: tuple[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: tuple[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = plans.room_file("12", "teaching.toml").read_text(encoding="utf-8")
     faulty = tmp_path / "teaching.toml"
     faulty.write_text(text.replace(*change, 1), encoding="utf-8")
     monkeypatch.setattr(plans, "room_file", lambda lecture, name: faulty)
-    with pytest.raises(KitError, match=re.escape(said)):
+    with pytest.raises(KitError, match=re.escape(message)):
         plans.notes_of.__wrapped__("12")
 
 

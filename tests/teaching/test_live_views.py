@@ -35,6 +35,6 @@ def test_every_control_is_named_and_redraws(name: str) -> None:
         before = control.value
         for value in (value for value in some_values(control) if value != before):
             control.value = value
-            shown = picture_of(live)
-            assert "course-view" in shown and "<mark>" not in shown, (name, value)
+            picture = picture_of(live)
+            assert "course-view" in picture and "<mark>" not in picture, (name, value)
         control.value = before

@@ -28,9 +28,9 @@ def test_a_scale_leads_from_values_to_pixels_upwards_too() -> None:
 def test_a_bar_has_its_name_before_it_and_its_words_behind_it() -> None:
     mark = svg.bar(100, 40, 60, 20, "name", "60%", fill="#123456", ink="#000", dash="4 3")
     assert numbers(mark[mark.index("<rect") :], "x", "y", "width", "height") == [100, 40, 60, 20]
-    name, text = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"', mark)
+    name, text = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"(?: text-anchor="(\w+)")?', mark)
     assert (float(name[0]) < 100, name[2]) == (True, "end")
-    assert (float(text[0]) > 160, text[2]) == (True, "start")
+    assert (float(text[0]) > 160, text[2]) == (True, "")
     assert 50 < float(text[1]) < 60  # on the middle of the bar
     assert "stroke-dasharray" in mark and "<text" not in svg.bar(0, 0, 1, 1)
 
@@ -44,12 +44,12 @@ def test_cells_stand_in_rows_and_columns_under_their_names() -> None:
     assert ["font-weight" in name for name in names] == [False, True, False]
     assert numbers(names[1], "x")[0] < 10 and numbers(names[2], "x", "y")[1] < 20
     turned = svg.cell_names([], ["c"], 10, 20, (30, 40), turn=-60)[0]
-    assert "rotate(-60)" in turned and 'text-anchor="start"' in turned
+    assert "rotate(-60)" in turned and "text-anchor" not in turned
 
 
 def test_axes_have_every_number_and_their_title() -> None:
     axis = svg.x_axis(svg.Scale(0, 10, 50, 250), 100, {0: "0", 5: "five"}, "steps", top=20)
-    assert all(f">{said}</text>" in axis for said in ("0", "five", "steps"))
+    assert all(f">{label}</text>" in axis for label in ("0", "five", "steps"))
     assert 'points="150 20 150 104"' in axis
     assert ">low</text>" in svg.y_axis(svg.Scale(0, 1, 100, 20), 50, {0: "low"})
 
@@ -71,10 +71,10 @@ def test_a_hatched_fill_brings_its_pattern_once(fill: str) -> None:
 
 
 def test_a_picture_says_in_words_what_it_shows() -> None:
-    shown = svg.picture("kind", 20, 10, [svg.dot(1, 2, 3, "#000")], ["One.", "Two <b>."])
-    assert shown.text == "One.\nTwo <b>." and 'class="course-view kind"' in shown.html
-    assert "<b>" not in shown.html and "&lt;b&gt;" in shown.html and "<svg" not in shown.html
-    assert "<circle" in drawn(shown.html) and drawn(shown.html) == shown.inner
+    picture = svg.picture("kind", 20, 10, [svg.dot(1, 2, 3, "#000")], ["One.", "Two <b>."])
+    assert picture.text == "One.\nTwo <b>." and 'class="course-view kind"' in picture.html
+    assert "<b>" not in picture.html and "&lt;b&gt;" in picture.html and "<svg" not in picture.html
+    assert "<circle" in drawn(picture.html) and drawn(picture.html) == picture.inner
     inline = svg.picture("kind", 20, 10, [], "One.", image=False, label="seen", text="read")
     assert 'aria-label="seen"' in inline.html and inline.text == "read"
 

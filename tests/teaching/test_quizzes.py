@@ -73,8 +73,8 @@ def test_there_are_questions_for_review_with_answers(lecture):
 
 
 def test_the_quiz_is_drawn():
-    shown = quiz("02")
-    assert ITEMS[0].question in repr(shown)
+    view = quiz("2")
+    assert ITEMS[0].question in repr(view)
 
 
 def test_the_quiz_is_text_without_widgets(monkeypatch):
@@ -107,7 +107,7 @@ MORE = '[[item.choice]]\ntext = "{}"\ncorrect = false\nwhy = "no"'
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda t: t.replace("correct = true", "correct = false"), "marks 0 of 3 choices"),
         (lambda t: t.replace("correct = false", "correct = true"), "marks 3 of 3 choices"),
@@ -121,18 +121,18 @@ MORE = '[[item.choice]]\ntext = "{}"\ncorrect = false\nwhy = "no"'
         (lambda t: t + "\n".join(MORE.format(word) for word in "abc"), "has 6 choices"),
     ],
 )  # fmt: skip
-def test_a_faulty_item_is_named(tmp_path, change, said):
+def test_a_faulty_item_is_named(tmp_path, change, message):
     path = written(tmp_path, GOOD + change(SECOND))
-    with pytest.raises(QuizError, match=said) as raised:
+    with pytest.raises(QuizError, match=message) as raised:
         read_items(path)
     assert "77.toml, item 2" in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("[[item]", "not TOML"), ("", r"no \[\[item\]\]"), ("item = []", "no ")]
+    ("text", "message"), [("[[item]", "not TOML"), ("", r"no \[\[item\]\]"), ("item = []", "no ")]
 )
-def test_a_faulty_file_is_named(tmp_path, text, said):
-    with pytest.raises(QuizError, match=said) as raised:
+def test_a_faulty_file_is_named(tmp_path, text, message):
+    with pytest.raises(QuizError, match=message) as raised:
         read_items(written(tmp_path, text))
     assert "77.toml" in str(raised.value)
 

@@ -16,8 +16,8 @@ from course_lib.teaching.replication import (
 
 def test_the_stored_table_says_what_the_rooms_say() -> None:
     """`python -m course_lib.teaching.replication` writes it anew."""
-    said = [row._replace(found="") for row in gathered(found=False)]
-    assert [row._replace(found="") for row in replication_table().rows] == said
+    expected = [row._replace(found="") for row in gathered(settle=False)]
+    assert [row._replace(found="") for row in replication_table().rows] == expected
 
 
 def test_every_outcome_that_is_not_plain_says_why_and_every_other_what_was_found() -> None:

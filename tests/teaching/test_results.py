@@ -76,19 +76,19 @@ def material_of(prepare: Callable[[], Any]) -> Any:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_file_was_made_by_these_recipes_in_this_world(name: str) -> None:
-    one, found = EXPERIMENTS[name], read_result(name)
+    one, stored = EXPERIMENTS[name], read_result(name)
     recipes = one.recipes_of(material_of(one.prepare) if callable(one.recipes) else None)
-    assert found["recipes"] == as_saved({key: asdict(recipe) for key, recipe in recipes.items()})
-    assert list(found["runs"]) == list(recipes)
+    assert stored["recipes"] == as_saved({key: asdict(recipe) for key, recipe in recipes.items()})
+    assert list(stored["runs"]) == list(recipes)
     world = MicroWorld.load(language=LANGUAGES.get(name, "english"))
-    assert found["world"] == {"version": world.version, "hash": world.hash}
-    assert found["precision"] in ((one.precision,) if one.precision else ("float32", "bfloat16"))
-    assert {"torch", "python"} <= set(found["versions"]) and found["date"]
-    assert found["threads"] >= 1
+    assert stored["world"] == {"version": world.version, "hash": world.hash}
+    assert stored["precision"] in ((one.precision,) if one.precision else ("float32", "bfloat16"))
+    assert {"torch", "python"} <= set(stored["versions"]) and stored["date"]
+    assert stored["threads"] >= 1
     for key, value in one.more.items():
-        assert key in found and (callable(value) or found[key] == as_saved(value))
+        assert key in stored and (callable(value) or stored[key] == as_saved(value))
     recorded = one.replayed is not None or one.losses is not None
-    assert len(found.get("replay", ())) == (REPLAYED if recorded else 0)
+    assert len(stored.get("replay", ())) == (REPLAYED if recorded else 0)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -122,10 +122,10 @@ def test_a_file_names_the_weights_and_languages_of_today(name: str, key: str) ->
 
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name[:2] in ("05", "07", "08")])
 def test_models_of_today_are_as_large_as_those_that_were_trained(name: str) -> None:
-    one, found = EXPERIMENTS[name], read_result(name)
+    one, stored = EXPERIMENTS[name], read_result(name)
     if not isinstance(one.train, Trainer) or callable(one.recipes):
         pytest.skip("no models of its own")
-    for recipe, runs in found["runs"].items():
+    for recipe, runs in stored["runs"].items():
         model, _ = one.train.draw(one.recipes[recipe], material_of(one.prepare), 0)
         today = count_parameters(one.train.kept(model))
         assert {run.get("parameters", today) for run in runs} == {today}

@@ -107,17 +107,17 @@ def test_a_run_becomes_a_checkpoint_by_its_name(
     assert sha256_of(tmp_path / "run" / "run.safetensors") == weights  # nothing was trained again
     assert f"saved to data/checkpoints/{NAME}" in capsys.readouterr().out
 
-    found = read_result("16_checkpoint")
+    record = read_result("16_checkpoint")
     folder = data / "checkpoints" / NAME
     assert {f"checkpoints/{NAME}/{path.name}" for path in folder.iterdir()} < set(
         read_manifest(data)
     )
-    assert (folder / "README.md").read_text(encoding="utf-8") == checkpoints.model_card(found)
+    assert (folder / "README.md").read_text(encoding="utf-8") == checkpoints.model_card(record)
     ours = load_pretrained(NAME)
-    assert ours.source == "course" and ours.sha256 == found["sha256"]
-    assert count_parameters(ours.model) == found["parameters"]  # type: ignore[arg-type]
-    assert found["vocabulary"] == ours.tokenizer.vocab_size  # type: ignore[union-attr]
-    reached, before = found["reached"], found["before_storing"]
+    assert ours.source == "course" and ours.sha256 == record["sha256"]
+    assert count_parameters(ours.model) == record["parameters"]  # type: ignore[arg-type]
+    assert record["vocabulary"] == ours.tokenizer.vocab_size  # type: ignore[union-attr]
+    reached, before = record["reached"], record["before_storing"]
     assert reached["heldout_loss"] == pytest.approx(before["heldout_loss"], abs=0.01)
 
     tokenizer = AutoTokenizer.from_pretrained(str(folder))
@@ -220,11 +220,11 @@ def made(name: str) -> dict[str, Any]:
 
 @both
 def test_a_checkpoint_was_made_by_its_recipe(name: str):
-    found = made(name)
-    assert found["recipe"] == plain(recipe_of(name).as_dict())
-    steps, every = (found["recipe"][part][of] for part, of in
+    record = made(name)
+    assert record["recipe"] == plain(recipe_of(name).as_dict())
+    steps, every = (record["recipe"][part][of] for part, of in
                     (("training", "steps"), ("reports", "evaluate_every")))  # fmt: skip
-    evaluated = [line["step"] for line in found["curve"] if "heldout_accuracy" in line]
+    evaluated = [line["step"] for line in record["curve"] if "heldout_accuracy" in line]
     assert evaluated == [*range(every, steps, every), steps]
 
 
@@ -237,10 +237,10 @@ def test_both_read_the_same_text_in_the_same_pieces():
 
 @both
 def test_the_shipped_weights_are_those_that_were_measured(name: str):
-    found, shipped = made(name), load_pretrained(name)
+    record, shipped = made(name), load_pretrained(name)
     weights = data_path("checkpoints", name, "model.safetensors")
-    assert found["sha256"] == sha256_of(weights) == shipped.sha256
-    assert found["parameters"] == count_parameters(shipped.model)
+    assert record["sha256"] == sha256_of(weights) == shipped.sha256
+    assert record["parameters"] == count_parameters(shipped.model)
     assert weights.stat().st_size < 12_000_000 and shipped.source == "course"
 
 
@@ -254,35 +254,35 @@ def test_the_shipped_weights_have_the_recipes_shape(name: str):
 
 @both
 def test_the_figures_are_sound_and_storing_cost_little(name: str):
-    found, vocabulary = made(name), load_pretrained(name).tokenizer.vocab_size
-    reached, before = found["reached"], found["before_storing"]
+    record, vocabulary = made(name), load_pretrained(name).tokenizer.vocab_size
+    reached, before = record["reached"], record["before_storing"]
     assert reached["heldout_accuracy"] == pytest.approx(before["heldout_accuracy"], abs=0.003)
     assert reached["heldout_loss"] == pytest.approx(before["heldout_loss"], abs=0.01)
-    last = found["curve"][-1]["heldout_accuracy"]
+    last = record["curve"][-1]["heldout_accuracy"]
     assert before["heldout_accuracy"] == pytest.approx(last, abs=0.003)
-    assert 1 > found["as_trained"] > reached["heldout_accuracy"]  # some words can then be read
+    assert 1 > record["as_trained"] > reached["heldout_accuracy"]  # some words can then be read
     # Far more is found than the commonest token, and most of the vocabulary is ruled out.
-    assert 1 > reached["heldout_accuracy"] > 3 * found["commonest"] > 0
+    assert 1 > reached["heldout_accuracy"] > 3 * record["commonest"] > 0
     assert 0 < reached["heldout_loss"] < 0.6 * math.log(vocabulary)
 
 
 @both
 def test_the_first_held_out_sequences_give_what_they_gave(name: str):
     """Only where the same text is installed, and built."""
-    found, shipped = made(name), load_pretrained(name)
+    record, shipped = made(name), load_pretrained(name)
     built = cache_dir("documentation") / "packages.jsonl"
     if read_cache(built, installed_versions()) is None:
         pytest.skip("the corpus is not built: python -m course_lib.text.documentation builds it")
     heldout = documentation("heldout")
-    if heldout.hash != found["text"]["heldout_hash"]:
+    if heldout.hash != record["text"]["heldout_hash"]:
         pytest.skip("other versions are installed than the checkpoint has read: another text")
     sentences = heldout.sentences()[:300]  # more documents than a hundred sequences hold
     ids = [[i for s in document if (i := shipped.tokenizer.encode(s))] for document in sentences]
     rows = pack_documents([d for d in ids if d], shipped.tokenizer.special, 128)
     assert len(rows) > checkpoints.FIRST_SEQUENCES
     again = checkpoints.first_sequences_accuracy(shipped.model, rows, shipped.tokenizer.special)
-    assert again == pytest.approx(found["first_rows"], abs=0.003)
-    assert again == pytest.approx(found["reached"]["heldout_accuracy"], abs=0.1)
+    assert again == pytest.approx(record["first_rows"], abs=0.003)
+    assert again == pytest.approx(record["reached"]["heldout_accuracy"], abs=0.1)
 
 
 @both
@@ -302,13 +302,13 @@ def test_transformers_reads_what_is_shipped(name: str):
     text = "If the file does not [MASK], an error is raised."
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert tokenizer.model_max_length == shipped.encoder.config.longest_text == 128
-    given = tokenizer(text, return_tensors="pt")
+    encoding = tokenizer(text, return_tensors="pt")
     special = shipped.tokenizer.special
     ids = [special.cls, *shipped.tokenizer.encode(text), special.sep]
-    assert given["input_ids"][0].tolist() == ids
+    assert encoding["input_ids"][0].tolist() == ids
     with torch.no_grad():
         ours = shipped.model(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.long))
-        expected = theirs(**given).logits
+        expected = theirs(**encoding).logits
     torch.testing.assert_close(ours.prediction_logits, expected, atol=1e-3, rtol=1e-3)
 
 

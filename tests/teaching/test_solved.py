@@ -86,11 +86,11 @@ def test_the_map_counts_what_is_there_and_no_more(record: Path) -> None:
     answers_right("03", [keys[4], "gone1234"])  # a question that the course has no longer
     exercise_solved("03.2")
     exercise_solved("99.1")
-    told = progress()
-    line = next(line for line in told.text.splitlines() if line.startswith("03 "))
+    page = progress()
+    line = next(line for line in page.text.splitlines() if line.startswith("03 "))
     assert "✓ 03.2" in line and "○ 03.1" in line and line.endswith(f"quiz 1 of {len(keys)}")
-    assert told.text.startswith("1 of ") and "and 1 of " in told.text.splitlines()[0]
-    assert "✓ 03.2" in told.html and str(record) not in told.html
+    assert page.text.startswith("1 of ") and "and 1 of " in page.text.splitlines()[0]
+    assert "✓ 03.2" in page.html and str(record) not in page.html
 
 
 def test_the_map_names_every_lecture_with_exercises() -> None:
@@ -125,8 +125,8 @@ def test_a_broken_or_foreign_file_is_set_aside_and_kept(
         exercise_solved("02.1")
         aside = record.with_name(f"progress.json.unreadable{n}")
         assert aside.read_bytes() == content
-        said = capsys.readouterr().out
-        assert "could not be read" in said and aside.name in said
+        output = capsys.readouterr().out
+        assert "could not be read" in output and aside.name in output
         assert solved.solved() == Record({"02.1"})
     record.write_bytes(content)
     forget_progress()

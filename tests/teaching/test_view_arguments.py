@@ -61,8 +61,8 @@ def tradeoff(*points: Any) -> Callable[[], Any]:
     return lambda: figures.tradeoff_chart(list(points), x="size", y="score", log_x=True)
 
 
-def curves(found: Any) -> Callable[[], Any]:
-    return lambda: run_charts.curves_chart(found, **AXES)
+def curves(runs: Any) -> Callable[[], Any]:
+    return lambda: run_charts.curves_chart(runs, **AXES)
 
 
 def dots(groups: Any) -> Callable[[], Any]:
@@ -145,14 +145,14 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: byte_pieces.byte_pieces_picture(None, "the bank", 2), "a number from 0 to 1"),
     (lambda: byte_pieces.byte_pieces_picture(None, "a \ud83d bank"), "Join the halves"),
     (lambda: calculator.parameter_calculator("huge"), "expected one of base, large"),
-    *((lambda scores=scores, more=more: temperature.temperature_view(scores, WORDS, **more), said)
-      for scores, more, said in (
+    *((lambda x=scores, more=more: temperature.temperature_view(x, WORDS, **more), message)
+      for scores, more, message in (
         (LOGITS[None], {}, "one logit a word"), (LOGITS[:2], {}, "one logit a word"),
         (LOGITS * math.inf, {}, "no number"), (LOGITS, {"truth": "violet"}, "one of the 3 words"),
         (LOGITS, {"top": 0}, "1 to 20"),
     )),
     (lambda: temperature.soften(LOGITS, WORDS, 0), "above 0"),
-    *((lambda shape=shape: layer_map.layer_map_view(*shape), said) for shape, said in (
+    *((lambda shape=shape: layer_map.layer_map_view(*shape), message) for shape, message in (
         ((4, 12, ()), "expected some of uniform, top, bottom"),
         ((4, 12, ("upper",)), "expected some of uniform, top, bottom"),
         ((13, 12), "1 to 12 layers"), ((4, 96), "at most 48"),
@@ -203,15 +203,15 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: page_faults.faults_chart([], []), "faults_chart was given no step"),
     *((lambda twins=twins: traffic_chart(twins), "by_kind")
       for twins in ({}, {"a": {}}, {"a": {"add": Traffic("add")}})),
-    *((lambda roof=roof, by=by, points=points: roofline.roofline_chart(roof, points, by), said)
-      for roof, points, by, said in (
+    *((lambda roof=roof, by=by, points=points: roofline.roofline_chart(roof, points, by), message)
+      for roof, points, by, message in (
         (ROOF, [], "unavoidable", "no points"),
         (ROOF, counted(1), "cached", '"unavoidable" or "moved"'),
         ({"memory": 20.0}, counted(1), "moved", "'float32' above zero"),
         ({**ROOF, "memory": 0.0}, counted(1), "moved", "'memory' above zero"),
     )),
-    *((lambda found=found, table=table: bench_speeds.speed_chart(found, table), said)
-      for found, table, said in (
+    *((lambda record=record, table=table: bench_speeds.speed_chart(record, table), message)
+      for record, table, message in (
         ({}, None, "expected machine and tables"),
         ({"machine": {}, "tables": {}}, None, "expected machine and tables"),
         (speeds(), "Late exit", "expected one of: Masking"),

@@ -139,8 +139,8 @@ def test_tokens_are_escaped() -> None:
 
 
 def test_code_and_stress_are_marked_and_formulas_left_alone() -> None:
-    said = page.inline("*it reads `a*b*`*, **so** < 'b'", plain=True)
-    assert said == "<em>it reads <code>a*b*</code></em>, <b>so</b> &lt; 'b'"
+    html = page.inline("*it reads `a*b*`*, **so** < 'b'", plain=True)
+    assert html == "<em>it reads <code>a*b*</code></em>, <b>so</b> &lt; 'b'"
     assert page.inline("`a` 'b'").endswith('1a1a1a">a</code> &#x27;b&#x27;')
     formulas = "a**b + c**d, [*a, 1], [*b, 2], 2 * 3 * 4"
     assert page.inline(formulas) == formulas
@@ -161,17 +161,17 @@ def test_attention_picture_has_every_token_and_is_small(
     model: Any, ids: list[int], names: list[str]
 ) -> None:
     weights = attention.attention_weights(model, ids)
-    shown = attention.attention_picture(weights, names, layer=2, head=3)
-    svg = drawn(shown.html)
+    picture = attention.attention_picture(weights, names, layer=2, head=3)
+    svg = drawn(picture.html)
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
     assert texts[: 2 * len(names)] == names + names
     assert "layer 2, head 3" in texts
     strong = int((weights[1, 2] >= attention.FAINTEST).sum())
     assert svg.count("<path") == strong > 10
-    assert all(f"{name} → " in shown.text for name in names)
+    assert all(f"{name} → " in picture.text for name in names)
     long = torch.full((1, 1, 60, 60), 0.05)
-    shown = attention.attention_picture(long, [f"token{i}" for i in range(60)])
-    assert len(drawn(shown.html)) < 30_000 and len(shown.html) < 45_000
+    picture = attention.attention_picture(long, [f"token{i}" for i in range(60)])
+    assert len(drawn(picture.html)) < 30_000 and len(picture.html) < 45_000
 
 
 def test_attention_view_carries_all_weights(model: Any, ids: list[int], names: list[str]) -> None:
@@ -184,8 +184,8 @@ def test_attention_view_carries_all_weights(model: Any, ids: list[int], names: l
     assert (sent - weights).abs().max() <= 0.0005 + 1e-6
     bundle = live._repr_mimebundle_()
     assert {"text/html", "text/plain", page.WIDGET_VIEW} == set(bundle)
-    for wanted in ("attention-view", "type: 'range'", "aria-label", "focus-visible", "tabindex"):
-        assert wanted in view._esm + view._css
+    for part in ("attention-view", "type: 'range'", "aria-label", "focus-visible", "tabindex"):
+        assert part in view._esm + view._css
 
 
 # ---------------------------------------------------------------- bertviz
@@ -208,9 +208,9 @@ def test_bertviz_page_needs_nothing_from_outside(
     assert not re.search(r"https?:|//cdn|<link|<script[^>]* src", own)
     assert "schemeCategory10=d3.scale.category10().range()" in own
     data = json.loads(re.search(r"const params = (\{.*?\});", own).group(1))  # type: ignore[union-attr]
-    found = torch.tensor(data["attention"][0]["attn"])
+    attention_weights = torch.tensor(data["attention"][0]["attn"])
     assert data["attention"][0]["left_text"] == names
-    assert (found - weights).abs().max() <= 0.00006
+    assert (attention_weights - weights).abs().max() <= 0.00006
 
 
 def test_bertviz_leaves_a_small_picture_in_the_notebook(
@@ -235,22 +235,22 @@ def test_masking_playground_shows_what_mask_sequences_does(tokenizer: WordPiece)
     row = to_sequences([pack(body, None, tokenizer.special, len(body) + 2)])
     settings = {"rate": 0.5, "mix": (0.5, 0.3, 0.2), "seed": 3, "epoch": 2}
     masked = mask_sequences(row, tokenizer.special, **settings)  # type: ignore[arg-type]
-    shown = playgrounds.masking_picture(tokenizer, text, 0.5, 0.5, 0.3, 3, 2)
+    picture = playgrounds.masking_picture(tokenizer, text, 0.5, 0.5, 0.3, 3, 2)
     done = [int((masked.action == kind).sum()) for kind in (1, 2, 3)]
     assert min(done) > 0
-    assert f"{sum(done)} selected: {done[0]} became [MASK], {done[1]} a random" in shown.text
-    kinds = ["masked", "replaced", "kept"]
+    assert f"{sum(done)} selected: {done[0]} became [MASK], {done[1]} a random" in picture.text
+    actions = ["masked", "replaced", "kept"]
     legend = 1  # one box of each kind explains it
-    found = [shown.html.count(f"token-{kind}") - legend for kind in kinds]
-    assert found == done
-    boxes = re.findall(r'class="token [^>]*>([^<]*)</span>', shown.html)[: len(body) + 2]
+    counts = [picture.html.count(f"token-{kind}") - legend for kind in actions]
+    assert counts == done
+    boxes = re.findall(r'class="token [^>]*>([^<]*)</span>', picture.html)[: len(body) + 2]
     assert boxes == [tokenizer.token(i) for i in masked.input_ids[0].tolist()]
 
 
 def test_a_random_replacement_by_the_same_token_is_said() -> None:
-    said = playgrounds.masking_counts([5, 6, 7], [5, 9, 7], [2, 2, 3])
-    assert "3 selected: 0 became [MASK], 2 a random token, 1 kept." in said
-    assert "1 random replacement gave the very token that was there" in said
+    sentence = playgrounds.masking_counts([5, 6, 7], [5, 9, 7], [2, 2, 3])
+    assert "3 selected: 0 became [MASK], 2 a random token, 1 kept." in sentence
+    assert "1 random replacement gave the very token that was there" in sentence
 
 
 def test_shares_above_one_and_no_text_give_a_message_not_an_error(tokenizer: WordPiece) -> None:
@@ -276,17 +276,17 @@ def test_embedding_stack_follows_its_texts(model: Any, tokenizer: WordPiece) -> 
 def test_embedding_stack_writes_the_models_numbers(
     model: Any, tokenizer: WordPiece, ids: list[int]
 ) -> None:
-    shown = embedding_stack.embedding_picture(model.encoder, tokenizer, A, B, position=9)
+    picture = embedding_stack.embedding_picture(model.encoder, tokenizer, A, B, position=9)
     types = [0] * 8 + [1] * 6
     with torch.no_grad():
         parts = model.encoder.embeddings.parts(torch.tensor([ids]), torch.tensor([types]))
-    cells = re.findall(r"<td[^>]*>([^<]*)</td>", shown.html)
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", picture.html)
     for name in ("token", "segment", "position", "sum", "normed"):
         for value in parts[name][0, 9, : embedding_stack.WRITTEN].tolist():
             assert f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−") in cells
-    assert f"token [{ids[9]}]" in shown.html.replace(" token", "token")
-    assert "segment [1]" in shown.html and "position [9]" in shown.html
-    assert drawn(shown.html).count("data:image/png") == 5
+    assert f"token [{ids[9]}]" in picture.html.replace(" token", "token")
+    assert "segment [1]" in picture.html and "position [9]" in picture.html
+    assert drawn(picture.html).count("data:image/png") == 5
 
 
 # ---------------------------------------------------------------- predictions
@@ -364,9 +364,9 @@ def test_accuracy_chart_has_the_four_lines_and_the_long_run() -> None:
     names = [trace.name for trace in figure.data]
     assert names == ["long run", "model", "oracle", "count model", "unigram"]
     assert {0.81, 0.93, 0.95, 0.68, 0.1} <= set(numbers_of(figure))
-    said = " ".join(labels_of(figure))
+    labels = " ".join(labels_of(figure))
     for label in ("model 81.0%", "long run 93.0%", "oracle 95.0%", "count model 68.0%", "unigram"):
-        assert label in said
+        assert label in labels
     looks = {(t.line.color, t.line.dash, t.line.width) for t in figure.data}
     assert len(looks) == 5
     assert figure.layout.width <= 760 and figure.layout.height <= 420
@@ -417,9 +417,9 @@ def test_heat_chart_keeps_equal_tokens_apart() -> None:
     assert figure.data[0].textfont.color == "#000000" and dark[1] >= 140  # 4.5 : 1
 
 
-@pytest.mark.parametrize(("value", "want"), [(123456.0, 123500), (0.00123456, 0.001235), (0, 0)])
-def test_four_significant_digits(value: float, want: float) -> None:
-    assert style.round_one(value) == want
+@pytest.mark.parametrize(("value", "rounded"), [(123456.0, 123500), (0.00123456, 0.001235), (0, 0)])
+def test_four_significant_digits(value: float, rounded: float) -> None:
+    assert style.round_one(value) == rounded
 
 
 def test_colours_are_fixed_and_asked_for_by_name() -> None:
@@ -460,13 +460,13 @@ def test_progress_is_drawn_by_time_not_by_step(
 
 
 def test_the_last_step_is_always_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[page.Html] = []
-    monkeypatch.setattr(progress._Display, "show", lambda self, html, last: shown.append(html))
+    drawings: list[page.Html] = []
+    monkeypatch.setattr(progress._Display, "show", lambda self, html, last: drawings.append(html))
     bar = progress.ProgressBar(seconds=1e9)
     for step in range(1, 6):
         bar(report(step, 5))
-    assert [html.text.split(",")[0] for html in shown] == ["step 1 of 5", "step 5 of 5"]
-    assert "width:100.0%" in shown[-1].html
+    assert [html.text.split(",")[0] for html in drawings] == ["step 1 of 5", "step 5 of 5"]
+    assert "width:100.0%" in drawings[-1].html
 
 
 def test_live_loss_draws_means_levels_and_stays_small() -> None:
@@ -531,8 +531,8 @@ def test_quiz_is_live_and_unfolds_without_a_kernel() -> None:
     assert "That many" not in before and "That many are <em>selected</em>." in after
     assert "80%</code> &amp; more" in before
     assert "✓ right" in after and "✗ wrong" in after
-    for wanted in ("'fieldset'", "'legend'", "type: 'radio'", "aria-live", "focus-visible"):
-        assert wanted in live.widget._esm + live.widget._css
+    for part in ("'fieldset'", "'legend'", "type: 'radio'", "aria-live", "focus-visible"):
+        assert part in live.widget._esm + live.widget._css
 
 
 # ---------------------------------------------------------------- compare
@@ -586,8 +586,8 @@ def test_what_is_no_number_is_not_equal() -> None:
     theirs = to_transformers(model)
     with torch.no_grad():
         theirs.cls.seq_relationship.bias[0] = torch.nan
-    found = compare(model, theirs)
-    assert not found.equal and repr(found).count("✗ beyond") == 2
+    comparison = compare(model, theirs)
+    assert not comparison.equal and repr(comparison).count("✗ beyond") == 2
     with torch.no_grad():
         next(model.pair.parameters()).flatten()[0] = torch.inf
     with pytest.raises(ValueError, match=r"a model was given whose weight .* no number"):
@@ -641,8 +641,8 @@ def test_compare_in_double_precision_and_for_encoders() -> None:
 
     torch.manual_seed(2)
     small = {"hidden_size": 12, "num_heads": 3, "intermediate_size": 24, "vocab_size": 40}
-    found = compare(bert("tiny", max_positions=20, **small).double(), length=9)
-    assert found.tolerance == 1e-10 and found.equal
+    comparison = compare(bert("tiny", max_positions=20, **small).double(), length=9)
+    assert comparison.tolerance == 1e-10 and comparison.equal
     with pytest.raises(ValueError, match="a model of transformers"):
         compare(bert("tiny", max_positions=20, **small), "torch")
 
@@ -653,7 +653,7 @@ def test_a_long_text_keeps_its_mask_in_sight() -> None:
     words = [f"w{i}" for i in range(60)]
     for place in (0, 20, 59):
         text = " ".join([*words[:place], "[MASK]", *words[place + 1 :]])
-        shown = _around_the_mask(text)
-        assert "[MASK]" in shown and len(shown) <= 94
-        assert ("…" in shown) and all(w in [*words, "[MASK]", "…"] for w in shown.split())
+        line = _around_the_mask(text)
+        assert "[MASK]" in line and len(line) <= 94
+        assert ("…" in line) and all(w in [*words, "[MASK]", "…"] for w in line.split())
     assert _around_the_mask("short [MASK]") == "short [MASK]"

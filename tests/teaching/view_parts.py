@@ -22,8 +22,8 @@ def plain(html: str) -> str:
 
 def drawn(html: str) -> str:
     """The SVGs that a piece of HTML holds as images, decoded."""
-    found = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", html)
-    return "".join(base64.b64decode(one).decode() for one in found)
+    images = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", html)
+    return "".join(base64.b64decode(one).decode() for one in images)
 
 
 def labels_of(figure: Any) -> list[str]:

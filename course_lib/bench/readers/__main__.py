@@ -23,7 +23,7 @@ from .tables import RESULT, readme_tables, stored
 
 def run(work: Path, others: Sequence[str], keep: Path | None) -> dict[str, dict[str, Any]]:
     """The readers that are installed here, and those others that can be; who cannot is named."""
-    found: dict[str, dict[str, Any]] = {}
+    readers: dict[str, dict[str, Any]] = {}
     for name, (read, packages) in LIGHT.items():
         try:
             about = versions(packages)
@@ -31,13 +31,13 @@ def run(work: Path, others: Sequence[str], keep: Path | None) -> dict[str, dict[
             print(f"{name} is not run: {error}")
             continue
         rows = {folder.name: row_of(read, folder) for folder in sorted(work.iterdir())}
-        found[name] = {"versions": about, "rows": rows}
+        readers[name] = {"versions": about, "rows": rows}
     for name in others:
         try:
-            found |= run_other(name, work, keep)
+            readers |= run_other(name, work, keep)
         except (subprocess.CalledProcessError, OSError) as error:
             print(f"{name} is not run: {error}")
-    return found
+    return readers
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -64,8 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             work = options.work or Path(folder)
             if not work.is_dir() or not any(work.iterdir()):
                 write_samples(work)
-            found = run(work, others, options.keep)
-        today = {name: {**row, "measured": date.today().isoformat()} for name, row in found.items()}
+            readers = run(work, others, options.keep)
+        day = date.today().isoformat()
+        today = {name: {**row, "measured": day} for name, row in readers.items()}
         result = {"readers": {**stored(), **today}}
         path = data_root() / "results" / f"{RESULT}.json"
         write_atomic(path, json.dumps(result, indent=1) + "\n")

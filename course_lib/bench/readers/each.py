@@ -43,8 +43,8 @@ def row_of(read: Callable[[Path], dict[str, Any]], folder: Path) -> dict[str, An
     try:
         return read(folder)
     except (Exception, SystemExit) as error:
-        said = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return {"says": f"{type(error).__name__}: {said[0] if said else ''}"[:160]}
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return {"says": f"{type(error).__name__}: {lines[0] if lines else ''}"[:160]}
 
 
 def main(name: str, work: str) -> None:

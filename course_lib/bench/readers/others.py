@@ -85,14 +85,14 @@ def _run(name: str, work: Path, place: Path) -> dict[str, dict[str, Any]]:
 
 def collected(printed: str, readers: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """The lines of JSON among what a script printed, by reader."""
-    found: dict[str, dict[str, Any]] = {name: {"versions": {}, "rows": {}} for name in readers}
+    by_reader: dict[str, dict[str, Any]] = {name: {"versions": {}, "rows": {}} for name in readers}
     for line in _json_lines(printed):
-        reader = found[line.pop("reader", readers[0])]
+        reader = by_reader[line.pop("reader", readers[0])]
         if "versions" in line:
             reader["versions"] = line["versions"]
         else:
             reader["rows"][line.pop("model")] = line
-    return found
+    return by_reader
 
 
 def _json_lines(printed: str) -> Iterator[dict[str, Any]]:

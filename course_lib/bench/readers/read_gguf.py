@@ -88,7 +88,7 @@ def add_vocabulary(writer: Any, folder: Path) -> None:
     special = {token["content"]: token["id"] for token in content["added_tokens"]}
     if content["model"]["type"] == "WordPiece":
         writer.add_tokenizer_model("bert")
-        shown = [
+        tokens = [
             token if token in special else
             token[2:] if token.startswith("##") else f"\u2581{token}"
             for token in sorted(vocabulary, key=vocabulary.get)
@@ -98,9 +98,9 @@ def add_vocabulary(writer: Any, folder: Path) -> None:
         writer.add_tokenizer_pre("roberta-bpe")
         merges = content["model"]["merges"]
         writer.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in merges])
-        shown = sorted(vocabulary, key=vocabulary.get)
-    writer.add_token_list(shown)
-    writer.add_token_types([3 if token in special else 1 for token in shown])
+        tokens = sorted(vocabulary, key=vocabulary.get)
+    writer.add_token_list(tokens)
+    writer.add_token_types([3 if token in special else 1 for token in tokens])
     ids = {name.strip("[]<>").lower(): number for name, number in special.items()}
     writer.add_bos_token_id(ids.get("cls", ids.get("s")))
     writer.add_sep_token_id(ids.get("sep", ids.get("/s")))

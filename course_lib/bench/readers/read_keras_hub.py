@@ -20,15 +20,15 @@ def read(folder: Path) -> dict[str, Any]:
     backbone = keras_hub.models.Backbone.from_preset(str(folder))
     inputs = inputs_of(folder)
     if "pixel_values" in inputs:
-        given: Any = inputs["pixel_values"].transpose(0, 2, 3, 1)
+        features: Any = inputs["pixel_values"].transpose(0, 2, 3, 1)
     else:
-        given = {
+        features = {
             "token_ids": inputs["input_ids"],
             "padding_mask": inputs["attention_mask"],
             "segment_ids": inputs.get("token_type_ids", np.zeros_like(inputs["input_ids"])),
         }
-        given = {tensor.name: given[tensor.name] for tensor in backbone.inputs}
-    outputs = backbone.predict(given, verbose=0)
+        features = {tensor.name: features[tensor.name] for tensor in backbone.inputs}
+    outputs = backbone.predict(features, verbose=0)
     states = outputs["sequence_output"] if isinstance(outputs, dict) else outputs
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     lost = {

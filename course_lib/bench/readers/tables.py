@@ -16,10 +16,10 @@ READERS = (*LIGHT, *(reader for other in OTHERS.values() for reader in other.rea
 RESULT = "12_readers"  # in data/results
 ASIDE = ("reads texts only", "no masked-LM head")  # said by our scripts, not by a reader
 WRONG = 0.05
-Found = Mapping[str, Mapping[str, Any]]  # reader -> {"versions", "rows"}
+Readers = Mapping[str, Mapping[str, Any]]  # reader -> {"versions", "rows"}
 
 
-def stored() -> Found:
+def stored() -> Readers:
     """What the readers gave last; nothing where none ever ran."""
     try:
         return read_result(RESULT)["readers"]  # type: ignore[no-any-return]
@@ -27,11 +27,11 @@ def stored() -> Found:
         return {}
 
 
-def matrix(found: Found) -> list[list[str]]:
+def matrix(readers: Readers) -> list[list[str]]:
     """A row a model: its name, then for each of READERS the largest difference from ours, "refuses"
     or "not measured"; "–" where a model has not what is read, as a ViT no texts. Larger ones are
     "wrong": no rounding, but another model."""
-    return [[name, *(_cell(found.get(r, {}).get("rows", {}).get(name)) for r in READERS)]
+    return [[name, *(_cell(readers.get(r, {}).get("rows", {}).get(name)) for r in READERS)]
             for name in NAMES]  # fmt: skip
 
 
@@ -44,22 +44,22 @@ def _cell(row: Mapping[str, Any] | None) -> str:
     return "–" if row["says"] in ASIDE else "refuses"
 
 
-def reader_rows(found: Found) -> list[list[str]]:
+def reader_rows(readers: Readers) -> list[list[str]]:
     """A row a reader: its name and version, how many models it reads, the largest difference, what
     is lost, and what it says to one that it refuses."""
     rows = []
     for reader in READERS:
-        mine = found.get(reader, {"versions": {}, "rows": {}})
-        results = [row for row in mine["rows"].values() if row.get("says") not in ASIDE]
-        if not results:
+        result = readers.get(reader, {"versions": {}, "rows": {}})
+        models = [row for row in result["rows"].values() if row.get("says") not in ASIDE]
+        if not models:
             rows.append([reader, "", "not measured", "", "", ""])
             continue
-        read = [row for row in results if row.get("difference", 1) <= WRONG]
-        versions = ", ".join(f"{n} {v}" for n, v in mine["versions"].items() if n != "torch")
-        worst = f"{largest(mine['rows']):.0e}" if read else ""
-        lost = _parts(row["lost"] for row in results if "lost" in row)
-        says = _messages(row["says"] for row in results if "says" in row)
-        rows.append([reader, versions, f"{len(read)} of {len(results)}", worst, lost, says])
+        read = [row for row in models if row.get("difference", 1) <= WRONG]
+        versions = ", ".join(f"{n} {v}" for n, v in result["versions"].items() if n != "torch")
+        worst = f"{largest(result['rows']):.0e}" if read else ""
+        lost = _parts(row["lost"] for row in models if "lost" in row)
+        says = _messages(row["says"] for row in models if "says" in row)
+        rows.append([reader, versions, f"{len(read)} of {len(models)}", worst, lost, says])
     return rows
 
 
@@ -90,8 +90,8 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 OF_READER = ("reader", "versions", "reads", "largest difference", "lost", "says to the others")
 
 
-def readme_tables(found: Found) -> str:
+def readme_tables(readers: Readers) -> str:
     """What stands in the README between `<!-- readers -->` and `<!-- /readers -->`."""
     return "\n\n".join(
-        (markdown(("", *READERS), matrix(found)), markdown(OF_READER, reader_rows(found)))
+        (markdown(("", *READERS), matrix(readers)), markdown(OF_READER, reader_rows(readers)))
     )

@@ -55,8 +55,8 @@ def static_bank() -> float:
     return cosine(static(table)(_mentions(RIVER, MONEY))["word"])
 
 
-def same_and_other(found: tuple[float, ...]) -> bool:
-    fixed, moved = found[:2], found[2:]
+def same_and_other(cosines: tuple[float, ...]) -> bool:
+    fixed, moved = cosines[:2], cosines[2:]
     return min(fixed) > 1 - 1e-5 and max(moved) < 0.95
 
 
@@ -65,19 +65,19 @@ def who_sees_whom() -> Settled:
     last word, move the vector of the word between?"""
     sentences = [BETWEEN, ("then", *BETWEEN[1:]), (*BETWEEN[:-2], "boat", ".")]
     mentions, seen = _mentions(*sentences), {}
-    elmo_found, bert_found = (read(mentions) for read in readers().values())
+    elmo_vectors, bert_vectors = (read(mentions) for read in readers().values())
     for name, vectors in (
-        ("ELMo forward", elmo_found["2 forward"]),
-        ("ELMo backward", elmo_found["2 backward"]),
-        ("BERT", list(bert_found.values())[-1]),
+        ("ELMo forward", elmo_vectors["2 forward"]),
+        ("ELMo backward", elmo_vectors["2 backward"]),
+        ("BERT", list(bert_vectors.values())[-1]),
     ):
         moved = (vectors[1:] - vectors[0]).abs().amax(dim=-1) > 1e-4
         seen[name] = tuple(moved.tolist())
-    said = "; ".join(
+    detail = "; ".join(
         f"{name} moves with the word {' and the word '.join(_sides(moved)) or 'of neither side'}"
         for name, moved in seen.items()
     )
-    return Settled(tuple(seen.values()), said)
+    return Settled(tuple(seen.values()), detail)
 
 
 def _sides(moved: tuple[bool, ...]) -> list[str]:
@@ -86,26 +86,26 @@ def _sides(moved: tuple[bool, ...]) -> list[str]:
 
 def forward_gradients() -> Settled:
     """Greatest gradient of the forward loss in each part of our ELMo."""
-    model, words = micro_elmo()
+    model, vocabulary = micro_elmo()
     model.requires_grad_(True)
     ids, mask = spell_sentences([BETWEEN])
-    known = torch.tensor([words.encode(["<S>", *BETWEEN, "</S>"])])
-    targets = bilm_labels(known, mask, words.predicted, words.special.unk).targets
+    known = torch.tensor([vocabulary.encode(["<S>", *BETWEEN, "</S>"])])
+    targets = bilm_labels(known, mask, vocabulary.predicted, vocabulary.special.unk).targets
     bilm_loss(model(ids, mask), targets)["forward"].backward()
     encoder = model.encoder
     parts = {
         "forward LSTM": encoder.forward_lm, "backward LSTM": encoder.backward_lm,
         "character encoder": encoder.words, "softmax": model.softmax,
     }  # fmt: skip
-    found = {name: _greatest_gradient(part) > 0 for name, part in parts.items()}
-    learning = ", ".join(name for name, moved in found.items() if moved)
-    still = ", ".join(name for name, moved in found.items() if not moved)
-    return Settled(found, f"the forward loss moves: {learning}; it does not move: {still}")
+    moves = {name: _greatest_gradient(part) > 0 for name, part in parts.items()}
+    learning = ", ".join(name for name, moved in moves.items() if moved)
+    still = ", ".join(name for name, moved in moves.items() if not moved)
+    return Settled(moves, f"the forward loss moves: {learning}; it does not move: {still}")
 
 
 def _greatest_gradient(part: torch.nn.Module) -> float:
-    given = [p.grad.abs().max().item() for p in part.parameters() if p.grad is not None]
-    return max(given, default=0.0)
+    gradients = [p.grad.abs().max().item() for p in part.parameters() if p.grad is not None]
+    return max(gradients, default=0.0)
 
 
 # ================================================================ what was measured
@@ -114,8 +114,8 @@ def _greatest_gradient(part: torch.nn.Module) -> float:
 def accuracy(text: str, name: str, layer: str, measure: str = "probe") -> list[float]:
     """Sense accuracy by seed, the mean over words, of a layer in 01_senses.json."""
     layers = result("01_senses")["runs"][text]["vectors"][name]
-    (found,) = [of for of in layers if of["layer"] == layer]
-    by_seed = zip(*(of[measure] for of in found["words"].values()), strict=True)
+    (scores,) = [of for of in layers if of["layer"] == layer]
+    by_seed = zip(*(of[measure] for of in scores["words"].values()), strict=True)
     return [mean(values) for values in by_seed]
 
 
@@ -128,22 +128,22 @@ def best_layer(text: str, name: str) -> str:
 
 def tags(layer: str, name: str = "ELMo") -> list[float]:
     """Accuracy of parts of speech by seed."""
-    found: list[float] = result("01_senses")["tags"][name][layer]
-    return found
+    accuracies: list[float] = result("01_senses")["tags"][name][layer]
+    return accuracies
 
 
 def polysemy() -> Settled:
     """What ELMo's better LSTM layer has over static vectors, and a bag of words over it."""
     at = best_layer("documentation", "ELMo")
-    found = {
+    accuracies = {
         "static": accuracy("documentation", "skip-gram", "word"),
         f"ELMo's layer {at}": accuracy("documentation", "ELMo", at),
         "bag of words": accuracy("documentation", "bag of words", "bag"),
         "BERT's last layer": accuracy("documentation", "BERT", "4"),
     }
-    static_table, elmo_layer, bag, _ = map(mean, found.values())
-    said = ", ".join(f"{name} {in_words(values)}" for name, values in found.items())
-    return Settled((elmo_layer - static_table, bag - elmo_layer), said)
+    static_table, elmo_layer, bag, _ = map(mean, accuracies.values())
+    detail = ", ".join(f"{name} {in_words(values)}" for name, values in accuracies.items())
+    return Settled((elmo_layer - static_table, bag - elmo_layer), detail)
 
 
 def which_layer() -> Settled:
@@ -151,11 +151,11 @@ def which_layer() -> Settled:
     senses = [accuracy("documentation", "ELMo", layer) for layer in "12"]
     parts = [tags(layer) for layer in "12"]
     gained = tuple(mean(b - a for a, b in zip(*pair, strict=True)) for pair in (senses, parts))
-    said = "; ".join(
+    detail = "; ".join(
         f"{what}: layer 1 {in_words(one)}, layer 2 {in_words(two)}"
         for what, (one, two) in (("senses", senses), ("parts of speech", parts))
     )
-    return Settled(gained, said)
+    return Settled(gained, detail)
 
 
 def kind_scores(kind: str, task: str, measure: str) -> list[float]:
@@ -176,11 +176,11 @@ def kinds() -> Settled:
     ahead = tuple(
         mean(reached["encoder"][task]) - mean(reached["decoder"][task]) for task in MEASURES
     )
-    said = (
+    details = (
         f"{kind}: " + ", ".join(f"{task} {in_words(values)}" for task, values in of.items())
         for kind, of in reached.items()
     )
-    return Settled(ahead, "; ".join(said))
+    return Settled(ahead, "; ".join(details))
 
 
 def each_its_own(ahead: tuple[float, ...]) -> bool:
@@ -209,13 +209,13 @@ def entities() -> Settled:
 def months_off() -> Settled:
     """By how many months the lecture's dates are too late, negative: too early."""
     rows = {k: v for k, v in printed("elmo")["dates"].items() if k not in ("where", "columns")}
-    off, said = {}, []
-    for name, (told, number) in rows.items():
-        year, month = 2000 + int(number[:2]), int(number[2:4])
-        then = [int(part) for part in told.split("-")]
+    off, details = {}, []
+    for name, (date, arxiv_id) in rows.items():
+        year, month = 2000 + int(arxiv_id[:2]), int(arxiv_id[2:4])
+        then = [int(part) for part in date.split("-")]
         off[name] = 12 * (then[0] - year) + then[1] - month
-        said.append(f"{name} {year}-{month:02}")
-    return Settled(off, ", ".join(said))
+        details.append(f"{name} {year}-{month:02}")
+    return Settled(off, ", ".join(details))
 
 
 BOTH, LEFT, RIGHT = (True, True), (True, False), (False, True)

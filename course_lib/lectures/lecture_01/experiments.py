@@ -137,13 +137,13 @@ def pretrained_elmo(text: str) -> tuple[dict[str, Any], Path]:
     out = cache_dir("pretraining", recipe.name)
     if not (out / "results.json").exists():
         pretrain(recipe, out)
-    told = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    return told, out / "model.safetensors"
+    report = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    return report, out / "model.safetensors"
 
 
-def replay_elmo(text: str = "world") -> list[float]:
-    """The first losses of a recipe."""
-    recipe = read_recipe(data_path("recipes", RECIPES[text]))
+def replay_elmo() -> list[float]:
+    """The first losses of the world's recipe."""
+    recipe = read_recipe(data_path("recipes", RECIPES["world"]))
     ready, training = set_up(recipe), recipe.training
     first = training.learning_rate / (training.warmup * training.steps)  # the warm-up's slope
     history = fit(
@@ -157,19 +157,20 @@ def replay_elmo(text: str = "world") -> list[float]:
 def build_elmo() -> dict[str, Any]:
     """What data/results/01_elmo.json holds: both runs, with the hashes of their weights. Those of
     the world's are stored in data/checkpoints, and shipped."""
-    found = {}
+    runs = {}
     for text in RECIPES:
-        told, file = pretrained_elmo(text)
+        report, file = pretrained_elmo(text)
         if text == "world":
             write_atomic(data_root().joinpath(*ELMO), file.read_bytes())
-        curve = [line for line in told["curve"] if line["step"] % 50 == 0]
+        curve = [line for line in report["curve"] if line["step"] % 50 == 0]
         about = ("recipe", "text", "rows", "parameters", "reached", "precision", "threads")
-        found[text] = {
-            **{k: told[k] for k in (*about, "versions")}, "sha256": sha256_of(file), "curve": curve,
-            "replayed": next(line["total"] for line in told["curve"] if line["step"] == REPLAYED),
+        runs[text] = {
+            **{k: report[k] for k in (*about, "versions")}, "sha256": sha256_of(file),
+            "curve": curve,
+            "replayed": next(line["total"] for line in report["curve"] if line["step"] == REPLAYED),
         }  # fmt: skip
     write_manifest(data_root())
-    return {"runs": found, "replay": replay_elmo(), **made_with(MicroWorld.load(), PRECISION)}
+    return {"runs": runs, "replay": replay_elmo(), **made_with(MicroWorld.load(), PRECISION)}
 
 
 # ---------------------------------------------------------------- static vectors
@@ -198,12 +199,12 @@ def tables(text: str) -> tuple[dict[str, StaticVectors], dict[str, float], int]:
     were read."""
     world = text == "world"
     sentences = world_sentences(MicroWorld.load()) if world else documentation_sentences()
-    found, seconds = {}, {}
+    vectors, seconds = {}, {}
     for name, make in STATIC.items():
         begun = time.process_time()
-        found[name] = make(sentences)
+        vectors[name] = make(sentences)
         seconds[name] = round(time.process_time() - begun, 1)
-    return found, seconds, sum(map(len, sentences))
+    return vectors, seconds, sum(map(len, sentences))
 
 
 def neighbour_topics(vectors: StaticVectors, word: str) -> dict[str, int]:
@@ -225,7 +226,7 @@ def same_topic(vectors: StaticVectors) -> float:
 def _one_topic() -> dict[str, str]:
     """The things of the world that belong to one topic, and this."""
     topics = topics_of_things(MicroWorld.load())
-    return {word: found[0] for word, found in topics.items() if len(found) == 1}
+    return {word: of[0] for word, of in topics.items() if len(of) == 1}
 
 
 def static_run(text: str) -> dict[str, Any]:
@@ -233,7 +234,7 @@ def static_run(text: str) -> dict[str, Any]:
 
     def run() -> dict[str, Any]:
         made, seconds, read = tables(text)
-        found: dict[str, Any] = {"words_read": read, "tables": {}}
+        result: dict[str, Any] = {"words_read": read, "tables": {}}
         for name, vectors in made.items():
             words = [word for word in SHOWN[text] if word in vectors]
             about: dict[str, Any] = {
@@ -244,8 +245,8 @@ def static_run(text: str) -> dict[str, Any]:
                 about["same_topic"] = same_topic(vectors)
                 two = [word for word in words if word in two_sense_words(MicroWorld.load())]
                 about["topics"] = {word: neighbour_topics(vectors, word) for word in two}
-            found["tables"][name] = about
-        return found
+            result["tables"][name] = about
+        return result
 
     return kept("01-static", {"text": text, "words": SHOWN[text]}, MicroWorld.load(), run)
 
@@ -278,7 +279,7 @@ def representations(text: str) -> dict[str, Callable[[], Vectors]]:
     def table(name: str, make: Callable[[StaticVectors], Vectors]) -> Callable[[], Vectors]:
         return lambda: make(tables(source)[0][name])
 
-    found: dict[str, Callable[[], Vectors]] = {
+    common: dict[str, Callable[[], Vectors]] = {
         "PPMI and SVD": table("PPMI and SVD", static),
         "skip-gram": table("skip-gram", static),
         "mean of the neighbours' PPMI vectors": table("PPMI and SVD", static_context),
@@ -289,11 +290,11 @@ def representations(text: str) -> dict[str, Callable[[], Vectors]]:
     if source == "world":
         tokenizer = MicroWorld.load().tokenizer
         teacher = micro_teacher().encoder
-        return found | {
+        return common | {
             "BERT": lambda: bert_layers(teacher, tokenizer),
             "BERT, random initialisation": lambda: bert_layers(_random_bert(teacher), tokenizer),
         }
-    return found | {
+    return common | {
         "BERT": lambda: _pretrained("course-bert"),
         "BERT, random initialisation": lambda: _pretrained("course-bert", _random_bert),
         "MiniLM": lambda: _pretrained("minilm"),
@@ -318,9 +319,9 @@ def _random_bert(encoder: Encoder) -> Encoder:
 
 
 def _pretrained(name: str, turned: Callable[[Encoder], Encoder] = lambda same: same) -> Vectors:
-    found = load_pretrained(name)
-    assert isinstance(found.tokenizer, WordPiece)
-    return bert_layers(turned(found.encoder), found.tokenizer)
+    pretrained = load_pretrained(name)
+    assert isinstance(pretrained.tokenizer, WordPiece)
+    return bert_layers(turned(pretrained.encoder), pretrained.tokenizer)
 
 
 def sense_run(text: str, name: str) -> dict[str, Any]:
@@ -360,27 +361,27 @@ def asdict_senses() -> dict[str, Any]:
     return {word: [sense._asdict() for sense in pair] for word, pair in DOCUMENTATION.items()}
 
 
-def replay_senses(stories: int = 12_000) -> list[dict[str, Any]]:
+def replay_senses() -> list[dict[str, Any]]:
     """ELMo's layers on the sentences of fewer stories: what a test repeats."""
-    mentions = world_mentions(MicroWorld.load(), stories)
+    mentions = world_mentions(MicroWorld.load(), 12_000)
     return known_senses(mentions, representations("sentence")["ELMo"](), SEEDS)
 
 
 def build_senses() -> dict[str, Any]:
     """What data/results/01_senses.json holds. No text of the packages is stored."""
-    found = {}
+    compared = {}
     for text in TEXTS:
         runs = {name: sense_run(text, name) for name in representations(text)}
         mentions = next(iter(runs.values()))["mentions"]
         layers = {name: run["layers"] for name, run in runs.items()}
-        found[text] = {"mentions": mentions, "vectors": layers}
+        compared[text] = {"mentions": mentions, "vectors": layers}
     weights = {
         "world, ELMo": sha256_of(data_path(*ELMO)),
         "world, BERT": teacher_hash(),
         "documentation, ELMo": sha256_of(pretrained_elmo("documentation")[1]),
     }
     return {
-        "runs": found, "tags": {name: tag_run(name) for name in TAGGED},
+        "runs": compared, "tags": {name: tag_run(name) for name in TAGGED},
         "senses": {"documentation": asdict_senses(), "world": two_sense_words(MicroWorld.load())},
         "seeds": len(SEEDS), "weights": weights, "packages": installed_versions(),
         "replay": replay_senses(),
@@ -391,21 +392,21 @@ def build_senses() -> dict[str, Any]:
 # ---------------------------------------------------------------- all of them
 
 
-def summary(found: Mapping[str, Any]) -> str:
+def summary(record: Mapping[str, Any]) -> str:
     """What a results file says, in words."""
-    if "senses" in found:
+    if "senses" in record:
         lines = [
             f"{text}, {name}, {layer['layer']}: " + ", ".join(
                 f"{measure} {mean(mean(of[measure]) for of in layer['words'].values()):.1%}"
                 for measure in ("probe", "neighbour")
             )
-            for text, of in found["runs"].items()
+            for text, of in record["runs"].items()
             for name, layers in of["vectors"].items() for layer in layers
         ]  # fmt: skip
         return "\n".join(lines)
-    if "recipes" in found:
-        return results.summary(found, ("words", "whole", "possible"))
-    return "\n".join(f"{name}: {list(of)}" for name, of in found["runs"].items())
+    if "recipes" in record:
+        return results.summary(record, ("words", "whole", "possible"))
+    return "\n".join(f"{name}: {list(of)}" for name, of in record["runs"].items())
 
 
 RESULTS = {

@@ -34,8 +34,8 @@ def best(text: str, name: str) -> str:
 def cosine(name: str, layer: str, which: str, text: str = "documentation") -> str:
     """Mean cosine of two vectors: "same" and "other" sense, "chance" for two words."""
     layers = stored("01_senses")["runs"][text]["vectors"][name]
-    (found,) = [of for of in layers if of["layer"] == layer]
-    return f"{found['cosine'][which]:.2f}"
+    (row,) = [of for of in layers if of["layer"] == layer]
+    return f"{row['cosine'][which]:.2f}"
 
 
 def mentions() -> int:
@@ -44,8 +44,8 @@ def mentions() -> int:
 
 
 def table(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = stored("01_static")["runs"]["world"]["tables"][name]
-    return found
+    about: dict[str, Any] = stored("01_static")["runs"]["world"]["tables"][name]
+    return about
 
 
 def kind_score(kind: str, task: str, measure: str) -> str:

@@ -93,11 +93,11 @@ def documentation_mentions(
     copies of one another."""
     packages = sorted({p for pair in senses.values() for sense in pair for p in sense.packages})
     modules = {p: list(_sentences(p)) for p in packages}
-    found = {}
+    mentions = {}
     for word, pair in senses.items():
-        sides = [list(_fresh(word, number, sense, modules)) for number, sense in enumerate(pair)]
-        found[word] = [mention for side in sides for mention in _some(side)] if all(sides) else []
-    return found
+        sides = [list(_fresh(word, index, sense, modules)) for index, sense in enumerate(pair)]
+        mentions[word] = list(chain(*map(_some, sides))) if all(sides) else []
+    return mentions
 
 
 def _sentences(package: str) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
@@ -108,7 +108,7 @@ def _sentences(package: str) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
 
 
 def _fresh(
-    word: str, number: int, sense: Sense, modules: Mapping[str, list[Any]]
+    word: str, index: int, sense: Sense, modules: Mapping[str, list[Any]]
 ) -> Iterator[Mention]:
     seen = set()
     for name, sentences in chain.from_iterable(modules[p] for p in sense.packages):
@@ -120,7 +120,7 @@ def _fresh(
                 around = words[max(at - 3, 0) : at + 4]
                 if around not in seen:
                     seen.add(around)
-                    yield Mention(words, at, number, name)
+                    yield Mention(words, at, index, name)
 
 
 def _some(mentions: list[Mention]) -> list[Mention]:
@@ -137,7 +137,7 @@ def topics_of_things(world: MicroWorld) -> dict[str, list[str]]:
 
 def two_sense_words(world: MicroWorld) -> dict[str, list[str]]:
     """The world's words that two topics share, and these."""
-    return {word: found for word, found in topics_of_things(world).items() if len(found) == 2}
+    return {word: shared for word, shared in topics_of_things(world).items() if len(shared) == 2}
 
 
 def first_mentions(
@@ -146,13 +146,13 @@ def first_mentions(
     """The first mention of each two-sense word in each story; its sense is the topic. Of the story
     the one sentence is kept, or all of it."""
     senses = two_sense_words(world)
-    for number, story in enumerate(stories):
+    for index, story in enumerate(stories):
         sentences = [tuple(story.text.split())] if whole else story.words
         for word in sorted(senses.keys() & set(story.text.split())):
             words = next(sentence for sentence in sentences if word in sentence)
             if story.topic in senses[word]:
                 sense = senses[word].index(story.topic)
-                yield Mention(words, words.index(word), sense, f"story {number}")
+                yield Mention(words, words.index(word), sense, f"story {index}")
 
 
 def world_mentions(
@@ -160,11 +160,11 @@ def world_mentions(
 ) -> dict[str, list[Mention]]:
     """`first_mentions` in held-out stories, by their word; words that are told too seldom are left
     out."""
-    told, found = world.stories(stories, seed=0, split="heldout"), defaultdict(list)
-    for mention in first_mentions(world, told, whole=whole):
-        found[mention.words[mention.at]].append(mention)
+    heldout, by_word = world.stories(stories, seed=0, split="heldout"), defaultdict(list)
+    for mention in first_mentions(world, heldout, whole=whole):
+        by_word[mention.words[mention.at]].append(mention)
     sides = {word: [_some([m for m in of if m.sense == k]) for k in (0, 1)]
-             for word, of in found.items()}  # fmt: skip
+             for word, of in by_word.items()}  # fmt: skip
     return {word: a + b for word, (a, b) in sides.items() if min(len(a), len(b)) >= 3 * FEWEST}
 
 
@@ -173,16 +173,16 @@ def world_mentions(
 
 def world_sentences(world: MicroWorld, stories: int = 4_000) -> list[list[str]]:
     """Sentences of training stories."""
-    told = world.stories(stories, seed=0)
-    return [list(sentence) for story in told for sentence in story.words]
+    training = world.stories(stories, seed=0)
+    return [list(sentence) for story in training for sentence in story.words]
 
 
-def documentation_sentences(count: int = 40_000) -> list[list[str]]:
-    """So many sentences of the documentation, drawn from all packages; the corpus is built on the
+def documentation_sentences() -> list[list[str]]:
+    """40,000 sentences of the documentation, drawn from all packages; the corpus is built on the
     first call (a minute or two)."""
     paragraphs = documentation("train").paragraphs
     texts = [text for paragraph in paragraphs for text in split_sentences(paragraph)]
-    return [words_of(t) for t in random.Random(0).sample(texts, min(count, len(texts)))]
+    return [words_of(t) for t in random.Random(0).sample(texts, min(40_000, len(texts)))]
 
 
 STATIC: dict[str, Callable[[Sequence[Sequence[str]]], StaticVectors]] = {
@@ -216,11 +216,11 @@ def bag_of_words(mentions: Sequence[Mention]) -> dict[str, Tensor]:
     """1 for each other word that stands in the sentence, in whatever order."""
     counts = Counter(w for m in mentions for w in dict.fromkeys(m.words))  # a set has no order
     ids = {word: k for k, word in enumerate(w for w, n in counts.items() if n > 1)}
-    found = torch.zeros(len(mentions), len(ids) or 1)
+    bags = torch.zeros(len(mentions), len(ids) or 1)
     for row, mention in enumerate(mentions):
         others = mention.words[: mention.at] + mention.words[mention.at + 1 :]
-        found[row, [ids[word] for word in others if word in ids]] = 1
-    return {"bag": found}
+        bags[row, [ids[word] for word in others if word in ids]] = 1
+    return {"bag": bags}
 
 
 def elmo_layers(model: Elmo) -> Vectors:
@@ -228,19 +228,19 @@ def elmo_layers(model: Elmo) -> Vectors:
 
     @torch.no_grad()
     def layers(mentions: Sequence[Mention]) -> dict[str, Tensor]:
-        found = []
+        parts = []
         for part in _parts(mentions):
             ids, mask = spell_sentences([m.words for m in part], model.config.max_characters)
             states = model(ids, mask, output_hidden_states=True).hidden_states
             at = torch.tensor([m.at + 1 for m in part])
-            found.append(torch.stack([s[torch.arange(len(part)), at] for s in states or ()]))
-        whole = dict(enumerate(torch.cat(found, dim=1)))  # (L + 1, M, 2P)
+            parts.append(torch.stack([s[torch.arange(len(part)), at] for s in states or ()]))
+        whole = dict(enumerate(torch.cat(parts, dim=1)))  # (L + 1, M, 2P)
         halves = {
-            f"{number} {way}": half
-            for number in list(whole)[1:]
-            for way, half in zip(("forward", "backward"), whole[number].chunk(2, -1), strict=True)
+            f"{layer} {way}": half
+            for layer in list(whole)[1:]
+            for way, half in zip(("forward", "backward"), whole[layer].chunk(2, -1), strict=True)
         }
-        return {**{str(number): states for number, states in whole.items()}, **halves}
+        return {**{str(layer): states for layer, states in whole.items()}, **halves}
 
     return layers
 
@@ -250,17 +250,17 @@ def bert_layers(encoder: Encoder, tokenizer: WordPiece) -> Vectors:
 
     @torch.no_grad()
     def layers(mentions: Sequence[Mention]) -> dict[str, Tensor]:
-        found, special = [], tokenizer.special
+        parts, special = [], tokenizer.special
         for part in _parts(mentions):
             cut = [[tokenizer.encode(word) for word in m.words] for m in part]
             at = [1 + sum(map(len, c[: m.at])) for c, m in zip(cut, part, strict=True)]
             flat = [list(chain(*pieces)) for pieces in cut]
             rows = [pack(ids, None, special, max(map(len, flat)) + 2) for ids in flat]
-            given = to_sequences(rows)
-            out = encoder(given.input_ids, given.attention_mask, output_hidden_states=True)
+            batch = to_sequences(rows)
+            out = encoder(batch.input_ids, batch.attention_mask, output_hidden_states=True)
             row = torch.arange(len(part))
-            found.append(torch.stack([s[row, torch.tensor(at)] for s in out.hidden_states or ()]))
-        return {str(number): states for number, states in enumerate(torch.cat(found, dim=1))}
+            parts.append(torch.stack([s[row, torch.tensor(at)] for s in out.hidden_states or ()]))
+        return {str(layer): states for layer, states in enumerate(torch.cat(parts, dim=1))}
 
     return layers
 
@@ -311,14 +311,14 @@ def sense_accuracy(
     mentions: Sequence[Mention], vectors: Tensor, seeds: Iterable[int]
 ) -> dict[str, list[float]]:
     """How often a frozen linear probe and the nearest neighbour say the sense, by seed."""
-    labels, found = torch.tensor([m.sense for m in mentions]), defaultdict(list)
+    labels, accuracies = torch.tensor([m.sense for m in mentions]), defaultdict(list)
     for seed in seeds:
         train, test = halves(mentions, seed)
-        given = vectors[train], labels[train], vectors[test]
-        found["probe"].append(linear_probe(*given, labels[test]))
-        right = nearest_sense(*given) == labels[test]
-        found["neighbour"].append(right.double().mean().item())
-    return dict(found)
+        split = vectors[train], labels[train], vectors[test]
+        accuracies["probe"].append(linear_probe(*split, labels[test]))
+        right = nearest_sense(*split) == labels[test]
+        accuracies["neighbour"].append(right.double().mean().item())
+    return dict(accuracies)
 
 
 def similarities(mentions: Mapping[str, Sequence[Mention]], layer: Mapping[str, Tensor]) -> Any:
@@ -334,9 +334,9 @@ def similarities(mentions: Mapping[str, Sequence[Mention]], layer: Mapping[str, 
     middles = torch.stack([unit.mean(dim=0) for unit in units.values()])
     products = middles @ middles.T  # the mean cosine of all pairs of two words
     apart = ~torch.eye(len(middles), dtype=torch.bool)
-    found = {"same": same, "other": other}
     return {
-        **{name: torch.stack(values).mean().item() for name, values in found.items()},
+        "same": torch.stack(same).mean().item(),
+        "other": torch.stack(other).mean().item(),
         "chance": products[apart].mean().item(),
     }
 
@@ -347,8 +347,8 @@ def known_senses(
     """For each layer: its name, accuracies by word and seed, and similarities."""
     layers: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for word, of in mentions.items():
-        for name, found in vectors(of).items():
-            layers[name][word] = found
+        for name, states in vectors(of).items():
+            layers[name][word] = states
     return [
         {
             "layer": name,
@@ -364,7 +364,7 @@ def known_senses(
 
 def tagged_words() -> list[Mention]:
     """Every word of the course's tagged sentences; its part of speech stands for a sense."""
-    names = {tag: number for number, tag in enumerate(UPOS)}
+    names = {tag: index for index, tag in enumerate(UPOS)}
     return [
         Mention(tuple(word.lower() for word in sentence.words), at, names[tag], sentence.id)
         for sentence in tagged_sentences()
@@ -376,12 +376,12 @@ def tag_accuracy(words: Sequence[Mention], vectors: Vectors, seeds: Iterable[int
     """layer -> by seed, how often a linear probe says the part of speech of a word of sentences
     that it has not seen; half of the sentences train it."""
     labels, sources = torch.tensor([w.sense for w in words]), sorted({w.source for w in words})
-    found = defaultdict(list)
+    accuracies = defaultdict(list)
     made = vectors(words)
     for seed in seeds:
         learn = set(random.Random(seed).sample(sources, len(sources) // 2))
         train = torch.tensor([w.source in learn for w in words])
         for name, layer in made.items():
-            given = layer[train], labels[train], layer[~train], labels[~train]
-            found[name].append(linear_probe(*given))
-    return dict(found)
+            split = layer[train], labels[train], layer[~train], labels[~train]
+            accuracies[name].append(linear_probe(*split))
+    return dict(accuracies)

@@ -97,8 +97,8 @@ class TwoLanguages:
 
     def translated(self, words: Sequence[int]) -> list[int]:
         """Ids of a sentence with its full stop -> ids of its translation."""
-        *said, stop = (word + len(self.words) for word in words)
-        return [*reversed(said), stop]
+        *forwards, stop = (word + len(self.words) for word in words)
+        return [*reversed(forwards), stop]
 
     def text(self, ids: Sequence[int]) -> str:
         """Words of both languages as text."""
@@ -135,8 +135,8 @@ class TwoLanguages:
 def sentence_pairs(both: TwoLanguages, split: str = "train") -> list[Pair]:
     """Every two neighbouring sentences of the river stories, as ids; held-out ones with a word that
     training stories do not have are left out."""
-    told = both.train if split == "train" else both.heldout
-    documents = [[both.tokenizer.encode(s) for s in story.sentences] for story in told]
+    stories = both.train if split == "train" else both.heldout
+    documents = [[both.tokenizer.encode(s) for s in story.sentences] for story in stories]
     pairs = chain.from_iterable(pairwise(document) for document in documents)
     return [(a, b) for a, b in pairs if both.special.unk not in a + b]
 
@@ -196,17 +196,17 @@ def build(recipe: KindRecipe, vocab_size: int, seed: int = 0) -> nn.Module:
     return GptForNextToken(Encoder(config, Embeddings(config), stack(config)))
 
 
-def rows(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
+def collate(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
     """Examples as this kind of Transformer reads them, with labels (B, T) at the target's words.
 
     A word's label stands where the model says it: at its own [MASK], or one position before."""
     special, columns = both.special, list[tuple[list[int], ...]]()
     for source, target in some:
-        read, said = [special.cls, *source, special.sep], [*target, special.sep]
+        read, target_labels = [special.cls, *source, special.sep], [*target, special.sep]
         if kind == "encoder-decoder":
-            columns.append((read, [special.cls, *target], said))
+            columns.append((read, [special.cls, *target], target_labels))
         elif kind == "decoder":
-            columns.append((read + target, [IGNORED] * (len(read) - 1) + said))
+            columns.append((read + target, [IGNORED] * (len(read) - 1) + target_labels))
         else:  # where a [MASK] stands, the label is its word
             masked = read if special.mask in source else read + [special.mask] * len(target)
             words = iter(target)
@@ -215,12 +215,12 @@ def rows(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
                 true = [b if b != IGNORED else a for a, b in zip(masked, labels, strict=True)]
                 masked, labels = true, [*labels[1:], IGNORED]
             columns.append((masked, labels))
-    *given, asked = zip(*columns, strict=True)
+    *inputs_of, labels_of = zip(*columns, strict=True)
     inputs = {}
-    for part, ids in zip(("", "decoder_"), given, strict=False):
+    for part, ids in zip(("", "decoder_"), inputs_of, strict=False):
         inputs[f"{part}input_ids"] = _padded(ids, special.pad)
         inputs[f"{part}attention_mask"] = _padded([[1] * len(row) for row in ids], 0)
-    return Batch(inputs, {"labels": _padded(asked, IGNORED)})
+    return Batch(inputs, {"labels": _padded(labels_of, IGNORED)})
 
 
 def _padded(lists: Sequence[Sequence[int]], fill: int) -> Tensor:
@@ -246,7 +246,7 @@ class Trained:
         kind = self.recipe.kind
         say = _at_once if kind in ("encoder", LEFT) else _one_by_one
         parts = (some[k : k + 50] for k in range(0, len(some), 50))
-        return [said for part in parts for said in say(self.model, kind, part, self.both)]
+        return [answer for part in parts for answer in say(self.model, kind, part, self.both)]
 
     def answer(self, source: str, length: int | None = None) -> str:
         """The same for a text of the world, [MASK] for a gap; length: of what an encoder says.
@@ -254,34 +254,35 @@ class Trained:
         (The decoder that sees the left only reads [UNK] for the gaps before a gap.)"""
         ids = self.both.tokenizer.encode(source)
         count = ids.count(self.both.special.mask) or length or len(ids)
-        (said,) = self.say([Example(ids, [self.both.special.unk] * count)])
-        return self.both.text(said)
+        (answer,) = self.say([Example(ids, [self.both.special.unk] * count)])
+        return self.both.text(answer)
 
     def measure(self, some: Sequence[Example]) -> dict[str, float]:
         """words: fraction of the target's words that are right; whole: of targets that are right
         from end to end; possible: of the answers that are sentences of the world."""
-        said = self.say(some)
-        right = [a == b for s, e in zip(said, some, strict=True) for a, b in _aligned(s, e.target)]
-        whole = [s == e.target for s, e in zip(said, some, strict=True)]
-        found = {"words": sum(right) / len(right), "whole": sum(whole) / len(whole)}
+        answers = self.say(some)
+        pairs = [(answer, one.target) for answer, one in zip(answers, some, strict=True)]
+        right = [a == b for pair in pairs for a, b in _aligned(*pair)]
+        whole = [answer == target for answer, target in pairs]
+        fractions = {"words": sum(right) / len(right), "whole": sum(whole) / len(whole)}
         if self.recipe.task == "continue":
-            found["possible"] = sum(map(self.both.is_possible, said)) / len(said)
-        return found
+            fractions["possible"] = sum(map(self.both.is_possible, answers)) / len(answers)
+        return fractions
 
 
-def _aligned(said: list[int], target: list[int]) -> Iterator[tuple[int | None, int]]:
+def _aligned(answer: list[int], target: list[int]) -> Iterator[tuple[int | None, int]]:
     missing = [None] * len(target)
-    return zip([*said, *missing], target, strict=False)
+    return zip([*answer, *missing], target, strict=False)
 
 
 @torch.no_grad()
 def _at_once(
     model: nn.Module, kind: str, some: Sequence[Example], both: TwoLanguages
 ) -> list[list[int]]:
-    batch = rows(kind, some, both)
-    said = model(**batch.inputs).logits.argmax(-1)
+    batch = collate(kind, some, both)
+    predictions = model(**batch.inputs).logits.argmax(-1)
     at = batch.targets["labels"] != IGNORED
-    return [row[here].tolist() for row, here in zip(said, at, strict=True)]
+    return [row[here].tolist() for row, here in zip(predictions, at, strict=True)]
 
 
 @torch.no_grad()
@@ -289,7 +290,7 @@ def _one_by_one(
     model: nn.Module, kind: str, some: Sequence[Example], both: TwoLanguages
 ) -> list[list[int]]:
     """The most probable word, again and again, until [SEP] comes."""
-    inputs = rows(kind, [Example(e.source, []) for e in some], both).inputs
+    inputs = collate(kind, [Example(e.source, []) for e in some], both).inputs
     ids, mask = (f"decoder_{k}" if f"decoder_{k}" in inputs else k for k in NAMES)
     begin, row = inputs[mask].sum(dim=1), torch.arange(len(some))  # where the answer begins: (B,)
     inputs = {**inputs, **{k: F.pad(inputs[k], (0, LONGEST)) for k in (ids, mask)}}
@@ -299,8 +300,8 @@ def _one_by_one(
         word = model(**inputs).logits[row, at - 1].argmax(-1)  # (B,)
         inputs[ids][row, at], inputs[mask][row, at] = word, 1
         answers = torch.cat([answers, word[:, None]], dim=1)
-    said = answers.tolist()
-    return [one[: one.index(end)] if end in one else one for one in said]
+    rows = answers.tolist()
+    return [one[: one.index(end)] if end in one else one for one in rows]
 
 
 def train(
@@ -319,7 +320,7 @@ def train(
     def batches(step: int) -> Batch:
         draw = random.Random(f"{seed} {step}")
         some = draw.sample(pairs, recipe.batch_size)
-        return rows(recipe.kind, [example(both, recipe.task, a, b, draw) for a, b in some], both)
+        return collate(recipe.kind, [example(both, recipe.task, a, b, draw) for a, b in some], both)
 
     history = fit(
         model, target_loss, batches, steps=steps or recipe.steps, seed=seed,

@@ -62,18 +62,20 @@ def _fractions(actions: Tensor) -> tuple[float, ...]:
 def masked_of_all() -> Settled:
     n, masked = _masked()
     hidden, replaced, kept = _fractions(masked.action)
-    said = (
+    detail = (
         f"of {n:,} positions {hidden + replaced + kept:.1%} are selected: {hidden:.1%} become "
         f"[MASK], {replaced:.1%} another id, {kept:.1%} stay"
     )
-    return Settled(hidden, said, math.sqrt(0.12 * 0.88 / n))
+    return Settled(hidden, detail, math.sqrt(0.12 * 0.88 / n))
 
 
 def masked_of_selected() -> Settled:
     done = _masked()[1].done
-    found = _fractions(done)
-    said = "of {:,} selected: {:.1%} [MASK], {:.1%} random, {:.1%} kept".format(len(done), *found)
-    return Settled(found, said, math.sqrt(0.8 * 0.2 / len(done)))
+    masked, random_id, kept = fractions = _fractions(done)
+    detail = (
+        f"of {len(done):,} selected: {masked:.1%} [MASK], {random_id:.1%} random, {kept:.1%} kept"
+    )
+    return Settled(fractions, detail, math.sqrt(0.8 * 0.2 / len(done)))
 
 
 def products() -> Settled:
@@ -97,12 +99,12 @@ def cls_and_labels() -> Settled:
     label = sequences.next_sentence_label
     follows = torch.tensor([_follows(ids) for ids in sequences.input_ids])
     assert label is not None
-    found = [float(follows[label == wanted].float().mean()) for wanted in (0, 1)]
-    said = (
+    following = [float(follows[label == value].float().mean()) for value in (0, 1)]
+    detail = (
         f"{len(sequences):,} sequences, {cls_in_a_sequence} [CLS] in each; b follows a in "
-        f"{found[0]:.0%} of those labelled 0 and in {found[1]:.0%} of those labelled 1"
+        f"{following[0]:.0%} of those labelled 0 and in {following[1]:.0%} of those labelled 1"
     )
-    return Settled((cls_in_a_sequence, *found), said)
+    return Settled((cls_in_a_sequence, *following), detail)
 
 
 def _follows(ids: Tensor) -> bool:
@@ -118,9 +120,9 @@ def not_next() -> Settled:
     ]
     label = make_pairs(documents, SPECIAL, length=128, seed=0).next_sentence_label
     assert label is not None
-    found, spread = float(label.float().mean()), 0.5 / math.sqrt(len(label))
-    said = f"{found:.1%} NotNext in {len(label):,} pairs from documents of 2 to 12 sentences"
-    return Settled(found, f"{said} (± {spread:.1%})", spread)
+    fraction, spread = float(label.float().mean()), 0.5 / math.sqrt(len(label))
+    detail = f"{fraction:.1%} NotNext in {len(label):,} pairs from documents of 2 to 12 sentences"
+    return Settled(fraction, f"{detail} (± {spread:.1%})", spread)
 
 
 # ================================================================ what the loss is
@@ -135,12 +137,12 @@ def gradient_on_not_next() -> Settled:
     assert right.grad is not None and wrong.grad is not None
     of_right, of_wrong = float(right.grad[0, 1]), float(wrong.grad[0, 1])
     after = [float((-gradient[0]).softmax(-1)[1]) for gradient in (wrong.grad, right.grad)]
-    said = (
+    detail = (
         f"gradient at the NotNext logit {of_right:+.1f}, with the printed loss {of_wrong:+.1f}: "
         f"one step of size 1 takes P(NotNext) from 50% to {after[1]:.0%}, with the printed loss to "
         f"{after[0]:.0%}"
     )
-    return Settled(of_right, said)
+    return Settled(of_right, detail)
 
 
 def twice_the_batch() -> Settled:
@@ -208,12 +210,12 @@ def cls_against_mean() -> Settled:
         sentence, same, other = (vector[name] for vector in vectors)
         nearer = F.cosine_similarity(sentence, same) > F.cosine_similarity(sentence, other)
         right[name] = int(nearer.sum())
-    said = (
+    detail = (
         f"MiniLM finds the paraphrase in {right['mean']} of {len(TRIPLES)} triples by the mean of "
         f"its token vectors, in {right['[CLS]']} by [CLS]. It was trained on the mean: what was "
         "trained is what is good"
     )
-    return Settled(right["mean"] - right["[CLS]"], said)
+    return Settled(right["mean"] - right["[CLS]"], detail)
 
 
 def _sentence_vectors(texts: list[str]) -> dict[str, Tensor]:
@@ -267,8 +269,8 @@ def first_step() -> Settled:
     paper = printed("bert")["pretraining"]
     ratio = (1 - paper["beta1"]) / math.sqrt(1 - paper["beta2"])
     late = (1 - paper["beta1"] ** 10_000) / math.sqrt(1 - paper["beta2"] ** 10_000)
-    said = f"the first step is {ratio:.2f} times as large without, the 10,000th {late:.4f} times"
-    return Settled(ratio, said)
+    detail = f"the first step is {ratio:.2f} times as large without, the 10,000th {late:.4f} times"
+    return Settled(ratio, detail)
 
 
 # ================================================================ what this page measured
@@ -281,8 +283,8 @@ def gap(run: str) -> Settled:
 
 
 def bag_of_words() -> Settled:
-    found = result("02_pretraining")
-    bag, model = found["levels"]["bag_of_words_pairs"], outcome(found, "live")["pair_accuracy"]
+    runs = result("02_pretraining")
+    bag, model = runs["levels"]["bag_of_words_pairs"], outcome(runs, "live")["pair_accuracy"]
     return Settled(bag, f"bag of shared words {bag:.1%}, the live model {in_words(model)}")
 
 
@@ -297,25 +299,25 @@ def exceptions_to_larger_is_better() -> Settled:
         exceptions += large[3] >= small[3]
         exceptions += sum(b <= a for a, b in zip(small[4:], large[4:], strict=True))
     gain, steps = rows[-1][5] - rows[0][5], len(rows) - 1
-    said = f"{exceptions} exceptions in {steps} steps of 4 columns; MRPC gains {gain:.1f} points"
-    return Settled(exceptions, said)
+    detail = f"{exceptions} exceptions in {steps} steps of 4 columns; MRPC gains {gain:.1f} points"
+    return Settled(exceptions, detail)
 
 
 def features_against_fine_tuning() -> Settled:
     table = printed("bert")["features"]
     best = round(table["fine_tuned"] - table["concatenated_last_four"], 2)
     last = round(table["fine_tuned"] - table["last"], 2)
-    said = (
+    detail = (
         f"{best} points behind with the last four layers concatenated, {last} with the last alone"
     )
-    return Settled(best, said)
+    return Settled(best, detail)
 
 
 def always_masked() -> Settled:
     """Always [MASK] against 80/10/10: MNLI fine-tuned, named entities from frozen features."""
     usual, always = printed("bert")["masking"]["rows"][:2]
     tuned, frozen = (round(always[i] - usual[i], 1) for i in (3, 5))
-    said = (
+    detail = (
         f"always [MASK] against 80/10/10: MNLI {tuned:+.1f}, named entities, frozen, {frozen:+.1f}"
     )
-    return Settled((tuned, frozen), said)
+    return Settled((tuned, frozen), detail)

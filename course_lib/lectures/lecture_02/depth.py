@@ -71,9 +71,9 @@ class Altered(nn.Module):
 def measured(times: float = 1.0) -> dict[str, Measured]:
     """For each of KINDS: twelve blocks of BERT-tiny's size, their matrices `times` as large."""
     config = published("bert", "tiny", hidden_dropout=0.0, attention_dropout=0.0)
-    found = {}
+    by_kind = {}
     for kind, (residual, norm) in KINDS.items():
         torch.manual_seed(0)
         blocks = [enlarged(Altered(config, residual, norm), times) for _ in range(DEPTH)]
-        found[kind] = through_blocks(blocks, config.hidden_size)
-    return found
+        by_kind[kind] = through_blocks(blocks, config.hidden_size)
+    return by_kind

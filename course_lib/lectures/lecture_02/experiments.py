@@ -45,9 +45,9 @@ def levels(material: Material) -> dict[str, float]:
     }
 
 
-def gap_closed(accuracy: float, found: Mapping[str, float]) -> float:
+def gap_closed(accuracy: float, levels: Mapping[str, float]) -> float:
     """Fraction of the gap between the count model and the oracle that is closed."""
-    return (accuracy - found["count_model"]) / (found["oracle"] - found["count_model"])
+    return (accuracy - levels["count_model"]) / (levels["oracle"] - levels["count_model"])
 
 
 def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def one_run(name: str, recipe: Recipe, material: Material, seed: int) -> dict[st
     seen = path.with_suffix(".curve.json")
 
     def run() -> dict[str, Any]:
-        curve = AccuracyCurve(material, recipe.steps, looks=24)
+        curve = AccuracyCurve(material, recipe.steps, evaluations=24)
         if path.exists() and seen.exists():
             curve.points = json.loads(seen.read_text(encoding="utf-8"))
 
@@ -86,21 +86,21 @@ PRETRAINING = Experiment(
 EXPERIMENTS = (PRETRAINING,)
 
 
-def outcome(found: Mapping[str, Any], run: str) -> dict[str, list[float]]:
+def outcome(results: Mapping[str, Any], run: str) -> dict[str, list[float]]:
     """What each seed of a run reached in the end: masked and pair accuracy, and the gap closed."""
-    last = [r["curve"][-1] for r in found["runs"][run]]
+    last = [r["curve"][-1] for r in results["runs"][run]]
     return {
         "masked_accuracy": [point["masked_accuracy"] for point in last],
         "pair_accuracy": [point["pair_accuracy"] for point in last],
-        "gap_closed": [gap_closed(point["masked_accuracy"], found["levels"]) for point in last],
+        "gap_closed": [gap_closed(point["masked_accuracy"], results["levels"]) for point in last],
     }
 
 
-def summary(found: Mapping[str, Any]) -> str:
+def summary(results: Mapping[str, Any]) -> str:
     """The outcome of every run, a line a measure."""
-    lines = [f"levels: {found['levels']}"]
-    for run in found["runs"]:
-        lines += [f"{run}: {name} {in_words(v)}" for name, v in outcome(found, run).items()]
+    lines = [f"levels: {results['levels']}"]
+    for run in results["runs"]:
+        lines += [f"{run}: {name} {in_words(v)}" for name, v in outcome(results, run).items()]
     return "\n".join(lines)
 
 

@@ -56,10 +56,10 @@ def counts(size: str) -> dict[str, int]:
         "attention": block.attention,
         "feed-forward": block.feed_forward,
     }
-    found = {name: count_parameters(part) for name, part in parts.items()}
+    parameters = {name: count_parameters(part) for name, part in parts.items()}
     # The head's last matrix is tied, so what it adds is counted without it.
-    added = found["with both heads"] - found["encoder"] - count_parameters(model.pair)
-    return found | {"MLM head": added}
+    added = parameters["with both heads"] - parameters["encoder"] - count_parameters(model.pair)
+    return parameters | {"MLM head": added}
 
 
 def count(size: str, part: str) -> str:
@@ -166,12 +166,12 @@ def review(part: str) -> str:
     (a, b, c), (one, two) = ([-log(p) for p in d.values()] for d in (REVIEW_WORDS, REVIEW_PAIRS))
     first, second = (a + b) / 2 + one, c + two
     batch = loss_of(REVIEW_WORDS, REVIEW_PAIRS) | {"mean": (first + second) / 2}
-    said = {
+    sums = {
         "first": f"({a:.3f} + {b:.3f})/2 + {one:.3f} = {first:.3f}",
         "second": f"{c:.3f} + {two:.3f} = {second:.3f}",
         **{name: f"{loss:.3f}" for name, loss in batch.items()},
     }
-    return said[part]
+    return sums[part]
 
 
 def step(label: int) -> list[float]:

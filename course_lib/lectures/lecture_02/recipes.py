@@ -60,8 +60,8 @@ def prepare(recipe: Recipe, world: MicroWorld | None = None) -> Material:
     documents = world.documents(world.stories(recipe.stories, seed=0))
     heldout = world.stories(recipe.heldout, seed=0, split="heldout")
     train, pairs = (
-        make_pairs(told, world.special, length=recipe.length)
-        for told in (documents, world.documents(heldout))
+        make_pairs(texts, world.special, length=recipe.length)
+        for texts in (documents, world.documents(heldout))
     )
     return Material(world, documents, train, world.sequences(heldout, recipe.length), pairs)
 
@@ -82,17 +82,17 @@ def randomly_initialised(recipe: Recipe, vocab_size: int, seed: int) -> BertForP
 
 @dataclass
 class AccuracyCurve:
-    """A callback that measures held-out accuracy at `looks` steps, the early ones closer
+    """A callback that measures held-out accuracy at `evaluations` steps, the early ones closer
     together."""
 
     material: Material
     steps: int
-    looks: int = 12
+    evaluations: int = 12
     precision: str = "auto"
     points: list[dict[str, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        fractions = [(i / self.looks) ** 1.5 for i in range(1, self.looks + 1)]
+        fractions = [(i / self.evaluations) ** 1.5 for i in range(1, self.evaluations + 1)]
         self._due = {max(1, round(fraction * self.steps)) for fraction in fractions}
 
     def __call__(self, report: Report) -> None:

@@ -47,7 +47,7 @@ def bert_drawing() -> Html:
     ]  # fmt: skip
     shapes = ((373, "ids (B, T)"), (317, "(B, T, H)"), (222, "(B, T, H), L times"),
               (117, "one vector a token"), (63, "(B, 2) and (N, V)"))  # fmt: skip
-    parts += [_text(BESIDE, y, said, "start", grey=True) for y, said in shapes]
+    parts += [_text(BESIDE, y, shape, "start", grey=True) for y, shape in shapes]
     says = (
         "BERT from below: ids of the tokens of two passages; embeddings, the sum of token, segment "
         "and position, with LayerNorm; L blocks, each with weights of its own; one vector of H "
@@ -76,8 +76,8 @@ def block_drawing() -> Html:
         parts.append(arrow(left, y, left, 38, right, 38, right, y - 24))
         parts.append(_text((left + right) / 2, 30, "the input, added back", grey=True))
     inner = ("softmax(q·kᵀ/√D)·v: tokens meet", "each token for itself")
-    for (x, width, *_), said in zip((steps[0], steps[3]), inner, strict=True):
-        parts.append(_text(x + width / 2, y + 44, said, grey=True))
+    for (x, width, *_), caption in zip((steps[0], steps[3]), inner, strict=True):
+        parts.append(_text(x + width / 2, y + 44, caption, grey=True))
     says = (
         "One block: x goes through attention with A heads, the input is added back, LayerNorm; "
         "then through the feed-forward layers, H to F to H, the input is added back, LayerNorm."
@@ -99,6 +99,6 @@ def _box(
     )
 
 
-def _text(x: float, y: float, said: str, anchor: str = "middle", grey: bool = False) -> str:
+def _text(x: float, y: float, text: str, anchor: str = "middle", grey: bool = False) -> str:
     style = ' fill="#555"' if grey else ""
-    return words(x, y, escape(said), 12 if grey else 13, anchor, style)
+    return words(x, y, escape(text), 12 if grey else 13, anchor, style)

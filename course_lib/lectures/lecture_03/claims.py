@@ -47,9 +47,9 @@ def new_weights() -> Settled:
             BertForTokenClassification(encoder, 9),
             BertForQuestionAnswering(encoder),
         )
-        found = tuple(count_parameters(head) - whole for head in heads)
-    said = f"{found[0]:,} for three classes, {found[1]:,} for nine tags, {found[2]:,} for answers"
-    return Settled(found, f"{said}; at most {max(found) / whole:.4%} of BERT-base's {whole:,}")
+        added = tuple(count_parameters(head) - whole for head in heads)
+    detail = f"{added[0]:,} for three classes, {added[1]:,} for nine tags, {added[2]:,} for answers"
+    return Settled(added, f"{detail}; at most {max(added) / whole:.4%} of BERT-base's {whole:,}")
 
 
 def changed_settings() -> Settled:
@@ -57,36 +57,37 @@ def changed_settings() -> Settled:
     before, tuned = printed("bert")["pretraining"], printed("bert")["finetuning"]
     values = {name: tried for name, tried in tuned.items() if isinstance(tried, list)}
     changed = tuple(name for name, tried in values.items() if before[name] not in tried)
-    said = "; ".join(
+    detail = "; ".join(
         f"{name.replace('_', ' ')} {before[name]} → {' or '.join(map(str, values[name]))}"
         for name in changed
     )
     runs = prod(len(values[name]) for name in changed)
-    return Settled((changed, runs), f"{said}: {runs} runs a task if all are tried, times the seeds")
+    detail += f": {runs} runs a task if all are tried, times the seeds"
+    return Settled((changed, runs), detail)
 
 
 def half_an_hour() -> Settled:
     """The README's F1 less that of either size in Table 2, on the same development set."""
     table, readme = printed("bert")["squad"], printed("bert")["readme_finetuning"]
-    said_f1 = readme["squad_1_dev_f1"]
-    found = tuple(round(said_f1 - table[f"{size}_1_dev"][1], 2) for size in ("large", "base"))
+    readme_f1 = readme["squad_1_dev_f1"]
+    gaps = tuple(round(readme_f1 - table[f"{size}_1_dev"][1], 2) for size in ("large", "base"))
     weights = parameters(bert, "large")
-    said = (
-        f"{said_f1} is {found[0]:+.1f} from BERT-large's development F1, {found[1]:+.1f} from "
+    detail = (
+        f"{readme_f1} is {gaps[0]:+.1f} from BERT-large's development F1, {gaps[1]:+.1f} from "
         f"BERT-base's. The large one's {weights / 1e6:.0f} million weights, their gradient and "
         f"Adam's two numbers take {16 * weights / 1e9:.1f} GB before the first text comes in"
     )
-    return Settled(found, said)
+    return Settled(gaps, detail)
 
 
 def runs_of_mrpc() -> Settled:
     """MRPC's gain where Table 6 widens twelve layers; the range over runs of one model."""
     rows = printed("bert")["ablation_size"]["rows"]
-    narrow, wide = (next(row for row in rows if row[:2] == [12, H]) for H in (768, 1024))
-    low, high = printed("bert")["readme_finetuning"]["mrpc_dev_accuracy"]
-    found = round(wide[5] - narrow[5], 1), high - low
-    said = f"MRPC {narrow[5]} → {wide[5]} ({found[0]:+.1f}); one model's runs lie {found[1]} apart"
-    return Settled(found, said)
+    narrower, wider = (next(row for row in rows if row[:2] == [12, H]) for H in (768, 1024))
+    lowest, highest = printed("bert")["readme_finetuning"]["mrpc_dev_accuracy"]
+    gain, spread = round(wider[5] - narrower[5], 1), highest - lowest
+    detail = f"MRPC {narrower[5]} → {wider[5]} ({gain:+.1f}); one model's runs lie {spread} apart"
+    return Settled((gain, spread), detail)
 
 
 # ================================================================ texts, pairs, tags
@@ -104,11 +105,11 @@ def not_bert() -> Settled:
     config: BertConfig = published("distilbert", "base", DistilBertConfig)
     layers = config.num_layers, published("bert", "base").num_layers
     size, usual = (parameters(make, "base") for make in (distilbert, bert))
-    said = (
+    detail = (
         f"{families['distilbert']} of {len(UNDER_BERT)} names say distilbert: {layers[0]} layers "
         f"and {size / 1e6:.0f} million weights, BERT-base has {layers[1]} and {usual / 1e6:.0f}"
     )
-    return Settled((families["bert"], *layers), said)
+    return Settled((families["bert"], *layers), detail)
 
 
 def tags_settled() -> Settled:
@@ -118,11 +119,11 @@ def tags_settled() -> Settled:
     entities = [tag for sentence in sentences for tag in sentence.entities]
     inside = sum(tag != "O" for tag in entities) / len(entities)
     pos = sum(tag in UPOS for sentence in sentences for tag in sentence.pos) / len(entities)
-    said = (
+    detail = (
         f"{len(UPOS)} parts of speech and {len(ENTITY_TAGS)} entity tags, none in both lists; of "
         f"{len(entities):,} words {pos:.0%} have a part of speech, {inside:.0%} are in an entity"
     )
-    return Settled((len({*UPOS} & {*ENTITY_TAGS}), inside, pos), said)
+    return Settled((len({*UPOS} & {*ENTITY_TAGS}), inside, pos), detail)
 
 
 def entity_table() -> Settled:
@@ -139,12 +140,12 @@ def entity_table() -> Settled:
     silent = [["O"] * len(tags) for tags in truth]
     words = accuracy(chain.from_iterable(truth), chain.from_iterable(silent))
     spans = span_scores(truth, silent).f1
-    said = (
+    detail = (
         f"{other} of {len(scores)} cells differ from Table 7; BERT-base {gaps[0]:+.1f} to ELMo, "
         f"Flair {gaps[1]:+.1f} to BERT-large. On our test sentences who finds nothing has "
         f"{words:.0%} of the words right and an F1 of {spans:.0f}"
     )
-    return Settled((other, *gaps, words, spans), said)
+    return Settled((other, *gaps, words, spans), detail)
 
 
 # ================================================================ answers in a text
@@ -178,12 +179,12 @@ def offsets() -> Settled:
     shifts = tuple(at - start for _, start, _, at in PRINTED_ANSWERS)
     ours = list(_our_offsets())
     wrong = sum(text[at : at + len(part)] != part for text, part, at in ours)
-    said = (
+    detail = (
         f"end − start is the length of every printed stretch, yet the answers stand "
         f"{', '.join(f'{shift:+d}' for shift in shifts)} characters from their printed places. Of "
         f"{len(ours)} stretches of ours {wrong} are elsewhere than they say"
     )
-    return Settled((lengths_fit, shifts, wrong), said)
+    return Settled((lengths_fit, shifts, wrong), detail)
 
 
 def yes_or_no() -> Settled:
@@ -205,12 +206,12 @@ def yes_or_no() -> Settled:
     start, end = torch.randn(2, 300, 1 + len(words), generator=draw)  # [CLS] comes first
     allowed = torch.ones_like(start, dtype=torch.bool)
     allowed[:, 0] = False
-    found = best_spans(start, end, allowed)
-    said = [
+    chosen = best_spans(start, end, allowed)
+    answers = [
         passage[words[i - 1][0] : words[j - 1][1]]
-        for i, j in zip(found.start.tolist(), found.end.tolist(), strict=True)
+        for i, j in zip(chosen.start.tolist(), chosen.end.tolist(), strict=True)
     ]
-    copied = all(answer in spans for answer in said)
+    copied = all(answer in spans for answer in answers)
     return Settled(
         (best, copied),
         f"of {len(spans):,} spans of our passage none shares a word with “yes” or “no” (best F1 "
@@ -220,11 +221,11 @@ def yes_or_no() -> Settled:
 
 def both_ends_count() -> Settled:
     """Words of the answers (17, 17) and (77, 79), and of what is printed beside them."""
-    given = (((17, 17), "gravity"), ((77, 79), "within a cloud"))
-    counted = tuple(end - start + 1 for (start, end), _ in given)
-    agree = all(len(text.split()) == n for (_, text), n in zip(given, counted, strict=True))
-    said = f"79 − 77 + 1 = {counted[1]} words, and {counted[0]} word for (17, 17)"
-    return Settled((*counted, agree), said)
+    answers = (((17, 17), "gravity"), ((77, 79), "within a cloud"))
+    counted = tuple(end - start + 1 for (start, end), _ in answers)
+    agree = all(len(text.split()) == n for (_, text), n in zip(answers, counted, strict=True))
+    detail = f"79 − 77 + 1 = {counted[1]} words, and {counted[0]} word for (17, 17)"
+    return Settled((*counted, agree), detail)
 
 
 def people_settled() -> Settled:
@@ -233,12 +234,12 @@ def people_settled() -> Settled:
     easier, harder = people["test_1"][1], people["test_2"][1][0]
     one, seven = (table[f"{name}_triviaqa_1_test"][1] for name in ("large", "ensemble"))
     second = table["large_2_test"][1]
-    found = tuple(round(x, 1) for x in (one - easier, seven - easier, second - harder))
-    said = (
-        f"SQuAD 1.1, with TriviaQA's texts: {found[0]:+.1f} for one model, {found[1]:+.1f} for "
-        f"seven; SQuAD 2.0: {found[2]:+.1f} at least"
+    gaps = tuple(round(x, 1) for x in (one - easier, seven - easier, second - harder))
+    detail = (
+        f"SQuAD 1.1, with TriviaQA's texts: {gaps[0]:+.1f} for one model, {gaps[1]:+.1f} for "
+        f"seven; SQuAD 2.0: {gaps[2]:+.1f} at least"
     )
-    return Settled(found, said)
+    return Settled(gaps, detail)
 
 
 # ================================================================ the course's own texts
@@ -249,15 +250,16 @@ def hypothesis_alone() -> Settled:
     """Accuracy of a classifier that sees hypotheses only: on the test pairs, over ten folds."""
     pairs = english.nli_pairs()
     train, test = (english.nli_pairs(split) for split in ("train", "test"))
-    found = label_accuracy(train, test, "hypothesis"), cross_validated(pairs, "hypothesis")
-    said = f"{found[0]:.1%} of the test pairs, {found[1]:.1%} of all {len(pairs)} over ten folds"
-    return Settled(found, f"{said}; chance is {1 / 3:.1%}")
+    tested = label_accuracy(train, test, "hypothesis")
+    folded = cross_validated(pairs, "hypothesis")
+    detail = f"{tested:.1%} of the test pairs, {folded:.1%} of all {len(pairs)} over ten folds"
+    return Settled((tested, folded), f"{detail}; chance is {1 / 3:.1%}")
 
 
 @lru_cache(maxsize=1)
 def words_alone() -> Settled:
     """Test accuracy of bags of words: reviews, pairs, messages, plain reviews."""
-    found = {
+    accuracies = {
         name: label_accuracy(read("train"), read("test"), "words")
         for name, read in (
             ("reviews", english.reviews),
@@ -266,8 +268,8 @@ def words_alone() -> Settled:
             ("plain reviews", english.plain_reviews),
         )
     }
-    said = ", ".join(f"{name} {share:.1%}" for name, share in found.items())
-    return Settled(tuple(found.values()), f"bag-of-words accuracy: {said}")
+    detail = ", ".join(f"{name} {share:.1%}" for name, share in accuracies.items())
+    return Settled(tuple(accuracies.values()), f"bag-of-words accuracy: {detail}")
 
 
 # ================================================================ benchmarks
@@ -283,15 +285,15 @@ def without_wnli() -> Settled:
     eight = (tasks * nine - row["scores"]["WNLI"]) / (tasks - 1)
     ones = round(10 * constant)
     truth = [1] * ones + [0] * (1_000 - ones)
-    found = (
+    scores = (
         round(row["scores"]["WNLI"] - constant, 1), round(nine, 2), round(eight, 2),
         matthews(truth, [1] * 1_000),
     )  # fmt: skip
-    said = (
-        f"the majority class: {constant}, Matthews {found[3]:.0f}; BERT-large: "
-        f"{row['scores']['WNLI']}. Its mean is {found[1]} of nine tasks, {found[2]} without WNLI"
+    detail = (
+        f"the majority class: {constant}, Matthews {scores[3]:.0f}; BERT-large: "
+        f"{row['scores']['WNLI']}. Its mean is {scores[1]} of nine tasks, {scores[2]} without WNLI"
     )
-    return Settled(found, said)
+    return Settled(scores, detail)
 
 
 def unequal_tasks() -> Settled:
@@ -300,8 +302,8 @@ def unequal_tasks() -> Settled:
     sizes = {name: task["train"] for name, task in tasks.items() if "train" in task}
     small = tuple(name for name, size in sizes.items() if size < 10_000)
     ratio = max(sizes.values()) / min(sizes.values())
-    said = f"from {min(sizes.values()):,} to {max(sizes.values()):,} examples, {ratio:.0f} times"
-    return Settled((round(ratio), small), f"{said}; under 10,000: {', '.join(small)}")
+    detail = f"from {min(sizes.values()):,} to {max(sizes.values()):,} examples, {ratio:.0f} times"
+    return Settled((round(ratio), small), f"{detail}; under 10,000: {', '.join(small)}")
 
 
 def progress() -> Settled:
@@ -311,12 +313,12 @@ def progress() -> Settled:
     board = rows["albert_test"]["printed"] - rows["bert_large_leaderboard"]["printed"]
     ours, theirs = (rows[f"{name}_dev"] for name in ("albert", "bert_large"))
     dev = [glue_average(row["scores"], "dev-8") for row in (ours, theirs)]
-    found = round(board, 1), round(dev[0] - dev[1], 1)
-    said = (
-        f"leaderboard {found[0]:+.1f}, {rows['albert_test']['model']} against one; one model each, "
-        f"development sets {found[1]:+.1f} ({dev[1]:.2f} → {dev[0]:.2f})"
+    gains = round(board, 1), round(dev[0] - dev[1], 1)
+    detail = (
+        f"leaderboard {gains[0]:+.1f}, {rows['albert_test']['model']} against one; one model each, "
+        f"development sets {gains[1]:+.1f} ({dev[1]:.2f} → {dev[0]:.2f})"
     )
-    return Settled(found, said)
+    return Settled(gains, detail)
 
 
 # ================================================================ what this page measured
@@ -331,9 +333,9 @@ def worth() -> Settled:
     the best of the same shape from random initialisation?"""
     runs = {task: [_runs_of(task, start) for start in STARTS[:2]]
             for task in ("ner", "pos", "nli", "qa")}  # fmt: skip
-    said = "; ".join(f"{task} {in_words(ours)}, random initialisation {in_words(at_random)}"
+    detail = "; ".join(f"{task} {in_words(ours)}, random initialisation {in_words(at_random)}"
                      for task, (ours, at_random) in runs.items())  # fmt: skip
-    return Settled(tuple(min(ours) > max(at_random) for ours, at_random in runs.values()), said)
+    return Settled(tuple(min(ours) > max(at_random) for ours, at_random in runs.values()), detail)
 
 
 def labels_saved() -> Settled:
@@ -343,13 +345,13 @@ def labels_saved() -> Settled:
     sizes = markup_sizes(CODE)
     ahead = tuple(min(markup(CODE, COURSE, n)) > max(markup(CODE, "baseline", n))
                   for n in (few, sizes[-1]))  # fmt: skip
-    said = "; ".join(
+    detail = "; ".join(
         f"{n:,} sentences: {in_words(markup(CODE, COURSE, n))}, random initialisation "
         f"{in_words(markup(CODE, STARTS[1], n))}, window regression "
         f"{in_words(markup(CODE, 'baseline', n))}"
         for n in sizes
     )
-    return Settled((many // few, *ahead), f"span F1 with {said}")
+    return Settled((many // few, *ahead), f"span F1 with {detail}")
 
 
 def last_layer() -> Settled:
@@ -358,11 +360,11 @@ def last_layer() -> Settled:
     scores = result("03_features")["layers"][MINILM]["ner"]
     layers = [value for name, value in scores.items() if name.startswith("layer")]
     best, last, four = layers.index(max(layers)), len(layers) - 1, scores["last four"]
-    said = (
+    detail = (
         f"accuracy over words: layer {best} {layers[best]:.1%}, the last, {last}, "
         f"{layers[-1]:.1%}; the last four {four:.1%}"
     )
-    return Settled((four > layers[-1], best < last), said)
+    return Settled((four > layers[-1], best < last), detail)
 
 
 def valley() -> Settled:
@@ -370,8 +372,8 @@ def valley() -> Settled:
     lines = [result("03_loss_line")["lines"][start] for start in STARTS[:2]]
     ours, at_random = map(rise_beyond, lines)
     longer = lines[0]["distance"] / lines[1]["distance"]
-    said = (
+    detail = (
         f"loss half a way beyond the end: pre-trained {ours:+.3f}, random initialisation "
         f"{at_random:+.3f} nats; the pre-trained path was {longer:.1f} times as long; one seed"
     )
-    return Settled(ours < at_random, said)
+    return Settled(ours < at_random, detail)

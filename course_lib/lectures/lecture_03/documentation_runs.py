@@ -153,8 +153,8 @@ def _kept(task: str, settings: dict[str, Any], seed: int, run: Any) -> dict[str,
 
 
 def _run(recipe: MarkupRecipe, seed: int) -> dict[str, Any]:
-    tokenizer, found = pretrained(COURSE)[1], texts(recipe.task)
-    train = some_texts(found.train, recipe.examples, seed)
+    tokenizer, corpus = pretrained(COURSE)[1], texts(recipe.task)
+    train = some_texts(corpus.train, recipe.examples, seed)
     start = time.process_time()
     task = as_sequences(recipe.task, train, tokenizer, recipe.length)
     model = head_on(encoder_of(recipe.start, seed), task, seed)
@@ -165,7 +165,7 @@ def _run(recipe: MarkupRecipe, seed: int) -> dict[str, Any]:
     losses = history.losses["total"]
     test, outside = (
         as_sequences(recipe.task, items, tokenizer, recipe.length)
-        for items in (found.test, found.outside)
+        for items in (corpus.test, corpus.outside)
     )
     scores = {"score": task_score(model, test), "outside": task_score(model, outside)}
     more = {"confusion": confusion(model, test)} if isinstance(test, LabelledSequences) else {}
@@ -175,18 +175,18 @@ def _run(recipe: MarkupRecipe, seed: int) -> dict[str, Any]:
 
 def confusion(model: Any, test: LabelledSequences) -> list[list[int]]:
     """How many texts of each class (rows) were given each class (columns)."""
-    found = [[0] * len(test.names) for _ in test.names]
-    said = predicted_classes(model, test)
-    for true, name in zip(test.labels.tolist(), said, strict=True):
-        found[true][test.names.index(name)] += 1
-    return found
+    counts = [[0] * len(test.names) for _ in test.names]
+    predictions = predicted_classes(model, test)
+    for true, name in zip(test.labels.tolist(), predictions, strict=True):
+        counts[true][test.names.index(name)] += 1
+    return counts
 
 
 def _baseline(task: str, examples: int, seed: int) -> dict[str, Any]:
-    found = texts(task)
-    train = some_texts(found.train, examples, seed)
-    return {"score": baseline_score(task, train, found.test),
-            "outside": baseline_score(task, train, found.outside)}  # fmt: skip
+    corpus = texts(task)
+    train = some_texts(corpus.train, examples, seed)
+    return {"score": baseline_score(task, train, corpus.test),
+            "outside": baseline_score(task, train, corpus.outside)}  # fmt: skip
 
 
 def replay(recipe: MarkupRecipe) -> list[float]:
@@ -227,6 +227,6 @@ def build_documentation(tasks: Sequence[str]) -> dict[str, Any]:
 
 def about_texts(task: str) -> dict[str, Any]:
     """How many texts of each split, of which versions, and their hash."""
-    found = texts(task)
-    counts = {split: len(getattr(found, split)) for split in SPLITS}
-    return {**counts, "hash": found.hash, "versions": found.versions}
+    corpus = texts(task)
+    counts = {split: len(getattr(corpus, split)) for split in SPLITS}
+    return {**counts, "hash": corpus.hash, "versions": corpus.versions}

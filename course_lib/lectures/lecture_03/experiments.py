@@ -165,10 +165,10 @@ def _run(recipe: TuningRecipe, seed: int, split: str) -> dict[str, float]:
     validation = english_task("qa", "validation", recipe.start)
     assert isinstance(validation, QuestionSequences) and isinstance(test, QuestionSequences)
     threshold = null_threshold(best_answers(model, validation), validation)
-    found = answer_scores(model, test, threshold)
-    answered = found.has_answer.f1 if found.has_answer else 0.0
-    silent = found.no_answer.f1 if found.no_answer else 0.0
-    return {"score": found.f1, "exact": found.exact, "with answer": answered, "without": silent}
+    answers = answer_scores(model, test, threshold)
+    parts = {"with answer": answers.has_answer, "without": answers.no_answer}
+    f1 = {name: part.f1 if part else 0.0 for name, part in parts.items()}
+    return {"score": answers.f1, "exact": answers.exact, **f1}
 
 
 # ---------------------------------------------------------------- the results
@@ -232,14 +232,14 @@ SIZES = {"nli": (32, 96, 288), "ner": (24, 72, 220)}
 
 def build_curves() -> dict[str, Any]:
     """What data/results/03_curves.json holds: task -> start -> number of texts -> scores."""
-    found: dict[str, Any] = {}
+    curves: dict[str, Any] = {}
     for task, sizes in SIZES.items():
         for start in STARTS[:3]:
             for n in sizes:
                 some = 0 if n == sizes[-1] else n  # the largest number is all there are
                 recipe = TuningRecipe(start, task, examples=some, learning_rate=RATES[start])
                 scores = [one_run(recipe, seed)["score"] for seed in SEEDS]
-                found.setdefault(task, {}).setdefault(start, {})[n] = scores
+                curves.setdefault(task, {}).setdefault(start, {})[n] = scores
     train, test = (english.nli_pairs(split) for split in ("train", "test"))
     sentences = [english.tagged_sentences(split) for split in ("train", "test")]
     names = baselines.listed_names(*sentences)
@@ -248,7 +248,7 @@ def build_curves() -> dict[str, Any]:
                 "bag of words": baselines.label_accuracy(train, test, "words")},
         "ner": {"list of names": _entity_f1(sentences[1], names)},
     }  # fmt: skip
-    return {**about(), "curves": found, "baselines": levels}
+    return {**about(), "curves": curves, "baselines": levels}
 
 
 PLAIN_SEEDS = {n: range(3) for n in (24, 48, 144)}  # number of texts -> seeds; 144 is all
@@ -276,16 +276,16 @@ def bag_of_words(examples: int, seed: int) -> dict[str, float]:
     """A bag of words that learnt from the plain reviews that `some_of` draws, tested as a run."""
     items = english.plain_reviews("train")
     generator = torch.Generator().manual_seed(seed)
-    drawn = [items[n] for n in torch.randperm(len(items), generator=generator)[:examples].tolist()]
+    train = [items[n] for n in torch.randperm(len(items), generator=generator)[:examples].tolist()]
     plain, tricky = english.plain_reviews("test"), english.reviews("test")
-    return {"score": baselines.label_accuracy(drawn, plain, "words"),
-            "tricky": baselines.label_accuracy(drawn, tricky, "words")}  # fmt: skip
+    return {"score": baselines.label_accuracy(train, plain, "words"),
+            "tricky": baselines.label_accuracy(train, tricky, "words")}  # fmt: skip
 
 
-def _entity_f1(test: Sequence[english.TaggedSentence], said: Sequence[Sequence[str]]) -> float:
+def _entity_f1(test: Sequence[english.TaggedSentence], predicted: Sequence[Sequence[str]]) -> float:
     from course_lib.train.span_metrics import span_scores
 
-    return span_scores([sentence.entities for sentence in test], said).f1
+    return span_scores([sentence.entities for sentence in test], predicted).f1
 
 
 def build_features() -> dict[str, Any]:
@@ -401,13 +401,13 @@ def loss_line(start: str, seed: int = 0) -> dict[str, Any]:
     end = {name: value.clone() for name, value in model.state_dict().items()}
     begin = head_on(encoder, train, seed).state_dict()
     way = sum(float((end[n] - begin[n]).double().square().sum()) for n in end) ** 0.5
-    found: dict[str, Any] = {"distance": round(way, 3), "alpha": ALPHAS, "train_loss": [],
+    line: dict[str, Any] = {"distance": round(way, 3), "alpha": ALPHAS, "train_loss": [],
                              "test_score": []}  # fmt: skip
     for alpha in ALPHAS:
         model.load_state_dict({n: begin[n] + alpha * (end[n] - begin[n]) for n in end})
-        found["train_loss"].append(whole_loss(model, train))
-        found["test_score"].append(task_score(model, test))
-    return found
+        line["train_loss"].append(whole_loss(model, train))
+        line["test_score"].append(task_score(model, test))
+    return line
 
 
 def rise_beyond(line: Mapping[str, Any]) -> float:
@@ -463,15 +463,16 @@ RESULTS: Mapping[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def summary(found: Mapping[str, Any]) -> str:
+def summary(results: Mapping[str, Any]) -> str:
     """A result in words."""
-    if "reached" in found:
-        return f"held-out: {json.dumps(found['reached'])}"
-    if "unigram" in found:
-        return "\n".join(f"{name:22} {run['loss'][-1]:.2f}" for name, run in found["runs"].items())
-    if scores := found.get("runs") or found.get("curves"):
+    if "reached" in results:
+        return f"held-out: {json.dumps(results['reached'])}"
+    if "unigram" in results:
+        ends = {name: run["loss"][-1] for name, run in results["runs"].items()}
+        return "\n".join(f"{name:22} {end:.2f}" for name, end in ends.items())
+    if scores := results.get("runs") or results.get("curves"):
         return "\n".join(_each(scores))
-    return json.dumps(found.get("layers") or found.get("lines"))
+    return json.dumps(results.get("layers") or results.get("lines"))
 
 
 def _each(scores: Any, name: str = "") -> Iterator[str]:

@@ -118,8 +118,8 @@ def best(longest: int) -> Spans:
     return best_spans(torch.tensor([START_LOGITS]), torch.tensor([END_LOGITS]), allowed, longest)
 
 
-def text_of(found: Spans) -> str:
-    return " ".join(PASSAGE[int(found.start) - 1 : int(found.end)])
+def text_of(span: Spans) -> str:
+    return " ".join(PASSAGE[int(span.start) - 1 : int(span.end)])
 
 
 def intro() -> dict[str, Any]:
@@ -133,15 +133,15 @@ def second_name() -> str:
 
 def venus() -> str:
     """The worked question whose answer stands nowhere in its passage."""
-    asked = chain.from_iterable(passage["items"] for passage in english.examples()["questions"])
-    return next(item["question"] for item in asked if not item["answers"])
+    items = chain.from_iterable(passage["items"] for passage in english.examples()["questions"])
+    return next(item["question"] for item in items if not item["answers"])
 
 
 def spans_counted() -> str:
     """How many spans the passage of that question has, as the claim counts them."""
-    found = settled("03", "E90")
-    assert found.value == (0.0, True)  # as the slide says
-    return found.detail.split()[1]
+    claim = settled("03", "E90")
+    assert claim.value == (0.0, True)  # as the slide says
+    return claim.detail.split()[1]
 
 
 # ---------------------------------------------------------------- the checkpoint, the plateau
@@ -201,17 +201,17 @@ def _names(split: str) -> list[str]:
 
 def unseen_names() -> str:
     """How many of the test names stand in no training sentence."""
-    shown, asked = set(_names("train")), _names("test")
-    return f"{sum(name not in shown for name in asked) / len(asked):.0%}"
+    known, tested = set(_names("train")), _names("test")
+    return f"{sum(name not in known for name in tested) / len(tested):.0%}"
 
 
 @cache
 def baselines() -> dict[tuple[str, str], dict[str, float]]:
     """(data, measure) -> rule -> its score on the test texts."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    by_data: dict[tuple[str, str], dict[str, float]] = {}
     for data, measure, rule, score in result("03_tasks")["baselines"]:
-        found.setdefault((data, measure), {})[rule] = score
-    return found
+        by_data.setdefault((data, measure), {})[rule] = score
+    return by_data
 
 
 def best_rule(task: str) -> tuple[str, float]:
@@ -276,8 +276,8 @@ def validation_apart() -> str:
 
 def _tuned(start: str, rate: float) -> list[float]:
     """Validation scores of a start at a learning rate, reviews and names averaged, one a seed."""
-    found: list[float] = result("03_tasks")["tuning"][start][f"{rate:g}"]
-    return found
+    scores: list[float] = result("03_tasks")["tuning"][start][f"{rate:g}"]
+    return scores
 
 
 UNSTABLE = 3e-3  # the learning rate at which some runs learn and others do not
@@ -286,9 +286,9 @@ FLOOR = 0.25  # half of the reviews right, as by one answer to all, and no name 
 
 def collapsed(start: str, rate: float) -> str:
     """How many of the runs at this rate came to nothing, as the page says: some, not all."""
-    found = _tuned(start, rate)
-    assert 0 < found.count(FLOOR) < len(found) and set(_tuned(MINILM, rate)) == {FLOOR}
-    return f"{found.count(FLOOR)} of {len(found)}"
+    scores = _tuned(start, rate)
+    assert 0 < scores.count(FLOOR) < len(scores) and set(_tuned(MINILM, rate)) == {FLOOR}
+    return f"{scores.count(FLOOR)} of {len(scores)}"
 
 
 def collapsed_rate() -> str:
@@ -307,8 +307,8 @@ def first_step() -> str:
 
 def _points(task: str, start: str) -> list[tuple[int, float]]:
     """(number of training texts, mean score of the seeds), rising."""
-    found = result("03_curves")["curves"][task][start]
-    return sorted((int(n), mean(scores)) for n, scores in found.items())
+    by_size = result("03_curves")["curves"][task][start]
+    return sorted((int(n), mean(scores)) for n, scores in by_size.items())
 
 
 def few() -> tuple[int, float]:
@@ -375,8 +375,8 @@ def markup_curves() -> dict[str, dict[str, dict[int, list[float]]]]:
     """task -> start -> number of texts -> a score a seed, on other modules."""
     rules = {CODE: "window regression", PACKAGE: "bag of words"}
     return {
-        task: {said: {n: markup(task, start, n) for n in markup_sizes(task)}
-               for start, said in _starts(rule).items()}
+        task: {name: {n: markup(task, start, n) for n in markup_sizes(task)}
+               for start, name in _starts(rule).items()}
         for task, rule in rules.items()
     }  # fmt: skip
 
@@ -391,10 +391,10 @@ def markup_table() -> Iterator[tuple[str, str, list[list[float]]]]:
     of the baseline, one a seed."""
     measures = {"score": "other modules", "outside": "packages never read"}
     for task in chain(*FILES.values()):
-        for measure, said in measures.items():
-            said = "paragraphs never read" if (task, measure) == (PACKAGE, "outside") else said
+        for measure, source in measures.items():
+            source = "paragraphs never read" if (task, measure) == (PACKAGE, "outside") else source
             starts, n = (COURSE, AT_RANDOM, "baseline"), markup_sizes(task)[-1]
-            yield task, said, [markup(task, start, n, measure) for start in starts]
+            yield task, source, [markup(task, start, n, measure) for start in starts]
 
 
 def enough_code() -> tuple[int, int]:
@@ -410,12 +410,12 @@ def confused() -> tuple[int, str, str]:
     which: (number, true, said)."""
     runs = _markup(SECTION)["runs"][SECTION][COURSE][str(markup_sizes(SECTION)[-1])]
     names = _markup(SECTION)["sections"]
-    found = max(
-        (sum(run["confusion"][i][j] for run in runs), true, said)
-        for i, true in enumerate(names) for j, said in enumerate(names) if i != j
+    most = max(
+        (sum(run["confusion"][i][j] for run in runs), true, predicted)
+        for i, true in enumerate(names) for j, predicted in enumerate(names) if i != j
     )  # fmt: skip
-    assert {*found[1:]} == {"Attributes", "Parameters"}  # as the page explains
-    return found
+    assert {*most[1:]} == {"Attributes", "Parameters"}  # as the page explains
+    return most
 
 
 # ---------------------------------------------------------------- layers, and the line
@@ -423,16 +423,16 @@ def confused() -> tuple[int, str, str]:
 
 def by_layer(task: str, start: str) -> list[float]:
     """Accuracy of a linear classifier on the frozen vectors of each layer."""
-    found = result("03_features")["layers"][start][task]
-    return [score for name, score in found.items() if name.startswith("layer")]
+    accuracies = result("03_features")["layers"][start][task]
+    return [score for name, score in accuracies.items() if name.startswith("layer")]
 
 
 def best_layer(start: str) -> tuple[int, float]:
     """The layer whose frozen vectors tell most of names; not the last one, as the slide says."""
-    found = by_layer("ner", start)
-    layer = found.index(max(found))
-    assert layer < len(found) - 1
-    return layer, found[layer]
+    accuracies = by_layer("ner", start)
+    layer = accuracies.index(max(accuracies))
+    assert layer < len(accuracies) - 1
+    return layer, accuracies[layer]
 
 
 def line_of(start: str) -> dict[str, Any]:
@@ -446,8 +446,8 @@ def at_the_end(start: str, what: str, form: str) -> str:
 
 def line_best() -> str:
     """The best test score on the line of our BERT, and where it is."""
-    found = line_of(COURSE)
-    score, at = max(zip(found["test_score"], found["alpha"], strict=True))
+    line = line_of(COURSE)
+    score, at = max(zip(line["test_score"], line["alpha"], strict=True))
     return f"{score:.0%} at α = {at:g}"
 
 
@@ -456,13 +456,13 @@ def line_best() -> str:
 
 def plain(start: str, measure: str = "score", n: int = 144) -> list[float]:
     """Scores of 03_reviews, one a seed: of a start, or "bag of words", with n plain reviews."""
-    found = result("03_reviews")
-    runs = found["bag"] if start == "bag of words" else found["runs"][start]
+    results = result("03_reviews")
+    runs = results["bag"] if start == "bag of words" else results["runs"][start]
     return [run[measure] for run in runs[str(n)]]
 
 
 def plain_score(start: str, n: int = 144) -> str:
-    return "all" if min(found := plain(start, n=n)) == 1 else percent(found)
+    return "all" if min(scores := plain(start, n=n)) == 1 else percent(scores)
 
 
 def plain_to_tricky() -> str:

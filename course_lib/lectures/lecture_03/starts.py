@@ -21,9 +21,9 @@ NAMES = {COURSE: "course-bert", MINILM: "minilm"}
 @cache
 def pretrained(name: str) -> tuple[Encoder, Tokenizer]:
     """The encoder and the tokenizer of a start without its ", random init"."""
-    found = load_pretrained(NAMES[name], instead="nothing: these runs are about it")
-    assert found.tokenizer is not None
-    return found.encoder, found.tokenizer
+    loaded = load_pretrained(NAMES[name], instead="nothing: these runs are about it")
+    assert loaded.tokenizer is not None
+    return loaded.encoder, loaded.tokenizer
 
 
 def encoder_of(start: str, seed: int = 0) -> Encoder:

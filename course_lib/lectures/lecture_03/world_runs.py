@@ -133,13 +133,13 @@ def score(run: Run) -> dict[str, float]:
 def reached(run: Run) -> dict[str, Any]:
     """Of stories to choose by as well; of answers, where there is one and where there is none."""
     test = TASKS[run.recipe.task]("test")
-    found = {**score(run), "dev": task_score(run.model, TASKS[run.recipe.task]("dev"))}
+    result = {**score(run), "dev": task_score(run.model, TASKS[run.recipe.task]("dev"))}
     if isinstance(test, QuestionSequences):
         scores = answer_scores(run.model, test)
         assert scores.has_answer and scores.no_answer
-        found |= {"exact": scores.exact, "with answer": scores.has_answer.f1,
+        result |= {"exact": scores.exact, "with answer": scores.has_answer.f1,
                   "without": scores.no_answer.f1}  # fmt: skip
-    return found
+    return result
 
 
 def world_baselines() -> dict[str, dict[str, float]]:

@@ -40,8 +40,8 @@ def _masks(scheme: str) -> Tensor:
     ids = torch.randint(5, SPECIAL.vocab_size, (300, 100), generator=generator)
     sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
     copies = SCHEMES[scheme] or EPOCHS
-    drawn = [mask_sequences(sequences, SPECIAL, epoch=epoch).selected for epoch in range(copies)]
-    return torch.stack([drawn[epoch % copies] for epoch in range(EPOCHS)])
+    selected = [mask_sequences(sequences, SPECIAL, epoch=epoch).selected for epoch in range(copies)]
+    return torch.stack([selected[epoch % copies] for epoch in range(EPOCHS)])
 
 
 def _ever_selected(scheme: str, epochs: int = EPOCHS) -> float:
@@ -51,8 +51,8 @@ def _ever_selected(scheme: str, epochs: int = EPOCHS) -> float:
 def coverage_settled() -> Settled:
     shares = {scheme: _ever_selected(scheme) for scheme in SCHEMES}
     after = ", ".join(f"{share:.1%} {scheme}" for scheme, share in shares.items())
-    said = f"selected at least once in {EPOCHS} epochs: {after}; after 13 epochs dynamic "
-    return Settled(shares["ten copies"], f"{said}{_ever_selected('dynamic', 13):.0%}")
+    detail = f"selected at least once in {EPOCHS} epochs: {after}; after 13 epochs dynamic "
+    return Settled(shares["ten copies"], f"{detail}{_ever_selected('dynamic', 13):.0%}")
 
 
 def _different_masks(scheme: str, epochs: int) -> int:
@@ -95,27 +95,27 @@ def with_more_text() -> Settled:
     """By how much the gain over ten copies shrinks with four times the stories, read as often."""
     gains = {of: mean(gained_over("ten copies", of)) for of in ("400 stories", "1,600 stories")}
     few, many = gains.values()
-    said = ", ".join(
+    detail = ", ".join(
         f"{100 * gain:+.1f} points ({errors_removed('ten copies', of):.0%} of the errors) with {of}"
         for of, gain in gains.items()
     )
-    return Settled(few - many, f"dynamic over ten copies: {said}, each read for forty epochs")
+    return Settled(few - many, f"dynamic over ten copies: {detail}, each read for forty epochs")
 
 
 def one_mask_here() -> Settled:
     """Of the static scheme: loss under its own masks, and on the same stories under other masks."""
-    found = result("04_masking_schemes")
+    results = result("04_masking_schemes")
     losses = [
-        mean(outcome(found, measure, "400 stories")["static"])
+        mean(outcome(results, measure, "400 stories")["static"])
         for measure in ("train_loss", "retold_loss")
     ]
-    reached = outcome(found, "heldout_accuracy", "400 stories")
-    said = (
+    reached = outcome(results, "heldout_accuracy", "400 stories")
+    detail = (
         f"static masking: loss {losses[0]:.3f} at its own positions, {losses[1]:.1f} at others in "
         f"the same stories; held-out accuracy {mean(reached['static']):.0%}, with ten copies "
         f"{mean(reached['ten copies']):.0%}"
     )
-    return Settled(tuple(losses), said)
+    return Settled(tuple(losses), detail)
 
 
 # ================================================================ what the pairs do
@@ -127,11 +127,11 @@ def length_against_nsp() -> Settled:
     nsp = difference("roberta", "input_formats", "full-sentences", "segment-pair")
     more = sum(short[column] > nsp[column] for column in short)
     order = printed("albert")["sentence_loss"]["intrinsic"]["NSP"][2]
-    said = (
+    detail = (
         f"single sentences cost {in_points(short)}; leaving out NSP gains {in_points(nsp)}. A "
         f"model trained on NSP reaches {order}% on the order of two segments (ALBERT, Table 5)"
     )
-    return Settled(more, said)
+    return Settled(more, detail)
 
 
 # ================================================================ which scores can be compared
@@ -140,27 +140,27 @@ def length_against_nsp() -> Settled:
 def bert_large_averages() -> Settled:
     rows = printed("glue")
     names = ("bert_large_leaderboard", "bert_large_test", "bert_large_dev")
-    found = {name: average(name) for name in names}
-    said = "; ".join(f"{found[name]:.2f} {rows[name]['recipe']}" for name in names)
+    averages = {name: average(name) for name in names}
+    detail = "; ".join(f"{averages[name]:.2f} {rows[name]['recipe']}" for name in names)
     base = rows["bert_base_test"]["scores"]["MNLI"][0]
-    said += f". {base} is BERT-base on MNLI alone"
-    return Settled(tuple(found.values()), said)
+    detail += f". {base} is BERT-base on MNLI alone"
+    return Settled(tuple(averages.values()), detail)
 
 
 def average(row: str) -> float:
     """The mean of a printed GLUE row, by the row's own recipe."""
-    found = printed("glue")[row]
-    return round(glue_average(found["scores"], found["recipe"]), 2)
+    entry = printed("glue")[row]
+    return round(glue_average(entry["scores"], entry["recipe"]), 2)
 
 
 def dev_averages() -> Settled:
     rows = printed("glue")
-    found = {
+    averages = {
         rows[name]["model"]: average(name)
         for name in ("bert_large_dev", "xlnet_large_dev", "roberta_large_dev", "roberta_base_dev")
     }
-    said = ", ".join(f"{model} {value:.2f}" for model, value in found.items())
-    return Settled(found["RoBERTa-large"], f"eight development sets: {said}")
+    detail = ", ".join(f"{model} {value:.2f}" for model, value in averages.items())
+    return Settled(averages["RoBERTa-large"], f"eight development sets: {detail}")
 
 
 def two_79_6() -> Settled:
@@ -168,8 +168,8 @@ def two_79_6() -> Settled:
     test = average("bert_base_test")
     dev = round(glue_average(rows["distilbert_dev"]["scores"], "dev-8"), 2)
     own = average("distilbert_dev")
-    said = f"BERT-base, test: {test}; DistilBERT, eight development sets: {dev}, nine: {own:.1f}"
-    return Settled((test, dev), said)
+    detail = f"BERT-base, test: {test}; DistilBERT, eight development sets: {dev}, nine: {own:.1f}"
+    return Settled((test, dev), detail)
 
 
 def squad(version: str) -> Settled:
@@ -182,8 +182,8 @@ def squad(version: str) -> Settled:
         for split in ("dev", "test")
         if f"roberta_{version}_{split}" in table
     }
-    said = ", ".join(f"{split} against {split} {points:+.1f}" for split, points in gained.items())
-    return Settled(tuple(gained.values()), said)
+    detail = ", ".join(f"{split} against {split} {points:+.1f}" for split, points in gained.items())
+    return Settled(tuple(gained.values()), detail)
 
 
 def dev_against_dev() -> Settled:
@@ -196,10 +196,10 @@ def dev_against_dev() -> Settled:
         "SST-2": round(ours["SST-2"] - theirs["SST-2"], 2),
     }
     race = printed("roberta")["race"]
-    said = (
+    detail = (
         f"{in_points(gained)}; RACE, test against test, {race['roberta'] - race['bert_large']:+.1f}"
     )
-    return Settled(tuple(gained.values()), said)
+    return Settled(tuple(gained.values()), detail)
 
 
 def early_share() -> Settled:
@@ -207,9 +207,9 @@ def early_share() -> Settled:
     first = difference("roberta", "stages", "roberta_16GB_100k", "bert_large")
     whole = difference("roberta", "stages", "roberta_160GB_500k", "bert_large")
     shares = {name: first[name] / whole[name] for name in whole}
-    said = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
-    said = f"fraction of the whole gain that 16 GB and 100,000 steps bring: {said}"
-    return Settled(min(shares.values()), said)
+    detail = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
+    detail = f"fraction of the whole gain that 16 GB and 100,000 steps bring: {detail}"
+    return Settled(min(shares.values()), detail)
 
 
 # ================================================================ what it cost
@@ -217,12 +217,12 @@ def early_share() -> Settled:
 
 def settings() -> Settled:
     table = printed("roberta")["settings"]
-    found = tuple((table[s]["learning_rate"], table[s]["warmup"]) for s in ("base", "large"))
-    said = ", ".join(
+    peaks = tuple((table[s]["learning_rate"], table[s]["warmup"]) for s in ("base", "large"))
+    detail = ", ".join(
         f"{size} {rate:g} after {warmup:,} steps"
-        for size, (rate, warmup) in zip(("base", "large"), found, strict=True)
+        for size, (rate, warmup) in zip(("base", "large"), peaks, strict=True)
     )
-    return Settled(found, said)
+    return Settled(peaks, detail)
 
 
 def gigabytes() -> Settled:
@@ -237,10 +237,10 @@ def best_batch() -> Settled:
     """The batch with the lowest perplexity and the best MNLI; epochs are about equal."""
     rows = printed("roberta")["batch"]["rows"]
     epochs = [batch * steps / 1e6 for batch, steps, *_ in rows]
-    said = "; ".join(f"{row[0]:,}: perplexity {row[3]}, MNLI-m {row[4]}" for row in rows)
+    detail = "; ".join(f"{row[0]:,}: perplexity {row[3]}, MNLI-m {row[4]}" for row in rows)
     best = {min(rows, key=lambda row: row[3])[0], max(rows, key=lambda row: row[4])[0]}
-    said += f" (each {min(epochs):.0f} to {max(epochs):.0f} million sequences)"
-    return Settled(best, said)
+    detail += f" (each {min(epochs):.0f} to {max(epochs):.0f} million sequences)"
+    return Settled(best, detail)
 
 
 def accumulation() -> Settled:
@@ -263,12 +263,12 @@ def accumulation() -> Settled:
     whole = gradient(slice(None), sum(counts))
     right = sum(gradient(part, sum(counts)) for part in parts)
     wrong = sum(gradient(part, 4 * count) for part, count in zip(parts, counts, strict=True))
-    errors = [float((found - whole).abs().max() / whole.abs().max()) for found in (right, wrong)]
-    said = (
+    errors = [float((other - whole).abs().max() / whole.abs().max()) for other in (right, wrong)]
+    detail = (
         f"four parts of 8 against 32 positions at once: gradients differ by {errors[0]:.0e} when "
         f"all parts are divided by the whole's count, by {errors[1]:.0%} when each by its own count"
     )
-    return Settled(errors[0], said)
+    return Settled(errors[0], detail)
 
 
 # ================================================================ what is in the model
@@ -284,9 +284,9 @@ def where_they_differ() -> Settled:
         for rows in ("vocab_size", "max_positions", "type_vocab_size")
     )
     whole = parameters(roberta, "base") - parameters(bert, "base")
-    said = f"{whole:,} more: vocabulary {parts[0]:+,}, positions {parts[1]:+,}, types {parts[2]:+,}"
     rest = whole - sum(parts)
-    return Settled((*parts, rest), f"{said}, blocks and all else {rest:+,}")
+    listed = f"vocabulary {parts[0]:+,}, positions {parts[1]:+,}, types {parts[2]:+,}"
+    return Settled((*parts, rest), f"{whole:,} more: {listed}, blocks and all else {rest:+,}")
 
 
 def larger_vocabulary() -> Settled:
@@ -309,11 +309,11 @@ def unknown_pieces() -> Settled:
     pieces = [tokenizer.encode(text) for text in ODD_TEXTS]
     unknown = sum(ids.count(tokenizer.special.unk) for ids in pieces)
     back = sum(tokenizer.decode(ids) == text for ids, text in zip(pieces, ODD_TEXTS, strict=True))
-    said = (
+    detail = (
         f"{unknown} unknown among the {sum(map(len, pieces))} pieces of {len(ODD_TEXTS)} texts in "
         f"other scripts; {back} of {len(ODD_TEXTS)} come back letter by letter"
     )
-    return Settled((unknown, back), said)
+    return Settled((unknown, back), detail)
 
 
 # ================================================================ what went wrong in a file
@@ -327,6 +327,8 @@ def mended_settled() -> Settled:
     """The bytes behind the wrong letters, read as what they are."""
     mended = tuple(text.encode("mac_roman").decode("utf-8") for text in BROKEN)
     first = " ".join(f"{byte:02x}" for byte in mended[0].encode())
-    shown = " ".join(BROKEN).replace(LOGO, "")
-    said = f"{shown} are {' '.join(mended)}. The first is {first}; f0 in MacRoman is Apple's logo"
-    return Settled(mended, f"{said}, which most machines leave out")
+    letters = " ".join(BROKEN).replace(LOGO, "")
+    bytes_of = (
+        f"The first is {first}; f0 in MacRoman is Apple's logo, which most machines leave out"
+    )
+    return Settled(mended, f"{letters} are {' '.join(mended)}. {bytes_of}")

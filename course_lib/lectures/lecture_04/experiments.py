@@ -72,18 +72,18 @@ def small_roberta(recipe: MaskingRecipe, world: MicroWorld, seed: int) -> BertFo
 
 @dataclass
 class LossCurve:
-    """A callback: held-out accuracy and loss, and the training loss, at `looks` steps."""
+    """A callback: held-out accuracy and loss, and the training loss, at `evaluations` steps."""
 
     material: Stories
     steps: int
-    looks: int = 10
+    evaluations: int = 10
     precision: str = "auto"
     points: list[dict[str, float]] = field(default_factory=list)
     _recent: list[float] = field(default_factory=list)
 
     def __call__(self, report: Report) -> None:
         self._recent.append(report.losses["mlm"])
-        if report.step % max(1, self.steps // self.looks) == 0 or report.step == self.steps:
+        if report.step % max(1, self.steps // self.evaluations) == 0 or report.step == self.steps:
             self.points.append({"step": report.step, **self.measure(report.model)})
 
     def measure(self, model: Any) -> dict[str, float]:
@@ -91,12 +91,12 @@ class LossCurve:
         `retold_loss` is of the same training stories under masks that no scheme has drawn."""
         special = self.material.world.special
         unseen = evaluate(model, self.material.heldout, special, precision=self.precision)
-        told = evaluate(model, self.material.train[:500], special, precision=self.precision)
+        retold = evaluate(model, self.material.train[:500], special, precision=self.precision)
         return {
             "heldout_accuracy": unseen.masked_accuracy,
             "heldout_loss": unseen.mlm_loss,
             "train_loss": mean(self._recent[-LAST:]),
-            "retold_loss": told.mlm_loss,
+            "retold_loss": retold.mlm_loss,
         }
 
 
@@ -155,20 +155,23 @@ def build() -> dict[str, Any]:
     }
 
 
-def outcome(found: Mapping[str, Any], measure: str, of: str) -> dict[str, list[float]]:
+def outcome(results: Mapping[str, Any], measure: str, of: str) -> dict[str, list[float]]:
     """For each scheme, what each seed reached in the end: a measure of LossCurve, of one set."""
     return {
         scheme: [run["curve"][-1][measure] for run in runs]
-        for scheme, runs in found["runs"][of].items()
+        for scheme, runs in results["runs"][of].items()
     }
 
 
-def summary(found: Mapping[str, Any]) -> str:
+LOSSES = ("heldout_loss", "train_loss", "retold_loss")
+
+
+def summary(results: Mapping[str, Any]) -> str:
     """The outcome, a line a scheme."""
     lines = []
-    for name in found["runs"]:
-        accuracy = outcome(found, "heldout_accuracy", name)
-        losses = {k: outcome(found, k, name) for k in ("heldout_loss", "train_loss", "retold_loss")}
+    for name in results["runs"]:
+        accuracy = outcome(results, "heldout_accuracy", name)
+        losses = {k: outcome(results, k, name) for k in LOSSES}
         lines += [
             f"{name}, {scheme}: held-out accuracy {in_words(values)}; "
             + ", ".join(f"{k} {mean(by_scheme[scheme]):.2f}" for k, by_scheme in losses.items())

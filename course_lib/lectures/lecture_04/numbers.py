@@ -25,7 +25,6 @@ from course_lib.heads import MaskedLMOutput
 from course_lib.objectives.coverage import coverage, simulated_coverage
 from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch, PackedSequences
-from course_lib.teaching.averages import glue_average
 from course_lib.teaching.claims import claims, difference, printed, settled
 from course_lib.teaching.experiments import Stories
 from course_lib.teaching.numbers import cpu_hours, percent, signed
@@ -111,8 +110,8 @@ def epochs_by_schedule() -> int:
 
 def ever(masks: int, digits: int = 1) -> str:
     """Positions selected at least once under so many masks."""
-    said = "{:." + str(digits) + "%}"
-    return said.format(coverage(paper()["rate"], masks)[-1]).replace(".0%", "%")
+    layout = "{:." + str(digits) + "%}"
+    return layout.format(coverage(paper()["rate"], masks)[-1]).replace(".0%", "%")
 
 
 # ---------------------------------------------------------------- measured
@@ -279,21 +278,6 @@ def dev_gain(which: Callable[..., str]) -> str:
     return f"{task} by {gains[task]:.1f} points"
 
 
-def race_gain() -> str:
-    race = printed("roberta")["race"]
-    return f"{race['roberta'] - race['bert_large']:.1f}"
-
-
-def told_by_nsp(task: str) -> str:
-    """The accuracy of a model trained on NSP on a pair task (ALBERT, Table 5)."""
-    found = printed("albert")["sentence_loss"]["intrinsic"]["NSP"]
-    return f"{found[('words', 'NSP', 'SOP').index(task)]:.1f}%"
-
-
-def two_79() -> str:
-    return f"{glue_average(printed('glue')['distilbert_dev']['scores'], 'dev-8'):.1f}"
-
-
 NUMBERS: dict[str, Callable[[], Any]] = {
     "padding_single": lambda: padding("sentence-pair"),
     "paper_gains": lambda: ", ".join(
@@ -301,10 +285,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     ),
     "best_batch": lambda: min(printed("roberta")["batch"]["rows"], key=lambda row: row[3])[0],
     "largest_batch": lambda: max(row[0] for row in printed("roberta")["batch"]["rows"]),
-    "gigabytes": lambda: printed("roberta")["data"]["books_and_wikipedia"],
     "bert_dev": lambda: f"{average('bert_large_dev'):.2f}",
     "roberta_dev": lambda: f"{average('roberta_large_dev'):.2f}",
-    "told_roberta": lambda: str(printed("glue")["roberta_test"]["printed"]),
 }
 
 TYPED = {

@@ -50,17 +50,17 @@ def xxlarge() -> Settled:
 
 def all_sizes() -> Settled:
     counts = tuple(round(parameters(albert, size) / 1e6, 1) for size in SIZES)
-    said = ", ".join(f"{size} {count}M" for size, count in zip(SIZES, counts, strict=True))
-    return Settled(counts, said)
+    detail = ", ".join(f"{size} {count}M" for size, count in zip(SIZES, counts, strict=True))
+    return Settled(counts, detail)
 
 
 def printed_sizes() -> Settled:
     """How many of the paper's three numbers for one model lie within a million of its count."""
     table, count = printed("albert")["sizes"], parameters(albert, "xxlarge")
     three = [table[name] for name in table if name.startswith("xxlarge")]
-    right = sum(abs(number - count) < 1e6 for number in three)
-    said = ", ".join(f"{number / 1e6:.0f}M" for number in three)
-    return Settled(right, f"{said} are printed, {count / 1e6:.1f}M counted")
+    right = sum(abs(size - count) < 1e6 for size in three)
+    detail = ", ".join(f"{size / 1e6:.0f}M" for size in three)
+    return Settled(right, f"{detail} are printed, {count / 1e6:.1f}M counted")
 
 
 def times_smaller() -> Settled:
@@ -74,8 +74,8 @@ def times_smaller() -> Settled:
 def saved_settled() -> Settled:
     against = {"base": "base", "large": "large", "xxlarge": "large"}
     saved = tuple(1 - parameters(albert, ours) / parameters(bert, b) for ours, b in against.items())
-    said = ", ".join(f"{size} {fewer:.1%}" for size, fewer in zip(against, saved, strict=True))
-    return Settled(saved, f"fewer than the BERT of its size (xxlarge: than large): {said}")
+    detail = ", ".join(f"{size} {fewer:.1%}" for size, fewer in zip(against, saved, strict=True))
+    return Settled(saved, f"fewer than the BERT of its size (xxlarge: than large): {detail}")
 
 
 def table_then_projection() -> Settled:
@@ -87,8 +87,8 @@ def table_then_projection() -> Settled:
     except RuntimeError as refused:
         error = str(refused).splitlines()[0]
     shape = tuple((first[word] @ second).shape)
-    said = f"E₂ · E₁[x]: {error or 'no error'}; E₁[x] · E₂ has shape {shape}"
-    return Settled((bool(error), shape), said)
+    detail = f"E₂ · E₁[x]: {error or 'no error'}; E₁[x] · E₂ has shape {shape}"
+    return Settled((bool(error), shape), detail)
 
 
 def factorised() -> Settled:
@@ -129,11 +129,11 @@ def xxlarge_against_large() -> Settled:
     weights, flops = _against_bert("xxlarge", "large")
     counted = encoder_flops(published("albert", "xxlarge", AlbertConfig), TOKENS) / 1e9
     speed = printed("albert")["overall"]["throughput"]["xxlarge"]
-    said = (
+    detail = (
         f"of BERT-large: {weights:.0%} of the weights, {flops:.1f} times the FLOPs "
         f"({counted:.0f} G for {TOKENS} tokens); printed speed {speed}"
     )
-    return Settled((flops, speed), said)
+    return Settled((flops, speed), detail)
 
 
 def _twelve(sharing: str, hidden: int = 128) -> Encoder:
@@ -159,21 +159,21 @@ def _activations(sharing: str, hidden: int = 128) -> int:
 def same_activations() -> Settled:
     shared, own = (_activations(sharing) for sharing in ("all", "none"))
     weights = [count_parameters(_twelve(sharing)) for sharing in ("all", "none")]
-    said = (
+    detail = (
         f"one block twelve times stores {shared / 2**20:.1f} MiB for the backward pass, twelve "
         f"blocks {own / 2**20:.1f} MiB; weights {weights[0]:,} and {weights[1]:,}"
     )
-    return Settled(shared / own, said)
+    return Settled(shared / own, detail)
 
 
 def twice_as_wide() -> Settled:
-    narrow, wide = (_activations("all", hidden) for hidden in (128, 256))
+    narrower, wider = (_activations("all", hidden) for hidden in (128, 256))
     weights = [count_parameters(_twelve("none")), count_parameters(_twelve("all", 256))]
-    said = (
+    detail = (
         f"shared and twice as wide: fewer weights than unshared ({weights[1]:,} against "
-        f"{weights[0]:,}), but {wide / narrow:.2f} times the activations"
+        f"{weights[0]:,}), but {wider / narrower:.2f} times the activations"
     )
-    return Settled(wide / narrow, said)
+    return Settled(wider / narrower, detail)
 
 
 # ================================================================ what the paper's tables say
@@ -194,21 +194,21 @@ def _cells(row: Sequence[Any]) -> dict[str, float]:
 
 
 def gained_settled(
-    table: Sequence[str], row: str, against: str, columns: Sequence[str] = ("Avg",), said: str = ""
+    table: Sequence[str], row: str, against: str, columns: Sequence[str] = ("Avg",), note: str = ""
 ) -> Settled:
     """Points of one printed row over another, in all columns; the value: in these."""
     rows = _rows(*table)
     ours, theirs = _cells(rows[row]), _cells(rows[against])
     gains = {column: round(ours[column] - theirs[column], 2) for column in COLUMNS}
-    found = tuple(gains[column] for column in columns)
-    return Settled(found if len(found) > 1 else found[0], said + in_points(gains))
+    chosen = tuple(gains[column] for column in columns)
+    return Settled(chosen if len(chosen) > 1 else chosen[0], note + in_points(gains))
 
 
 def best(*names: str) -> Settled:
     """Of a sweep, the setting with the best average."""
     averages = {name: row[-1] for name, row in _rows(*names).items()}
-    said = ", ".join(f"{name}: {average}" for name, average in averages.items())
-    return Settled(max(averages, key=lambda name: averages[name]), f"average at {said}")
+    detail = ", ".join(f"{name}: {average}" for name, average in averages.items())
+    return Settled(max(averages, key=lambda name: averages[name]), f"average at {detail}")
 
 
 def cost_of_sharing() -> Settled:
@@ -218,9 +218,9 @@ def cost_of_sharing() -> Settled:
         rows = _rows("sharing", width)
         for part in ("attention", "feed_forward", "all"):
             lost[width, part] = round(rows["none"][-1] - rows[part][-1], 2)
-    said = ", ".join(f"E={width} {part} {points:+.1f}" for (width, part), points in lost.items())
-    said = f"average lost: {said.replace('feed_forward', 'feed-forward')}"
-    return Settled(tuple(lost.values()), said)
+    detail = ", ".join(f"E={width} {part} {points:+.1f}" for (width, part), points in lost.items())
+    detail = f"average lost: {detail.replace('feed_forward', 'feed-forward')}"
+    return Settled(tuple(lost.values()), detail)
 
 
 # ================================================================ the paper's own slips
@@ -228,18 +228,18 @@ def cost_of_sharing() -> Settled:
 
 def two_mnli() -> Settled:
     """MNLI of ALBERT-base in the tables that print it."""
-    found = {
+    rows = {
         "Table 2": _rows("overall")["base"],
         "Table 3": _rows("embedding_size", "all_shared")["128"],
         "Table 4": _rows("sharing", "128")["all"],
         "Table 5": _rows("sentence_loss", "downstream")["SOP"],
         "Table 7": _rows("extra_data")["without"],
     }
-    scores = {table: _cells(row)["MNLI"] for table, row in found.items()}
-    said = ", ".join(f"{table} {score}" for table, score in scores.items())
-    others = len({str(row[:2] + row[3:]) for row in found.values()}) == 1
-    said += "; all other cells are alike" if others else "; other cells differ too"
-    return Settled(len(set(scores.values())), said)
+    scores = {table: _cells(row)["MNLI"] for table, row in rows.items()}
+    detail = ", ".join(f"{table} {score}" for table, score in scores.items())
+    others = len({str(row[:2] + row[3:]) for row in rows.values()}) == 1
+    detail += "; all other cells are alike" if others else "; other cells differ too"
+    return Settled(len(set(scores.values())), detail)
 
 
 def copied_cell() -> Settled:
@@ -247,8 +247,8 @@ def copied_cell() -> Settled:
     cell, own = table["bert_large"], table["bert_large_in_its_own_paper"]
     names = {"xlnet": "XLNet", "roberta": "RoBERTa"}
     same = ", ".join(name for row, name in names.items() if table[row] == cell)
-    said = f"printed {cell[0]}/{cell[1]}, which is also the cell of {same}; in BERT's own paper "
-    return Settled(tuple(own), said + "/".join(map(str, own)))
+    detail = f"printed {cell[0]}/{cell[1]}, which is also the cell of {same}; in BERT's own paper "
+    return Settled(tuple(own), detail + "/".join(map(str, own)))
 
 
 # ================================================================ two segments
@@ -286,21 +286,21 @@ def three_kinds() -> Settled:
     label = sequences.next_sentence_label
     assert label is not None
     labels = {int(y) for y, kind in zip(label, kinds, strict=True) if kind == "from elsewhere"}
-    said = (
+    detail = (
         f"of {len(kinds):,} pairs {parts[0]:.1%} in order, {parts[1]:.1%} swapped, "
         f"{parts[2]:.1%} with a B from elsewhere, labelled {' or '.join(map(str, labels))}"
     )
-    return Settled((*parts, labels == {SWAPPED}), said)
+    return Settled((*parts, labels == {SWAPPED}), detail)
 
 
 def sentences_a_segment() -> Settled:
     segments = [segment for ids in _ordered_pairs().input_ids for segment in _segments(ids)]
     count = mean(len(set(segment)) for segment in segments)
     single = mean(len(set(segment)) == 1 for segment in segments)
-    said = (
+    detail = (
         f"{count:.1f} sentences a segment on average; {single:.0%} of the segments are a single one"
     )
-    return Settled(count, said)
+    return Settled(count, detail)
 
 
 def runs() -> Settled:
@@ -308,10 +308,10 @@ def runs() -> Settled:
     longest = printed("albert")["masking"]["longest"]
     total = sum(Fraction(1, n) for n in range(1, longest + 1))
     chances = tuple(Fraction(1, n) / total for n in range(1, longest + 1))
-    drawn = run_lengths(0, 0, np.zeros(20_000, dtype=np.int64), np.arange(20_000), longest)
-    counts = ", ".join(f"{(drawn == n).mean():.1%}" for n in range(1, longest + 1))
-    said = f"{', '.join(map(str, chances))}; drawn here: {counts}"
-    return Settled(chances, said)
+    lengths = run_lengths(0, 0, np.zeros(20_000, dtype=np.int64), np.arange(20_000), longest)
+    counts = ", ".join(f"{(lengths == n).mean():.1%}" for n in range(1, longest + 1))
+    detail = f"{', '.join(map(str, chances))}; drawn here: {counts}"
+    return Settled(chances, detail)
 
 
 # ================================================================ what this page measured
@@ -321,25 +321,25 @@ def answers(trained_on: str, measure: str) -> Settled:
     """After the long runs; what five seeds had at their early stop is said beside it."""
     late = outcome(result("05_past_plateau"), measure)[trained_on]
     early = outcome(result("05_sentence_tasks"), measure)[trained_on]
-    said = f"on held-out pairs of {measure}, trained on {trained_on}: {in_words(late)}"
-    return Settled(mean(late), f"{said}; after a quarter of the steps {in_words(early)}")
+    detail = f"on held-out pairs of {measure}, trained on {trained_on}: {in_words(late)}"
+    return Settled(mean(late), f"{detail}; after a quarter of the steps {in_words(early)}")
 
 
 def in_step_on_order() -> Settled:
     """Of the model whose wrong B is in step, on SOP's pairs."""
-    found = result("05_in_step")
-    sop, own = (outcome(found, measure)[IN_STEP] for measure in ("SOP", IN_STEP))
+    results = result("05_in_step")
+    sop, own = (outcome(results, measure)[IN_STEP] for measure in ("SOP", IN_STEP))
     return Settled(mean(sop), f"SOP {in_words(sop)}; its own pairs {in_words(own)}")
 
 
 def own_question() -> Settled:
     """Accuracy of the SOP-trained on SOP less that of the NSP-trained on NSP."""
-    found = result("05_past_plateau")
-    sop, nsp = (outcome(found, task)[task] for task in ("SOP", "NSP"))
+    results = result("05_past_plateau")
+    sop, nsp = (outcome(results, task)[task] for task in ("SOP", "NSP"))
     return Settled(mean(sop) - mean(nsp), f"SOP {in_words(sop)}, NSP {in_words(nsp)}")
 
 
 def bags(kind: str) -> Settled:
     guesses = result("05_sentence_tasks")["guesses"]
-    found = tuple(guesses[task][kind] for task in ("NSP", "SOP"))
-    return Settled(found, f"NSP {found[0]:.1%}, SOP {found[1]:.1%} of held-out pairs")
+    nsp, sop = (guesses[task][kind] for task in ("NSP", "SOP"))
+    return Settled((nsp, sop), f"NSP {nsp:.1%}, SOP {sop:.1%} of held-out pairs")

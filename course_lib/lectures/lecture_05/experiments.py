@@ -91,7 +91,7 @@ def prepare_pairs(recipe: AlbertRecipe, world: MicroWorld | None = None) -> Pair
 
 @lru_cache(maxsize=1)
 def _cut_both_ways(stories: int, heldout: int, length: int, world: MicroWorld) -> PairMaterial:
-    told = world.documents(world.stories(stories, seed=0))
+    training = world.documents(world.stories(stories, seed=0))
     unseen = world.documents(world.stories(heldout, seed=0, split="heldout"))
 
     def both(documents: Sequence[Any]) -> dict[str, PackedSequences]:
@@ -100,7 +100,7 @@ def _cut_both_ways(stories: int, heldout: int, length: int, world: MicroWorld) -
             "SOP": make_ordered_pairs(documents, world.special, length=length),
         }
 
-    return PairMaterial(world, both(told), both(unseen))
+    return PairMaterial(world, both(training), both(unseen))
 
 
 def pairs_in_step(recipe: AlbertRecipe, world: MicroWorld, split: str) -> PackedSequences:
@@ -111,15 +111,15 @@ def pairs_in_step(recipe: AlbertRecipe, world: MicroWorld, split: str) -> Packed
     stages = [[frame.split(".")[0] for frame in story.frames] for story in stories]
 
     def pair(
-        documents: Sequence[Document], number: int, draw: random.Random, length: int, _: float
+        documents: Sequence[Document], index: int, draw: random.Random, length: int, _: float
     ) -> list[Pair]:
-        story, room = documents[number], length - SPECIALS_IN_A_PAIR
+        story, room = documents[index], length - SPECIALS_IN_A_PAIR
         cut = draw.randint(1, len(story) - 1)
         a, b, label = join(story[:cut]), join(story[cut:]), IS_NEXT
         if draw.random() < 0.5:
-            stage, label = stages[number][cut], NOT_NEXT
-            other = number
-            while other == number or stage not in stages[other]:
+            stage, label = stages[index][cut], NOT_NEXT
+            other = index
+            while other == index or stage not in stages[other]:
                 other = draw.randrange(len(documents))
             b = join(documents[other][stages[other].index(stage) :])
         return [(*truncate_pair(a, b, room, draw), label)]
@@ -156,14 +156,14 @@ def measure(
     return {
         "masked_accuracy": scored["SOP"].masked_accuracy,
         "mlm_loss": scored["SOP"].mlm_loss,
-        **{task: found.pair_accuracy for task, found in scored.items()},
+        **{task: scores.pair_accuracy for task, scores in scored.items()},
     }
 
 
 def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
     """What needs no Transformer: the majority class; a bag of the words both segments
     share; one that keeps apart which words stand in which segment; and the lengths alone."""
-    found = {}
+    levels = {}
     for task, train in material.train.items():
         heldout = material.heldout[task]
         label = heldout.next_sentence_label
@@ -173,8 +173,8 @@ def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
             kind: bag_of_words_accuracy(train, heldout, material.world.special, kind=kind)
             for kind in PAIR_FEATURES
         }
-        found[task] = {"commoner label": max(swapped, 1 - swapped), **bags, "pairs": len(heldout)}
-    return found
+        levels[task] = {"commoner label": max(swapped, 1 - swapped), **bags, "pairs": len(heldout)}
+    return levels
 
 
 def task_recipes() -> dict[str, AlbertRecipe]:
@@ -209,19 +209,19 @@ def prepare_as_released(recipe: AlbertRecipe) -> PairMaterial:
     """As `prepare_pairs`, and SOP's training pairs as the released program makes them: a chunk of
     one sentence gets a B of another story and the label SWAPPED."""
     made = prepare_pairs(recipe)
-    told = made.world.documents(made.world.stories(recipe.stories, seed=0))
-    pairs = make_ordered_pairs(told, made.world.special, length=recipe.length, as_released=True)
+    stories = made.world.documents(made.world.stories(recipe.stories, seed=0))
+    pairs = make_ordered_pairs(stories, made.world.special, length=recipe.length, as_released=True)
     return PairMaterial(made.world, {**made.train, AS_RELEASED: pairs}, made.heldout)
 
 
 def pairs_from_elsewhere(recipe: AlbertRecipe, world: MicroWorld) -> dict[str, int]:
     """How many of these pairs there are, and how many of them have a B of another story."""
-    told, draw = world.documents(world.stories(recipe.stories, seed=0)), random.Random(0)
+    documents, draw = world.documents(world.stories(recipe.stories, seed=0)), random.Random(0)
     pairs = elsewhere = 0
-    for number, story in enumerate(told):
+    for index, story in enumerate(documents):
         own = join(story)
         for _, b, label in ordered_pairs_of_document(
-            told, number, draw, recipe.length, as_released=True
+            documents, index, draw, recipe.length, as_released=True
         ):
             inside = any(own[i : i + len(b)] == b for i in range(len(own)))
             pairs, elsewhere = pairs + 1, elsewhere + (label == SWAPPED and not inside)

@@ -47,7 +47,7 @@ READER = replace(LIVE, steps=300, length=32, sharing="none", embedding_size=128)
 
 def forward_pairs(
     documents: Sequence[Document],
-    number: int,
+    index: int,
     draw: random.Random,
     length: int,
     short_share: float = 0.0,
@@ -56,7 +56,7 @@ def forward_pairs(
 ) -> list[Pair]:
     """The pairs of a document cut from its start; swap_first: before they are shortened, as in
     ALBERT's program (whose pairs with a B from elsewhere are left out), or after."""
-    document, room, pairs, start = documents[number], length - SPECIALS_IN_A_PAIR, [], 0
+    document, room, pairs, start = documents[index], length - SPECIALS_IN_A_PAIR, [], 0
     while start < len(document):
         chunk = take_sentences(document, start, room)
         start += len(chunk)
@@ -114,9 +114,9 @@ def learned_from_lengths(
 
     def run() -> dict[str, Any]:
         train, heldout = (
-            pairs_made(way, without_meaning(split[:DOCUMENTS], world.special.vocab_size, number),
+            pairs_made(way, without_meaning(split[:DOCUMENTS], world.special.vocab_size, index),
                        world.special, recipe.length)
-            for number, split in enumerate(reading.documents)
+            for index, split in enumerate(reading.documents)
         )  # fmt: skip
         model = small_albert(recipe, world, seed)
         fit(

@@ -79,14 +79,14 @@ def wrong_order() -> str:
 @lru_cache(maxsize=1)
 def models() -> dict[str, tuple[int, int]]:
     """Weights, and FLOPs for one text, of five published models."""
-    found = {}
+    sizes = {}
     for size in ("base", "large", "xxlarge"):
         if size != "xxlarge":
             flops = encoder_flops(published("bert", size), TOKENS)
-            found[f"BERT-{size}"] = parameters(bert, size), flops
+            sizes[f"BERT-{size}"] = parameters(bert, size), flops
         flops = encoder_flops(published("albert", size, AlbertConfig), TOKENS)
-        found[f"ALBERT-{size}"] = albert_weights(size), flops
-    return found
+        sizes[f"ALBERT-{size}"] = albert_weights(size), flops
+    return sizes
 
 
 def points_lost(width: str) -> dict[str, float]:
@@ -160,10 +160,10 @@ def corner(width: int, sharing: str) -> float:
     return round(100 * mean(outcome(corners(), "masked_accuracy")[f"E={width}, {sharing}"]), 1)
 
 
-def corner_behind(low: tuple[int, str], high: tuple[int, str]) -> str:
+def corner_behind(lower: tuple[int, str], higher: tuple[int, str]) -> str:
     """Points by which one corner lies behind another; that it does is what the page says."""
-    behind = corner(*high) - corner(*low)
-    assert behind > 0, (low, high)
+    behind = corner(*higher) - corner(*lower)
+    assert behind > 0, (lower, higher)
     return f"{behind:.1f}"
 
 
@@ -196,13 +196,13 @@ def _training_pairs() -> dict[str, PackedSequences]:
 
 
 @lru_cache(maxsize=2)
-def _shown_signs(task: str) -> dict[str, torch.Tensor]:
+def _signs_of_wrong_pairs(task: str) -> dict[str, torch.Tensor]:
     """(N,) for each sign of a wrong pair, whether a training pair shows it."""
     rows = _training_pairs()[task]
     openings = {tuple(story[0][:4]) for story in _documents()}
     starts = rows.token_type_ids.argmax(dim=1).tolist()
-    found = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
-    opens = torch.tensor([start in openings for start in found])
+    begins = [tuple(ids[b : b + 4].tolist()) for ids, b in zip(rows.input_ids, starts, strict=True)]
+    opens = torch.tensor([start in openings for start in begins])
     late = _in_segment(rows, "finally", 0) & _in_segment(rows, "first", 1)
     return {"opens": opens, "late": late, "neither": ~(opens | late)}
 
@@ -216,24 +216,24 @@ def _labels(task: str) -> torch.Tensor:
 @lru_cache(maxsize=1)
 def wrong_pair_signs() -> dict[str, dict[str, Sign]]:
     """Both tasks' signs counted; each is always label 1, as the slide says."""
-    found = {
+    signs_of = {
         task: {
             name: Sign(
                 int(which.sum()),
                 which.float().mean().item(),
                 _labels(task)[which].float().mean().item(),
             )
-            for name, which in _shown_signs(task).items()
+            for name, which in _signs_of_wrong_pairs(task).items()
         }
         for task in ("NSP", "SOP")
     }
-    assert all(signs[name].wrong == 1 for signs in found.values() for name in ("opens", "late"))
-    return found
+    assert all(signs[name].wrong == 1 for signs in signs_of.values() for name in ("opens", "late"))
+    return signs_of
 
 
 def opening_rule() -> float:
     """The accuracy on SOP's pairs of: swapped where B begins like an opening."""
-    return (_shown_signs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
+    return (_signs_of_wrong_pairs("SOP")["opens"] == _labels("SOP").bool()).float().mean().item()
 
 
 def _in_segment(rows: PackedSequences, word: str, segment: int) -> torch.Tensor:
@@ -244,7 +244,7 @@ def _in_segment(rows: PackedSequences, word: str, segment: int) -> torch.Tensor:
 
 def swapped_with_opening() -> float:
     """The fraction of SOP's swapped training pairs in which B begins like a story's opening."""
-    return _shown_signs("SOP")["opens"][_labels("SOP").bool()].float().mean().item()
+    return _signs_of_wrong_pairs("SOP")["opens"][_labels("SOP").bool()].float().mean().item()
 
 
 # ---------------------------------------------------------------- where these runs stop
@@ -263,8 +263,8 @@ def long_masked() -> str:
 @lru_cache(maxsize=2)
 def level(rule: type[Unigram] | type[NeighbourCounts]) -> float:
     """What a baseline reaches on the held-out SOP pairs, where masked tokens are measured."""
-    told = the_world().documents(the_world().stories(LIVE.heldout, seed=0, split="heldout"))
-    rows = make_ordered_pairs(told, the_world().special, length=LIVE.length)
+    documents = the_world().documents(the_world().stories(LIVE.heldout, seed=0, split="heldout"))
+    rows = make_ordered_pairs(documents, the_world().special, length=LIVE.length)
     selected = evaluation_mask(rows, the_world().special).selected
     return float(rule(_documents()).accuracy(rows, selected))
 
@@ -302,9 +302,9 @@ def costs(sharing: str) -> list[float]:
 
 def attention_against_feed_forward() -> str:
     """Both costs at the narrow width; the slide says that attention's is the larger, at both."""
-    attention, feed = costs("attention"), costs("feed_forward")
-    assert all(a > f for a, f in zip(attention, feed, strict=True))
-    return f"{attention[0]:.1f} against {feed[0]:.1f}"
+    attention, feed_forward = costs("attention"), costs("feed_forward")
+    assert all(a > f for a, f in zip(attention, feed_forward, strict=True))
+    return f"{attention[0]:.1f} against {feed_forward[0]:.1f}"
 
 
 def width_gains() -> list[float]:
@@ -402,8 +402,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "flops_base": lambda: f"{models()['ALBERT-base'][1] / 1e9:.2f}",
     "xxlarge": lambda: millions(albert_weights("xxlarge")),
     "xxlarge_printed": lambda: ", ".join(
-        f"{number // 10**6}M"
-        for name, number in printed("albert")["sizes"].items()
+        f"{size // 10**6}M"
+        for name, size in printed("albert")["sizes"].items()
         if name.startswith("xxlarge")
     ),
 }

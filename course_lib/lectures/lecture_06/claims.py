@@ -35,7 +35,7 @@ from course_lib.teaching.claims import (
     result,
 )
 from course_lib.teaching.results import in_words, outcome
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.memory import activation_bytes
 
 TOKENS = 128  # of the text whose FLOPs are counted
@@ -56,9 +56,9 @@ def _gradient(temperature: float) -> float:
 def temperature_squared() -> Settled:
     """Gradient at T=8 as a fraction of that at T=1: without the factor T², and with it."""
     of_one = {T: _gradient(T) / _gradient(1) for T in (2, 8)}
-    said = ", ".join(f"at T={T} {norm / T**2:.1%} without T²" for T, norm in of_one.items())
-    said = f"gradient of the soft targets, of that at T=1: {said}, {of_one[8]:.0%} with it"
-    return Settled((of_one[8] / 8**2, of_one[8]), said)
+    detail = ", ".join(f"at T={T} {norm / T**2:.1%} without T²" for T, norm in of_one.items())
+    detail = f"gradient of the soft targets, of that at T=1: {detail}, {of_one[8]:.0%} with it"
+    return Settled((of_one[8] / 8**2, of_one[8]), detail)
 
 
 @lru_cache(maxsize=1)
@@ -73,20 +73,20 @@ def _triple() -> dict[str, float]:
     teacher = BertForMaskedLM(Encoder(BertConfig(num_layers=2, **shape)))
     ids, at = torch.arange(5, 21)[None], torch.tensor([2, 9])
     with torch.no_grad():
-        out = Taught(student, teacher)(ids, predict_at=at)
+        out = DistillationPair(student, teacher)(ids, predict_at=at)
         parts = distilbert_loss()(out, {"labels": ids.flatten()[at]})
     return {name: float(value) for name, value in parts.items() if name != "total"}
 
 
 def weights_settled() -> Settled:
     """Each loss's part of the sum, by the command for one GPU and by that for four."""
-    parts, said = [], []
+    parts, lines = [], []
     for command, gpus in (("weights", "one GPU"), ("weights_four_gpus", "four GPUs")):
         weights = {name: printed("distilbert")[command][name] for name in PUBLISHED_WEIGHTS}
         parts += [round(weight / sum(weights.values()), 3) for weight in weights.values()]
         names = ", ".join(f"{name} {weight:g}" for name, weight in weights.items())
-        said.append(f"{gpus}: {names}; of their sum " + ", ".join(f"{x:.1%}" for x in parts[-3:]))
-    return Settled(tuple(parts), ". ".join(said))
+        lines.append(f"{gpus}: {names}; of their sum " + ", ".join(f"{x:.1%}" for x in parts[-3:]))
+    return Settled(tuple(parts), ". ".join(lines))
 
 
 def left_out(*rows: str) -> Settled:
@@ -94,8 +94,8 @@ def left_out(*rows: str) -> Settled:
     names = {"without_soft": "soft targets", "without_cosine": "cosine"}
     names |= {"without_mlm": "MLM", "fresh_weights": "the teacher's weights"}
     lost = {row: printed("distilbert")["ablation"][row] for row in rows or names}
-    said = ", ".join(f"without {names[row]} {points:+.2f}" for row, points in lost.items())
-    return Settled(tuple(lost.values()), f"points of the macro score: {said}")
+    detail = ", ".join(f"without {names[row]} {points:+.2f}" for row, points in lost.items())
+    return Settled(tuple(lost.values()), f"points of the macro score: {detail}")
 
 
 def terms_of_the_code() -> Settled:
@@ -106,13 +106,13 @@ def terms_of_the_code() -> Settled:
     logits = torch.randn(4, 50)
     p, log_p = logits.softmax(-1), logits.log_softmax(-1)
     wrong, right = (float(F.kl_div(x, p, reduction="batchmean")) for x in (p, log_p))
-    found = ("bert-base" in KNOWN, hasattr(out, "logits"), abs(wrong) < 1e-6, abs(right) < 1e-6)
-    said = (
+    verdicts = ("bert-base" in KNOWN, hasattr(out, "logits"), abs(wrong) < 1e-6, abs(right) < 1e-6)
+    detail = (
         f"an encoder gives {', '.join(name for name, x in vars(out).items() if x is not None)} "
         f"and no logits; torch's kl_div of two equal distributions is {wrong:.2f} when given the "
         f"student's probabilities, {abs(right):.2f} when given their logarithms"
     )
-    return Settled(found, said)
+    return Settled(verdicts, detail)
 
 
 def sign() -> Settled:
@@ -120,8 +120,8 @@ def sign() -> Settled:
     teacher = torch.tensor([0.7, 0.2, 0.1])
     same, other = teacher, torch.tensor([0.1, 0.2, 0.7])
     printed_form = tuple(float((teacher * student.log()).sum()) for student in (same, other))
-    said = f"Σ t·log s is {printed_form[0]:.2f} where both agree, {printed_form[1]:.2f} where not"
-    return Settled(printed_form, f"{said}: minimised as printed, it drives the student away")
+    detail = f"Σ t·log s is {printed_form[0]:.2f} where both agree, {printed_form[1]:.2f} where not"
+    return Settled(printed_form, f"{detail}: minimised as printed, it drives the student away")
 
 
 # ================================================================ size and speed
@@ -129,8 +129,8 @@ def sign() -> Settled:
 
 def smaller() -> Settled:
     ours, theirs = parameters(distilbert, "base"), parameters(bert, "base")
-    said = f"{ours:,} against {theirs:,}: {1 - ours / theirs:.1%} fewer"
-    return Settled(1 - ours / theirs, said)
+    detail = f"{ours:,} against {theirs:,}: {1 - ours / theirs:.1%} fewer"
+    return Settled(1 - ours / theirs, detail)
 
 
 def what_was_cut() -> Settled:
@@ -144,10 +144,10 @@ def what_was_cut() -> Settled:
     segments = config.type_vocab_size * config.hidden_size
     cut = parameters(bert, "base") - parameters(distilbert, "base")
     rest = cut - six - segments - pooler
-    said = (
+    detail = (
         f"six blocks {six:,}, segment embeddings {segments:,}, pooler {pooler:,}, all else {rest:,}"
     )
-    return Settled((six, segments, pooler, rest), said)
+    return Settled((six, segments, pooler, rest), detail)
 
 
 def printed_speed() -> Settled:
@@ -156,12 +156,12 @@ def printed_speed() -> Settled:
     saved = 1 - 1 / times
     flops = _flops("bert") / _flops("distilbert")
     k80 = printed("tinybert")["speed"]["distilbert_6"]
-    said = (
+    detail = (
         f"{table['bert_base']} s / {table['distilbert']} s = {times:.2f} times as fast, or "
         f"{saved:.1%} less time, on a CPU at batch 1; {flops:g} times fewer FLOPs; "
         f"{k80:g} times as fast on a K80 GPU (TinyBERT, Table 1)"
     )
-    return Settled(times, said)
+    return Settled(times, detail)
 
 
 def _flops(family: str, size: str = "base") -> int:
@@ -210,12 +210,12 @@ def _memory() -> tuple[float, float, tuple[float, ...]]:
 
 def less_memory() -> Settled:
     weights, stored, whole = _memory()
-    said = (
+    detail = (
         f"of a BERT at a sixth of the width, half the layers save {1 - weights:.0%} of the "
         f"weights, {1 - stored:.0%} of the activations that a training step stores; of both "
         f"together {1 - whole[0]:.0%} at batch 1, {1 - whole[1]:.0%} at batch 32"
     )
-    return Settled((weights, stored), said)
+    return Settled((weights, stored), detail)
 
 
 # ================================================================ what is kept
@@ -242,9 +242,9 @@ def by_task() -> Settled:
     """The tasks that lose more than three points."""
     lost = dict(sorted(lost_by_task().items(), key=lambda item: item[1]))
     _, f1 = _squad("distilbert", "bert_base")
-    said = ", ".join(f"{task} {points:+.1f}" for task, points in lost.items())
-    said = f"{said}; mean {mean(lost.values()):+.1f}; SQuAD 1.1 F1 {f1:+.1f}"
-    return Settled(tuple(task for task, points in lost.items() if points < -3), said)
+    detail = ", ".join(f"{task} {points:+.1f}" for task, points in lost.items())
+    detail = f"{detail}; mean {mean(lost.values()):+.1f}; SQuAD 1.1 F1 {f1:+.1f}"
+    return Settled(tuple(task for task, points in lost.items() if points < -3), detail)
 
 
 def row_means() -> Settled:
@@ -254,15 +254,15 @@ def row_means() -> Settled:
         round(glue_average({**row, "MNLI": score}, "dev-9"), 2) for score in (misprint, row["MNLI"])
     )
     mean_printed = printed("glue")["bert_base_dev_distilbert"]["printed"]
-    said = f"the row averages {means[0]} with {misprint}, {means[1]} with {row['MNLI']}"
-    return Settled(means, f"{said}; printed is {mean_printed}")
+    detail = f"the row averages {means[0]} with {misprint}, {means[1]} with {row['MNLI']}"
+    return Settled(means, f"{detail}; printed is {mean_printed}")
 
 
 def _whose(task: str, score: float) -> str:
     """The models for which another table prints this score of a task, and on which split."""
     for row in printed("glue").values():
-        found = row.get("scores", {}).get(task)
-        cells = found if isinstance(found, list) else [found]
+        cell = row.get("scores", {}).get(task)
+        cells = cell if isinstance(cell, list) else [cell]
         if score in cells and "distilbert" not in row["where"].lower():
             return f"{row['model']} ({row['split']})"
     return "nobody here"
@@ -272,14 +272,14 @@ def compared_with() -> Settled:
     """The nine's means, and SST-2 and MNLI of BERT-base and DistilBERT, from one table."""
     theirs, ours = table_1()
     means = [round(glue_average(row, "dev-9"), 1) for row in (theirs, ours)]
-    found = (tuple(means), (theirs["SST-2"], ours["SST-2"]), (theirs["MNLI"], ours["MNLI"]))
-    said = "; ".join(f"{a} against {b}" for a, b in found)
+    pairs = (tuple(means), (theirs["SST-2"], ours["SST-2"]), (theirs["MNLI"], ours["MNLI"]))
+    detail = "; ".join(f"{a} against {b}" for a, b in pairs)
     test = glue_average(printed("glue")["bert_base_test"]["scores"], "test-9")
-    said = (
-        f"{said}. SST-2 of 94.9 is {_whose('SST-2', 94.9)}, MNLI of 86.7 {_whose('MNLI', 86.7)}, "
+    detail = (
+        f"{detail}. SST-2 of 94.9 is {_whose('SST-2', 94.9)}, MNLI of 86.7 {_whose('MNLI', 86.7)}, "
         f"{test:.1f} BERT-base's mean of nine test scores"
     )
-    return Settled(found, said)
+    return Settled(pairs, detail)
 
 
 def _squad(ours: str, theirs: str) -> tuple[float, float]:
@@ -312,17 +312,18 @@ def widths() -> Settled:
     """Whether a loss between widths 312 and 768 is refused, and what W_h makes of 312."""
     student, teacher = published("tinybert", "4"), published("bert", "base")
     torch.manual_seed(0)
-    narrow, wide = (torch.randn(5, config.hidden_size) for config in (student, teacher))
+    ours, theirs = (torch.randn(5, config.hidden_size) for config in (student, teacher))
     try:
-        _ = (narrow - wide).square().mean()
+        _ = (ours - theirs).square().mean()
         error = ""
     except RuntimeError as refused:
         error = str(refused).split(" at non")[0]
     with torch.no_grad():
-        widened = fit_matrix(student, teacher)(narrow)
-        loss = float(hidden_loss(widened, wide))
-    said = f"torch: {error or 'no error'}. With W_h {tuple(widened.shape)} and a loss of {loss:.2f}"
-    return Settled((bool(error), tuple(widened.shape)), said)
+        widened = fit_matrix(student, teacher)(ours)
+        loss = float(hidden_loss(widened, theirs))
+    shape = tuple(widened.shape)
+    detail = f"torch: {error or 'no error'}. With W_h {shape} and a loss of {loss:.2f}"
+    return Settled((bool(error), shape), detail)
 
 
 def logits_or_probabilities() -> Settled:
@@ -337,9 +338,9 @@ def logits_or_probabilities() -> Settled:
         loss = attention_loss(view(x), view(teacher), real)
         return float(torch.autograd.grad(loss, x)[0].norm())
 
-    found = gradient(lambda x: x), gradient(lambda x: x.softmax(-1))
-    said = f"gradient {found[0]:.2f} on attention scores, {found[1]:.1e} on attention weights"
-    return Settled(found, f"a student that looks past its teacher's word, and is sure: {said}")
+    norms = gradient(lambda x: x), gradient(lambda x: x.softmax(-1))
+    detail = f"gradient {norms[0]:.2f} on attention scores, {norms[1]:.1e} on attention weights"
+    return Settled(norms, f"a student that looks past its teacher's word, and is sure: {detail}")
 
 
 def tiny_size() -> Settled:
@@ -347,11 +348,11 @@ def tiny_size() -> Settled:
     model, whole = parameters(tinybert, "4"), parameters(bert, "base")
     with_matrix = model + matrix_size()
     times = whole / with_matrix, whole / model
-    said = (
+    detail = (
         f"{with_matrix:,} with the matrix W_h, {with_matrix / whole:.1%} of BERT-base, "
         f"{times[0]:.2f} times smaller; {model:,} without it, {times[1]:.2f} times smaller"
     )
-    return Settled(times, said)
+    return Settled(times, detail)
 
 
 def matrix_size() -> int:
@@ -362,10 +363,10 @@ def matrix_size() -> int:
 
 def tiny_flops() -> Settled:
     ours, theirs = _flops("tinybert", "4"), _flops("bert")
-    said = f"{ours / 1e9:.2f} GFLOPs for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f}"
+    detail = f"{ours / 1e9:.2f} GFLOPs for {TOKENS} tokens, BERT-base {theirs / 1e9:.2f}"
     faster = printed("tinybert")["speed"]["tinybert_4"]
-    said += f": {theirs / ours:.1f} times fewer; {faster} times faster on a K80 GPU is printed"
-    return Settled(ours / 1e9, said)
+    detail += f": {theirs / ours:.1f} times fewer; {faster} times faster on a K80 GPU is printed"
+    return Settled(ours / 1e9, detail)
 
 
 def tiny_rows(table: str) -> dict[str, float]:
@@ -377,18 +378,18 @@ def _changes(table: str) -> tuple[dict[str, float], str]:
     rows = tiny_rows(table)
     changes = {name: round(rows[name] - rows["all"], 1) for name in rows if name != "all"}
     ordered = sorted(changes.items(), key=lambda item: item[1])
-    said = ", ".join(f"{name.replace('_', ' ')} {points:+.1f}" for name, points in ordered)
-    return changes, f"points: {said}"
+    listed = ", ".join(f"{name.replace('_', ' ')} {points:+.1f}" for name, points in ordered)
+    return changes, f"points: {listed}"
 
 
 def tiny_losses() -> Settled:
-    changes, said = _changes("losses")
-    return Settled(min(changes.items(), key=lambda item: item[1]), said)
+    changes, detail = _changes("losses")
+    return Settled(min(changes.items(), key=lambda item: item[1]), detail)
 
 
 def tiny_stages() -> Settled:
-    changes, said = _changes("stages")
-    return Settled(tuple(changes.values()), said)
+    changes, detail = _changes("stages")
+    return Settled(tuple(changes.values()), detail)
 
 
 # ================================================================ what our own runs reached
@@ -406,14 +407,14 @@ def students(
 def past_plateau(run: str, against: str) -> Settled:
     """A longer run against another: on the probe, and in masked-token accuracy."""
     return _together(
-        compared("06_past_plateau", measure, (run,), against, said)
-        for measure, said in MEASURES.items()
+        compared("06_past_plateau", measure, (run,), against, name)
+        for measure, name in MEASURES.items()
     )
 
 
-def _together(found: Iterable[Settled]) -> Settled:
+def _together(parts: Iterable[Settled]) -> Settled:
     """All values and all words, one after the other."""
-    every = list(found)
+    every = list(parts)
     return Settled(
         tuple(x for one in every for x in one.value), "; ".join(one.detail for one in every)
     )
@@ -422,12 +423,12 @@ def _together(found: Iterable[Settled]) -> Settled:
 def kept_here() -> Settled:
     """What the student has of its teacher's accuracy: on the probe, and on masked tokens."""
     teacher = result("06_teacher")["runs"]["teacher"][0]
-    kept, said = [], []
+    kept, details = [], []
     for measure, called in MEASURES.items():
         reached = outcome(result("06_distilbert"), measure)["triple loss"]
         kept.append(mean(reached) / teacher[measure])
-        said.append(f"{called} {in_words(reached)} of {teacher[measure]:.1%}: {kept[-1]:.1%}")
-    return Settled(tuple(kept), "; ".join(said))
+        details.append(f"{called} {in_words(reached)} of {teacher[measure]:.1%}: {kept[-1]:.1%}")
+    return Settled(tuple(kept), "; ".join(details))
 
 
 def tinies(runs: Sequence[str]) -> Settled:

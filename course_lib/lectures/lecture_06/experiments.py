@@ -52,7 +52,7 @@ from course_lib.teaching.shipped import micro_teacher as micro_teacher  # page 0
 from course_lib.text.augmentation import augment
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.world import MicroWorld
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.finetuning import class_accuracy, classifier_on, finetune, labelled_batches
 from course_lib.train.loop import Callback, History, Objective, fit
 
@@ -265,7 +265,7 @@ def train_student(
         if not recipe.soft and not recipe.cosine:  # nobody to listen to
             return student, masked_lm_loss
         loss = distilbert_loss(recipe.soft, recipe.mlm, recipe.cosine, recipe.temperature)
-        return Taught(student, teacher), loss
+        return DistillationPair(student, teacher), loss
 
     train = Trainer(draw, lambda recipe, material, seed: material.batches(recipe, seed), kept=alone)
     return train(recipe, material, **settings)
@@ -273,7 +273,7 @@ def train_student(
 
 def alone(model: Any) -> Any:
     """A student without its teacher."""
-    return model.student if isinstance(model, Taught) else model
+    return model.student if isinstance(model, DistillationPair) else model
 
 
 def unstated_fact_accuracy(encoder: Encoder, material: Stories, seed: int) -> float:
@@ -327,11 +327,11 @@ class Lesson:
     grown: LabelledSequences
 
 
-def prepare_lesson(material: Stories, teacher: BertForMaskedLM, copies: int = 20) -> Lesson:
+def prepare_lesson(material: Stories, teacher: BertForMaskedLM) -> Lesson:
     """Fine-tune the teacher on the task, and let its masked-word head write the variants."""
     encoder = teacher.encoder
     tuned = finetune(encoder, material.facts, steps=400, seed=0, precision=PRECISION)
-    grown = augment(material.facts, teacher, material.world.special, copies=copies)
+    grown = augment(material.facts, teacher, material.world.special, copies=20)
     return Lesson(tuned, material.facts, grown)
 
 
@@ -343,13 +343,15 @@ def general_stage(
     seed: int = 0,
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
-) -> tuple[Taught, History]:
+) -> tuple[DistillationPair, History]:
     """Stage one: a randomly initialised student learns its teacher's inner steps on plain stories,
     without masks. Returns student, teacher and matrix, as they were trained, and the loss curve."""
     torch.manual_seed(seed)
     config = BertConfig(**_shape(recipe, material.world, hidden_size=recipe.hidden_size))
     student = tinybert_encoder(config)
-    pair = Taught(student, teacher.encoder, fit_matrix(config, teacher.config), scores=True)
+    pair = DistillationPair(
+        student, teacher.encoder, fit_matrix(config, teacher.config), scores=True
+    )
     batches = material.batches(recipe, seed, rate=0.0)
     steps = recipe.general if steps is None else steps
     loss, settings = _inner_loss(recipe, teacher), _settings(recipe, seed, callbacks)
@@ -363,24 +365,23 @@ def task_stage(
     lesson: Lesson,
     *,
     seed: int = 0,
-    callbacks: Sequence[Callback] = (),
 ) -> tuple[BertForClassification, dict[str, History]]:
     """Stage two, on the task's texts: the fine-tuned teacher's inner steps, then its answers (or
     the labels). The history of each part by name: inner, prediction."""
     task = lesson.grown if recipe.copies else lesson.task
     student = classifier_on(encoder, len(task.names), seed)
     batches = labelled_batches(task, recipe.batch_size, seed)
-    settings, histories = _settings(recipe, seed, callbacks), {}
+    settings, histories = _settings(recipe, seed), {}
     if recipe.inner:
-        pair = Taught(student, lesson.teacher, matrix, scores=True)
+        pair = DistillationPair(student, lesson.teacher, matrix, scores=True)
         loss = _inner_loss(recipe, lesson.teacher)
         histories["inner"] = fit(pair, loss, batches, steps=recipe.inner, **settings)
-    taught: nn.Module = student
+    trained: nn.Module = student
     loss = classification_loss
     if recipe.teacher:
-        taught = Taught(student, lesson.teacher)
+        trained = DistillationPair(student, lesson.teacher)
         loss = tinybert_loss((), attention=0.0, hidden=0.0, embedding=0.0, prediction=1.0)
-    histories["prediction"] = fit(taught, loss, batches, steps=recipe.prediction, **settings)
+    histories["prediction"] = fit(trained, loss, batches, steps=recipe.prediction, **settings)
     return student, histories
 
 
@@ -391,14 +392,11 @@ def train_tiny(
     lesson: Lesson,
     *,
     seed: int = 0,
-    callbacks: Sequence[Callback] = (),
 ) -> tuple[BertForClassification, dict[str, History]]:
     """Both stages; the history of each part by name: general, inner, prediction."""
-    pair, general = general_stage(recipe, material, teacher, seed=seed, callbacks=callbacks)
+    pair, general = general_stage(recipe, material, teacher, seed=seed)
     assert isinstance(pair.student, Encoder)
-    student, histories = task_stage(
-        recipe, pair.student, pair.matrix, lesson, seed=seed, callbacks=callbacks
-    )
+    student, histories = task_stage(recipe, pair.student, pair.matrix, lesson, seed=seed)
     return student, {"general": general, **histories}
 
 
@@ -408,7 +406,7 @@ def _inner_loss(recipe: TinyRecipe, teacher: Any) -> Objective:
     return tinybert_loss(mapping, **weights)
 
 
-def _settings(recipe: TinyRecipe, seed: int, callbacks: Sequence[Callback]) -> dict[str, Any]:
+def _settings(recipe: TinyRecipe, seed: int, callbacks: Sequence[Callback] = ()) -> dict[str, Any]:
     return {
         "learning_rate": recipe.learning_rate, "seed": seed, "precision": PRECISION,
         "callbacks": callbacks,
@@ -416,11 +414,11 @@ def _settings(recipe: TinyRecipe, seed: int, callbacks: Sequence[Callback]) -> d
 
 
 def tiny_run(
-    recipe: TinyRecipe, material: LessonMaterial, seed: int, taught_by: str | None = None
+    recipe: TinyRecipe, material: LessonMaterial, seed: int, teacher_id: str | None = None
 ) -> dict[str, Any]:
     """One recipe, one seed: what it reached. Finished runs are read from the cache.
 
-    taught_by: what tells this teacher and its lesson from others; the shipped one's hash if
+    teacher_id: what tells this teacher and its lesson from others; the shipped one's hash if
     None."""
     stories, teacher, lesson = material.stories, material.teacher, material.lesson
 
@@ -435,7 +433,7 @@ def tiny_run(
             "cpu_seconds": round(time.process_time() - began, 1),
         }
 
-    settings = {"seed": seed, "teacher": taught_by or teacher_hash(), **asdict(recipe)}
+    settings = {"seed": seed, "teacher": teacher_id or teacher_hash(), **asdict(recipe)}
     return kept(f"06-tinybert-{seed}", settings, stories.world, run)
 
 
@@ -499,7 +497,7 @@ def prepare_deeper() -> LessonMaterial:
 def deeper_run(recipe: TinyRecipe, material: LessonMaterial, seed: int) -> dict[str, Any]:
     """`tiny_run` with the deep teacher and few labels."""
     marks = json.dumps({**asdict(DEEP_TEACHER), "labels": DEEP_LABELLED}, sort_keys=True)
-    return tiny_run(recipe, material, seed, taught_by=marks)
+    return tiny_run(recipe, material, seed, teacher_id=marks)
 
 
 def deep_losses(_: Any) -> list[float]:

@@ -32,7 +32,7 @@ from course_lib.teaching.experiments import Stories
 from course_lib.teaching.numbers import as_list, in_letters, percent, signed
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import story_sequences
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.flops import step_flops
 from course_lib.train.memory import activation_bytes
 
@@ -88,14 +88,14 @@ def past(name: str, measure: str = "masked_accuracy") -> str:
 
 
 @lru_cache(maxsize=1)
-def taught_flops() -> str:
+def distillation_flops() -> str:
     """FLOPs of a step with the teacher, as a multiple of those of a step alone."""
     world, teacher = the_world(), the_teacher()
     rows = story_sequences(world, world.stories(64, seed=0), LENGTH)
     batch = pretraining_batches(rows, world.special, batch_size=FULL.batch_size)(0)
     student = randomly_initialised_student(PAST_PLATEAU["alone"], teacher, world, 0)
     alone = step_flops(student, masked_lm_loss, batch)
-    return f"{step_flops(Taught(student, teacher), distilbert_loss(), batch) / alone:.1f}"
+    return f"{step_flops(DistillationPair(student, teacher), distilbert_loss(), batch) / alone:.1f}"
 
 
 def teacher_run() -> dict[str, Any]:
@@ -203,9 +203,9 @@ def apart() -> tuple[list[tuple[float, float, float]], float, float]:
 def gradient_norm(temperature: float) -> float:
     """The norm of T²·KL's gradient for the notebook's random logits; no weight is trained."""
     draw = torch.Generator().manual_seed(0)
-    mine = (2 * torch.randn(64, 1_000, generator=draw)).requires_grad_()
+    ours = (2 * torch.randn(64, 1_000, generator=draw)).requires_grad_()
     theirs = 2 * torch.randn(64, 1_000, generator=draw)
-    return torch.autograd.grad(soft_target_loss(mine, theirs, temperature), mine)[0].norm().item()
+    return torch.autograd.grad(soft_target_loss(ours, theirs, temperature), ours)[0].norm().item()
 
 
 STORY = 11  # of 40 new ones: a masked word of which the teacher is not certain
@@ -281,16 +281,16 @@ def reached(measure: str) -> dict[str, list[float]]:
     return outcome(students(), measure)
 
 
-def _change(name: str, measure: str, against: str = "triple loss") -> list[float]:
-    """Gained against another recipe, one number a seed that both have."""
+def _change(name: str, measure: str) -> list[float]:
+    """Gained against the triple loss, one number a seed that both have."""
     runs = students()["runs"]
-    base = {run["seed"]: run[measure] for run in runs[against]}
+    base = {run["seed"]: run[measure] for run in runs["triple loss"]}
     return [run[measure] - base[run["seed"]] for run in runs[name] if run["seed"] in base]
 
 
 def points(name: str, measure: str) -> str:
-    said = verdict(_change(name, measure))
-    return re.sub(r"^[+−](0\.0) ", r"\1 ", said)
+    difference = verdict(_change(name, measure))
+    return re.sub(r"^[+−](0\.0) ", r"\1 ", difference)
 
 
 ATTENTION_AXES = {"x_title": "general steps", "y_title": "unstated-fact probe", "percent": True}
@@ -298,11 +298,11 @@ ATTENTION_AXES = {"x_title": "general steps", "y_title": "unstated-fact probe", 
 
 def attention_lines() -> dict[str, list[list[tuple[int, float]]]]:
     """The probe of narrow students by general steps, a line a seed, for each attention weight."""
-    found = attention_grid()
+    results = attention_grid()
     lines: dict[str, dict[int, list[tuple[int, float]]]] = {}
-    for name, recipe in found["recipes"].items():
+    for name, recipe in results["recipes"].items():
         line = lines.setdefault(f"attention × {recipe['attention']:g}", {})
-        for run in found["runs"][name]:
+        for run in results["runs"][name]:
             line.setdefault(run["seed"], []).append((recipe["general"], run["job_accuracy"]))
     return {name: list(line.values()) for name, line in lines.items()}
 
@@ -315,20 +315,20 @@ def deeper_score(weight: float) -> str:
     return percent(outcome(deeper(), "job_accuracy")[f"attention × {weight:g}"])
 
 
-def seeds_of(found: dict[str, Any]) -> str:
-    seeds = len(next(iter(found["runs"].values())))
+def seeds_of(results: dict[str, Any]) -> str:
+    seeds = len(next(iter(results["runs"].values())))
     return f"{in_letters(seeds)} seed{'s' if seeds > 1 else ''}"
 
 
 def weighted(weight: float, general: int) -> list[float]:
     """The probe of the narrow students of one cell of the grid, a number a seed."""
-    found = attention_grid()
+    results = attention_grid()
     (name,) = (
         name
-        for name, recipe in found["recipes"].items()
+        for name, recipe in results["recipes"].items()
         if (recipe["attention"], recipe["general"]) == (weight, general)
     )
-    return [run["job_accuracy"] for run in found["runs"][name]]
+    return [run["job_accuracy"] for run in results["runs"][name]]
 
 
 def weight_none_many() -> str:
@@ -378,9 +378,9 @@ def mappings() -> str:
 def does_not_fit() -> str:
     """What PyTorch says when a narrow vector is taken from a wide one."""
     small, whole = published("tinybert", "4"), published("bert", "base")
-    mine, theirs = (torch.zeros(1, 5, c.hidden_size) for c in (small, whole))
+    ours, theirs = (torch.zeros(1, 5, c.hidden_size) for c in (small, whole))
     try:
-        _ = mine - theirs
+        _ = ours - theirs
     except RuntimeError as error:
         return str(error).splitlines()[0].split(" at non")[0]
     raise AssertionError("the widths must not fit")
@@ -404,23 +404,23 @@ def narrow_reached() -> dict[str, list[float]]:
 
 def narrow_change(name: str) -> list[float]:
     """Gained against the whole recipe, a number a seed."""
-    found = narrow_reached()
-    return [a - b for a, b in zip(found[name], found["all"], strict=True)]
+    reached = narrow_reached()
+    return [a - b for a, b in zip(reached[name], reached["all"], strict=True)]
 
 
 def tiny_best() -> str:
     """What that student reaches; the slide says that it is the best of all in every seed."""
-    found = narrow_reached()
-    for seed, value in enumerate(found["without attention"]):
-        assert value == max(values[seed] for values in found.values()), seed
-    return percent(found["without attention"])
+    reached = narrow_reached()
+    for seed, value in enumerate(reached["without attention"]):
+        assert value == max(values[seed] for values in reached.values()), seed
+    return percent(reached["without attention"])
 
 
 def tiny_alone() -> str:
     """What a student alone reaches; the slide says that all parts together do no better."""
-    found = narrow_reached()
-    assert mean(found["all"]) <= mean(found["alone"])
-    return percent(found["alone"])
+    reached = narrow_reached()
+    assert mean(reached["all"]) <= mean(reached["alone"])
+    return percent(reached["alone"])
 
 
 @lru_cache(maxsize=1)
@@ -432,8 +432,8 @@ def first_losses() -> dict[str, float]:
     pair, _ = general_stage(TINY, material, teacher, steps=0)
     mapping = layer_mapping(TINY.num_layers, teacher.config.num_layers, TINY.mapping)
     with torch.no_grad():
-        said = pair(rows.input_ids, rows.attention_mask, rows.token_type_ids)
-        losses = tinybert_loss(mapping)(said, {})
+        outputs = pair(rows.input_ids, rows.attention_mask, rows.token_type_ids)
+        losses = tinybert_loss(mapping)(outputs, {})
     return {name: value.item() for name, value in losses.items() if name != "total"}
 
 

@@ -92,9 +92,9 @@ def all_tokens_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Te
     true[outputs.predict_at] = targets["labels"]
     real = outputs.attention_mask.flatten().bool()
     stands, true = outputs.corrupted_ids.flatten()[real], true[real]  # (tokens,)
-    wide = torch.promote_types(outputs.reader_logits.dtype, torch.float32)
-    named = outputs.reader_logits.flatten(0, 1)[real].to(wide)  # (tokens, V)
-    copies = outputs.copy_logits.flatten()[real].to(wide)
+    dtype = torch.promote_types(outputs.reader_logits.dtype, torch.float32)
+    named = outputs.reader_logits.flatten(0, 1)[real].to(dtype)  # (tokens, V)
+    copies = outputs.copy_logits.flatten()[real].to(dtype)
     word = named.log_softmax(-1).gather(1, true[:, None]).squeeze(1) + F.logsigmoid(-copies)
     both = torch.logaddexp(word, F.logsigmoid(copies))
     mean = -torch.where(stands == true, both, word).mean()

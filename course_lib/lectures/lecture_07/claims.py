@@ -73,11 +73,11 @@ def read_by_each() -> Settled:
         world.tokenizer.decode(ids[row, max(at - 5, 0) : at + 5].tolist())
         for ids in (sequences.input_ids, *seen)
     )
-    said = (
+    detail = (
         f"the generator read {counts[0]} [MASK], the discriminator {counts[1]}: “{masked}” and "
         f"“{corrupt}” for “{x}”"
     )
-    return Settled((counts[0] > 0, counts[1]), said)
+    return Settled((counts[0] > 0, counts[1]), detail)
 
 
 def right_draws() -> Settled:
@@ -90,11 +90,11 @@ def right_draws() -> Settled:
     right = filled.flatten()[at] == original_ids
     zero = float((labels.flatten()[at][right] == 0).float().mean())
     ones = float(labels.sum() / batch.inputs["attention_mask"].sum())
-    said = (
+    detail = (
         f"our ELECTRA's generator samples the true word at {right.float().mean():.0%} of the "
         f"masked positions; {zero:.0%} of these are labelled 0, {ones:.1%} of all tokens 1"
     )
-    return Settled((float(right.float().mean()), zero), said)
+    return Settled((float(right.float().mean()), zero), detail)
 
 
 def two_conventions() -> Settled:
@@ -105,9 +105,10 @@ def two_conventions() -> Settled:
     bce = F.binary_cross_entropy_with_logits
     code = bce(logits, replaced.float())
     paper, forgotten = (bce(x, (~replaced).float()) for x in (-logits, logits))
-    found = float((code - paper).abs()), float((code - forgotten).abs())
-    said = f"the two losses differ by {found[0]:.0e}; with the sign forgotten by {found[1]:.2f}"
-    return Settled(found, said)
+    differences = float((code - paper).abs()), float((code - forgotten).abs())
+    same, turned = differences
+    detail = f"the two losses differ by {same:.0e}; with the sign forgotten by {turned:.2f}"
+    return Settled(differences, detail)
 
 
 def left_as_they_are() -> Settled:
@@ -117,9 +118,10 @@ def left_as_they_are() -> Settled:
     ids = torch.randint(5, special.vocab_size, (300, 100), generator=draw)
     sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
     done = mask_sequences(sequences, special, mix=RELEASED_MIX).done
-    found = tuple(float((done == what).float().mean()) for what in (MASKED, KEPT))
-    said = f"of {len(done):,} selected positions {found[0]:.1%} become [MASK], {found[1]:.1%} stay"
-    return Settled(found, said)
+    fractions = tuple(float((done == what).float().mean()) for what in (MASKED, KEPT))
+    masked, kept = fractions
+    detail = f"of {len(done):,} selected positions {masked:.1%} become [MASK], {kept:.1%} stay"
+    return Settled(fractions, detail)
 
 
 # ================================================================ the loss
@@ -144,8 +146,8 @@ def _first_losses() -> tuple[float, float]:
     masked[at] = 103
     with torch.no_grad():
         out = model(masked.view_as(ids), predict_at=at)
-        found = electra_loss()(out, {"labels": ids.flatten()[at]})
-    return float(found["mlm"]), float(found["rtd"])
+        losses = electra_loss()(out, {"labels": ids.flatten()[at]})
+    return float(losses["mlm"]), float(losses["rtd"])
 
 
 def loss_at_the_start() -> Settled:
@@ -154,12 +156,12 @@ def loss_at_the_start() -> Settled:
     mlm, rtd = math.log(ElectraConfig().vocab_size), math.log(2)
     paper = weight * rtd / (weight * rtd + mlm)
     lecture = rtd / (rtd + weight * mlm)
-    found = _first_losses()
-    said = (
-        f"ln 30,522 = {mlm:.1f} and ln 2 = {rtd:.2f} (random initialisation: {found[0]:.1f}, "
-        f"{found[1]:.2f}): the discriminator has {paper:.0%} of the loss, or {lecture:.2%}"
+    initial = _first_losses()
+    detail = (
+        f"ln 30,522 = {mlm:.1f} and ln 2 = {rtd:.2f} (random initialisation: {initial[0]:.1f}, "
+        f"{initial[1]:.2f}): the discriminator has {paper:.0%} of the loss, or {lecture:.2%}"
     )
-    return Settled((paper, lecture), said)
+    return Settled((paper, lecture), detail)
 
 
 # ================================================================ what it costs
@@ -171,11 +173,11 @@ def same_size() -> Settled:
     bert = encoder_flops(published("bert", "base"), TOKENS)
     kept = encoder_flops(config, TOKENS)
     both = kept + encoder_flops(generator_config(config, GENERATOR_SIZE["base"]), TOKENS)
-    said = (
+    detail = (
         f"{kept / 1e9:.2f} GFLOPs for {TOKENS} tokens, BERT-base {bert / 1e9:.2f}; while "
         f"training, the generator adds {both / kept - 1:.0%}"
     )
-    return Settled((kept / bert, both / kept), said)
+    return Settled((kept / bert, both / kept), detail)
 
 
 def _rows(table: str) -> dict[str, dict[str, float]]:
@@ -187,13 +189,13 @@ def quarter_of_whose() -> Settled:
     rows = _rows("large")
     ours = rows["electra_400k"]
     large, roberta = rows["bert_large"], rows["roberta_500k"]
-    found = ours["flops"] / large["flops"], ours["flops"] / roberta["flops"]
-    said = (
-        f"{found[0]:.1f} times BERT-large's FLOPs ({ours['glue']} against {large['glue']}), "
-        f"1/{1 / found[1]:.1f} of RoBERTa's ({roberta['glue']}), 1/{rows['xlnet']['times']} of "
+    ratios = ours["flops"] / large["flops"], ours["flops"] / roberta["flops"]
+    detail = (
+        f"{ratios[0]:.1f} times BERT-large's FLOPs ({ours['glue']} against {large['glue']}), "
+        f"1/{1 / ratios[1]:.1f} of RoBERTa's ({roberta['glue']}), 1/{rows['xlnet']['times']} of "
         f"XLNet's ({rows['xlnet']['glue']})"
     )
-    return Settled(found, said)
+    return Settled(ratios, detail)
 
 
 def _against(ours: dict[str, float], theirs: dict[str, float]) -> tuple[float, float]:
@@ -204,22 +206,22 @@ def _against(ours: dict[str, float], theirs: dict[str, float]) -> tuple[float, f
 def small_against_small() -> Settled:
     rows = _rows("small")
     ours, bert, gpt = (rows[name] for name in ("electra_small", "bert_small", "gpt"))
-    found = _against(ours, bert)
-    said = (
-        f"{ours['glue']} against {bert['glue']}, {found[1]:g} times the FLOPs; GPT "
+    difference = _against(ours, bert)
+    detail = (
+        f"{ours['glue']} against {bert['glue']}, {difference[1]:g} times the FLOPs; GPT "
         f"{gpt['glue']} with {gpt['flops'] / ours['flops']:.0f} times as many"
     )
-    return Settled(found, said)
+    return Settled(difference, detail)
 
 
 def large_longer() -> Settled:
     rows = _rows("large")
     names = ("own_bert", "electra_400k", "roberta_500k", "electra_1750k")
-    said = ", ".join(
+    scores = ", ".join(
         f"{name.replace('_', ' ')} {rows[name]['glue']} ({rows[name]['times']}×)" for name in names
     )
     gained = round(rows["electra_400k"]["glue"] - rows["own_bert"]["glue"], 1)
-    return Settled(gained, said)
+    return Settled(gained, scores)
 
 
 def cost_of_base() -> Settled:
@@ -231,8 +233,8 @@ def cost_of_base() -> Settled:
 def scores_of_base() -> Settled:
     dev, test = _rows("small")["electra_base"]["glue"], printed("electra")["released"]["base"]
     bert = _rows("small")["bert_base"]["glue"]
-    said = f"{dev} on eight development sets, {test} on the test sets"
-    return Settled((dev, test), f"{said}; beside it BERT-base has {bert}")
+    scores = f"{dev} on eight development sets, {test} on the test sets"
+    return Settled((dev, test), f"{scores}; beside it BERT-base has {bert}")
 
 
 # ================================================================ why it works
@@ -247,8 +249,8 @@ def step_by_step() -> Settled:
     """Points over BERT of each ablation step of Table 5."""
     points = _steps_in_the_paper()
     gained = {name: round(score - points["BERT"], 1) for name, score in points.items()}
-    said = ", ".join(f"{name} {points[name]} ({gained[name]:+.1f})" for name in points)
-    return Settled(tuple(gained.values()), said)
+    detail = ", ".join(f"{name} {points[name]} ({gained[name]:+.1f})" for name in points)
+    return Settled(tuple(gained.values()), detail)
 
 
 def all_tokens() -> Settled:
@@ -257,17 +259,17 @@ def all_tokens() -> Settled:
     gain = points["ELECTRA"] - points["BERT"]
     brought = (points["All-tokens MLM"] - points["BERT"]) / gain
     lost = (points["ELECTRA"] - points["ELECTRA 15%"]) / gain
-    said = (
+    detail = (
         f"all-tokens MLM has {brought:.0%} of the {gain:.1f} points; with 15% in the loss, ELECTRA "
         f"loses {lost:.0%} of them"
     )
-    return Settled(brought, said)
+    return Settled(brought, detail)
 
 
 def tying() -> Settled:
     table = {k: v for k, v in printed("electra")["tying"].items() if isinstance(v, float)}
-    said = ", ".join(f"{tied} {score}" for tied, score in table.items())
-    return Settled(tuple(table.values()), f"GLUE by what is shared: {said}")
+    scores = ", ".join(f"{tied} {score}" for tied, score in table.items())
+    return Settled(tuple(table.values()), f"GLUE by what is shared: {scores}")
 
 
 def not_adversarial() -> Settled:
@@ -281,20 +283,20 @@ def not_adversarial() -> Settled:
     reached = sum(
         gradient is not None for gradient in torch.autograd.grad(loss, weights, allow_unused=True)
     )
-    said = (
+    detail = (
         f"masked-token accuracy: {table['adversarial']}% adversarial, {table['mlm']}% by MLM; the "
         f"discriminator's loss reaches {reached} of our generator's {len(weights)} weight tensors"
     )
-    return Settled((table["adversarial"] - table["mlm"], reached), said)
+    return Settled((table["adversarial"] - table["mlm"], reached), detail)
 
 
 def name_of_the_checkpoint() -> Settled:
     """Whether we know the printed name, and the one that the repository has."""
     known = {source.repository for source in KNOWN.values()} | set(KNOWN)
     base = "google/electra-base-"
-    found = tuple(base + ending in known for ending in ("discriminative", "discriminator"))
+    exists = tuple(base + ending in known for ending in ("discriminative", "discriminator"))
     names = sorted(name for name in known if name.startswith(base))
-    return Settled(found, f"known are {', '.join(names)}")
+    return Settled(exists, f"known are {', '.join(names)}")
 
 
 # ================================================================ what our own runs reached

@@ -93,7 +93,7 @@ GENERATORS = {"generator 1/4": 1 / 4, "generator 1/2": 1 / 2, "generator 1": 1.0
 GENERATOR_SEEDS = PAST_SEEDS
 DEEP = ElectraRecipe(steps=6_000, num_layers=4, generator=1 / 2)
 DEEP_SEEDS = range(1)
-SHOWN, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
+EXAMPLES, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
@@ -169,16 +169,16 @@ def measure(model: nn.Module, material: Stories, seed: int = 0) -> dict[str, flo
     "jobs" the unstated-fact probe); and where there are
     two networks, how well each does its own work on held-out stories."""
     encoder = kept_encoder(model).eval()
-    found = {
+    scores = {
         "kinds": word_probe(encoder, material.slots),
         "jobs": text_probe(encoder, material.facts, material.facts_heldout),
     }
     generator = getattr(model, "generator", model)
     if isinstance(generator, BertForMaskedLM):
-        found["words_by_generator"] = material.masked_scores(generator)["masked_accuracy"]
+        scores["words_by_generator"] = material.masked_scores(generator)["masked_accuracy"]
     if isinstance(model, Electra):
-        found |= replaced_token_scores(model, heldout_batches(material, 6), seed)
-    return found
+        scores |= replaced_token_scores(model, heldout_batches(material, 6), seed)
+    return scores
 
 
 def untrained(material: Stories, seeds: Sequence[int] = range(3)) -> list[dict[str, float]]:
@@ -217,8 +217,8 @@ def costs_of(recipes: Mapping[str, ElectraRecipe], material: Stories) -> dict[st
 
 def reached(run: Run) -> dict[str, Any]:
     """What a run reached: both probes and its losses."""
-    found = measure(run.model, run.material, run.seed)
-    return {"parameters": count_parameters(run.model), **found, **last_losses(run.history)}
+    scores = measure(run.model, run.material, run.seed)
+    return {"parameters": count_parameters(run.model), **scores, **last_losses(run.history)}
 
 
 VARIANTS_OF_ELECTRA = Experiment(
@@ -266,7 +266,7 @@ def generator_recipes() -> dict[str, ElectraRecipe]:
     return {name: replace(LONG, generator=size) for name, size in GENERATORS.items()}
 
 
-def looks_of(recipe: ElectraRecipe) -> list[int]:
+def kept_steps(recipe: ElectraRecipe) -> list[int]:
     """The steps at which a long run's weights are kept, its last among them."""
     return [*range(LOOK_EVERY, recipe.steps, LOOK_EVERY), recipe.steps]
 
@@ -294,7 +294,7 @@ def long_run(recipe: ElectraRecipe, material: Stories, seed: int) -> dict[str, A
     Finished runs are read from the cache."""
 
     def keep(report: Report) -> None:
-        if report.step in looks_of(recipe):
+        if report.step in kept_steps(recipe):
             model = report.model
             both = [model.generator, model.discriminator] if isinstance(model, Electra) else [model]
             for network, path in zip(both, weights_at(recipe, seed, report.step), strict=True):
@@ -305,7 +305,7 @@ def long_run(recipe: ElectraRecipe, material: Stories, seed: int) -> dict[str, A
         about = {"seed": seed, "parameters": count_parameters(model), **last_losses(history)}
         return {**about, "seconds": round(history.seconds, 1)}
 
-    files = [path for step in looks_of(recipe) for path in weights_at(recipe, seed, step)]
+    files = [path for step in kept_steps(recipe) for path in weights_at(recipe, seed, step)]
     settings = {"seed": seed, **asdict(recipe)}
     return kept(f"07-long-{recipe.stone}", settings, material.world, run, files)
 
@@ -313,11 +313,11 @@ def long_run(recipe: ElectraRecipe, material: Stories, seed: int) -> dict[str, A
 class MeanPooled(BertForClassification):
     """The same classifier, on the mean vector of a text's tokens instead of [CLS]'s."""
 
-    def forward(self, *given: Any, **named: Any) -> ClassifierOutput:
+    def forward(self, *args: Any, **kwargs: Any) -> ClassifierOutput:
         """As the encoder's call, attention_mask by name; (B, T) -> logits (B, classes)."""
         assert self.encoder.pooler is not None
-        states = self.encoder(*given, **named).last_hidden_state
-        real = named["attention_mask"][..., None]  # (B, T, 1)
+        states = self.encoder(*args, **kwargs).last_hidden_state
+        real = kwargs["attention_mask"][..., None]  # (B, T, 1)
         mean = (states * real).sum(dim=1) / real.sum(dim=1)  # (B, T, H) -> (B, H)
         return ClassifierOutput(self.classifier(self.encoder.pooler(mean[:, None])))
 
@@ -342,8 +342,8 @@ def gaps_by_kind(model: BertForMaskedLM, material: Stories) -> dict[str, dict[st
     world, sequences = material.world, material.heldout
     masked = evaluation_mask(sequences, world.special)
     at = masked.predict_at
-    given = masked.input_ids, sequences.attention_mask, sequences.token_type_ids, at
-    logits = model(*given).logits
+    inputs = masked.input_ids, sequences.attention_mask, sequences.token_type_ids, at
+    logits = model(*inputs).logits
     right = (logits.argmax(-1) == masked.original_ids).double()
     sampled = logits.softmax(-1).gather(1, masked.original_ids[:, None])[:, 0].double()
     traces = [
@@ -353,15 +353,15 @@ def gaps_by_kind(model: BertForMaskedLM, material: Stories) -> dict[str, dict[st
     kinds = [
         traces[n][t - 1] for n, t in (divmod(int(x), sequences.input_ids.shape[1]) for x in at)
     ]
-    found = {}
+    accuracies = {}
     for kind in ("all", *sorted(set(kinds))):
         these = torch.tensor([kind in ("all", one) for one in kinds])
-        found[kind] = {
+        accuracies[kind] = {
             "gaps": int(these.sum()),
             "argmax": right[these].mean().item(),
             "sampled": sampled[these].mean().item(),
         }
-    return found
+    return accuracies
 
 
 def probes(model: nn.Module, material: Stories, seed: int) -> dict[str, float]:
@@ -382,13 +382,13 @@ def look_at(recipe: ElectraRecipe, material: Stories, seed: int, step: int) -> d
 
     def run() -> dict[str, Any]:
         model = model_at(recipe, seed, step)
-        found: dict[str, Any] = {"step": step, **probes(model, material, seed)}
+        measures: dict[str, Any] = {"step": step, **probes(model, material, seed)}
         if step == recipe.steps:
             generator = getattr(model, "generator", model)
             assert isinstance(generator, BertForMaskedLM)
-            found |= tuned(model, material, seed)
-            found["gaps"] = gaps_by_kind(generator, material)
-        return found
+            measures |= tuned(model, material, seed)
+            measures["gaps"] = gaps_by_kind(generator, material)
+        return measures
 
     settings = {"seed": seed, "step": step, **asdict(recipe)}
     return kept(f"07-look-{recipe.stone}", settings, material.world, run)
@@ -416,15 +416,15 @@ def untrained_long(material: Stories, seed: int) -> dict[str, Any]:
 
 def by_strength(models: Mapping[str, nn.Module], words: LabelledWords) -> dict[str, list[float]]:
     """What probes of each strength find: whether the least regularised one says something else."""
-    found, learn, test = {}, words.learn, ~words.learn
+    accuracies, learn, test = {}, words.learn, ~words.learn
     for name, model in models.items():
         states = states_at(kept_encoder(model).eval(), words.sequences, words.at)
         parts = states[learn], words.labels[learn], states[test], words.labels[test]
-        found[name] = [linear_probe(*parts, strength) for strength in STRENGTHS]
-    return found
+        accuracies[name] = [linear_probe(*parts, strength) for strength in STRENGTHS]
+    return accuracies
 
 
-def swaps_shown(
+def example_swaps(
     models: Mapping[str, nn.Module], words: LabelledWords, world: MicroWorld
 ) -> list[dict[str, Any]]:
     """A few other stories, each as it was and with one word swapped, and P(swapped) of every
@@ -435,24 +435,24 @@ def swaps_shown(
         probes[name] = linear_classifier(states, words.labels[learnt])
     unseen = world.stories(TASK_STORIES // 10, seed=1, split="heldout")
     twice = [story for story in unseen for _ in range(2)]  # as it was, and swapped
-    found: list[dict[str, Any]] = []
+    examples: list[dict[str, Any]] = []
     for seed in range(SWAPS):
         made = swapped_words(world, twice, "repeated", LENGTH, seed)
-        for row in range(2 * SHOWN):
+        for row in range(2 * EXAMPLES):
             if row % 2 or not seed:
                 traces = [trace for line in twice[row].trace for trace in line]
                 at = torch.tensor([t for t, x in enumerate(traces, 1) if x.kind == "repeated"])
-                told = made.sequences[row : row + 1]
-                ids = told.input_ids[0, 1 : 1 + len(traces)].tolist()
+                sequence = made.sequences[row : row + 1]
+                ids = sequence.input_ids[0, 1 : 1 + len(traces)].tolist()
                 one: dict[str, Any] = {"story": row // 2}
                 one["text"] = " ".join(world.tokenizer.token(i) for i in ids)
                 one["was"] = " ".join(x.word for x in traces)
                 for name, model in models.items():
-                    states = states_at(kept_encoder(model), told, at)
+                    states = states_at(kept_encoder(model), sequence, at)
                     p = probes[name](states)[:, 1].tolist()
                     one[name] = {int(t) - 1: round(x, 2) for t, x in zip(at, p, strict=True)}
-                found.append(one)
-    return found
+                examples.append(one)
+    return examples
 
 
 @lru_cache(maxsize=1)
@@ -472,7 +472,7 @@ PAST_PLATEAU = Experiment(
     PAST_SEEDS, prepare, train_ablation_step, run=measured_run, replayed=ends(LONG)["BERT"],
     more={
         "flops_a_step": partial(costs_of, ends(FULL)), "tuned_steps": TUNED_STEPS,
-        "swaps": lambda material: swaps_shown(
+        "swaps": lambda material: example_swaps(
             long_models(), material.swapped["repeated"], material.world
         ),
         "by_strength": lambda material: by_strength(long_models(), material.swapped["repeated"]),

@@ -93,43 +93,43 @@ def world() -> MicroWorld:
 
 
 @lru_cache(maxsize=1)
-def corruption_shown() -> Corruption:
-    seed, number = STORY
-    story = world().stories(number + 1, seed=seed, split="heldout")[number]
+def example_corruption() -> Corruption:
+    seed, index = STORY
+    story = world().stories(index + 1, seed=seed, split="heldout")[index]
     text = " ".join(story.sentences[:3])
     return corrupt_and_detect(micro_electra(), world().tokenizer, text, MASKED, SEED)
 
 
 def story_counts() -> dict[str, int]:
     """Counts of the picture, for slide and notes."""
-    shown = corruption_shown()
-    pairs = list(zip(shown.replaced, shown.called, strict=True))
-    masked, replaced = sum(shown.selected), sum(shown.replaced)
+    corruption = example_corruption()
+    pairs = list(zip(corruption.replaced, corruption.called, strict=True))
+    masked, replaced = sum(corruption.selected), sum(corruption.replaced)
     return {
         "hidden": masked, "replaced": replaced, "right": masked - replaced,
         "found": pairs.count((True, True)), "alarms": pairs.count((False, True)),
     }  # fmt: skip
 
 
-def looks_at(measure: str) -> list[tuple[float, float]]:
+def curve_of(measure: str) -> list[tuple[float, float]]:
     """What the shipped ELECTRA reached, by step."""
     curve = stored("07_electra")["runs"]["ELECTRA"][0]["curve"]
     return [(look["step"], look[measure]) for look in curve]
 
 
 def look_at(measure: str, which: int) -> str:
-    return f"{looks_at(measure)[which][1]:.0%}"
+    return f"{curve_of(measure)[which][1]:.0%}"
 
 
 def long_sampled_last() -> str:
     """Of the shipped generator's sampled words the fraction that is right: masked tokens that were
     not replaced."""
-    return f"{1 - looks_at('replaced')[-1][1] / FULL.rate:.0%}"
+    return f"{1 - curve_of('replaced')[-1][1] / FULL.rate:.0%}"
 
 
 def replaced_by_argmax() -> str:
     """What would be replaced if the shipped generator put in its most likely word."""
-    return f"{FULL.rate * (1 - looks_at('words_by_generator')[-1][1]):.0%}"
+    return f"{FULL.rate * (1 - curve_of('words_by_generator')[-1][1]):.0%}"
 
 
 def _steps() -> dict[str, Any]:
@@ -153,7 +153,7 @@ def all_tokens_cost() -> str:
 
 def constant_loss() -> str:
     """The loss, in nats, of answering always with the fraction replaced at the first look."""
-    p = looks_at("replaced")[0][1]
+    p = curve_of("replaced")[0][1]
     return f"{-p * log(p) - (1 - p) * log(1 - p):.2f}"
 
 
@@ -199,9 +199,9 @@ def bert_facts(setting: str) -> str:
 
 def facts() -> list[float]:
     """What each trained recipe reached on the unstated-fact probe, in the mean over its seeds."""
-    found = [mean(of) for of in outcome(_steps(), "jobs").values()]
-    assert max(found) < untrained("jobs")  # as the notes say
-    return found
+    means = [mean(of) for of in outcome(_steps(), "jobs").values()]
+    assert max(means) < untrained("jobs")  # as the notes say
+    return means
 
 
 def variant(name: str, measure: str = "kinds") -> float:
@@ -223,9 +223,9 @@ def untied_slots() -> str:
 def price(row: str) -> tuple[float, float]:
     """FLOPs of pre-training and GLUE mean of a row of Tables 1 and 2."""
     paper = printed("electra")
-    found = paper["small"].get(row) or paper["large"][row]
+    entry = paper["small"].get(row) or paper["large"][row]
     unit = paper["large"]["electra_400k"]["flops"]  # where only the multiple of it is printed
-    return float(found.get("flops") or found["times"] * unit), float(found["glue"])
+    return float(entry.get("flops") or entry["times"] * unit), float(entry["glue"])
 
 
 def quotient(above: str, below: str) -> float:
@@ -326,14 +326,14 @@ def deep() -> dict[str, Any]:
 def by_depth(measure: str) -> dict[str, list[float]]:
     """What two and four layers reached, each at equal FLOPs; "copies": of the words that a story
     repeats, those named by BERT and by ELECTRA's generator."""
-    found = {}
+    values = {}
     for layers, result in (("two", past()), ("four", deep())):
         for name, runs in result["runs"].items():
             reached = [
                 r["gaps"]["repeated"]["argmax"] if measure == "copies" else r[measure] for r in runs
             ]
-            found[f"{name}, {layers} layers"] = reached
-    return found
+            values[f"{name}, {layers} layers"] = reached
+    return values
 
 
 def deep_score(name: str, measure: str) -> str:

@@ -51,14 +51,14 @@ def scaled_settled() -> Settled:
     nats, after either; the terms the code counts, of one, two and three; the fraction of
     content-to-content's variance that a position term has at random initialisation, second
     generation and first."""
-    drawn, table = score_statistics(HEAD), torch.zeros(1, 2, HEAD)
-    spread = tuple(drawn.variance(scale) for scale in drawn.scales)
-    entropy = tuple(drawn.entropy(scale) for scale in drawn.scales)
-    given = ((None, None), (table, None), (table, table))
-    counted = tuple(round(score_scale(HEAD, *tables) ** 2 / HEAD) for tables in given)
+    statistics, table = score_statistics(HEAD), torch.zeros(1, 2, HEAD)
+    spread = tuple(statistics.variance(scale) for scale in statistics.scales)
+    entropy = tuple(statistics.entropy(scale) for scale in statistics.scales)
+    tables_of = ((None, None), (table, None), (table, table))
+    counted = tuple(round(score_scale(HEAD, *tables) ** 2 / HEAD) for tables in tables_of)
     start = _variance_at_the_start(deberta_v3), _variance_at_the_start(deberta)
-    tokens = drawn.scores.shape[-1]
-    said = (
+    tokens = statistics.scores.shape[-1]
+    detail = (
         f"entries of variance 1: variance {spread[0]:.2f} after sqrt(d), {spread[1]:.2f} after "
         f"sqrt(3d); softmax of {entropy[0]:.2f} and {entropy[1]:.2f} nats ({tokens} equal "
         f"probabilities have {math.log(tokens):.2f}). With one, two and three terms our code "
@@ -66,7 +66,7 @@ def scaled_settled() -> Settled:
         f"initialisation a position term has {start[0]:.0%} of the variance of content-to-content "
         f"(second generation), {start[1]:.2%} (first)"
     )
-    return Settled((*spread, *entropy, *counted, *start), said)
+    return Settled((*spread, *entropy, *counted, *start), detail)
 
 
 @torch.no_grad()
@@ -79,8 +79,8 @@ def _variance_at_the_start(make: Callable[..., Encoder]) -> float:
     attention = model.stack.blocks[0].attention
     x = model.embeddings(torch.randint(500, (4, 64)))
     query, key, _ = attention.projections(x, None)
-    words, *others = score_parts(query, key, *attention.positions(x))
-    return float(sum(one.var() for one in others if one is not None) / 2 / words.var())
+    content, *position_terms = score_parts(query, key, *attention.positions(x))
+    return float(sum(one.var() for one in position_terms if one is not None) / 2 / content.var())
 
 
 def one_softmax() -> Settled:
@@ -88,14 +88,14 @@ def one_softmax() -> Settled:
     draw = torch.Generator().manual_seed(0)
     query, key = (torch.randn(1, 4, 16, HEAD, generator=draw) for _ in range(2))
     tables = [torch.randn(4, 32, HEAD, generator=draw) for _ in range(2)]
-    given = query, key, tables[0], tables[1], position_rows(16, 16)
-    _, weights, _ = disentangled_attention_reference(query, key, key, *given[2:])
-    parts = torch.stack([part for part in score_parts(*given) if part is not None])
+    inputs = query, key, tables[0], tables[1], position_rows(16, 16)
+    _, weights, _ = disentangled_attention_reference(query, key, key, *inputs[2:])
+    parts = torch.stack([part for part in score_parts(*inputs) if part is not None])
     scaled = parts / math.sqrt(3 * HEAD)
     one, three = scaled.sum(0).softmax(-1), scaled.softmax(-1).mean(0)
-    found = tuple(float((weights - other).abs().max()) for other in (one, three))
-    said = f"the weights differ from one softmax of the sum by {found[0]:.0e}"
-    return Settled(found, f"{said}, from three softmaxes by up to {found[1]:.2f}")
+    differences = tuple(float((weights - other).abs().max()) for other in (one, three))
+    detail = f"the weights differ from one softmax of the sum by {differences[0]:.0e}"
+    return Settled(differences, f"{detail}, from three softmaxes by up to {differences[1]:.2f}")
 
 
 # ================================================================ distances
@@ -106,9 +106,9 @@ def rows_of_six() -> Settled:
     tokens, span = 6, 2
     delta = row_table(position_rows(tokens, span))
     cut = torch.arange(-tokens + 1, tokens).clamp(-span, span)
-    found = tuple(delta.unique().tolist()), len(cut.unique()), int((delta != delta.T).sum())
-    said = f"rows {', '.join(map(str, found[0]))}; cut at −k and k there would be {found[1]}"
-    return Settled(found, f"{said}; δ(i, j) ≠ δ(j, i) for {found[2]} of {delta.numel()} pairs")
+    counts = tuple(delta.unique().tolist()), len(cut.unique()), int((delta != delta.T).sum())
+    detail = f"rows {', '.join(map(str, counts[0]))}; cut at −k and k there would be {counts[1]}"
+    return Settled(counts, f"{detail}; δ(i, j) ≠ δ(j, i) for {counts[2]} of {delta.numel()} pairs")
 
 
 def _where_a_row_acts(kind: str, term: str, tokens: int = 5, span: int = 4) -> tuple[int, ...]:
@@ -167,12 +167,12 @@ def which_delta() -> Settled:
     )
     unlike = _unlike()
     one = [", ".join(map(str, distances)) for distances in (*first, *second)]
-    said = (
+    detail = (
         f"in transformers row k + 1 acts where i − j is {one[0]} in c2p, {one[1]} in p2c (second "
         f"generation: {one[2]}, {one[3]}). Had p2c a table to itself, its rows in opposite order "
         f"would give the paper's form, for k = 8, but where i − j is {unlike[0]} or more"
     )
-    return Settled((first, second, unlike), said)
+    return Settled((first, second, unlike), detail)
 
 
 # ================================================================ the decoder, SiFT
@@ -213,17 +213,18 @@ def what_the_decoder_has() -> Settled:
     reads = all(torch.equal(x, before) for x, _ in visits)
     queries = any(torch.equal(query, before) for _, query in visits)
     weights = {name: tuple(one.shape) for name, one in decoder.named_parameters()}
-    said = ", ".join(f"{name} {shape}" for name, shape in weights.items())
-    said = (
-        f"of its own the decoder has {said}; it visits the last block {len(visits)} times more, "
+    shapes = ", ".join(f"{name} {shape}" for name, shape in weights.items())
+    detail = (
+        f"of its own the decoder has {shapes}; it visits the last block {len(visits)} times more, "
         f"key and value made from the same input: {'yes' if reads else 'no'}; the query: "
         f"{'yes' if queries else 'no'}"
     )
     reached = outcome(result("08_queue"), "accuracy")
-    named = tuple(mean(reached[NEAR + way]) for way in ("decoder", *OTHER_WAYS))
-    said += f". Of a queue {named[0]:.0%} is named with it, {named[1]:.0%} by concatenation, "
-    said += f"{named[2]:.0%} with neither"
-    return Settled((len(weights), len(visits), reads, queries, *named), said)
+    accuracies = tuple(mean(reached[NEAR + way]) for way in ("decoder", *OTHER_WAYS))
+    detail += ". Of a queue {:.0%} is named with it, {:.0%} by concatenation, {:.0%} with neither"
+    return Settled(
+        (len(weights), len(visits), reads, queries, *accuracies), detail.format(*accuracies)
+    )
 
 
 class Clipping(NamedTuple):
@@ -275,14 +276,14 @@ def clipped_and_perturbed() -> Clipping:
 
 
 def clipping_is_not_sift() -> Settled:
-    found = clipped_and_perturbed()
-    said = (
-        f"the printed formula gives what torch's clipping gives (to {found.apart:.0e}); it changes "
-        f"the outputs by {found.changed:g}. SiFT's perturbation moves them by a symmetric KL of "
-        f"{found.perturbed:.1e} nats a token; with embeddings ten times as long, "
-        f"{found.longer:.2f} times as far"
+    effects = clipped_and_perturbed()
+    detail = (
+        f"the printed formula gives what torch's clipping gives (to {effects.apart:.0e}); it "
+        f"changes the outputs by {effects.changed:g}. SiFT's perturbation moves them by a "
+        f"symmetric KL of {effects.perturbed:.1e} nats a token; with embeddings ten times as long, "
+        f"{effects.longer:.2f} times as far"
     )
-    return Settled(found[2:], said)
+    return Settled(effects[2:], detail)
 
 
 def term_settled() -> Settled:
@@ -302,15 +303,15 @@ def term_settled() -> Settled:
         slopes = (torch.autograd.grad(x, of, retain_graph=True) for x in (a, b))
         return max(float((x - y).abs().max()) for x, y in zip(*slopes, strict=True))
 
-    found = (
+    differences = (
         apart(kl, one_way, [q]), float((one_way - kl).detach()),
         apart(symmetric_kl(p, q).mean(), both, [p, q]),
     )  # fmt: skip
-    said = (
-        f"gradients differ by {found[0]:.0e}, values by {found[1]:.2f} nats; our symmetric form "
-        f"and two cross-entropies, gradients differ by {found[2]:.0e}"
+    detail = (
+        f"gradients differ by {differences[0]:.0e}, values by {differences[1]:.2f} nats; our "
+        f"symmetric form and two cross-entropies, gradients differ by {differences[2]:.0e}"
     )
-    return Settled(found, said)
+    return Settled(differences, detail)
 
 
 def tug_of_war() -> Settled:
@@ -319,12 +320,12 @@ def tug_of_war() -> Settled:
     discriminator's gradient is there."""
     first, trained = (pulls_before_and_after()[when] for when in (BEGINNING, TRAINED))
     across, later = (one.cosines["MLM with RTD"] for one in (first, trained))
-    found = (mean(across), max(across), mean(later), trained.longer)
-    said = (
-        f"cosine {found[0]:+.2f} at random initialisation (at most {found[1]:+.2f}), "
-        f"{found[2]:+.2f} after training, where RTD's gradient is {found[3]:.1f} times as long"
+    values = (mean(across), max(across), mean(later), trained.longer)
+    detail = (
+        f"cosine {values[0]:+.2f} at random initialisation (at most {values[1]:+.2f}), "
+        f"{values[2]:+.2f} after training, where RTD's gradient is {values[3]:.1f} times as long"
     )
-    return Settled(found, said.replace("-", "−"))
+    return Settled(values, detail.replace("-", "−"))
 
 
 def sharing_worth() -> Settled:
@@ -346,9 +347,9 @@ def sharing_worth() -> Settled:
 
 
 def sizes() -> Settled:
-    found = tuple(parameters(deberta, size) for size in ("base", "large"))
-    said = f"{found[0]:,}; DeBERTa-large {found[1]:,}"
-    return Settled(found, said)
+    counts = tuple(parameters(deberta, size) for size in ("base", "large"))
+    detail = f"{counts[0]:,}; DeBERTa-large {counts[1]:,}"
+    return Settled(counts, detail)
 
 
 def extra() -> Settled:
@@ -361,8 +362,8 @@ def extra() -> Settled:
     counted = parameters(deberta, "base") - (
         parameters(partial(roberta, pooler=False), "base") - tables
     )
-    said = f"{formula:,} by the formula ({2 * L * d * d:,} + {2 * k * d:,}), {counted:,} counted"
-    return Settled((counted, formula), said)
+    detail = f"{formula:,} by the formula ({2 * L * d * d:,} + {2 * k * d:,}), {counted:,} counted"
+    return Settled((counted, formula), detail)
 
 
 def shared_settled() -> Settled:
@@ -372,8 +373,8 @@ def shared_settled() -> Settled:
     )
     rows = printed("deberta")["second_generation"]
     less = rows["base"]["parameters"] - rows["shared_projections"]["parameters"]
-    said = f"{own - shared:,} fewer at base size; the table's rows differ by {less} million"
-    return Settled((own - shared) / 1e6, said)
+    detail = f"{own - shared:,} fewer at base size; the table's rows differ by {less} million"
+    return Settled((own - shared) / 1e6, detail)
 
 
 def longer_settled(tokens: int = 512) -> Settled:
@@ -385,12 +386,12 @@ def longer_settled(tokens: int = 512) -> Settled:
     added = tuple(more_flops(config, tokens, batch) for batch in (1, 32))
     seconds = result("08_positions")["step_seconds"]
     times = tuple(seconds[name] / seconds["BERT"] for name in ("DeBERTa", "without decoder"))
-    said = (
+    detail = (
         f"at {tokens} tokens the products add {products:.0%} to the blocks' FLOPs, with the "
         f"projection of the table {added[0]:.0%} at batch 1, {added[1]:.0%} at batch 32; a "
         f"training step here, BERT's being 1: {times[0]:.2f}, without decoder {times[1]:.2f}"
     )
-    return Settled((products, *added, *times), said)
+    return Settled((products, *added, *times), detail)
 
 
 def far_texts() -> Settled:
@@ -399,13 +400,13 @@ def far_texts() -> Settled:
     config = published("deberta", "large", DebertaConfig)
     paper = config.num_layers * 2 * (config.span - 1)
     one, two = far_changes(1), far_changes(2)
-    said = (
+    detail = (
         f"{config.num_layers} · 2 · {config.span - 1} = {paper:,}. With k = {SPAN}, in one block, "
         f"another word {WORD} away moves the first token's vector by {one[0]:.2f}; the words "
         f"{EXCHANGED[0]} and {EXCHANGED[1]} away, exchanged, by {one[1]:.0e}, in two blocks by "
         f"{two[1]:.4f}"
     )
-    return Settled((paper, *one, two[1]), said)
+    return Settled((paper, *one, two[1]), detail)
 
 
 # ================================================================ what the paper reached
@@ -422,12 +423,12 @@ def paper_changes(row: str) -> tuple[float, ...]:
 
 def without(*rows: str) -> Settled:
     gained = {row: paper_changes(row) for row in rows}
-    said = "; ".join(
+    detail = "; ".join(
         f"{row.replace('_', ' ')}: MNLI {a:+.1f}, SQuAD 2.0 {b:+.1f}, RACE {c:+.1f}"
         for row, (a, b, c) in gained.items()
     )
-    said = said.replace("-", "−").replace("roberta", "RoBERTa")
-    return Settled(tuple(gained.values()), said)
+    detail = detail.replace("-", "−").replace("roberta", "RoBERTa")
+    return Settled(tuple(gained.values()), detail)
 
 
 def order_settled() -> Settled:
@@ -435,23 +436,25 @@ def order_settled() -> Settled:
     table = {k: v for k, v in printed("deberta")["order"].items() if isinstance(v, float)}
     order = tuple(sorted(table, key=lambda name: -table[name]))
     albert = round(glue_average(printed("glue")["albert_dev"]["scores"], "dev-8"), 2)
-    said = " > ".join(f"{name} {table[name]}" for name in order)
-    return Settled((order, albert), f"{said}; ALBERT-xxlarge, not in that table, {albert}")
+    ranking = " > ".join(f"{name} {table[name]}" for name in order)
+    return Settled((order, albert), f"{ranking}; ALBERT-xxlarge, not in that table, {albert}")
 
 
 def superglue() -> Settled:
     table = printed("deberta")["superglue"]
-    found = tuple(round(table[one] - table["human"], 1) for one in ("single", "ensemble"))
-    said = f"one model {table['single']}, an ensemble {table['ensemble']}, people {table['human']}"
-    return Settled(found, said)
+    ahead = tuple(round(table[one] - table["human"], 1) for one in ("single", "ensemble"))
+    detail = (
+        f"one model {table['single']}, an ensemble {table['ensemble']}, people {table['human']}"
+    )
+    return Settled(ahead, detail)
 
 
 def replaced_tokens() -> Settled:
     paper = printed("deberta")
     usual, replaced = paper["base"]["mnli"], paper["replaced_tokens"]["base"]
-    found = tuple(round(b - a, 1) for a, b in zip(usual, replaced, strict=True))
-    said = f"MNLI {replaced[0]}/{replaced[1]} against {usual[0]}/{usual[1]}"
-    return Settled(found, f"{said}: {found[0]:+.1f}, {found[1]:+.1f}")
+    gains = tuple(round(b - a, 1) for a, b in zip(usual, replaced, strict=True))
+    detail = f"MNLI {replaced[0]}/{replaced[1]} against {usual[0]}/{usual[1]}"
+    return Settled(gains, f"{detail}: {gains[0]:+.1f}, {gains[1]:+.1f}")
 
 
 # ---------------------------------------------------------------- where the paper slips
@@ -461,22 +464,24 @@ def gain_on_squad() -> Settled:
     """Points of F1 over RoBERTa: by the abstract's number, and by that of Table 2."""
     ours, theirs = printed("deberta")["large"]["squad_2"][0], printed("deberta")["roberta_cells"]
     numbers = theirs["squad_2_in_the_abstract"], theirs["squad_2"]
-    found = tuple(round(ours - score, 1) for score in numbers)
-    said = f"{ours} − {numbers[0]} = {found[0]} by the abstract, {ours} − {numbers[1]} = {found[1]}"
-    return Settled(found, f"{said} by Table 2")
+    gains = tuple(round(ours - score, 1) for score in numbers)
+    detail = (
+        f"{ours} − {numbers[0]} = {gains[0]} by the abstract, {ours} − {numbers[1]} = {gains[1]}"
+    )
+    return Settled(gains, f"{detail} by Table 2")
 
 
 def cell_of_roberta() -> Settled:
     """RoBERTa's QNLI in its own paper; its mean of eight with that, and with the other number."""
     row, other = printed("glue")["roberta_large_dev"]["scores"], printed("deberta")["roberta_cells"]
     means = [glue_average({**row, "QNLI": one}, "dev-8") for one in (row["QNLI"], other["qnli"])]
-    found = row["QNLI"], *(round(one, 1) for one in means)
+    value = row["QNLI"], *(round(one, 1) for one in means)
     xlnet = printed("glue")["xlnet_large_dev"]["scores"]["QNLI"]
-    said = (
+    detail = (
         f"{row['QNLI']} in RoBERTa's Table 5, where {xlnet} is XLNet's; its eight scores average "
-        f"{found[1]} with {row['QNLI']}, {found[2]} with {other['qnli']}"
+        f"{value[1]} with {row['QNLI']}, {value[2]} with {other['qnli']}"
     )
-    return Settled(found, said)
+    return Settled(value, detail)
 
 
 # ================================================================ what our own runs reached
@@ -495,9 +500,9 @@ def queue(runs: Sequence[str], against: str = f"{NEAR}no decoder") -> Settled:
 
 def with_paper(paper: Settled, *here: Settled) -> Settled:
     """What the paper's rows say, then what our runs do: the values of both, one after the other."""
-    said = "; ".join(one.detail for one in here)
+    measured = "; ".join(one.detail for one in here)
     value = (paper.value, *(number for one in here for number in one.value))
-    return Settled(value, f"in the paper, {paper.detail}. Here, {said}")
+    return Settled(value, f"in the paper, {paper.detail}. Here, {measured}")
 
 
 def equal() -> Settled:

@@ -171,10 +171,10 @@ def probes(encoder: Encoder, stories: Stories) -> dict[str, float]:
     """Accuracy of linear probes on the frozen vectors: two cloze-shaped (which slot does this word
     fill; which fact is unstated), two RTD-shaped (was this word swapped)."""
     swapped = {f"swapped_{kind}": words for kind, words in stories.swapped.items()}
-    found = {
+    accuracies = {
         name: word_probe(encoder, w) for name, w in {"slots": stories.slots, **swapped}.items()
     }
-    return found | {"unstated": text_probe(encoder, stories.facts, stories.facts_heldout)}
+    return accuracies | {"unstated": text_probe(encoder, stories.facts, stories.facts_heldout)}
 
 
 def prepare_sharing() -> Stories:

@@ -147,13 +147,13 @@ def all_flops(material: Stories) -> dict[str, int]:
 
 def step_seconds(material: Stories, steps: int = 40, rounds: int = 5) -> dict[str, float]:
     """Seconds of a training step of each recipe, the median of rounds in which they take turns."""
-    found: dict[str, list[float]] = {name: [] for name in RECIPES if "equal" not in name}
+    seconds_of: dict[str, list[float]] = {name: [] for name in RECIPES if "equal" not in name}
     for _ in range(rounds):
-        for name, seconds in found.items():
+        for name, seconds in seconds_of.items():
             began = time.perf_counter()
             train_positions(RECIPES[name], material, steps=steps)
             seconds.append((time.perf_counter() - began) / steps)
-    return {name: median(seconds) for name, seconds in found.items()}
+    return {name: median(seconds) for name, seconds in seconds_of.items()}
 
 
 POSITIONS = Experiment(
@@ -241,16 +241,16 @@ def queue_model(recipe: QueueRecipe, world: MicroWorld, seed: int) -> nn.Module:
     return deberta_masked_lm(encoder, recipe.decoder == "query")
 
 
-def queue_batch(drawn: Queues, special_mask: int) -> Batch:
+def queue_batch(queues: Queues, special_mask: int) -> Batch:
     """Every worker masked, and selected for prediction."""
-    count, tokens = drawn.sequences.input_ids.shape
-    at = (torch.arange(count)[:, None] * tokens + drawn.at).flatten()  # (N·8,)
-    masked = drawn.sequences.input_ids.flatten().clone()
+    count, tokens = queues.sequences.input_ids.shape
+    at = (torch.arange(count)[:, None] * tokens + queues.at).flatten()  # (N·8,)
+    masked = queues.sequences.input_ids.flatten().clone()
     labels = masked[at]
     masked[at] = special_mask
     inputs = {
         "input_ids": masked.view(count, tokens),
-        "attention_mask": drawn.sequences.attention_mask,
+        "attention_mask": queues.sequences.attention_mask,
         "predict_at": at,
     }
     return Batch(inputs, {"labels": labels})

@@ -64,8 +64,8 @@ ROW_KEY, ROW_QUERY = (0.0, 2.0), (1.0, -1.0)
 @lru_cache(maxsize=1)
 def three_products() -> tuple[float, float, float]:
     """The three products, by the library: a text of one token has one distance."""
-    given = (QUERY_I, KEY_J, ROW_KEY, ROW_QUERY)
-    query, key, position_key, position_query = (torch.tensor(v).view(1, 1, 2) for v in given)
+    vectors = (QUERY_I, KEY_J, ROW_KEY, ROW_QUERY)
+    query, key, position_key, position_query = (torch.tensor(v).view(1, 1, 2) for v in vectors)
     parts = score_parts(query[None], key[None], position_key, position_query, torch.tensor([0]))
     first, second, third = (float(part) for part in parts if part is not None)
     return first, second, third
@@ -122,7 +122,7 @@ def same_row() -> str:
 SHOWN_TOKENS, SHOWN_SPAN, SHOWN_FURTHEST = 48, 8, 32
 
 
-def shown() -> DistanceRows:
+def example_rows() -> DistanceRows:
     """The small table of the second generation."""
     return distance_rows(SHOWN_TOKENS, SHOWN_SPAN, SHOWN_FURTHEST)
 
@@ -148,26 +148,26 @@ def _counted(model: torch.nn.Module, *parts: str) -> int:
 @lru_cache(maxsize=1)
 def sizes_of_models() -> dict[str, tuple[int, int, int, int]]:
     """For each model: all weights, token embeddings, positions or distances, their projections."""
-    found = {}
+    sizes = {}
     with torch.device("meta"):  # shapes without memory
         models = {"BERT-base": bert("base"), "DeBERTa-base": deberta("base"),
                   "DeBERTa-v3-base": deberta_v3("base")}  # fmt: skip
     for name, model in models.items():
-        found[name] = (
+        sizes[name] = (
             count_parameters(model) - _counted(model, "pooler."),  # DeBERTa has none
             _counted(model, "embeddings.token."),
             _counted(model, "embeddings.position", "positions."),
             _counted(model, "position_key", "position_query"),
         )
-    return found
+    return sizes
 
 
 def projection_millions() -> str:
     config = published("deberta", "base", DebertaConfig)
     L, d = config.num_layers, config.hidden_size
-    found = sizes_of_models()["DeBERTa-base"][3]
-    assert found == 2 * L * d * d + L * d  # two matrices a layer, and one bias
-    return f"{found / 1e6:.1f}"
+    weights = sizes_of_models()["DeBERTa-base"][3]
+    assert weights == 2 * L * d * d + L * d  # two matrices a layer, and one bias
+    return f"{weights / 1e6:.1f}"
 
 
 SMALL = {
@@ -180,15 +180,15 @@ SMALL = {
 def apart_from_theirs() -> tuple[float, float]:
     """The largest difference of an output from transformers' own, first and second generation."""
     torch.manual_seed(0)
-    ids, found = torch.randint(5, 2_000, (3, 21)), []
+    ids, differences = torch.randint(5, 2_000, (3, 21)), []
     second = {"span": 8, "furthest": 32, "convolution": 3}
     for model in (deberta("base", span=16, **SMALL), deberta_v3("base", **second, **SMALL)):
         with torch.no_grad():
             ours = model.eval()(ids).last_hidden_state
             theirs = to_transformers(model).eval()(ids).last_hidden_state
-        found.append(float((ours - theirs).abs().max()))
-    assert max(found) < 1e-5
-    return found[0], found[1]
+        differences.append(float((ours - theirs).abs().max()))
+    assert max(differences) < 1e-5
+    return differences[0], differences[1]
 
 
 @lru_cache(maxsize=1)
@@ -206,9 +206,9 @@ def masked_accuracy(name: str) -> list[float]:
 
 def ahead(better: str, worse: str) -> list[float]:
     """Points between two recipes, a number a seed that both have."""
-    found = stored("08_positions")["runs"]
+    runs = stored("08_positions")["runs"]
     ours, other = (
-        {run["seed"]: run["masked_accuracy"] for run in found[name]} for name in (better, worse)
+        {run["seed"]: run["masked_accuracy"] for run in runs[name]} for name in (better, worse)
     )
     return [100 * (ours[seed] - other[seed]) for seed in sorted(ours.keys() & other.keys())]
 
@@ -392,9 +392,9 @@ def over_roberta(task: int) -> str:
 
 def spread(which: int) -> str:
     """Of the scores of three random terms after the division by √d, or by √(3d)."""
-    found = score_statistics(64)
-    scale = found.scales[which]
-    return f"{found.variance(scale):.2f} (entropy {found.entropy(scale):.2f} nats)"
+    statistics = score_statistics(64)
+    scale = statistics.scales[which]
+    return f"{statistics.variance(scale):.2f} (entropy {statistics.entropy(scale):.2f} nats)"
 
 
 def squad_gain(where: str) -> str:
@@ -407,7 +407,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "concat_from": lambda: all_from(f"distances to {NARROW}, place side by side"),
     "decoder_from": lambda: all_from(f"distances to {NARROW}, decoder"),
     "paper_reach": lambda: settled("08", "24,528 tokens").value[0],
-    "shown_dozen": lambda: "{} to {}".format(*shown().sharing(12)),
+    "shown_dozen": lambda: "{} to {}".format(*example_rows().sharing(12)),
     **OF_EMBEDDINGS,
 }
 

@@ -114,8 +114,8 @@ def prepare_sift() -> SiftMaterial:
     """Draw the stories (seed 0 of each split) and keep those that leave the hero's job unsaid."""
     world = MicroWorld.load()
     unseen = world.stories(TASK_STORIES, seed=0, split="heldout")
-    told = world.stories(STORIES, seed=0)
-    return SiftMaterial(world, unstated_facts(world, told), unstated_facts(world, unseen))
+    stories = world.stories(STORIES, seed=0)
+    return SiftMaterial(world, unstated_facts(world, stories), unstated_facts(world, unseen))
 
 
 def to_train(recipe: SiftRecipe, material: SiftMaterial, seed: int) -> tuple[nn.Module, Objective]:
@@ -155,11 +155,11 @@ def reached(run: Run) -> dict[str, Any]:
 
 def flops_of_steps(material: SiftMaterial) -> dict[str, int]:
     """FLOPs of a first step of each method, forward and backward."""
-    found = {}
+    flops = {}
     for method, recipe in ((PLAIN, FULL), (SIFT, AUTHORS)):
         batches = labelled_batches(labels_of(recipe, material, 0), recipe.batch_size)
-        found[method] = step_flops(*to_train(recipe, material, 0), batches(0))
-    return found
+        flops[method] = step_flops(*to_train(recipe, material, 0), batches(0))
+    return flops
 
 
 SIFT_RUNS = Experiment(

@@ -34,10 +34,10 @@ from .recipes import (
     FACT_SLOTS,
     LOOK_EVERY,
     MaskRecipe,
-    Told,
+    TrainingText,
     all_right,
     right_at,
-    train_told,
+    train_on_material,
 )
 
 STORIES, HELDOUT, PROBED, LENGTH = 10_000, 600, 300, 128
@@ -63,7 +63,7 @@ class ChineseMaterial:
     """What the models read, and what they are measured with."""
 
     world: MicroWorld
-    told: Told
+    training: TrainingText
     heldout: PackedSequences
     characters: Tensor  # positions of single masked characters, n·T + t
     inside: Tensor  # the same; each has a readable character of its own word beside it
@@ -75,7 +75,7 @@ class ChineseMaterial:
 def prepare(world: MicroWorld | None = None) -> ChineseMaterial:
     """Draw the stories (seed 0 of each split), and choose what is masked when measuring."""
     world = world or MicroWorld.load(language="chinese")
-    told = world.stories(STORIES, seed=0)
+    stories = world.stories(STORIES, seed=0)
     unseen = world.stories(HELDOUT, seed=0, split="heldout")
     heldout = story_sequences(world, unseen, LENGTH)
     words = hidden_words(world, unseen, heldout)
@@ -87,17 +87,17 @@ def prepare(world: MicroWorld | None = None) -> ChineseMaterial:
     }
     single = mask_sequences(heldout, world.special, mix=HIDDEN, seed=1).predict_at
     return ChineseMaterial(
-        world, told_of(world, told), heldout, single, one_of_each(words), hidden,
+        world, training_text(world, stories), heldout, single, one_of_each(words), hidden,
         slot_categories(world, unseen[:PROBED]),
     )  # fmt: skip
 
 
-def told_of(world: MicroWorld, stories: Sequence[Story]) -> Told:
+def training_text(world: MicroWorld, stories: Sequence[Story]) -> TrainingText:
     """Stories as the models read them, one a sequence, with their words and names as units."""
     words = word_units(stories, LENGTH)
     names = unit_numbers(words, place_names(stories))
     train = story_sequences(world, stories, LENGTH)
-    return Told(world, train, {"words": words, "names": names})
+    return TrainingText(world, train, {"words": words, "names": names})
 
 
 # ---------------------------------------------------------------- characters, words, names
@@ -127,20 +127,20 @@ def word_units(stories: Sequence[Story], length: int) -> Tensor:
 def place_names(stories: Sequence[Story]) -> list[tuple[int, int, int]]:
     """Story, first position and position after the last of every name of several words. The names
     of people and cities are words: whole-word masking has them already."""
-    found = []
+    names = []
     for n, story in enumerate(stories):
         by_slot = groupby(enumerate(spelled(story), 1), key=lambda one: one[1][1].slot)
         for slot, run in by_slot:
             places = [t for t, _ in run]
             if slot in PLACES:
-                found.append((n, places[0], places[-1] + 1))
-    return found
+                names.append((n, places[0], places[-1] + 1))
+    return names
 
 
-def hidden_words(world: MicroWorld, stories: Sequence[Story], told: PackedSequences) -> Hidden:
+def hidden_words(world: MicroWorld, stories: Sequence[Story], sequences: PackedSequences) -> Hidden:
     """The words of several characters among those that whole-word masking selects (15%)."""
     units = word_units(stories, LENGTH)
-    masked = mask_whole_words(told, world.special, units, mix=HIDDEN, seed=1)
+    masked = mask_whole_words(sequences, world.special, units, mix=HIDDEN, seed=1)
     rows = torch.arange(len(stories))[:, None]
     word = (rows * LENGTH + units).view(-1)[masked.predict_at]  # a number of its own for each word
     _, of, count = word.unique_consecutive(return_inverse=True, return_counts=True)
@@ -219,7 +219,7 @@ def guessed_from_the_word(material: ChineseMaterial) -> dict[str, float]:
     return {"inside": sum(inside) / len(inside), "word_exact": sum(whole) / len(whole)}
 
 
-def given_away(material: ChineseMaterial) -> float:
+def readable_neighbours(material: ChineseMaterial) -> float:
     """Of the single characters selected for prediction that belong to a word of several, how many
     have a readable character of their word beside them."""
     unseen = material.world.stories(HELDOUT, seed=0, split="heldout")
@@ -240,24 +240,24 @@ def measure(
     measures with these names, where some are given."""
     mask = material.world.special.mask
     single = {"character": material.characters, "inside": material.inside}
-    found = {}
+    accuracies = {}
     for name in names or (*single, *material.hidden):
         hidden = material.hidden.get(name)
         right = right_at(model, material.heldout, hidden.at if hidden else single[name], mask)
-        found[name] = (all_right(right, hidden.of) if hidden else right).float().mean().item()
-    return found
+        accuracies[name] = (all_right(right, hidden.of) if hidden else right).float().mean().item()
+    return accuracies
 
 
 def reached(run: Run) -> dict[str, Any]:
     """What a run reached, and its losses."""
-    found = {"parameters": count_parameters(run.model), **last_losses(run.history)}
-    found |= measure(run.model.eval(), run.material)
-    return found | {"slot_probe": word_probe(run.model.encoder, run.material.slots)}
+    scores = {"parameters": count_parameters(run.model), **last_losses(run.history)}
+    scores |= measure(run.model.eval(), run.material)
+    return scores | {"slot_probe": word_probe(run.model.encoder, run.material.slots)}
 
 
 CHINESE = Experiment(
-    "09_chinese", RECIPES, SEEDS, prepare, train_told, reached, label="09-chinese-{units}",
+    "09_chinese", RECIPES, SEEDS, prepare, train_on_material, reached, label="09-chinese-{units}",
     curve=(LOOK_EVERY, lambda run: measure(run.model, run.material, CURVE)),
     replayed=RECIPES["words"],
-    more={"words_alone": guessed_from_the_word, "given_away": given_away},
+    more={"words_alone": guessed_from_the_word, "given_away": readable_neighbours},
 )  # fmt: skip

@@ -47,20 +47,20 @@ def boundary_alone() -> Settled:
     )  # fmt: skip
     model = BertForSpanPreTraining(Encoder(config)).eval()
     with torch.no_grad():
-        found = [_spread(model.sbo)]
+        spreads = [_spread(model.sbo)]
         model.sbo.position.weight.zero_()
-        found.append(_spread(model.sbo))
+        spreads.append(_spread(model.sbo))
         ids, labels = torch.arange(5, 17)[None], torch.tensor([9, 10])
         boundaries = torch.tensor([[3, 6, 0], [3, 6, 1]])
         out = model(ids, predict_at=torch.tensor([4, 5]), boundaries=boundaries)
         losses = spanbert_loss(out, {"labels": labels, "sbo_labels": labels})
     terms = tuple(name for name in losses if name != "total")
-    said = (
-        f"logits of five tokens of a span lie up to {found[0]:.1f} apart with position vectors, "
-        f"{found[1]:.1f} without; the loss adds up {' and '.join(terms)}"
+    detail = (
+        f"logits of five tokens of a span lie up to {spreads[0]:.1f} apart with position vectors, "
+        f"{spreads[1]:.1f} without; the loss adds up {' and '.join(terms)}"
     )
     # Not 0.0: on several threads equal rows of a product may round apart.
-    return Settled((found[0] > 0.1, found[1] < 1e-4, terms), said)
+    return Settled((spreads[0] > 0.1, spreads[1] < 1e-4, terms), detail)
 
 
 def _spread(head: SpanBoundaryHead) -> float:
@@ -84,8 +84,8 @@ def masks_compared() -> Settled:
         for column, score in spans.items()
     }
     best = max(rows, key=lambda name: rows[name]["coref"])
-    said = ", ".join(f"{column} {points:+.1f}" for column, points in ahead.items())
-    return Settled((*ahead.values(), best), f"{said}; best on coreference: {best}")
+    points_text = ", ".join(f"{column} {points:+.1f}" for column, points in ahead.items())
+    return Settled((*ahead.values(), best), f"{points_text}; best on coreference: {best}")
 
 
 def three_changes() -> Settled:
@@ -95,8 +95,8 @@ def three_changes() -> Settled:
     rows = (tokens["squad_2"], two["squad_2"], one["squad_2"], sbo["squad_2"])
     points = tuple(round(b - a, 1) for a, b in pairwise(rows))
     coref = round(sbo["coref"] - one["coref"], 1)
-    said = "spans {:+.1f}, one sequence without NSP {:+.1f}, SBO {:+.1f}".format(*points)
-    return Settled((*points, coref), f"{said}; coreference, SBO {coref:+.1f}")
+    detail = "spans {:+.1f}, one sequence without NSP {:+.1f}, SBO {:+.1f}".format(*points)
+    return Settled((*points, coref), f"{detail}; coreference, SBO {coref:+.1f}")
 
 
 def test_sets() -> Settled:
@@ -105,8 +105,8 @@ def test_sets() -> Settled:
         _table("test")[name]["squad_2"][1]  # type: ignore[index]
         for name in ("spanbert", "google_bert", "bert_1seq")
     )
-    found = tuple(round(ours - other, 1) for other in others)
-    return Settled(found, "{:+.1f} over BERT, {:+.1f} over the authors' own".format(*found))
+    ahead = tuple(round(ours - other, 1) for other in others)
+    return Settled(ahead, "{:+.1f} over BERT, {:+.1f} over the authors' own".format(*ahead))
 
 
 def decay_settled() -> Settled:
@@ -118,19 +118,19 @@ def decay_settled() -> Settled:
         for n in range(SCHEDULE_POINTS)
     ]
     steps = training["steps"] // SCHEDULE_POINTS
-    found = tuple(
+    fractions = tuple(
         prod((1 - rate * decay[who]) ** steps for rate in rates) for who in ("command", "paper")
     )
-    return Settled(found, f"kept: {found[0]:.0%} with 0.01, {found[1]:.6f} of it with 0.1")
+    return Settled(fractions, "kept: {:.0%} with 0.01, {:.6f} of it with 0.1".format(*fractions))
 
 
 def by_seed(measure: str, against: str, runs: Sequence[str], called: str) -> Settled:
     """What was reached with other masks, less what was with `against`: a point a run and seed."""
-    found = result("09_masks")["runs"]
+    scores = result("09_masks")["runs"]
     points = tuple(
         one[measure] - base[measure]
         for run in runs
-        for one, base in zip(found[run], found[against], strict=True)
+        for one, base in zip(scores[run], scores[against], strict=True)
     )
     detail = compared("09_masks", measure, runs, against, called).detail
     return Settled(points, f"{detail}; by seed {', '.join(signed(100 * x) for x in points)}")
@@ -138,17 +138,17 @@ def by_seed(measure: str, against: str, runs: Sequence[str], called: str) -> Set
 
 def sbo_settled(measure: str, called: str) -> Settled:
     """What SBO adds: to spans, then to single tokens, a point a seed."""
-    found = [by_seed(measure, to, [f"{to} + SBO"], called) for to in ("spans", "tokens")]
-    return Settled(found[0].value + found[1].value, "; ".join(one.detail for one in found))
+    gains = [by_seed(measure, to, [f"{to} + SBO"], called) for to in ("spans", "tokens")]
+    return Settled(gains[0].value + gains[1].value, "; ".join(one.detail for one in gains))
 
 
 def whose(run: str, against: str) -> Settled:
     """Points on whose a pronoun is: persons of the same sex, then of different ones, by seed."""
-    found = [
+    gains = [
         by_seed(f"whose_{kind}_mean", against, [run], f"{WHOSE}, {kind} sex")
         for kind in ("same", "different")
     ]
-    return Settled(found[0].value + found[1].value, "; ".join(one.detail for one in found))
+    return Settled(gains[0].value + gains[1].value, "; ".join(one.detail for one in gains))
 
 
 def longer() -> Settled:
@@ -160,13 +160,13 @@ def longer() -> Settled:
         for name in ("09_masks", "09_longer")
     ]
     points = tuple(sbo[m] - spans[m] for spans, sbo in runs for m in measures)
-    said = "; ".join(
+    steps_text = "; ".join(
         f"{steps} steps: " + ", ".join(f"{spans[m]:.0%} and {sbo[m]:.0%}" for m in measures)
         for steps, (spans, sbo) in zip(("3,000", "6,000"), runs, strict=True)
     )
     return Settled(
         points, f"masked tokens, whole spans, whole names, spans without and with SBO, one seed, "
-        f"{said}",
+        f"{steps_text}",
     )  # fmt: skip
 
 
@@ -184,25 +184,25 @@ def two_models() -> Settled:
     baidu = BertForPreTraining(ernie_encoder(ErnieConfig(**_TINY)))
     config = FusionConfig(**_TINY, entity_size=8, entity_heads=2, layers=("text", "fusion"))
     tsinghua = FusionForPreTraining(FusionEncoder(config, torch.randn(5, 8), pooler=True))
-    ids, words = torch.arange(5, 15)[None], torch.tensor([3, 4])
-    targets = {"labels": ids[0, words], "next_sentence_label": torch.tensor([0])}
+    ids, predict_at = torch.arange(5, 15)[None], torch.tensor([3, 4])
+    targets = {"labels": ids[0, predict_at], "next_sentence_label": torch.tensor([0])}
     linked = torch.full_like(ids, -1)
     linked[0, 6] = 2
     entity = {"entity_ids": linked, "align_at": torch.tensor([6]), "candidates": torch.tensor([2])}
     with torch.no_grad():
-        theirs = pretraining_loss(baidu(ids, predict_at=words), targets)
-        out = tsinghua(ids, predict_at=words, **entity)
+        theirs = pretraining_loss(baidu(ids, predict_at=predict_at), targets)
+        out = tsinghua(ids, predict_at=predict_at, **entity)
         ours = alignment_loss(out, {**targets, "entity": torch.tensor([0])})
-    terms = tuple(tuple(sorted(set(found) - {"total"})) for found in (theirs, ours))
+    terms = tuple(tuple(sorted(set(losses) - {"total"})) for losses in (theirs, ours))
     reads = tuple(
         sum("entity" in name or "dea" in name for name, _ in model.named_parameters())
         for model in (baidu, tsinghua)
     )
-    said = (
+    detail = (
         f"weight tensors that read entities: {reads[0]} in Baidu's, {reads[1]} in Tsinghua's; "
         f"losses {' + '.join(terms[0])}, and {' + '.join(terms[1])}"
     )
-    return Settled((reads[0], reads[1] > 0, *terms), said)
+    return Settled((reads[0], reads[1] > 0, *terms), detail)
 
 
 def labels_settled() -> Settled:
@@ -222,11 +222,11 @@ def their_defaults() -> Settled:
     from transformers import ErnieConfig as Theirs
 
     config = Theirs()
-    found = config.hidden_act, config.max_position_embeddings, config.vocab_size
+    defaults = config.hidden_act, config.max_position_embeddings, config.vocab_size
     settings = printed("ernie")["settings"]
-    said = "{}, {} positions, {:,} rows; released: {}, {} and {:,}"
+    detail = "{}, {} positions, {:,} rows; released: {}, {} and {:,}"
     released = (settings[name] for name in ("hidden_act", "positions", "rows"))
-    return Settled(found, said.format(*found, *released))
+    return Settled(defaults, detail.format(*defaults, *released))
 
 
 def chinese() -> Settled:
@@ -240,21 +240,24 @@ def chinese() -> Settled:
     )
 
 
-def given_away() -> Settled:
+def spelling_alone() -> Settled:
     """Words that a table of words finds with one character masked and with all of them, and the
     masked characters that have a readable one of their word beside them."""
-    found = result("09_chinese")
-    alone = found["words_alone"]
-    value = alone["inside"], alone["word_exact"], found["given_away"]
-    said = "a table of words finds {:.0%} with one character masked, {:.0%} with all; {:.0%} of "
-    return Settled(value, said.format(*value) + "single masked characters have another beside them")
+    stored = result("09_chinese")
+    alone = stored["words_alone"]
+    value = alone["inside"], alone["word_exact"], stored["given_away"]
+    detail = (
+        "a table of words finds {:.0%} with one character masked, {:.0%} with all; {:.0%} of "
+        "single masked characters have another beside them"
+    )
+    return Settled(value, detail.format(*value))
 
 
 def words_in_chinese() -> Settled:
     """Facts and whole words right after masking whole words or names, less after characters; and
     single characters."""
     units = ("words", "names")
-    found = [
+    gains = [
         compared("09_chinese", measure, units, "characters", called)
         for measure, called in (
             ("fact_exact", "facts"),
@@ -263,17 +266,17 @@ def words_in_chinese() -> Settled:
         )
     ]
     return Settled(
-        tuple(gain for one in found for gain in one.value), "; ".join(one.detail for one in found)
+        tuple(gain for one in gains for gain in one.value), "; ".join(one.detail for one in gains)
     )
 
 
 def names_in_chinese() -> Settled:
     """Facts and people right after masking names as units, less after whole words."""
-    found = [
+    gains = [
         compared("09_chinese", measure, ("names",), "words", called)
         for measure, called in (("fact_exact", "facts"), ("person_exact", "people"))
     ]
-    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+    return Settled(tuple(one.value[0] for one in gains), "; ".join(one.detail for one in gains))
 
 
 # ================================================================ Tsinghua's ERNIE
@@ -290,28 +293,29 @@ def fates_settled() -> Settled:
     """Of mentions of two tokens, the fractions replaced, taken away and kept."""
     entities, count = 500, 20_000
     one = torch.arange(count) % entities
-    told = torch.stack([one, one, torch.full((count,), -1)], dim=1)  # two tokens, then none
-    spoilt = spoil_alignments(told, entities, torch.Generator().manual_seed(0))
+    entity_ids = torch.stack([one, one, torch.full((count,), -1)], dim=1)  # two tokens, then none
+    spoilt = spoil_alignments(entity_ids, entities, torch.Generator().manual_seed(0))
     first, second = spoilt[:, 0], spoilt[:, 1]
     fates: tuple[Tensor, ...] = ((first >= 0) & (first != one), first < 0, first == one)
-    found = tuple(float(fate.float().mean()) for fate in fates)
-    said = "{:.1%} replaced, {:.1%} taken away, {:.1%} kept".format(*found)
-    return Settled((*found, torch.equal(first, second)), f"of {count:,} mentions {said}")
+    fractions = tuple(float(fate.float().mean()) for fate in fates)
+    detail = "{:.1%} replaced, {:.1%} taken away, {:.1%} kept".format(*fractions)
+    return Settled((*fractions, torch.equal(first, second)), f"of {count:,} mentions {detail}")
 
 
 def entity_tasks() -> Settled:
     tasks = printed("ernie_tsinghua")["tasks"]
     points = {k: round(v[1] - v[0], 2) for k, v in tasks.items() if isinstance(v, list)}
-    said = ", ".join(f"{name.replace('_', ' ')} {x:+.2f}" for name, x in points.items())
-    return Settled(tuple(points.values()), said)
+    detail = ", ".join(f"{name.replace('_', ' ')} {x:+.2f}" for name, x in points.items())
+    return Settled(tuple(points.values()), detail)
 
 
 def ranks_settled() -> Settled:
     """Mean rank of the right tail: of facts that were read, not read, and with random vectors."""
-    found = result("09_fusion")["ranks"]
-    ranks = {name: mean(one[name] for one in found) for name in ("read", "not read", "random")}
-    said = ", ".join(f"{name} {rank:.1f}" for name, rank in ranks.items())
-    return Settled(tuple(ranks.values()), f"mean rank among 384: {said} ({len(found)} splits)")
+    splits = result("09_fusion")["ranks"]
+    ranks = {name: mean(one[name] for one in splits) for name in ("read", "not read", "random")}
+    detail = ", ".join(f"{name} {rank:.1f}" for name, rank in ranks.items())
+    detail = f"mean rank among 384: {detail} ({len(splits)} splits)"
+    return Settled(tuple(ranks.values()), detail)
 
 
 OTHER_VECTORS = ("shuffled", "without", "none")

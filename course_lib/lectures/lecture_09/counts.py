@@ -26,19 +26,19 @@ def both_neighbours_read() -> tuple[float, float]:
     ids[:, 0], ids[:, -1] = special.cls, special.sep
     sequences = PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids))
     word_of = torch.arange(WORDS + 2).expand(SEQUENCES, -1).contiguous()
-    found = []
+    fractions = []
     for masked in (mask_sequences(sequences, special), mask_spans(sequences, special, word_of)):
         hidden = masked.selected
         read = ~hidden[:, :-2] & ~hidden[:, 2:]
         inside = hidden[:, 1:-1]
-        found.append(float((inside & read).sum() / inside.sum()))
-    return found[0], found[1]
+        fractions.append(float((inside & read).sum() / inside.sum()))
+    return fractions[0], fractions[1]
 
 
 @cache
 def first_named() -> tuple[float, float]:
     """Of pronouns behind both names, the fraction that is the first-named person's, and the
     fraction that is the last-named one's; unseen stories."""
-    found = story_pronouns(MicroWorld.load().stories(STORIES, seed=0, split="heldout"))
-    rules = ([p.role == "hero" for p in found], [p.role == p.nearest for p in found])
-    return sum(rules[0]) / len(found), sum(rules[1]) / len(found)
+    pronouns = story_pronouns(MicroWorld.load().stories(STORIES, seed=0, split="heldout"))
+    rules = ([p.role == "hero" for p in pronouns], [p.role == p.nearest for p in pronouns])
+    return sum(rules[0]) / len(pronouns), sum(rules[1]) / len(pronouns)

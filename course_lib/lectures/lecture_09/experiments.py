@@ -61,12 +61,12 @@ from .recipes import (
     LOOK_EVERY,
     PRECISION,
     MaskRecipe,
-    Told,
+    TrainingText,
     all_right,
     batches_of,
     randomly_initialised,
     right_at,
-    train_told,
+    train_on_material,
 )
 from .recipes import train_masks as train_masks  # page 09
 
@@ -105,8 +105,8 @@ class MaskMaterial(Stories):
     """What the models read, and what they are measured with."""
 
     @cached_property
-    def told(self) -> Told:
-        return told_of(self.world, self.stories)
+    def training(self) -> TrainingText:
+        return training_text(self.world, self.stories)
 
     @cached_property
     def spans(self) -> MaskedSpans:
@@ -117,7 +117,7 @@ class MaskMaterial(Stories):
     @cached_property
     def names(self) -> tuple[Tensor, Tensor]:
         """Positions of masked names, and which name each is of."""
-        return said_elsewhere(self.unseen[: self.heldout_count])
+        return repeated_names(self.unseen[: self.heldout_count])
 
     @cached_property
     def fact_positions(self) -> Tensor:
@@ -150,17 +150,17 @@ def prepare() -> MaskMaterial:
     return MaskMaterial(STORIES, HELDOUT, UNSEEN, LABELLED, LENGTH)
 
 
-def told_of(world: MicroWorld, stories: Sequence[Story]) -> Told:
+def training_text(world: MicroWorld, stories: Sequence[Story]) -> TrainingText:
     """Stories as the models read them, one a sequence, with their units."""
     train = story_sequences(world, stories, LENGTH)
-    return Told(world, train, story_units(world, stories, train))
+    return TrainingText(world, train, story_units(world, stories, train))
 
 
 def _words(world: MicroWorld, sequences: PackedSequences) -> Tensor:
     return word_numbers(world.tokenizer, sequences.input_ids, sequences.attention_mask)
 
 
-def said_elsewhere(stories: Sequence[Story]) -> tuple[Tensor, Tensor]:
+def repeated_names(stories: Sequence[Story]) -> tuple[Tensor, Tensor]:
     """The last name of several words of each story that also stands elsewhere in it: positions of
     its words (K,), n·T + t, and the number of the name (K,)."""
     at: list[int] = []
@@ -190,16 +190,16 @@ def _questions(world: MicroWorld, stories: Sequence[Story]) -> QuestionSequences
     return question_sequences(story_questions(stories), world.tokenizer, LENGTH, STRIDE)
 
 
-def _pronouns(world: MicroWorld, told: Sequence[Story], unseen: Sequence[Story]) -> Pronouns:
-    def asked(stories: Sequence[Story], pronouns: Sequence[Pronoun]) -> QuestionSequences:
+def _pronouns(world: MicroWorld, training: Sequence[Story], unseen: Sequence[Story]) -> Pronouns:
+    def sequences_of(stories: Sequence[Story], pronouns: Sequence[Pronoun]) -> QuestionSequences:
         questions = pronoun_questions(stories, pronouns)
         return question_sequences(questions, world.tokenizer, LENGTH, STRIDE)
 
     hard = hard_pronouns(unseen, TESTED_PRONOUNS)
     return Pronouns(
-        asked(told, hard_pronouns(told, PRONOUNS_EACH)),
+        sequences_of(training, hard_pronouns(training, PRONOUNS_EACH)),
         {
-            kind: asked(unseen, [p for p in hard if p.same_sex == same])
+            kind: sequences_of(unseen, [p for p in hard if p.same_sex == same])
             for kind, same in (("same", True), ("different", False))
         },
     )
@@ -253,10 +253,10 @@ def look_at(model: nn.Module, material: MaskMaterial) -> dict[str, Any]:
 @torch.no_grad()
 def boundary_accuracy(model: BertForSpanPreTraining, material: MaskMaterial) -> float:
     """Of the tokens in masked spans, how many the span-boundary head gets right."""
-    told, masked = material.heldout, material.spans
-    boundaries, true = boundary_targets(masked, told, material.world.special)
-    given = masked.input_ids, told.attention_mask, told.token_type_ids, masked.predict_at
-    logits = model(*given, boundaries=boundaries).sbo_logits
+    sequences, masked = material.heldout, material.spans
+    boundaries, true = boundary_targets(masked, sequences, material.world.special)
+    inputs = masked.input_ids, sequences.attention_mask, sequences.token_type_ids, masked.predict_at
+    logits = model(*inputs, boundaries=boundaries).sbo_logits
     return (logits.argmax(-1) == true).float().mean().item()
 
 
@@ -264,26 +264,28 @@ def measure(model: nn.Module, material: MaskMaterial, seed: int) -> dict[str, An
     """All measures: words in place (masked-word head), probes of the frozen encoder, and two tasks
     after fine-tuning on few examples."""
     kept_model, mask = masked_lm_of(model.eval()), material.world.special.mask
-    encoder, told = kept_model.encoder, material.heldout
+    encoder, sequences = kept_model.encoder, material.heldout
     at, of = material.names
-    found = look_at(model, material)
-    found["name_exact"] = all_right(right_at(kept_model, told, at, mask), of).float().mean().item()
-    found["fact_accuracy"] = (
-        right_at(kept_model, told, material.fact_positions, mask).float().mean().item()
+    scores = look_at(model, material)
+    scores["name_exact"] = (
+        all_right(right_at(kept_model, sequences, at, mask), of).float().mean().item()
     )
-    found["slot_probe"] = word_probe(encoder, material.slots)
-    found["unstated_probe"] = text_probe(encoder, material.facts, material.facts_heldout)
+    scores["fact_accuracy"] = (
+        right_at(kept_model, sequences, material.fact_positions, mask).float().mean().item()
+    )
+    scores["slot_probe"] = word_probe(encoder, material.slots)
+    scores["unstated_probe"] = text_probe(encoder, material.facts, material.facts_heldout)
     for kind, words in material.swapped.items():
-        found[f"swapped_{kind}"] = word_probe(encoder, words)
+        scores[f"swapped_{kind}"] = word_probe(encoder, words)
     for name, (train, test) in (
         ("answer_f1", material.questions),
         ("entity_f1", material.sentences),
     ):
         tuned = finetune(encoder, train, steps=TUNED_STEPS, seed=seed, precision=PRECISION)
-        found[name] = task_score(tuned, test)
+        scores[name] = task_score(tuned, test)
     if isinstance(model, BertForSpanPreTraining):
-        found["boundary_accuracy"] = boundary_accuracy(model, material)
-    return found
+        scores["boundary_accuracy"] = boundary_accuracy(model, material)
+    return scores
 
 
 def look(run: Run) -> dict[str, Any]:
@@ -322,9 +324,9 @@ def untrained(material: MaskMaterial, seed: int) -> dict[str, Any]:
     def run() -> dict[str, Any]:
         return {"seed": seed, **measure(model, material, seed)}
 
-    found = kept("09-masks-untrained", settings, material.world, run)
+    scores = kept("09-masks-untrained", settings, material.world, run)
     return {
-        **found,
+        **scores,
         **tuned_again("untrained", model, settings, material),
         **whose("untrained", model, settings, material),
     }
@@ -352,8 +354,8 @@ def tuned_again(
             for task, (train, test) in tasks.items()
         }
 
-    found = kept(f"09-tuned-{name}", dict(settings), material.world, run)
-    return {**found, **{f"{task}_mean": mean(values) for task, values in found.items()}}
+    scores = kept(f"09-tuned-{name}", dict(settings), material.world, run)
+    return {**scores, **{f"{task}_mean": mean(values) for task, values in scores.items()}}
 
 
 def whose(
@@ -361,42 +363,42 @@ def whose(
 ) -> dict[str, Any]:
     """Coreference of she and he after fine-tuning on a few questions, several seeds from the same
     weights: F1 of the name. Read from the cache where it is done."""
-    encoder, asked = masked_lm_of(model).encoder, material.pronouns
+    encoder, pronouns = masked_lm_of(model).encoder, material.pronouns
     counts = {"learned": PRONOUNS_EACH, "tested": TESTED_PRONOUNS}
 
     def run() -> dict[str, Any]:
         tuned = [
-            finetune(encoder, asked.learned, steps=TUNED_STEPS, seed=seed, precision=PRECISION)
+            finetune(encoder, pronouns.learned, steps=TUNED_STEPS, seed=seed, precision=PRECISION)
             for seed in TUNED_SEEDS
         ]
         return {f"whose_{kind}": [task_score(one, questions) for one in tuned]
-                for kind, questions in asked.tested.items()}  # fmt: skip
+                for kind, questions in pronouns.tested.items()}  # fmt: skip
 
-    found = kept(f"09-whose-{name}", {**settings, **counts}, material.world, run)
-    return {**found, **{f"{kind}_mean": mean(values) for kind, values in found.items()}}
+    scores = kept(f"09-whose-{name}", {**settings, **counts}, material.world, run)
+    return {**scores, **{f"{kind}_mean": mean(values) for kind, values in scores.items()}}
 
 
 def whole_run(recipe: MaskRecipe, material: MaskMaterial, seed: int) -> dict[str, Any]:
     """A run, its weights fine-tuned again, and its pronouns."""
-    found = LONGER_RUNS.one_run(recipe, material, seed)
+    result = LONGER_RUNS.one_run(recipe, material, seed)
     model, settings = model_of(recipe, seed), {"seed": seed, **asdict(recipe)}
     return {
-        **found,
+        **result,
         **tuned_again(recipe.units, model, settings, material),
         **whose(recipe.units, model, settings, material),
     }
 
 
-def flops_a_step(recipe: MaskRecipe, told: Told) -> int:
+def flops_a_step(recipe: MaskRecipe, training: TrainingText) -> int:
     """FLOPs of a training step, mean of five batches."""
-    model, loss = randomly_initialised(recipe, told.world, 0)
-    batches = batches_of(recipe, told, 0)
+    model, loss = randomly_initialised(recipe, training.world, 0)
+    batches = batches_of(recipe, training, 0)
     return step_flops(model, loss, *map(batches, range(5)))
 
 
 # Is it only later that spans learn to copy, with the span-boundary objective and without?
 LONGER_RUNS = Experiment(
-    "09_longer", LONGER, range(1), prepare, train_told, reached, label="09-masks-{units}",
+    "09_longer", LONGER, range(1), prepare, train_on_material, reached, label="09-masks-{units}",
     files=lambda recipe, seed: [_weights(recipe, seed)], curve=(LOOK_EVERY, look),
 )  # fmt: skip
 MASKS = replace(
@@ -404,7 +406,7 @@ MASKS = replace(
     replayed=RECIPES["spans + SBO"],
     more={
         "flops_a_step": lambda material: {
-            name: flops_a_step(recipe, material.told) for name, recipe in RECIPES.items()
+            name: flops_a_step(recipe, material.training) for name, recipe in RECIPES.items()
         },
         "untrained": lambda material: [untrained(material, seed) for seed in SEEDS],
         "tuned_steps": TUNED_STEPS,

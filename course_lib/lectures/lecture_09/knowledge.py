@@ -154,25 +154,25 @@ def fusion_from_teacher(vectors: Tensor | None, seed: int) -> FusionForPreTraini
 
 
 def _copy_text_side(ours: FusionBlock, theirs: Any) -> None:
-    for mine, its in (
+    for target, source in (
         (ours.attention, theirs.attention),
         (ours.attention_norm, theirs.attention_norm),
         (ours.text_in, theirs.feed_forward.expand),
         (ours.text_out, theirs.feed_forward.contract),
         (ours.text_norm, theirs.output_norm),
     ):
-        mine.load_state_dict(its.state_dict())
+        target.load_state_dict(source.state_dict())
 
 
 def linked_batches(recipe: FusionRecipe, world: MicroWorld, seed: int) -> Batches:
     """Stories whose names are linked; without vectors there is nothing to align, and MLM is
     left."""
     graph = world_graph(world)
-    told = story_sequences(world, world.stories(STORIES, seed=0), LENGTH)
-    linked = () if recipe.vectors == "none" else find_mentions(graph, world.tokenizer, told)
-    entity_ids = align(linked, (len(told), LENGTH), len(graph.entities))
+    sequences = story_sequences(world, world.stories(STORIES, seed=0), LENGTH)
+    linked = () if recipe.vectors == "none" else find_mentions(graph, world.tokenizer, sequences)
+    entity_ids = align(linked, (len(sequences), LENGTH), len(graph.entities))
     return alignment_batches(
-        told, world.special, entity_ids, len(graph.entities), batch_size=recipe.batch_size,
+        sequences, world.special, entity_ids, len(graph.entities), batch_size=recipe.batch_size,
         seed=seed,
     )  # fmt: skip
 
@@ -253,9 +253,9 @@ def country_task(world: MicroWorld, split: FactSplit) -> EntityTask:
     graph = split.graph
     country, city = (_tails(graph.triples, graph.relations.index(r)) for r in ("country", "city"))
     tested = {r: _tails(split.tested, graph.relations.index(r)) for r in ("country", "city")}
-    found = {h: (c, h not in tested["country"]) for h, c in country.items()}
-    found |= {h: (country[c], h not in tested["city"]) for h, c in city.items()}
-    items = [((h,), graph.entities[c], learn) for h, (c, learn) in found.items()]
+    answers = {h: (c, h not in tested["country"]) for h, c in country.items()}
+    answers |= {h: (country[c], h not in tested["city"]) for h, c in city.items()}
+    items = [((h,), graph.entities[c], learn) for h, (c, learn) in answers.items()]
     return entity_task(world, graph, items)
 
 
@@ -360,24 +360,24 @@ def reached(run: Run) -> dict[str, Any]:
         encoder.load_state_dict(weights)
         return encoder
 
-    found = {"parameters": count_parameters(run.model), **last_losses(run.history)} | {
+    scores = {"parameters": count_parameters(run.model), **last_losses(run.history)} | {
         f"{name} {labels}": tuned_accuracy(encoder_of, tasks[name], labels, recipe, run.seed)
         for name, counts in LABELS.items()
         for labels in counts
     }
     slow, (task, labels) = replace(recipe, tuned_rate=SLOW_RATE), SLOWLY
     slower = tuned_accuracy(encoder_of, tasks[task], labels, slow, run.seed)
-    return found | {f"{task} {labels}, slower": slower}
+    return scores | {f"{task} {labels}, slower": slower}
 
 
 def majority(world: MicroWorld) -> dict[str, float]:
     """Accuracy of the majority class on the tested texts, mean over the seeds."""
-    found: dict[str, list[float]] = {}
+    accuracies: dict[str, list[float]] = {}
     for seed in SEEDS:
         for name, task in entity_tasks(world, seed).items():
             counts = task.labels[~task.learn].bincount()
-            found.setdefault(name, []).append(int(counts.max()) / int(counts.sum()))
-    return {name: mean(values) for name, values in found.items()}
+            accuracies.setdefault(name, []).append(int(counts.max()) / int(counts.sum()))
+    return {name: mean(values) for name, values in accuracies.items()}
 
 
 FUSION = Experiment(

@@ -20,14 +20,14 @@ def masks(measure: str, recipe: str) -> str:
 
 def gain(recipe: str, against: str, seed: int) -> str:
     """Points of answer F1 that a recipe gains over another in one seed."""
-    found = outcome(stored("09_masks"), "answers_mean")
-    return signed(100 * (found[recipe][seed] - found[against][seed]))
+    scores = outcome(stored("09_masks"), "answers_mean")
+    return signed(100 * (scores[recipe][seed] - scores[against][seed]))
 
 
 def whose(recipe: str) -> str:
     """F1 of whose a pronoun is, the mean over persons of the same sex and of different ones."""
-    found = [outcome(stored("09_masks"), f"whose_{kind}_mean") for kind in ("same", "different")]
-    return percent(found[0][recipe] + found[1][recipe])
+    scores = [outcome(stored("09_masks"), f"whose_{kind}_mean") for kind in ("same", "different")]
+    return percent(scores[0][recipe] + scores[1][recipe])
 
 
 def longer(measure: str, recipe: str) -> str:
@@ -53,8 +53,8 @@ def fusion(task: str, vectors: str) -> str:
 
 def rank(what: str) -> str:
     """The mean rank of the right tail under TransE, over the splits."""
-    found = mean(one[what] for one in stored("09_fusion")["ranks"])
-    return f"{found:.1f}" if found < 10 else f"{found:.0f}"
+    mean_rank = mean(one[what] for one in stored("09_fusion")["ranks"])
+    return f"{mean_rank:.1f}" if mean_rank < 10 else f"{mean_rank:.0f}"
 
 
 def chinese(measure: str, recipe: str) -> str:

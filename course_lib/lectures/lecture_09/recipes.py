@@ -31,8 +31,8 @@ FACT_SLOTS = ("hero.job", "hero.city", "hero.friend", "guest.animal", "food.coun
 class MaskRecipe:
     """A BERT of four layers, 96 wide, on a fixed finite set of stories, one story a sequence.
 
-    units: what is masked together, a key of Told.word_of; "tokens", or "characters" in Chinese, are
-    masked one by one. sbo: is the span-boundary loss added?"""
+    units: what is masked together, a key of TrainingText.word_of; "tokens", or "characters" in
+    Chinese, are masked one by one. sbo: is the span-boundary loss added?"""
 
     units: str = "tokens"
     sbo: bool = False
@@ -46,7 +46,7 @@ class MaskRecipe:
 
 
 @dataclass(frozen=True)
-class Told:
+class TrainingText:
     """What the models read: stories, and units -> the number of the unit at each position."""
 
     world: MicroWorld
@@ -69,26 +69,26 @@ def randomly_initialised(
     return BertForMaskedLM(Encoder(config)), masked_lm_loss
 
 
-def batches_of(recipe: MaskRecipe, told: Told, seed: int) -> Any:
+def batches_of(recipe: MaskRecipe, training: TrainingText, seed: int) -> Any:
     """Masked stories; span masking as in SpanBERT's published command."""
     return pretraining_batches(
-        told.train, told.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
-        seed=seed + 100, word_of=told.word_of.get(recipe.units), boundaries=recipe.sbo,
+        training.train, training.world.special, batch_size=recipe.batch_size, rate=recipe.rate,
+        seed=seed + 100, word_of=training.word_of.get(recipe.units), boundaries=recipe.sbo,
         spans={} if recipe.units == "spans" else None,
     )  # fmt: skip
 
 
 train_masks = Trainer(
-    lambda recipe, told, seed: randomly_initialised(
-        recipe, told.world, seed, told.train.input_ids.shape[1]
+    lambda recipe, training, seed: randomly_initialised(
+        recipe, training.world, seed, training.train.input_ids.shape[1]
     ),
     batches_of,
 )
 
 
-def train_told(recipe: MaskRecipe, material: Any, **settings: Any) -> tuple[Any, History]:
+def train_on_material(recipe: MaskRecipe, material: Any, **settings: Any) -> tuple[Any, History]:
     """`train_masks` on what a material tells."""
-    return train_masks(recipe, material.told, **settings)
+    return train_masks(recipe, material.training, **settings)
 
 
 @torch.no_grad()

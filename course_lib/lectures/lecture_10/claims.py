@@ -17,21 +17,21 @@ from .views.sizes import size_of
 
 def vocabulary() -> Settled:
     """Rows and parameters of both released mBERTs, in millions."""
-    found = [size_of(f"mBERT, {kind}") for kind in ("cased", "uncased")]
-    value = tuple(x for size in found for x in (size.vocabulary, round(size.parameters / 1e6, 1)))
-    said = "; ".join(
-        f"{size.vocabulary:,} rows × {size.width} = {size.words:,} of {size.parameters:,} "
-        "parameters" for size in found
+    sizes = [size_of(f"mBERT, {kind}") for kind in ("cased", "uncased")]
+    value = tuple(x for size in sizes for x in (size.vocabulary, round(size.parameters / 1e6, 1)))
+    detail = "; ".join(
+        f"{size.vocabulary:,} rows × {size.width} = {size.embeddings:,} of {size.parameters:,} "
+        "parameters" for size in sizes
     )  # fmt: skip
-    return Settled(value, f"cased {said.replace('; ', '; uncased ')}")
+    return Settled(value, f"cased {detail.replace('; ', '; uncased ')}")
 
 
 def rest_settled() -> Settled:
     """Millions of parameters besides the words, XLM-R base and BERT-base; the words' fraction."""
     ours, bert = size_of("XLM-R base"), size_of("BERT-base (uncased)")
-    rest = tuple(round((size.parameters - size.words) / 1e6, 2) for size in (ours, bert))
-    said = f"without the words {rest[0]}M and {rest[1]}M; words are {ours.of_words:.0%}"
-    return Settled((*rest, round(ours.of_words, 3)), said)
+    rest = tuple(round((size.parameters - size.embeddings) / 1e6, 2) for size in (ours, bert))
+    detail = f"without the words {rest[0]}M and {rest[1]}M; words are {ours.embedding_fraction:.0%}"
+    return Settled((*rest, round(ours.embedding_fraction, 3)), detail)
 
 
 # ================================================================ reading
@@ -49,26 +49,26 @@ def definitions() -> Settled:
     """The probability of the first of two languages, 900 long and 300 short sentences: XLM's
     sentences, XLM's own default, XLM-R's blocks of 512 tokens."""
     sentences, tokens = (900, 300), (9_000, 9_000)
-    found = (by_sentences(sentences, 0.5)[0], by_sentences(sentences)[0], by_blocks(tokens)[0])
-    said = "by sentences {:.2f}, by XLM's default {:.2f}, by blocks {:.2f}".format(*found)
-    return Settled(tuple(round(x, 3) for x in found), said)
+    probs = (by_sentences(sentences, 0.5)[0], by_sentences(sentences)[0], by_blocks(tokens)[0])
+    detail = "by sentences {:.2f}, by XLM's default {:.2f}, by blocks {:.2f}".format(*probs)
+    return Settled(tuple(round(x, 3) for x in probs), detail)
 
 
 def pair() -> Settled:
     """Separators of a pair, its positions and languages, as our TLM builds it."""
     special = SpecialIds(pad=0, unk=1, cls=2, sep=2, mask=3, vocab_size=20)
-    found = translation_sequences([[5, 6, 7]], [[8, 9]], special, length=9)
-    assert found.position_ids is not None
-    ids, positions = found.input_ids[0].tolist(), found.position_ids[0].tolist()
-    value = ids.count(special.sep), tuple(positions), tuple(found.token_type_ids[0].tolist())
+    sequences = translation_sequences([[5, 6, 7]], [[8, 9]], special, length=9)
+    assert sequences.position_ids is not None
+    ids, positions = sequences.input_ids[0].tolist(), sequences.position_ids[0].tolist()
+    value = ids.count(special.sep), tuple(positions), tuple(sequences.token_type_ids[0].tolist())
     return Settled(value, f"{value[0]} separators; positions {positions}; languages {value[2]}")
 
 
 def mix() -> Settled:
     """What the setting says in a mix's order: masked, random, kept."""
-    found = mix_of(printed("xlm")["program"]["word_mask_keep_rand"].replace(".1,0.1", ".15,0.05"))
-    said = "“0.8,0.15,0.05” is masked {:.0%}, random {:.0%}, kept {:.0%}".format(*found)
-    return Settled(found, said)
+    parts = mix_of(printed("xlm")["program"]["word_mask_keep_rand"].replace(".1,0.1", ".15,0.05"))
+    detail = "“0.8,0.15,0.05” is masked {:.0%}, random {:.0%}, kept {:.0%}".format(*parts)
+    return Settled(parts, detail)
 
 
 # ================================================================ the papers' tables
@@ -91,21 +91,21 @@ def exponent() -> Settled:
 
 def alone() -> Settled:
     """Points of one model of seven languages over seven of one: with English labels, with all."""
-    found = printed("xlm_r")["alone"]
+    scores = printed("xlm_r")["alone"]
     gained_ = tuple(
-        round(found[name] - found["bert"], 1) for name in ("xlm_7", "xlm_7_translate_train_all")
+        round(scores[name] - scores["bert"], 1) for name in ("xlm_7", "xlm_7_translate_train_all")
     )
-    said = "{:+.1f} with English labels, {:+.1f} with those of all languages"
-    return Settled(gained_, said.format(*gained_))
+    detail = "{:+.1f} with English labels, {:+.1f} with those of all languages"
+    return Settled(gained_, detail.format(*gained_))
 
 
 def longer_settled() -> Settled:
     longer, xlm = printed("xlm_r")["longer"], printed("xlm")["xnli"]
-    found = (
+    gains = (
         round(longer["trained_on"] - longer["stopped"], 1),
         round(xlm["mlm_and_tlm"][0] - longer["trained_on"], 1),
     )
-    return Settled(found, "{:+.1f} by training on; TLM is then {:+.1f} ahead".format(*found))
+    return Settled(gains, "{:+.1f} by training on; TLM is then {:+.1f} ahead".format(*gains))
 
 
 def ranking() -> Settled:
@@ -129,10 +129,10 @@ def _of(file: str, measure: str, recipe: str) -> float:
 
 def unread() -> Settled:
     """A probe of English words, asked in the language read and in one unread; the majority."""
-    found = [_of("10_pairs", m, "norlish, MLM, longer") for m in (SLOTS, UNREAD)]
-    value = (*found, result("10_pairs")["majority"])
-    said = "Norlish, read beside English, {:.0%}; Sumorian, unread, {:.0%}; majority class {:.0%}"
-    return Settled(value, said.format(*value))
+    accuracies = [_of("10_pairs", m, "norlish, MLM, longer") for m in (SLOTS, UNREAD)]
+    value = (*accuracies, result("10_pairs")["majority"])
+    detail = "Norlish, read beside English, {:.0%}; Sumorian, unread, {:.0%}; majority class {:.0%}"
+    return Settled(value, detail.format(*value))
 
 
 def alike() -> Settled:
@@ -142,8 +142,8 @@ def alike() -> Settled:
         _of("10_pairs", "retrieval centred", "norlish, TLM"),
         _of("10_pairs", "retrieval centred", "sumorian, MLM, longer"),
     )
-    said = "Norlish, TLM: {:.0%}, with means off {:.0%}; Sumorian, MLM: {:.1%}"
-    return Settled(value, said.format(*value))
+    detail = "Norlish, TLM: {:.0%}, with means off {:.0%}; Sumorian, MLM: {:.1%}"
+    return Settled(value, detail.format(*value))
 
 
 def anchors() -> Settled:
@@ -156,47 +156,49 @@ def anchors() -> Settled:
         _of("10_spellings", "retrieval", some),
         mean(run["retrieval"] for run in result("10_spellings")["untrained"][some]),
     )
-    said = (
+    detail = (
         "kind of the word {:.0%}, translation {:.0%}; with 30% shared words {:.0%}, "
         "{:.0%} at random initialisation"
     )
-    return Settled(value, said.format(*value))
+    return Settled(value, detail.format(*value))
 
 
 def over_mlm(measure: str, called: str) -> Settled:
     """TLM less MLM after as many steps, Sumorian and Norlish."""
-    found = [
+    gains = [
         compared("10_pairs", measure, [f"{name}, TLM, longer"], f"{name}, MLM, longer", called)
         for name in ("sumorian", "norlish")
     ]
-    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+    return Settled(tuple(one.value[0] for one in gains), "; ".join(one.detail for one in gains))
 
 
 def by_order() -> Settled:
     """The slot of a word by spelling and order."""
     names = ("english respelled, 0% shared", "norlish, 0% shared", "norlish, 30% shared")
     value = tuple(_of("10_spellings", SLOTS, name) for name in names)
-    said = "same order, no word shared {:.0%}; other order {:.0%}, with 30% of words {:.0%}"
-    return Settled(value, said.format(*value))
+    detail = "same order, no word shared {:.0%}; other order {:.0%}, with 30% of words {:.0%}"
+    return Settled(value, detail.format(*value))
 
 
-def found_here() -> Settled:
+def real_retrieval() -> Settled:
     """Real messages whose nearest vector is their translation: with TLM, without, at random
     initialisation, and by spelling."""
     names = ("MLM + TLM", "MLM", "random initialisation")
-    found = [_of("10_retrieval", "retrieval with English centred", name) for name in names]
-    value = (*found, result("10_retrieval")["by_spelling"]["retrieval with English"])
-    said = "with TLM {:.0%}, without {:.0%}, random initialisation {:.0%}; by spelling {:.0%}"
-    return Settled(value, said.format(*value))
+    accuracies = [_of("10_retrieval", "retrieval with English centred", name) for name in names]
+    value = (*accuracies, result("10_retrieval")["by_spelling"]["retrieval with English"])
+    detail = "with TLM {:.0%}, without {:.0%}, random initialisation {:.0%}; by spelling {:.0%}"
+    return Settled(value, detail.format(*value))
 
 
 def four_languages() -> Settled:
     """Topics of Sumorian texts after fine-tuning in English: with translations, without; the
     commonest class."""
-    found = [_of("10_transfer", "topic sumorian", f"four, {name}") for name in ("MLM + TLM", "MLM")]
-    value = (*found, result("10_transfer")["majority"]["topic"])
-    said = "topics of Sumorian texts: with TLM {:.0%}, without {:.0%}; majority class {:.0%}"
-    return Settled(value, said.format(*value))
+    scores = [
+        _of("10_transfer", "topic sumorian", f"four, {name}") for name in ("MLM + TLM", "MLM")
+    ]
+    value = (*scores, result("10_transfer")["majority"]["topic"])
+    detail = "topics of Sumorian texts: with TLM {:.0%}, without {:.0%}; majority class {:.0%}"
+    return Settled(value, detail.format(*value))
 
 
 def curse_here() -> Settled:
@@ -204,11 +206,11 @@ def curse_here() -> Settled:
     names = ("1 language", "4 languages", "1 language")
     steps = ("", "", ", a quarter of the steps")
     value = tuple(
-        _of("10_curse", "masked 0", f"{name}, 32 wide{said}")
-        for name, said in zip(names, steps, strict=True)
+        _of("10_curse", "masked 0", f"{name}, 32 wide{suffix}")
+        for name, suffix in zip(names, steps, strict=True)
     )
-    said = "alone {:.0%}, one of four languages {:.0%}, alone with a quarter of the steps {:.0%}"
-    return Settled(value, said.format(*value))
+    detail = "alone {:.0%}, one of four languages {:.0%}, alone with a quarter of the steps {:.0%}"
+    return Settled(value, detail.format(*value))
 
 
 def alpha_here() -> Settled:
@@ -216,5 +218,5 @@ def alpha_here() -> Settled:
     value = tuple(
         _of("10_low_resource", "masked 1", name) for name in ("Norlish alone", "α = 1", "α = 0.3")
     )
-    said = "alone {:.1%}; beside English with α = 1 {:.1%}, with 0.3 {:.1%}"
-    return Settled(value, said.format(*value))
+    detail = "alone {:.1%}; beside English with α = 1 {:.1%}, with 0.3 {:.1%}"
+    return Settled(value, detail.format(*value))

@@ -26,9 +26,9 @@ def parameters(name: str) -> str:
     return millions(size_of(name).parameters)
 
 
-def words(name: str) -> str:
+def embedding_fraction(name: str) -> str:
     """The fraction of a model's parameters that is its embedding matrix."""
-    return f"{size_of(name).of_words:.0%}"
+    return f"{size_of(name).embedding_fraction:.0%}"
 
 
 def times_roberta() -> str:
@@ -93,8 +93,8 @@ def running_words_shared() -> str:
     english = MicroWorld.load()
     stories = english.stories(200, seed=0)
     worlds = (with_shared_words(name, 0.3) for name in ("norlish", "sumorian"))
-    found = sorted(shared_words(world, english, stories).tokens for world in worlds)
-    return f"{found[0]:.0%} to {found[-1]:.0%}"
+    fractions = sorted(shared_words(world, english, stories).tokens for world in worlds)
+    return f"{fractions[0]:.0%} to {fractions[-1]:.0%}"
 
 
 def spelled_at_random(measure: str) -> list[float]:
@@ -103,10 +103,10 @@ def spelled_at_random(measure: str) -> list[float]:
     return [run[measure] for name in untrained if "30%" in name for run in untrained[name]]
 
 
-def found_at_random() -> str:
+def range_at_random() -> str:
     """The range of translations found by those, means left on."""
-    found = sorted(spelled_at_random("retrieval"))
-    return f"{found[0]:.0%} to {found[-1]:.0%}"
+    values = sorted(spelled_at_random("retrieval"))
+    return f"{values[0]:.0%} to {values[-1]:.0%}"
 
 
 def shared_model(name: str, measure: str, recipe: str) -> str:
@@ -147,7 +147,7 @@ REAL = {"real": "10_retrieval", "seven": "10_retrieval_seven", "tried": "10_retr
 WITH_ENGLISH, BETWEEN = "retrieval with English", "retrieval without English"
 
 
-def found_real(file: str, recipe: str, measure: str = WITH_ENGLISH) -> str:
+def real_retrieval(file: str, recipe: str, measure: str = WITH_ENGLISH) -> str:
     """Unseen messages that find their translation, means off, the mean over pairs of languages."""
     return percent(outcome(stored(REAL[file]), f"{measure} centred")[recipe])
 
@@ -170,8 +170,8 @@ def without_network(file: str, by: str) -> str:
 
 def read_of(file: str, what: str) -> int:
     """Messages that were looked up, or pairs that were read."""
-    found: dict[str, Any] = stored(REAL[file])
-    return int((found["read"] | found)[what])
+    result: dict[str, Any] = stored(REAL[file])
+    return int((result["read"] | result)[what])
 
 
 LOW = {"1": "α = 1", "07": "α = 0.7", "03": "α = 0.3", "0": "α = 0", "alone": "Norlish alone"}

@@ -27,11 +27,11 @@ from .pairs import (
     STEPS,
     STORIES,
     Pairs,
-    found_translations,
     joint_tokenizer,
     sentence_pairs,
     small_xlm,
     train_pairs,
+    translation_retrieval,
 )
 
 SEEDS, LONGER = range(5), 6_000
@@ -68,9 +68,9 @@ class MixedRecipe(PairRecipe):
 
 
 RECIPES: dict[str, PairRecipe] = {
-    f"{language}, {said}": PairRecipe(language, translations, steps)
+    f"{language}, {objective}": PairRecipe(language, translations, steps)
     for language in ("norlish", "sumorian")
-    for said, translations, steps in (
+    for objective, translations, steps in (
         ("MLM", False, STEPS), ("TLM", True, STEPS),
         ("MLM, longer", False, LONGER), ("TLM, longer", True, LONGER),
     )
@@ -80,8 +80,8 @@ RECIPES |= {
     for language in ("norlish", "sumorian")
 }
 SPELLINGS = {
-    f"{said}, {shared:.0%} shared": PairRecipe(language, False, LONGER, shared)
-    for said, language in (("english respelled", "english"), ("norlish", "norlish"))
+    f"{name}, {shared:.0%} shared": PairRecipe(language, False, LONGER, shared)
+    for name, language in (("english respelled", "english"), ("norlish", "norlish"))
     for shared in (0.0, 0.3)
 } | {"norlish, 100% shared": PairRecipe("norlish", False, LONGER, 1.0)}
 
@@ -141,15 +141,15 @@ def words_of(
     side = int(language != "english")
     sentences = material.pairs(language if side else "other", stories).alone(side)
     length, names = sentences.input_ids.shape[1], slots(material)
-    told = [story.told_in(material.worlds[language]) for story in stories]
+    translations = [story.told_in(material.worlds[language]) for story in stories]
     known = set(material.worlds["english"].vocab)
-    found = [
+    rows = [
         (n * length + t, names.index(trace.slot), trace.word not in known)
-        for n, line in enumerate(line for story in told for line in story.trace)
+        for n, line in enumerate(line for story in translations for line in story.trace)
         for t, trace in enumerate(line, start=1)
         if trace.slot in names
     ]
-    at, labels, own = map(torch.tensor, zip(*found, strict=True))
+    at, labels, own = map(torch.tensor, zip(*rows, strict=True))
     return Words(states_at(model.encoder.eval(), sentences, at), labels, own)
 
 
@@ -160,27 +160,27 @@ def measure(model: XlmForLanguageModel, material: Material) -> dict[str, float]:
     … own: of the words that are not spelled as an English one; … centred: each language's mean
     taken off its vectors first."""
     looked_up = material.pairs("other", material.learn[:RETRIEVED])
-    found = {"retrieval": found_translations(model, looked_up)[-1].mean}
-    found["retrieval centred"] = found_translations(model, looked_up, centred=True)[-1].mean
+    scores = {"retrieval": translation_retrieval(model, looked_up)[-1].mean}
+    scores["retrieval centred"] = translation_retrieval(model, looked_up, centred=True)[-1].mean
     learn = words_of(model, material, "english", material.learn)
     for language in material.worlds:
         test = words_of(model, material, language, material.test)
         moved = test.vectors - test.vectors.mean(dim=0) + learn.vectors.mean(dim=0)
-        for centred, asked in (("", test.vectors), (" centred", moved)):
+        for centred, vectors in (("", test.vectors), (" centred", moved)):
             for own, which in (("", slice(None)), (" own", test.own)):
                 if own and not test.own.any():
                     continue
-                found[f"slots {language}{own}{centred}"] = linear_probe(
-                    learn.vectors, learn.labels, asked[which], test.labels[which]
+                scores[f"slots {language}{own}{centred}"] = linear_probe(
+                    learn.vectors, learn.labels, vectors[which], test.labels[which]
                 )
-    return found
+    return scores
 
 
 def majority(material: Material) -> float:
     """Accuracy of always saying the commonest slot, in English."""
     traces = (trace for story in material.test for line in story.trace for trace in line)
-    told = [trace.slot for trace in traces if trace.slot]
-    return max(map(told.count, set(told))) / len(told)
+    slots = [trace.slot for trace in traces if trace.slot]
+    return max(map(slots.count, set(slots))) / len(slots)
 
 
 # ---------------------------------------------------------------- runs

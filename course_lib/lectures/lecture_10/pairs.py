@@ -88,8 +88,8 @@ def sentence_pairs(
     """The sentences of English stories and their translations. tokenizer: one that knows more
     languages than these two, if a third is to be read."""
     tokenizer = tokenizer or joint_tokenizer(english, other)
-    told = [(story, story.told_in(other)) for story in stories]
-    lines = [pair for one, two in told for pair in zip(one.sentences, two.sentences, strict=True)]
+    both = [(story, story.told_in(other)) for story in stories]
+    lines = [pair for one, two in both for pair in zip(one.sentences, two.sentences, strict=True)]
     first, second = ([tokenizer.encode(text) for text in side] for side in zip(*lines, strict=True))
     return Pairs(tokenizer, first, second)
 
@@ -130,7 +130,7 @@ def train_pairs(
     return model, history
 
 
-def found_translations(
+def translation_retrieval(
     model: XlmForLanguageModel, pairs: Pairs, *, centred: bool = False, known: Pairs | None = None
 ) -> list[Retrieval]:
     """In each layer, embeddings first: how often a sentence's nearest vector is its translation.

@@ -134,37 +134,37 @@ def documentation_of(split: str, paragraphs: int) -> Corpus:
 @lru_cache(maxsize=1)
 def sentences() -> dict[str, list[str]]:
     """What there is of each language to learn a vocabulary from; English: documentation too."""
-    found = {name: [row[0] for row in text().aligned(name, "en", split="train")] for name in ALL}
-    found["en"] += [s for d in documentation_of("train", PARAGRAPHS).sentences() for s in d]
-    return found
+    lines = {name: [row[0] for row in text().aligned(name, "en", split="train")] for name in ALL}
+    lines["en"] += [s for d in documentation_of("train", PARAGRAPHS).sentences() for s in d]
+    return lines
 
 
-def drawn(alpha: float, seed: int) -> list[str]:
+def sampled_sentences(alpha: float, seed: int) -> list[str]:
     """As many sentences as there are in all, of each language as many as p^α says; a small one is
     repeated whole, what is left over is drawn."""
-    draw, found, there = random.Random(seed), list[str](), sentences()
-    counts = [len(lines) for lines in there.values()]
-    wanted = shared_out(sum(counts), smoothed(counts, alpha))
-    for lines, count in zip(there.values(), wanted, strict=True):
+    draw, result, lines_of = random.Random(seed), list[str](), sentences()
+    sizes = [len(lines) for lines in lines_of.values()]
+    counts = shared_out(sum(sizes), smoothed(sizes, alpha))
+    for lines, count in zip(lines_of.values(), counts, strict=True):
         times, rest = divmod(count, len(lines))
-        found += lines * times + draw.sample(lines, rest)
-    return found
+        result += lines * times + draw.sample(lines, rest)
+    return result
 
 
 def vocabulary_run(recipe: VocabularyRecipe, seed: int) -> dict[str, Any]:
     """One vocabulary, measured on unseen messages that all seven languages have."""
 
     def run() -> dict[str, Any]:
-        tokenizer = learned(drawn(recipe.alpha, seed), recipe.size, recipe.kind)
+        tokenizer = learned(sampled_sentences(recipe.alpha, seed), recipe.size, recipe.kind)
         rows = text().aligned(*ALL, split="heldout")
-        asked = {name: [row[n] for row in rows] for n, name in enumerate(ALL)}
-        asked["documentation"] = documentation_of("heldout", 300).paragraphs
-        found: dict[str, Any] = {"seed": seed}
-        for name, lines in asked.items():
+        texts = {name: [row[n] for row in rows] for n, name in enumerate(ALL)}
+        texts["documentation"] = documentation_of("heldout", 300).paragraphs
+        scores: dict[str, Any] = {"seed": seed}
+        for name, lines in texts.items():
             for what, value in fertility(tokenizer, lines)._asdict().items():
-                found[f"{what} {name}"] = value
-        cut = {name: _pieces(tokenizer, asked[name]) for name in ALL}
-        return found | {f"beside English {name}": cut[name] / cut["en"] for name in ALL}
+                scores[f"{what} {name}"] = value
+        cut = {name: _pieces(tokenizer, texts[name]) for name in ALL}
+        return scores | {f"beside English {name}": cut[name] / cut["en"] for name in ALL}
 
     about = {"seed": seed, **asdict(recipe), "text": text().hash, "english": english_hash()}
     return kept("10-vocabulary", about, MicroWorld.load(), run)
@@ -245,7 +245,7 @@ class Material(NamedTuple):
     train: PackedSequences
     pairs: PackedSequences
     unseen: dict[str, PackedSequences]
-    told: dict[str, list[str]]  # the unseen messages as they are read
+    texts: dict[str, list[str]]  # the unseen messages as they are read
 
     @property
     def special(self) -> SpecialIds:
@@ -266,33 +266,35 @@ def prepare(languages: tuple[str, ...], vocabulary: int, longest: int) -> Materi
         return tokenizer.encode(one).ids
 
     alone, pairs = [], []
-    for number, name in enumerate(names):
+    for language_id, name in enumerate(names):
         short = [of for of in map(ids, lines[name]) if len(of) <= longest]
-        alone.append(packed(short, number, special, length))
-        if number:
+        alone.append(packed(short, language_id, special, length))
+        if language_id:
             both = [tuple(map(ids, row)) for row in text().aligned("en", name, split="train")]
             short_pairs = [pair for pair in both if max(map(len, pair)) <= longest]
             first, second = ([pair[side] for pair in short_pairs] for side in (0, 1))
             pairs.append(
-                translation_sequences(first, second, special, length=length, languages=(0, number))
+                translation_sequences(
+                    first, second, special, length=length, languages=(0, language_id)
+                )
             )
     rows = text().aligned(*names, split="heldout")
     rows = [row for row in rows if max(len(ids(one)) for one in row) <= longest]
-    told = {name: [row[number] for row in rows] for number, name in enumerate(names)}
+    texts = {name: [row[language_id] for row in rows] for language_id, name in enumerate(names)}
     unseen = {
-        name: packed([ids(one) for one in said], number, special, length)
-        for number, (name, said) in enumerate(told.items())
+        name: packed([ids(one) for one in lines], language_id, special, length)
+        for language_id, (name, lines) in enumerate(texts.items())
     }
-    return Material(tokenizer, joined(*alone), joined(*pairs), unseen, told)
+    return Material(tokenizer, joined(*alone), joined(*pairs), unseen, texts)
 
 
 def packed(
     texts: Sequence[Sequence[int]], language: int, special: SpecialIds, length: int
 ) -> PackedSequences:
     """Messages one a sequence, their language told; positions counted as in pairs."""
-    found = to_sequences([pack(ids, None, special, length) for ids in texts])
-    found.token_type_ids.fill_(language)
-    return replace(found, position_ids=torch.arange(length).expand_as(found.input_ids))
+    sequences = to_sequences([pack(ids, None, special, length) for ids in texts])
+    sequences.token_type_ids.fill_(language)
+    return replace(sequences, position_ids=torch.arange(length).expand_as(sequences.input_ids))
 
 
 def material_of(recipe: RetrievalRecipe) -> Material:
@@ -316,8 +318,8 @@ def batches_of(recipe: RetrievalRecipe, _: Any, seed: int) -> Batches:
     """Messages alone, and with `tlm` every second step pairs."""
     material, size = material_of(recipe), recipe.batch_size
     alone, beside = (
-        pretraining_batches(given, material.special, batch_size=count, rate=RATE, seed=seed + 1)
-        for given, count in ((material.train, 2 * size), (material.pairs, size))
+        pretraining_batches(sequences, material.special, batch_size=count, rate=RATE, seed=seed + 1)
+        for sequences, count in ((material.train, 2 * size), (material.pairs, size))
     )
 
     def batches(step: int) -> Batch:
@@ -334,12 +336,12 @@ pretrain = Trainer(
 )  # fmt: skip
 
 
-def found_by_layer(encoder: Encoder, material: Material) -> dict[str, list[float]]:
+def retrieval_by_layer(encoder: Encoder, material: Material) -> dict[str, list[float]]:
     """Of every layer, embeddings first: unseen messages whose nearest vector is their translation,
     for each pair of languages; centred: without the mean of each language."""
     vectors = {
-        name: sentence_vectors(encoder, given, material.special)
-        for name, given in material.unseen.items()
+        name: sentence_vectors(encoder, sequences, material.special)
+        for name, sequences in material.unseen.items()
     }
     return summed_up({
         (one, other, centred): [
@@ -351,16 +353,17 @@ def found_by_layer(encoder: Encoder, material: Material) -> dict[str, list[float
     })  # fmt: skip
 
 
-def summed_up(found: dict[tuple[str, str, bool], list[float]]) -> dict[str, list[float]]:
+def summed_up(by_pair: dict[tuple[str, str, bool], list[float]]) -> dict[str, list[float]]:
     """Pair by pair with English, and the means over pairs with English and without."""
-    said: dict[str, list[list[float]]] = defaultdict(list)
-    for (one, other, centred), values in found.items():
+    lists_of: dict[str, list[list[float]]] = defaultdict(list)
+    for (one, other, centred), values in by_pair.items():
         end = " centred" if centred else ""
         if one == "en":
-            said[f"layers {other}{end}"].append(values)
-        said[f"layers {'with' if one == 'en' else 'without'} English{end}"].append(values)
+            lists_of[f"layers {other}{end}"].append(values)
+        lists_of[f"layers {'with' if one == 'en' else 'without'} English{end}"].append(values)
     return {
-        name: [fmean(layer) for layer in zip(*lists, strict=True)] for name, lists in said.items()
+        name: [fmean(layer) for layer in zip(*lists, strict=True)]
+        for name, lists in lists_of.items()
     }
 
 
@@ -371,16 +374,16 @@ def last(layers: dict[str, list[float]]) -> dict[str, float]:
     }
 
 
-def layers_found(run: Run) -> dict[str, Any]:
+def final_measures(run: Run) -> dict[str, Any]:
     """What every layer finds at the end."""
     positions = {"positions": run.history.tokens} if run.recipe.steps else {}
-    layers = found_by_layer(_encoder(run.model), material_of(run.recipe))
+    layers = retrieval_by_layer(_encoder(run.model), material_of(run.recipe))
     return {**last_losses(run.history), **positions, **last(layers), **layers}
 
 
-def last_found(run: Run) -> dict[str, float]:
+def curve_measures(run: Run) -> dict[str, float]:
     """What the curve shows."""
-    return last(found_by_layer(_encoder(run.model), material_of(run.recipe)))
+    return last(retrieval_by_layer(_encoder(run.model), material_of(run.recipe)))
 
 
 def _encoder(model: Any) -> Encoder:
@@ -393,15 +396,15 @@ def _encoder(model: Any) -> Encoder:
 # ---------------------------------------------------------------- without an encoder
 
 
-def by_spelling(told: dict[str, list[str]]) -> dict[str, float]:
+def by_spelling(texts: dict[str, list[str]]) -> dict[str, float]:
     """Found by what is spelled alike: counts of runs of one to four characters, weighted by how
     rare they are (tf-idf). Digits, names and commands are the same in all languages."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     counter = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 4))
-    counter.fit([one for lines in told.values() for one in lines])
+    counter.fit([one for lines in texts.values() for one in lines])
     vectors = {
-        name: torch.tensor(counter.transform(lines).toarray()) for name, lines in told.items()
+        name: torch.tensor(counter.transform(lines).toarray()) for name, lines in texts.items()
     }
     return _without_encoder(vectors)
 
@@ -417,27 +420,27 @@ def by_counts(material: Material, width: int = 128) -> dict[str, float]:
     reduce.fit(weigh.fit_transform(counts(material.pairs, material.special).numpy()))
     vectors = {
         name: torch.from_numpy(
-            reduce.transform(weigh.transform(counts(given, material.special).numpy()))
+            reduce.transform(weigh.transform(counts(sequences, material.special).numpy()))
         )
-        for name, given in material.unseen.items()
+        for name, sequences in material.unseen.items()
     }
     return _without_encoder(vectors)
 
 
 def counts(sequences: PackedSequences, special: SpecialIds) -> Tensor:
     """How often each piece stands in each sequence, special ones left out: (N, V)."""
-    found = torch.zeros(len(sequences), special.vocab_size)
-    found.scatter_add_(1, sequences.input_ids, sequences.attention_mask.float())
-    found[:, list(special.never_masked)] = 0
-    return found
+    result = torch.zeros(len(sequences), special.vocab_size)
+    result.scatter_add_(1, sequences.input_ids, sequences.attention_mask.float())
+    result[:, list(special.never_masked)] = 0
+    return result
 
 
 def _without_encoder(vectors: dict[str, Tensor]) -> dict[str, float]:
-    found = {
+    by_pair = {
         (one, other, False): [retrieval(vectors[one], vectors[other]).mean]
         for one, other in combinations(vectors, 2)
     }
-    return last(summed_up(found))
+    return last(summed_up(by_pair))
 
 
 def of_recipes(
@@ -450,19 +453,19 @@ def of_recipes(
         return material_of(last_recipe)
 
     return Experiment(
-        name, recipes, seeds, train=pretrain, measure=layers_found,
+        name, recipes, seeds, train=pretrain, measure=final_measures,
         label="10-retrieval", settings=lambda _: {"text": text().hash},
-        curve=(LOOK_EVERY, last_found),
+        curve=(LOOK_EVERY, curve_measures),
         replayed=last_recipe,
         more={
-            "text": lambda _: about_text(), "looked_up": lambda _: len(material().told["en"]),
+            "text": lambda _: about_text(), "looked_up": lambda _: len(material().texts["en"]),
             "read": lambda _: {
                 "messages": len(material().train), "pairs": len(material().pairs)
             },
             "asked": lambda _: {
-                n: len(material_of(one).told["en"]) for n, one in recipes.items()
+                n: len(material_of(one).texts["en"]) for n, one in recipes.items()
             },
-            "by_spelling": lambda _: by_spelling(material().told),
+            "by_spelling": lambda _: by_spelling(material().texts),
             "by_counts": lambda _: by_counts(material()),
         },
     )  # fmt: skip

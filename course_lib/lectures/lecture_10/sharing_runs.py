@@ -78,11 +78,11 @@ def prepare(recipe: SharingRecipe) -> Material:
     """Each language tells other stories: nothing is parallel."""
     read = worlds()[: len(recipe.stories)]
     tokenizer = joint_tokenizer(*read)
-    given = [
+    parts = [
         packed(tokenizer, world, world.stories(count, seed=n), n) if count else None
         for n, (world, count) in enumerate(zip(read, recipe.stories, strict=True))
     ]
-    there = [part for part in given if part is not None]
+    there = [part for part in parts if part is not None]
     probabilities = smoothed([len(part) for part in there], max(recipe.alpha, 0.0))
     # So long a stream that no sentence of the large language is left out, whatever α is.
     train = mixed_languages(there, probabilities, 5 * sum(map(len, there)), seed=0)
@@ -94,13 +94,13 @@ def prepare(recipe: SharingRecipe) -> Material:
 
 
 def packed(
-    tokenizer: WordPiece, world: MicroWorld, stories: Sequence[Story], number: int
+    tokenizer: WordPiece, world: MicroWorld, stories: Sequence[Story], language_id: int
 ) -> PackedSequences:
     """The stories' sentences, one a sequence, with the number of their language."""
     lines = [tokenizer.encode(line) for story in stories for line in story.sentences]
-    found = to_sequences([pack(ids, None, tokenizer.special, LENGTH) for ids in lines])
-    found.token_type_ids.fill_(number)
-    return found
+    sequences = to_sequences([pack(ids, None, tokenizer.special, LENGTH) for ids in lines])
+    sequences.token_type_ids.fill_(language_id)
+    return sequences
 
 
 def model_of(recipe: SharingRecipe, special: SpecialIds, seed: int) -> XlmForLanguageModel:
@@ -117,10 +117,10 @@ def masked_right(run: Run) -> dict[str, float]:
     """Masked-token accuracy on unseen sentences, by language."""
     material = prepare(run.recipe)
     right = {
-        f"masked {number}": evaluate(
+        f"masked {language_id}": evaluate(
             run.model, unseen, material.special, precision="float32"
         ).masked_accuracy
-        for number, unseen in enumerate(material.unseen)
+        for language_id, unseen in enumerate(material.unseen)
     }
     return {**last_losses(run.history), **right}
 
@@ -137,5 +137,5 @@ FEW_SENTENCES = Experiment(
     label="10-sharing", more={"languages": lambda _: [world.hash for world in worlds()]},
 )  # fmt: skip
 MANY_LANGUAGES = replace(FEW_SENTENCES, name="10_curse", recipes=CURSE)
-MEASURES = tuple(f"masked {number}" for number in range(4))
+MEASURES = tuple(f"masked {language_id}" for language_id in range(4))
 EXPERIMENTS = (FEW_SENTENCES, MANY_LANGUAGES)

@@ -59,7 +59,7 @@ class Sentence(NamedTuple):
 
     english: str
     package: str
-    said: dict[str, str]
+    translations: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Translations:
     @property
     def hash(self) -> str:
         """SHA-256 of English and translations, in their order."""
-        lines = (f"{s.english}\n{sorted(s.said.items())}\n" for s in self.sentences)
+        lines = (f"{s.english}\n{sorted(s.translations.items())}\n" for s in self.sentences)
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def aligned(self, *languages: str, split: str = "all") -> list[tuple[str, ...]]:
@@ -92,7 +92,7 @@ class Translations:
                 f"languages {', '.join(languages) or 'none'} and split={split!r} were given; "
                 f"expected some of en, {', '.join(self.languages)}, and train, heldout or all."
             )
-        rows = ({"en": s.english, **s.said} for s in self.sentences)
+        rows = ({"en": s.english, **s.translations} for s in self.sentences)
         return [
             tuple(row[language] for language in languages)
             for row in rows
@@ -101,15 +101,15 @@ class Translations:
 
     def counts(self) -> dict[str, dict[str, int]]:
         """package -> language -> sentences; "en" counts those with any translation."""
-        found = {package: Counter[str]() for package in SOURCES}
+        counts = {package: Counter[str]() for package in SOURCES}
         for sentence in self.sentences:
-            found[sentence.package].update(["en", *sentence.said])
-        return {package: dict(count) for package, count in found.items()}
+            counts[sentence.package].update(["en", *sentence.translations])
+        return {package: dict(count) for package, count in counts.items()}
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         languages = " ".join(self.languages)
-        return f"Translations({len(self.sentences):,} sentences, en {languages}; {said})"
+        return f"Translations({len(self.sentences):,} sentences, en {languages}; {versions})"
 
 
 # ---------------------------------------------------------------- one message
@@ -186,12 +186,12 @@ def read_catalogue(path: Path) -> dict[str, str]:
             f"that it names, and reading it fails: {error or type(error).__name__}. Install its "
             "package anew."
         ) from error
-    found = {}
-    for key, said in catalogue.items():
+    entries = {}
+    for key, translation in catalogue.items():
         english, form = key if isinstance(key, tuple) else (key, 0)
-        if english and said and not form:
-            found[english.split("\x04")[-1]] = said  # what stands before it is the context
-    return found
+        if english and translation and not form:
+            entries[english.split("\x04")[-1]] = translation  # before it stands the context
+    return entries
 
 
 def catalogues(source: Source, language: str) -> tuple[metadata.Distribution, list[Path]]:
@@ -255,12 +255,12 @@ def translations(languages: Sequence[str] = LANGUAGES, *, fewest: int = FEWEST) 
     notes = list[str]()
     for package, source in SOURCES.items():
         for language in languages:
-            for english, said in _messages(source, language, about, notes):
-                one, other = cleaned(english), cleaned(said)
+            for english, translated in _messages(source, language, about, notes):
+                one, other = cleaned(english), cleaned(translated)
                 if words(one) >= fewest and is_translation(one, other):
                     row = rows.setdefault(letters(one), Sentence(one, package, {}))
-                    row.said.setdefault(language, other)
-    _check_found(languages, rows, about, notes)
+                    row.translations.setdefault(language, other)
+    _check_complete(languages, rows, about, notes)
     versions = {name: one.version for name, one in about.items()}
     licences = {name: licence(one) for name, one in about.items()}
     return Translations(list(rows.values()), tuple(languages), versions, licences, notes)
@@ -288,7 +288,7 @@ def _messages(
             notes.append(f"left out: {broken}")
 
 
-def _check_found(
+def _check_complete(
     languages: Sequence[str],
     rows: dict[str, Sentence],
     about: dict[str, metadata.Distribution],
@@ -300,7 +300,7 @@ def _check_found(
             "No package with translations is installed; expected at least one of "
             f"{', '.join(SOURCES)}. {INSTALL}\n" + "\n".join(notes)
         )
-    read = {language for row in rows.values() for language in row.said}
+    read = {language for row in rows.values() for language in row.translations}
     if missing := [language for language in languages if language not in read]:
         raise ValueError(
             f"languages={list(languages)} were given; in {', '.join(missing)} nothing was found.\n"

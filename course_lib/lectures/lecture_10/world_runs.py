@@ -103,39 +103,39 @@ def joint_vocabulary() -> WordPiece:
 
 def texts_of(world: MicroWorld, stories: Sequence[Story]) -> list[Text]:
     """Stories in pairs of sentences, told in the language of `world`; an odd last one is alone."""
-    encode, found = lru_cache(maxsize=None)(joint_vocabulary().encode), []
+    encode, texts = lru_cache(maxsize=None)(joint_vocabulary().encode), []
     for story in stories:
         lines = story.told_in(world).trace
         for start in range(0, len(lines), 2):
             words = [trace for line in lines[start : start + 2] for trace in line]
             ids = [encode(trace.word) for trace in words]
             slots = [x.slot for x, of in zip(words, ids, strict=True) for _ in of]
-            found.append(Text([i for of in ids for i in of], slots, story.topic))
-    return found
+            texts.append(Text([i for of in ids for i in of], slots, story.topic))
+    return texts
 
 
 def packed(texts: Sequence[Text], language: int) -> PackedSequences:
     """Texts one a sequence, language told; positions counted, so that TLM's can be joined."""
     special = joint_vocabulary().special
-    found = to_sequences([pack(text.ids, None, special, LENGTH) for text in texts])
-    found.token_type_ids.fill_(language)
-    return found
+    sequences = to_sequences([pack(text.ids, None, special, LENGTH) for text in texts])
+    sequences.token_type_ids.fill_(language)
+    return sequences
 
 
 def translated(english: Sequence[Story]) -> PackedSequences:
     """Every sentence of the stories beside its translation into each other language."""
     ids, parts = joint_vocabulary().encode, []
-    for number, language in enumerate(LANGUAGES[1:], start=1):
-        told = (story.told_in(worlds()[language]) for story in english)
+    for language_id, language in enumerate(LANGUAGES[1:], start=1):
+        translations = (story.told_in(worlds()[language]) for story in english)
         pairs = [
             (ids(a), ids(b))
-            for one, other in zip(english, told, strict=True)
+            for one, other in zip(english, translations, strict=True)
             for a, b in zip(one.sentences, other.sentences, strict=True)
         ]
         sides = [[pair[side] for pair in pairs] for side in (0, 1)]
         special = joint_vocabulary().special
         parts.append(
-            translation_sequences(*sides, special, length=LENGTH, languages=(0, number))  # type: ignore
+            translation_sequences(*sides, special, length=LENGTH, languages=(0, language_id))  # type: ignore
         )
     return joined(*parts)
 
@@ -146,18 +146,18 @@ def prepare() -> Material:
     is unseen there is unseen in every language."""
     english = worlds()["english"]
     train = {
-        language: packed(texts_of(world, english.stories(STORIES, seed=number)), number)
-        for number, (language, world) in enumerate(worlds().items())
+        language: packed(texts_of(world, english.stories(STORIES, seed=language_id)), language_id)
+        for language_id, (language, world) in enumerate(worlds().items())
     }
     unseen = english.stories(UNSEEN, seed=0, split="heldout")
     lines = [replace(s, sentences=(x,), frames=(f,)) for s in unseen
              for x, f in zip(s.sentences, s.frames, strict=True)][:RETRIEVED]  # fmt: skip
-    told = english.stories(STORIES, seed=0)
+    stories = english.stories(STORIES, seed=0)
     return Material(
-        joint_vocabulary(), train, translated(told[: STORIES // 3]), texts_of(english, told),
+        joint_vocabulary(), train, translated(stories[: STORIES // 3]), texts_of(english, stories),
         {language: texts_of(world, unseen) for language, world in worlds().items()},
-        {language: packed(texts_of(world, lines), number)
-         for number, (language, world) in enumerate(worlds().items())},
+        {language: packed(texts_of(world, lines), language_id)
+         for language_id, (language, world) in enumerate(worlds().items())},
     )  # fmt: skip
 
 
@@ -187,8 +187,8 @@ def batches_of(recipe: TransferRecipe, material: Material, seed: int) -> Any:
     special = material.tokenizer.special
     read = as_read(recipe, joined(*(material.train[name] for name in recipe.languages)))
     alone, beside = (
-        pretraining_batches(given, special, batch_size=recipe.batch_size, seed=seed + 1)
-        for given in (read, material.translations)
+        pretraining_batches(sequences, special, batch_size=recipe.batch_size, seed=seed + 1)
+        for sequences in (read, material.translations)
     )
 
     def batches(step: int) -> Batch:
@@ -217,15 +217,15 @@ def slot_task(
     material: Material, texts: Sequence[Text], sequences: PackedSequences
 ) -> TaggedSequences:
     """The slot of each word that fills one; what the frames say themselves has no label."""
-    number = {name: n for n, name in enumerate(slot_names(material))}
+    label_ids = {name: n for n, name in enumerate(slot_names(material))}
     labels = torch.full_like(sequences.input_ids, -100)
     for n, text in enumerate(texts):
-        row = [number.get(slot, -100) for slot in text.slots]
+        row = [label_ids.get(slot, -100) for slot in text.slots]
         labels[n, 1 : 1 + len(row)] = torch.tensor(row)  # after [CLS]
     words = tuple(tuple(text.slots) for text in texts)
     first = tuple(tuple(range(1, 1 + len(text.slots))) for text in texts)
     cut = Cut(0, len(texts), 0, LENGTH, "words")
-    return TaggedSequences(sequences, labels, tuple(number), words, first, cut)
+    return TaggedSequences(sequences, labels, tuple(label_ids), words, first, cut)
 
 
 def topic_task(texts: Sequence[Text], sequences: PackedSequences) -> LabelledSequences:
@@ -239,23 +239,23 @@ def topic_task(texts: Sequence[Text], sequences: PackedSequences) -> LabelledSeq
 def slot_accuracy(model: Any, task: TaggedSequences) -> float:
     """Fraction of the words with a slot whose slot gets the highest logit."""
     (logits,) = outputs_on(model, task, ["logits"])
-    asked = task.labels >= 0
-    return (logits.argmax(-1) == task.labels)[asked].double().mean().item()
+    labelled = task.labels >= 0
+    return (logits.argmax(-1) == task.labels)[labelled].double().mean().item()
 
 
 def transfer(encoder: Encoder, recipe: TransferRecipe, material: Material, seed: int) -> dict:
     """Both tasks fine-tuned in English; accuracy of each in every language."""
     learned = material.learn[:LABELLED]
-    given = as_read(recipe, packed(learned, 0))
+    train = as_read(recipe, packed(learned, 0))
     settings: Any = {"steps": TUNED_STEPS, "seed": seed, "precision": PRECISION, "batch_size": 32}
-    slots = finetune(encoder, slot_task(material, learned, given), **settings)
-    topics = finetune(encoder, topic_task(learned, given), **settings)
-    found = {}
-    for number, (language, texts) in enumerate(material.test.items()):
-        asked = as_read(recipe, packed(texts, number))
-        found[f"slots {language}"] = slot_accuracy(slots, slot_task(material, texts, asked))
-        found[f"topic {language}"] = task_score(topics, topic_task(texts, asked))
-    return found
+    slots = finetune(encoder, slot_task(material, learned, train), **settings)
+    topics = finetune(encoder, topic_task(learned, train), **settings)
+    accuracies = {}
+    for language_id, (language, texts) in enumerate(material.test.items()):
+        test = as_read(recipe, packed(texts, language_id))
+        accuracies[f"slots {language}"] = slot_accuracy(slots, slot_task(material, texts, test))
+        accuracies[f"topic {language}"] = task_score(topics, topic_task(texts, test))
+    return accuracies
 
 
 def layers(encoder: Encoder, recipe: TransferRecipe, material: Material) -> dict[str, list[float]]:
@@ -263,16 +263,16 @@ def layers(encoder: Encoder, recipe: TransferRecipe, material: Material) -> dict
     translation, English with each language; centred: without the mean of each language."""
     special = material.tokenizer.special
     vectors = {
-        name: sentence_vectors(encoder, as_read(recipe, given), special)
-        for name, given in material.sentences.items()
+        name: sentence_vectors(encoder, as_read(recipe, sequences), special)
+        for name, sequences in material.sentences.items()
     }
     return {
-        f"layers {name}{said}": [
+        f"layers {name}{suffix}": [
             retrieval(a, b, centred=centred).mean
             for a, b in zip(vectors["english"], vectors[name], strict=True)
         ]
         for name in LANGUAGES[1:]
-        for said, centred in (("", False), (" centred", True))
+        for suffix, centred in (("", False), (" centred", True))
     }
 
 
@@ -280,15 +280,15 @@ def measured(model: Any, recipe: TransferRecipe, material: Material) -> dict[str
     """What the curve shows too: masked-token accuracy on unseen texts of the languages that are
     read, and retrieval in the last layer."""
     was_training, special = model.training, material.tokenizer.special
-    found = {}
-    for number, name in enumerate(LANGUAGES):
+    scores = {}
+    for language_id, name in enumerate(LANGUAGES):
         if name in recipe.languages:
-            given = as_read(recipe, packed(material.test[name], number))
-            right = evaluate(model, given, special, precision=PRECISION).masked_accuracy
-            found[f"masked {name}"] = right
+            sequences = as_read(recipe, packed(material.test[name], language_id))
+            right = evaluate(model, sequences, special, precision=PRECISION).masked_accuracy
+            scores[f"masked {name}"] = right
     by_layer = layers(model.encoder.eval(), recipe, material)
     model.train(was_training)
-    return found | {f"retrieval{k.removeprefix('layers')}": v[-1] for k, v in by_layer.items()}
+    return scores | {f"retrieval{k.removeprefix('layers')}": v[-1] for k, v in by_layer.items()}
 
 
 # ---------------------------------------------------------------- controls
@@ -297,25 +297,25 @@ def measured(model: Any, recipe: TransferRecipe, material: Material) -> dict[str
 def words_alone(material: Material) -> dict[str, float]:
     """What the words' spelling alone gives: each word's commonest slot in the English labels (of an
     unknown word the commonest of all), and a linear classifier of topics on the counts of words."""
-    said: dict[int, Counter[str]] = {}
+    slots_of: dict[int, Counter[str]] = {}
     for text in material.learn[:LABELLED]:
         for word, slot in zip(text.ids, text.slots, strict=True):
-            said.setdefault(word, Counter())[slot] += 1
+            slots_of.setdefault(word, Counter())[slot] += 1
     every: Counter[str] = sum((Counter(s for s in t.slots if s) for t in material.learn), Counter())
     usual = every.most_common(1)[0][0]
-    guess = {word: max((c, s) for s, c in of.items())[1] for word, of in said.items()}
+    guess = {word: max((c, s) for s, c in of.items())[1] for word, of in slots_of.items()}
     known = material.learn[:LABELLED]
     learned = topic_task(known, packed(known, 0))
-    found = {}
-    for number, (language, texts) in enumerate(material.test.items()):
+    accuracies = {}
+    for language_id, (language, texts) in enumerate(material.test.items()):
         pairs = [p for t in texts for p in zip(t.ids, t.slots, strict=True) if p[1]]
         right = [guess.get(word, usual) == slot for word, slot in pairs]
-        asked = topic_task(texts, packed(texts, number))
-        found[f"slots {language}"] = sum(right) / len(right)
-        found[f"topic {language}"] = linear_probe(
-            counts(known), learned.labels, counts(texts), asked.labels
+        test = topic_task(texts, packed(texts, language_id))
+        accuracies[f"slots {language}"] = sum(right) / len(right)
+        accuracies[f"topic {language}"] = linear_probe(
+            counts(known), learned.labels, counts(texts), test.labels
         )
-    return found
+    return accuracies
 
 
 def counts(texts: Sequence[Text]) -> Tensor:

@@ -14,8 +14,8 @@ LECTURES_BASELINE = 12.24  # what source lecture 000 prints as BERT's score
 
 
 def _words(domain: str) -> dict:  # type: ignore[type-arg]
-    found: dict = result("11_words")["domains"][domain]  # type: ignore[type-arg]
-    return found
+    measured: dict = result("11_words")["domains"][domain]  # type: ignore[type-arg]
+    return measured
 
 
 # ================================================================ the papers
@@ -37,31 +37,31 @@ def read() -> Settled:
 
 
 def parts() -> Settled:
-    found = printed("finbert")["yang"]
-    total = round(found["filings"] + found["calls"] + found["analysts"], 1)
-    return Settled(total, f"{found['filings']} + {found['calls']} + {found['analysts']} = {total}")
+    words = printed("finbert")["yang"]
+    total = round(words["filings"] + words["calls"] + words["analysts"], 1)
+    return Settled(total, f"{words['filings']} + {words['calls']} + {words['analysts']} = {total}")
 
 
 # ================================================================ words
 
 
 def pieces() -> Settled:
-    found = result("11_words")["pieces"]
-    value = tuple(len(found[word]["bert-base"]) for word in ("BRCA1", "metformin"))
-    said = "; ".join(f"{w}: {' '.join(found[w]['bert-base'])}" for w in ("BRCA1", "metformin"))
-    return Settled(value, said)
+    stored = result("11_words")["pieces"]
+    cut = {word: stored[word]["bert-base"] for word in ("BRCA1", "metformin")}
+    detail = "; ".join(f"{word}: {' '.join(parts)}" for word, parts in cut.items())
+    return Settled(tuple(map(len, cut.values())), detail)
 
 
 def mismatch() -> Settled:
     """Pieces a word, general text, medicine, law, finance: under bert-base's vocabulary, then under
     course-bert's."""
     names = ("general", "medicine", "law", "finance")
-    value, said = (), []
+    value, lines = (), []
     for which in ("bert-base", "course"):
-        found = tuple(_words(name)["fertility"][which] for name in names)
-        said.append(f"{which}: " + ", ".join(map("{} {:.2f}".format, names, found)))
-        value += found
-    return Settled(value, f"pieces a word under {'; under '.join(said)}")
+        fertilities = tuple(_words(name)["fertility"][which] for name in names)
+        lines.append(f"{which}: " + ", ".join(map("{} {:.2f}".format, names, fertilities)))
+        value += fertilities
+    return Settled(value, f"pieces a word under {'; under '.join(lines)}")
 
 
 def sentences() -> Settled:
@@ -70,8 +70,8 @@ def sentences() -> Settled:
 
 
 def splits() -> Settled:
-    found = _words("law")["repeated"]
-    value = (found["by family"], found["at random"])
+    repeated = _words("law")["repeated"]
+    value = (repeated["by family"], repeated["at random"])
     return Settled(value, "licences: by family {:.0%}, at random {:.0%}".format(*value))
 
 
@@ -82,27 +82,27 @@ def _of(file: str, measure: str, recipe: str) -> float:
     return mean(run[measure] for run in result(file)["runs"][recipe])
 
 
-def _ruled(file: str, *asked: tuple[str, str, str]) -> Settled:
+def _ruled(file: str, *comparisons: tuple[str, str, str]) -> Settled:
     """For each (measure, run, run it is compared with) the rule's word, with the points."""
-    runs, words, said = result(file)["runs"], [], []
-    for measure, one, other in asked:
+    runs, verdicts, details = result(file)["runs"], [], []
+    for measure, one, other in comparisons:
         values = [[run[measure] for run in runs[name]] for name in (one, other)]
-        words.append(by_rule(*values))
+        verdicts.append(by_rule(*values))
         means = " against ".join(
             f"{n} {in_words(v)}" for n, v in zip((one, other), values, strict=True)
         )
-        said.append(f"{CALLED.get(measure, measure)}: {means}, in points {in_points(*values)}")
-    return Settled(tuple(words), "; ".join(said))
+        details.append(f"{CALLED.get(measure, measure)}: {means}, in points {in_points(*values)}")
+    return Settled(tuple(verdicts), "; ".join(details))
 
 
 def continued() -> Settled:
     """Chapters and tags, continued less as it is; chapters, continued less a bag of words."""
     measures = ("chapters", "added words")
-    found = _ruled(MEDICINE, *((measure, "continued", "as it is") for measure in measures))
+    ruled = _ruled(MEDICINE, *((measure, "continued", "as it is") for measure in measures))
     reached = [run["chapters"] for run in result(MEDICINE)["runs"]["continued"]]
     bag = result(MEDICINE)["without_encoder"]["chapters"]
-    said = f"chapters, less a bag of words ({in_words(bag)}): {in_points(reached, bag)}"
-    return Settled((*found.value, by_rule(reached, bag)), f"{found.detail}; {said}")
+    beside_bag = f"chapters, less a bag of words ({in_words(bag)}): {in_points(reached, bag)}"
+    return Settled((*ruled.value, by_rule(reached, bag)), f"{ruled.detail}; {beside_bag}")
 
 
 def afresh() -> Settled:
@@ -118,11 +118,11 @@ def means_settled() -> Settled:
     """Means less random rows: hidden words of the domain and of general text, chapters, tags."""
     measures = ("in domain", "general", "chapters", "added words")
     pair = "rows added, means", "rows added, random"
-    found, runs = _ruled(MEDICINE, *((m, *pair) for m in measures)), result(MEDICINE)["runs"]
+    ruled, runs = _ruled(MEDICINE, *((m, *pair) for m in measures)), result(MEDICINE)["runs"]
     begins = (mean(run["curve"][0]["general"] for run in runs[name]) for name in pair)
     return Settled(
-        found.value,
-        "general words at step 0: {:.0%} against {:.0%}; ".format(*begins) + found.detail,
+        ruled.value,
+        "general words at step 0: {:.0%} against {:.0%}; ".format(*begins) + ruled.detail,
     )
 
 
@@ -137,10 +137,10 @@ def forgotten() -> Settled:
     names = ("as it is", "continued", "continued, general text mixed in")
     before, after, mixed = (_of(MEDICINE, "general", name) for name in names)
     third = mean(run["curve"][2]["general"] for run in result(MEDICINE)["runs"]["continued"])
-    said = (
+    detail = (
         f"before {before:.0%}, after {after:.0%}, a third of the way {third:.0%}, mixed {mixed:.0%}"
     )
-    return Settled((before, after, third, mixed), said)
+    return Settled((before, after, third, mixed), detail)
 
 
 def padding() -> Settled:
@@ -153,12 +153,12 @@ def rates() -> Settled:
     rate, each less plain fine-tuning; chapters, a third less both."""
     guards = ["chapters, layer-wise rates", "chapters, gradual unfreezing", "chapters, both"]
     third = "chapters, a third of the rate"
-    found = _ruled(
+    ruled = _ruled(
         SWITCHES, *(("score", name, "chapters") for name in guards),
         *(("general", name, "chapters") for name in (guards[-1], third)),
         ("score", third, guards[-1]),
     )  # fmt: skip
-    return Settled((*found.value, _of(SWITCHES, "general", "chapters")), found.detail)
+    return Settled((*ruled.value, _of(SWITCHES, "general", "chapters")), ruled.detail)
 
 
 def weights() -> Settled:
@@ -168,6 +168,6 @@ def weights() -> Settled:
 def finance() -> Settled:
     """The best mean of the four starts, and the best of the two without pre-training."""
     runs = {n: _of(SWITCHES, "score", n) for n in result(SWITCHES)["runs"] if "finance" in n}
-    drawn = max(value for name, value in runs.items() if "random" in name)
-    said = ", ".join(f"{name} {value:.0%}" for name, value in runs.items())
-    return Settled((max(runs.values()), drawn), said)
+    random = max(value for name, value in runs.items() if "random" in name)
+    detail = ", ".join(f"{name} {value:.0%}" for name, value in runs.items())
+    return Settled((max(runs.values()), random), detail)

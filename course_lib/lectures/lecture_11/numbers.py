@@ -71,18 +71,6 @@ def lost(name: str) -> str:
     return f"{100 * points:.0f}"
 
 
-def labels(task: str, which: int) -> int:
-    """How many labelled texts a task of medicine has: 0 to learn from, 1 to be tested on."""
-    count: int = stored("11_switches")["sizes"][task][which]
-    return count
-
-
-def of_legal_bert(what: str) -> int:
-    """How many texts of a kind LEGAL-BERT has read."""
-    count: int = printed("legal_bert")["text"][what]
-    return count
-
-
 def news_of(start: str, measure: str) -> str:
     """The mean over the seeds, of the "plain" or the "hedged" sentences or all, in percent."""
     return percent(finance_rows(measure)[start])
@@ -91,21 +79,6 @@ def news_of(start: str, measure: str) -> str:
 def fertility(domain: str, which: str) -> str:
     """Pieces a word of a domain's held-out text under a vocabulary."""
     return f"{stored('11_words')['domains'][domain]['fertility'][which]:.2f}"
-
-
-def repeated(domain: str, by: str) -> str:
-    """Runs of eight words of the held-out text that stand in the other part."""
-    return f"{stored('11_words')['domains'][domain]['repeated'][by]:.0%}"
-
-
-def sentence(domain: str) -> str:
-    """The mean number of words of a sentence."""
-    return f"{stored('11_words')['domains'][domain]['sentence']['mean']:.0f}"
-
-
-def trait(domain: str, what: str) -> str:
-    """Latin phrases in 10,000 words, or subordinating words a sentence."""
-    return f"{stored('11_words')['domains'][domain][what]:.1f}"
 
 
 def pieces(word: str, which: str) -> str:
@@ -126,16 +99,12 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     ),
     "bag_chapters": lambda: percent(stored("11_medicine")["without_encoder"]["chapters"]),
     "budget": lambda: stored("11_medicine")["runs"][CONTINUED][0]["steps"],
-    "repeated_law_family": partial(repeated, "law", "by family"),
-    "repeated_law_random": partial(repeated, "law", "at random"),
     "cut_retinopathy": lambda: len(
         stored("11_words")["pieces"]["diabetic retinopathy"]["bert-base"]
     ),
-    "biobert_read": lambda: printed("biobert")["words"]["pubmed"],
     "biobert_inherited": lambda: sum(
         printed("biobert")["words"][x] for x in ("wikipedia", "books")
     ),
-    "fin_vocab": lambda: printed("finbert")["yang"]["vocabulary_uncased"],
 }
 
 TYPED = {

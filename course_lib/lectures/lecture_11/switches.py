@@ -86,8 +86,8 @@ def scale_of(recipe: SwitchRecipe, layers: int) -> Scale | None:
     tenth of the steps."""
     rates = layerwise_rates(layers)
     unfreeze = gradual_unfreezing(layers, recipe.steps // 10)
-    found = {"layers": rates, "unfreeze": unfreeze, "both": both(rates, unfreeze)}
-    return found[recipe.scale] if recipe.scale else None
+    scales = {"layers": rates, "unfreeze": unfreeze, "both": both(rates, unfreeze)}
+    return scales[recipe.scale] if recipe.scale else None
 
 
 def padded_batches(task: TaggedSequences, size: int, seed: int) -> Any:
@@ -108,14 +108,14 @@ def texts_of(recipe: SwitchRecipe, seed: int) -> Texts:
 
 def one_run(recipe: SwitchRecipe, seed: int) -> dict[str, Any]:
     """Fine-tune with the switch, and what came of it. Finished runs are read from the cache."""
-    found = load_pretrained(recipe.start)
+    loaded = load_pretrained(recipe.start)
 
     def run() -> dict[str, Any]:
-        texts, tokenizer = texts_of(recipe, seed), found.tokenizer
+        texts, tokenizer = texts_of(recipe, seed), loaded.tokenizer
         assert tokenizer is not None
         length = recipe.padded or LENGTH[recipe.task.removeprefix("natural ")]
         train, test = (as_task(texts, side, tokenizer, length) for side in ("train", "test"))
-        encoder = _drawn(found.encoder, seed) if recipe.random else found.encoder
+        encoder = _randomly_initialised(loaded.encoder, seed) if recipe.random else loaded.encoder
         model = head_on(encoder, train, seed)
         loss, batches = LOSSES[type(train)], labelled_batches(train, 16, seed)
         if recipe.padded:
@@ -130,35 +130,35 @@ def one_run(recipe: SwitchRecipe, seed: int) -> dict[str, Any]:
         )  # fmt: skip
         scores = {"seed": seed, "score": task_score(model, test)}
         if isinstance(test, TaggedSequences):
-            said = predicted_tags(model, test)  # type: ignore[arg-type]
-            scores["said outside"] = sum(t == "O" for row in said for t in row) / sum(
-                map(len, said)
+            predicted = predicted_tags(model, test)  # type: ignore[arg-type]
+            scores["said outside"] = sum(t == "O" for row in predicted for t in row) / sum(
+                map(len, predicted)
             )
         else:
-            names, said_classes = texts.names, predicted_classes(model, test)  # type: ignore[arg-type]
+            names, classes = texts.names, predicted_classes(model, test)  # type: ignore[arg-type]
             true = [names[n] for n in test.labels.tolist()]  # type: ignore[union-attr]
-            scores["macro F1"] = macro_f1(true, said_classes)
-            scores |= _by_wording(texts, true, said_classes)
+            scores["macro F1"] = macro_f1(true, classes)
+            scores |= _by_wording(texts, true, classes)
         if recipe.task == "chapters":
             scores["general"] = _still_known(model.encoder)
         return scores
 
-    about = {"seed": seed, **asdict(recipe), "weights of": found.sha256,
+    about = {"seed": seed, **asdict(recipe), "weights of": loaded.sha256,
              "text": "" if recipe.task == "finance" else domain("medicine").hash}  # fmt: skip
     return kept("11-switch", about, MicroWorld.load(), run)
 
 
-def _by_wording(texts: Texts, true: list[str], said: list[str]) -> dict[str, float]:
+def _by_wording(texts: Texts, true: list[str], predicted: list[str]) -> dict[str, float]:
     """Of finance sentences the accuracy of the plain and of the hedged, as their ids begin."""
-    rows = list(zip(texts.test, true, said, strict=True))
+    rows = list(zip(texts.test, true, predicted, strict=True))
     return {
-        wording: mean(label == answer for item, label, answer in rows if wording in item.id)
+        wording: mean(label == guess for item, label, guess in rows if wording in item.id)
         for wording in WORDINGS
         if any(wording in item.id for item, *_ in rows)
     }
 
 
-def _drawn(encoder: Encoder, seed: int) -> Encoder:
+def _randomly_initialised(encoder: Encoder, seed: int) -> Encoder:
     """The encoder's shape, randomly initialised."""
     torch.manual_seed(seed)
     return Encoder(encoder.config)
@@ -166,12 +166,12 @@ def _drawn(encoder: Encoder, seed: int) -> Encoder:
 
 def _still_known(encoder: Encoder) -> float:
     """Hidden words of general text that the fine-tuned encoder finds with the head it once had."""
-    found = load_pretrained(GENERAL)
-    assert isinstance(found.model, BertForMaskedLM)
-    model = deepcopy(found.model)
+    loaded = load_pretrained(GENERAL)
+    assert isinstance(loaded.model, BertForMaskedLM)
+    model = deepcopy(loaded.model)
     model.encoder = encoder
     model.mlm.tie(encoder.embeddings.token)  # type: ignore[arg-type]
-    return words_right(model, found.tokenizer, short_sentences("general"))  # type: ignore[arg-type]
+    return words_right(model, loaded.tokenizer, short_sentences("general"))  # type: ignore[arg-type]
 
 
 def without_encoder(texts: Texts) -> dict[str, float]:
@@ -179,8 +179,8 @@ def without_encoder(texts: Texts) -> dict[str, float]:
     from course_lib.train.baselines import label_accuracy
 
     halves = {w: [item for item in texts.test if w in item.id] for w in WORDINGS}
-    asked = {"score": texts.test, **halves}
-    return {what: label_accuracy(texts.train, test, "words") for what, test in asked.items()}
+    parts = {"score": texts.test, **halves}
+    return {what: label_accuracy(texts.train, test, "words") for what, test in parts.items()}
 
 
 EXPERIMENTS = (

@@ -65,17 +65,17 @@ def licences(each: int = 30, tested: int = 20, seed: int = 0) -> Texts:
 
 
 def _classes(rows: Sequence[tuple[str, str, str]], each: int, tested: int, seed: int) -> Texts:
-    found: defaultdict[str, dict[str, list[str]]] = defaultdict(
+    by_label: defaultdict[str, dict[str, list[str]]] = defaultdict(
         lambda: {"train": [], "heldout": []}
     )
     for text, label, split in rows:
-        found[label][split].append(text)
-    names = tuple(label for label, of in found.items() if len(of["heldout"]) >= FEWEST)
+        by_label[label][split].append(text)
+    names = tuple(label for label, of in by_label.items() if len(of["heldout"]) >= FEWEST)
     sides: dict[str, list[LabelledText]] = {"train": [], "heldout": []}
     for label in names:
-        for split, count, number in (("train", each, seed), ("heldout", tested, 0)):
-            there = found[label][split]
-            chosen = random.Random(number).sample(there, min(count, len(there)))
+        for split, count, part_seed in (("train", each, seed), ("heldout", tested, 0)):
+            there = by_label[label][split]
+            chosen = random.Random(part_seed).sample(there, min(count, len(there)))
             sides[split] += [LabelledText(f"{split}-{n}", t, label, split)
                              for n, t in enumerate(chosen)]  # fmt: skip
     return Texts(sides["train"], sides["heldout"], names)
@@ -86,9 +86,9 @@ def added_words(examples: int = 400, tested: int = 300, seed: int = 0) -> Texts:
     """Diagnoses with the words tagged that they add to the one above; one in three adds none. The
     word before the added ones tells nothing: what is above is not shown."""
     sides = {}
-    for split, count, number in (("train", examples, seed), ("heldout", tested, 0)):
+    for split, count, part_seed in (("train", examples, seed), ("heldout", tested, 0)):
         there = [d for d in diagnoses() if d.split == split and len(d.words) > 1]
-        draw = random.Random(number)
+        draw = random.Random(part_seed)
         plain = draw.sample([d for d in there if d.added_from is None], count // 3)
         more = draw.sample([d for d in there if d.added_from is not None], count - count // 3)
         sides[split] = [_tagged(one, split) for one in draw.sample(plain + more, count)]
@@ -110,11 +110,11 @@ def cut_by_rule(sentence: TaggedSentence) -> list[str]:
     "with", "without", "due", "in" and "by" that is not the first word."""
     words = sentence.words
     commas = [n + 1 for n, word in enumerate(words[:-1]) if word.endswith(",")]
-    found = [
+    prepositions = [
         n for n, word in enumerate(words) if n and word in ("with", "without", "due", "in", "by")
     ]
     tags = ["O"] * len(words)
-    if starts := commas or found:
+    if starts := commas or prepositions:
         tags[starts[0] :] = ["B-ADDED"] + ["I-ADDED"] * (len(words) - starts[0] - 1)
     return tags
 

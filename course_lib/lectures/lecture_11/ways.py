@@ -36,7 +36,7 @@ from .whole_words import words_right
 
 PRECISION, SEEDS = "float32", range(3)
 BUDGET = 1_000  # steps of the way that keeps model and vocabulary; the others get its FLOPs
-LOOKS = 6  # on the way
+MEASUREMENTS = 6  # on the way
 GENERAL = "course-bert"
 TUNED = {"chapters": 300, "added words": 200, "licences": 200}  # steps of fine-tuning
 
@@ -74,10 +74,10 @@ ABOUT = {"medicine": ("chapters", "added words"), "law": ("licences",)}
 
 def recipe_of(way: WayRecipe, seed: int) -> PretrainRecipe:
     """The file of a way with what the way changes."""
-    found = read_recipe(data_path("recipes", f"{way.file}.toml"))
+    recipe = read_recipe(data_path("recipes", f"{way.file}.toml"))
     return replace(
-        found, model=replace(found.model, rows=way.rows),
-        training=replace(found.training, seed=seed, precision=PRECISION),
+        recipe, model=replace(recipe.model, rows=way.rows),
+        training=replace(recipe.training, seed=seed, precision=PRECISION),
     )  # fmt: skip
 
 
@@ -89,18 +89,19 @@ def ready(way: WayRecipe, seed: int) -> Pretraining:
 
 def batches_for(way: WayRecipe, seed: int) -> Callable[[int], Batch]:
     """The way's batches; every `replayed`-th one of general documentation."""
-    found = ready(way, seed)
-    own = batches_of(found)
+    prepared = ready(way, seed)
+    own = batches_of(prepared)
     if not way.replayed:
         return own
-    fast = fast_wordpiece(found.reading.tokenizer)  # type: ignore[arg-type]
+    fast = fast_wordpiece(prepared.reading.tokenizer)  # type: ignore[arg-type]
     documents = [
         [e.ids for e in fast.encode_batch(list(d), add_special_tokens=False) if e.ids]
         for d in documentation_slice(20_000).sentences()
     ]
-    rows = pack_documents([d for d in documents if d], found.special, found.recipe.text.length)
+    length = prepared.recipe.text.length
+    rows = pack_documents([d for d in documents if d], prepared.special, length)
     general = pretraining_batches(
-        rows, found.special, batch_size=found.recipe.training.batch_size, seed=seed
+        rows, prepared.special, batch_size=prepared.recipe.training.batch_size, seed=seed
     )
     every = way.replayed
     return lambda step: own(step - step // every) if step % every else general(step // every)
@@ -109,8 +110,8 @@ def batches_for(way: WayRecipe, seed: int) -> Callable[[int], Batch]:
 @lru_cache(maxsize=16)
 def flops_a_step(way: WayRecipe) -> int:
     """Of a way, the mean of five batches."""
-    found, batches = ready(way, 0), batches_for(way, 0)
-    return step_flops(found.model, found.objective, *map(batches, range(1, 6)))
+    prepared, batches = ready(way, 0), batches_for(way, 0)
+    return step_flops(prepared.model, prepared.objective, *map(batches, range(1, 6)))
 
 
 def steps_of(way: WayRecipe) -> int:
@@ -125,9 +126,9 @@ def pretrain(way: WayRecipe, seed: int, steps: int, callbacks: Sequence[Any] = (
     """Train the way's model, which `ready` holds; its losses."""
     if not steps:
         return []
-    training, found = recipe_of(way, seed).training, ready(way, seed)
+    training, prepared = recipe_of(way, seed).training, ready(way, seed)
     history = fit(
-        found.model, found.objective, batches_for(way, seed), steps=steps, seed=seed,
+        prepared.model, prepared.objective, batches_for(way, seed), steps=steps, seed=seed,
         learning_rate=training.learning_rate, weight_decay=training.weight_decay,
         betas=training.betas, precision=PRECISION, callbacks=callbacks,
     )  # fmt: skip
@@ -159,21 +160,21 @@ def one_run(way: WayRecipe, seed: int) -> dict[str, Any]:
 
     def run() -> dict[str, Any]:
         ready.cache_clear()
-        steps, found = steps_of(way), ready(way, seed)
-        tokenizer: Any = found.reading.tokenizer
-        curve = [{"step": 0, **hidden_words(found.model, tokenizer, field)}]  # type: ignore[arg-type]
+        steps, prepared = steps_of(way), ready(way, seed)
+        tokenizer: Any = prepared.reading.tokenizer
+        curve = [{"step": 0, **hidden_words(prepared.model, tokenizer, field)}]  # type: ignore[arg-type]
 
         def look(report: Report) -> None:
-            if report.step % max(steps // LOOKS, 1) == 0:
+            if report.step % max(steps // MEASUREMENTS, 1) == 0:
                 curve.append({"step": report.step, **hidden_words(report.model, tokenizer, field)})  # type: ignore[arg-type]
 
         pretrain(way, seed, steps, [look])
-        found.model.eval()
-        last = hidden_words(found.model, tokenizer, field)  # type: ignore[arg-type]
-        scores = {task: tuned(found.model, tokenizer, task, seed) for task in ABOUT[field]}
+        prepared.model.eval()
+        last = hidden_words(prepared.model, tokenizer, field)  # type: ignore[arg-type]
+        scores = {task: tuned(prepared.model, tokenizer, task, seed) for task in ABOUT[field]}
         return {
             "seed": seed, "steps": steps, "flops_a_step": flops_a_step(way),
-            "vocabulary": len(tokenizer), "sequences": len(found.train),
+            "vocabulary": len(tokenizer), "sequences": len(prepared.train),
             "in domain": last[field], "general": last["general"], **scores, "curve": curve,
         }  # fmt: skip
 

@@ -29,19 +29,19 @@ def words_right(
             f"a sentence of {longest} pieces was given; expected at most {LENGTH - 2}: cut it, so "
             "that every vocabulary reads all of it."
         )
-    told = to_sequences([pack(one, None, tokenizer.special, LENGTH) for one in ids])
-    words = word_numbers(tokenizer, told.input_ids, told.attention_mask)
+    sequences = to_sequences([pack(one, None, tokenizer.special, LENGTH) for one in ids])
+    word_of = word_numbers(tokenizer, sequences.input_ids, sequences.attention_mask)
     draw = torch.rand(len(ids), LENGTH, generator=torch.Generator().manual_seed(seed)) < RATE
-    hidden = (words >= 0) & draw.gather(1, words.clamp(min=0))
-    given = told.input_ids.masked_fill(hidden, tokenizer.special.mask)
+    hidden = (word_of >= 0) & draw.gather(1, word_of.clamp(min=0))
+    masked_ids = sequences.input_ids.masked_fill(hidden, tokenizer.special.mask)
     was_training = model.training
     model.eval()
     right = torch.cat([
-        model(given[n : n + 50], told.attention_mask[n : n + 50]).logits.argmax(-1)
-        == told.input_ids[n : n + 50] for n in range(0, len(ids), 50)
+        model(masked_ids[n : n + 50], sequences.attention_mask[n : n + 50]).logits.argmax(-1)
+        == sequences.input_ids[n : n + 50] for n in range(0, len(ids), 50)
     ])  # fmt: skip
     model.train(was_training)
-    of = torch.arange(len(ids))[:, None].expand_as(words) * LENGTH + words
-    asked = of[hidden].unique()
+    of = torch.arange(len(ids))[:, None].expand_as(word_of) * LENGTH + word_of
+    masked_words = of[hidden].unique()
     missed = of[hidden & ~right].unique()
-    return 1 - len(missed) / len(asked)
+    return 1 - len(missed) / len(masked_words)

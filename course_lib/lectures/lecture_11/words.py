@@ -57,10 +57,10 @@ def own_vocabulary(name: str, size: int = 8_192) -> WordPiece:
 @lru_cache(maxsize=1)
 def vocabularies() -> dict[str, WordPiece]:
     """The course's, and bert-base-uncased's where MiniLM, which has it, is installed."""
-    found = {"course": load_pretrained("course-bert").tokenizer}
+    result = {"course": load_pretrained("course-bert").tokenizer}
     with suppress(MissingCheckpoint):
-        found["bert-base"] = load_pretrained("all-MiniLM-L6-v2").tokenizer
-    return found  # type: ignore[return-value]
+        result["bert-base"] = load_pretrained("all-MiniLM-L6-v2").tokenizer
+    return result  # type: ignore[return-value]
 
 
 def frequent(texts: Sequence[str], count: int = FREQUENT) -> set[str]:
@@ -72,15 +72,15 @@ def frequent(texts: Sequence[str], count: int = FREQUENT) -> set[str]:
 
 def count(phrases: Sequence[str], texts: Sequence[str]) -> int:
     """How often any of these phrases stands in the texts, as whole words."""
-    found = re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
-    return sum(len(found.findall(text)) for text in texts)
+    pattern = re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
+    return sum(len(pattern.findall(text)) for text in texts)
 
 
 def measured(name: str) -> dict[str, Any]:
     """Everything of one domain, on its held-out text; frequent words of what is learnt from."""
     held, learn = paragraphs(name, "heldout"), paragraphs(name, "train")
     lengths = [len(s.split()) for p in held for s in split_sentences(p)]
-    found: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         "words": sum(len(p.split()) for p in learn + held),
         "fertility": {which: fertility(v, held) for which, v in vocabularies().items()}
         | {"own": fertility(own_vocabulary(name), held)},
@@ -90,11 +90,11 @@ def measured(name: str) -> dict[str, Any]:
         "clauses": count(CLAUSES, held) / len(lengths),
     }
     if name != "general":
-        found["repeated"] = {
+        numbers["repeated"] = {
             "by family": _repeated(name, True),
             "at random": _repeated(name, False),
         }
-    return found
+    return numbers
 
 
 def _repeated(name: str, by_family: bool) -> float:

@@ -13,7 +13,7 @@ from course_lib.family.bert import bert
 from course_lib.family.mobilebert import ib_bert, mobilebert
 from course_lib.kernels.early_exit import entropy_at_most, normalised_entropy
 from course_lib.objectives.exits import self_distillation_loss
-from course_lib.teaching.claims import Settled, compared, printed, result, verdict
+from course_lib.teaching.claims import Settled, combined, compared, printed, result, verdict
 from course_lib.train.flops import forward_flops
 from course_lib.train.knowledge_transfer import stages
 
@@ -28,8 +28,8 @@ def rule() -> Settled:
     answers = torch.tensor([[0.6, 0.4, 1e-9], [0.6, 0.2, 0.2]]).log()
     doubt = [round(x, 2) for x in normalised_entropy(answers).tolist()]
     out = [int(entropy_at_most(speed)(answers).sum()) for speed in (0.7, 0.9)]
-    said = f"uncertainty {doubt[0]} and {doubt[1]}; out at speed 0.7: {out[0]}, at 0.9: {out[1]}"
-    return Settled((*doubt, *out), said)
+    detail = f"uncertainty {doubt[0]} and {doubt[1]}; out at speed 0.7: {out[0]}, at 0.9: {out[1]}"
+    return Settled((*doubt, *out), detail)
 
 
 def joint_settled() -> Settled:
@@ -43,8 +43,8 @@ def joint_settled() -> Settled:
         ]
         for task in ("", "pairs: ")
     )
-    said = f"{last.detail}; the first exit {verdict(sections)}, on pairs {verdict(pairs)}"
-    return Settled((last.value[0], fmean(sections), fmean(pairs)), said)
+    detail = f"{last.detail}; the first exit {verdict(sections)}, on pairs {verdict(pairs)}"
+    return Settled((last.value[0], fmean(sections), fmean(pairs)), detail)
 
 
 def direction_settled() -> Settled:
@@ -81,9 +81,9 @@ def random() -> Settled:
 
 def convolutions() -> Settled:
     with torch.device("meta"):
-        kinds = [type(m).__name__ for m in mobilebert().modules()]
-    count = sum(name.startswith("Conv") for name in kinds)
-    norms = kinds.count("NoNorm")
+        class_names = [type(m).__name__ for m in mobilebert().modules()]
+    count = sum(name.startswith("Conv") for name in class_names)
+    norms = class_names.count("NoNorm")
     return Settled((count, norms > 0), f"{count} convolutions, {norms} NoNorms")
 
 
@@ -116,15 +116,15 @@ def parameters() -> Settled:
 
 
 def faster() -> Settled:
-    found = printed("mobilebert")["abstract"]
-    value = (found["times_smaller"], found["times_faster"])
+    abstract = printed("mobilebert")["abstract"]
+    value = (abstract["times_smaller"], abstract["times_faster"])
     return Settled(value, "{}× smaller, {}× faster than BERT-base".format(*value))
 
 
 def balance() -> Settled:
     """Weights of a block's feed-forward parts over those of attention and the ways into it, with
     one feed-forward part and with four."""
-    found = []
+    ratios = []
     for count in (1, 4):
         with torch.device("meta"):
             stack: Any = mobilebert(num_feed_forwards=count, num_layers=1).stack
@@ -135,21 +135,20 @@ def balance() -> Settled:
         }
         forward = sum(count for name, count in dense.items() if "feed_forward" in name)
         ways = ("attention.", "enter.", "shared.")
-        found.append(forward / sum(n for name, n in dense.items() if name.startswith(ways)))
-    said = "feed-forward over attention with its ways in: one {:.2f}, four {:.2f}".format(*found)
-    return Settled(tuple(found), said)
+        ratios.append(forward / sum(n for name, n in dense.items() if name.startswith(ways)))
+    detail = "feed-forward over attention with its ways in: one {:.2f}, four {:.2f}".format(*ratios)
+    return Settled(tuple(ratios), detail)
 
 
 def transfer() -> Settled:
     """Progressive transfer less the teacher's answers alone: masked words, unstated facts."""
-    found = [
+    return combined([
         compared(MOBILE, measure, ["progressive"], "no transfer", called)
         for measure, called in (
             ("masked_accuracy", "masked words"),
             ("job_accuracy", "unstated facts"),
         )
-    ]
-    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+    ])  # fmt: skip
 
 
 def slip() -> Settled:
@@ -161,8 +160,8 @@ def slip() -> Settled:
 
 def best() -> Settled:
     """Joint less progressive: masked words."""
-    found = compared(MOBILE, "masked_accuracy", ["joint"], "progressive", "masked words")
-    return Settled(found.value[0], found.detail)
+    comparison = compared(MOBILE, "masked_accuracy", ["joint"], "progressive", "masked words")
+    return Settled(comparison.value[0], comparison.detail)
 
 
 def start() -> Settled:
@@ -177,10 +176,12 @@ def start() -> Settled:
 
 def int8() -> Settled:
     """int8 less float32, accuracy; and the file's size."""
-    found = compared(SERVING, "accuracy", ["int8"], "float32", "accuracy")
+    comparison = compared(SERVING, "accuracy", ["int8"], "float32", "accuracy")
     ways = result(TIMES)["ways"]
     size = ways["int8"]["stored"] / ways["float32"]["stored"]
-    return Settled((found.value[0], size), f"{found.detail}; the file {size:.0%} as large")
+    return Settled(
+        (comparison.value[0], size), f"{comparison.detail}; the file {size:.0%} as large"
+    )
 
 
 def flops_and_time() -> Settled:

@@ -181,8 +181,8 @@ def deep_stories(recipe: DeepRecipe) -> Stories:
 @lru_cache
 def encoder_for(task: str) -> Encoder:
     """The task's pre-trained encoder, with DROPOUT."""
-    found = load_pretrained(GENERAL).encoder if task == SECTION else deep_model()[0].encoder
-    return with_dropout(found, DROPOUT)
+    encoder = load_pretrained(GENERAL).encoder if task == SECTION else deep_model()[0].encoder
+    return with_dropout(encoder, DROPOUT)
 
 
 def with_dropout(encoder: Encoder, rate: float) -> Encoder:
@@ -212,14 +212,15 @@ class Sides(NamedTuple):
 def texts_of(task: str) -> Sides:
     """The task's texts."""
     if task == SECTION:
-        found = documentation_task(SECTION, 2_000, 1_000, 0)
+        documentation = documentation_task(SECTION, 2_000, 1_000, 0)
         tokenizer: Any = load_pretrained(GENERAL).tokenizer
         train, test = (
-            as_sequences(task, of, tokenizer, LENGTH[task]) for of in (found.train, found.test)
+            as_sequences(task, of, tokenizer, LENGTH[task])
+            for of in (documentation.train, documentation.test)
         )
-        return Sides(train, test, found.hash)
-    told = MicroWorld.load().stories(STORIES, seed=3)
-    return Sides(story_relations(told), _unseen(), MicroWorld.load().hash)
+        return Sides(train, test, documentation.hash)
+    stories = MicroWorld.load().stories(STORIES, seed=3)
+    return Sides(story_relations(stories), _unseen(), MicroWorld.load().hash)
 
 
 def story_relations(stories: Sequence[Any]) -> LabelledSequences:
@@ -234,7 +235,7 @@ def story_relations(stories: Sequence[Any]) -> LabelledSequences:
     )  # fmt: skip
 
 
-def drawn(task: LabelledSequences, count: int, seed: int) -> LabelledSequences:
+def sample(task: LabelledSequences, count: int, seed: int) -> LabelledSequences:
     """`count` of the texts, drawn by the seed; all of them for 0."""
     order = torch.randperm(len(task), generator=torch.Generator().manual_seed(seed))
     return task[order[:count]] if count else task
@@ -255,7 +256,7 @@ def settings(recipe: FastRecipe, seed: int, students: bool = False) -> dict[str,
 @lru_cache(maxsize=8)
 def backbone(recipe: FastRecipe, seed: int) -> FastBert:
     """The first stage of a recipe, of which nothing but that stage is read: see `first_stage`."""
-    labelled = drawn(texts_of(recipe.task).train, recipe.labelled, seed)
+    labelled = sample(texts_of(recipe.task).train, recipe.labelled, seed)
     encoder = encoder_for(recipe.task)
     if recipe.way == "depth":
         encoder = first_layers(encoder, recipe.depth)
@@ -283,7 +284,7 @@ def trained(recipe: FastRecipe, seed: int) -> FastBert:
     if recipe.way in ("joint", "depth"):
         return model
     train = texts_of(recipe.task).train
-    labelled = drawn(train, recipe.labelled, seed)
+    labelled = sample(train, recipe.labelled, seed)
     if recipe.way == "labels":
         batches = labelled_batches(labelled, recipe.batch_size, seed)
         objective: Any = student_labels_loss
@@ -361,16 +362,16 @@ def one_run(recipe: FastRecipe, seed: int) -> dict[str, Any]:
         began, model, test = time.process_time(), trained(recipe, seed), texts_of(recipe.task).test
         logits, cost = all_answers(model, test), costs(model, test)
         right = logits.argmax(-1) == test.labels  # (L, N)
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "seed": seed, "accuracy": right[-1].double().mean().item(),
             "plain_flops": plain_cost(model, test),
             "cpu_seconds": round(time.process_time() - began, 1),
         }  # fmt: skip
         if recipe.way == "depth":  # its students were never trained
-            return found
-        found |= {"by_layer": right.double().mean(1).tolist(), **curves(logits, test.labels, cost)}
-        shown = seed == 0 and recipe in (MAIN, ON_PAIRS)
-        return found | (each_text(logits, right, test) if shown else {})
+            return result
+        result |= {"by_layer": right.double().mean(1).tolist(), **curves(logits, test.labels, cost)}
+        with_texts = seed == 0 and recipe in (MAIN, ON_PAIRS)
+        return result | (each_text(logits, right, test) if with_texts else {})
 
     about = {
         "seed": seed,
@@ -435,23 +436,23 @@ def trained_live(watch: Callable[[], Callback]) -> FastBert:
 
 def leaving_at(model: FastBert, test: LabelledSequences, speed: float) -> dict[str, Any]:
     """`leaving` of a model at a speed."""
-    said = all_answers(model, test), test.labels, costs(model, test)
-    return leaving(*said, entropy_at_most(speed))
+    rule = entropy_at_most(speed)
+    return leaving(all_answers(model, test), test.labels, costs(model, test), rule)
 
 
 def shown_texts(count: int = 8) -> dict[str, list[list[float]]]:
     """Statements about unseen stories, from those that are right early to one that is wrong at the
     end, and what every exit says of them, stored."""
-    found = stored("12_fastbert")["runs"]["pairs: FastBERT"][0]
-    settled = found["settled"][:SHOWN]
+    run = stored("12_fastbert")["runs"]["pairs: FastBERT"][0]
+    settled = run["settled"][:SHOWN]
     order = sorted(range(len(settled)), key=lambda n: (settled[n] == 0, settled[n]))
     chosen = [order[k * (len(order) - 1) // (count - 1)] for k in range(count)]
-    told = {}
-    for number in chosen:
-        said, relation = _statement(number)
-        since = f"right from layer {settled[number]} on" if settled[number] else "wrong at the end"
-        told[f"“{said}”: {relation} ({since})"] = found["probabilities"][number]
-    return told
+    exits = {}
+    for index in chosen:
+        statement, relation = _statement(index)
+        since = f"right from layer {settled[index]} on" if settled[index] else "wrong at the end"
+        exits[f"“{statement}”: {relation} ({since})"] = run["probabilities"][index]
+    return exits
 
 
 @lru_cache(maxsize=1)
@@ -461,14 +462,14 @@ def _unseen() -> LabelledSequences:
     return story_relations(world.stories(STORIES // 4, seed=3, split="heldout"))[:TESTED]
 
 
-def _statement(number: int) -> tuple[str, str]:
+def _statement(index: int) -> tuple[str, str]:
     """What is stated of the story in a test text, and what it is to the story."""
     world, test = MicroWorld.load(), _unseen()
-    ids, types = (x[number].tolist() for x in (test.sequences.input_ids,
+    ids, types = (x[index].tolist() for x in (test.sequences.input_ids,
                                                test.sequences.token_type_ids))  # fmt: skip
     words = [world.tokenizer.token(i) for i, kind in zip(ids, types, strict=True) if kind == 1]
     return " ".join(word for word in words if word not in ("[SEP]", "[PAD]")), test.names[
-        int(test.labels[number])
+        int(test.labels[index])
     ]
 
 

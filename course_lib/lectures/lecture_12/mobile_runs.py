@@ -156,7 +156,7 @@ def curve_of(model: BertForMaskedLM, material: Stories, curve: list[dict[str, fl
 
 
 @lru_cache(maxsize=1)
-def taught_by() -> tuple[BertForMaskedLM, dict[str, Any]]:
+def trained_teacher() -> tuple[BertForMaskedLM, dict[str, Any]]:
     """The teacher, and what it reached; trained once, then read from the cache."""
     material, path = prepare(), cache_dir("results") / "12_ib_bert.safetensors"
 
@@ -176,16 +176,18 @@ def taught_by() -> tuple[BertForMaskedLM, dict[str, Any]]:
             "curve": curve,
         }
 
-    found = kept("12-ib-bert", asdict(TEACHER), material.world, run, files=[path])
-    model = load(path, found["sha256"])
+    about = kept("12-ib-bert", asdict(TEACHER), material.world, run, files=[path])
+    model = load(path, about["sha256"])
     assert isinstance(model, BertForMaskedLM)
-    return model, found
+    return model, about
 
 
 # ---------------------------------------------------------------- the students
 
 
-def begun(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM, seed: int) -> Any:
+def untrained_student(
+    recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM, seed: int
+) -> Any:
     """The student before its training."""
     student = randomly_initialised(recipe, material.world, seed)
     return copy_all_but_blocks(student, teacher) if recipe.start else student
@@ -211,7 +213,7 @@ def train(
     steps: int | None = None,
 ) -> list[float]:
     """Train a student, which is given or begun here; its losses, or those of its first `steps`."""
-    student = student or begun(recipe, material, teacher, seed)
+    student = student or untrained_student(recipe, material, teacher, seed)
     settings: dict[str, Any] = {
         "learning_rate": recipe.learning_rate, "precision": PRECISION, "seed": seed,
         "callbacks": callbacks,
@@ -224,13 +226,13 @@ def train(
     plan = plan_of(recipe)
     if steps is not None:
         plan = [replace(plan[0], steps=steps)]
-    found = transfer_knowledge(student, teacher, batches, plan, **settings)
-    return [loss for history in found.values() for loss in history.losses["total"]]
+    histories = transfer_knowledge(student, teacher, batches, plan, **settings)
+    return [loss for history in histories.values() for loss in history.losses["total"]]
 
 
 def flops_of(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM) -> int:
     """FLOPs of the whole training, the teacher's forward pass with it; of one batch a stage."""
-    student, batch = begun(recipe, material, teacher, 0), reading(material, 0)(0)
+    student, batch = untrained_student(recipe, material, teacher, 0), reading(material, 0)(0)
     if recipe.strategy == "labels":
         return recipe.steps * step_flops(student, masked_lm_loss, batch) if recipe.steps else 0
     total = 0
@@ -241,11 +243,11 @@ def flops_of(recipe: MobileRecipe, material: Stories, teacher: BertForMaskedLM) 
 
 def one_run(recipe: MobileRecipe, seed: int) -> dict[str, Any]:
     """One recipe, one seed: what it reached. Finished runs are read from the cache."""
-    material, (teacher, about) = prepare(), taught_by()
+    material, (teacher, about) = prepare(), trained_teacher()
 
     def run() -> dict[str, Any]:
         curve: list[dict[str, float]] = []
-        student = begun(recipe, material, teacher, seed)
+        student = untrained_student(recipe, material, teacher, seed)
         look = curve_of(student, material, curve)
         train(recipe, material, teacher, seed, callbacks=[look], student=student)
         return {
@@ -276,5 +278,5 @@ MOBILE = Experiment(
     prepare,
     losses=lambda _: replay(),
     run=lambda recipe, _, seed: one_run(recipe, seed),
-    more={"teacher": lambda _: {"recipe": asdict(TEACHER), **taught_by()[1]}},
+    more={"teacher": lambda _: {"recipe": asdict(TEACHER), **trained_teacher()[1]}},
 )

@@ -66,11 +66,11 @@ class Served:
 def arrivals(texts: Sequence[Sequence[int]], a_second: float, seed: int = 0) -> list[Request]:
     """Texts arriving independently of each other, `a_second` of them on average (a Poisson
     process: the gaps between them are exponential)."""
-    draw, at, found = random.Random(f"arrivals {seed}"), 0.0, []
+    draw, at, requests = random.Random(f"arrivals {seed}"), 0.0, []
     for ids in texts:
         at += draw.expovariate(a_second)
-        found.append(Request(at, tuple(ids)))
-    return found
+        requests.append(Request(at, tuple(ids)))
+    return requests
 
 
 def serve(

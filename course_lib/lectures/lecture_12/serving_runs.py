@@ -30,7 +30,7 @@ from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder, i
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert, mobilebert_encoder
 from course_lib.files import cache_dir, data_root, write_atomic, write_manifest
 from course_lib.heads import BertForMaskedLM
-from course_lib.kernels.early_exit import Exited, entropy_at_most
+from course_lib.kernels.early_exit import Exited
 from course_lib.objectives.classification import classification_loss
 from course_lib.objectives.distillation import distilbert_loss
 from course_lib.objectives.pretraining import pretraining_batches
@@ -42,7 +42,7 @@ from course_lib.text.packing import pack_documents
 from course_lib.text.tasks import LabelledSequences
 from course_lib.text.wordpiece import WordPiece, fast_wordpiece
 from course_lib.text.world import MicroWorld
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.finetuning import classifier_on, labelled_batches, text_inputs
 from course_lib.train.flops import forward_flops
 from course_lib.train.loop import fit
@@ -51,10 +51,8 @@ from .fast_runs import (
     GENERAL,
     MAIN,
     SECTION,
-    all_answers,
     backbone,
-    costs,
-    leaving,
+    leaving_at,
     texts_of,
     trained,
 )  # fmt: skip
@@ -135,7 +133,7 @@ def learn_from(
     student, (sequences, special) = small_model(recipe.start, teacher), documentation()
     batches = pretraining_batches(sequences, special, batch_size=recipe.batch_size, seed=0)
     history = fit(
-        Taught(student, teacher), distilbert_loss(cosine=0.0), batches,
+        DistillationPair(student, teacher), distilbert_loss(cosine=0.0), batches,
         steps=steps or recipe.general, learning_rate=recipe.general_rate, precision=PRECISION,
     )  # fmt: skip
     return student, history.losses["total"]
@@ -219,9 +217,7 @@ def flops_of(recipe: ServedRecipe, seed: int) -> float:
     """Mean FLOPs of a test text at its own length, matrix products alone."""
     test = texts_of(SECTION).test
     if recipe.way == EARLY:
-        model = trained(MAIN, seed)
-        said = all_answers(model, test), test.labels, costs(model, test)
-        return float(leaving(*said, entropy_at_most(SPEED))["flops"])
+        return float(leaving_at(trained(MAIN, seed), test, SPEED)["flops"])
     encoder, family = known(encoder_of(recipe.start))
     lengths = test.sequences.attention_mask.sum(1).tolist()
     by_length = {
@@ -250,9 +246,9 @@ SERVED = Experiment(
 
 def offers() -> list[Offer]:
     """What a budget may choose from: stored accuracy, 95th percentile and size of every way."""
-    found = outcome(stored("12_serving"), "accuracy")
+    accuracies = outcome(stored("12_serving"), "accuracy")
     return [
-        Offer(name, fmean(found.get(name, found[BASE])), row["p95"], row["stored"])
+        Offer(name, fmean(accuracies.get(name, accuracies[BASE])), row["p95"], row["stored"])
         for name, row in stored("12_serving_times")["ways"].items()
     ]
 
@@ -268,9 +264,9 @@ def mobile_fraction(tokens: int = 128) -> str:
 
 def contenders() -> dict[str, Served]:
     """All recipes of seed 0, and the base run in the other ways that this machine has."""
-    found = {name: served(recipe, 0) for name, recipe in RECIPES.items()}
+    ways = {name: served(recipe, 0) for name, recipe in RECIPES.items()}
     more = {n: make for n, make in serving.ways().items() if n not in RECIPES}
-    return found | {name: make(classifier(BASE, 0)) for name, make in more.items()}
+    return ways | {name: make(classifier(BASE, 0)) for name, make in more.items()}
 
 
 def wall_times(
@@ -287,12 +283,12 @@ def wall_times(
     rates: dict[str, list[float]] = {name: [] for name in ways}
     with torch.inference_mode():
         for way in ways.values():  # warm up; what compiles does it here
-            for given in (alone[0], alone[-1], batches[0], batches[-1]):
-                way.answer(*given)
+            for inputs in (alone[0], alone[-1], batches[0], batches[-1]):
+                way.answer(*inputs)
         for _ in range(rounds):
             for name, way in ways.items():
-                latencies[name].append([_seconds(way, given) for given in alone])
-                rates[name].append(len(test) / sum(_seconds(way, given) for given in batches))
+                latencies[name].append([_seconds(way, text) for text in alone])
+                rates[name].append(len(test) / sum(_seconds(way, batch) for batch in batches))
     return {
         name: {
             **_spread(latencies[name]), "texts_a_second": median(rates[name]),
@@ -302,9 +298,9 @@ def wall_times(
     }  # fmt: skip
 
 
-def _seconds(way: Served, given: tuple[Tensor, Tensor]) -> float:
+def _seconds(way: Served, inputs: tuple[Tensor, Tensor]) -> float:
     began = time.perf_counter()
-    way.answer(*given)
+    way.answer(*inputs)
     return time.perf_counter() - began
 
 
@@ -328,11 +324,11 @@ def main() -> None:
         classifier(start, 0)
     backbone(MAIN, 0)
     torch.set_num_threads(threads)
-    found: dict[str, Any] = {"machine": machine(), "batch": BATCH, "speed": SPEED}
-    found["ways"] = wall_times(contenders(), texts_of(SECTION).test[:300])
-    write_atomic(data_root() / "results" / "12_serving_times.json", json.dumps(found, indent=1))
+    record: dict[str, Any] = {"machine": machine(), "batch": BATCH, "speed": SPEED}
+    record["ways"] = wall_times(contenders(), texts_of(SECTION).test[:300])
+    write_atomic(data_root() / "results" / "12_serving_times.json", json.dumps(record, indent=1))
     write_manifest(data_root())
-    for name, row in found["ways"].items():
+    for name, row in record["ways"].items():
         print(f"{name:24}", "  ".join(f"{what} {value:8.2f}" for what, value in row.items()))
 
 

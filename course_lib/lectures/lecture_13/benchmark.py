@@ -22,7 +22,7 @@ from course_lib.text.tasks import LabelledSequences, ScoredSequences
 from course_lib.train.flops import text_flops
 from course_lib.train.glue import glue_score, task_mean
 
-from .intervals import drawn, interval, resampled
+from .intervals import bootstrap_indices, interval, resampled
 from .pretraining_runs import (
     CONTROLS,
     MEMBERS,
@@ -108,11 +108,11 @@ def one_run(recipe: Tuning, seed: int) -> dict[str, Any]:
     """A start on all nine twins: its scores, their average, and what it took."""
     rate, scores, seconds, layers = rate_of(recipe), {}, 0.0, []
     for name in GLUE:
-        found = task_run(recipe, name, rate, seed)
+        outcome = task_run(recipe, name, rate, seed)
         for row, split in tests_of(name).items():
-            scores[row] = scored(name, found["said"][split], true_labels(name, split))
-        seconds += found["cpu_seconds"]
-        layers += [found["layers"]] if "layers" in found else []
+            scores[row] = scored(name, outcome["said"][split], true_labels(name, split))
+        seconds += outcome["cpu_seconds"]
+        layers += [outcome["layers"]] if "layers" in outcome else []
     about = {} if recipe.start in (RANDOM, FAST) else pretraining_run(RECIPES[recipe.start], seed)
     return {
         "seed": seed,
@@ -129,13 +129,15 @@ def one_run(recipe: Tuning, seed: int) -> dict[str, Any]:
 
 def right_on(recipe: Tuning, name: str, rate: float, seed: int) -> str:
     """Of every test text of a task 1 where the answer is right, else 0, in one string."""
-    said = task_run(recipe, name, rate, seed)["said"]["test"]
-    return "".join(str(int(a == b)) for a, b in zip(said, true_labels(name, "test"), strict=True))
+    predictions = task_run(recipe, name, rate, seed)["said"]["test"]
+    return "".join(
+        str(int(a == b)) for a, b in zip(predictions, true_labels(name, "test"), strict=True)
+    )
 
 
-def scored(name: str, said: Sequence[Any], true: Sequence[Any]) -> dict[str, float]:
+def scored(name: str, predictions: Sequence[Any], true: Sequence[Any]) -> dict[str, float]:
     """`glue_score`; the correlation of answers that are all alike is undefined, and counts 0."""
-    return _defined(glue_score(name, said, true))
+    return _defined(glue_score(name, predictions, true))
 
 
 def _defined(scores: Mapping[str, float]) -> dict[str, float]:
@@ -167,10 +169,10 @@ def resampled_averages(
     """The average on each of DRAWS resampled test sets; sets: which texts, by row of the scores."""
     draws: dict[str, list[dict[str, float]]] = {}
     for name in GLUE:
-        said = task_run(recipe, name, rate_of(recipe), seed)["said"]
+        predictions = task_run(recipe, name, rate_of(recipe), seed)["said"]
         for row, split in tests_of(name).items():
             score = partial(scored, name)
-            draws[row] = resampled(score, said[split], true_labels(name, split), sets[row])
+            draws[row] = resampled(score, predictions[split], true_labels(name, split), sets[row])
     return (average({row: of[n] for row, of in draws.items()}) for n in range(DRAWS))
 
 
@@ -179,7 +181,7 @@ def intervals(recipes: Mapping[str, Tuning], seeds: Sequence[int]) -> dict[str, 
     DRAWS resampled test sets lie. The same texts are drawn for all starts."""
     tests = [(row, name, split) for name in GLUE for row, split in tests_of(name).items()]
     sets = {
-        row: drawn(len(twin(name, split)), DRAWS, seed=n)
+        row: bootstrap_indices(len(twin(name, split)), DRAWS, seed=n)
         for n, (row, name, split) in enumerate(tests)
     }
 
@@ -187,13 +189,13 @@ def intervals(recipes: Mapping[str, Tuning], seeds: Sequence[int]) -> dict[str, 
         of_seeds = (resampled_averages(recipe, seed, sets) for seed in seeds)
         return [fmean(values) for values in zip(*of_seeds, strict=True)]
 
-    found = {name: averages(recipe) for name, recipe in recipes.items()}
+    by_start = {name: averages(recipe) for name, recipe in recipes.items()}
     return {
         name: {
             "average": interval(values),
-            "beside BERT": interval([a - b for a, b in zip(values, found["BERT"], strict=True)]),
+            "beside BERT": interval([a - b for a, b in zip(values, by_start["BERT"], strict=True)]),
         }
-        for name, values in found.items()
+        for name, values in by_start.items()
     }  # fmt: skip
 
 
@@ -216,11 +218,11 @@ BENCHMARK = Experiment(
 
 def build() -> dict[str, Any]:
     """What data/results/13_benchmark.json holds."""
-    found = BENCHMARK.build()
+    result = BENCHMARK.build()
     rates = {name: rates_tried(recipe) for name, recipe in TUNINGS.items()}
     flops = {name: text_flops(start_of(recipe, 0), TOKENS) for name, recipe in TUNINGS.items()}
-    found["pretraining"] = {name: asdict(recipe) for name, recipe in RECIPES.items()}
-    return {**found, "text_flops": flops, "rates": rates, "intervals": intervals(TUNINGS, SEEDS)}
+    result["pretraining"] = {name: asdict(recipe) for name, recipe in RECIPES.items()}
+    return {**result, "text_flops": flops, "rates": rates, "intervals": intervals(TUNINGS, SEEDS)}
 
 
 RESULTS = {"13_benchmark": build}

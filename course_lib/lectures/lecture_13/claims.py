@@ -31,30 +31,30 @@ def flops() -> Settled:
 def saved() -> Settled:
     weights = parameters_of("albert", "base") / parameters_of("bert", "base")
     albert, bert = (encoder_flops(published(name, "base"), 128) for name in ("albert", "bert"))
-    said = f"weights {weights:.0%} of BERT's, FLOPs {albert / bert:.0%}"
-    return Settled((weights, albert / bert), said)
+    detail = f"weights {weights:.0%} of BERT's, FLOPs {albert / bert:.0%}"
+    return Settled((weights, albert / bert), detail)
 
 
 def interfaces_settled() -> Settled:
     """Members, and how many of them read segment ids 0 and 1; how many ways a pair is written."""
-    found = interfaces()
-    both = sum(one.rows == 2 for one in found)
-    written = len({one.written for one in found})
+    members = interfaces()
+    both = sum(member.type_vocab_size == 2 for member in members)
+    written = len({member.written for member in members})
     release = version("transformers").partition(".")[0]
-    said = (
-        f"{both} of {len(found)} have two segments; transformers {release} writes a pair in "
+    detail = (
+        f"{both} of {len(members)} have two segments; transformers {release} writes a pair in "
         f"{written} ways"
     )
-    return Settled((both == len(found), written == 1), said)
+    return Settled((both == len(members), written == 1), detail)
 
 
 def ranking() -> Settled:
     """The rule's word for each of three, beside BERT."""
-    words = tuple(shown.verdict(name) for name in ("RoBERTa", "ELECTRA", "DeBERTa"))
-    return Settled(words, "RoBERTa {}, ELECTRA {}, DeBERTa {}".format(*words))
+    verdicts = tuple(shown.verdict(name) for name in ("RoBERTa", "ELECTRA", "DeBERTa"))
+    return Settled(verdicts, "RoBERTa {}, ELECTRA {}, DeBERTa {}".format(*verdicts))
 
 
 def places() -> Settled:
     """DeBERTa's place in the family with WNLI and without."""
-    found = tuple(shown.place("DeBERTa", recipe) for recipe in ("leaderboard", "dev-8"))
-    return Settled(found, "place {} with WNLI, {} without".format(*found))
+    ranks = tuple(shown.place("DeBERTa", recipe) for recipe in ("leaderboard", "dev-8"))
+    return Settled(ranks, "place {} with WNLI, {} without".format(*ranks))

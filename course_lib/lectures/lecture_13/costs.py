@@ -56,18 +56,18 @@ def learning_bytes(name: str) -> int:
 def build() -> dict[str, Any]:
     """What data/results/13_costs.json holds."""
     names = (*MEMBERS, *CONTROLS)
-    found: dict[str, Any] = {name: {} for name in names}
+    members: dict[str, Any] = {name: {} for name in names}
     for what, count in (("one", 1), ("batch", BATCH)):
-        rows = contenders_of({name: reading(name, count) for name in names}, count)
-        for row in measure(rows, rounds=ROUNDS, seconds=0.2):
+        contenders = contenders_of({name: reading(name, count) for name in names}, count)
+        for row in measure(contenders, rounds=ROUNDS, seconds=0.2):
             low, high = row.middle_half
-            found[row.name][what] = {
+            members[row.name][what] = {
                 "texts_per_second": row.median, "middle_half": [low, high],
             }  # fmt: skip
     for name in names:
-        found[name]["learning_bytes"] = learning_bytes(name)
-        found[name]["weight_bytes"] = 4 * parameters_of(untrained(RECIPES[name]))
-    return {"tokens": TOKENS, "batch": BATCH, "machine": machine(), "members": found}
+        members[name]["learning_bytes"] = learning_bytes(name)
+        members[name]["weight_bytes"] = 4 * parameters_of(untrained(RECIPES[name]))
+    return {"tokens": TOKENS, "batch": BATCH, "machine": machine(), "members": members}
 
 
 RESULTS = {"13_costs": build}

@@ -11,14 +11,14 @@ from course_lib.teaching.experiments import results_of
 from . import benchmark, costs, real_text
 
 
-def summary(found: Mapping[str, Any]) -> str:
+def summary(record: Mapping[str, Any]) -> str:
     """Averages, mean and spread; of `13_costs` every member's time."""
-    if "runs" in found:
-        measure = "mean" if "bag_of_words" in found else "average"
-        return results.summary(found, measures=(measure,))
+    if "runs" in record:
+        measure = "mean" if "bag_of_words" in record else "average"
+        return results.summary(record, measures=(measure,))
     return "\n".join(
         f"{name}: {1e3 / row['one']['texts_per_second']:.1f} ms a text"
-        for name, row in found["members"].items()
+        for name, row in record["members"].items()
     )
 
 

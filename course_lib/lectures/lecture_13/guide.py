@@ -72,14 +72,14 @@ class Guide:
 def guide() -> Guide:
     """guide.toml, read and checked. Raises ValueError for a rule that asks or chooses what is not
     there."""
-    told = tomllib.loads(room_file("13", "guide.toml").read_text(encoding="utf-8"))
-    questions = {entry["name"]: Question(**entry) for entry in told["question"]}
+    content = tomllib.loads(room_file("13", "guide.toml").read_text(encoding="utf-8"))
+    questions = {entry["name"]: Question(**entry) for entry in content["question"]}
     choices = {
         name: Choice(**{**entry, "numbers": tuple(entry.get("numbers", ()))})
-        for name, entry in told["choice"].items()
+        for name, entry in content["choice"].items()
     }
-    rules = tuple(Rule(e["choose"], _conditions(e, questions)) for e in told["rule"])
-    remarks = tuple(Remark(e["says"], _conditions(e, questions)) for e in told["remark"])
+    rules = tuple(Rule(e["choose"], _conditions(e, questions)) for e in content["rule"])
+    remarks = tuple(Remark(e["says"], _conditions(e, questions)) for e in content["remark"])
     if missing := {rule.choose for rule in rules} - choices.keys():
         raise ValueError(
             f"guide.toml has rules that choose {', '.join(sorted(missing))}; expected one of "
@@ -125,8 +125,8 @@ def checked(answers: Mapping[str, str]) -> dict[str, str]:
 
 def first_rule(answers: Mapping[str, str]) -> int:
     """The place, from 0, of the first rule that holds. Raises ValueError as `checked` does."""
-    given = checked(answers)
-    return next(n for n, rule in enumerate(guide().rules) if _hold(rule.when, given))
+    known = checked(answers)
+    return next(n for n, rule in enumerate(guide().rules) if _hold(rule.when, known))
 
 
 def _hold(when: Conditions, answers: Mapping[str, str]) -> bool:
@@ -142,8 +142,8 @@ def decide(answers: Mapping[str, str]) -> Choice:
 
 def remarks(answers: Mapping[str, str]) -> list[str]:
     """What is said besides."""
-    given = checked(answers)
-    return [remark.says for remark in guide().remarks if _hold(remark.when, given)]
+    known = checked(answers)
+    return [remark.says for remark in guide().remarks if _hold(remark.when, known)]
 
 
 def flips(answers: Mapping[str, str]) -> list[tuple[str, str, Choice]]:
@@ -161,9 +161,9 @@ def flips(answers: Mapping[str, str]) -> list[tuple[str, str, Choice]]:
 
 def in_words(when: Conditions) -> str:
     """Conditions as a line of text."""
-    asked = guide().questions
+    questions = guide().questions
     parts = (
-        f"{asked[name].short}: {' / '.join(asked[name].answers[value] for value in fitting)}"
+        f"{questions[name].short}: {' / '.join(map(questions[name].answers.__getitem__, fitting))}"
         for name, fitting in when.items()
     )
     return " · ".join(parts) or "in every other case"

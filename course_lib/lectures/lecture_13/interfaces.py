@@ -87,20 +87,20 @@ class Interface:
     """What one member's classes ask for and give back.
 
     written: a pair of texts as the tokenizer writes it, A and B between special tokens. types: the
-    segment ids it gives to that pair unasked, empty where it gives none; asked: those it gives if
-    they are asked for. rows: of the model's table of segments. told_types: what the model does with
-    ids 0 and 1: "uses" them, "ignores" them, or "refuses" to run. outputs: the fields of
-    AutoModel's output. pooler: "none", "trained", or "random" where AutoModel has one and the
-    checkpoint has no weights for it. missing: weights of the classifier that the checkpoint has
-    not."""
+    segment ids it gives to that pair by default, empty where it gives none; requested: with
+    return_token_type_ids=True. type_vocab_size: rows of the model's table of segments. segment_use:
+    what the model does with ids 0 and 1: "uses" them, "ignores" them, or "refuses" to run. outputs:
+    the fields of AutoModel's output. pooler: "none", "trained", or "random" where AutoModel has one
+    and the checkpoint has no weights for it. missing: weights of the classifier that the checkpoint
+    has not."""
 
     member: str
     tokenizer: str
     written: str
     types: tuple[int, ...]
-    asked: tuple[int, ...]
-    rows: int
-    told_types: str
+    requested: tuple[int, ...]
+    type_vocab_size: int
+    segment_use: str
     outputs: tuple[str, ...]
     pooler: str
     missing: tuple[str, ...]
@@ -111,32 +111,34 @@ def interfaces() -> tuple[Interface, ...]:
     """A row for each of KINDS; a second or two, most of it to import transformers."""
     # Windows does not delete files that a model still maps; the system clears them away later.
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, _silent():
-        return tuple(_asked(name, Path(folder, kind.model_type)) for name, kind in KINDS.items())
+        return tuple(
+            interface_of(name, Path(folder, kind.model_type)) for name, kind in KINDS.items()
+        )
 
 
-def _asked(member: str, folder: Path) -> Interface:
+def interface_of(member: str, folder: Path) -> Interface:
     from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
     write_checkpoint(KINDS[member], folder)
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-    model, found = AutoModel.from_pretrained(folder, output_loading_info=True)
+    model, loading = AutoModel.from_pretrained(folder, output_loading_info=True)
     _, beyond = AutoModelForSequenceClassification.from_pretrained(
         folder, num_labels=CLASSES, output_loading_info=True
     )
-    unasked, asked = tokenizer(*PAIR), tokenizer(*PAIR, return_token_type_ids=True)
-    ids = unasked["input_ids"]
+    without_types, with_types = tokenizer(*PAIR), tokenizer(*PAIR, return_token_type_ids=True)
+    ids = without_types["input_ids"]
     with torch.no_grad():
         outputs = model.eval()(torch.tensor([ids]))
     return Interface(
         member=member,
         tokenizer=type(tokenizer).__name__,
         written=_outline(tokenizer, ids),
-        types=tuple(unasked.get("token_type_ids", ())),
-        asked=tuple(asked["token_type_ids"]),
-        rows=_segments(model),
-        told_types=_told_types(model, torch.tensor([ids])),
+        types=tuple(without_types.get("token_type_ids", ())),
+        requested=tuple(with_types["token_type_ids"]),
+        type_vocab_size=_segments(model),
+        segment_use=_segment_use(model, torch.tensor([ids])),
         outputs=tuple(outputs.keys()),
-        pooler=_pooler(model, found["missing_keys"]),
+        pooler=_pooler(model, loading["missing_keys"]),
         missing=tuple(sorted(beyond["missing_keys"])),
     )
 
@@ -160,7 +162,7 @@ def _segments(model: Any) -> int:
 
 
 @torch.no_grad()
-def _told_types(model: Any, ids: torch.Tensor) -> str:
+def _segment_use(model: Any, ids: torch.Tensor) -> str:
     """Whether its vectors change when the second half of a text becomes segment 1."""
     half = (torch.arange(ids.shape[1]) >= ids.shape[1] // 2).long()[None]
     try:
@@ -189,8 +191,8 @@ def write_checkpoint(kind: Kind, folder: Path) -> None:
     cls, sep, pad, unk, mask = kind.special
     tokenizer.save(str(folder / "tokenizer.json"))
     named = {"cls_token": cls, "sep_token": sep, "pad_token": pad, "unk_token": unk}
-    said = {**named, "mask_token": mask, "model_max_length": POSITIONS - 2}
-    (folder / "tokenizer_config.json").write_text(json.dumps(said), encoding="utf-8")
+    settings = {**named, "mask_token": mask, "model_max_length": POSITIONS - 2}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     config = transformers.AutoConfig.for_model(
         kind.model_type,
         vocab_size=tokenizer.get_vocab_size(),

@@ -15,22 +15,24 @@ import numpy as np
 Score = Callable[[Sequence[Any], Sequence[Any]], Any]  # a number, or several by name
 
 
-def drawn(texts: int, draws: int, seed: int = 0) -> np.ndarray:
+def bootstrap_indices(texts: int, draws: int, seed: int = 0) -> np.ndarray:
     """Numbers of the texts of each resampled test set, with replacement: (draws, texts)."""
     return np.random.default_rng(seed).integers(texts, size=(draws, texts))
 
 
-def resampled(score: Score, said: Sequence[Any], true: Sequence[Any], which: np.ndarray) -> Any:
+def resampled(
+    score: Score, predictions: Sequence[Any], true: Sequence[Any], which: np.ndarray
+) -> Any:
     """The score on each resampled test set: which (draws, texts) -> (draws,).
 
-    said, true: of every text what a model says and what is right. Raises ValueError where their
+    predictions, true: a model's answer and the label of every text. Raises ValueError where their
     lengths differ from `which`'s."""
-    if not len(said) == len(true) == which.shape[1]:
+    if not len(predictions) == len(true) == which.shape[1]:
         raise ValueError(
-            f"{len(said)} answers and {len(true)} labels were given for drawn sets of "
+            f"{len(predictions)} answers and {len(true)} labels were given for drawn sets of "
             f"{which.shape[1]} texts; expected as many of each."
         )
-    a, b = np.array(said), np.array(true)
+    a, b = np.array(predictions), np.array(true)
     return np.array([score(a[row].tolist(), b[row].tolist()) for row in which])
 
 

@@ -57,10 +57,10 @@ def flops_of(family: str, size: str, **changes: int) -> int:
 def counted_size(family: str, size: str, flops: bool = False, **changes: int) -> str:
     """Parameters, megabytes and, asked for, FLOPs of a published size, in words."""
     count = parameters_of(family, size, **changes)
-    said = f"{millions(count)} parameters, {4 * count / 1e6:,.0f} MB in float32"
+    sentence = f"{millions(count)} parameters, {4 * count / 1e6:,.0f} MB in float32"
     if flops:
-        said += f"; {flops_of(family, size, **changes) / 1e9:.1f} GFLOPs for {TOKENS} tokens"
-    return f"{said} (counted, {family} {size}{', other sizes' if changes else ''})"
+        sentence += f"; {flops_of(family, size, **changes) / 1e9:.1f} GFLOPs for {TOKENS} tokens"
+    return f"{sentence} (counted, {family} {size}{', other sizes' if changes else ''})"
 
 
 def with_numbers(template: str) -> str:
@@ -72,11 +72,11 @@ def with_numbers(template: str) -> str:
     there."""
     places: dict[str, list[str]] = {}  # who is cited -> where in it
 
-    def value(found: re.Match[str]) -> str:
-        said, who, where = _looked_up(*found.groups())
+    def value(match: re.Match[str]) -> str:
+        digits, who, where = _looked_up(*match.groups())
         known = places.setdefault(who, [])
         known.extend({where} - {"", *known})
-        return said
+        return digits
 
     text = REFERENCE.sub(value, template)
     sources = (", ".join(filter(None, [who, "; ".join(at)])) for who, at in places.items())
@@ -85,8 +85,8 @@ def with_numbers(template: str) -> str:
 
 def average(row: str, recipe: str = "") -> float:
     """The mean of a row of glue.toml by a recipe, left out: its own; one decimal."""
-    found = printed("glue")[row]
-    mean = glue_average(found["scores"], recipe or found["recipe"])
+    entry = printed("glue")[row]
+    mean = glue_average(entry["scores"], recipe or entry["recipe"])
     return round(mean + 1e-9, 1)  # 86.35 is 86.4, however it is stored
 
 
@@ -127,10 +127,10 @@ def printed_at(paper: str, keys: list[str]) -> tuple[Any, str]:
 
 def cited(paper: str) -> str:
     """Who, when and where to find it; empty for a file of several papers."""
-    told: Mapping[str, Any] | None = printed(paper).get("paper")
-    if told is None:
+    source: Mapping[str, Any] | None = printed(paper).get("paper")
+    if source is None:
         return ""
-    first, *others = str(told["authors"]).split(", ")
+    first, *others = str(source["authors"]).split(", ")
     named = f"{first} et al." if len(others) > 1 else " and ".join([first, *others])
-    code = "" if told["arxiv"] == "none" else f", arXiv {told['arxiv']}"
-    return f"{named} {told['year']}{code}"
+    code = "" if source["arxiv"] == "none" else f", arXiv {source['arxiv']}"
+    return f"{named} {source['year']}{code}"

@@ -38,7 +38,7 @@ from course_lib.text.packing import pack_documents
 from course_lib.text.units import story_units
 from course_lib.text.wordpiece import word_numbers
 from course_lib.text.world import MicroWorld, story_sequences
-from course_lib.train.distilling import Taught
+from course_lib.train.distilling import DistillationPair
 from course_lib.train.knowledge_transfer import Stage, pair_of, stages
 from course_lib.train.loop import Batches, Objective
 from course_lib.train.pretrain_recipe import TextPart
@@ -119,13 +119,13 @@ def prepare(text: str = "stories") -> Material:
 def _stories() -> Material:
     """Drawn with seed 0 of each split, one a sequence."""
     world = MicroWorld.load()
-    told, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
-    documents, single = world.documents(told), story_sequences(world, told, LENGTH)
+    stories, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
+    documents, single = world.documents(stories), story_sequences(world, stories, LENGTH)
     return Material(
         world.special, single,
         make_pairs(documents, world.special, length=LENGTH),
         make_ordered_pairs(documents, world.special, length=LENGTH),
-        story_units(world, told, single),
+        story_units(world, stories, single),
         story_sequences(world, unseen, LENGTH),
     )  # fmt: skip
 
@@ -136,12 +136,12 @@ def _documentation() -> Material:
     reading = read_text(TextPart(DOCUMENTATION, vocabulary=PIECES))
     special, (documents, unseen) = reading.tokenizer.special, reading.documents
     single = pack_documents(documents, special, SHORT)
-    words = word_numbers(reading.tokenizer, single.input_ids, single.attention_mask)  # type: ignore
+    word_ids = word_numbers(reading.tokenizer, single.input_ids, single.attention_mask)  # type: ignore
     return Material(
         special, single,
         make_pairs(documents, special, length=SHORT),
         make_ordered_pairs(documents, special, length=SHORT),
-        {"phrases": words, "spans": words},
+        {"phrases": word_ids, "spans": word_ids},
         pack_documents(unseen, special, SHORT)[: 2 * HELDOUT],
         SHORT, 4, "bfloat16", reading.about["hash"],
     )  # fmt: skip
@@ -225,7 +225,9 @@ def _distilbert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     config = DistilBertConfig(**shape(recipe))
     student = initialise_from(BertForMaskedLM(distilbert_encoder(config)), taught_by)
     batches = _reading(recipe, seed, prepare(recipe.text).single)
-    return Trainee(student, (Part(Taught(student, taught_by), distilbert_loss()),), batches)
+    return Trainee(
+        student, (Part(DistillationPair(student, taught_by), distilbert_loss()),), batches
+    )
 
 
 def _tinybert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
@@ -234,7 +236,7 @@ def _tinybert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     student = tinybert_encoder(config)
     matrix = fit_matrix(config, teacher.config)
     layers = layer_mapping(recipe.num_layers, teacher.config.num_layers)
-    pair = Taught(student, teacher.encoder, matrix, scores=True)
+    pair = DistillationPair(student, teacher.encoder, matrix, scores=True)
     batches = _reading(recipe, seed, prepare(recipe.text).single, rate=0.0)
     return Trainee(student, (Part(pair, tinybert_loss(layers)),), batches)
 

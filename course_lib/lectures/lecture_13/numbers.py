@@ -106,8 +106,8 @@ def hours() -> str:
 
 def bag_of_words(task: str) -> str:
     """What a bag of words reaches on a twin, one number of its metrics, in percent."""
-    found = stored(shown.FILE)["without_learning"][task]["words"]
-    return percent([fmean(found.values())])
+    scores = stored(shown.FILE)["without_learning"][task]["words"]
+    return percent([fmean(scores.values())])
 
 
 # Digits that are computed here, and that a sentence also types with another meaning.

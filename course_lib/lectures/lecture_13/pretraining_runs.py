@@ -78,11 +78,11 @@ def recipe_of(name: str, text: str = "stories") -> Recipe:
 @lru_cache
 def flops_a_step(recipe: Recipe) -> int:
     """FLOPs of a mean step of the whole pre-training, five batches a part."""
-    begun = _begun(recipe, 0, trained=False)
+    member = _with_teacher(recipe, 0, trained=False)
     return round(
         sum(
-            part.share * step_flops(part.model, part.loss, *map(begun.batches, range(5)))
-            for part in begun.parts
+            part.share * step_flops(part.model, part.loss, *map(member.batches, range(5)))
+            for part in member.parts
         )
     )
 
@@ -93,7 +93,7 @@ def steps_of(recipe: Recipe) -> int:
     return round(recipe.flops * flops_a_step(bert) / flops_a_step(recipe))
 
 
-def _begun(recipe: Recipe, seed: int, trained: bool = True) -> Trainee:
+def _with_teacher(recipe: Recipe, seed: int, trained: bool = True) -> Trainee:
     """The member before its pre-training; its teacher trained, or, to count, just as large."""
     if not recipe.teacher:
         return trainee(recipe, seed)
@@ -103,7 +103,7 @@ def _begun(recipe: Recipe, seed: int, trained: bool = True) -> Trainee:
 
 def untrained(recipe: Recipe) -> Any:
     """The model that would be kept, with random weights."""
-    return _begun(recipe, 0, trained=False).kept
+    return _with_teacher(recipe, 0, trained=False).kept
 
 
 def path_of(recipe: Recipe, seed: int) -> Path:
@@ -116,19 +116,19 @@ def path_of(recipe: Recipe, seed: int) -> Path:
 def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[Any, list[float]]:
     """Pre-train a member, or only the first `steps` of its steps: the model that is kept, and the
     losses."""
-    begun, done = _begun(recipe, seed), 0
+    member, done = _with_teacher(recipe, seed), 0
     losses: list[float] = []
-    for part in begun.parts:
+    for part in member.parts:
         count = round(part.share * steps_of(recipe)) if steps is None else steps
         history = fit(
-            part.model, part.loss, lambda n, done=done: begun.batches(done + n),  # type: ignore
+            part.model, part.loss, lambda n, done=done: member.batches(done + n),  # type: ignore
             steps=count, learning_rate=recipe.learning_rate, warmup=recipe.warmup, seed=seed,
             precision=prepare(recipe.text).precision, scale=part.scale,
         )  # fmt: skip
         done, losses = done + count, losses + history.losses["total"]
         if steps is not None:
             break
-    return begun.kept.requires_grad_(True), losses
+    return member.kept.requires_grad_(True), losses
 
 
 def pretraining_run(recipe: Recipe, seed: int) -> dict[str, Any]:

@@ -72,9 +72,9 @@ def right_on(recipe: Tuning, name: str, rate: float, seed: int, split: str) -> s
     """Of every text of one of ANSWERED 1 where a fine-tuned start is right, else 0, in one
     string."""
     about = {"task": name, "texts": texts(name).hash, "read": prepare(DOCUMENTATION).hash}
-    found = tuned(recipe, name, rate, seed, partial(task, name), ANSWERED, about)
-    pairs = zip(found["said"][split], items(name, split), strict=True)
-    return "".join(str(int(said == item.label)) for said, item in pairs)
+    outcome = tuned(recipe, name, rate, seed, partial(task, name), ANSWERED, about)
+    pairs = zip(outcome["said"][split], items(name, split), strict=True)
+    return "".join(str(int(prediction == item.label)) for prediction, item in pairs)
 
 
 def accuracy(right: str) -> float:

@@ -72,10 +72,10 @@ def reading() -> list[Paper]:
 
 
 def _paper(entry: dict[str, Any]) -> Paper:
-    told = printed(entry["paper"])["paper"] if "paper" in entry else entry
-    places = [f"arXiv {told['arxiv']}", entry.get("venue", "")]
+    source = printed(entry["paper"])["paper"] if "paper" in entry else entry
+    places = [f"arXiv {source['arxiv']}", entry.get("venue", "")]
     return Paper(
-        told["authors"], told["year"], told["title"], ", ".join(filter(None, places)),
+        source["authors"], source["year"], source["title"], ", ".join(filter(None, places)),
         entry["read"], entry["lecture"], entry.get("essential", False),
     )  # fmt: skip
 
@@ -124,19 +124,19 @@ def compared() -> list[Compared]:
 
 def _by_recipe(entry: dict[str, Any]) -> dict[str, tuple[float, ...]]:
     """By every recipe that the rows of one data set allow, and the means that stand alone."""
-    found: dict[str, list[float]] = {}
+    averages: dict[str, list[float]] = {}
     for row in entry.get("rows", ()):
         split = printed("glue")[row]["split"]
         for recipe in SINGLE:
             if AVERAGES[recipe].split != split:
                 continue
             try:
-                found.setdefault(recipe, []).append(average(row, recipe))
+                averages.setdefault(recipe, []).append(average(row, recipe))
             except ValueError:  # a task or one of its two numbers is not printed
-                found = {name: means for name, means in found.items() if means}
+                averages = {name: means for name, means in averages.items() if means}
     for recipe, path in entry.get("means", {}).items():
-        found.setdefault(recipe, []).append(_at(path))
-    return {recipe: tuple(found[recipe]) for recipe in SINGLE if found.get(recipe)}
+        averages.setdefault(recipe, []).append(_at(path))
+    return {recipe: tuple(averages[recipe]) for recipe in SINGLE if averages.get(recipe)}
 
 
 def _at(path: str) -> float:
@@ -161,8 +161,8 @@ def rankings() -> list[Ranked]:
     return [_understanding(), _languages(), _domains(), *_efficiency()]
 
 
-def _best_first(found: dict[str, float]) -> list[tuple[str, str]]:
-    return [(n, f"{v:.1f}") for n, v in sorted(found.items(), key=lambda pair: -pair[1])]
+def _best_first(scores: dict[str, float]) -> list[tuple[str, str]]:
+    return [(n, f"{v:.1f}") for n, v in sorted(scores.items(), key=lambda pair: -pair[1])]
 
 
 def _understanding() -> Ranked:
@@ -170,15 +170,15 @@ def _understanding() -> Ranked:
     names = {"XLNet-large (as in RoBERTa)": "xlnet_large_dev",
              "RoBERTa-large": "roberta_large_dev", "ALBERT-xxlarge": "albert_dev",
              "BERT-large": "bert_large_dev"}  # fmt: skip
-    found = {name: average(row, "dev-8") for name, row in names.items()}
-    found["ELECTRA-large"] = tables["means"]["electra_large_dev"]
-    found["DeBERTa-large"] = tables["means"]["deberta_large_dev"]
-    found["XLNet-large (as in ELECTRA)"] = printed("electra")["large"]["xlnet"]["glue"]
+    scores = {name: average(row, "dev-8") for name, row in names.items()}
+    scores["ELECTRA-large"] = tables["means"]["electra_large_dev"]
+    scores["DeBERTa-large"] = tables["means"]["deberta_large_dev"]
+    scores["XLNet-large (as in ELECTRA)"] = printed("electra")["large"]["xlnet"]["glue"]
     return Ranked(
         "understanding: mean of eight GLUE development sets, one model, large",
         "RoBERTa, Table 5; ALBERT, Table 9; ELECTRA, Table 2; DeBERTa, Table 1 "
         "(recomputed); tenths of a point mean little",
-        _best_first(found),
+        _best_first(scores),
     )
 
 

@@ -43,9 +43,9 @@ class Tuning:
 def start_of(recipe: Tuning, seed: int) -> Encoder:
     """The encoder that is fine-tuned."""
     name = "BERT" if recipe.start in (FAST, RANDOM) else recipe.start
-    begun = recipe_of(name, recipe.text)
+    pretraining = recipe_of(name, recipe.text)
     random = recipe.start == RANDOM
-    return encoder_of(trainee(begun, seed).kept if random else pretrained(begun, seed))
+    return encoder_of(trainee(pretraining, seed).kept if random else pretrained(pretraining, seed))
 
 
 def tuned(
@@ -73,15 +73,15 @@ def tuned(
         if recipe.start == FAST and isinstance(train, LabelledSequences):
             return _with_exits(recipe, encoder, train, tasks, settings)
         model = finetune(encoder, train, batch_size=recipe.batch_size, **settings)
-        said = {split: _said(model, task) for split, task in tasks.items()}
-        return {"said": said, "cpu_seconds": round(process_time() - began, 1)}
+        predictions = {split: _predictions(model, task) for split, task in tasks.items()}
+        return {"said": predictions, "cpu_seconds": round(process_time() - began, 1)}
 
     flops = recipe_of("BERT", recipe.text).flops
     settings = {**about, "rate": rate, "seed": seed, **asdict(recipe), "flops": flops}
     return kept(f"13-{recipe.start}-{name}-{seed}", settings, MicroWorld.load(), run)
 
 
-def _said(model: Any, task: Texts) -> list[Any]:
+def _predictions(model: Any, task: Texts) -> list[Any]:
     if isinstance(task, ScoredSequences):
         return [round(value, 3) for value in predicted_values(model, task)]
     return list(predicted_classes(model, task))
@@ -101,10 +101,14 @@ def _with_exits(
     texts = unlabelled_batches(train.sequences, recipe.batch_size, settings["seed"])
     train_students(model, texts, **{**settings, "steps": recipe.steps // 2})
     model.eval()
-    said, layers = {}, []
+    predictions, layers = {}, []
     for split, task in tasks.items():
         inputs: Any = text_inputs(task)
-        found: Exited = model.answer(**inputs, speed=recipe.speed)
-        said[split] = [train.names[n] for n in found.logits.argmax(-1)]
-        layers += found.layers_used.tolist() if split != "validation" else []
-    return {"said": said, "layers": fmean(layers), "cpu_seconds": round(process_time() - began, 1)}
+        exited: Exited = model.answer(**inputs, speed=recipe.speed)
+        predictions[split] = [train.names[n] for n in exited.logits.argmax(-1)]
+        layers += exited.layers_used.tolist() if split != "validation" else []
+    return {
+        "said": predictions,
+        "layers": fmean(layers),
+        "cpu_seconds": round(process_time() - began, 1),
+    }

@@ -34,11 +34,13 @@ def masked_only() -> Settled:
     sizes = ("base", "mini", "tiny")
     limits = tuple(masked_only_limit(published("bert", size)) for size in sizes)
     fewer = TOKENS / count_to_predict(TOKENS, RATE)
-    said = ", ".join(f"{size} {limit:.2f}×" for size, limit in zip(sizes, limits, strict=True))
-    words = f"a vocabulary of {published('bert', 'base').vocab_size:,}"
+    limits_in_words = ", ".join(
+        f"{size} {limit:.2f}×" for size, limit in zip(sizes, limits, strict=True)
+    )
+    vocabulary = f"a vocabulary of {published('bert', 'base').vocab_size:,}"
     return Settled(
         (*limits, fewer),
-        f"with {words}, {TOKENS} tokens and 15% selected: {said}; "
+        f"with {vocabulary}, {TOKENS} tokens and 15% selected: {limits_in_words}; "
         f"{fewer:.2f}× fewer rows of logits",
     )
 
@@ -63,11 +65,11 @@ def padding_settled() -> Settled:
     c = model.config
     pairs = 4 * c.num_layers * c.hidden_size  # FLOPs of attention's products for a pair
     linear = (padded - pairs * mask.numel() * T) / (packed - pairs * int((lengths**2).sum()))
-    said = (
+    detail = (
         f"{padding:.0%} padding, 1/(1 − p) = {1 / (1 - padding):.2f}: FLOPs {linear:.2f}× fewer "
         f"in the linear part, {padded / packed:.2f}× with attention"
     )
-    return Settled((linear * (1 - padding), padded / packed * (1 - padding)), said)
+    return Settled((linear * (1 - padding), padded / packed * (1 - padding)), detail)
 
 
 def position_products() -> Settled:
@@ -86,12 +88,12 @@ def position_products() -> Settled:
         content = 4 * TOKENS * TOKENS * A * D
         return L * (_flops(attend) - content) / usual
 
-    found = added("reference"), added("gathered")
-    said = (
-        f"at {TOKENS} tokens {found[0]:.0%} with all {2 * config.span:,} rows, {found[1]:.1%} with "
-        f"the {len(rows.unique())} that occur"
+    fractions = added("reference"), added("gathered")
+    detail = (
+        f"at {TOKENS} tokens {fractions[0]:.0%} with all {2 * config.span:,} rows, "
+        f"{fractions[1]:.1%} with the {len(rows.unique())} that occur"
     )
-    return Settled(found, said)
+    return Settled(fractions, detail)
 
 
 # ================================================================ goals, and the stored run
@@ -104,17 +106,16 @@ def _stored(run: str) -> dict[str, Any]:
 
 def _remarks(begins: str) -> dict[str, str]:
     """The remarks of the tables whose titles begin so; NotHere where there are none."""
-    remarks = _stored("14_speed")["remarks"]
-    found = {t: said for t, said in remarks.items() if t.startswith(begins)}
-    if not found:
+    remarks = {t: r for t, r in _stored("14_speed")["remarks"].items() if t.startswith(begins)}
+    if not remarks:
         raise NotHere(f"the stored run has no table “{begins}…”")
-    return found
+    return remarks
 
 
-def _numbers(said: str, pattern: str) -> list[tuple[float, ...]]:
+def _numbers(remark: str, pattern: str) -> list[tuple[float, ...]]:
     """Every match's numbers; N in the pattern stands for one."""
-    found = re.findall(pattern.replace("N", NUMBER), said)
-    return [tuple(float(x) for x in (one if isinstance(one, tuple) else (one,))) for one in found]
+    matches = re.findall(pattern.replace("N", NUMBER), remark)
+    return [tuple(float(x) for x in (one if isinstance(one, tuple) else (one,))) for one in matches]
 
 
 def _met(reached: float, goal: float, unit: str = "×") -> str:
@@ -134,7 +135,7 @@ STEP_GOALS = {"mini": (8.0, 2.0), "tiny": (12.0, 4.0)}  # against it as shipped,
 
 def step() -> Settled:
     """For each size: ours over transformers as shipped, over its best, and of matrix products."""
-    found, said = [], []
+    ratios, details = [], []
     for title, remark in _remarks("Pre-training step").items():
         size = title.split(", ")[1]
         (shipped,), (best,) = (
@@ -142,12 +143,12 @@ def step() -> Settled:
         )
         ((percent,),) = _numbers(remark, "N% of the matrix products")
         goals = STEP_GOALS.get(size, (1.0, 1.0))
-        found += [shipped, best]
-        said.append(
+        ratios += [shipped, best]
+        details.append(
             f"{size}: {_met(shipped, goals[0])} as shipped, {_met(best, goals[1])} at its best, "
             f"{percent:.0f}% of the matrix products"
         )
-    return Settled(tuple(found), "; ".join(said))
+    return Settled(tuple(ratios), "; ".join(details))
 
 
 MASKING_GOALS = {"Masking single tokens": 10.0, "Masking whole words": 20.0}
@@ -155,24 +156,26 @@ MASKING_GOALS = {"Masking single tokens": 10.0, "Masking whole words": 20.0}
 
 def masking() -> Settled:
     """Ours over transformers' collators, at 512 tokens; whole words: [MASK] only on both sides."""
-    found, said = [], []
+    ratios, details = [], []
     for kind, goal in MASKING_GOALS.items():
         rates = _rates(f"{kind}, 64×512 tokens")
         ours = "… word numbers ready" if "words" in kind else "ours: mask_sequences(...).labels"
-        found.append(rates[ours] / next(iter(rates.values())))
-        said.append(f"{kind.removeprefix('Masking ')} {_met(found[-1], goal)}")
-    return Settled(tuple(found), "; ".join(said))
+        ratios.append(rates[ours] / next(iter(rates.values())))
+        details.append(f"{kind.removeprefix('Masking ')} {_met(ratios[-1], goal)}")
+    return Settled(tuple(ratios), "; ".join(details))
 
 
 def deberta() -> Settled:
     """Ours over transformers' DeBERTa, wherever a goal was set."""
-    found, said = [], []
+    ratios, details = [], []
     for title, remark in _remarks("Disentangled attention, ").items():
         for reached, goal in _numbers(remark, r"transformers' DeBERTa N× \(goal N×\)"):
             _, what, _, size, precision = title.split(", ")
-            found.append(reached)
-            said.append(f"{what} {size.removesuffix(' tokens')} {precision} {_met(reached, goal)}")
-    return Settled(tuple(found), "; ".join(said))
+            ratios.append(reached)
+            details.append(
+                f"{what} {size.removesuffix(' tokens')} {precision} {_met(reached, goal)}"
+            )
+    return Settled(tuple(ratios), "; ".join(details))
 
 
 PADDING_GOAL = 0.9
@@ -180,14 +183,14 @@ PADDING_GOAL = 0.9
 
 def padding_removed() -> Settled:
     """Of 1/(1 − p), what the linear part reached, at every fraction of padding."""
-    found, said = [], []
+    ratios, details = [], []
     for title, remark in _remarks("Padding removed").items():
         gains = _numbers(remark, r"linear part N× \(goal N×, limit N×\)")
         reached = [gain / limit for gain, _, limit in gains]
-        found += reached
+        ratios += reached
         size = ", ".join(title.split(", ")[3:])
-        said.append(f"{size}: {_met(min(reached), PADDING_GOAL, '')} at worst")
-    return Settled(tuple(found), "of 1/(1 − p), " + "; ".join(said))
+        details.append(f"{size}: {_met(min(reached), PADDING_GOAL, '')} at worst")
+    return Settled(tuple(ratios), "of 1/(1 − p), " + "; ".join(details))
 
 
 DISTILLATION_GOALS = 1.2, 5.0
@@ -195,17 +198,17 @@ DISTILLATION_GOALS = 1.2, 5.0
 
 def distillation() -> Settled:
     """Time and memory of torch's functions over the chunked loss's, at each size."""
-    found, said = [], []
+    ratios, details = [], []
     for title, remark in _remarks("Distillation loss").items():
         ((time, memory),) = _numbers(remark, "time N× less, memory N× less")
-        found += [time, memory]
+        ratios += [time, memory]
         size = re.search(r"([\d,]+ positions).*, (\w+)$", title)
         assert size is not None
-        said.append(
+        details.append(
             f"{size[1]}, {size[2]}: time {_met(time, DISTILLATION_GOALS[0])}, memory "
             f"{_met(memory, DISTILLATION_GOALS[1])}"
         )
-    return Settled(tuple(found), "; ".join(said))
+    return Settled(tuple(ratios), "; ".join(details))
 
 
 EXIT_GOAL = 0.85
@@ -213,13 +216,13 @@ EXIT_GOAL = 0.85
 
 def exit_settled() -> Settled:
     """Of the ratio of FLOPs, what the clock shows."""
-    found, said = [], []
+    ratios, details = [], []
     for title, remark in _remarks("Early exit").items():
         ((reached,),) = _numbers(remark, "N of what they promise")
-        found.append(reached)
+        ratios.append(reached)
         _, layers, *_, precision = title.split(", ")
-        said.append(f"{layers} {precision} {_met(reached, EXIT_GOAL, '')}")
-    return Settled(tuple(found), "; ".join(said))
+        details.append(f"{layers} {precision} {_met(reached, EXIT_GOAL, '')}")
+    return Settled(tuple(ratios), "; ".join(details))
 
 
 GPU_GOALS = {"forward": 5.0, "forward and backward": 2.0}
@@ -239,19 +242,19 @@ def on_gpu(
 
 def gpu() -> Settled:
     """The Triton kernel over transformers' eager attention at 8,192 tokens."""
-    found = {what: on_gpu("8,192", what != "forward") for what in GPU_GOALS}
-    said = "; ".join(f"{what} {_met(found[what], goal)}" for what, goal in GPU_GOALS.items())
-    return Settled(tuple(found.values()), said)
+    ratios = {what: on_gpu("8,192", what != "forward") for what in GPU_GOALS}
+    detail = "; ".join(f"{what} {_met(ratios[what], goal)}" for what, goal in GPU_GOALS.items())
+    return Settled(tuple(ratios.values()), detail)
 
 
 def fused_backward() -> Settled:
     """Plain over fused, bfloat16 and 128 tokens: forward alone, and with the backward pass."""
-    found = []
+    ratios = []
     for what in ("forward", "forward and backward"):
         rates = _rates(f"Attention alone, {what}, 32×128 tokens, bfloat16")
-        found.append(rates["ours, plain"] / rates["ours, fused"])
-    said = f"plain / fused: {found[0]:.2f}× forward, {found[1]:.2f}× with the backward pass"
-    return Settled(tuple(found), said)
+        ratios.append(rates["ours, plain"] / rates["ours, fused"])
+    detail = f"plain / fused: {ratios[0]:.2f}× forward, {ratios[1]:.2f}× with the backward pass"
+    return Settled(tuple(ratios), detail)
 
 
 def all_above(least: float) -> Callable[[Any], bool]:

@@ -150,17 +150,17 @@ def checked_product() -> str:
     """The formula, against what traffic() counts of a real product."""
     n = SIZES[1]
     a = torch.ones(n, n)
-    found = total(traffic(lambda: a @ a.T))
+    product = total(traffic(lambda: a @ a.T))
     flops, _, moved = square(n)
-    assert (found.flops, found.moved) == (flops, moved)
-    return f"{found.flops:,} FLOPs, {found.moved:,} bytes"
+    assert (product.flops, product.moved) == (flops, moved)
+    return f"{product.flops:,} FLOPs, {product.moved:,} bytes"
 
 
 def memory_bound() -> str:
     """Which of the notebook's three products are memory-bound on the stored machine."""
     low = [n for n in SIZES if square(n)[0] / square(n)[2] < ridge(stored_roof())]
-    said = f"products up to n = {max(low):,} and every sum" if low else "every sum"
-    return f"Of those drawn, memory-bound: {said}."
+    products = f"products up to n = {max(low):,} and every sum" if low else "every sum"
+    return f"Of those drawn, memory-bound: {products}."
 
 
 class SelectedOnly(NamedTuple):
@@ -211,10 +211,6 @@ SEED, EXAMPLES, PLACES, VISITS = 1, (5, 7, 9), 3, 40
 BATCH = (64, 128)
 
 
-def selected_times_less(what: str) -> str:
-    return f"{times_less(selected_traffic(), what):.1f}"
-
-
 def mask_bytes() -> str:
     return amount(VISITS * torch.ones(BATCH, dtype=torch.bool).nbytes)
 
@@ -234,8 +230,8 @@ def gathered() -> str:
 
 def ratio_of(name: str, what: str = "moved", which: int = 1) -> str:
     """How many times less the twin moves, or computes, than its reference."""
-    found = twins_of(name)
-    return f"{getattr(found[0].sum, what) / getattr(found[which].sum, what):.1f}"
+    twins = twins_of(name)
+    return f"{getattr(twins[0].sum, what) / getattr(twins[which].sum, what):.1f}"
 
 
 SCORES, VALUES, CHUNK = (2.0, 1.0, 4.0, 3.0, 5.0, 0.0), (10.0, 20.0, 30.0, 40.0, 50.0, 60.0), 2
@@ -281,9 +277,9 @@ def first_pieces() -> str:
     return f"{weights} = {first.sum:.4f}"
 
 
-def shrink_of(number: int) -> str:
+def shrink_of(chunk: int) -> str:
     """The factor of a later chunk, as a power of e."""
-    before, now = softmax_pieces()[number - 1], softmax_pieces()[number]
+    before, now = softmax_pieces()[chunk - 1], softmax_pieces()[chunk]
     return f"e^{before.largest - now.largest:g}".replace("-", "−")
 
 
@@ -334,22 +330,20 @@ def gpu_run() -> dict[str, Any]:
     return read_result("14_gpu")
 
 
-def gpu_times(*which: Any, **rows: Any) -> str:
-    return f"{on_gpu(*which, **rows):.1f}"
-
-
 def gpu_memory(row: str) -> str:
     """The most memory of a row beside weights and inputs, forward and backward at 8,192 tokens."""
-    said = next(r for t, r in gpu_run()["remarks"].items() if "forward and backward, 1×8,192" in t)
-    found = re.search(rf"{row}.*?, ([\d,]+) MB", said)
-    assert found
-    return found[1]
+    remark = next(
+        r for t, r in gpu_run()["remarks"].items() if "forward and backward, 1×8,192" in t
+    )
+    match = re.search(rf"{row}.*?, ([\d,]+) MB", remark)
+    assert match
+    return match[1]
 
 
 def leaving_clock() -> str:
     """Time won beside FLOPs saved, of the stored run."""
-    said = [f"{won:.0%} ({size})" for size, won in exit_gains().items()]
-    return f"Of the promised gain, the clock shows {'; '.join(said)}."
+    gains = [f"{won:.0%} ({size})" for size, won in exit_gains().items()]
+    return f"Of the promised gain, the clock shows {'; '.join(gains)}."
 
 
 def exit_gains() -> dict[str, float]:
@@ -360,12 +354,12 @@ def exit_gains() -> dict[str, float]:
 
 def holds_more() -> str:
     """Twins that hold more at once than their reference."""
-    found = [
+    twins = [
         f"{one.name}, {one.how}".removesuffix(", ")
         for one in all_counted()
         if one.twin == "fast" and is_seen(one) and one.held > twins_of(one.name)[0].held
     ]
-    return "; ".join(found) or "none"
+    return "; ".join(twins) or "none"
 
 
 def is_seen(one: Counted) -> bool:
@@ -380,12 +374,12 @@ def least_work() -> str:
     return f"{slow.intensity:.0f} to {fast.intensity:.0f}"
 
 
-def rows_of(kind: str, found: Mapping[str, Any]) -> list[SpeedRow]:
+def rows_of(kind: str, record: Mapping[str, Any]) -> list[SpeedRow]:
     """The rows whose table begins with that key of COMPARED, and no longer one."""
     longer = [k for k in COMPARED if k != kind and k.startswith(kind)]
     return [
         row
-        for row in speed_rows(found)
+        for row in speed_rows(record)
         if row.what.startswith(kind) and not any(row.what.startswith(k) for k in longer)
     ]
 
@@ -395,7 +389,7 @@ def _lost() -> list[SpeedRow]:
     return [row for row in speed_rows(stored_run()) if row.ratio < 1]
 
 
-def peers_said() -> str:
+def peers_in_words() -> str:
     sizes, lost = len(speed_rows(stored_run())), len(_lost())
     return f"{sizes} sizes; slower than the peer in {lost or 'none'}. {measured_on()}"
 
@@ -409,7 +403,7 @@ def ladder_titles() -> list[str]:
     return [title for title in stored_run()["tables"] if title.startswith("Pre-training step")]
 
 
-def ladder_said() -> str:
+def ladder_in_words() -> str:
     return f"{ladder_titles()[0]}; tokens a second, medians. {measured_on()}"
 
 
@@ -443,11 +437,6 @@ def gains() -> str:
         f"Against the peers: {times(min(ratios))} to {times(max(ratios))}, by kernel and size, "
         f"median {times(statistics.median(ratios))}."
     )
-
-
-def masked_limit(size: str) -> str:
-    """How much the masked-only head can quicken a step of a published size, by FLOPs."""
-    return f"{masked_only_limit(published('bert', size)):.2f}"
 
 
 def padding_worst() -> str:

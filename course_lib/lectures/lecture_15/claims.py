@@ -10,7 +10,7 @@ from course_lib.config import published
 from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.bert import bert
 from course_lib.family.vit import VitConfig, vit, vit_for_classification
-from course_lib.teaching.claims import Settled, compared, printed, result, verdict
+from course_lib.teaching.claims import Settled, combined, compared, printed, result, verdict
 
 from .views.results import LARGER, MASKED, PICTURES, POSITIONS
 
@@ -21,13 +21,13 @@ def shared() -> Settled:
     with torch.device("meta"):
         models: list[Encoder] = [bert("base"), vit("B/16")]
     blocks = [count_parameters(model.stack) for model in models]
-    kinds = [type(model.stack.blocks[0]).__name__ for model in models]  # type: ignore[union-attr, index]
+    block_types = [type(model.stack.blocks[0]).__name__ for model in models]  # type: ignore[union-attr, index]
     segments = [model.config.type_vocab_size for model in models]
-    said = (
-        f"blocks of {blocks[0]:,} and {blocks[1]:,} parameters; {kinds[0]} and {kinds[1]}; "
+    detail = (
+        f"blocks of {blocks[0]:,} and {blocks[1]:,} parameters; {' and '.join(block_types)}; "
         f"{segments[0]} segments and {segments[1]}"
     )
-    return Settled((blocks[0] == blocks[1], kinds[1], segments[1]), said)
+    return Settled((blocks[0] == blocks[1], block_types[1], segments[1]), detail)
 
 
 def sizes() -> Settled:
@@ -37,44 +37,42 @@ def sizes() -> Settled:
         plain = [count_parameters(vit(name, pooler=False)) / 1e6 for name in names]
         whole = [count_parameters(vit_for_classification(name)) / 1e6 for name in names]
     paper = [printed("vit")["sizes"][name] for name in names]
-    said = ", ".join(
+    detail = ", ".join(
         f"{name} {a:.1f}, with classifier {b:.1f} (paper {c})"
         for name, a, b, c in zip(names, plain, whole, paper, strict=True)
     )
-    return Settled(tuple(whole), said)
+    return Settled(tuple(whole), detail)
 
 
 def tokens() -> Settled:
     config = published("vit", "B/16", VitConfig)
-    found = (224 // 16) ** 2 + 1
-    return Settled((found, config.num_layers), f"14 · 14 + 1 = {found} tokens, as long as a text")
+    count = (224 // 16) ** 2 + 1
+    return Settled((count, config.num_layers), f"14 · 14 + 1 = {count} tokens, as long as a text")
 
 
 def positions() -> Settled:
     """1-D positions less none: digits, and a question about a place and one that is none."""
-    found = [
+    return combined([
         compared(POSITIONS, "accuracy", [one], other, called)
         for one, other, called in (
             ("1-D positions", "no positions", "digits"),
             ("which row, 1-D", "which row, none", "which row"),
             ("a circle, 1-D", "a circle, none", "a circle"),
         )
-    ]
-    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+    ])  # fmt: skip
 
 
 def bias() -> Settled:
     """One permutation less patches where they are: a ViT, a CNN, a CNN on moved pictures."""
     moved = "CNN shifted, all"
-    found = [
+    return combined([
         compared(file, "accuracy", [one], other, called)
         for file, one, other, called in (
             (POSITIONS, "ViT, one permutation", "1-D positions", "ViT"),
             (POSITIONS, "CNN, one permutation", "CNN", "CNN"),
             (PICTURES, f"{moved}, one permutation", moved, "CNN, moved pictures"),
         )
-    ]
-    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+    ])  # fmt: skip
 
 
 def trails() -> Settled:
@@ -84,32 +82,29 @@ def trails() -> Settled:
     for size in ("50", "200", "800", "all"):
         pair = zip(runs[f"ViT, {size}"], runs[f"CNN, {size}"], strict=True)
         gaps[size] = [vit["accuracy"] - cnn["accuracy"] for vit, cnn in pair]
-    said = "ViT less CNN, in points: " + "; ".join(
+    detail = "ViT less CNN, in points: " + "; ".join(
         f"{size} {verdict(gap)}" for size, gap in gaps.items()
     )
-    return Settled(tuple(fmean(gap) for gap in gaps.values()), said)
+    return Settled(tuple(fmean(gap) for gap in gaps.values()), detail)
 
 
 def masked() -> Settled:
     """After masked patches less random: equal steps; and less equal FLOPs on labels; with 50."""
-    found = [
+    return combined([
         compared(MASKED, "accuracy", ["masked patches, 50"], against, "50 labels")
         for against in ("random, 50", "equal FLOPs, 50")
-    ]
-    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+    ])  # fmt: skip
 
 
 def labels() -> Settled:
     """Pre-trained on the labels of 5 to 9 less on their masked patches: 0 to 4, 50 labels."""
     names = ["0 to 4: labels of 5 to 9", "0 to 4: masked patches of 5 to 9"]
-    found = compared(MASKED, "accuracy", names, "0 to 4: random", "digits 0 to 4, 50 labels")
-    return Settled(found.value, found.detail)
+    return compared(MASKED, "accuracy", names, "0 to 4: random", "digits 0 to 4, 50 labels")
 
 
 def larger() -> Settled:
     """16×16: positions interpolated less drawn anew, before any step and after all of them."""
-    found = [
+    return combined([
         compared(LARGER, what, ["bicubic"], "new positions", called)
         for what, called in (("at_once", "before any step"), ("accuracy", "after all"))
-    ]
-    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+    ])  # fmt: skip

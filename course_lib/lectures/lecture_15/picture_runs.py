@@ -180,12 +180,12 @@ def pictures_of(task: str) -> dict[str, LabelledPictures]:
     """The task's pictures: "train" to learn from, "test" to be tested on."""
     if task in QUESTIONS:
         made = {"train": scenes(2_000, 0), "test": scenes(1_000, 0, "test")}
-        return {split: found.labelled(QUESTIONS[task]) for split, found in made.items()}
-    found = {split: digits(split) for split in SPLITS}
+        return {split: one.labelled(QUESTIONS[task]) for split, one in made.items()}
+    by_split = {split: digits(split) for split in SPLITS}
     if task == DIGITS:
-        return found
+        return by_split
     first = 5 if task == HIGH else 0
-    return {split: only(pictures, first) for split, pictures in found.items()}
+    return {split: only(pictures, first) for split, pictures in by_split.items()}
 
 
 def only(pictures: LabelledPictures, first: int, count: int = 5) -> LabelledPictures:
@@ -196,7 +196,7 @@ def only(pictures: LabelledPictures, first: int, count: int = 5) -> LabelledPict
     return LabelledPictures(pictures.pixel_values[inside], labels[inside], names)
 
 
-def drawn(pictures: LabelledPictures, count: int, seed: int) -> LabelledPictures:
+def sample(pictures: LabelledPictures, count: int, seed: int) -> LabelledPictures:
     """`count` of the pictures, drawn by the seed; all of them for 0."""
     order = torch.randperm(len(pictures), generator=torch.Generator().manual_seed(seed))
     return pictures[order[:count]] if count else pictures
@@ -234,12 +234,12 @@ def moved(images: Tensor, most: int, seed: int) -> Tensor:
 class SmallCnn(nn.Module):
     """Two convolutions of 3×3, one pooling by 2, a dense layer: (B, 1, 8, 8) -> logits."""
 
-    def __init__(self, names: Sequence[str], wide: int = 16) -> None:
+    def __init__(self, names: Sequence[str], channels: int = 16) -> None:
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Conv2d(1, wide, 3, padding=1), nn.ReLU(),
-            nn.Conv2d(wide, 2 * wide, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(2 * wide * 16, len(names)),
+            nn.Conv2d(1, channels, 3, padding=1), nn.ReLU(),
+            nn.Conv2d(channels, 2 * channels, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(2 * channels * 16, len(names)),
         )  # fmt: skip
 
     def forward(self, pixel_values: Tensor) -> ClassifierOutput:
@@ -249,9 +249,9 @@ class SmallCnn(nn.Module):
 class MeanVit(VitForClassification):
     """A ViT whose classifier reads the mean of the patches' vectors."""
 
-    def forward(self, pixel_values: Tensor, **wanted: bool) -> ClassifierOutput:
+    def forward(self, pixel_values: Tensor, **options: bool) -> ClassifierOutput:
         """As VitForClassification's."""
-        out = self.encoder(pixel_values, **wanted)
+        out = self.encoder(pixel_values, **options)
         return ClassifierOutput(self.classifier(out.last_hidden_state[:, 1:].mean(1)))
 
 
@@ -291,8 +291,8 @@ def pretrained(recipe: PictureRecipe, seed: int) -> VitEncoder:
             read.pixel_values, PATCH[recipe.read], batch_size=recipe.batch_size, seed=seed
         )
     fit(model, objective, batches, steps=recipe.start_steps, **settings(recipe, seed))
-    found: VitEncoder = model.encoder
-    return found
+    result: VitEncoder = model.encoder
+    return result
 
 
 def first_stage(recipe: PictureRecipe) -> PictureRecipe:
@@ -329,8 +329,8 @@ def start_of(recipe: PictureRecipe, names: Sequence[str], seed: int) -> nn.Modul
 def sides(recipe: PictureRecipe, seed: int) -> tuple[LabelledPictures, LabelledPictures]:
     """The recipe's pictures, to learn from and to be tested on, its patches in their order. The one
     permutation is the same on both sides."""
-    found = pictures_of(recipe.task)
-    train, test = drawn(found["train"], recipe.labelled, seed), found["test"]
+    pictures = pictures_of(recipe.task)
+    train, test = sample(pictures["train"], recipe.labelled, seed), pictures["test"]
     size, other = PATCH[recipe.task], 0 if recipe.order == ONE else 1_000
     return tuple(
         replace(side, pixel_values=shuffled_patches(side.pixel_values, size, recipe.order, at))

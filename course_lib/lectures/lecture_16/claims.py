@@ -10,7 +10,7 @@ import torch
 
 from course_lib.family.modernbert import ModernBertConfig, modernbert, modernbert_encoder
 from course_lib.kernels.rotary import rotary
-from course_lib.teaching.claims import Settled, compared, result
+from course_lib.teaching.claims import Settled, combined, compared, result
 from course_lib.teaching.claims import verdict as in_every_seed
 from course_lib.train.flops import forward_flops
 
@@ -24,8 +24,8 @@ from .views.results import NORMS_FILE as NORMS
 def distance() -> Settled:
     """How far the product of a query and a key moves when both stand 100 positions further on, and
     when one of them alone does."""
-    drawn = torch.Generator().manual_seed(0)
-    query, key = (torch.randn(1, 1, 64, generator=drawn) for _ in range(2))
+    generator = torch.Generator().manual_seed(0)
+    query, key = (torch.randn(1, 1, 64, generator=generator) for _ in range(2))
 
     def product(query_at: int, key_at: int) -> float:
         at = (torch.tensor([query_at]), torch.tensor([key_at]))
@@ -33,8 +33,8 @@ def distance() -> Settled:
         return float((q * k).sum())
 
     both, one = (abs(product(5 + n, 109) - product(5, 9)) for n in (100, 0))
-    said = f"both 100 positions on: changes by {both:.0e}; the key alone: by {one:.1f}"
-    return Settled((both, one), said)
+    detail = f"both 100 positions on: changes by {both:.0e}; the key alone: by {one:.1f}"
+    return Settled((both, one), detail)
 
 
 def longer() -> Settled:
@@ -45,32 +45,31 @@ def longer() -> Settled:
     def lost(name: str, what: str, at: str) -> list[float]:
         return [run[what][at] - run["accuracy"] for run in runs[name]]
 
-    found = (
+    losses = (
         lost("pre-norm", "further_back", "448"),
         lost("RoPE", "further_back", "448"),
         lost("RoPE", "longer", "512"),
     )
-    said = (
-        f"448 positions further back: learned {in_every_seed(found[0])}, RoPE at most "
-        f"{100 * max(map(abs, found[1])):.1f} points; texts of 512 tokens: RoPE "
-        f"{in_every_seed(found[2])}"
+    detail = (
+        f"448 positions further back: learned {in_every_seed(losses[0])}, RoPE at most "
+        f"{100 * max(map(abs, losses[1])):.1f} points; texts of 512 tokens: RoPE "
+        f"{in_every_seed(losses[2])}"
     )
-    return Settled(tuple(fmean(x) for x in found), said)
+    return Settled(tuple(fmean(x) for x in losses), detail)
 
 
 def norms() -> Settled:
     """Pre-norm less post-norm, twelve layers without warm-up, at the higher rate and the lower."""
-    found = [
+    return combined([
         compared(NORMS, "accuracy", [f"pre-norm, {rate}"], f"post-norm, {rate}", "masked words")
         for rate in ("0.002", "0.0005")
-    ]
-    return Settled(tuple(one.value[0] for one in found), "; ".join(one.detail for one in found))
+    ])  # fmt: skip
 
 
 def _step(name: str, before: str) -> Settled:
     """A rung less the one before it."""
-    found = compared(LADDER, "accuracy", [name], before, "masked words")
-    return Settled(found.value[0], found.detail)
+    comparison = compared(LADDER, "accuracy", [name], before, "masked words")
+    return Settled(comparison.value[0], comparison.detail)
 
 
 def geglu() -> Settled:
@@ -78,8 +77,8 @@ def geglu() -> Settled:
     step = _step("GeGLU", "RoPE")
     pairs = zip(result(ALONE)["runs"]["BERT + GeGLU"], result(LADDER)["runs"]["BERT"], strict=True)
     alone = [gated["accuracy"] - plain["accuracy"] for gated, plain in pairs]
-    said = f"{step.detail}; as BERT's only change {in_every_seed(alone)}"
-    return Settled((step.value, fmean(alone)), said)
+    detail = f"{step.detail}; as BERT's only change {in_every_seed(alone)}"
+    return Settled((step.value, fmean(alone)), detail)
 
 
 def local_settled() -> Settled:
@@ -87,8 +86,8 @@ def local_settled() -> Settled:
     step, runs = _step("local layers", "GeGLU"), result(LADDER)["runs"]
     pairs = zip(runs["local layers"], runs["GeGLU"], strict=True)
     long = [local["longer"]["512"] - whole["longer"]["512"] for local, whole in pairs]
-    said = f"{step.detail}; texts of 512 tokens: {in_every_seed(long)}"
-    return Settled((step.value, fmean(long)), said)
+    detail = f"{step.detail}; texts of 512 tokens: {in_every_seed(long)}"
+    return Settled((step.value, fmean(long)), detail)
 
 
 def on_both(name: str, before: str) -> Settled:
@@ -96,24 +95,24 @@ def on_both(name: str, before: str) -> Settled:
     step, runs = _step(name, before), result(REAL)["runs"]
     pairs = zip(runs[name], runs[before], strict=True)
     there = [one["accuracy"] - other["accuracy"] for one, other in pairs]
-    said = f"{step.detail}; documentation: {in_every_seed(there)}"
-    return Settled((step.value, fmean(there)), said)
+    detail = f"{step.detail}; documentation: {in_every_seed(there)}"
+    return Settled((step.value, fmean(there)), detail)
 
 
 def local_flops() -> Settled:
     """FLOPs of ModernBERT-base with its local layers over those with all layers global."""
-    found = [
+    fractions = [
         forward_flops(modernbert, n) / forward_flops(partial(modernbert, global_every=1), n)
         for n in (512, 8_192)
     ]
     return Settled(
-        tuple(found), "{:.0%} of the FLOPs at 512 tokens, {:.0%} at 8,192".format(*found)
+        tuple(fractions), "{:.0%} of the FLOPs at 512 tokens, {:.0%} at 8,192".format(*fractions)
     )
 
 
 def parameters() -> Settled:
-    found = tuple(size(of) for of in ("base", "large"))
-    return Settled(found, "{:,} and {:,}, without the masked-word head".format(*found))
+    counts = tuple(size(of) for of in ("base", "large"))
+    return Settled(counts, "{:,} and {:,}, without the masked-word head".format(*counts))
 
 
 def biases() -> Settled:
@@ -131,8 +130,8 @@ def padding() -> Settled:
     mask = (torch.arange(64) < torch.tensor([[64], [32], [20], [12]])).long()
     flops = []
     for remove in (True, False):
-        with torch.no_grad(), FlopCounterMode(display=False) as found:
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
             encoder(mask * 7, mask, remove_padding=remove)
-        flops.append(found.get_total_flops())
+        flops.append(counter.get_total_flops())
     share = flops[0] / flops[1]
     return Settled(share, f"{float(mask.float().mean()):.0%} real tokens: {share:.0%} of the FLOPs")

@@ -11,10 +11,10 @@ from course_lib.teaching.experiments import results_of
 from . import fine_tuning, ladder, real_text
 
 
-def summary(found: Mapping[str, Any]) -> str:
+def summary(record: Mapping[str, Any]) -> str:
     """What was reached, mean and spread; of `16_tasks` the mean of the tasks."""
-    first = next(iter(found["runs"].values()))[0]
-    return results.summary(found, measures=("mean" if "tasks" in first else "accuracy",))
+    first = next(iter(record["runs"].values()))[0]
+    return results.summary(record, measures=("mean" if "tasks" in first else "accuracy",))
 
 
 EXPERIMENTS = (*ladder.EXPERIMENTS, *real_text.EXPERIMENTS, *fine_tuning.EXPERIMENTS)

@@ -67,8 +67,8 @@ def scores(recipe: Recipe, task: str, seed: int) -> dict[str, float]:
             start.encoder, read(task, "train"), steps=recipe.steps, batch_size=recipe.batch_size,
             learning_rate=recipe.learning_rate, seed=seed, precision=PRECISION,
         )  # fmt: skip
-        found = {s: task_score(model, read(task, s)) for s in ("validation", "test", "outside")}
-        return {**found, "cpu_seconds": round(process_time() - began, 1)}
+        by_split = {s: task_score(model, read(task, s)) for s in ("validation", "test", "outside")}
+        return {**by_split, "cpu_seconds": round(process_time() - began, 1)}
 
     about = {"weights": start.sha256, "texts": texts(task).hash, "precision": PRECISION}
     settings = {"task": task, "seed": seed, **asdict(recipe), **about}
@@ -89,9 +89,9 @@ def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
     """A checkpoint on all four tasks at its rate."""
     tried = rates_tried(recipe)
     rate = max(tried, key=lambda one: tried[one])
-    found = {task: scores(replace(recipe, learning_rate=rate), task, seed) for task in TASKS}
-    mean = fmean(of["test"] for of in found.values())
-    return {"seed": seed, "rate": rate, "tasks": found, "mean": mean}
+    by_task = {task: scores(replace(recipe, learning_rate=rate), task, seed) for task in TASKS}
+    mean = fmean(of["test"] for of in by_task.values())
+    return {"seed": seed, "rate": rate, "tasks": by_task, "mean": mean}
 
 
 EXPERIMENTS = (

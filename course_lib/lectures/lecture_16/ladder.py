@@ -117,10 +117,10 @@ class Stories:
 def prepare() -> Stories:
     """Draw the stories (seed 0 of each split) and pack them."""
     world = MicroWorld.load()
-    told, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
+    stories, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
     return Stories(
         world,
-        story_sequences(world, told, LENGTH),
+        story_sequences(world, stories, LENGTH),
         story_sequences(world, unseen, LENGTH),
         {length: one_after_another(world, unseen, length) for length in LONGER},
     )
@@ -155,9 +155,9 @@ def model_of(recipe: Recipe, seed: int) -> BertForMaskedLM:
 
 def batches_of(recipe: Recipe, seed: int) -> Batches:
     """The stories as this rung reads them, masked anew in every epoch."""
-    found = prepare()
+    stories = prepare()
     return pretraining_batches(
-        found.train, found.world.special,
+        stories.train, stories.world.special,
         batch_size=recipe.batch_size, rate=recipe.rate, seed=seed + 100,
     )  # fmt: skip
 
@@ -196,8 +196,8 @@ def accuracy_further_back(model: BertForMaskedLM, by: int) -> float:
     for rows in torch.arange(len(held)).split(100):
         here = (row >= rows[0]) & (row <= rows[-1])
         places = (row[here] - rows[0]) * (LENGTH + by) + by + at[here]
-        said = model(ids[rows], mask[rows], predict_at=places).prediction_logits.argmax(-1)
-        right += int((said == masked.original_ids[here]).sum())
+        predictions = model(ids[rows], mask[rows], predict_at=places).prediction_logits.argmax(-1)
+        right += int((predictions == masked.original_ids[here]).sum())
     return right / len(masked.original_ids)
 
 
@@ -206,13 +206,13 @@ class Curve:
 
     def __init__(self, every: int, look: Callable[[Any], dict[str, float]]) -> None:
         self.every, self.look = every, look
-        self.found: dict[str, list[float]] = {}
+        self.values: dict[str, list[float]] = {}
         self.seconds = 0.0  # that looking took
 
     def __call__(self, report: Report) -> None:
         began = process_time()
         for name, value in {"steps": report.step, **self.look(report.model)}.items():
-            self.found.setdefault(name, []).append(value)
+            self.values.setdefault(name, []).append(value)
         self.seconds += process_time() - began
 
 
@@ -236,17 +236,17 @@ def rung_run(name: str, recipe: Recipe, seed: int) -> dict[str, Any]:
         model, history, curve = train(recipe, seed)
         seconds = process_time() - began - curve.seconds
         save(model, path_of(name, recipe, seed))
-        found, steps = prepare(), curve.found["steps"][-1]
+        stories, steps = prepare(), curve.values["steps"][-1]
         return {
             "seed": seed,
             "steps": steps,
             "flops_a_step": flops_a_step(recipe),
             "block_parameters": count_parameters(model.encoder.stack),
-            "accuracy": curve.found["accuracy"][-1],
-            "curve": curve.found,
+            "accuracy": curve.values["accuracy"][-1],
+            "curve": curve.values,
             "loss": mean(history.losses["total"][-50:]),
             "further_back": {str(n): accuracy_further_back(model, n) for n in FURTHER_BACK},
-            "longer": {str(n): accuracy(model, x) for n, x in found.longer.items()},
+            "longer": {str(n): accuracy(model, x) for n, x in stories.longer.items()},
             "cpu_seconds_a_step": round(seconds / steps, 4),
         }
 

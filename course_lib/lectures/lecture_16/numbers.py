@@ -41,7 +41,7 @@ def gained(name: str, against: str) -> str:
     return in_points(reached(name), reached(against))
 
 
-def placed(name: str, what: str, at: int) -> str:
+def accuracy_at(name: str, what: str, at: int) -> str:
     """Right further back or in longer texts, in percent."""
     return percent([run[what][str(at)] for run in runs_of(name)])
 
@@ -113,15 +113,15 @@ def biases_of_bert() -> tuple[int, int]:
     """Of BERT-base: parameters that are biases, and all."""
     with torch.device("meta"):
         model = bert("base")
-    found = sum(p.numel() for name, p in model.named_parameters() if name.endswith("bias"))
-    return found, count_parameters(model)
+    biases = sum(p.numel() for name, p in model.named_parameters() if name.endswith("bias"))
+    return biases, count_parameters(model)
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
     "alone_rope": partial(gained, "BERT + RoPE", "BERT"),
     "alone_geglu": partial(gained, "BERT + GeGLU", "BERT"),
-    "back_learned": partial(placed, "pre-norm", "further_back", 448),
-    "back_rope": partial(placed, "GeGLU", "further_back", 448),
+    "back_learned": partial(accuracy_at, "pre-norm", "further_back", 448),
+    "back_rope": partial(accuracy_at, "GeGLU", "further_back", 448),
     "modern_layers": lambda: published("modernbert", "base", ModernBertConfig).num_layers,
 }  # fmt: skip
 

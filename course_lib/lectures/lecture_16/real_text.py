@@ -74,18 +74,18 @@ def read() -> Pretraining:
     return set_up(recipe_of(Recipe(), 0))
 
 
-def begun(recipe: Recipe, seed: int) -> Pretraining:
+def untrained(recipe: Recipe, seed: int) -> Pretraining:
     """A rung before its first step."""
-    asked = recipe_of(recipe, seed)
+    full = recipe_of(recipe, seed)
     torch.manual_seed(seed)
-    model, objective = build_model(asked, read().special)
-    return replace(read(), recipe=asked, model=model, objective=objective)
+    model, objective = build_model(full, read().special)
+    return replace(read(), recipe=full, model=model, objective=objective)
 
 
 @lru_cache
 def flops_a_step(recipe: Recipe) -> int:
     """FLOPs of a mean step, over three batches."""
-    start = begun(recipe, 0)
+    start = untrained(recipe, 0)
     return step_flops(start.model, start.objective, *map(batches_of(start), range(3)))
 
 
@@ -94,12 +94,12 @@ def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
 
     def run() -> dict[str, Any]:
         steps = round(recipe.steps * flops_a_step(Recipe()) / flops_a_step(recipe))
-        start = begun(recipe, seed)
+        start = untrained(recipe, seed)
         training = start.recipe.training
 
         def look(model: Any) -> dict[str, float]:
-            found = evaluate(model, start.heldout, start.special)
-            return {"accuracy": found.masked_accuracy, "loss": found.mlm_loss}
+            metrics = evaluate(model, start.heldout, start.special)
+            return {"accuracy": metrics.masked_accuracy, "loss": metrics.mlm_loss}
 
         curve = Curve(steps // LOOKS, look)
         began = process_time()
@@ -110,7 +110,7 @@ def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
         )  # fmt: skip
         return {
             "seed": seed, "steps": steps, "flops_a_step": flops_a_step(recipe),
-            "curve": curve.found, "accuracy": curve.found["accuracy"][-1],
+            "curve": curve.values, "accuracy": curve.values["accuracy"][-1],
             "cpu_seconds_a_step": round((process_time() - began - curve.seconds) / steps, 4),
         }  # fmt: skip
 

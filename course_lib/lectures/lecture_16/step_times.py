@@ -49,14 +49,14 @@ ENCODERS: dict[str, Callable[[], Encoder]] = {
 
 def best(works: Mapping[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, float]:
     """Seconds of the best round of each; all take turns, after one round that warms up."""
-    found = {name: float("inf") for name in works}
-    for number in range(rounds + 1):
+    seconds = {name: float("inf") for name in works}
+    for turn in range(rounds + 1):
         for name, work in works.items():
             began = time.perf_counter()
             work()
-            if number:
-                found[name] = min(found[name], time.perf_counter() - began)
-    return found
+            if turn:
+                seconds[name] = min(seconds[name], time.perf_counter() - began)
+    return seconds
 
 
 def training(recipe: Recipe, steps: int = STEPS) -> Callable[[], None]:
@@ -85,13 +85,13 @@ def reading(encoder: nn.Module, tokens: int) -> Callable[[], None]:
 def by_length(rounds: int = ROUNDS) -> dict[str, dict[str, dict[str, float]]]:
     """For each encoder, by length: seconds of one text, and FLOPs."""
     built = {name: build().eval() for name, build in ENCODERS.items()}
-    found: dict[str, dict[str, dict[str, float]]] = {name: {} for name in built}
+    times: dict[str, dict[str, dict[str, float]]] = {name: {} for name in built}
     for tokens in LENGTHS:
         works = {name: reading(encoder, tokens) for name, encoder in built.items()}
         for name, seconds in best(works, rounds).items():
             flops = text_flops(built[name], tokens)
-            found[name][str(tokens)] = {"seconds": round(seconds, 5), "flops": flops}
-    return found
+            times[name][str(tokens)] = {"seconds": round(seconds, 5), "flops": flops}
+    return times
 
 
 def main() -> None:
@@ -99,8 +99,8 @@ def main() -> None:
     torch.set_num_threads(1)
     works = {name: training(recipe) for name, recipe in (RUNGS | CONTROLS).items()}
     steps = {name: round(seconds / STEPS, 5) for name, seconds in best(works).items()}
-    found = {"machine": machine(), "threads": 1, "step": steps, "length": by_length()}
-    write_atomic(data_root() / "results" / "16_times.json", json.dumps(found, indent=1) + "\n")
+    record = {"machine": machine(), "threads": 1, "step": steps, "length": by_length()}
+    write_atomic(data_root() / "results" / "16_times.json", json.dumps(record, indent=1) + "\n")
     write_manifest(data_root())
     for name, seconds in steps.items():
         print(f"{name:26} {1e3 * seconds:7.1f} ms a step")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..rooms import lectures_with, room
+from ..rooms import lectures_with, room, two_digits
 from ..solved import answers_right, exercise_solved
 from .report import Note, Report, Verdict
 
@@ -30,7 +30,8 @@ def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
     """Check an answer on freshly drawn inputs, show a report and return it. Never raises but for
     Ctrl-C.
 
-    id: as printed with the exercise, for instance "02.1". answer: your function itself.
+    id: as printed with the exercise, for instance "02.1"; "2.1" means the same. answer: your
+    function itself.
     seed: draws the inputs of an earlier report again.
     """
     from .machinery import check_answer
@@ -52,16 +53,16 @@ def check(id: str, answer: Any = ..., *, seed: int | None = None) -> Report:
 def hint(id: str, *, restart: bool = False) -> Note:
     """One rung of the exercise's ladder of hints, the next at each call; `restart` begins again."""
     try:
-        found = exercise(id)
+        entry = exercise(id)
     except ValueError as error:
         return _shown(Note("No such exercise", str(error)))
-    given = 0 if restart else _rungs_given.get(found.id, 0)
-    rungs = len(found.hints)
-    _rungs_given[found.id] = min(given + 1, rungs)
-    if given >= rungs:
-        said = f'That was the last of {rungs}. reveal("{found.id}") shows the solution.'
-        return _shown(Note(f"No more hints for {found.heading}", said))
-    return _shown(Note(f"Hint {given + 1} of {rungs} for {found.heading}", found.hints[given]))
+    seen = 0 if restart else _rungs_given.get(entry.id, 0)
+    rungs = len(entry.hints)
+    _rungs_given[entry.id] = min(seen + 1, rungs)
+    if seen >= rungs:
+        message = f'That was the last of {rungs}. reveal("{entry.id}") shows the solution.'
+        return _shown(Note(f"No more hints for {entry.heading}", message))
+    return _shown(Note(f"Hint {seen + 1} of {rungs} for {entry.heading}", entry.hints[seen]))
 
 
 def reveal(id: str) -> Note:
@@ -79,6 +80,7 @@ def quiz(lecture: str) -> Any:
     from course_lib.teaching.quiz_widget import quiz_text, quiz_view
     from course_lib.teaching.quizzes import question_keys, read_quiz
 
+    lecture = two_digits(lecture)
     items, keys = read_quiz(lecture), question_keys(lecture)
     try:
         view = quiz_view(items)
@@ -99,10 +101,11 @@ def review(lecture: str) -> Any:
 
 def exercise(id: str) -> Exercise:
     """The exercise of this number; ValueError, listing those that exist, for any other."""
-    lecture = id.partition(".")[0] if isinstance(id, str) else ""
+    number = two_digits(id)
+    lecture = number.partition(".")[0]
     if lecture in lectures_with("exercises"):  # its room alone: all of them take seconds to import
         for one in room(lecture, "exercises").EXERCISES:
-            if one.id == id:
+            if one.id == number:
                 return one
     raise ValueError(
         f"exercise {id!r} was asked for; there is no such exercise. "
@@ -114,7 +117,7 @@ def exercise(id: str) -> Exercise:
 def all_exercises() -> dict[str, Exercise]:
     """{number: exercise} of every lecture written so far, in order."""
     modules = [room(lecture, "exercises") for lecture in lectures_with("exercises")]
-    return {found.id: found for module in modules for found in module.EXERCISES}
+    return {one.id: one for module in modules for one in module.EXERCISES}
 
 
 def _shown(note: Note) -> Note:

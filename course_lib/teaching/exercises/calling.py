@@ -127,8 +127,8 @@ class Guarded:
             sys.setprofile(before)
             self._watching = False
         for names, say in self.exercise.forbidden.items():
-            if found := sorted(name for name in called if re.fullmatch(names, name)):
-                raise Wrong(f"Your function calls `{found[0]}`. {say}", "forbidden")
+            if forbidden := sorted(name for name in called if re.fullmatch(names, name)):
+                raise Wrong(f"Your function calls `{forbidden[0]}`. {say}", "forbidden")
 
 
 def _unchanged(old: Any, new: Any) -> bool:
@@ -140,8 +140,8 @@ def _unchanged(old: Any, new: Any) -> bool:
         same = (old == new) | ((old != old) & (new != new))
         return bool(same.detach().all())
     if isinstance(old, (list, tuple)) and type(old) is type(new):
-        kinds = [*map(type, old)]
-        if PLAIN_KINDS.issuperset(kinds) and kinds == [*map(type, new)] and old == new:
+        types = [*map(type, old)]
+        if PLAIN_KINDS.issuperset(types) and types == [*map(type, new)] and old == new:
             return True  # at once, not one by one
         pairs = zip(old, new, strict=False)
         return len(old) == len(new) and all(_unchanged(a, b) for a, b in pairs)
@@ -184,16 +184,16 @@ def _limit(seconds: float) -> Iterator[None]:
     )
     before = []
     try:
-        for timer, number, after in clocks:
-            handler = signal.signal(number, ring)
-            before.append((timer, number, handler, signal.setitimer(timer, after, 0.05)))
+        for timer, signum, after in clocks:
+            handler = signal.signal(signum, ring)
+            before.append((timer, signum, handler, signal.setitimer(timer, after, 0.05)))
         yield
     finally:
-        for timer, number, handler, found in before:
+        for timer, signum, handler, setting in before:
             signal.setitimer(timer, 0)
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-            if found[0]:
-                signal.setitimer(timer, *found)
+            signal.signal(signum, signal.SIG_DFL if handler is None else handler)
+            if setting[0]:
+                signal.setitimer(timer, *setting)
         if rung:  # whatever the answer made of it
             raise TookTooLong
 
@@ -278,8 +278,8 @@ def own_randomness(seed: int) -> Iterator[None]:
 def global_states() -> list[Any]:
     """The states of the generators that everybody shares: Python's, torch's, numpy's."""
     numpy = sys.modules.get("numpy")
-    mine = numpy.random.get_state() if numpy else ("", (), 0)
-    return [random.getstate(), torch.get_rng_state().tolist(), (mine[0], list(mine[1]), mine[2])]
+    state = numpy.random.get_state() if numpy else ("", (), 0)
+    return [random.getstate(), torch.get_rng_state().tolist(), (state[0], list(state[1]), state[2])]
 
 
 def shown_input(x: Any) -> str:
@@ -289,8 +289,8 @@ def shown_input(x: Any) -> str:
             return shown(x, 3 if x.is_floating_point() else 4)
         return f"a tensor of shape {tuple(x.shape)}"
     if is_dataclass(x) and not isinstance(x, type):
-        told = [f for f in fields(x) if f.default != getattr(x, f.name)]
-        inside = ", ".join(f"{f.name}={shown(getattr(x, f.name))}" for f in told)
+        changed = [f for f in fields(x) if f.default != getattr(x, f.name)]
+        inside = ", ".join(f"{f.name}={shown(getattr(x, f.name))}" for f in changed)
         return f"{type(x).__name__}({inside})"
     if holds_functions(x) and not callable(x):
         return "functions"

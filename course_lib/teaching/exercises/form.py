@@ -48,9 +48,9 @@ class Draw:
         return torch.Generator().manual_seed(self.integer(0, 2**31))
 
 
-def each(case: Callable[..., Case], *given: Sequence[Any]) -> Callable[[Draw], list[Case]]:
-    """A stage's cases: case(draw, *x) for each x of `given`."""
-    return lambda draw: [case(draw, *x) for x in given]
+def each(case: Callable[..., Case], *arguments: Sequence[Any]) -> Callable[[Draw], list[Case]]:
+    """A stage's cases: case(draw, *x) for each x of `arguments`."""
+    return lambda draw: [case(draw, *x) for x in arguments]
 
 
 @dataclass(frozen=True)

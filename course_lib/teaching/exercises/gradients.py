@@ -24,22 +24,24 @@ def gradient_stage(exercise: Exercise) -> Stage:
     outs = (exercise.returns,) if isinstance(exercise.returns, Out) else tuple(exercise.returns)
 
     def observe(function: Answer, *case: Any) -> Any:
-        given = copy_of(case)
-        named = zip(exercise.parameters, given, strict=False)
+        inputs = copy_of(case)
+        named = zip(exercise.parameters, inputs, strict=False)
         leaves = _leaves([(name, x) for name, x in named], exercise.gradient)
         for _, x in leaves:
             x.requires_grad_()
-        result = function(*given)
+        result = function(*inputs)
         _expect_still_leaves(leaves)
-        loss = _weighed(result, exercise.solution(*given), outs, exercise.gradient)
+        loss = _weighed(result, exercise.solution(*inputs), outs, exercise.gradient)
         grads = _gradients(loss, [x for _, x in leaves])
         _expect_no_others(exercise, [name for name, _ in leaves], grads)
         pairs = list(zip(leaves, grads, strict=True))
-        found = []
+        gradients = []
         for name in exercise.gradient:
-            mine = [torch.zeros_like(x) if g is None else g for (of, x), g in pairs if of == name]
-            found.append(mine[0] if len(mine) == 1 else torch.cat([g.flatten() for g in mine]))
-        return tuple(found) if len(found) > 1 else found[0]
+            parts = [torch.zeros_like(x) if g is None else g for (of, x), g in pairs if of == name]
+            gradients.append(
+                parts[0] if len(parts) == 1 else torch.cat([g.flatten() for g in parts])
+            )
+        return tuple(gradients) if len(gradients) > 1 else gradients[0]
 
     returns = [Numbers(f"gradient of `{name}`") for name in exercise.gradient]
     return Stage("the gradient", cases, observe=observe, returns=returns)
@@ -48,11 +50,11 @@ def gradient_stage(exercise: Exercise) -> Stage:
 def _leaves(named: Sequence[tuple[str, Any]], first: Sequence[str]) -> list[tuple[str, Tensor]]:
     """Every floating-point tensor among the inputs once, with its name, one of `first` if it can
     be."""
-    found: list[tuple[str, Tensor]] = []
+    leaves: list[tuple[str, Tensor]] = []
 
     def add(name: str, x: Any) -> None:
         if isinstance(x, Tensor) and x.is_floating_point():
-            found.append((name, x))
+            leaves.append((name, x))
         elif isinstance(x, (list, tuple)):
             for part in x:
                 add(name, part)
@@ -62,8 +64,8 @@ def _leaves(named: Sequence[tuple[str, Any]], first: Sequence[str]) -> list[tupl
 
     for name, x in named:
         add(name, x)
-    found.sort(key=lambda pair: pair[0] in first)
-    return list({id(x): (name, x) for name, x in found}.values())  # of two names the last
+    leaves.sort(key=lambda pair: pair[0] in first)
+    return list({id(x): (name, x) for name, x in leaves}.values())  # of two names the last
 
 
 def _expect_still_leaves(leaves: Sequence[tuple[str, Tensor]]) -> None:
@@ -95,9 +97,9 @@ def _weighed(result: Any, right: Any, outs: Sequence[Out], inputs: Sequence[str]
     """One number of all that is returned, each entry with a weight of its own."""
     parts, rights = ((x,) if len(outs) == 1 else tuple(x) for x in (result, right))
     total = torch.zeros(())
-    for part, wanted, out in zip(parts, rights, outs, strict=True):
+    for part, expected, out in zip(parts, rights, outs, strict=True):
         if not isinstance(part, Tensor) or not part.requires_grad:
-            if isinstance(wanted, Tensor) and wanted.requires_grad:
+            if isinstance(expected, Tensor) and expected.requires_grad:
                 raise without_gradient(out.name, inputs)
             continue
         weights = torch.linspace(0.5, 1.5, max(1, part.numel()), dtype=part.dtype)

@@ -85,18 +85,18 @@ def _ask(
     except Wrong as wrong:
         return Verdict(stage.name, False, wrong.message, wrong.kind)
     except AnswerRaised as error:
-        said = what_was_raised(error.__cause__, exercise, guarded.last)
-        return Verdict(stage.name, False, said, "raised")
+        message = what_was_raised(error.__cause__, exercise, guarded.last)
+        return Verdict(stage.name, False, message, "raised")
     except TookTooLong:
         return Verdict(stage.name, False, _never_ends(seconds, guarded.last), "never ends")
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a result of a kind that could not even be compared
-        said = (
+        message = (
             "What your function returned could not be compared with the right result "
             f"({type(error).__name__}: {text_of(error)}). Expected: {exercise.signature}."
         )
-        return Verdict(stage.name, False, said, "not comparable")
+        return Verdict(stage.name, False, message, "not comparable")
     return Verdict(stage.name, True, stage.remark() if callable(stage.remark) else stage.remark)
 
 
@@ -109,17 +109,17 @@ def _compare(question: Question, answer: Guarded) -> None:
     wrong = [(size_of(case), *problem) for case, problem in problems if problem]
     if not wrong:
         return
-    _, place, said = min(wrong, key=lambda found: found[0])
-    if said.kind == "gradient":
-        raise said
+    _, place, first = min(wrong, key=lambda one: one[0])
+    if first.kind == "gradient":
+        raise first
     naming = Naming(question, answer.function)
-    if said.kind == "number of results":
+    if first.kind == "number of results":
         names, kind = naming.of_whole_results(), "known"
     else:
         names, kind = naming.name(place, question.outs[place])
     if names:
-        raise Wrong(f"{either(names)}\n{said.message}", kind)
-    raise said
+        raise Wrong(f"{either(names)}\n{first.message}", kind)
+    raise first
 
 
 def either(names: Sequence[str]) -> str:
@@ -133,34 +133,34 @@ def either(names: Sequence[str]) -> str:
 
 
 def _unanswered(exercise: Exercise, stages: Sequence[Stage]) -> Report:
-    said = (
+    message = (
         f'Replace the `...` in your function, then run the cell again. Help: hint("{exercise.id}").'
     )
     first, *rest = stages
-    verdicts = [Verdict(first.name, None, said), *(Verdict(s.name, None) for s in rest)]
+    verdicts = [Verdict(first.name, None, message), *(Verdict(s.name, None) for s in rest)]
     return Report(exercise.heading, verdicts, "unanswered")
 
 
 def _not_a_function(exercise: Exercise, stages: Sequence[Stage], answer: Any) -> Report:
-    said = (
+    message = (
         f"check was given {kind_of(answer)}; expected your function itself, without parentheses or "
         f'arguments: check("{exercise.id}", {exercise.name}).'
     )
     first, *rest = stages
     verdicts = [
-        Verdict(first.name, False, said, "not a function"),
+        Verdict(first.name, False, message, "not a function"),
         *(Verdict(s.name, None) for s in rest),
     ]
     return Report(exercise.heading, verdicts, "error")
 
 
 def _never_ends(seconds: float, inputs: Case) -> str:
-    said = (
+    message = (
         f"Your function did not come back within {seconds:g} seconds of computing: does a loop in "
         "it never end? Look whether every way through the loop brings it nearer to its end."
     )
-    given = ", ".join(shown_input(x) for x in inputs)
-    return f"{said}\nIt was given: {given}." if given else said
+    values = ", ".join(shown_input(x) for x in inputs)
+    return f"{message}\nIt was given: {values}." if values else message
 
 
 WHEN_RAISED = (
@@ -170,25 +170,25 @@ WHEN_RAISED = (
 
 def what_was_raised(error: BaseException | None, exercise: Exercise, inputs: Case) -> str:
     """The exception in one line, the student's own line it came from, and what was expected."""
-    words = text_of(error)
+    raised = text_of(error)
     frames = traceback.extract_tb(error.__traceback__) if error else []
     own = [f for f in frames if "course_lib" not in f.filename.replace("\\", "/") and f.line]
     place = f"\nIt came from line {own[0].lineno} of your code: {own[0].line}" if own else ""
     advice = ""
-    if isinstance(error, TypeError) and "argument" in words:
+    if isinstance(error, TypeError) and "argument" in raised:
         advice = f"\nYour function is called as {exercise.signature}."
-    text = f"{words}\n{own[0].line if own else ''}"
+    text = f"{raised}\n{own[0].line if own else ''}"
     if isinstance(error, KeyError):
         advice = (
-            f"\nA dictionary has no entry {words}: `.get({words})` gives None where it has none."
+            f"\nA dictionary has no entry {raised}: `.get({raised})` gives None where it has none."
         )
-    for pattern, said in (*exercise.when_raised, *WHEN_RAISED):
+    for pattern, hint in (*exercise.when_raised, *WHEN_RAISED):
         if re.search(pattern, text):
-            advice = f"\n{said}"
+            advice = f"\n{hint}"
             break
-    given = inputs_in_words(exercise, inputs)
-    given = f"\n{given[:-2]}." if given else ""
-    return f"Your function raised {type(error).__name__}: {words}{place}{given}{advice}"
+    values = inputs_in_words(exercise, inputs)
+    values = f"\n{values[:-2]}." if values else ""
+    return f"Your function raised {type(error).__name__}: {raised}{place}{values}{advice}"
 
 
 # ---------------------------------------------------------------- what reveal shows

@@ -42,10 +42,10 @@ class Naming:
         self.question, self.exercise, self.stage = question, question.exercise, question.stage
         self._answer = answer
         self.cases = question.cases
-        self.mine = [self._mine(case) for case in self.cases]
+        self.outputs = [self._output(case) for case in self.cases]
         self.right = [self._of(self.exercise.solution, case) for case in self.cases]
 
-    def _mine(self, case: Case) -> Any:
+    def _output(self, case: Case) -> Any:
         return self.question.tried(Guarded(self.exercise, self._answer, NAMING_SECONDS), case)
 
     def _of(self, function: Answer, case: Case) -> Any:
@@ -55,7 +55,9 @@ class Naming:
     def _others(self) -> list[tuple[Case, Any, Any]]:
         """Cases of other stages, with what answer and solution give on them."""
         solution = self.exercise.solution
-        return [(case, self._mine(case), self._of(solution, case)) for case in self.question.others]
+        return [
+            (case, self._output(case), self._of(solution, case)) for case in self.question.others
+        ]
 
     def name(self, place: int, out: Out) -> tuple[list[str], str]:
         """What to say of output number `place`, and how it was found; [] if nobody foresaw it."""
@@ -64,15 +66,15 @@ class Naming:
             return [f"Your {out.name}: the same for all inputs."], "constant"
         if exchanged := self._exchanged():
             return [exchanged], "universal"
-        mine, right = ([self._part(x, place) for x in xs] for xs in (self.mine, self.right))
-        if all(_same(a, b, out) for a, b in zip(mine, right, strict=True)):
+        outputs, right = ([self._part(x, place) for x in xs] for xs in (self.outputs, self.right))
+        if all(_same(a, b, out) for a, b in zip(outputs, right, strict=True)):
             return [], "unforeseen"  # right numbers of the wrong type: no mistake explains that
         own = [known for known in self.exercise.mistakes if not known.endless]
         if names := self._known(((known,) for known in own), place, out):
             return names, "known"
         if constant:
             return [f"Your {out.name}: the same for all inputs."], "constant"
-        if out.tol < STATISTIC and (names := self._universal(mine, right, place, out)):
+        if out.tol < STATISTIC and (names := self._universal(outputs, right, place, out)):
             return names[:MOST_NAMED], "universal"
         if names := self._known(((known,) for known in shared_mistakes(self.exercise)), place, out):
             return names[:1], "known"
@@ -92,9 +94,9 @@ class Naming:
 
     def _constant(self, place: int) -> bool:
         """Whether three answers or more are one and the same though the right ones are not."""
-        if any(not alike(plain(x), plain(self.mine[0])) for x in self.mine[1:]):
+        if any(not alike(plain(x), plain(self.outputs[0])) for x in self.outputs[1:]):
             return False
-        own = [*zip(self.mine, self.right, strict=True), *((a, b) for _, a, b in self._others)]
+        own = [*zip(self.outputs, self.right, strict=True), *((a, b) for _, a, b in self._others)]
         pairs = [(self._part(a, place), self._part(b, place)) for a, b in own]
         pairs = [(plain(a), plain(b)) for a, b in pairs if a is not NOTHING and b is not NOTHING]
         varied = any(not alike(b, pairs[0][1]) for _, b in pairs[1:])
@@ -106,7 +108,7 @@ class Naming:
         if not 2 <= len(outs) <= MOST_ORDERED:
             return ""
         tol = max(out.tol for out in outs)
-        pairs = [(plain(a), plain(b)) for a, b in zip(self.mine, self.right, strict=True)]
+        pairs = [(plain(a), plain(b)) for a, b in zip(self.outputs, self.right, strict=True)]
         if not all(isinstance(a, (tuple, list)) and len(a) == len(outs) for a, _ in pairs):
             return ""
         if any(alike(a, b, tol) for a, b in pairs):
@@ -139,7 +141,7 @@ class Naming:
     def of_whole_results(self) -> list[str]:
         """The exercise's mistakes that return exactly this, however many results it is."""
         tol = max(out.tol for out in self.question.outs)
-        seen = [*zip(self.cases, self.mine, strict=True), *((a, b) for a, b, _ in self._second)]
+        seen = [*zip(self.cases, self.outputs, strict=True), *((a, b) for a, b, _ in self._second)]
         names = []
         for known in (known for known in self.exercise.mistakes if not known.endless):
             function = self.exercise.with_mistakes(known)
@@ -155,11 +157,11 @@ class Naming:
         except Exception:  # two edits of one place; a text that is no Python any more
             return False
         differs = False
-        for case, mine, right in zip(self.cases, self.mine, self.right, strict=True):
-            if mine is NOTHING:
+        for case, output, right in zip(self.cases, self.outputs, self.right, strict=True):
+            if output is NOTHING:
                 continue
             theirs = self._part(self._of(function, case), place)
-            if theirs is NOTHING or not _same(self._part(mine, place), theirs, out):
+            if theirs is NOTHING or not _same(self._part(output, place), theirs, out):
                 return False
             differs = differs or not _same(theirs, self._part(right, place), out)
         # Half of a pair may be there by chance.
@@ -168,16 +170,16 @@ class Naming:
     @cached_property
     def _second(self) -> list[tuple[Case, Any, Any]]:
         """The cases drawn a second time, with what answer and solution give, where they do."""
-        seen = [(case, self._mine(case), self._of(self.exercise.solution, case))
+        seen = [(case, self._output(case), self._of(self.exercise.solution, case))
                 for case in self.question.again]  # fmt: skip
         return [one for one in seen if one[1] is not NOTHING and one[2] is not NOTHING]
 
     def _holds(self, known: tuple[Known, ...], place: int, out: Out) -> bool:
         """Whether a mistake explains the second draw, too, and passes what the answer passed."""
         function = self.exercise.with_mistakes(*known)
-        for case, mine, _ in self._second:
+        for case, output, _ in self._second:
             theirs = self._part(self._of(function, case), place)
-            if theirs is NOTHING or not _same(self._part(mine, place), theirs, out):
+            if theirs is NOTHING or not _same(self._part(output, place), theirs, out):
                 return False
         return self.question.passed(function)
 
@@ -185,21 +187,21 @@ class Naming:
         """How often it agrees with the answer beyond: in other outputs, on other stages' cases."""
         function = self.exercise.with_mistakes(*known)
         score = 0
-        for case, mine in zip(self.cases, self.mine, strict=True):
-            score += self._other_outputs(mine, self._of(function, case))
-        for case, mine, _ in self._others:
+        for case, output in zip(self.cases, self.outputs, strict=True):
+            score += self._other_outputs(output, self._of(function, case))
+        for case, output, _ in self._others:
             theirs = self._of(function, case)
-            if mine is not NOTHING and theirs is not NOTHING:
-                score += _same(self._part(mine, place), self._part(theirs, place), out)
-                score += self._other_outputs(mine, theirs)
+            if output is not NOTHING and theirs is not NOTHING:
+                score += _same(self._part(output, place), self._part(theirs, place), out)
+                score += self._other_outputs(output, theirs)
         return score
 
-    def _universal(self, mine: list[Any], right: list[Any], place: int, out: Out) -> list[str]:
+    def _universal(self, outputs: list[Any], right: list[Any], place: int, out: Out) -> list[str]:
         """What explains both draws, and would not have shown in a stage that was passed."""
         kept = [self._part(b, place) for b in self._right_before(out.name)]
-        mine += [self._part(a, place) for _, a, _ in self._second]
+        outputs += [self._part(a, place) for _, a, _ in self._second]
         right += [self._part(b, place) for _, _, b in self._second]
-        return list(_universal(mine, right, out, kept))
+        return list(_universal(outputs, right, out, kept))
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
@@ -221,11 +223,11 @@ class Naming:
         pairs = ((self._of(function, x), y) for x, y in zip(self.cases, self.right, strict=True))
         return any(not _same(self._part(a, place), self._part(b, place), out) for a, b in pairs)
 
-    def _other_outputs(self, mine: Any, theirs: Any) -> int:
+    def _other_outputs(self, output: Any, theirs: Any) -> int:
         """In how many outputs two observations agree, where there are several."""
         outs = self.question.outs
         try:
-            pairs = zip(mine, theirs, outs, strict=True) if len(outs) > 1 else ()
+            pairs = zip(output, theirs, outs, strict=True) if len(outs) > 1 else ()
             return sum(_same(a, b, out) for a, b, out in pairs)
         except Exception:
             return 0
@@ -312,11 +314,11 @@ MEAN_OR_SUM = ("sum", "mean")
 
 
 def _universal(
-    mine: list[Any], right: list[Any], out: Out, kept: Sequence[Any] = ()
+    outputs: list[Any], right: list[Any], out: Out, kept: Sequence[Any] = ()
 ) -> Iterator[str]:
     """What was done to the right values to get these, where one thing explains all of them, and
     leaves those in `kept` as they are."""
-    pairs = [(a, b) for a, b in zip(mine, right, strict=True) if a is not NOTHING]
+    pairs = [(a, b) for a, b in zip(outputs, right, strict=True) if a is not NOTHING]
     pairs = [(a, b) for a, b in pairs if b is not NOTHING]
     if not pairs:
         return
@@ -354,12 +356,12 @@ def _explains(change: Callable[[Any], Any], pairs: list[tuple[Any, Any]], out: O
 
 def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
     """Whether the sum or the mean over an axis of what was given is right."""
-    given = [a for a, _ in pairs if isinstance(a, Tensor)]
-    if len(given) < len(pairs):
+    tensors = [a for a, _ in pairs if isinstance(a, Tensor)]
+    if len(tensors) < len(pairs):
         return
     for how in MEAN_OR_SUM:
-        for axis in range(-1, -1 - min(a.dim() for a in given), -1) if given else ():
-            if all(a.shape[axis] == 1 for a in given):
+        for axis in range(-1, -1 - min(a.dim() for a in tensors), -1) if tensors else ():
+            if all(a.shape[axis] == 1 for a in tensors):
                 continue  # nothing to add up: an axis too many
             if all(alike(getattr(a.double(), how)(axis), b, out.tol) for a, b in pairs):
                 yield f"Your {out.name}: the {how} over axis {axis} is still to be taken."

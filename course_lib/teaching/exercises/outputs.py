@@ -48,8 +48,8 @@ class Out:
 
     def difference(self, x: Any, right: Any) -> str:
         """Both values, with as many digits as it takes to see that they differ."""
-        mine, theirs = digits_apart(x, right)
-        return f"you have {mine}; it is {theirs}{self._unit}."
+        actual, expected = digits_apart(x, right)
+        return f"you have {actual}; it is {expected}{self._unit}."
 
     @property
     def _unit(self) -> str:
@@ -75,17 +75,17 @@ class Numbers(Out):
 
     def read(self, x: Any, right: Any) -> Tensor:
         right = torch.as_tensor(right)
-        found = x if isinstance(x, Tensor) else self._converted(x, right)
-        if found.shape != right.shape:
+        tensor = x if isinstance(x, Tensor) else self._converted(x, right)
+        if tensor.shape != right.shape:
             raise Wrong(
-                f"Your {self.name} has shape {tuple(found.shape)}; "
+                f"Your {self.name} has shape {tuple(tensor.shape)}; "
                 f"expected {self.expected(right)}.",
                 "form",
             )
-        self._check_kind(found, right)
-        if self.grad and not found.requires_grad:
+        self._check_kind(tensor, right)
+        if self.grad and not tensor.requires_grad:
             raise without_gradient(self.name)
-        return found
+        return tensor
 
     def _converted(self, x: Any, right: Tensor) -> Tensor:
         if self.grad or isinstance(x, (str, bytes, Mapping, AbstractSet)) or callable(x):
@@ -98,15 +98,16 @@ class Numbers(Out):
         except Exception:
             raise self._unreadable(x, right) from None
 
-    def _check_kind(self, found: Tensor, right: Tensor) -> None:
-        if self.kind != "float" and found.dtype.is_floating_point:
+    def _check_kind(self, tensor: Tensor, right: Tensor) -> None:
+        if self.kind != "float" and tensor.dtype.is_floating_point:
             raise Wrong(
-                f"Your {self.name} has type {found.dtype}; expected {self.expected(right)}.", "form"
+                f"Your {self.name} has type {tensor.dtype}; expected {self.expected(right)}.",
+                "form",
             )
-        if self.kind == "bool" and not set(found.unique().tolist()) <= {0, 1}:
-            raise self._unreadable(found, right)
-        if self.kind != "bool" and found.dtype is torch.bool:
-            raise self._unreadable(found, right)
+        if self.kind == "bool" and not set(tensor.unique().tolist()) <= {0, 1}:
+            raise self._unreadable(tensor, right)
+        if self.kind != "bool" and tensor.dtype is torch.bool:
+            raise self._unreadable(tensor, right)
 
     def difference(self, x: Tensor, right: Tensor) -> str:
         """The row with the largest error, where it is short; else the entry."""
@@ -118,8 +119,8 @@ class Numbers(Out):
         if right.shape[-1] <= 8:
             where = where[:-1]
         at = f"at [{', '.join(map(str, where))}] " if where else ""
-        mine, theirs = digits_apart(x[tuple(where)], right[tuple(where)])
-        return f"{at}you have {mine}; it is {theirs}{self._unit}."
+        actual, expected = digits_apart(x[tuple(where)], right[tuple(where)])
+        return f"{at}you have {actual}; it is {expected}{self._unit}."
 
 
 @dataclass(frozen=True)
@@ -141,30 +142,30 @@ class Number(Out):
             if not isinstance(x, Tensor) or x.numel() != 1:
                 raise self._unreadable(x, right)
             return Numbers(self.name, grad=True).read(x.reshape(()), torch.tensor(0.0))
-        number = plain(x)
-        while isinstance(number, list) and len(number) == 1 and not isinstance(x, list):
-            number = number[0]  # an array of one number
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
+        value = plain(x)
+        while isinstance(value, list) and len(value) == 1 and not isinstance(x, list):
+            value = value[0]  # an array of one number
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self._unreadable(x, right)
-        if self.kind == "float" or isinstance(number, int):
-            return number
-        if not number.is_integer():
+        if self.kind == "float" or isinstance(value, int):
+            return value
+        if not value.is_integer():
             raise Wrong(
-                f"Your {self.name} is {number!r}; expected {self.expected(right)}: use whole "
+                f"Your {self.name} is {value!r}; expected {self.expected(right)}: use whole "
                 "numbers and //.",
                 "form",
             )
-        return int(number)
+        return int(value)
 
     def same(self, x: Any, right: Any) -> bool:
         return bool(plain(x) == plain(right)) if self.kind == "int" else super().same(x, right)
 
     def difference(self, x: Any, right: Any) -> str:
-        said = super().difference(x, right)
+        message = super().difference(x, right)
         if self.kind != "int" or abs(int(x) - int(right)) < 2:
-            return said
+            return message
         gap = int(x) - int(right)
-        return f"{said[:-1]} ({shown(abs(gap))} too {'many' if gap > 0 else 'few'})."
+        return f"{message[:-1]} ({shown(abs(gap))} too {'many' if gap > 0 else 'few'})."
 
 
 @dataclass(frozen=True)
@@ -214,8 +215,8 @@ class Items(Out):
             return super().difference(x, list(right))
         pairs = zip(x, right, strict=False)
         first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(x), len(right)))
-        mine, theirs = (repr(y[first]) if first < len(y) else "nothing" for y in (x, right))
-        return f"from place {first} on you have {mine}; it is {theirs}."
+        actual, expected = (repr(y[first]) if first < len(y) else "nothing" for y in (x, right))
+        return f"from place {first} on you have {actual}; it is {expected}."
 
 
 @dataclass(frozen=True)
@@ -234,12 +235,12 @@ class Table(Out):
         """The names that are too many or missing; else the first number that differs."""
         surplus, missing = [k for k in x if k not in right], [k for k in right if k not in x]
         if surplus or missing:
-            said = [f"{', '.join(map(repr, surplus))} should not be in it"] if surplus else []
-            said += [f"{', '.join(map(repr, missing))} is missing"] if missing else []
-            return f"{'; '.join(said)}. It is {shown(right)}."
+            parts = [f"{', '.join(map(repr, surplus))} should not be in it"] if surplus else []
+            parts += [f"{', '.join(map(repr, missing))} is missing"] if missing else []
+            return f"{'; '.join(parts)}. It is {shown(right)}."
         name = next(k for k in right if not alike(x[k], right[k], self.tol))
-        mine, theirs = digits_apart(x[name], right[name])
-        return f"at {name!r} you have {mine}; it is {theirs}{self._unit}."
+        actual, expected = digits_apart(x[name], right[name])
+        return f"at {name!r} you have {actual}; it is {expected}{self._unit}."
 
 
 @dataclass(frozen=True)
@@ -270,9 +271,9 @@ def without_gradient(name: str, inputs: Sequence[str] = ()) -> Wrong:
 
 
 def as_tensor(x: Any) -> Tensor:
-    found = torch.as_tensor(x)
-    if not found.dtype.is_floating_point:
-        return found
+    tensor = torch.as_tensor(x)
+    if not tensor.dtype.is_floating_point:
+        return tensor
     return torch.as_tensor(x, dtype=torch.float64)  # a list's numbers are rounded to float32 else
 
 

@@ -118,12 +118,12 @@ class Question:
         """The first output of this case that is wrong, and a sentence about it."""
         return self._difference(observed(self.stage, answer, case), case)
 
-    def _difference(self, mine: Any, case: Case) -> tuple[int, Wrong] | None:
+    def _difference(self, output: Any, case: Case) -> tuple[int, Wrong] | None:
         outs, stage, exercise = self.outs, self.stage, self.exercise
         right = self.result(exercise.solution, case)
         rights = (right,) if len(outs) == 1 else tuple(right)
         try:
-            parts = _parts(outs, mine, rights)
+            parts = _parts(outs, output, rights)
         except Wrong as wrong:
             return 0, wrong
         for place, (out, x, y) in enumerate(zip(outs, parts, rights, strict=True)):
@@ -152,25 +152,25 @@ def observed(stage: Stage, function: Answer, case: Case) -> Any:
     return stage.observe(function, *inputs) if stage.observe else function(*inputs)
 
 
-def _parts(outs: Sequence[Out], mine: Any, rights: Sequence[Any]) -> tuple[Any, ...]:
+def _parts(outs: Sequence[Out], output: Any, rights: Sequence[Any]) -> tuple[Any, ...]:
     """The outputs one by one: of a tuple or a list, or of one tensor whose rows have the shapes
     that are expected."""
     if len(outs) == 1:
-        return (mine,)
-    if isinstance(mine, Tensor) and mine.dim():
+        return (output,)
+    if isinstance(output, Tensor) and output.dim():
         shapes = {tuple(torch.as_tensor(y).shape) if numeric(y) else None for y in rights}
-        mine = tuple(mine) if shapes == {tuple(mine.shape[1:])} else mine
-    if not isinstance(mine, (tuple, list)) or len(mine) != len(outs):
+        output = tuple(output) if shapes == {tuple(output.shape[1:])} else output
+    if not isinstance(output, (tuple, list)) or len(output) != len(outs):
         names = ", ".join(out.name for out in outs)
-        many = f"{len(mine)} things" if isinstance(mine, (tuple, list)) else kind_of(mine)
+        many = f"{len(output)} things" if isinstance(output, (tuple, list)) else kind_of(output)
         raise Wrong(
             f"Your function returned {many}; expected {len(outs)}: {names}.", "number of results"
         )
-    return tuple(mine)
+    return tuple(output)
 
 
-def _your(out: Out, mine: Any, right: Any) -> str:
-    return f"{out.name[:1].upper()}{out.name[1:]}: {out.difference(mine, right)}"
+def _your(out: Out, output: Any, right: Any) -> str:
+    return f"{out.name[:1].upper()}{out.name[1:]}: {out.difference(output, right)}"
 
 
 def inputs_in_words(exercise: Exercise, case: Case) -> str:

@@ -126,11 +126,11 @@ class Report(Shown):
 
     def _row(self, stage: Verdict) -> str:
         cell = '<td style="text-align:left;vertical-align:top;padding:.1em .8em .1em 0;'
-        said = inline(stage.message).replace("\n", "<br>")
-        said = f'<div style="margin:.2em 0 .3em">{said}</div>' if said else ""
+        message = inline(stage.message).replace("\n", "<br>")
+        message = f'<div style="margin:.2em 0 .3em">{message}</div>' if message else ""
         return (
             f'<tr>{cell}white-space:nowrap">{SIGN[stage.passed]}</td>'
-            f'{cell}">{inline(stage.name)}{said}</td></tr>'
+            f'{cell}">{inline(stage.name)}{message}</td></tr>'
         )
 
 

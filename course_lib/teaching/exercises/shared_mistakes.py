@@ -153,13 +153,13 @@ class _Solution:
         return sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(self.tree))
 
     def _assigned_once(self) -> dict[str, ast.expr]:
-        found: dict[str, list[ast.expr]] = {}
+        assigned: dict[str, list[ast.expr]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                found.setdefault(node.targets[0].id, []).append(node.value)
+                assigned.setdefault(node.targets[0].id, []).append(node.value)
             if isinstance(node, (ast.AugAssign, ast.For)) and isinstance(node.target, ast.Name):
-                found.setdefault(node.target.id, []).extend([ast.Constant(0)] * 2)
-        once = {name: values[0] for name, values in found.items() if len(values) == 1}
+                assigned.setdefault(node.target.id, []).extend([ast.Constant(0)] * 2)
+        once = {name: values[0] for name, values in assigned.items() if len(values) == 1}
         plain = (ast.Constant, ast.List, ast.Dict, ast.Set)
         return {
             name: value
@@ -172,9 +172,9 @@ class _Solution:
         solution = self.tree.body[-1]
         assert isinstance(solution, ast.FunctionDef)
         start, _ = self.span(solution.body[1 if ast.get_docstring(solution) else 0])
-        kinds = {arg.arg: ast.unparse(arg.annotation or arg) for arg in solution.args.args}
+        annotations = {arg.arg: ast.unparse(arg.annotation or arg) for arg in solution.args.args}
         for a, b in combinations(self.arguments, 2):
-            if kinds[a] == kinds[b]:
+            if annotations[a] == annotations[b]:
                 message = f"`{self.arguments[a]}` and `{self.arguments[b]}` are exchanged."
                 line = f"{a}, {b} = {b}, {a}\n    "
                 yield Edit(self.text, self.text[:start] + line + self.text[start:], message)
@@ -226,10 +226,10 @@ def _of_what(node: ast.Call) -> ast.expr | None:
 
 def _dim(node: ast.Call) -> ast.expr | None:
     """The axis of a reduction, where it is a number."""
-    given = [k.value for k in node.keywords if k.arg in ("dim", "axis")]
+    axes = [k.value for k in node.keywords if k.arg in ("dim", "axis")]
     about = _of_what(node)
-    given += [a for a in node.args if a is not about][-1:] if not given else []
-    return given[0] if given and _number(given[0]) is not None else None
+    axes += [a for a in node.args if a is not about][-1:] if not axes else []
+    return axes[0] if axes and _number(axes[0]) is not None else None
 
 
 def _number(node: ast.AST) -> int | None:

@@ -62,25 +62,25 @@ def build(folder: Path) -> list[Path]:
 
 def _pages() -> dict[str, str]:
     """Every page and plain file but the index, by its name."""
-    found = {f"syllabus-{plan.id}.html": plan_page(plan) for plan in plans()}
-    found |= {f"lecture-{n}.html": notes_page(notes_of(n)) for n in lectures()}
-    found["grading.html"] = grading_page()
-    found["bank.html"] = bank_page()
-    found["exam/bank.gift.txt"] = gift(bank.bank(), SAMPLE_SEED)
-    found["exam/bank.text2qti.txt"] = text2qti(bank.bank(), SAMPLE_SEED)
-    return found
+    pages = {f"syllabus-{plan.id}.html": plan_page(plan) for plan in plans()}
+    pages |= {f"lecture-{n}.html": notes_page(notes_of(n)) for n in lectures()}
+    pages["grading.html"] = grading_page()
+    pages["bank.html"] = bank_page()
+    pages["exam/bank.gift.txt"] = gift(bank.bank(), SAMPLE_SEED)
+    pages["exam/bank.text2qti.txt"] = text2qti(bank.bank(), SAMPLE_SEED)
+    return pages
 
 
 # ---------------------------------------------------------------- syllabi and lectures
 
 
 def plan_page(plan: Plan) -> str:
-    taught = [lecture for slot in plan.slots for lecture in slot.teach]
+    sessions = [lecture for slot in plan.slots for lecture in slot.teach]
     total = sum(slot.minutes for slot in plan.slots)
     head = (
-        f"<p>{escape(plan.about)}</p><p class='small'>{len(taught)} sessions of {SESSION} minutes, "
-        f"{minutes(total)} minutes planned: slides, what is shown live, exercises in class. The "
-        "rest of each session is for questions.</p>"
+        f"<p>{escape(plan.about)}</p><p class='small'>{len(sessions)} sessions of {SESSION} "
+        f"minutes, {minutes(total)} minutes planned: slides, what is shown live, exercises in "
+        "class. The rest of each session is for questions.</p>"
     )
     rows = []
     for slot in plan.slots:
@@ -150,19 +150,19 @@ def _told(exercises: Iterable[Exercise]) -> list[str]:
 def bank_page() -> str:
     """Every item with its key."""
     items = bank.bank()
-    kinds = {kind: sum(item.kind == kind for item in items) for kind in bank.ASKED}
-    counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+    by_kind = {kind: sum(item.kind == kind for item in items) for kind in bank.ASKED}
+    counts = ", ".join(f"{n} {kind}" for kind, n in by_kind.items())
     head = (
         f"<p>{len(items)} items ({counts}), {sum(i.points for i in items)} points. A point is "
         "about a minute. Everybody who has the course can read items and keys; see the index.</p>"
     )
     parts = [head]
     for lecture in lectures():
-        mine = tuple(item for item in items if item.lecture == lecture)
+        own = tuple(item for item in items if item.lecture == lecture)
         parts.append(f"<h2>Lecture {lecture}</h2>")
-        whole = exam.paper_page(bank.Paper(SAMPLE_SEED, (lecture,), mine), with_key=True)
-        found = re.findall(r'<section class="item.*?</section>', whole, flags=re.DOTALL)
-        parts += found
+        whole = exam.paper_page(bank.Paper(SAMPLE_SEED, (lecture,), own), with_key=True)
+        sections = re.findall(r'<section class="item.*?</section>', whole, flags=re.DOTALL)
+        parts += sections
     return page("The exam bank, with keys", "\n".join(parts))
 
 
@@ -173,7 +173,7 @@ def grading_page() -> str:
         plain = part.startswith("    ")
         parts.append(f"<pre>{escape(part.strip())}</pre>" if plain else f"<p>{as_html(part)}</p>")
     statuses = table(("status", "meaning"), (
-        (f"<code>{name}</code>", escape(said)) for name, said in STATUSES.items()
+        (f"<code>{name}</code>", escape(meaning)) for name, meaning in STATUSES.items()
     ))  # fmt: skip
     here = bullets(grading.protection())
     return page(
@@ -210,9 +210,9 @@ def index(folder: Path, pdf: bool) -> str:
     """The page that names every file of the kit."""
     files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
 
-    def link(name: str, said: str) -> str:
+    def link(name: str, label: str) -> str:
         files.discard(name)
-        parts = [f'<a href="{escape(name)}">{escape(said)}</a>']
+        parts = [f'<a href="{escape(name)}">{escape(label)}</a>']
         if (other := name.replace(".html", ".pdf")) in files:
             files.discard(other)
             parts.append(f'<a href="{escape(other)}">PDF</a>')
@@ -235,7 +235,7 @@ def index(folder: Path, pdf: bool) -> str:
         ),
     ]
     grades = [link("grading.html", "What the command does, and what it does not protect from")]
-    grades += [link(name, said) for name, said in (
+    grades += [link(name, label) for name, label in (
         *((n, "A sample report") for n in sorted(files) if "/reports/" in n and n.endswith("html")),
         ("grading/graded/grades.csv", "its table"),
         *((n, "the notebook that was graded") for n in sorted(files) if n.endswith(".ipynb")),

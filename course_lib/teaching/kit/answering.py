@@ -36,10 +36,10 @@ def main() -> None:
     job = json.loads(sys.stdin.read())
     (exercise,) = (one for one in room(job["exercise"][:2], "exercises").EXERCISES
                    if one.id == job["exercise"])  # fmt: skip
-    asked = _refuse()
+    refused = _refuse()
 
-    def say(found: dict[str, Any]) -> None:
-        write_atomic(job["result"], json.dumps(found | {"asked": sorted(set(asked))}))
+    def say(result: dict[str, Any]) -> None:
+        write_atomic(job["result"], json.dumps(result | {"asked": sorted(set(refused))}))
 
     def too_long(_number: int, _frame: Any) -> None:
         seconds = job["limits"]["seconds"]
@@ -60,8 +60,10 @@ def _graded(exercise: Exercise, job: dict[str, Any]) -> dict[str, Any]:
         exec(compile(source, name, "exec"), space)
         answer = eval(compile(expression, name, "eval"), space)
     except BaseException as error:  # nobody presses Ctrl-C here
-        said = f"What the answer needs could not be run: {type(error).__name__}: {text_of(error)}"
-        return {"status": _status("error", said), "message": said, "how": "raised",
+        message = (
+            f"What the answer needs could not be run: {type(error).__name__}: {text_of(error)}"
+        )
+        return {"status": _status("error", message), "message": message, "how": "raised",
                 "stages": [[stage, None] for stage in stages]}  # fmt: skip
     report = check_answer(exercise, answer, job["seed"], seconds=job["limits"]["stage_seconds"])
     return _told(report)
@@ -102,16 +104,16 @@ def _limit(memory: int, seconds: int, too_long: Callable[[int, Any], None]) -> N
 def _refuse() -> list[str]:
     """From now on the network and other processes are refused; returns the list in which is noted
     what was asked for, also where the answer catches the refusal."""
-    asked: list[str] = []
+    refused: list[str] = []
 
     def hook(event: str, _arguments: Any) -> None:
         for what, events in (("the network", NETWORK), ("another process", PROCESSES)):
             if event in events:
-                asked.append(what)
+                refused.append(what)
                 raise PermissionError(f"{what} is refused while an answer is graded ({event})")
 
     sys.addaudithook(hook)
-    return asked
+    return refused
 
 
 if __name__ == "__main__":

@@ -67,9 +67,9 @@ def bank() -> tuple[Item, ...]:
             for quiz in read_quiz(lecture)
         ]  # fmt: skip
         items += [
-            Item(f"{lecture}.r{asked.number}", lecture, "open", POINTS["open"], asked.question,
-                 key=asked.answer)
-            for asked in read_review(lecture)
+            Item(f"{lecture}.r{review.number}", lecture, "open", POINTS["open"], review.question,
+                 key=review.answer)
+            for review in read_review(lecture)
         ]  # fmt: skip
     items += [
         Item(f"{id[:2]}.x{id[3:]}", id[:2], "code", exercise.minutes, exercise.statement.strip(),
@@ -109,13 +109,13 @@ class Paper:
         return sum(item.points for item in self.items)
 
 
-def draw(seed: int, lectures: Sequence[str] = (), asked: dict[str, int] | None = None) -> Paper:
+def draw(seed: int, lectures: Sequence[str] = (), counts: dict[str, int] | None = None) -> Paper:
     """A paper over these lectures (all, if none is named), which take turns: of two lectures none
     has two items more than the other, unless it has run out of a kind.
 
-    asked: how many items of each kind, {"choice": 12, "open": 6, "code": 1}. Raises ValueError for
+    counts: how many items of each kind, {"choice": 12, "open": 6, "code": 1}. Raises ValueError for
     lectures without items and for more items than there are."""
-    asked = ASKED if asked is None else asked
+    counts = ASKED if counts is None else counts
     known = list(dict.fromkeys(item.lecture for item in bank()))
     lectures = tuple(dict.fromkeys(lectures)) or tuple(known)
     if unknown := [lecture for lecture in lectures if lecture not in known]:
@@ -123,20 +123,20 @@ def draw(seed: int, lectures: Sequence[str] = (), asked: dict[str, int] | None =
             f"a paper over lecture {unknown[0]!r} was asked for; lectures with items: "
             f"{', '.join(known)}. Write two digits as text."
         )
-    if unfit := [kind for kind, n in asked.items() if kind not in ASKED or n < 0]:
+    if unfit := [kind for kind, n in counts.items() if kind not in ASKED or n < 0]:
         raise ValueError(
-            f"asked for {asked[unfit[0]]} of {unfit[0]!r}; expected numbers, 0 or more, of "
+            f"asked for {counts[unfit[0]]} of {unfit[0]!r}; expected numbers, 0 or more, of "
             f"{', '.join(ASKED)}."
         )
     turns = sorted(lectures, key=lambda lecture: by_hash(seed, lecture))
     taken: dict[str, int] = dict.fromkeys(turns, 0)
     drawn: list[Item] = []
     for kind in ASKED:
-        drawn += _of_kind(seed, kind, asked.get(kind, 0), taken)
+        drawn += _of_kind(seed, kind, counts.get(kind, 0), taken)
     return Paper(seed, tuple(sorted(lectures)), tuple(drawn))
 
 
-def _of_kind(seed: int, kind: str, number: int, taken: dict[str, int]) -> list[Item]:
+def _of_kind(seed: int, kind: str, count: int, taken: dict[str, int]) -> list[Item]:
     """So many items of a kind; each from the lecture that has given fewest so far (`taken`)."""
     left = {
         lecture: sorted(
@@ -145,13 +145,13 @@ def _of_kind(seed: int, kind: str, number: int, taken: dict[str, int]) -> list[I
         )
         for lecture in taken
     }
-    if number > (there := sum(map(len, left.values()))):
+    if count > (there := sum(map(len, left.values()))):
         raise ValueError(
-            f"{number} items of the kind {kind!r} were asked for; lectures "
+            f"{count} items of the kind {kind!r} were asked for; lectures "
             f"{', '.join(sorted(taken))} have {there}. Ask for fewer, or name more lectures."
         )
     drawn = []
-    for _ in range(number):
+    for _ in range(count):
         lecture = min((one for one in taken if left[one]), key=taken.__getitem__)
         taken[lecture] += 1
         drawn.append(left[lecture].pop(0))

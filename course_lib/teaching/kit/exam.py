@@ -43,17 +43,17 @@ def paper_page(paper: Paper, with_key: bool = False) -> str:
 
 
 def _head(paper: Paper, with_key: bool) -> str:
-    said = (
+    heading = (
         f'<p class="small">Paper {paper.name} · lectures {", ".join(paper.lectures)} · '
         f"{len(paper.items)} items · {paper.points} points, about as many minutes</p>"
     )
     if with_key:
         return (
-            f"{said}<p class='small'>Drawn with seed {paper.seed}. Names of items are those of the "
-            "exam bank.</p>"
+            f"{heading}<p class='small'>Drawn with seed {paper.seed}. Names of items are those of "
+            "the exam bank.</p>"
         )
     return (
-        f'{said}<table class="who"><tr><td>Name</td><td style="width:55%"></td><td>Points</td>'
+        f'{heading}<table class="who"><tr><td>Name</td><td style="width:55%"></td><td>Points</td>'
         f'<td style="width:15%">of {paper.points}</td></tr></table>'
     )
 
@@ -114,15 +114,17 @@ def main() -> None:
     for kind, number in ASKED.items():
         parser.add_argument(f"--{kind}", type=int, default=number, help=f"items ({number})")
     parser.add_argument("--out", type=Path, default=Path("exam"), help="the folder to write")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        paper = draw(given.seed, given.lectures, {kind: getattr(given, kind) for kind in ASKED})
-        with written_whole(given.out, "the exam's command") as new:
+        paper = draw(
+            options.seed, options.lectures, {kind: getattr(options, kind) for kind in ASKED}
+        )
+        with written_whole(options.out, "the exam's command") as new:
             names = [path.name for path in write_paper(paper, new)]
     except ValueError as error:
         raise SystemExit(str(error)) from error
     for name in names:
-        print(given.out / name)
+        print(options.out / name)
     print(f"{len(paper.items)} items, {paper.points} points")
 
 

@@ -94,7 +94,7 @@ def grade(
     Both are written under a temporary name and renamed, after each student, so that an interrupted
     run has left what was done by then. Raises ValueError for unknown exercises, for a folder
     without submissions and for an `out` that holds something."""
-    asked, found = chosen(exercises), submissions(folder)
+    tasks, students = chosen(exercises), submissions(folder)
     limits = limits or Limits()
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; name a new folder.")
@@ -105,17 +105,17 @@ def grade(
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
         started = [
-            (student, [pool.submit(_done, *work) for work in _work(student, asked, seed, limits)])
-            for student in found
+            (student, [pool.submit(_done, *work) for work in _work(student, tasks, seed, limits)])
+            for student in students
         ]
         for student, answers in started:
-            mine = [*_broken(student), *(answer.result() for answer in answers)]
-            rows += mine
+            own = [*_broken(student), *(answer.result() for answer in answers)]
+            rows += own
             report = out / "reports" / f"{file_name(student.student)}.html"
-            write_atomic(report, report_page(student.student, mine))
+            write_atomic(report, report_page(student.student, own))
             write_atomic(out / "grades.csv", as_csv(rows))
-            passed = sum(row.status == "passed" for row in mine)
-            print(f"{student.student}: {passed} of {len(asked)} passed", flush=True)
+            passed = sum(row.status == "passed" for row in own)
+            print(f"{student.student}: {passed} of {len(tasks)} passed", flush=True)
     finally:
         pool.shutdown(cancel_futures=True)  # Ctrl-C: what has not begun is left
     return rows
@@ -124,7 +124,7 @@ def grade(
 def chosen(names: Sequence[str]) -> list[Exercise]:
     """The exercises of these numbers, and of these lectures. Raises ValueError."""
     known = all_exercises()
-    found: dict[str, Exercise] = {}
+    result: dict[str, Exercise] = {}
     for name in names:
         these = {id: known[id] for id in known if id == name or id[:2] == name}
         if not these:
@@ -132,10 +132,10 @@ def chosen(names: Sequence[str]) -> list[Exercise]:
                 f"{name!r} is to be graded; expected an exercise, as 12.1, or a lecture, as 12. "
                 f"There are: {', '.join(known)}."
             )
-        found |= these
-    if not found:
+        result |= these
+    if not result:
         raise ValueError("nothing is to be graded; name exercises (12.1) or lectures (12).")
-    return list(found.values())
+    return list(result.values())
 
 
 def seed_of(seed: int, exercise: str) -> int:
@@ -149,11 +149,11 @@ def _broken(student: Submission) -> Iterator[Row]:
 
 
 def _work(
-    student: Submission, asked: Sequence[Exercise], seed: int, limits: Limits
+    student: Submission, exercises: Sequence[Exercise], seed: int, limits: Limits
 ) -> Iterator[tuple[Row, Job | None]]:
     """What there is to do for a student: rows, those with an answer with a job. An exercise that
     stands in two notebooks has two rows; one that stands in none has one."""
-    for exercise in asked:
+    for exercise in exercises:
         row = Row(student.student, exercise=exercise.id, of=exercise.minutes,
                   stages=len(all_stages(exercise)))  # fmt: skip
         there = False
@@ -177,16 +177,16 @@ def _done(row: Row, job: Job | None) -> Row:
     if job is None:
         return row
     try:
-        found = run(job)
+        outcome = run(job)
     except OSError as error:
-        found = _ended("crashed", f"The answer's process could not be run: {error}.")
-    stages = tuple(found.get("stages", ()))
+        outcome = _ended("crashed", f"The answer's process could not be run: {error}.")
+    stages = tuple(outcome.get("stages", ()))
     passed = sum(1 for _, good in stages if good)
     stopped = next((name for name, good in stages if good is False), "")
     return replace(
-        row, status=found["status"], said=found["message"], how=found.get("how", ""),
+        row, status=outcome["status"], said=outcome["message"], how=outcome.get("how", ""),
         stages_passed=passed, points=round(row.of * passed / max(1, row.stages), 1),
-        stopped_at=stopped, passed=stages, asked=", ".join(found.get("asked", ())),
+        stopped_at=stopped, passed=stages, asked=", ".join(outcome.get("asked", ())),
     )  # fmt: skip
 
 
@@ -204,9 +204,9 @@ def run(job: Job) -> dict[str, Any]:
             call, cwd=home, env=_environment(home), stdin=subprocess.PIPE, encoding="utf-8",
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-        told = json.dumps(asdict(job) | {"result": str(result)})
+        request = json.dumps(asdict(job) | {"result": str(result)})
         try:
-            process.communicate(told, timeout=job.limits.seconds + job.limits.start)
+            process.communicate(request, timeout=job.limits.seconds + job.limits.start)
         except subprocess.TimeoutExpired:
             return _ended("time", f"The answer was not done after {job.limits.seconds} seconds.")
         finally:
@@ -219,30 +219,30 @@ def run(job: Job) -> dict[str, Any]:
 def _read(result: Path) -> dict[str, Any]:
     """What the process has written; nothing in it is taken for granted."""
     try:
-        found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-        if found["status"] in STATUSES:
-            stages = [(printable(str(name)), good) for name, good in found.get("stages", [])]
+        record: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        if record["status"] in STATUSES:
+            stages = [(printable(str(name)), good) for name, good in record.get("stages", [])]
             if all(good in (True, False, None) for _, good in stages):
-                asked = [str(one) for one in found["asked"]]
-                said = printable(str(found["message"]))
-                how = str(found.get("how", ""))
-                return {"status": found["status"], "message": said, "how": how,
-                        "stages": stages, "asked": asked}  # fmt: skip
+                refused = [str(one) for one in record["asked"]]
+                message = printable(str(record["message"]))
+                how = str(record.get("how", ""))
+                return {"status": record["status"], "message": message, "how": how,
+                        "stages": stages, "asked": refused}  # fmt: skip
     except (ValueError, KeyError, TypeError, OSError):
         pass
     return _ended("crashed", "The process wrote something that is no result.")
 
 
 def _how_it_ended(status: int) -> dict[str, Any]:
-    said = f"signal {-status}" if status < 0 else f"exit status {status}"
+    end = f"signal {-status}" if status < 0 else f"exit status {status}"
     return _ended(
         "crashed",
-        f"The process ended without a result ({said}): the answer ended it, or ran out of memory.",
+        f"The process ended without a result ({end}): the answer ended it, or ran out of memory.",
     )
 
 
-def _ended(status: str, said: str) -> dict[str, Any]:
-    return {"status": status, "message": said, "how": status}
+def _ended(status: str, message: str) -> dict[str, Any]:
+    return {"status": status, "message": message, "how": status}
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -310,15 +310,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=Limits.seconds, help="for an answer (60)")
     parser.add_argument("--memory", type=int, default=Limits.memory, help="MB for an answer (2048)")
     parser.add_argument("--jobs", type=int, default=1, help="answers at once (1)")
-    given = parser.parse_args()
-    seed = secrets.randbelow(SEEDS) if given.seed is None else given.seed
+    options = parser.parse_args()
+    seed = secrets.randbelow(SEEDS) if options.seed is None else options.seed
     print("\n".join(protection()))
     try:
-        rows = grade(given.folder, given.exercises, given.out, seed,
-                     Limits(given.seconds, memory=given.memory), given.jobs)  # fmt: skip
+        rows = grade(options.folder, options.exercises, options.out, seed,
+                     Limits(options.seconds, memory=options.memory), options.jobs)  # fmt: skip
     except ValueError as error:
         raise SystemExit(str(error)) from error
-    print(f"{len(rows)} rows in {given.out / 'grades.csv'}; the seed, for your eyes: {seed}")
+    print(f"{len(rows)} rows in {options.out / 'grades.csv'}; the seed, for your eyes: {seed}")
 
 
 if __name__ == "__main__":

@@ -107,16 +107,16 @@ class Plan:
 @lru_cache
 def deck_of(lecture: str) -> Deck:
     """The deck of a lecture, from its source. Raises KitError where there is no checkout."""
-    found = sorted((CHECKOUT / "slides" / "source").glob(f"{lecture}_*.md"))
-    if not found:
+    decks = sorted((CHECKOUT / "slides" / "source").glob(f"{lecture}_*.md"))
+    if not decks:
         raise KitError(
             f"There is no deck of lecture {lecture} in {CHECKOUT / 'slides' / 'source'}; the kit "
             "is made in a checkout of the course, by `make kit`."
         )
-    text = found[0].read_text(encoding="utf-8")
+    text = decks[0].read_text(encoding="utf-8")
     title = TITLE.search(text)
     planned = sum(map(float, SLIDE.findall(text)))
-    return Deck(found[0].stem, title[1] if title else lecture, planned)
+    return Deck(decks[0].stem, title[1] if title else lecture, planned)
 
 
 @lru_cache
@@ -124,9 +124,9 @@ def notes_of(lecture: str) -> Notes:
     """The notes on a lecture. Raises KitError for a faulty file, or none."""
     path = room_file(lecture, "teaching.toml")
     entry = _read(path)
-    kinds = {"needs": list, "prepare": str, "aims": list, "exercises": list, "hand_in": list,
+    types = {"needs": list, "prepare": str, "aims": list, "exercises": list, "hand_in": list,
              "goes_wrong": list, "show": list}  # fmt: skip
-    _expect(str(path), entry, kinds)
+    _expect(str(path), entry, types)
     shows = []
     for number, one in enumerate(entry.pop("show"), 1):
         _expect(f"{path}, show {number}", one, {"heading": str, "minutes": int, "do": str})
@@ -147,7 +147,7 @@ def lectures() -> tuple[str, ...]:
 def plans() -> tuple[Plan, ...]:
     """Every syllabus. Raises KitError for a faulty file."""
     path = Path(__file__).with_name("syllabus.toml")
-    found = []
+    result = []
     for number, entry in enumerate(_read(path).get("plan", []), 1):
         where = f"{path}, plan {number}"
         _expect(where, entry, {"id": str, "title": str, "about": str, "slots": list})
@@ -157,8 +157,8 @@ def plans() -> tuple[Plan, ...]:
                 raise KitError(f"{where} has a slot {slot}; expected when, teach, read, also "
                                f"(unknown: {surplus}).")  # fmt: skip
             slots.append(Slot(**_tuples(slot)))
-        found.append(Plan(**entry, slots=tuple(slots)))
-    return tuple(found)
+        result.append(Plan(**entry, slots=tuple(slots)))
+    return tuple(result)
 
 
 def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,14 +174,14 @@ def _read(path: Path) -> dict[str, Any]:
         raise KitError(f"{path} is not TOML: {error}. Mend the line it names.") from error
 
 
-def _expect(where: str, entry: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
-    for key, kind in kinds.items():
+def _expect(where: str, entry: Mapping[str, Any], types: Mapping[str, type]) -> None:
+    for key, kind in types.items():
         if not isinstance(entry.get(key), kind) or (kind is str and not entry[key]):
             raise KitError(
                 f"{where} has {key} = {entry.get(key)!r}; expected {kind.__name__}. Add or mend it."
             )
-    if surplus := set(entry) - set(kinds):
-        raise KitError(f"{where} has unknown keys {sorted(surplus)}; expected {sorted(kinds)}.")
+    if surplus := set(entry) - set(types):
+        raise KitError(f"{where} has unknown keys {sorted(surplus)}; expected {sorted(types)}.")
 
 
 def minutes(x: float) -> str:

@@ -89,13 +89,15 @@ def report_page(student: str, rows: Sequence[Row]) -> str:
           f"{row.stages_passed} of {row.stages}", f"{row.points:g} of {row.of}") for row in rows),
         numbers=(2, 3),
     )  # fmt: skip
-    said = (
+    summary = (
         '<p class="small">Points are in proportion to the stages passed, and a proposal: a person '
         "gives the grade. Each answer was run in a process of its own, on inputs drawn for this "
         "grading. That keeps accidents apart; it is no sandbox.</p>"
     )
     answers = "\n".join(_answer(row) for row in rows)
-    return page(f"Report: {student}", f"<p>{points:g} of {total} points.</p>{head}{said}{answers}")
+    return page(
+        f"Report: {student}", f"<p>{points:g} of {total} points.</p>{head}{summary}{answers}"
+    )
 
 
 def _answer(row: Row) -> str:
@@ -106,11 +108,11 @@ def _answer(row: Row) -> str:
         for name, passed in row.passed
     )
     lines = "<br>".join(as_html(line) for line in row.said.splitlines() if line.strip())
-    said = f'<div class="mark">{lines}</div>' if lines and row.status != "passed" else ""
-    asked = f"<p>Refused to this answer: {escape(row.asked)}.</p>" if row.asked else ""
+    message = f'<div class="mark">{lines}</div>' if lines and row.status != "passed" else ""
+    refused = f"<p>Refused to this answer: {escape(row.asked)}.</p>" if row.asked else ""
     place = f' <span class="small">{escape(row.notebook)}</span>' if row.notebook else ""
     return (
         f"<section class='answer'><h2>{escape(heading)} <span class='small'>{escape(row.status)}: "
         f"{escape(STATUSES[row.status])}</span></h2>{place}"
-        f"<table class='stages'>{stages}</table>{said}{asked}</section>"
+        f"<table class='stages'>{stages}</table>{message}{refused}</section>"
     )

@@ -58,11 +58,11 @@ def submissions(folder: Path) -> list[Submission]:
             "each student."
         )
     folders = {entry.name for entry in entries if entry.is_dir()}
-    found = []
+    result = []
     for entry in entries:
         name = entry.stem if entry.is_file() and entry.stem not in folders else entry.name
-        found.append(_submission(folder, entry, printable(name)))
-    return found
+        result.append(_submission(folder, entry, printable(name)))
+    return result
 
 
 def _submission(folder: Path, entry: Path, student: str) -> Submission:
@@ -114,14 +114,14 @@ def needed(cells: Sequence[str], exercise: str, name: str) -> Needed | None:
             tree = parsed(cell)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if mentions(cell, exercise):
-                said = (
+                reason = (
                     f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else error
                 )
-                raise SyntaxError(f"The cell of the answer is no Python: {said}.") from error
+                raise SyntaxError(f"The cell of the answer is no Python: {reason}.") from error
             continue
         for statement in tree.body:
-            if given := _checked(statement, exercise):
-                expression, at = given, len(statements)
+            if checked := _checked(statement, exercise):
+                expression, at = checked, len(statements)
             statements.append(statement)
     if not expression:
         if not any(name in bound(statement) for statement in statements):
@@ -147,9 +147,9 @@ def _checked(statement: ast.stmt, exercise: str) -> str:
     for call in ast.walk(statement):
         if not (isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] == "check"):
             continue
-        found = {keyword.arg: keyword.value for keyword in call.keywords}
-        found |= zip(("id", "answer"), call.args, strict=False)
-        id, answer = found.get("id"), found.get("answer")
+        arguments = {keyword.arg: keyword.value for keyword in call.keywords}
+        arguments |= zip(("id", "answer"), call.args, strict=False)
+        id, answer = arguments.get("id"), arguments.get("answer")
         if isinstance(id, ast.Constant) and id.value == exercise and answer is not None:
             return ast.unparse(answer)
     return ""
@@ -158,14 +158,14 @@ def _checked(statement: ast.stmt, exercise: str) -> str:
 def _sliced(statements: Sequence[ast.stmt], expression: str, at: int) -> str:
     """The statements that the expression needs, in order. Names are looked for above it; those
     bound nowhere there, below, as a cell may have been run out of order."""
-    wanted, kept = list(used(ast.parse(expression, mode="eval"))), set()
-    for name in wanted:  # grows while it is gone through
+    names, kept = list(used(ast.parse(expression, mode="eval"))), set()
+    for name in names:  # grows while it is gone through
         above = [n for n, one in enumerate(statements[:at]) if name in bound(one)]
         below = [n for n, one in enumerate(statements) if name in bound(one)]
         for n in above or below:
             if n not in kept:
                 kept.add(n)
-                wanted += [x for x in used(statements[n]) if x not in wanted]
+                names += [x for x in used(statements[n]) if x not in names]
     stars = {n for n, one in enumerate(statements) if "*" in bound(one)}
     return "\n\n".join(ast.unparse(statements[n]) for n in sorted(kept | stars))
 

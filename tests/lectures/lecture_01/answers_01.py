@@ -12,14 +12,14 @@ import torch.nn.functional as F
 
 
 def pmi_cell_by_cell(counts, smoothing):
-    total, found = counts.sum(), torch.zeros_like(counts)
+    total, ppmi = counts.sum(), torch.zeros_like(counts)
     powers = [float(column.sum()) ** smoothing for column in counts.T]
     for w, row in enumerate(counts):
         for c, n in enumerate(row):
             if n:
                 chance = row.sum() / total * powers[c] / sum(powers)
-                found[w, c] = max(0.0, math.log(n / total / chance))
-    return found
+                ppmi[w, c] = max(0.0, math.log(n / total / chance))
+    return ppmi
 
 
 def pmi_numpy(counts, smoothing):
@@ -79,10 +79,10 @@ def mix_by_halves(word, forward, backward, weights, gamma):
 
 
 def mix_loop(word, forward, backward, weights, gamma, as_one=lambda s: s.exp() / s.exp().sum()):
-    found = as_one(weights)[0] * torch.cat([word, word], -1)
+    mixed = as_one(weights)[0] * torch.cat([word, word], -1)
     for s, one, other in zip(as_one(weights)[1:], forward, backward, strict=True):
-        found = found + s * torch.cat([one, other], -1)
-    return gamma * found
+        mixed = mixed + s * torch.cat([one, other], -1)
+    return gamma * mixed
 
 
 # ---------------------------------------------------------------- 01.5
@@ -157,19 +157,19 @@ WRONG = {
         (lambda v, w, k: v[:, w] @ v, "(V, D) @ (D,)"),
     ],
     "01.3": [
-        (lambda *given: bilm_loops(*given, ahead=1, behind=0), "The directions are exchanged"),
+        (lambda *args: bilm_loops(*args, ahead=1, behind=0), "The directions are exchanged"),
         (lambda f, b, ids, real: F.cross_entropy(f[:, :-1], ids[:, 1:]), "do not line up"),
     ],
     "01.4": [
-        (lambda *given: mix_loop(*given, as_one=lambda w: w), "The weights are used as they are"),
+        (lambda *args: mix_loop(*args, as_one=lambda w: w), "The weights are used as they are"),
         (lambda w, f, b, s, g: g * (s.softmax(0) @ torch.stack([w, *f])), "do not fit"),
         (lambda w, f, b, s, g: torch.cat(w, f), "take a list of tensors"),
     ],
     "01.5": [
         (attend_ready_made, "Write it out"),
         (attend_and_divide, "You hide after the softmax"),
-        (lambda *given: attend_adding(*given, hide=-9.0), "Attention weights: at"),
-        (lambda *given: attend_adding(*given, give=lambda w, o: (o, w)), "exchanged"),
+        (lambda *args: attend_adding(*args, hide=-9.0), "Attention weights: at"),
+        (lambda *args: attend_adding(*args, give=lambda w, o: (o, w)), "exchanged"),
         (lambda q, k, v, m: attend_adding(q, k, v, -m), "~visible turns it round"),
     ],
     "01.6": [

@@ -23,9 +23,9 @@ def test_pmi_is_that_of_the_counts() -> None:
     total = sum(map(sum, COUNTS.values()))
     columns = [sum(column) for column in zip(*COUNTS.values(), strict=True)]
     for word, row in ppmi_by_hand().items():
-        for found, count, column in zip(row, COUNTS[word], columns, strict=True):
+        for ppmi, count, column in zip(row, COUNTS[word], columns, strict=True):
             by_chance = sum(COUNTS[word]) * column / total
-            assert found == pytest.approx(max(0.0, math.log(count / by_chance)) if count else 0.0)
+            assert ppmi == pytest.approx(max(0.0, math.log(count / by_chance)) if count else 0.0)
     bank, shore, loan = (torch.tensor(ppmi_by_hand()[w]) for w in ("bank", "shore", "loan"))
     assert F.cosine_similarity(bank, shore, dim=0) == F.cosine_similarity(bank, loan, dim=0)
 
@@ -60,16 +60,16 @@ def test_order_is_lost_and_regained() -> None:
     x, turned = vectors_of(WORDS), [3, 2, 1, 0]
     output, after = attention_by_hand(x)[2], attention_by_hand(x[turned])[2]
     torch.testing.assert_close(after, output[turned])
-    placed = attention_by_hand(x + positions(4))[2]
-    placed_turned = attention_by_hand(x[turned] + positions(4))[2]
-    assert (placed_turned - placed[turned]).abs().max() > 0.1
+    with_positions = attention_by_hand(x + positions(4))[2]
+    turned_with_positions = attention_by_hand(x[turned] + positions(4))[2]
+    assert (turned_with_positions - with_positions[turned]).abs().max() > 0.1
 
 
 def test_positions_are_waves() -> None:
-    found = positions(50, width=6, strength=2.0)
-    assert found.shape == (50, 6)
-    torch.testing.assert_close(found[:, 0], 2 * torch.arange(50.0).sin())
-    pairs = found.view(50, 3, 2).norm(dim=-1)
+    waves = positions(50, width=6, strength=2.0)
+    assert waves.shape == (50, 6)
+    torch.testing.assert_close(waves[:, 0], 2 * torch.arange(50.0).sin())
+    pairs = waves.view(50, 3, 2).norm(dim=-1)
     torch.testing.assert_close(pairs, torch.full((50, 3), 2.0))
 
 

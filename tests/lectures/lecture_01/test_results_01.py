@@ -37,9 +37,9 @@ def recipe_of(text):
     return read_recipe(data_path("recipes", lecture_01.RECIPES[text]))
 
 
-def check_world(found):
-    assert found["world"] == {"version": WORLD.version, "hash": WORLD.hash}
-    assert found["precision"] == "float32" and found["threads"] >= 1 and found["date"]
+def check_world(results):
+    assert results["world"] == {"version": WORLD.version, "hash": WORLD.hash}
+    assert results["precision"] == "float32" and results["threads"] >= 1 and results["date"]
 
 
 # ---------------------------------------------------------------- ELMo
@@ -47,9 +47,9 @@ def check_world(found):
 
 @pytest.mark.parametrize("text", lecture_01.RECIPES)
 def test_the_elmos_were_trained_by_these_recipes(text):
-    found = read_result("01_elmo")
-    check_world(found)
-    made, recipe = found["runs"][text], recipe_of(text)
+    results = read_result("01_elmo")
+    check_world(results)
+    made, recipe = results["runs"][text], recipe_of(text)
     assert made["recipe"] == json.loads(json.dumps(recipe.as_dict()))
     every, steps = recipe.reports.evaluate_every, recipe.training.steps
     looked = [line["step"] for line in made["curve"] if "heldout_accuracy" in line]
@@ -72,9 +72,9 @@ def test_the_shipped_elmo_is_the_one_that_was_measured():
 
 @pytest.mark.usefixtures("recorded_draws")
 def test_the_elmo_begins_as_recorded():
-    found = read_result("01_elmo")
+    results = read_result("01_elmo")
     again = lecture_01.replay_elmo()
-    assert len(again) == REPLAYED and again == pytest.approx(found["replay"], rel=5e-3)
+    assert len(again) == REPLAYED and again == pytest.approx(results["replay"], rel=5e-3)
     tenth = read_result("01_elmo")["runs"]["world"]["replayed"]
     assert again[-1] == pytest.approx(tenth, rel=5e-3)  # the replay follows the run itself
 
@@ -83,16 +83,16 @@ def test_the_elmo_begins_as_recorded():
 
 
 def test_static_vectors_were_made_of_this_world():
-    found = read_result("01_static")
-    check_world(found)
+    results = read_result("01_static")
+    check_world(results)
     stories = sum(map(len, world_sentences(WORLD)))
-    assert found["runs"]["world"]["words_read"] == stories
+    assert results["runs"]["world"]["words_read"] == stories
     for text, words in lecture_01.SHOWN.items():
-        for table in found["runs"][text]["tables"].values():
+        for table in results["runs"][text]["tables"].values():
             assert set(table["neighbours"]) <= set(words) and len(table["neighbours"]) > 5
             for near in table["neighbours"].values():
                 assert len(set(near)) == lecture_01.NEIGHBOURS
-    assert set(found["runs"]["world"]["tables"]) == set(STATIC)
+    assert set(results["runs"]["world"]["tables"]) == set(STATIC)
 
 
 def test_the_table_of_the_world_has_the_recorded_neighbours():
@@ -108,11 +108,13 @@ def test_the_table_of_the_world_has_the_recorded_neighbours():
 
 
 def test_every_representation_was_tried_in_every_text():
-    found = read_result("01_senses")
-    check_world(found)
-    assert found["seeds"] == len(lecture_01.SEEDS) and list(found["runs"]) == list(lecture_01.TEXTS)
-    assert found["senses"]["documentation"] == json.loads(json.dumps(lecture_01.asdict_senses()))
-    for text, of in found["runs"].items():
+    results = read_result("01_senses")
+    check_world(results)
+    assert results["seeds"] == len(lecture_01.SEEDS) and list(results["runs"]) == list(
+        lecture_01.TEXTS
+    )
+    assert results["senses"]["documentation"] == json.loads(json.dumps(lecture_01.asdict_senses()))
+    for text, of in results["runs"].items():
         assert list(of["vectors"]) == list(lecture_01.representations(text))
         for layers in of["vectors"].values():
             for layer in layers:
@@ -120,13 +122,13 @@ def test_every_representation_was_tried_in_every_text():
                 values = [v for w in layer["words"].values() for v in w["probe"] + w["neighbour"]]
                 assert len(values) == 6 * len(of["mentions"])
                 assert all(0 <= value <= 1 for value in values)
-    assert list(found["tags"]) == list(lecture_01.TAGGED)
+    assert list(results["tags"]) == list(lecture_01.TAGGED)
 
 
 def test_one_vector_a_word_is_chance_in_every_seed():
     for of in read_result("01_senses")["runs"].values():
-        for name, number in (("skip-gram", "word"), ("PPMI and SVD", "word"), ("ELMo", "0")):
-            (layer,) = [one for one in of["vectors"][name] if one["layer"] == number]
+        for name, only in (("skip-gram", "word"), ("PPMI and SVD", "word"), ("ELMo", "0")):
+            (layer,) = [one for one in of["vectors"][name] if one["layer"] == only]
             for word in layer["words"].values():
                 assert word == {"probe": [0.5] * 3, "neighbour": [0.5] * 3}
             assert layer["cosine"]["same"] == pytest.approx(layer["cosine"]["other"], abs=1e-5)
@@ -134,14 +136,14 @@ def test_one_vector_a_word_is_chance_in_every_seed():
 
 def test_the_senses_of_the_world_are_read_from_the_shipped_weights():
     """Of fewer stories than the comparison: its replay."""
-    found = read_result("01_senses")
-    assert found["weights"]["world, ELMo"] == sha256_of(data_path(*ELMO))
-    assert found["weights"]["world, BERT"] == teacher_hash()
+    results = read_result("01_senses")
+    assert results["weights"]["world, ELMo"] == sha256_of(data_path(*ELMO))
+    assert results["weights"]["world, BERT"] == teacher_hash()
     assert (
-        found["weights"]["documentation, ELMo"]
+        results["weights"]["documentation, ELMo"]
         == (read_result("01_elmo")["runs"]["documentation"]["sha256"])
     )
-    for one, two in zip(found["replay"], lecture_01.replay_senses(), strict=True):
+    for one, two in zip(results["replay"], lecture_01.replay_senses(), strict=True):
         assert list(one["words"]) == list(two["words"])
         assert one["cosine"] == pytest.approx(two["cosine"], abs=1e-3, nan_ok=True)
         for how in ("probe", "neighbour"):
@@ -157,10 +159,10 @@ def mean_of(layer, measure):
 
 def test_the_three_kinds_were_trained_with_these_recipes():
     recipes = lecture_01.kind_recipes()
-    found = read_result("01_three_kinds")
-    assert len(recipes) == len(KINDS) * len(TASKS) + 1 and found["left_only"] == LEFT
-    assert (found["pairs"], found["words"]) == (len(sentence_pairs(BOTH)), len(BOTH.words))
-    for name, runs in found["runs"].items():
+    results = read_result("01_three_kinds")
+    assert len(recipes) == len(KINDS) * len(TASKS) + 1 and results["left_only"] == LEFT
+    assert (results["pairs"], results["words"]) == (len(sentence_pairs(BOTH)), len(BOTH.words))
+    for name, runs in results["runs"].items():
         sizes = {run["parameters"] for run in runs}
         built = build(recipes[name], BOTH.vocab_size)
         assert sizes == {count_parameters(built)}

@@ -34,7 +34,7 @@ from course_lib.text.static_vectors import StaticVectors
 from course_lib.text.world import MicroWorld
 
 WORLD = MicroWorld.load()
-SAID = [
+MENTIONS = [
     Mention(("they", "row", "to", "the", "bank", "."), 4, 0, "a"),
     Mention(("the", "bank", "counts", "every", "coin", "in", "millford", "."), 1, 1, "b"),
 ]
@@ -61,16 +61,16 @@ def test_two_senses_of_the_world():
 
 def test_a_mention_of_the_world_is_the_word_in_its_topic(monkeypatch):
     monkeypatch.setattr(senses, "FEWEST", 1)
-    found = world_mentions(WORLD, 1_000)
-    assert "trunk" in found
+    by_word = world_mentions(WORLD, 1_000)
+    assert "trunk" in by_word
     stories = WORLD.stories(1_000, seed=0, split="heldout")
-    for word, mentions in found.items():
+    for word, mentions in by_word.items():
         for mention in mentions:
             story = stories[int(mention.source.removeprefix("story "))]
             assert mention.words[mention.at] == word and mention.words in story.words
             assert two_sense_words(WORLD)[word][mention.sense] == story.topic
     longer = world_mentions(WORLD, 1_000, whole=True)
-    assert {word: len(of) for word, of in longer.items()} == {w: len(of) for w, of in found.items()}
+    assert {w: len(of) for w, of in longer.items()} == {w: len(of) for w, of in by_word.items()}
     assert min(len(m.words) for m in longer["trunk"]) > 20
 
 
@@ -83,8 +83,8 @@ def test_copies_of_a_docstring_count_once(monkeypatch):
     }
     monkeypatch.setattr(senses, "_sentences", lambda package: iter(modules[package]))
     pair = (Sense("of a table", ("one",)), Sense("of a keyboard", ("two",), ("skip",)))
-    found = documentation_mentions({"key": pair})["key"]
-    assert sorted((m.source, m.sense, m.words[m.at]) for m in found) == [
+    mentions = documentation_mentions({"key": pair})["key"]
+    assert sorted((m.source, m.sense, m.words[m.at]) for m in mentions) == [
         ("one/a.py", 0, "key"), ("two/a.py", 1, "key"),
     ]  # fmt: skip
     modules["two"] = []
@@ -114,8 +114,8 @@ def test_one_vector_for_all_is_chance_and_a_vector_a_sense_is_certain():
     mentions, seeds = made_up(), range(3)
     same = torch.ones(len(mentions), 5)
     assert sense_accuracy(mentions, same, seeds) == {"probe": [0.5] * 3, "neighbour": [0.5] * 3}
-    told = F.one_hot(torch.tensor([m.sense for m in mentions]), 2).float()
-    assert sense_accuracy(mentions, told, seeds) == {"probe": [1.0] * 3, "neighbour": [1.0] * 3}
+    own = F.one_hot(torch.tensor([m.sense for m in mentions]), 2).float()
+    assert sense_accuracy(mentions, own, seeds) == {"probe": [1.0] * 3, "neighbour": [1.0] * 3}
     torch.manual_seed(0)
     noise = sense_accuracy(mentions, torch.randn(len(mentions), 5), seeds)
     assert all(0.3 < x < 0.7 for of in noise.values() for x in of)
@@ -132,7 +132,7 @@ def test_similarities_against_a_plain_double_loop():
     torch.manual_seed(0)
     mentions = {"a": made_up(3, 1), "b": made_up(2, 2)}
     layer = {word: torch.randn(len(of), 4) for word, of in mentions.items()}
-    found, by_word = {"chance": []}, {"same": [], "other": []}
+    chance, by_word = [], {"same": [], "other": []}
     for word, of in mentions.items():
         sums = {"same": [], "other": []}
         for i, one in enumerate(of):
@@ -143,17 +143,17 @@ def test_similarities_against_a_plain_double_loop():
         for name, values in sums.items():
             by_word[name].append(sum(values) / len(values))
     for x in layer["a"]:
-        found["chance"] += [float(F.cosine_similarity(x, y, dim=0)) for y in layer["b"]]
-    expected = {name: sum(v) / len(v) for name, v in (by_word | found).items()}
+        chance += [float(F.cosine_similarity(x, y, dim=0)) for y in layer["b"]]
+    expected = {name: sum(v) / len(v) for name, v in {**by_word, "chance": chance}.items()}
     assert similarities(mentions, layer) == pytest.approx(expected, abs=1e-6)
 
 
 def test_tags_are_tested_on_other_sentences():
     words = [Mention(("x", "y"), at, at, f"s{k}") for k in range(40) for at in (0, 1)]
-    told = {"told": F.one_hot(torch.tensor([w.sense for w in words]), 2).float()}
-    told["sentence"] = F.one_hot(torch.tensor([int(w.source[1:]) for w in words])).float()
-    found = tag_accuracy(words, lambda given: told, range(2))
-    assert found == {"told": [1.0, 1.0], "sentence": [0.5, 0.5]}
+    layers = {"told": F.one_hot(torch.tensor([w.sense for w in words]), 2).float()}
+    layers["sentence"] = F.one_hot(torch.tensor([int(w.source[1:]) for w in words])).float()
+    accuracies = tag_accuracy(words, lambda mentions: layers, range(2))
+    assert accuracies == {"told": [1.0, 1.0], "sentence": [0.5, 0.5]}
 
 
 # ---------------------------------------------------------------- vectors
@@ -162,43 +162,43 @@ def test_tags_are_tested_on_other_sentences():
 def test_static_vectors_and_bags_by_hand():
     words = ("they", "row", "bank", "coin")
     table = StaticVectors(words, torch.tensor([[1.0, 0], [0, 1], [5, 5], [2, 2]]))
-    assert static(table)(SAID)["word"].tolist() == [[5, 5], [5, 5]]
-    assert static_context(table)(SAID)["context"].tolist() == [[0.5, 0.5], [2, 2]]
+    assert static(table)(MENTIONS)["word"].tolist() == [[5, 5], [5, 5]]
+    assert static_context(table)(MENTIONS)["context"].tolist() == [[0.5, 0.5], [2, 2]]
     # Of "the", "bank" and ".", which both hold, in this order in every process; not of the word.
-    assert bag_of_words(SAID)["bag"].tolist() == [[1, 0, 1], [1, 0, 1]]
+    assert bag_of_words(MENTIONS)["bag"].tolist() == [[1, 0, 1], [1, 0, 1]]
 
 
 def test_elmos_vectors_are_those_of_the_sentence_alone():
     model = micro_elmo()[0].encoder
-    found = elmo_layers(model)(SAID)
-    assert list(found)[:3] == ["0", "1", "2"] and found["2 forward"].shape == (2, 64)
-    for row, mention in enumerate(SAID):
+    vectors = elmo_layers(model)(MENTIONS)
+    assert list(vectors)[:3] == ["0", "1", "2"] and vectors["2 forward"].shape == (2, 64)
+    for row, mention in enumerate(MENTIONS):
         ids, mask = spell_sentences([mention.words])
         states = model(ids, mask, output_hidden_states=True).hidden_states
-        for number, state in enumerate(states):
+        for layer, state in enumerate(states):
             alone = state[0, mention.at + 1]
-            assert torch.allclose(found[str(number)][row], alone, atol=1e-5)
-            if number:
-                assert torch.equal(found[f"{number} forward"], found[str(number)][:, :64])
-                assert torch.equal(found[f"{number} backward"], found[str(number)][:, 64:])
+            assert torch.allclose(vectors[str(layer)][row], alone, atol=1e-5)
+            if layer:
+                assert torch.equal(vectors[f"{layer} forward"], vectors[str(layer)][:, :64])
+                assert torch.equal(vectors[f"{layer} backward"], vectors[str(layer)][:, 64:])
 
 
 def test_berts_vectors_are_those_of_the_words_first_piece():
     encoder, tokenizer = micro_teacher().encoder, WORLD.tokenizer
-    found = bert_layers(encoder, tokenizer)(SAID)
-    assert list(found) == list("01234")
-    for row, mention in enumerate(SAID):
+    vectors = bert_layers(encoder, tokenizer)(MENTIONS)
+    assert list(vectors) == list("01234")
+    for row, mention in enumerate(MENTIONS):
         ids = [tokenizer.special.cls, *tokenizer.encode(" ".join(mention.words)),
                tokenizer.special.sep]  # fmt: skip
         at = ids.index(tokenizer.id("bank"))
         out = encoder(torch.tensor([ids]), output_hidden_states=True)
-        for number, state in enumerate(out.hidden_states):
-            assert torch.allclose(found[str(number)][row], state[0, at], atol=1e-5)
+        for layer, state in enumerate(out.hidden_states):
+            assert torch.allclose(vectors[str(layer)][row], state[0, at], atol=1e-5)
 
 
 def test_layers_of_all_words_are_put_together():
     mentions = {"bank": made_up(), "seal": made_up()}
-    told = {"x": torch.tensor([[float(m.sense), 1.0] for m in mentions["bank"]])}
-    (layer,) = known_senses(mentions, lambda of: told, range(2))
+    vectors = {"x": torch.tensor([[float(m.sense), 1.0] for m in mentions["bank"]])}
+    (layer,) = known_senses(mentions, lambda of: vectors, range(2))
     assert layer["layer"] == "x" and list(layer["words"]) == ["bank", "seal"]
     assert layer["words"]["seal"]["probe"] == [1.0, 1.0] and layer["cosine"]["same"] > 0.99

@@ -53,11 +53,11 @@ def test_the_pmi_is_the_librarys(smoothing):
 
 def test_the_pmi_by_hand_is_that_of_the_hint():
     counts = torch.tensor([[2.0, 0.0], [1.0, 1.0]])
-    found = counting.ppmi(counts, 1.0)
-    assert alike(found, torch.tensor([[math.log(4 / 3), 0.0], [0.0, math.log(2)]]))
-    assert f"{found[0, 0]:.4f}" in BY_ID["01.1"].hints[-1]
-    assert f"{found[1, 1]:.4f}" in BY_ID["01.1"].hints[-1]
-    assert alike(positive_pmi(csr_matrix(counts.numpy()), 1.0).toarray(), found)
+    ppmi = counting.ppmi(counts, 1.0)
+    assert alike(ppmi, torch.tensor([[math.log(4 / 3), 0.0], [0.0, math.log(2)]]))
+    assert f"{ppmi[0, 0]:.4f}" in BY_ID["01.1"].hints[-1]
+    assert f"{ppmi[1, 1]:.4f}" in BY_ID["01.1"].hints[-1]
+    assert alike(positive_pmi(csr_matrix(counts.numpy()), 1.0).toarray(), ppmi)
 
 
 def test_the_neighbours_are_the_librarys():
@@ -134,8 +134,8 @@ def test_the_decoders_picture_is_the_librarys():
 
 
 def test_the_picture_is_that_of_the_hint():
-    said = str(visible.visible(2, 2, torch.ones(4, dtype=torch.bool)).long().tolist())
-    assert said in BY_ID["01.6"].hints[-1]
+    picture = str(visible.visible(2, 2, torch.ones(4, dtype=torch.bool)).long().tolist())
+    assert picture in BY_ID["01.6"].hints[-1]
 
 
 SIZES = dict(vocab_size=20, hidden_size=8, num_heads=2, num_layers=2, intermediate_size=12,
@@ -146,14 +146,14 @@ def states_of(kind, source, target):
     """What a model makes of each token of source, then of target, (S + U, H)."""
     torch.manual_seed(0)
     if kind == "encoder":
-        model, given = Encoder(BertConfig(**SIZES)), (source,)
+        model, inputs = Encoder(BertConfig(**SIZES)), (source,)
     elif kind == "decoder":
-        model, given = gpt_decoder(GptConfig(**SIZES)), (target,)
+        model, inputs = gpt_decoder(GptConfig(**SIZES)), (target,)
     else:
-        model, given = Seq2Seq(BartConfig(**SIZES)), (source, None, target)
+        model, inputs = Seq2Seq(BartConfig(**SIZES)), (source, None, target)
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.3)
-    out = model.double().eval()(*given, output_hidden_states=True)
+    out = model.double().eval()(*inputs, output_hidden_states=True)
     if kind != "encoder-decoder":
         return out.last_hidden_state[0]
     return torch.cat([out.encoder_last_hidden_state[0], out.decoder_hidden_states[-1][0]])

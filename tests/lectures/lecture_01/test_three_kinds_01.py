@@ -19,10 +19,10 @@ from course_lib.lectures.lecture_01.three_kinds import (
     KindRecipe,
     Trained,
     build,
+    collate,
     example,
     heldout_examples,
     recipes,
-    rows,
     sentence_pairs,
     train,
     two_languages,
@@ -53,10 +53,10 @@ def test_the_second_language_is_the_first_read_from_its_end():
 
 
 def test_what_the_world_says_is_possible_and_turned_round_it_is_not():
-    told = [ids for pair in sentence_pairs(BOTH)[:200] for ids in pair]
-    assert all(map(BOTH.is_possible, told))
-    assert not any(BOTH.is_possible([*reversed(ids[:-1]), ids[-1]]) for ids in told)
-    assert not BOTH.is_possible(told[0][:-1]) and not BOTH.is_possible([])
+    sentences = [ids for pair in sentence_pairs(BOTH)[:200] for ids in pair]
+    assert all(map(BOTH.is_possible, sentences))
+    assert not any(BOTH.is_possible([*reversed(ids[:-1]), ids[-1]]) for ids in sentences)
+    assert not BOTH.is_possible(sentences[0][:-1]) and not BOTH.is_possible([])
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -74,9 +74,9 @@ def test_examples_are_drawn_from_the_two_sentences(task):
 
 
 def test_heldout_sentences_are_new_and_their_words_are_known():
-    told = {tuple(ids) for pair in sentence_pairs(BOTH) for ids in pair}
+    known = {tuple(ids) for pair in sentence_pairs(BOTH) for ids in pair}
     new = [ids for pair in sentence_pairs(BOTH, "heldout") for ids in pair]
-    assert len(new) > 500 and not told & set(map(tuple, new))
+    assert len(new) > 500 and not known & set(map(tuple, new))
     assert not any(BOTH.special.unk in ids for ids in new)
     assert heldout_examples(BOTH, "fill gaps") == heldout_examples(BOTH, "fill gaps")
 
@@ -106,11 +106,11 @@ def test_rows_by_hand():
         (LEFT, gap, [CLS, 11, 12, 13, SEP], [-1, 12, -1, -1, -1]),
     ]
     for kind, one, ids, labels in cases:
-        batch = rows(kind, [one], BOTH)
+        batch = collate(kind, [one], BOTH)
         assert batch.inputs["input_ids"].tolist() == [ids]
         expected = [IGNORED if label == -1 else label for label in labels]
         assert batch.targets["labels"].tolist() == [expected]
-    batch = rows("encoder-decoder", [plain, Example([11], [21, 22])], BOTH)
+    batch = collate("encoder-decoder", [plain, Example([11], [21, 22])], BOTH)
     assert batch.inputs["input_ids"].tolist() == [[CLS, 11, 12, SEP], [CLS, 11, SEP, 0]]
     assert batch.inputs["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
     assert batch.inputs["decoder_input_ids"].tolist() == [[CLS, 21, 0], [CLS, 21, 22]]
@@ -120,7 +120,7 @@ def test_rows_by_hand():
 def moved(kind, part, at):
     """At which positions another word at `at` of this part changes what is said."""
     model = untrained(kind).model
-    inputs = rows(kind, [Example(TALE, BOTH.translated(TALE))], BOTH).inputs
+    inputs = collate(kind, [Example(TALE, BOTH.translated(TALE))], BOTH).inputs
     other = {name: ids.clone() for name, ids in inputs.items()}
     other[part][0, at] = 40 if int(other[part][0, at]) != 40 else 41
     with torch.no_grad():
@@ -154,19 +154,19 @@ def test_word_by_word_says_in_a_batch_what_it_says_alone(kind):
     trained = untrained(kind, seed=1)
     some = heldout_examples(BOTH, "translate")[:4]
     assert len({len(one.source) for one in some}) > 1
-    for said, (source, _) in zip(trained.say(some), some, strict=True):
+    for answer, (source, _) in zip(trained.say(some), some, strict=True):
         alone = []
         while len(alone) < LONGEST and SEP not in alone:
-            inputs = rows(kind, [Example(source, alone)], BOTH).inputs
+            inputs = collate(kind, [Example(source, alone)], BOTH).inputs
             with torch.no_grad():
                 alone.append(int(trained.model(**inputs).logits[0, -1].argmax()))
-        assert said == alone[: alone.index(SEP)] if SEP in alone else said == alone
+        assert answer == alone[: alone.index(SEP)] if SEP in alone else answer == alone
 
 
 def test_an_encoder_says_as_many_words_as_it_is_asked_for():
     trained = untrained("encoder")
     some = heldout_examples(BOTH, "continue")[:5]
-    assert [len(said) for said in trained.say(some)] == [len(one.target) for one in some]
+    assert [len(answer) for answer in trained.say(some)] == [len(one.target) for one in some]
     assert len(trained.answer("then they row the boat .", 4).split()) == 4
     assert len(trained.answer("then they [MASK] the [MASK] .").split()) == 2
 
@@ -176,7 +176,7 @@ def test_scores_by_hand(monkeypatch):
     trained = untrained("decoder")
     trained.recipe = replace(trained.recipe, task="continue")
     half = [*TALE[:3], *reversed(TALE[3:])][:5]
-    monkeypatch.setattr(Trained, "say", lambda self, given: [TALE, half])
+    monkeypatch.setattr(Trained, "say", lambda self, examples: [TALE, half])
     right = sum(a == b for a, b in zip(half, TALE, strict=False))
     assert trained.measure(some) == {
         "words": (len(TALE) + right) / (2 * len(TALE)), "whole": 0.5, "possible": 0.5,

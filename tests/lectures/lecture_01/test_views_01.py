@@ -106,8 +106,8 @@ def test_masks_are_shown_in_squares_and_words() -> None:
     live = who_sees_whom.masks_view()
     for kind in who_sees_whom.KINDS:
         live.controls["kind"].value = kind
-        shown = picture_of(live)
-        assert plain(shown).count(who_sees_whom.sight_in_words(kind, 2)) >= 1
+        picture = picture_of(live)
+        assert plain(picture).count(who_sees_whom.sight_in_words(kind, 2)) >= 1
     live.controls["kind"].value = who_sees_whom.BOTH
     live.controls["token"].value = 7
     assert "by cross-attention the, bank, of, the, river. It does not see: des, Flusses." in plain(
@@ -122,12 +122,12 @@ def test_masks_are_shown_in_squares_and_words() -> None:
 
 
 def test_drawings_hold_the_released_sizes() -> None:
-    said = drawings.elmo_drawing().inner
+    svg = drawings.elmo_drawing().inner
     config = ElmoConfig()
     for size in (2_048, config.hidden_size, config.cell_size, *(n for _, n in config.filters)):
-        assert f"{size:,}" in said or f"{size}" in said
-    for shown in (drawings.elmo_drawing(), drawings.three_drawing()):
-        assert "<img" in shown.html and len(shown.text) > 100
+        assert f"{size:,}" in svg or f"{size}" in svg
+    for drawing in (drawings.elmo_drawing(), drawings.three_drawing()):
+        assert "<img" in drawing.html and len(drawing.text) > 100
     lines = drawings.three_drawing().inner.count("<polyline")
     gpt_lines, bert_lines, chains = 2 * 10, 2 * 16, 4 * 2 * 2 + 3 * 2 * 2
     assert lines == gpt_lines + bert_lines + chains
@@ -164,8 +164,8 @@ def test_months_are_those_of_the_arxiv_numbers(name: str) -> None:
     """Where the source is a paper on arXiv, its number says year and month; the corrected dates of
     erratum E88 are among them."""
     member = tree.members()[name]
-    found = re.match(r"arXiv (\d\d)(\d\d)\.", member.source)
-    assert found is None or member.when == f"20{found[1]}-{found[2]}"
+    dated = re.match(r"arXiv (\d\d)(\d\d)\.", member.source)
+    assert dated is None or member.when == f"20{dated[1]}-{dated[2]}"
 
 
 def test_the_dates_that_one_lecture_has_wrong() -> None:
@@ -245,7 +245,7 @@ def test_nearest_mentions_are_those_of_the_layer() -> None:
     assert index.senses == ["water", "coins", "coins", "flows"]
     query = ["money", "bank"]
     same_word = index.nearest(query, 1, "0", k=9)
-    assert sorted(number for number, _ in same_word) == [0, 1, 2]
+    assert sorted(row for row, _ in same_word) == [0, 1, 2]
     assert [cosine for _, cosine in same_word] == pytest.approx([1, 1, 1])
     assert index.nearest(query, 1, "1", k=1) == [(1, pytest.approx(1.0))]
     with pytest.raises(ValueError, match=r"“money” was picked; .* two senses: bank, river"):
@@ -271,11 +271,11 @@ def test_the_layers_view_answers_what_it_cannot_read() -> None:
 
 def test_some_mentions_of_the_world() -> None:
     world = MicroWorld.load()
-    found = nearest.some_mentions(world, each=3, stories=600)
+    mentions = nearest.some_mentions(world, each=3, stories=600)
     senses = two_sense_words(world)
-    counts = Counter((m.words[m.at], m.sense) for m in found)
+    counts = Counter((m.words[m.at], m.sense) for m in mentions)
     assert counts and max(counts.values()) == 3 and {word for word, _ in counts} <= set(senses)
-    assert all(m.words[m.at] not in m.words[: m.at] for m in found)
+    assert all(m.words[m.at] not in m.words[: m.at] for m in mentions)
 
 
 def test_static_neighbours_side_by_side() -> None:
@@ -310,20 +310,20 @@ def test_each_guess_knows_one_side(bilm: tuple[ElmoForBiLM, WordVocabulary]) -> 
     model, vocabulary = bilm
     model.train()  # the view turns dropout off, and on again
     words = ["the", "river", "bank", "rose"]
-    found = guesses.two_guesses(model, vocabulary, words, 1)
+    both_sides = guesses.two_guesses(model, vocabulary, words, 1)
     assert model.training
     before = guesses.two_guesses(model, vocabulary, ["it", *words[1:]], 1)
     after = guesses.two_guesses(model, vocabulary, [*words[:3], "over"], 1)
     hidden = guesses.two_guesses(model, vocabulary, ["the", "it", "bank", "rose"], 1)
-    assert hidden == found  # the word itself is seen by neither
-    assert before["from the left"] != found["from the left"]
-    assert before["from the right"] == found["from the right"]
-    assert after["from the left"] == found["from the left"]
-    assert after["from the right"] != found["from the right"]
+    assert hidden == both_sides  # the word itself is seen by neither
+    assert before["from the left"] != both_sides["from the left"]
+    assert before["from the right"] == both_sides["from the right"]
+    assert after["from the left"] == both_sides["from the left"]
+    assert after["from the right"] != both_sides["from the right"]
     with torch.no_grad():
         logits = model.eval()(*spell_sentences([words])).forward_logits[0, 1]
     likeliest = vocabulary.vocab[int(logits.argmax())]
-    assert found["from the left"][0][0] == likeliest
+    assert both_sides["from the left"][0][0] == likeliest
     with pytest.raises(ValueError, match="word 5 was asked for in a text of 4 words"):
         guesses.two_guesses(model, vocabulary, words, 4)
 

@@ -87,9 +87,9 @@ def choose(rule=lambda real, words, rate: round(rate * real), pick=lambda order,
         places = [
             t for t, id in enumerate(ids) if id not in (special.pad, special.cls, special.sep)
         ]
-        number = min(max_predictions, max(1, rule(len(real), len(places), rate)))
+        count = min(max_predictions, max(1, rule(len(real), len(places), rate)))
         order = torch.randperm(len(places), generator=generator).tolist()
-        chosen = {places[i] for i in pick(order, number)}
+        chosen = {places[i] for i in pick(order, count)}
         return [t in chosen for t in range(len(ids))]
 
     return answer
@@ -99,9 +99,9 @@ def choose_by_weights(input_ids, special, rate, max_predictions, generator):
     """The lowest of random numbers, infinite where nothing may be selected."""
     never = torch.isin(input_ids, torch.tensor(special.never_masked))
     length = int((input_ids != special.pad).sum())
-    number = min(max_predictions, max(1, round(rate * length)), int((~never).sum()))
+    count = min(max_predictions, max(1, round(rate * length)), int((~never).sum()))
     u = torch.rand(len(input_ids), generator=generator) + never * 2.0
-    return u <= u.sort().values[number - 1]
+    return u <= u.sort().values[count - 1]
 
 
 def choose_rounding_a_tensor(input_ids, special, rate, max_predictions, generator):
@@ -160,15 +160,15 @@ def loss_looped(prediction_logits, labels, nsp_logits, nsp_label):
 
 def pieces(word, vocab, max_chars, unknown="[UNK]"):
     """By slicing the word down."""
-    found, rest = [], word if len(word) <= max_chars else "?"
+    pieces_so_far, rest = [], word if len(word) <= max_chars else "?"
     while rest:
-        mark = "##" if found else ""
+        mark = "##" if pieces_so_far else ""
         sizes = [n for n in range(len(rest), 0, -1) if mark + rest[:n] in vocab]
         if not sizes:
             return [unknown]
-        found.append(mark + rest[: sizes[0]])
+        pieces_so_far.append(mark + rest[: sizes[0]])
         rest = rest[sizes[0] :]
-    return tuple(found)
+    return tuple(pieces_so_far)
 
 
 def pieces_recursive(word, vocab, max_chars, first=True):
@@ -186,7 +186,7 @@ def pieces_recursive(word, vocab, max_chars, first=True):
 
 RIGHT = {
     "02.1": [count, lambda c: np.int64(count(c)), lambda c: count(c) / 1],
-    "02.2": [attention, lambda *given: attention(*given, far=-1e4), attention_looped],
+    "02.2": [attention, lambda *args: attention(*args, far=-1e4), attention_looped],
     "02.3": [masks(), masks_looped],
     "02.4": [choose(), choose_by_weights],
     "02.5": [make_pairs(), make_pairs(flat=True)],
@@ -200,9 +200,9 @@ WRONG = {
     ],
     "02.2": [
         (lambda q, k, v, m: attention(q, k, v, 1 - m), "Change of the output at real tokens"),
-        (lambda *given: attention(*given, far=-3.0),
+        (lambda *args: attention(*args, far=-3.0),
          "when keys and values of the padding change"),
-        (lambda *given: attention(*given, far=0.0, late=-1e9), "values beyond a million"),
+        (lambda *args: attention(*args, far=0.0, late=-1e9), "values beyond a million"),
         (attention_ready_made, "Your function calls `scaled_dot_product_attention`"),
         (lambda q, k, v, m: (q @ k.T).softmax(-1) @ v, "k.transpose(-1, -2)"),
         (lambda q, k, v, m: (q @ k.transpose(1, 2)).softmax(-1) @ v, "k.transpose(-1, -2)"),
@@ -218,9 +218,9 @@ WRONG = {
     "02.4": [
         (choose(lambda real, words, rate: int(rate * words)), "without [CLS] and [SEP]"),
         (choose(lambda real, words, rate: 2), "umber of selected positions: "),
-        (lambda *given: torch.tensor(choose()(*given)).nonzero().flatten(),
+        (lambda *args: torch.tensor(choose()(*args)).nonzero().flatten(),
          "True and False of shape (3,)"),
-        (lambda *given: choose()(*given[:4], None), "gave two different results"),
+        (lambda *args: choose()(*args[:4], None), "gave two different results"),
         (choose_rounding_a_tensor, "wrap it in int(...)"),
     ],
     "02.5": [
@@ -231,14 +231,14 @@ WRONG = {
         (lambda d, r: [x for x in make_pairs()(d, r) if "sentence 2 " not in x[0]], "entences a: "),
     ],
     "02.6": [
-        (lambda *given: loss(*given, pair=3), "oss: you have"),
-        (lambda *given: loss(*given).item(), "as a tensor that a gradient can flow from"),
+        (lambda *args: loss(*args, pair=3), "oss: you have"),
+        (lambda *args: loss(*args).item(), "as a tensor that a gradient can flow from"),
         (lambda p, y, n, z: loss(p, y, n.detach(), z), "radient of `nsp_logits`"),
         (lambda p, y, n, z: F.cross_entropy(p, y), "flatten (B, T, V) to (B·T, V)"),
         (lambda p, y, n, z: F.cross_entropy(p.flatten(0, 1), y), "flatten (B, T, V) to (B·T, V)"),
     ],
     "02.7": [
-        (lambda *given: pieces(*given, unknown="UNK"), "['[UNK]']"),
-        (lambda *given: pieces(*given)[:2], "ieces: you have"),
+        (lambda *args: pieces(*args, unknown="UNK"), "['[UNK]']"),
+        (lambda *args: pieces(*args)[:2], "ieces: you have"),
     ],
 }  # fmt: skip

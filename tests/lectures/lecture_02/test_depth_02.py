@@ -29,13 +29,13 @@ def test_larger_matrices_and_nothing_else():
 
 
 def test_the_residual_keeps_tokens_apart_and_layernorm_sizes_in_bounds():
-    drawn, grown = measured(1.0), measured(GROWN)
-    assert drawn["the block"][1] < 0.5 and drawn["without residual"][1] > 0.99
-    assert drawn["without both"][2] < 1e-9 < 1 < drawn["without LayerNorm"][2]
+    initial, grown = measured(1.0), measured(GROWN)
+    assert initial["the block"][1] < 0.5 and initial["without residual"][1] > 0.99
+    assert initial["without both"][2] < 1e-9 < 1 < initial["without LayerNorm"][2]
     assert grown["without LayerNorm"][0] > 10 and abs(grown["the block"][0] - 1) < 0.1
     assert grown["without LayerNorm"][2] > 100 * grown["the block"][2]
 
 
 def test_training_makes_the_query_matrices_about_so_much_larger():
-    found = query_matrix()
-    assert abs(found["trained"] / found["drawn"] - GROWN) < 0.2
+    sizes = query_matrix()
+    assert abs(sizes["trained"] / sizes["drawn"] - GROWN) < 0.2

@@ -39,9 +39,9 @@ def test_the_result_says_what_the_lecture_says():
     """The live run closes at least half of the gap, the long one 85%: for every seed."""
     for name, share in (("live", 0.5), ("long", 0.85)):
         assert min(outcome(PRETRAINING, name)["gap_closed"]) >= share
-    found = PRETRAINING["levels"]
-    assert found["oracle"] - found["count_model"] >= 0.15
-    assert found["unigram"] < found["count_model"]
+    levels = PRETRAINING["levels"]
+    assert levels["oracle"] - levels["count_model"] >= 0.15
+    assert levels["unigram"] < levels["count_model"]
 
 
 def test_the_levels_are_those_of_today():
@@ -55,9 +55,9 @@ def test_evaluation_predicts_masked_tokens_only_and_leaves_the_model_as_it_was(s
     scores = evaluate(model, sequences, small.special, batch_size=17)
     assert model.training
     whole = evaluate(model, sequences, small.special, batch_size=1_000)
-    assert torch.equal(scores.found, whole.found)
+    assert torch.equal(scores.masked_right, whole.masked_right)
     masked = evaluation_mask(sequences, small.special)
-    assert len(scores.found) == len(masked.original_ids) and (masked.done == 1).all()
+    assert len(scores.masked_right) == len(masked.original_ids) and (masked.done == 1).all()
     assert scores.mlm_loss == pytest.approx(whole.mlm_loss, rel=1e-3)
 
 
@@ -74,7 +74,7 @@ def test_a_stopped_result_goes_on_and_a_finished_one_is_read(small, tmp_path, mo
     done = next((tmp_path / "results").glob("02-live-3-*.json"))
     done.write_text(json.dumps(run | {"seconds": 12345}))
     assert one_run("live", SMALL, small, seed=3)["seconds"] == 12345
-    curve = AccuracyCurve(small, SMALL.steps, looks=24)
+    curve = AccuracyCurve(small, SMALL.steps, evaluations=24)
     pretrain(SMALL, small, seed=3, callbacks=[curve])
     last = curve.points[-1]["masked_accuracy"]
     assert last == run["curve"][-1]["masked_accuracy"]

@@ -32,8 +32,8 @@ def test_the_hint_of_the_count_is_right() -> None:
         config = BertConfig(**sizes, max_positions=6, type_vocab_size=2, num_layers=layers)
         counts.append(count.parameter_count(config))
     without, whole = counts
-    said = f"embeddings {without - 20}, block {whole - without}, pooler {4 * 4 + 4}: {whole}"
-    assert said in exercise("02.1").hints[-1]
+    sums = f"embeddings {without - 20}, block {whole - without}, pooler {4 * 4 + 4}: {whole}"
+    assert sums in exercise("02.1").hints[-1]
 
 
 def test_the_attention_is_the_librarys() -> None:
@@ -54,8 +54,8 @@ def test_the_number_to_predict_is_the_librarys() -> None:
 def test_the_hint_of_the_number_can_be_copied() -> None:
     (line,) = [h for h in exercise("02.4").hints if "length = " in h]
     code = line.split("length = ")[1].split(", then")[0]
-    given = {"input_ids": torch.tensor([2, 9, 3, 0]), "special": SpecialIds(0, 1, 2, 3, 4, 50)}
-    assert round(0.5 * eval(code, given)) == 2
+    names = {"input_ids": torch.tensor([2, 9, 3, 0]), "special": SpecialIds(0, 1, 2, 3, 4, 50)}
+    assert round(0.5 * eval(code, names)) == 2
 
 
 def test_the_loss_is_the_librarys() -> None:

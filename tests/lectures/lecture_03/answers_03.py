@@ -48,34 +48,34 @@ def align_padding_cut(labels, word_ids):
 
 def spans_by_regex(tags):
     """One letter a word, so that positions are the string's."""
-    found = set()
+    spans = set()
     for kind in {tag[2:] for tag in tags} - {""}:
         letters = "".join(tag[0] if tag[2:] == kind else "." for tag in tags)
-        found |= {(kind, m.start(), m.end() - 1) for m in re.finditer("BI*|I+", letters)}
-    return found
+        spans |= {(kind, m.start(), m.end() - 1) for m in re.finditer("BI*|I+", letters)}
+    return spans
 
 
 def spans_by_while(tags):
-    found, n = [], 0
+    spans, n = [], 0
     while n < len(tags):
         m = n + 1
         if tags[n] != "O":
             while m < len(tags) and tags[m] == "I-" + tags[n][2:]:
                 m += 1
-            found.append([tags[n][2:], n, m - 1])
+            spans.append([tags[n][2:], n, m - 1])
         n = m
-    return found
+    return spans
 
 
 def spans_textbook(tags):
-    found, kind, first = [], None, 0
+    spans, kind, first = [], None, 0
     for n, tag in enumerate([*tags, "O"]):
         if tag == f"I-{kind}":
             continue
         if kind:
-            found.append((kind, first, n - 1))
+            spans.append((kind, first, n - 1))
         kind, first = tag[2:], n
-    return found
+    return spans
 
 
 def spans_by_parts(tags):
@@ -85,16 +85,16 @@ def spans_by_parts(tags):
 
 def spans_by_two_parts(tags):
     """Right, but for kinds with a hyphen."""
-    found = []
+    spans = []
     for n, tag in enumerate(tags):
         if tag == "O":
             continue
         mark, kind = tag.split("-")
-        if mark == "I" and found and found[-1][2] == n - 1 and found[-1][0] == kind:
-            found[-1] = (kind, found[-1][1], n)
+        if mark == "I" and spans and spans[-1][2] == n - 1 and spans[-1][0] == kind:
+            spans[-1] = (kind, spans[-1][1], n)
         else:
-            found.append((kind, n, n))
-    return found
+            spans.append((kind, n, n))
+    return spans
 
 
 # ---------------------------------------------------------------- 03.3
@@ -121,24 +121,24 @@ def normal(text):
 
 
 def f1(predicted, gold, words=normal):
-    said, true = words(predicted), words(gold)
-    if not said or not true:
-        return float(said == true)
+    guess, true = words(predicted), words(gold)
+    if not guess or not true:
+        return float(guess == true)
     left = list(true)
-    n = sum(word in left and left.remove(word) is None for word in said)
-    return 2 * n / (len(said) + len(true))
+    n = sum(word in left and left.remove(word) is None for word in guess)
+    return 2 * n / (len(guess) + len(true))
 
 
 def f1_by_counting(predicted, gold):
-    said, true = Counter(normal(predicted)), Counter(normal(gold))
-    n, both = sum(min(said[w], true[w]) for w in said), sum(said.values()) + sum(true.values())
-    return np.float64(2 * n / both if both and said and true else said == true)
+    guess, true = Counter(normal(predicted)), Counter(normal(gold))
+    n, both = sum(min(guess[w], true[w]) for w in guess), sum(guess.values()) + sum(true.values())
+    return np.float64(2 * n / both if both and guess and true else guess == true)
 
 
 def f1_undivided(predicted, gold):
-    said, true = normal(predicted), normal(gold)
-    n = (Counter(said) & Counter(true)).total()
-    P, R = n / len(said), n / len(true)
+    guess, true = normal(predicted), normal(gold)
+    n = (Counter(guess) & Counter(true)).total()
+    P, R = n / len(guess), n / len(true)
     return 2 * P * R / (P + R)
 
 
@@ -209,7 +209,7 @@ RIGHT = {
     "03.4": [f1, f1_by_counting],
     "03.5": [pack, pack_by_numbers],
     "03.6": [of_cells(0), matthews_by_numpy, matthews_by_tensors],
-    "03.7": [new_by_layers, lambda *given: float(new_by_layers(*given))],
+    "03.7": [new_by_layers, lambda *args: float(new_by_layers(*args))],
 }
 WRONG = {
     "03.1": [
@@ -256,6 +256,6 @@ WRONG = {
     ],
     "03.7": [
         (lambda task, H, n: new_by_layers(task, H, n) + 0 * n, "whatever the passage"),
-        (lambda *given: new_by_layers(*given) + 17, "you have"),
+        (lambda *args: new_by_layers(*args) + 17, "you have"),
     ],
 }  # fmt: skip

@@ -28,31 +28,31 @@ from course_lib.text.english import LabelledText
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
+def documentation() -> dict[str, Any]:
     return result("03_documentation")
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_file_was_made_by_today_s_recipes(name, course):  # noqa: F811
-    found, tasks = result(name), FILES[name]
+    results, tasks = result(name), FILES[name]
     recipe = replace(runs.recipes(tasks)[0], task="", start="", examples=0, steps=0)
-    assert found["recipe"] == plain(asdict(recipe)) and found["weights"] == course.sha256
-    assert found["steps"] == plain({task: STEPS[task] for task in tasks})
-    assert all(found[task] == list(CLASSES[task]) for task in tasks if task in CLASSES)
-    assert list(found["runs"]) == list(tasks)
-    assert found["seeds"] == {task: len(runs.SEEDS[task]) for task in tasks}
-    for task, starts in found["runs"].items():
+    assert results["recipe"] == plain(asdict(recipe)) and results["weights"] == course.sha256
+    assert results["steps"] == plain({task: STEPS[task] for task in tasks})
+    assert all(results[task] == list(CLASSES[task]) for task in tasks if task in CLASSES)
+    assert list(results["runs"]) == list(tasks)
+    assert results["seeds"] == {task: len(runs.SEEDS[task]) for task in tasks}
+    for task, starts in results["runs"].items():
         assert list(starts) == [*BOTH, "baseline"]
         for start, sizes in starts.items():
             assert [int(n) for n in sizes] == list(STEPS[task])
             for n, of in sizes.items():
-                assert len(of) == found["seeds"][task]
+                assert len(of) == results["seeds"][task]
                 losses = {len(run["loss"]) for run in of if start in BOTH}
                 assert losses <= {math.ceil(STEPS[task][int(n)] / 20)}
                 assert all(0 <= run[m] <= 1 for run in of for m in ("score", "outside"))
     for task in CLASSES.keys() & {*tasks}:
-        for run in found["runs"][task][COURSE]["2000"]:
-            count = found["texts"][task]["test"]
+        for run in results["runs"][task][COURSE]["2000"]:
+            count = results["texts"][task]["test"]
             assert sum(numbers(run["confusion"])) == count
             right = sum(row[k] for k, row in enumerate(run["confusion"]))
             assert run["score"] == pytest.approx(right / count)
@@ -60,13 +60,13 @@ def test_the_file_was_made_by_today_s_recipes(name, course):  # noqa: F811
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_text_of_the_packages_is_in_the_file(name):
-    found = result(name)
-    for task, about in found["texts"].items():
+    results = result(name)
+    for task, about in results["texts"].items():
         assert re.fullmatch("[0-9a-f]{64}", about["hash"])
         read = {*CLASSES[PACKAGE]} if task == PACKAGE else {*INSIDE, *OUTSIDE}
         assert {*about["versions"]} <= read
     names = {*STEPS, *BOTH}
-    texts = [t for t in strings(found) if " " in t and t not in names]
+    texts = [t for t in strings(results) if " " in t and t not in names]
     assert not texts, texts[:3]
 
 
@@ -78,19 +78,20 @@ def strings(value: Any) -> list[str]:
     return [text for part in parts for text in strings(part)]
 
 
-def test_the_runs_say_what_the_page_says(found):
+def test_the_runs_say_what_the_page_says(documentation):
     """Fitted with 100 and 500 sentences from both starts, with 2,000 not from random
     initialisation; the order of the lines in packages never read."""
-    code = found["runs"][CODE]
+    code = documentation["runs"][CODE]
     fitted = {start: {n: [run["loss"][-1] < 0.1 for run in of] for n, of in code[start].items()}
               for start in BOTH}  # fmt: skip
     assert all(all(of) for of in fitted[BOTH[0]].values())
     assert all(fitted[BOTH[1]]["100"]) and all(fitted[BOTH[1]]["500"])
     assert not any(fitted[BOTH[1]]["2000"])
-    sections = found["runs"][SECTION][BOTH[1]]["2000"]
+    sections = documentation["runs"][SECTION][BOTH[1]]["2000"]
     assert all(run["loss"][-1] > 0.1 for run in sections)
     for task in FILES["03_documentation"]:
-        ours, at_random, rule = ([run["score"] for run in found["runs"][task][start]["2000"]]
+        starts = documentation["runs"][task]
+        ours, at_random, rule = ([run["score"] for run in starts[start]["2000"]]
                                  for start in (*BOTH, "baseline"))  # fmt: skip
         assert min(ours) > max([*at_random, *rule])
     for n in map(str, STEPS[CODE]):
@@ -102,8 +103,8 @@ def test_the_runs_say_what_the_page_says(found):
 def test_the_runs_say_of_packages_what_the_page_says():
     """Fitted with 100 paragraphs from both starts, at the end of the curve not from random
     initialisation; the bag of words lies between."""
-    found = result("03_packages")
-    ours, at_random, rule = (found["runs"][PACKAGE][start] for start in (*BOTH, "baseline"))
+    results = result("03_packages")
+    ours, at_random, rule = (results["runs"][PACKAGE][start] for start in (*BOTH, "baseline"))
     fitted = {n: [run["loss"][-1] < 0.1 for run in of] for n, of in at_random.items()}
     assert all(run["loss"][-1] < 0.1 for run in ours["100"]) and all(fitted["100"])
     assert not any(fitted["2000"])
@@ -118,13 +119,13 @@ def test_the_runs_say_of_packages_what_the_page_says():
 @pytest.mark.usefixtures("recorded_draws")
 @pytest.mark.parametrize("name", FILES)
 def test_the_first_losses_are_the_recorded_ones(name):
-    found, first = result(name), runs.recipes(FILES[name])[0]
-    about = found["texts"][first.task]
+    results, first = result(name), runs.recipes(FILES[name])[0]
+    about = results["texts"][first.task]
     if installed_versions(about["versions"]) != about["versions"]:
         pytest.skip("other versions are installed: other texts")
     assert runs.texts(first.task).hash == about["hash"]
-    assert len(found["replay"]) == REPLAYED
-    assert runs.replay(first) == pytest.approx(found["replay"], rel=2e-3)
+    assert len(results["replay"]) == REPLAYED
+    assert runs.replay(first) == pytest.approx(results["replay"], rel=2e-3)
 
 
 # ---------------------------------------------------------------- the parts
@@ -132,8 +133,8 @@ def test_the_first_losses_are_the_recorded_ones(name):
 
 def test_a_larger_number_of_texts_begins_with_a_smaller_one():
     items = list(range(50))
-    drawn = runs.some_texts(items, 20, seed=1)
-    assert runs.some_texts(items, 5, seed=1) == drawn[:5] != runs.some_texts(items, 5, seed=2)
+    some = runs.some_texts(items, 20, seed=1)
+    assert runs.some_texts(items, 5, seed=1) == some[:5] != runs.some_texts(items, 5, seed=2)
     assert sorted(runs.some_texts(items, 99, seed=1)) == items
 
 

@@ -67,9 +67,9 @@ CLAIM = re.compile(r"(\d\d(?:\.\d)?)% of (?:the |its )?(?:hidden|held-out)(?: hi
 def test_no_text_claims_more_than_the_file_says(made, root: Path):
     reached = 100 * made["reached"]["heldout_accuracy"]
     sources = [root / "README.md", root / "data" / "README.md"]
-    for number in ("00", "02", "03"):
-        sources += (root / "notebooks" / "source").glob(f"{number}_*.py")
-        sources += (root / "slides" / "source").glob(f"{number}_*.md")
+    for lecture in ("00", "02", "03"):
+        sources += (root / "notebooks" / "source").glob(f"{lecture}_*.py")
+        sources += (root / "slides" / "source").glob(f"{lecture}_*.md")
     for path in sources:
         claims = [float(claim) for claim in CLAIM.findall(path.read_text(encoding="utf-8"))]
         assert all(claim <= reached + 0.5 for claim in claims), (path.name, claims)
@@ -126,16 +126,16 @@ def test_the_card_knows_no_figure_of_its_own():
 
 @pytest.mark.parametrize("name", ABOUT_TASKS)
 def test_results_belong_to_the_shipped_weights_and_say_with_what_they_were_made(name, course):
-    found, world = result(name), MicroWorld.load()
-    assert found["recipe"] == asdict(lecture_03.TuningRecipe("", ""))
-    assert found["weights"][COURSE] == course.sha256
+    results, world = result(name), MicroWorld.load()
+    assert results["recipe"] == asdict(lecture_03.TuningRecipe("", ""))
+    assert results["weights"][COURSE] == course.sha256
     try:
-        assert found["weights"][MINILM] == lecture_03.weights_of(MINILM)
+        assert results["weights"][MINILM] == lecture_03.weights_of(MINILM)
     except MissingCheckpoint:
-        assert re.fullmatch("[0-9a-f]{64}", found["weights"][MINILM])
-    assert found["world"] == {"version": world.version, "hash": world.hash}
-    assert found["seeds"] == len(lecture_03.SEEDS) == 5 and found["threads"] >= 1
-    assert {"torch", "python"} <= set(found["versions"]) and found["date"]
+        assert re.fullmatch("[0-9a-f]{64}", results["weights"][MINILM])
+    assert results["world"] == {"version": world.version, "hash": world.hash}
+    assert results["seeds"] == len(lecture_03.SEEDS) == 5 and results["threads"] >= 1
+    assert {"torch", "python"} <= set(results["versions"]) and results["date"]
 
 
 def test_the_rates_are_the_best_that_were_tried():
@@ -143,8 +143,8 @@ def test_the_rates_are_the_best_that_were_tried():
     assert list(tuning) == list(STARTS[:3])  # the fourth takes the third's
     for start, scores in tuning.items():
         assert list(scores) == [f"{rate:g}" for rate in TRIED]
-        drawn = len(lecture_03.TUNING_SEEDS[start])
-        assert all(len(seeds) == drawn for seeds in scores.values())
+        seeds_a_rate = len(lecture_03.TUNING_SEEDS[start])
+        assert all(len(seeds) == seeds_a_rate for seeds in scores.values())
         assert all(0 <= score <= 1 for score in numbers(scores))
         means = {rate: statistics.mean(seeds) for rate, seeds in scores.items()}
         taken = means.pop(f"{RATES[start]:g}")
@@ -153,10 +153,10 @@ def test_the_rates_are_the_best_that_were_tried():
 
 
 def test_the_baselines_are_those_of_today():
-    found = result("03_tasks")["baselines"]
+    recorded = result("03_tasks")["baselines"]
     today = baselines.english_baselines()
-    assert [row[:3] for row in found] == [list(row[:3]) for row in today]
-    for (*_, was), (*_, now) in zip(found, today, strict=True):
+    assert [row[:3] for row in recorded] == [list(row[:3]) for row in today]
+    for (*_, was), (*_, now) in zip(recorded, today, strict=True):
         assert was == pytest.approx(now, abs=0.02)  # library versions may fit otherwise
 
 
@@ -210,9 +210,9 @@ def expected(name: str) -> Any:
     ],
 )
 def test_all_was_run_that_today_s_settings_ask_for(name, part):
-    found = result(name)
-    assert counted(found[part]) == expected(name)
-    assert found.get("rates", RATES) == RATES
+    results = result(name)
+    assert counted(results[part]) == expected(name)
+    assert results.get("rates", RATES) == RATES
 
 
 def test_the_largest_sizes_are_all_training_texts():
@@ -242,17 +242,17 @@ def test_the_levels_of_the_curves_are_those_of_today():
 
 
 def test_the_bag_of_words_of_plain_reviews_is_that_of_today(course):
-    found = result("03_reviews")
-    assert found["weights"][COURSE] == course.sha256
-    for n, runs in found["bag"].items():
+    results = result("03_reviews")
+    assert results["weights"][COURSE] == course.sha256
+    for n, runs in results["bag"].items():
         for seed, run in zip(lecture_03.PLAIN_SEEDS[int(n)], runs, strict=True):
             assert run == pytest.approx(lecture_03.bag_of_words(int(n), seed), abs=0.02)
 
 
 def test_the_line_begins_at_the_start_and_descends():
-    found = result("03_loss_line")
-    assert found["task"] == lecture_03.LINE_TASK and list(found["lines"]) == list(STARTS[:2])
-    for line in found["lines"].values():
+    results = result("03_loss_line")
+    assert results["task"] == lecture_03.LINE_TASK and list(results["lines"]) == list(STARTS[:2])
+    for line in results["lines"].values():
         assert line["alpha"] == lecture_03.ALPHAS and line["distance"] > 1
         assert len(line["train_loss"]) == len(line["test_score"]) == len(line["alpha"])
         assert all(0 <= score <= 1 for score in line["test_score"])
@@ -262,24 +262,24 @@ def test_the_line_begins_at_the_start_and_descends():
 
 @pytest.mark.usefixtures("recorded_draws")
 def test_the_line_begins_with_today_s_fresh_heads():
-    found = result("03_loss_line")
-    train = lecture_03.english_task(found["task"], "train", COURSE)
-    for start, line in found["lines"].items():
+    results = result("03_loss_line")
+    train = lecture_03.english_task(results["task"], "train", COURSE)
+    for start, line in results["lines"].items():
         began = line["train_loss"][line["alpha"].index(0.0)]
         model = head_on(lecture_03.encoder_of(start), train, 0)
         assert lecture_03.whole_loss(model, train) == pytest.approx(began, rel=1e-3)
 
 
 def test_the_plateau_was_drawn_by_today_s_settings(made):
-    found = result("03_plateau")
+    results = result("03_plateau")
     steps = lecture_03.PLATEAU_STEPS
-    assert list(found["runs"]) == list(lecture_03.PLATEAU)
-    assert (found["steps"], found["tokens_a_step"]) == (steps, lecture_03.PLATEAU_TOKENS)
-    assert found["text"] == made["text"]  # the checkpoint's own
+    assert list(results["runs"]) == list(lecture_03.PLATEAU)
+    assert (results["steps"], results["tokens_a_step"]) == (steps, lecture_03.PLATEAU_TOKENS)
+    assert results["text"] == made["text"]  # the checkpoint's own
     largest = math.log(made["recipe"]["text"]["vocabulary"])
-    assert 4 < found["unigram"] < largest
-    for run in found["runs"].values():
+    assert 4 < results["unigram"] < largest
+    for run in results["runs"].values():
         assert len(run["loss"]) == steps // 20
         # At first every token is as likely as any other; at last no worse than frequencies tell.
         assert largest - 2 < run["loss"][0] < largest + 2
-        assert run["loss"][-1] < found["unigram"] + 0.3
+        assert run["loss"][-1] < results["unigram"] + 0.3

@@ -36,7 +36,7 @@ from course_lib.train import span_metrics, task_metrics
 BY_ID = {exercise.id: exercise for exercise in EXERCISES}
 
 
-def drawn(id):
+def cases_of(id):
     return [case for stage in BY_ID[id].stages for case in stage.cases(Draw(3))]
 
 
@@ -51,19 +51,19 @@ def test_the_labels_stand_where_the_librarys_rows_have_them():
 
 
 def test_the_entities_are_the_librarys():
-    for (tags,) in drawn("03.2"):
-        found = spans.entity_spans(tags)
-        assert set(found) == span_metrics.bio_spans(tags) and len({*found}) == len(found)
+    for (tags,) in cases_of("03.2"):
+        entities = spans.entity_spans(tags)
+        assert set(entities) == span_metrics.bio_spans(tags) and len({*entities}) == len(entities)
 
 
 def test_the_best_span_is_the_librarys():
-    for start, end, allowed, longest in drawn("03.3"):
+    for start, end, allowed, longest in cases_of("03.3"):
         theirs = best_spans(start[None], end[None], allowed[None], longest)
         assert best.best_span(start, end, allowed, longest) == (theirs.start, theirs.end)
 
 
 def test_the_answers_f1_is_the_librarys():
-    for predicted, gold in drawn("03.4"):
+    for predicted, gold in cases_of("03.4"):
         theirs = span_metrics.answer_f1(predicted, [gold])
         assert answers.token_f1(predicted, gold) == pytest.approx(theirs, abs=1e-12)
         assert " ".join(answers.words_of(gold)) == span_metrics.normalise_answer(gold)
@@ -71,18 +71,18 @@ def test_the_answers_f1_is_the_librarys():
 
 def test_the_packed_pair_is_the_librarys():
     special = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=100)
-    for a, b, length in drawn("03.5"):
-        number = {"[PAD]": 0, "[CLS]": 2, "[SEP]": 3}
-        number |= {token: n for n, token in enumerate([*a, *b], start=5)}
-        ids = ([number[token] for token in text] for text in (a, b))
+    for a, b, length in cases_of("03.5"):
+        ids_of = {"[PAD]": 0, "[CLS]": 2, "[SEP]": 3}
+        ids_of |= {token: n for n, token in enumerate([*a, *b], start=5)}
+        ids = ([ids_of[token] for token in text] for text in (a, b))
         theirs = pack_pair(*ids, special, length, truncate=True)
         tokens, segments = cutting.pack_cut(a, b, length)
-        assert [number[token] for token in tokens] == theirs[0]
+        assert [ids_of[token] for token in tokens] == theirs[0]
         assert segments == theirs[1]
 
 
 def test_the_correlation_is_the_librarys():
-    for case in drawn("03.6"):
+    for case in cases_of("03.6"):
         theirs = task_metrics.matthews(*case)
         assert correlation.matthews(*case) == pytest.approx(theirs, abs=1e-12)
 
@@ -110,8 +110,8 @@ def test_the_hints_with_numbers_are_right():
     assert str(align.align_labels([3, 0], [None, 0, 0, 1, None])) in hints["03.1"]
     assert spans.entity_spans(["I-PER", "B-PER", "I-LOC"]) == [
         ("PER", 0, 0), ("PER", 1, 1), ("LOC", 2, 2)]  # fmt: skip
-    found = spans.entity_spans(["O", "B-PER", "I-PER", "O", "B-LOC"])
-    assert all(str(span) in BY_ID["03.2"].statement for span in found) and len(found) == 2
+    entities = spans.entity_spans(["O", "B-PER", "I-PER", "O", "B-LOC"])
+    assert all(str(span) in BY_ID["03.2"].statement for span in entities) and len(entities) == 2
     assert spans.entity_spans(["B-art-film"]) == [("art-film", 0, 0)]
     assert answers.token_f1("The old, old wall", "an old wall") == pytest.approx(0.8)
     assert "0.8." in hints["03.4"]
@@ -120,31 +120,31 @@ def test_the_hints_with_numbers_are_right():
     assert [sum(t in a for t in cutting.pack_cut(a, b, k)[0]) for k in (9, 8)] == [3, 3]
     true, predicted = [1] * 5 + [0] * 5, [1, 1, 1, 1, 0, 1, 1, 0, 0, 0]
     assert f"= {correlation.matthews(true, predicted):.3f}" in hints["03.6"]
-    counts = [heads.new_weights(*given) for given in (
+    counts = [heads.new_weights(*arguments) for arguments in (
         ("classify", 10, 3), ("tag", 10, 2), ("answer", 10, None))]  # fmt: skip
     assert all(f" {count}" in hints["03.7"] for count in counts)
 
 
 def test_when_the_correlation_passes_the_closing_question_is_answered():
-    said = check_answer(BY_ID["03.6"], correlation.matthews, 0).stages[-1].message
-    lazy, honest = re.findall(r"accuracy (\S+), F1 (\S+), Matthews (\S+)\.", said)
+    message = check_answer(BY_ID["03.6"], correlation.matthews, 0).stages[-1].message
+    lazy, honest = re.findall(r"accuracy (\S+), F1 (\S+), Matthews (\S+)\.", message)
     assert lazy[0] > honest[0] and lazy[1] > honest[1]
     assert float(lazy[2]) == 0 < 0.3 < float(honest[2])
 
 
 def test_when_the_count_passes_the_fraction_is_told():
-    said = check_answer(BY_ID["03.7"], heads.new_weights, 0).stages[-1].message
+    message = check_answer(BY_ID["03.7"], heads.new_weights, 0).stages[-1].message
     whole = 109_482_240
-    for number in (3 * 769, 9 * 769, 2 * 769):
-        assert f"{number:,} ({number / whole:.4%})" in said
-    assert f"{whole:,}" in said and f"{whole:,}" in BY_ID["03.7"].statement
+    for count in (3 * 769, 9 * 769, 2 * 769):
+        assert f"{count:,} ({count / whole:.4%})" in message
+    assert f"{whole:,}" in message and f"{whole:,}" in BY_ID["03.7"].statement
 
 
 # ---------------------------------------------------------------- where a mistake first shows
 
 
 @pytest.mark.parametrize(
-    ("id", "said", "stage"),
+    ("id", "message", "stage"),
     [
         ("03.1", "Every piece of a word", "several pieces"),
         ("03.2", "An entity that reaches the end of the sentence is missing", "at the end"),
@@ -166,9 +166,9 @@ def test_when_the_count_passes_the_fraction_is_told():
         ("03.7", "O is a tag, too", "tags"),
     ],
 )
-def test_a_mistake_shows_at_the_stage_that_is_about_it(id, said, stage):
+def test_a_mistake_shows_at_the_stage_that_is_about_it(id, message, stage):
     exercise = BY_ID[id]
-    known = next(known for known in exercise.mistakes if said in known.say)
+    known = next(known for known in exercise.mistakes if message in known.say)
     for seed in range(3):
         stages = check_answer(exercise, exercise.with_mistakes(known), seed).stages
         assert stage in next(one.name for one in stages if one.passed is False)

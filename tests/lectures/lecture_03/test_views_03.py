@@ -37,8 +37,8 @@ from course_lib.text.wordpiece import WordPiece
 
 
 def test_four_heads_read_what_they_should() -> None:
-    shown = task_heads.task_shapes()
-    svg = drawn(shown.html)
+    view = task_heads.task_shapes()
+    svg = drawn(view.html)
     panels = re.findall(r'<g transform="translate\(\d+,\d+\)">(.*?)</g>', svg)
     assert len(panels) == 4 and all("the same pre-trained encoder" in one for one in panels)
     read = [re.findall(r'class="(read|unread)"', one) for one in panels]
@@ -56,8 +56,8 @@ def test_four_heads_read_what_they_should() -> None:
         re.search(rf'class="{kind}"[^>]* fill="([^"]*)"', svg)[1] for kind in ("read", "unread")
     }  # type: ignore[index]
     assert sum("url(" in fill for fill in fills) == 1  # told apart without colour
-    assert "<svg" not in shown.html and len(shown.html) < 40_000
-    assert shown.text in plain(shown.html) and "2 × H for an answer" in shown.text
+    assert "<svg" not in view.html and len(view.html) < 40_000
+    assert view.text in plain(view.html) and "2 × H for an answer" in view.text
 
 
 # ---------------------------------------------------------------- code words in an own sentence
@@ -83,7 +83,7 @@ def test_an_own_sentence_is_tagged_word_by_word() -> None:
 
 WORDS = "Ines Ferrant left Turin for Halden Paper Works in May .".split()  # noqa: SIM905
 TRUE = "B-PER I-PER O B-LOC O B-ORG I-ORG I-ORG O O O".split()  # noqa: SIM905
-SAID = "B-PER I-PER O B-ORG O B-ORG I-ORG O O B-PER O".split()  # noqa: SIM905
+PREDICTED = "B-PER I-PER O B-ORG O B-ORG I-ORG O O B-PER O".split()  # noqa: SIM905
 
 
 def brackets_of(html: str) -> list[str]:
@@ -91,46 +91,46 @@ def brackets_of(html: str) -> list[str]:
 
 
 def test_mistakes_are_marked_by_sign_frame_and_word() -> None:
-    shown = tagged_words.tag_view(WORDS, SAID, TRUE)
-    cells = re.findall(r'<span class="token token-(\w+)"[^>]*>([^<]*)</span>', shown.html)
-    wrong = [k for k, (a, b) in enumerate(zip(SAID, TRUE, strict=True)) if a != b]
+    view = tagged_words.tag_view(WORDS, PREDICTED, TRUE)
+    cells = re.findall(r'<span class="token token-(\w+)"[^>]*>([^<]*)</span>', view.html)
+    wrong = [k for k, (a, b) in enumerate(zip(PREDICTED, TRUE, strict=True)) if a != b]
     assert [word for _, word in cells] == WORDS
     assert [k for k, (kind, _) in enumerate(cells) if kind == "replaced"] == wrong == [3, 7, 9]
-    assert re.findall(r"✗ ([^<\s]*)</div>", shown.html) == [SAID[k] for k in wrong]
+    assert re.findall(r"✗ ([^<\s]*)</div>", view.html) == [PREDICTED[k] for k in wrong]
     for line in (
         "1 of 3 true entities found; of 4 predicted, 3 wrong.",
         "✓ PER “Ines Ferrant”; ✗ ORG “Turin”: the kind is LOC; ✗ ORG “Halden Paper”: begins or "
         "ends elsewhere; ✗ PER “May”: no entity there.",
     ):
-        assert line in shown.text and line in plain(shown.html)
-    assert "missed" not in shown.text  # what was found in part is not called missed as well
+        assert line in view.text and line in plain(view.html)
+    assert "missed" not in view.text  # what was found in part is not called missed as well
     nobody = tagged_words.tag_view(WORDS, ["O"] * len(WORDS), TRUE)
     assert "✗ PER “Ines Ferrant”: missed; ✗ LOC “Turin”: missed" in nobody.text
     assert "0 of 3 true entities found; of 0 predicted, 0 wrong." in nobody.text
 
 
 def test_brackets_open_and_close_where_entities_do() -> None:
-    shown = tagged_words.tag_view(WORDS, SAID)
-    held = brackets_of(shown.html)
+    view = tagged_words.tag_view(WORDS, PREDICTED)
+    held = brackets_of(view.html)
     assert len(held) == len(WORDS)
     inside = [k for k, style in enumerate(held) if "border-bottom:2px solid #1a1a1a" in style]
     begins = [k for k, style in enumerate(held) if "border-left" in style]
     ends = [k for k, style in enumerate(held) if "border-right" in style]
     assert (inside, begins, ends) == ([0, 1, 3, 5, 6, 9], [0, 3, 5, 9], [1, 3, 6, 9])
-    both = brackets_of(tagged_words.tag_view(WORDS, SAID, TRUE).html)
+    both = brackets_of(tagged_words.tag_view(WORDS, PREDICTED, TRUE).html)
     assert len(both) == 2 * len(WORDS) and sum("border-top:2px solid #" in b for b in both) == 6
-    assert "✗" not in shown.html
-    said = "Entities: PER “Ines Ferrant”, ORG “Turin”, ORG “Halden Paper”, PER “May”."
-    assert said in shown.text and said in plain(shown.html)
+    assert "✗" not in view.html
+    sentence = "Entities: PER “Ines Ferrant”, ORG “Turin”, ORG “Halden Paper”, PER “May”."
+    assert sentence in view.text and sentence in plain(view.html)
     assert "Entities: none." in tagged_words.tag_view(["so"], ["O"]).text
 
 
 def test_other_tags_have_no_brackets() -> None:
     words, true = ["<b>", "rose"], ["NOUN", "VERB"]
-    shown = tagged_words.tag_view(words, ["NOUN", "NOUN"], true)
-    assert not any("#1a1a1a" in style for style in brackets_of(shown.html))
-    assert "1 of 2 words have the right tag.\n✗ “rose”: NOUN, should be VERB." in shown.text
-    assert "<b>" not in shown.html and "&lt;b&gt;" in shown.html
+    view = tagged_words.tag_view(words, ["NOUN", "NOUN"], true)
+    assert not any("#1a1a1a" in style for style in brackets_of(view.html))
+    assert "1 of 2 words have the right tag.\n✗ “rose”: NOUN, should be VERB." in view.text
+    assert "<b>" not in view.html and "&lt;b&gt;" in view.html
     assert tagged_words.tag_view(words, true, true).text.endswith(
         "2 of 2 words have the right tag."
     )
@@ -154,11 +154,11 @@ def test_the_best_span_is_the_librarys(longest: int) -> None:
     for seed in range(40):
         start, end = scores(seed)
         row = answer_spans.scored_row(TOKENS, start, end, ALLOWED, longest)
-        want = best_spans(start[None], end[None], ALLOWED[None], longest)
+        expected = best_spans(start[None], end[None], ALLOWED[None], longest)
         best = row.best(longest)[0]
-        assert (best.i, best.j) == (want.start.item(), want.end.item())
-        assert best.score == pytest.approx(want.score.item(), abs=1e-6)
-        assert row.null.score == pytest.approx(want.null_score.item(), abs=1e-6)
+        assert (best.i, best.j) == (expected.start.item(), expected.end.item())
+        assert best.score == pytest.approx(expected.score.item(), abs=1e-6)
+        assert row.null.score == pytest.approx(expected.null_score.item(), abs=1e-6)
         listed = row.best(longest, 100)
         possible = [(i, j) for i, j in product(range(7, 15), repeat=2) if 0 <= j - i < longest]
         assert sorted((span.i, span.j) for span in listed) == possible
@@ -168,12 +168,12 @@ def test_the_best_span_is_the_librarys(longest: int) -> None:
 def test_the_words_tell_the_span_and_the_null_answer() -> None:
     start, end = torch.zeros(16), torch.zeros(16)
     start[9], end[10], start[0], end[0] = 5.0, 4.0, 3.0, 1.5
-    shown = span_pairs.span_table(TOKENS, start, end, ALLOWED)
-    said = (
+    view = span_pairs.span_table(TOKENS, start, end, ALLOWED)
+    sentence = (
         "The best span of at most 30 tokens is “millpond” with 5.00 + 4.00 = 9.00; no answer has "
         "4.50. The difference, 4.50, is above τ = 0.00: the model answers."
     )
-    assert said in shown.text and said in plain(shown.html)
+    assert sentence in view.text and sentence in plain(view.html)
     silent = span_pairs.span_table(TOKENS, start, end, ALLOWED, threshold=4.5)
     assert "is not above τ = 4.50: the model says that the passage does not tell." in silent.text
 
@@ -185,9 +185,9 @@ def test_the_words_tell_the_span_and_the_null_answer() -> None:
 def test_ends_that_make_no_span_are_named(first: int, last: int, longest: int, why: str) -> None:
     start, end = torch.zeros(16), torch.zeros(16)
     start[first], end[last] = 5.0, 5.0
-    said = span_pairs.span_table(TOKENS, start, end, ALLOWED, longest=longest).text
+    text = span_pairs.span_table(TOKENS, start, end, ALLOWED, longest=longest).text
     a, b = TOKENS[first], TOKENS[last]
-    assert f"“{a}” ({first}), and the best end, “{b}” ({last}), do not make a span: {why}." in said
+    assert f"“{a}” ({first}), and the best end, “{b}” ({last}), do not make a span: {why}." in text
     start[first] = end[last] = 0.0
     start[8], end[9] = 5.0, 5.0
     assert "do not make" not in span_pairs.span_table(TOKENS, start, end, ALLOWED).text
@@ -198,8 +198,8 @@ def test_of_long_rows_the_likely_part_is_drawn() -> None:
     allowed = torch.tensor([k > 2 for k in range(123)] + [False])
     start, end = torch.zeros(124), torch.zeros(124)
     start[44], end[47] = 6.0, 6.0
-    shown = span_pairs.span_table(many, start, end, allowed)
-    picture = drawn(shown.html)
+    view = span_pairs.span_table(many, start, end, allowed)
+    picture = drawn(view.html)
     assert "80 more tokens are not drawn" in picture and 'class="best"' in picture
     assert "▸w41" in picture and "▾w44" in picture
 
@@ -231,8 +231,8 @@ def cells_inside(points: str, n: int, corner: tuple[float, float], cell: float) 
 @pytest.mark.parametrize("longest", [1, 3, 8, 30])
 def test_hatched_half_and_dotted_corner_are_what_is_impossible(longest: int) -> None:
     start, end = scores(5)
-    shown = span_pairs.span_table(TOKENS, start, end, ALLOWED, longest=longest)
-    svg = drawn(shown.html)
+    view = span_pairs.span_table(TOKENS, start, end, ALLOWED, longest=longest)
+    svg = drawn(view.html)
     n, cell = 8, 26.0
     frame = re.search(r'<image x="([\d.]+)" y="([\d.]+)" width="208"', svg)
     assert frame
@@ -247,8 +247,8 @@ def test_hatched_half_and_dotted_corner_are_what_is_impossible(longest: int) -> 
     best = best_spans(start[None], end[None], ALLOWED[None], longest)
     column, row = ((float(ring[k + 1]) - corner[k]) / cell - 0.5 for k in (0, 1))
     assert (row, column) == pytest.approx((best.start.item() - 7, best.end.item() - 7), abs=0.01)
-    assert f"of at most {longest} token{'s' * (longest > 1)} is" in shown.text
-    assert shown.text.split("\n")[0] in plain(shown.html) and len(shown.html) < 30_000
+    assert f"of at most {longest} token{'s' * (longest > 1)} is" in view.text
+    assert view.text.split("\n")[0] in plain(view.html) and len(view.html) < 30_000
 
 
 def test_the_explorer_at_both_ends_of_every_slider() -> None:
@@ -258,14 +258,17 @@ def test_the_explorer_at_both_ends_of_every_slider() -> None:
     assert live.controls["longest"].max == 8
     margin = answer_spans.scored_row(TOKENS, start, end, ALLOWED, 8)
     best = margin.best(8)[0].score - margin.null.score
-    low, high = live.controls["threshold"].min, live.controls["threshold"].max
-    assert low < best < high
+    lowest, highest = live.controls["threshold"].min, live.controls["threshold"].max
+    assert lowest < best < highest
     for longest in (1, 8):
         live.controls["longest"].value = longest
         assert f"at most {longest} token" in picture_of(live)
-    for threshold, said in ((low, ": the model answers"), (high, "the passage does not tell")):
+    for threshold, verdict in (
+        (lowest, ": the model answers"),
+        (highest, "the passage does not tell"),
+    ):
         live.controls["threshold"].value = threshold
-        assert said in plain(picture_of(live))
+        assert verdict in plain(picture_of(live))
 
 
 # ---------------------------------------------------------------- how sure, how right
@@ -312,8 +315,8 @@ def test_learning_curves_are_means_bands_and_seeds() -> None:
     for start, by_number in STARTS.items():
         rising = sorted(map(int, by_number))
         assert list(first[start].x) == rising
-        want = [fmean(by_number[str(n)]) for n in rising]
-        assert list(first[start].y) == pytest.approx(want, rel=1e-3)
+        expected = [fmean(by_number[str(n)]) for n in rising]
+        assert list(first[start].y) == pytest.approx(expected, rel=1e-3)
         seeds = f"{start}, seeds"
         if start == "MiniLM":  # one run has no spread
             assert seeds not in first
@@ -338,13 +341,13 @@ def test_learning_curves_are_means_bands_and_seeds() -> None:
 def test_learning_curves_are_labelled_and_fit() -> None:
     figure = finetuning_charts.learning_curves(RESULT)
     labels = [label.replace("<br>", " ") for label in labels_of(figure)]
-    for said in ("● pre-trained 71.0%", "bag of words 41.0%", "<b>NLI: accuracy</b>",
+    for text in ("● pre-trained 71.0%", "bag of words 41.0%", "<b>NLI: accuracy</b>",
                  "<b>NER: span F1</b>", "● pre-trained 15.0%"):  # fmt: skip
-        assert said in labels, labels
+        assert text in labels, labels
     for note in figure.layout.annotations:
         if note.yref != "paper":
-            low, high = figure.layout[note.yref.replace("y", "yaxis")].range
-            assert low <= note.y <= high
+            bottom, top = figure.layout[note.yref.replace("y", "yaxis")].range
+            assert bottom <= note.y <= top
     assert figure.layout.width <= 760 and figure.layout.height <= 460
     one = finetuning_charts.learning_curves({"sst": STARTS}, title="One task")
     assert one.layout.title.text == "One task" and "<b>sst</b>" in labels_of(one)
@@ -388,15 +391,15 @@ def test_what_is_kept_is_what_packing_keeps(first: int, second: int | None) -> N
         kept = cut_pairs.kept_tokens(first, second, length)
         assert kept == [len(set(text) & set(ids)) for text in texts]
         names = [[f"t{i}" for i in text] for text in texts]
-        shown = cut_pairs.cut_picture(names[0], names[1] if b else None, length)
-        struck = re.findall(r'token-cut"[^>]*>([^<]*)<', shown.html)
+        view = cut_pairs.cut_picture(names[0], names[1] if b else None, length)
+        struck = re.findall(r'token-cut"[^>]*>([^<]*)<', view.html)
         assert struck == [f"t{i}" for text in texts for i in text if i not in ids]
-        assert len(re.findall(r'token-plain"', shown.html)) == sum(kept)
+        assert len(re.findall(r'token-plain"', view.html)) == sum(kept)
 
 
 def test_what_is_cut_is_said_in_words() -> None:
     first, second = [f"a{k}" for k in range(9)], [f"b{k}" for k in range(4)]
-    said = {
+    sentences = {
         10: "holds 3 special tokens and 7 others: 5 tokens from the end of the first text and 1 "
         "token from the end of the second text are cut, and the model never sees them.",
         15: "holds 3 special tokens and 12 others: 1 token from the end of the first text is cut",
@@ -406,11 +409,11 @@ def test_what_is_cut_is_said_in_words() -> None:
     live = cut_pairs.cut_view(first, second, length=15)
     slider = live.controls["length"]
     assert (slider.min, slider.max, slider.value) == (5, 16, 15)
-    assert said[15] in live.static.text and "✂ a8" in live.static.text
+    assert sentences[15] in live.static.text and "✂ a8" in live.static.text
     for length in (5, 10, 16):
         slider.value = length
-        assert said.get(length, "A sequence of 5 ") in plain(picture_of(live))
-    assert said[17] in cut_pairs.cut_picture(first, second, 17).text
+        assert sentences.get(length, "A sequence of 5 ") in plain(picture_of(live))
+    assert sentences[17] in cut_pairs.cut_picture(first, second, 17).text
     assert "the end of the text are cut" in cut_pairs.cut_picture(first, None, 5).text
 
 
@@ -418,11 +421,11 @@ def test_what_is_cut_is_said_in_words() -> None:
 
 
 def test_all_nine_tasks_say_what_they_ask() -> None:
-    shown = glue_tables.glue_questions()
-    lines = shown.text.splitlines()
+    view = glue_tables.glue_questions()
+    lines = view.text.splitlines()
     assert len(lines) == 9 and all("?" in line and "→" in line for line in lines)
-    assert shown.html.count("<tr") == 10 and "363,000" in shown.html and "634" in lines[-1]
-    assert "a number, 0 to 5" in shown.html and "STS-B" not in plain(shown.html)  # no break in it
+    assert view.html.count("<tr") == 10 and "363,000" in view.html and "634" in lines[-1]
+    assert "a number, 0 to 5" in view.html and "STS-B" not in plain(view.html)  # no break in it
 
 
 def test_one_model_and_several_differ_in_shape() -> None:

@@ -19,12 +19,12 @@ SPECIAL = ("[PAD]", "[CLS]", "[SEP]")
 
 
 def select(sequences, examples, epoch, copies, count, draw, skip=0):
-    number, found = epoch if copies is None else epoch % copies, []
+    copy, selected = epoch if copies is None else epoch % copies, []
     for i, tokens in enumerate(sequences):
-        order = sorted((draw(number, examples[i], t), t)
+        order = sorted((draw(copy, examples[i], t), t)
                        for t, token in enumerate(tokens) if token not in SPECIAL)  # fmt: skip
-        found.append([t for _, t in order[skip : skip + count]])
-    return found
+        selected.append([t for _, t in order[skip : skip + count]])
+    return selected
 
 
 def below(sequences, examples, epoch, copies, count, draw, at):
@@ -34,19 +34,19 @@ def below(sequences, examples, epoch, copies, count, draw, at):
 
 
 def keeping(kept):
-    def answer(sequences, examples, *given):
-        key = id(given[-1])  # of one question's draw, so that no check helps another
-        found = select(sequences, examples, *given)
-        pairs = zip(examples, found, strict=True)
+    def answer(sequences, examples, *more):
+        key = id(more[-1])  # of one question's draw, so that no check helps another
+        selected = select(sequences, examples, *more)
+        pairs = zip(examples, selected, strict=True)
         return [kept.setdefault((key, example), places) for example, places in pairs]
 
     return answer
 
 
 def counting(visits):
-    def answer(sequences, examples, epoch, *given):
+    def answer(sequences, examples, epoch, *more):
         visits[0] += 1
-        return select(sequences, examples, visits[0], *given)
+        return select(sequences, examples, visits[0], *more)
 
     return answer
 
@@ -70,10 +70,10 @@ def positions(input_ids, pad_id, step=1):
     """With loops."""
     out = input_ids.clone()
     for row in out:
-        number = pad_id
+        position = pad_id
         for t, token in enumerate(row.tolist()):
-            number += step * (token != pad_id)
-            row[t] = number if token != pad_id else pad_id
+            position += step * (token != pad_id)
+            row[t] = position if token != pad_id else pad_id
     return out
 
 
@@ -88,9 +88,9 @@ def positions_with_numpy(input_ids, pad_id):
 def join_all(pieces, at):
     pair, out, i = pieces[at : at + 2], [], 0
     while i < len(pieces):
-        wide = 2 if pieces[i : i + 2] == pair else 1
-        out.append("".join(pieces[i : i + wide]))
-        i += wide
+        width = 2 if pieces[i : i + 2] == pair else 1
+        out.append("".join(pieces[i : i + width]))
+        i += width
     return out
 
 
@@ -100,8 +100,8 @@ def join_one(pieces, at):
 
 def cut(word, merges, joined=join_all):
     pieces = list(word)
-    while found := [(merges.index(p), i) for i, p in enumerate(pairwise(pieces)) if p in merges]:
-        pieces = joined(pieces, min(found)[1])
+    while ranked := [(merges.index(p), i) for i, p in enumerate(pairwise(pieces)) if p in merges]:
+        pieces = joined(pieces, min(ranked)[1])
     return tuple(pieces)
 
 
@@ -144,8 +144,8 @@ def with_tensors(losses, selected, sequences, tokens):
 
 
 RIGHT = {
-    "04.1": [select, lambda *given: [set(places) for places in select(*given)],
-             lambda *given: torch.tensor(select(*given))],
+    "04.1": [select, lambda *args: [set(places) for places in select(*args)],
+             lambda *args: torch.tensor(select(*args))],
     "04.2": [fraction, lambda n, k, p, c: 1 - ((n - 2 - k) / (n - 2)) ** min(p, c or math.inf)],
     "04.3": [positions, positions_with_numpy, lambda ids, pad: positions(ids, pad).tolist()],
     "04.4": [cut, lambda w, m: cut(w, m, joined=join_one), through_the_list],
@@ -157,11 +157,11 @@ WRONG = {
         (keeping({}), "kept from the first time"),
         (counting([0]), "Asked twice for the same batch"),
         (by_chance, "Asked twice for the same batch"),
-        (lambda *given: below(*given, at=0.15), "left to chance"),
-        (lambda *given: below(*given, at=0.5), "Numbers of positions selected: you have"),
-        (lambda *given: [[True] * 6 for _ in given[0]], "holds True (bool)"),
-        (lambda *given: [list(range(1, 1 + given[4])) for _ in given[0]], "never calls draw"),
-        (lambda *given: select(*given, skip=1), "you have"),
+        (lambda *args: below(*args, at=0.15), "left to chance"),
+        (lambda *args: below(*args, at=0.5), "Numbers of positions selected: you have"),
+        (lambda *args: [[True] * 6 for _ in args[0]], "holds True (bool)"),
+        (lambda *args: [list(range(1, 1 + args[4])) for _ in args[0]], "never calls draw"),
+        (lambda *args: select(*args, skip=1), "you have"),
     ],
     "04.2": [
         (lambda n, k, p, c: min(1, k / (n - 2) * min(p, c or p)), "and cut off at 1"),
@@ -182,7 +182,7 @@ WRONG = {
     "04.6": [
         (lambda x, n, *more: 0 if 0 in n else accumulated(x, n), "makes the whole loss 0"),
         (lambda x, n, *more: sum(a * b for a, b in zip(x, n, strict=True)) / sum(n), "0 · nan"),
-        (lambda *given: 1.5 * accumulated(*given), "you have"),
+        (lambda *args: 1.5 * accumulated(*args), "you have"),
         (lambda x, n, *more: accumulated(x, n) if sum(n) else math.nan, "0 is expected"),
     ],
 }  # fmt: skip

@@ -39,8 +39,8 @@ def test_race_is_test_against_test() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "row"),
+    ("line", "row"),
     [("for reference", "published"), ("static .ten copies", "static"), ("dynamic,", "dynamic")],
 )
-def test_the_comparison_of_masks(said: str, row: str) -> None:
-    assert page_rows(said) == [list(map(str, printed("roberta")["masking"][row]))]
+def test_the_comparison_of_masks(line: str, row: str) -> None:
+    assert page_rows(line) == [list(map(str, printed("roberta")["masking"][row]))]

@@ -27,11 +27,11 @@ def masking_material():
 
 
 def test_the_result_was_made_by_these_recipes_in_this_world():
-    recipes, found = lecture_04.RECIPES, MASKING
-    assert found["recipes"] == {name: asdict(recipe) for name, recipe in recipes.items()}
-    assert found["world"] == {"version": world().version, "hash": world().hash}
-    assert list(found["runs"]) == list(recipes) and found["schemes"] == lecture_04.SCHEMES
-    for name, schemes in found["runs"].items():
+    recipes, results = lecture_04.RECIPES, MASKING
+    assert results["recipes"] == {name: asdict(recipe) for name, recipe in recipes.items()}
+    assert results["world"] == {"version": world().version, "hash": world().hash}
+    assert list(results["runs"]) == list(recipes) and results["schemes"] == lecture_04.SCHEMES
+    for name, schemes in results["runs"].items():
         assert list(schemes) == list(lecture_04.SCHEMES)
         for runs in schemes.values():
             assert [run["seed"] for run in runs] == list(lecture_04.SEEDS[name])
@@ -48,8 +48,8 @@ def test_the_first_steps_of_seed_0_give_the_recorded_losses():
 def test_one_static_mask_is_far_below_and_ten_copies_are_close():
     """Lecture 04's headline, in both sets of stories and for every seed."""
     for name in MASKING["runs"]:
-        found = lecture_04.outcome(MASKING, "heldout_accuracy", name)
-        schemes = (found["static"], found["ten copies"], found["dynamic"])
+        accuracies = lecture_04.outcome(MASKING, "heldout_accuracy", name)
+        schemes = (accuracies["static"], accuracies["ten copies"], accuracies["dynamic"])
         for static, ten, dynamic in zip(*schemes, strict=True):
             assert static < min(ten, dynamic) - 0.1
             assert abs(dynamic - ten) < 0.05

@@ -27,9 +27,9 @@ from course_lib.teaching.exercises.outputs import alike
 from course_lib.text.byte_bpe import apply_merges, train_byte_bpe
 
 
-def word_rows(number, length):
+def word_rows(count, length):
     """Rows of [CLS], words and [SEP], all of one length, and their special ids."""
-    ids = torch.tensor([2, *range(5, 3 + length), 3]).repeat(number, 1)
+    ids = torch.tensor([2, *range(5, 3 + length), 3]).repeat(count, 1)
     special = SpecialIds(0, 1, 2, 3, 4, vocab_size=60)
     return PackedSequences(ids, torch.ones_like(ids), torch.zeros_like(ids)), special
 
@@ -38,8 +38,8 @@ def draw_read(epoch, copies):
     """The number that the solution puts in draw's first place."""
     seen = []
 
-    def draw(number, example, position):
-        seen.append(number)
+    def draw(epoch, example, position):
+        seen.append(epoch)
         return 0.0
 
     draws.selected_positions([["word"]], [0], epoch, copies, 1, draw)
@@ -71,9 +71,9 @@ def test_the_fraction_is_what_counting_finds():
     """400 rows of 24 tokens with the library's own masks: 4 of 22 words a draw."""
     rows, special = word_rows(400, 24)
     counted = simulated_coverage(rows, special, 6, copies=4)
-    for passes, found in enumerate(counted, 1):
+    for passes, fraction in enumerate(counted, 1):
         expected = share.fraction_selected(24, 4, passes, 4)
-        assert abs(found - expected) < 6 * math.sqrt(expected * (1 - expected) / (400 * 22))
+        assert abs(fraction - expected) < 6 * math.sqrt(expected * (1 - expected) / (400 * 22))
 
 
 def test_the_positions_are_the_librarys():
@@ -84,9 +84,9 @@ def test_the_positions_are_the_librarys():
 
 
 def test_the_pieces_are_the_librarys():
-    for word, found in merges.drawn_words(Draw(3), 300):
-        *_, pieces = apply_merges(word, {pair: i for i, pair in enumerate(found)})
-        assert merges.bpe(word, found) == pieces
+    for word, learned_pairs in merges.drawn_words(Draw(3), 300):
+        *_, pieces = apply_merges(word, {pair: i for i, pair in enumerate(learned_pairs)})
+        assert merges.bpe(word, learned_pairs) == pieces
     learned = train_byte_bpe(["the other weather gathers there, the others gather here"] * 3, 300)
     for word in ("gathering", "together", "weathers", "thee"):
         assert merges.bpe(word, learned.merges) == learned.word_steps(word)[-1]
@@ -94,9 +94,9 @@ def test_the_pieces_are_the_librarys():
 
 def test_drawn_merges_are_such_as_training_leaves():
     for seed in range(50):
-        found = merges.drawn_merges(Draw(seed), 10)
+        pairs = merges.drawn_merges(Draw(seed), 10)
         known = set("abc")
-        for left, right in found:
+        for left, right in pairs:
             assert {left, right} <= known and left + right not in known
             known.add(left + right)
 
@@ -106,7 +106,7 @@ PAIRS = {"dev-9": (), "dev-8": ("MNLI",), "leaderboard": average.PAIRED, "test-9
 
 @pytest.mark.parametrize("recipe", PAIRS)
 def test_the_averages_are_the_librarys(recipe):
-    for row, _ in average.drawn(recipe, (PAIRS[recipe], True))(Draw(3)):
+    for row, _ in average.cases(recipe, (PAIRS[recipe], True))(Draw(3)):
         assert alike(average.average(row, recipe), glue_average(row, recipe))
 
 
@@ -115,10 +115,10 @@ def test_the_printed_averages_come_out():
     for model, row, recipe, printed in rows:
         if printed is not None:
             assert f"{average.average(row, recipe):.1f}" == f"{printed:.1f}", model
-    found = {f"{average.average(row, recipe):.2f}" for _, row, recipe, _ in rows}
-    assert found >= {"79.60", "82.08", "80.52", "84.05", "88.92", "79.50", "77.01"}
-    for number in ("79.6", "82.1", "80.5", "84.05", "88.9", "79.5", "77.0"):
-        assert number in average.AVERAGE.statement
+    averages = {f"{average.average(row, recipe):.2f}" for _, row, recipe, _ in rows}
+    assert averages >= {"79.60", "82.08", "80.52", "84.05", "88.92", "79.50", "77.01"}
+    for printed_average in ("79.6", "82.1", "80.5", "84.05", "88.9", "79.5", "77.0"):
+        assert printed_average in average.AVERAGE.statement
 
 
 def test_the_hints_compute():

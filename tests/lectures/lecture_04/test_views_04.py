@@ -27,7 +27,7 @@ TEXT = "the river rose over its bank after the rain and the old bridge was close
 
 
 @pytest.fixture(scope="module")
-def words() -> WordPiece:
+def wordpiece() -> WordPiece:
     return WordPiece.from_words(sorted(set(TEXT.split())))
 
 
@@ -47,68 +47,68 @@ def check_figure(figure: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_epochs_are_the_librarys_masks(words: WordPiece, scheme: str) -> None:
-    found = mask_epochs.all_schemes(words, TEXT, "the bank", 23, 0.3, 5)[scheme]
-    sequences = playgrounds.one_row(words, TEXT, "the bank")
+def test_epochs_are_the_librarys_masks(wordpiece: WordPiece, scheme: str) -> None:
+    way = mask_epochs.all_schemes(wordpiece, TEXT, "the bank", 23, 0.3, 5)[scheme]
+    sequences = playgrounds.one_row(wordpiece, TEXT, "the bank")
     copies = SCHEMES[scheme]
-    for number in range(23):
-        draw = number if copies is None else number % copies
-        masked = mask_sequences(sequences, words.special, rate=0.3, seed=5, epoch=draw)
-        assert found.actions[number] == masked.action[0].tolist()
-        assert found.seen[number] == [words.token(i) for i in masked.input_ids[0].tolist()]
-    selected = torch.tensor(found.actions).ne(0)
-    assert found.times == selected.sum(0).tolist()
-    assert found.selected == int(selected.any(0).sum())
-    special = [token in ("[CLS]", "[SEP]") for token in found.tokens]
-    assert [not may for may in found.may] == special and sum(special) == 3
+    for epoch in range(23):
+        draw = epoch if copies is None else epoch % copies
+        masked = mask_sequences(sequences, wordpiece.special, rate=0.3, seed=5, epoch=draw)
+        assert way.actions[epoch] == masked.action[0].tolist()
+        assert way.seen[epoch] == [wordpiece.token(i) for i in masked.input_ids[0].tolist()]
+    selected = torch.tensor(way.actions).ne(0)
+    assert way.times == selected.sum(0).tolist()
+    assert way.selected == int(selected.any(0).sum())
+    special = [token in ("[CLS]", "[SEP]") for token in way.tokens]
+    assert [not may for may in way.may] == special and sum(special) == 3
 
 
-def test_more_masks_select_more_tokens(words: WordPiece) -> None:
-    found = mask_epochs.all_schemes(words, TEXT, epochs=40)
-    selected = [found[scheme].selected for scheme in ("static", "ten copies", "dynamic")]
+def test_more_masks_select_more_tokens(wordpiece: WordPiece) -> None:
+    ways = mask_epochs.all_schemes(wordpiece, TEXT, epochs=40)
+    selected = [ways[scheme].selected for scheme in ("static", "ten copies", "dynamic")]
     assert selected[0] < selected[1] < selected[2] == len(TEXT.split())
 
 
-def test_grid_draws_each_fate_once_and_says_it(words: WordPiece) -> None:
-    shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", epochs=30, rate=0.4)
-    way = mask_epochs.all_schemes(words, TEXT, epochs=30, rate=0.4)["dynamic"]
+def test_grid_draws_each_fate_once_and_says_it(wordpiece: WordPiece) -> None:
+    view = mask_epochs.mask_epochs_picture(wordpiece, TEXT, scheme="dynamic", epochs=30, rate=0.4)
+    way = mask_epochs.all_schemes(wordpiece, TEXT, epochs=30, rate=0.4)["dynamic"]
     flat = [action for actions in way.actions for action in actions]
-    titles = re.findall(r"<title>([^<]*)</title>", shown.html)
-    for action, said in ((1, "replaced by [MASK]"), (2, "replaced by a random"), (3, "kept, but")):
-        assert sum(said in title for title in titles) == flat.count(action) > 0
-    assert shown.html.count("url(#hatch") == flat.count(1)
-    assert shown.html.count("stroke-dasharray") == flat.count(3)  # the legend is an image
-    cells = re.search(r'<path d="([^"]*)" fill="#efefef"/>', shown.html)
+    titles = re.findall(r"<title>([^<]*)</title>", view.html)
+    for action, fate in ((1, "replaced by [MASK]"), (2, "replaced by a random"), (3, "kept, but")):
+        assert sum(fate in title for title in titles) == flat.count(action) > 0
+    assert view.html.count("url(#hatch") == flat.count(1)
+    assert view.html.count("stroke-dasharray") == flat.count(3)  # the legend is an image
+    cells = re.search(r'<path d="([^"]*)" fill="#efefef"/>', view.html)
     assert cells and cells.group(1).count("M") == sum(way.may) * 30 - len(titles)
-    lines = [line for line in shown.text.splitlines() if line.startswith("epoch")]
+    lines = [line for line in view.text.splitlines() if line.startswith("epoch")]
     letters = {"·": 0, "M": 1, "R": 2, "K": 3, " ": 0}
     assert [[letters[c] for c in line[9 : 9 + len(way.tokens)]] for line in lines] == way.actions
     for token, times, may in zip(way.tokens, way.times, way.may, strict=True):
-        assert not may or f">{times}</text>" in shown.html, token
+        assert not may or f">{times}</text>" in view.html, token
 
 
-def test_the_sentence_says_all_three_schemes(words: WordPiece) -> None:
-    ways = mask_epochs.all_schemes(words, TEXT, epochs=12)
-    shown = mask_epochs.mask_epochs_picture(words, TEXT, scheme="ten copies", epochs=12)
-    said = (
+def test_the_sentence_says_all_three_schemes(wordpiece: WordPiece) -> None:
+    ways = mask_epochs.all_schemes(wordpiece, TEXT, epochs=12)
+    view = mask_epochs.mask_epochs_picture(wordpiece, TEXT, scheme="ten copies", epochs=12)
+    sentence = (
         f"After 12 epochs, {ways['ten copies'].selected} of 15 tokens were selected at least once"
     )
     others = f"(static: {ways['static'].selected}, dynamic: {ways['dynamic'].selected})"
-    assert f"{said} {others}." in plain(shown.html) and said in shown.text
-    assert "= epoch 1" in shown.html and "= epoch 2" in shown.text
-    one = mask_epochs.mask_epochs_picture(words, TEXT, scheme="dynamic", epochs=1)
+    assert f"{sentence} {others}." in plain(view.html) and sentence in view.text
+    assert "= epoch 1" in view.html and "= epoch 2" in view.text
+    one = mask_epochs.mask_epochs_picture(wordpiece, TEXT, scheme="dynamic", epochs=1)
     assert "After 1 epoch, " in one.text and "= epoch" not in one.html
 
 
-def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
-    live = mask_epochs.mask_epochs_view(words, TEXT)
+def test_print_shows_three_grids_that_say_the_same(wordpiece: WordPiece) -> None:
+    live = mask_epochs.mask_epochs_view(wordpiece, TEXT)
     svg = drawn(live.static.html)
-    ways = mask_epochs.all_schemes(words, TEXT, epochs=mask_epochs.IN_PRINT)
-    later = mask_epochs.all_schemes(words, TEXT, epochs=40)
-    for epochs, found in ((mask_epochs.IN_PRINT, ways), (40, later)):
-        listed = ", ".join(f"{name} {way.selected}" for name, way in found.items())
-        said = f"After {epochs} epochs, of 15 tokens so many were selected at least once: {listed}."
-        assert said in live.static.text and said in plain(live.static.html) and said in svg
+    ways = mask_epochs.all_schemes(wordpiece, TEXT, epochs=mask_epochs.IN_PRINT)
+    later = mask_epochs.all_schemes(wordpiece, TEXT, epochs=40)
+    for epochs, schemes in ((mask_epochs.IN_PRINT, ways), (40, later)):
+        listed = ", ".join(f"{name} {way.selected}" for name, way in schemes.items())
+        end = f"After {epochs} epochs, of 15 tokens so many were selected at least once: {listed}."
+        assert all(end in text for text in (live.static.text, plain(live.static.html), svg))
     hidden = sum(actions.count(1) for way in ways.values() for actions in way.actions)
     assert svg.count("url(#hatch") == hidden + 1  # and one in the legend
     for name, way in ways.items():
@@ -117,8 +117,8 @@ def test_print_shows_three_grids_that_say_the_same(words: WordPiece) -> None:
     assert len(live.static.html) < 80_000
 
 
-def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
-    live = mask_epochs.mask_epochs_view(words, TEXT, "the bank")
+def test_mask_view_redraws_at_every_control(wordpiece: WordPiece) -> None:
+    live = mask_epochs.mask_epochs_view(wordpiece, TEXT, "the bank")
     moves = {"scheme": "dynamic", "epochs": 40, "rate": 1.0, "seed": 50, "text": "the old bridge",
              "second": ""}  # fmt: skip
     assert set(moves) == set(live.controls)
@@ -128,11 +128,11 @@ def test_mask_view_redraws_at_every_control(words: WordPiece) -> None:
         assert picture_of(live) != before and "mask-epochs" in picture_of(live), name
     live.controls["rate"].value = 0
     assert "0 of 3 tokens were selected" in plain(picture_of(live))
-    assert "second" not in mask_epochs.mask_epochs_view(words, TEXT).controls
+    assert "second" not in mask_epochs.mask_epochs_view(wordpiece, TEXT).controls
 
 
-def test_mask_view_answers_bad_texts_in_words(words: WordPiece, bpe: ByteBPE) -> None:
-    live = mask_epochs.mask_epochs_view(words, TEXT)
+def test_mask_view_answers_bad_texts_in_words(wordpiece: WordPiece, bpe: ByteBPE) -> None:
+    live = mask_epochs.mask_epochs_view(wordpiece, TEXT)
     live.controls["text"].value = " "
     assert "The sentence is empty" in picture_of(live)
     live.controls["text"].value = "the bridge " * 40
@@ -186,8 +186,8 @@ def test_curves_are_means_with_the_range_as_a_band() -> None:
     assert labels_of(figure) == ["● static 5.5", "■ a new name 2.5", "unigram 5.5"]
     one, two = traces["static"], traces["a new name"]
     assert one.line.dash != two.line.dash and one.marker.symbol != two.marker.symbol
-    low, high = figure.layout.yaxis.range
-    assert low < 2.5 and high > 6.0
+    bottom, top = figure.layout.yaxis.range
+    assert bottom < 2.5 and top > 6.0
 
 
 def test_curves_on_a_logarithmic_axis_and_as_shares() -> None:
@@ -215,8 +215,8 @@ def test_every_seed_is_a_dot_and_the_words_say_the_mean() -> None:
         assert len(set(traces[name].x)) == len(values)
         mean = style.round_one(sum(values) / len(values))
         assert list(traces[f"{name}, mean"].y) == [mean, mean]
-        said = re.sub(r"<[^>]+>", " ", figure.layout.xaxis.ticktext[place])
-        assert " ".join(said.split()) == f"{name} {in_words(values)}"
+        label = re.sub(r"<[^>]+>", " ", figure.layout.xaxis.ticktext[place])
+        assert " ".join(label.split()) == f"{name} {in_words(values)}"
     assert labels_of(figure) == ["chance 50.0%"]
     symbols = {traces[name].marker.symbol for name in groups}
     assert len(symbols) == 3
@@ -239,11 +239,11 @@ def test_long_names_are_broken_where_they_stand() -> None:
 
 
 def test_looks_differ_in_colour_and_in_marker() -> None:
-    found = style.looks(["static", "new", "dynamic", "other", "more"])
-    assert found["static"].colour == style.COLOURS["static"]
-    assert len({look.colour for look in found.values()}) == 5
-    assert len({look.symbol for look in found.values()}) == 5
-    assert len({look.dash for look in found.values()}) >= 4
+    styles = style.looks(["static", "new", "dynamic", "other", "more"])
+    assert styles["static"].colour == style.COLOURS["static"]
+    assert len({look.colour for look in styles.values()}) == 5
+    assert len({look.symbol for look in styles.values()}) == 5
+    assert len({look.dash for look in styles.values()}) >= 4
 
 
 # ---------------------------------------------------------------- bytes and merges
@@ -251,37 +251,37 @@ def test_looks_differ_in_colour_and_in_marker() -> None:
 SIGNS = "the café 🐙 rose"
 
 
-def test_pieces_are_the_tokenizers(bpe: ByteBPE, words: WordPiece) -> None:
-    shown = byte_pieces.byte_pieces_picture(bpe, SIGNS, wordpiece=words)
+def test_pieces_are_the_tokenizers(bpe: ByteBPE, wordpiece: WordPiece) -> None:
+    view = byte_pieces.byte_pieces_picture(bpe, SIGNS, wordpiece=wordpiece)
     ids = bpe.encode(SIGNS)
-    boxes = re.findall(r'class="token [^>]*>([^<]*)</span>', shown.html)
+    boxes = re.findall(r'class="token [^>]*>([^<]*)</span>', view.html)
     assert [unescape(one) for one in boxes[: len(ids)]] == [bpe.token(i) for i in ids]
-    assert f"{len(SIGNS)} characters, {len(SIGNS.encode())} bytes in UTF-8." in shown.text
-    assert f"Byte-level BPE: {len(ids)} pieces, none unknown." in shown.text
-    said = [unescape(one) for one in re.findall(r"pre-line\">([^<]*)</div>", shown.html)]
-    assert [int(one.split("\n")[0]) for one in said[: len(ids)]] == ids
-    held = [bytes.fromhex(one.split("\n")[1].split(" =")[0]) for one in said if "\n" in one]
+    assert f"{len(SIGNS)} characters, {len(SIGNS.encode())} bytes in UTF-8." in view.text
+    assert f"Byte-level BPE: {len(ids)} pieces, none unknown." in view.text
+    labels = [unescape(one) for one in re.findall(r"pre-line\">([^<]*)</div>", view.html)]
+    assert [int(one.split("\n")[0]) for one in labels[: len(ids)]] == ids
+    held = [bytes.fromhex(one.split("\n")[1].split(" =")[0]) for one in labels if "\n" in one]
     assert b"".join(held).decode() == "afé🐙"
-    assert any(one.endswith("66 c3 a9 = afé") for one in said)  # learned as one piece
-    assert "WordPiece: 4 pieces, 2 unknown." in shown.text
+    assert any(one.endswith("66 c3 a9 = afé") for one in labels)  # learned as one piece
+    assert "WordPiece: 4 pieces, 2 unknown." in view.text
 
 
 def test_every_step_is_a_merge_that_was_learned(bpe: ByteBPE) -> None:
-    number = 2  # " over"
+    word = 2  # " over"
     text = "the river over"
-    shown = byte_pieces.byte_pieces_picture(bpe, text, number)
+    view = byte_pieces.byte_pieces_picture(bpe, text, word)
     steps = bpe.word_steps(" over")
     assert len(steps) > 2
-    lines = shown.text.splitlines()[-len(steps) :]
+    lines = view.text.splitlines()[-len(steps) :]
     assert [line.split("   ")[0] for line in lines] == [
         f"{i}. {' '.join(pieces)}" for i, pieces in enumerate(steps)
     ]
     for line, (before, after) in zip(lines[1:], pairwise(steps), strict=True):
-        left, right, number = re.findall(r"\((\S+) \+ (\S+), merge no. ([\d,]+)\)", line)[0]
-        assert bpe.merges[int(number.replace(",", "")) - 1] == (left, right)
+        left, right, merge = re.findall(r"\((\S+) \+ (\S+), merge no. ([\d,]+)\)", line)[0]
+        assert bpe.merges[int(merge.replace(",", "")) - 1] == (left, right)
         assert left + right in after and left in before and right in before
-    said = f"“over” with the space before it: 5 bytes, {len(steps) - 1} merges"
-    assert said in plain(shown.html) and said in shown.text
+    sentence = f"“over” with the space before it: 5 bytes, {len(steps) - 1} merges"
+    assert sentence in plain(view.html) and sentence in view.text
 
 
 def test_byte_view_follows_the_text_and_the_chosen_word(bpe: ByteBPE) -> None:
@@ -306,10 +306,10 @@ def test_byte_view_follows_the_text_and_the_chosen_word(bpe: ByteBPE) -> None:
 
 
 def test_live_loss_says_which_run_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[page.Html] = []
-    monkeypatch.setattr(progress._Display, "show", lambda self, html, last: shown.append(html))
+    pictures: list[page.Html] = []
+    monkeypatch.setattr(progress._Display, "show", lambda self, html, last: pictures.append(html))
     live = progress.LiveLoss(title="ten <copies>")
     report = SimpleNamespace(step=1, steps=1, losses={"total": 2.0}, tokens_per_second=1.0)
     live(report)  # type: ignore[arg-type]
-    assert shown[0].text.startswith("ten <copies>: step 1 of 1")
-    assert "ten &lt;copies&gt;" in shown[0].html and live.drawn == 1 and live.values == [2.0]
+    assert pictures[0].text.startswith("ten <copies>: step 1 of 1")
+    assert "ten &lt;copies&gt;" in pictures[0].html and live.drawn == 1 and live.values == [2.0]

@@ -52,9 +52,9 @@ def order(give=lambda a, b, z: (flat(a), flat(b), z), swap=lambda rng: rng.rando
 def count(V, P, E, H, F, L, sharing):
     once = V * E + P * E + 2 * E + 2 * E + E * H + H
     attention, feed_forward = 4 * H * H + 4 * H + 2 * H, 2 * H * F + F + H + 2 * H
-    attend = L if sharing in ("none", "feed_forward") else 1
-    feed = L if sharing in ("none", "attention") else 1
-    return once + attend * attention + feed * feed_forward + H * H + H
+    attentions = L if sharing in ("none", "feed_forward") else 1
+    feed_forwards = L if sharing in ("none", "attention") else 1
+    return once + attentions * attention + feed_forwards * feed_forward + H * H + H
 
 
 def count_by_layers(V, P, E, H, F, L, sharing):
@@ -104,13 +104,13 @@ def lengths(unit, u, longest):
 
 
 def lengths_looped(u, longest):
-    found, total = [], sum(1 / n for n in range(1, longest + 1))
+    lengths, total = [], sum(1 / n for n in range(1, longest + 1))
     for x in u.tolist():
         n, reached = 1, 1 / total
         while x >= reached and n < longest:
             n, reached = n + 1, reached + 1 / (n + 1) / total
-        found.append(n)
-    return found
+        lengths.append(n)
+    return lengths
 
 
 # ---------------------------------------------------------------- 05.6
@@ -140,7 +140,7 @@ RIGHT = {
 }
 WRONG = {
     "05.1": [
-        (lambda *given: 3 * embed(*given), "esult: at ["),
+        (lambda *args: 3 * embed(*args), "esult: at ["),
         (lambda ids, table, P: P @ table[ids], "E₂·E₁[x]"),
         (lambda ids, table, P: table[ids] @ torch.ones(7, 2, dtype=table.dtype),
          "table[ids] @ projection"),

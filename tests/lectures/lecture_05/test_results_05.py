@@ -28,13 +28,13 @@ def test_a_wrong_b_in_step_begins_at_the_stage_at_which_the_right_one_does():
     ):
         words = [[token(int(i)) for i in ids[types == segment] if i] for segment in (0, 1)]
         cut, left = words[0].count("."), words[1].count(".")
-        told = " ".join(words[1][:-1])  # without [SEP]
+        second = " ".join(words[1][:-1])  # without [SEP]
         if label == IS_NEXT:
-            assert told == " ".join(story.sentences[cut:])
+            assert second == " ".join(story.sentences[cut:])
         else:
             wrong += 1
             (frame,) = {
-                o.frames[-left] for o in stories if o is not story and o.text.endswith(told)
+                o.frames[-left] for o in stories if o is not story and o.text.endswith(second)
             }
             assert frame.split(".")[0] == story.frames[cut].split(".")[0]
     assert 15 < wrong < 45
@@ -64,7 +64,7 @@ def test_the_released_pairs_bring_sop_some_points_nearer_to_the_paper():
         lecture_05.prepare_as_released(lecture_05.LONG).train[lecture_05.AS_RELEASED]
     )
     assert 0.05 < made["from elsewhere"] / made["all"] < 0.12
-    plain, released = (lecture_05.outcome(found, "NSP") for found in (LONG, RELEASED))
+    plain, released = (lecture_05.outcome(results, "NSP") for results in (LONG, RELEASED))
     assert max(plain["SOP"]) < max(released[lecture_05.AS_RELEASED]) < 0.75
 
 
@@ -78,8 +78,10 @@ def test_shared_words_solve_nsp_but_not_sop():
 
 def test_the_guesses_are_those_of_today():
     again = lecture_05.guesses(lecture_05.prepare_pairs(lecture_05.LIVE))
-    for task, found in TASKS["guesses"].items():
-        assert again[task] == pytest.approx(found, abs=0.004)  # library versions may fit otherwise
+    for task, accuracies in TASKS["guesses"].items():
+        assert again[task] == pytest.approx(
+            accuracies, abs=0.004
+        )  # library versions may fit otherwise
 
 
 def test_less_sharing_is_more_weights():
@@ -94,12 +96,12 @@ def test_less_sharing_is_more_weights():
 
 def test_in_the_grid_the_width_matters_more_than_what_is_shared():
     """For every seed and every kind of sharing; what sharing costs is small beside it."""
-    found = lecture_05.outcome(SHARING, "masked_accuracy")
-    narrow, wide = lecture_05.WIDTHS
+    accuracies = lecture_05.outcome(SHARING, "masked_accuracy")
+    narrower, wider = lecture_05.WIDTHS
     gained = min(
-        min(found[f"E={wide}, {kind}"]) - max(found[f"E={narrow}, {kind}"])
+        min(accuracies[f"E={wider}, {kind}"]) - max(accuracies[f"E={narrower}, {kind}"])
         for kind in lecture_05.SHARING
     )
     for width in lecture_05.WIDTHS:
-        means = {k: statistics.mean(found[f"E={width}, {k}"]) for k in lecture_05.SHARING}
+        means = {k: statistics.mean(accuracies[f"E={width}, {k}"]) for k in lecture_05.SHARING}
         assert max(means.values()) == means["none"] and means["none"] - means["all"] < gained / 3

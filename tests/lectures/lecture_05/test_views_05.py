@@ -72,19 +72,19 @@ SHAPE: dict[str, Any] = {"vocab_size": 500, "hidden_size": 128, "num_heads": 2, 
 def test_breakdown_adds_up_to_the_model(changes: dict[str, Any]) -> None:
     encoder = albert("base", **SHAPE, **changes)
     config: Any = encoder.config
-    found = parameter_breakdown(config)
-    assert list(found) == ["embeddings", "projection", "blocks", "pooler"]
-    assert sum(found.values()) == count_parameters(encoder)
+    parts = parameter_breakdown(config)
+    assert list(parts) == ["embeddings", "projection", "blocks", "pooler"]
+    assert sum(parts.values()) == count_parameters(encoder)
     E, H = config.embedding_size, 128
-    assert found["projection"] == E * H + H
-    assert found["embeddings"] == (500 + 512 + 2) * E + 2 * E
-    assert found["pooler"] == H * H + H
+    assert parts["projection"] == E * H + H
+    assert parts["embeddings"] == (500 + 512 + 2) * E + 2 * E
+    assert parts["pooler"] == H * H + H
 
 
 def test_breakdown_of_bert_has_no_projection() -> None:
     encoder = bert("tiny", vocab_size=500)
-    found = parameter_breakdown(encoder.config)
-    assert sum(found.values()) == count_parameters(encoder) and found["projection"] == 0
+    parts = parameter_breakdown(encoder.config)
+    assert sum(parts.values()) == count_parameters(encoder) and parts["projection"] == 0
     large = parameter_breakdown(BertConfig())
     assert sum(large.values()) == 109_482_240  # BERT-base, with its pooler
     assert sum(parameter_breakdown(AlbertConfig()).values()) == 11_683_584
@@ -92,43 +92,41 @@ def test_breakdown_of_bert_has_no_projection() -> None:
 
 def numbers(text: str) -> dict[str, tuple[int, int]]:
     """The two columns of the table in a calculator's text."""
-    found = re.findall(r"^(\w.*?)\s{2,}([\d,]+)\s+([\d,]+)$", text, flags=re.M)
-    return {name: (int(a.replace(",", "")), int(b.replace(",", ""))) for name, a, b in found}
+    lines = re.findall(r"^(\w.*?)\s{2,}([\d,]+)\s+([\d,]+)$", text, flags=re.M)
+    return {name: (int(a.replace(",", "")), int(b.replace(",", ""))) for name, a, b in lines}
 
 
 def test_calculator_shows_the_librarys_counts() -> None:
-    shown = calculator.parameter_picture(5_000, 64, 256, 6, 2, "attention", 3)
+    view = calculator.parameter_picture(5_000, 64, 256, 6, 2, "attention", 3)
     shape: dict[str, Any] = dict(vocab_size=5_000, hidden_size=256, num_layers=6, num_heads=4)
-    mine = albert("base", **shape, intermediate_size=512, embedding_size=64, sharing="attention",
+    ours = albert("base", **shape, intermediate_size=512, embedding_size=64, sharing="attention",
                   num_groups=3)  # fmt: skip
     theirs = bert("base", **shape, intermediate_size=512)
-    totals = (count_parameters(mine), count_parameters(theirs))
-    table = numbers(shown.text)
+    totals = (count_parameters(ours), count_parameters(theirs))
+    table = numbers(view.text)
     assert table["total"] == totals
-    parts = (parameter_breakdown(mine.config), parameter_breakdown(theirs.config))
+    parts = (parameter_breakdown(ours.config), parameter_breakdown(theirs.config))
     for part, name in calculator.PARTS.items():
         if part != "total":
             assert table[name] == (parts[0][part], parts[1][part])
-        assert all(f">{count:,}<" in drawn(shown.html) for count in table[name])
-    assert f"{totals[0] / totals[1]:.1%} of BERT's {totals[1]:,}" in shown.text
-    assert encoder_flops(mine.config, 128) == encoder_flops(theirs.config, 128)
-    assert f"{encoder_flops(mine.config, 128) / 1e9:,.1f} billion in both" in shown.text
-    assert "share the attention half within each of 3 groups" in shown.text
-    assert all(line in plain(shown.html) for line in shown.text.splitlines()[-4:])
+        assert all(f">{count:,}<" in drawn(view.html) for count in table[name])
+    assert f"{totals[0] / totals[1]:.1%} of BERT's {totals[1]:,}" in view.text
+    assert encoder_flops(ours.config, 128) == encoder_flops(theirs.config, 128)
+    assert f"{encoder_flops(ours.config, 128) / 1e9:,.1f} billion in both" in view.text
+    assert "share the attention half within each of 3 groups" in view.text
+    assert all(line in plain(view.html) for line in view.text.splitlines()[-4:])
 
 
 def test_bars_are_drawn_to_one_scale() -> None:
-    shown = calculator.parameter_picture()
-    bars = re.findall(
-        r'<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)" height="16"', drawn(shown.html)
-    )
+    view = calculator.parameter_picture()
+    bars = re.findall(r'<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)" height="16"', drawn(view.html))
     counts = [
-        count for column in zip(*numbers(shown.text).values(), strict=True) for count in column
+        count for column in zip(*numbers(view.text).values(), strict=True) for count in column
     ]
     scale = max(map(float, bars)) / max(counts)
     assert len(bars) == 10
-    for wide, count in zip(bars, counts, strict=True):
-        assert float(wide) == pytest.approx(count * scale, abs=1.0)
+    for width, count in zip(bars, counts, strict=True):
+        assert float(width) == pytest.approx(count * scale, abs=1.0)
 
 
 def test_choosing_a_preset_moves_the_sliders_and_a_slider_leaves_it() -> None:
@@ -155,31 +153,31 @@ def test_groups_that_do_not_divide_give_a_message() -> None:
 
 
 def test_a_wide_embedding_saves_nothing() -> None:
-    shown = calculator.parameter_picture(1_000, 512, 64, 1, sharing="none")
-    assert "it saves nothing" in shown.text
+    view = calculator.parameter_picture(1_000, 512, 64, 1, sharing="none")
+    assert "it saves nothing" in view.text
 
 
 # ---------------------------------------------------------------- pictures and printed tables
 
 
 def test_factors_are_drawn_to_one_scale() -> None:
-    shown = factors.factors_picture()
-    boxes = re.findall(r'width="([\d.]+)" height="([\d.]+)" fill="#(?!fff)', drawn(shown.html))
-    counts = [int(n.replace(",", "")) for n in re.findall(r"= ([\d,]+) numbers", shown.text)]
+    view = factors.factors_picture()
+    boxes = re.findall(r'width="([\d.]+)" height="([\d.]+)" fill="#(?!fff)', drawn(view.html))
+    counts = [int(n.replace(",", "")) for n in re.findall(r"= ([\d,]+) numbers", view.text)]
     assert counts == [30_000 * 768, 30_000 * 128, 128 * 768]
     scale = (factors.LONG / 30_000) ** 2
-    for (wide, high), count in zip(boxes, counts, strict=True):
-        assert float(wide) * float(high) == pytest.approx(count * scale, rel=0.05)
+    for (width, height), count in zip(boxes, counts, strict=True):
+        assert float(width) * float(height) == pytest.approx(count * scale, rel=0.05)
 
 
 def test_one_block_is_stored_and_visited_in_every_layer() -> None:
-    shown = factors.visits_picture()
+    view = factors.visits_picture()
     counts = [parameter_breakdown(published("albert", "base", AlbertConfig))["blocks"],
               parameter_breakdown(BertConfig())["blocks"]]  # fmt: skip
     assert counts[1] == 12 * counts[0] and all(
-        f"{count:,} weights" in shown.text for count in counts
+        f"{count:,} weights" in view.text for count in counts
     )
-    picture = drawn(shown.html)
+    picture = drawn(view.html)
     assert picture.count('stroke-dasharray="4 3"') == 11  # visits that store nothing
     assert picture.count('rx="6"') == 24
 

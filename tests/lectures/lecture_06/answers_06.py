@@ -13,7 +13,7 @@ from torch.distributions import Categorical, kl_divergence
 from course_lib.heads import MaskedLMOutput
 from course_lib.kernels.distillation import soft_target_loss
 from course_lib.objectives.distillation import distilbert_loss
-from course_lib.train.distilling import TaughtOutput
+from course_lib.train.distilling import PairOutput
 
 # ---------------------------------------------------------------- 06.1
 
@@ -63,7 +63,7 @@ def triple_library(student, teacher, real, labels, weights, temperature):
     at = (labels != -100).flatten().nonzero()[:, 0]
     loss, targets = distilbert_loss(*weights, temperature), {"labels": labels.flatten()[at]}
     fixed = MaskedLMOutput(teacher.logits.data, tuple(x.data for x in teacher.hidden_states))
-    return loss(TaughtOutput(student, fixed, real, at), targets)["total"]
+    return loss(PairOutput(student, fixed, real, at), targets)["total"]
 
 
 def triple_loops(student, teacher, real, labels, weights, T):
@@ -98,8 +98,8 @@ def by_distance(N, M):
 
 @torch.no_grad()
 def copy_parameters(into, source):
-    for mine, theirs in zip(into.parameters(), source.parameters(), strict=True):
-        mine.copy_(theirs)
+    for parameter, other in zip(into.parameters(), source.parameters(), strict=True):
+        parameter.copy_(other)
 
 
 def begin_with(choose=by_distance):
@@ -222,7 +222,7 @@ WRONG = {
         (soften_with(entropy=lambda p: -(p * p.log()).sum(1)), "0 · log 0 is not a number"),
     ],
     "06.2": [
-        (lambda *given: kl(*given, teacher=F.log_softmax), "say log_target=True"),
+        (lambda *args: kl(*args, teacher=F.log_softmax), "say log_target=True"),
         (lambda s, t, T: F.mse_loss(s, t), "squared distance of the logits"),
         (lambda s, t, T: torch.tensor(0.0), "you have"),
     ],

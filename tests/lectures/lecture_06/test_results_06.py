@@ -44,9 +44,9 @@ def test_the_longer_runs_curves_end_with_what_was_reached():
 
 
 def test_one_recipe_of_two_files_is_one_run():
-    found, parts = read_result("06_tinybert_attention"), read_result("06_tinybert")["runs"]
+    results, parts = read_result("06_tinybert_attention"), read_result("06_tinybert")["runs"]
     for weight, part in (("1", "all"), ("0", "without attention")):
-        cell = found["runs"][f"attention × {weight}, 300 general steps"]
+        cell = results["runs"][f"attention × {weight}, 300 general steps"]
         assert cell == parts[part][: len(cell)]
 
 

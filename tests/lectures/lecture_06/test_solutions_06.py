@@ -24,24 +24,24 @@ from course_lib.objectives.distillation import PUBLISHED_WEIGHTS, tinybert_loss
 from course_lib.teaching.averages import glue_average
 from course_lib.teaching.exercises.form import Draw
 from course_lib.teaching.exercises.outputs import alike
-from course_lib.train.distilling import TaughtOutput
+from course_lib.train.distilling import PairOutput
 
 BY_ID = {exercise.id: exercise for exercise in EXERCISES}
 
 
 def test_the_hint_of_the_softer_answer_is_right():
-    said = BY_ID["06.1"].hints[-1]
+    hint = BY_ID["06.1"].hints[-1]
     for T in (1.0, 2.0):
         probabilities, entropy = soften.soften(torch.tensor([[2.0, 0.0]]), T)
         a, b = probabilities[0].tolist()
-        assert f"{a:.3f} and {b:.3f}, entropy {entropy.item():.3f}" in said
+        assert f"{a:.3f} and {b:.3f}, entropy {entropy.item():.3f}" in hint
 
 
 def test_the_hint_of_the_soft_loss_is_right():
-    said, logits = BY_ID["06.2"].hints[-1], torch.tensor([[2.0, 0.0]])
+    hint, logits = BY_ID["06.2"].hints[-1], torch.tensor([[2.0, 0.0]])
     one, two = (soft_target_loss(logits, 0 * logits, T).item() for T in (1.0, 2.0))
-    assert f"T = 1 gives {one:.3f}" in said and f"= {two:.3f}." in said
-    assert f"4 · {two / 4:.3f}" in said
+    assert f"T = 1 gives {one:.3f}" in hint and f"= {two:.3f}." in hint
+    assert f"4 · {two / 4:.3f}" in hint
 
 
 def test_the_soft_loss_is_the_librarys():
@@ -63,24 +63,24 @@ def test_the_triple_loss_is_the_librarys():
 
 def test_the_layer_losses_are_the_librarys():
     loss = tinybert_loss([2, 4], embedding=0.0)
-    for case in layers.drawn([([2, 4], 4, 3, 5)], (4, 4), (6, 3))(Draw(3)):
+    for case in layers.cases([([2, 4], 4, 3, 5)], (4, 4), (6, 3))(Draw(3)):
         student, teacher, _, matrix, real = case
         widened = tuple(x @ matrix for x in student.hidden_states)
-        found = loss(TaughtOutput(student, teacher, real, None, widened), {})
-        assert alike(layers.layer_losses(*case), (found["attention"], found["hidden"]))
+        losses = loss(PairOutput(student, teacher, real, None, widened), {})
+        assert alike(layers.layer_losses(*case), (losses["attention"], losses["hidden"]))
 
 
 def test_the_drawn_scores_look_like_an_encoders():
-    said = layers.said(Draw(1), 1, 4, torch.tensor([[True, True, False]]))
-    assert (said.attentions[0][..., 2] == 0).all()
-    assert torch.isfinite(said.attention_scores[0]).all()
+    outputs = layers.outputs(Draw(1), 1, 4, torch.tensor([[True, True, False]]))
+    assert (outputs.attentions[0][..., 2] == 0).all()
+    assert torch.isfinite(outputs.attention_scores[0]).all()
 
 
 def test_the_layers_chosen_are_the_librarys():
     for N, M in ((12, 6), (4, 2), (9, 4), (5, 3)):
         student, teacher = begin.depths(N, M)(Draw(0))[0]
-        found, behind = begin.layers(begin.begin, student, teacher)
-        assert found == by_distance(N, M) == list(spread_layers(N, M)) and not behind
+        origins, behind = begin.layers(begin.begin, student, teacher)
+        assert origins == by_distance(N, M) == list(spread_layers(N, M)) and not behind
     assert "0, 2, 4, 7, 9, 11" in BY_ID["06.4"].statement
     assert spread_layers(12, 6) == (0, 2, 4, 7, 9, 11)
 
@@ -94,8 +94,8 @@ def test_a_student_begins_as_the_librarys_does():
     whole = distilbert_for_masked_lm(**sizes, num_layers=4, type_vocab_size=2)
     whole.encoder = teacher
     initialise_from(theirs, whole)
-    for mine, other in zip(ours.parameters(), theirs.encoder.parameters(), strict=True):
-        assert torch.equal(mine, other)
+    for own, other in zip(ours.parameters(), theirs.encoder.parameters(), strict=True):
+        assert torch.equal(own, other)
 
 
 def test_a_teacher_whose_tensors_are_shared_would_change():

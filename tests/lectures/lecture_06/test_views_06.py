@@ -33,37 +33,39 @@ def written(probability: float) -> str:
 
 @pytest.mark.parametrize("T", temperature.TEMPERATURES)
 def test_softened_probabilities_are_the_softmax_of_the_logits(T: float) -> None:
-    found = temperature.soften(LOGITS, WORDS, T, top=4, truth="new")
+    softened = temperature.soften(LOGITS, WORDS, T, top=4, truth="new")
     probabilities = (LOGITS.double() / T).softmax(-1)
     order = [*LOGITS.argsort(descending=True)[:4].tolist(), 9]
-    assert found.words == [WORDS[i] for i in order]
-    assert found.probabilities == pytest.approx([probabilities[i].item() for i in order], abs=1e-12)
-    assert found.rest == pytest.approx(1 - probabilities[order].sum().item(), abs=1e-12)
+    assert softened.words == [WORDS[i] for i in order]
+    assert softened.probabilities == pytest.approx(
+        [probabilities[i].item() for i in order], abs=1e-12
+    )
+    assert softened.rest == pytest.approx(1 - probabilities[order].sum().item(), abs=1e-12)
     entropy = torch.distributions.Categorical(probs=probabilities).entropy().item()
-    assert found.entropy == pytest.approx(entropy, abs=1e-9)
+    assert softened.entropy == pytest.approx(entropy, abs=1e-9)
 
 
 def test_heat_makes_the_answer_softer_but_keeps_the_order() -> None:
-    looks = [temperature.soften(LOGITS, WORDS, T) for T in temperature.TEMPERATURES]
-    for cool, warm in pairwise(looks):
+    softened = [temperature.soften(LOGITS, WORDS, T) for T in temperature.TEMPERATURES]
+    for cool, warm in pairwise(softened):
         assert cool.entropy < warm.entropy < math.log(len(WORDS))
         assert cool.probabilities[0] > warm.probabilities[0] and cool.words == warm.words
 
 
 def test_bars_carry_the_probabilities_and_differ_in_shape() -> None:
     one = temperature.soften(LOGITS, WORDS, 2.0, top=4, truth="green")
-    shown = temperature.temperature_picture([one])
-    svg = drawn(shown.html)
+    view = temperature.temperature_picture([one])
+    svg = drawn(view.html)
     for probability in [*one.probabilities, one.rest]:
         assert f">{written(probability)}</text>" in svg
     assert svg.count('fill="url(#hatch') == 1 and svg.count("stroke-dasharray") == 1
     assert ">green (true)</text>" in svg and temperature.REST in svg
-    assert "&lt;red&gt;" in svg and "<red>" not in svg + shown.html
-    said = (
+    assert "&lt;red&gt;" in svg and "<red>" not in svg + view.html
+    sentence = (
         f"T = 2: the first word, “<red>”, has {100 * one.probabilities[0]:.1f}% and the true one, "
     )
-    assert said in shown.text and said in plain(shown.html)
-    assert f"Entropy {one.entropy:.2f} nats, of at most {math.log(10):.2f}" in shown.text
+    assert sentence in view.text and sentence in plain(view.html)
+    assert f"Entropy {one.entropy:.2f} nats, of at most {math.log(10):.2f}" in view.text
 
 
 def test_temperature_slider_at_every_position() -> None:
@@ -98,12 +100,12 @@ def test_print_of_the_temperatures_says_the_same_and_is_small() -> None:
 def test_what_is_small_is_not_written_as_zero_and_no_temperature_is_zero() -> None:
     one = temperature.soften(LOGITS, WORDS, 0.5, truth="new")
     assert 0 < one.probabilities[-1] < 0.0005
-    shown = temperature.temperature_picture([one])
-    assert "0.0%" not in shown.text and "the true one, “new”, <0.1%" in shown.text
+    view = temperature.temperature_picture([one])
+    assert "0.0%" not in view.text and "the true one, “new”, <0.1%" in view.text
     sure = temperature.soften([50.0, 0.0], ["a", "b"], 1)
-    shown = temperature.temperature_picture([sure])
-    assert "has >99.9%" in shown.text and temperature.REST not in drawn(
-        shown.html
+    view = temperature.temperature_picture([sure])
+    assert "has >99.9%" in view.text and temperature.REST not in drawn(
+        view.html
     )  # both words are there
 
 
@@ -112,8 +114,8 @@ def test_what_is_small_is_not_written_as_zero_and_no_temperature_is_zero() -> No
 
 def lines_of(svg: str) -> list[tuple[float, float, str]]:
     """Where a line begins and ends, from top to bottom, and its look."""
-    found = re.findall(r'<polyline points="\d+ ([\d.]+) \d+ ([\d.]+)" ([^>]*)/>', svg)
-    return [(float(a), float(b), look) for a, b, look in found]
+    lines = re.findall(r'<polyline points="\d+ ([\d.]+) \d+ ([\d.]+)" ([^>]*)/>', svg)
+    return [(float(a), float(b), look) for a, b, look in lines]
 
 
 def boxes_of(svg: str) -> dict[tuple[int, str], tuple[float, bool]]:
@@ -122,35 +124,35 @@ def boxes_of(svg: str) -> dict[tuple[int, str], tuple[float, bool]]:
         r'<rect x="(\d+)" y="([\d.]+)" width="\d+" height="([\d.]+)" rx="3" ([^>]*)/>'
         r"<text[^>]*>([^<]*)<"
     )
-    found = {}
-    for x, y, high, look, name in re.findall(pattern, svg):
-        found[int(x), name] = (float(y) + float(high) / 2, "dasharray" in look)
-    return found
+    boxes = {}
+    for x, y, height, look, name in re.findall(pattern, svg):
+        boxes[int(x), name] = (float(y) + float(height) / 2, "dasharray" in look)
+    return boxes
 
 
 @pytest.mark.parametrize(("M", "N", "kind"), [(4, 12, k) for k in MAPPINGS] + [(2, 24, "top")])
 def test_lines_join_the_layers_of_the_mapping(M: int, N: int, kind: str) -> None:
-    shown = layer_map.layer_map_picture(M, N, kind)
-    svg = drawn(shown.html).split("</svg>")[0]
+    view = layer_map.layer_map_picture(M, N, kind)
+    svg = drawn(view.html).split("</svg>")[0]
     boxes = boxes_of(svg)
     left, right = sorted({x for x, _ in boxes})
     assert len(boxes) == M + 2 + N + 2
     mapping = layer_mapping(M, N, kind)
     pairs = [("embeddings", "embeddings"), ("answers", "answers")]
     pairs += [(f"layer {m}", f"layer {n}") for m, n in enumerate(mapping, start=1)]
-    want = {(boxes[left, ours][0], boxes[right, theirs][0]) for ours, theirs in pairs}
+    expected = {(boxes[left, ours][0], boxes[right, theirs][0]) for ours, theirs in pairs}
     lines = lines_of(svg)
-    assert len(lines) == len(want) == M + 2
+    assert len(lines) == len(expected) == M + 2
     for a, b, _ in lines:
-        assert any(abs(a - x) < 0.2 and abs(b - y) < 0.2 for x, y in want)
+        assert any(abs(a - x) < 0.2 and abs(b - y) < 0.2 for x, y in expected)
     idle = {name for (x, name), (_, dashed) in boxes.items() if x == right and dashed}
     assert idle == {f"layer {n}" for n in range(1, N + 1)} - {f"layer {n}" for n in mapping}
     assert not any(dashed for (x, _), (_, dashed) in boxes.items() if x == left)
     assert boxes[left, "embeddings"][0] > boxes[left, "layer 1"][0] > boxes[left, "answers"][0]
     dashes = {re.sub(r'.*dasharray="([^"]*)".*|.*', r"\1", look) for _, _, look in lines}
     assert len(dashes) == 3 and "" in dashes  # embeddings, layers and answers, without colour
-    assert f"from the teacher's layers {', '.join(map(str, mapping))};" in shown.text
-    assert shown.text in plain(shown.html)
+    assert f"from the teacher's layers {', '.join(map(str, mapping))};" in view.text
+    assert view.text in plain(view.html)
 
 
 def test_menu_and_print_show_every_mapping() -> None:
@@ -209,8 +211,8 @@ def test_tradeoff_names_every_dot(log_x: bool) -> None:
     for name, family in (("BERT-base", "bert"), ("TinyBERT-4", "tinybert")):
         assert traces[name].marker.color == style.COLOURS[family]
     x = [math.log10(p["x"]) if log_x else p["x"] for p in POINTS]
-    low, high = figure.layout.xaxis.range
-    assert low < min(x) and high > max(x)
+    lowest, highest = figure.layout.xaxis.range
+    assert lowest < min(x) and highest > max(x)
     assert not log_x or list(figure.layout.xaxis.ticktext) == ["10", "20", "50", "100"]
     assert chart_parts.log_ticks(4.9, 6.1) == [1e5, 2e5, 5e5, 1e6]
     assert [figures._short(t) for t in (0.5, 2_000, 5e5, 2e6)] == ["0.5", "2000", "500k", "2M"]
@@ -246,9 +248,9 @@ def test_gradients_on_two_logarithmic_axes() -> None:
     assert list(figure.layout.xaxis.ticktext) == ["1", "2", "4", "8"]
     assert [list(trace.x) for trace in figure.data] == [heat, heat]
     assert list(figure.data[0].y) == style.rounded(norms["KL alone"])
-    low, high = figure.layout.yaxis.range
-    assert (low, high) == (-3, 0)
-    assert all(low <= note.y <= high for note in figure.layout.annotations)
+    bottom, top = figure.layout.yaxis.range
+    assert (bottom, top) == (-3, 0)
+    assert all(bottom <= note.y <= top for note in figure.layout.annotations)
     assert labels_of(figure) == ["● KL alone 0.00781", "■ T² · KL 0.58"]
     assert figure.data[0].line.dash != figure.data[1].line.dash
     near = run_charts.gradient_chart({"a": [0.5, 0.5], "b": [0.5, 0.5001]}, [1, 8])

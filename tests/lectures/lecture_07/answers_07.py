@@ -27,8 +27,8 @@ def by_categorical(p):
     return torch.distributions.Categorical(probs=p).sample()
 
 
-def put_flat(out, at, words):
-    out.view(-1)[at] = words
+def put_flat(out, at, sampled):
+    out.view(-1)[at] = sampled
 
 
 def corrupt_with(*, factor=1.0, put=put_flat, give=lambda x: x, draw=by_categorical):
@@ -42,9 +42,9 @@ def corrupt_with(*, factor=1.0, put=put_flat, give=lambda x: x, draw=by_categori
     return answer
 
 
-def put_everywhere(out, at, words):
-    out[:] = words[0]
-    put_flat(out, at, words)
+def put_everywhere(out, at, sampled):
+    out[:] = sampled[0]
+    put_flat(out, at, sampled)
 
 
 def corrupt_straight_through(input_ids, predict_at, logits):
@@ -53,20 +53,20 @@ def corrupt_straight_through(input_ids, predict_at, logits):
 
 
 def numpys(p):
-    words = np.random.default_rng().random((len(p), 1)) > p.cumsum(-1).numpy()
-    return torch.from_numpy(words.sum(-1)).clamp(max=p.shape[1] - 1)
+    below = np.random.default_rng().random((len(p), 1)) > p.cumsum(-1).numpy()
+    return torch.from_numpy(below.sum(-1)).clamp(max=p.shape[1] - 1)
 
 
 def corrupt_gumbel(input_ids, predict_at, logits):
     noise = -torch.log(-torch.log(torch.rand_like(logits)))
-    words = (logits + noise).detach().argmax(-1)
-    return input_ids.flatten().scatter(0, predict_at, words).reshape(input_ids.shape)
+    sampled = (logits + noise).detach().argmax(-1)
+    return input_ids.flatten().scatter(0, predict_at, sampled).reshape(input_ids.shape)
 
 
 def corrupt_rows_and_columns(input_ids, predict_at, logits):
     out, T = input_ids.clone(), input_ids.shape[1]
-    words = torch.distributions.Categorical(logits=logits.detach()).sample()
-    out[predict_at // T, predict_at % T] = words
+    sampled = torch.distributions.Categorical(logits=logits.detach()).sample()
+    out[predict_at // T, predict_at % T] = sampled
     return out
 
 
@@ -134,11 +134,11 @@ def step_layers(blocks, T, H, V, k, g):
 
 
 def fractions(model, rows):
-    mine, found = rows[model], {}
+    own, result = rows[model], {}
     for name, row in rows.items():
-        if name != model and row["score"] - mine["score"] <= 0.25:
-            found[name] = mine["compute"] / row["compute"]
-    return found
+        if name != model and row["score"] - own["score"] <= 0.25:
+            result[name] = own["compute"] / row["compute"]
+    return result
 
 
 def fractions_sorted(model, rows):
@@ -182,7 +182,7 @@ WRONG = {
     ],
     "07.3": [
         (judge_by_logs, "rounded to 0 or 1"),
-        (lambda *given: judge(*given, reduce=torch.median), "Loss: you have"),
+        (lambda *args: judge(*args, reduce=torch.median), "Loss: you have"),
         (lambda x, y, m: F.binary_cross_entropy_with_logits(x, y), "labels.to("),
     ],
     "07.4": [
@@ -193,6 +193,6 @@ WRONG = {
         (partial(step, generator=lambda blocks, H, g: blocks(H) // (H // g)), "as g/H of the"),
     ],
     "07.6": [
-        (lambda *given: {name: x**2 for name, x in fractions(*given).items()}, "you have"),
+        (lambda *args: {name: x**2 for name, x in fractions(*args).items()}, "you have"),
     ],
 }  # fmt: skip

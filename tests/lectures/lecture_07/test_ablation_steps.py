@@ -52,7 +52,7 @@ def build(name, seed=0):
 def read_by(encoder, run):
     """The ids that an encoder is given while something runs."""
     seen = []
-    hook = encoder.register_forward_pre_hook(lambda _, given: seen.append(given[0].clone()))
+    hook = encoder.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].clone()))
     run()
     hook.remove()
     return seen
@@ -68,8 +68,8 @@ def test_each_ablation_step_trains(name):
     history = fit(model, objective, batches(), steps=2, precision="float32")
     for losses in history.losses.values():
         assert all(math.isfinite(loss) and loss > 0 for loss in losses)
-    told = {"BERT": {"mlm"}, "Replace MLM": {"mlm", "reader"}, "All-tokens MLM": {"mlm", "reader"}}
-    assert set(history.losses) == {"total"} | told.get(name, {"mlm", "rtd"})
+    parts = {"BERT": {"mlm"}, "Replace MLM": {"mlm", "reader"}, "All-tokens MLM": {"mlm", "reader"}}
+    assert set(history.losses) == {"total"} | parts.get(name, {"mlm", "rtd"})
     after = dict(kept_encoder(model).named_parameters())
     assert any(not torch.equal(value, before[n]) for n, value in after.items() if "stack" in n)
 
@@ -125,10 +125,10 @@ def test_each_changes_one_thing():
     batch = batches()(0)
     (model, every), (_, masked) = build("ELECTRA"), build("ELECTRA 15%")
     outputs = model(**batch.inputs)
-    found = every(outputs, batch.targets)["rtd"], masked(outputs, batch.targets)["rtd"]
-    assert found[0] == replaced_token_loss(outputs, batch.targets)["rtd"]
-    assert found[1] == replaced_token_loss(outputs, batch.targets, only_masked=True)["rtd"]
-    assert found[0] != found[1]
+    losses = every(outputs, batch.targets)["rtd"], masked(outputs, batch.targets)["rtd"]
+    assert losses[0] == replaced_token_loss(outputs, batch.targets)["rtd"]
+    assert losses[1] == replaced_token_loss(outputs, batch.targets, only_masked=True)["rtd"]
+    assert losses[0] != losses[1]
 
 
 @corrected
@@ -165,20 +165,20 @@ def test_without_a_mask_every_token_is_real(name):
     torch.manual_seed(0)
     bare = objective(model(ids, predict_at=at), {"labels": torch.tensor([7])})
     torch.manual_seed(0)
-    given = model(ids, torch.ones_like(ids), predict_at=at)
-    assert objective(given, {"labels": torch.tensor([7])})["total"] == bare["total"]
+    outputs = model(ids, torch.ones_like(ids), predict_at=at)
+    assert objective(outputs, {"labels": torch.tensor([7])})["total"] == bare["total"]
 
 
 # ---------------------------------------------------------------- the readers' losses
 
 
-def spoken(copy, words, corrupted, at, mask=None):
+def reader_output(copy, probabilities, corrupted, at, mask=None):
     """What a reader and a generator without an opinion say: copy (B, T) and words (B, T, V) as
     probabilities."""
     corrupted = torch.tensor(corrupted)
     return SimpleNamespace(
         prediction_logits=torch.zeros(len(at), 4, dtype=torch.float64),
-        reader_logits=torch.tensor(words, dtype=torch.float64).log(),
+        reader_logits=torch.tensor(probabilities, dtype=torch.float64).log(),
         corrupted_ids=corrupted,
         predict_at=torch.tensor(at),
         attention_mask=torch.ones_like(corrupted) if mask is None else torch.tensor(mask),
@@ -191,39 +191,39 @@ P = [0.1, 0.2, 0.3, 0.4]  # of the four words
 
 def test_all_tokens_by_hand():
     """Words 3 2 1 stand there. The second was drawn, wrongly: it was 0; the third, rightly."""
-    outputs = spoken([[0.9, 0.6, 0.2]], [[P, P, P]], [[3, 2, 1]], [1, 2])
-    found = all_tokens_loss(outputs, {"labels": torch.tensor([0, 1])})
+    outputs = reader_output([[0.9, 0.6, 0.2]], [[P, P, P]], [[3, 2, 1]], [1, 2])
+    losses = all_tokens_loss(outputs, {"labels": torch.tensor([0, 1])})
     probabilities = [0.9 + 0.1 * 0.4, 0.4 * 0.1, 0.2 + 0.8 * 0.2]
-    assert found["reader"].item() == pytest.approx(-sum(map(math.log, probabilities)) / 3)
-    assert found["mlm"].item() == pytest.approx(math.log(4))
-    assert found["total"].item() == pytest.approx(found["mlm"].item() + found["reader"].item())
+    assert losses["reader"].item() == pytest.approx(-sum(map(math.log, probabilities)) / 3)
+    assert losses["mlm"].item() == pytest.approx(math.log(4))
+    assert losses["total"].item() == pytest.approx(losses["mlm"].item() + losses["reader"].item())
 
 
 def test_all_tokens_leaves_padding_out():
-    outputs = spoken([[0.9, 0.6, 0.2]], [[P, P, P]], [[3, 2, 1]], [1], mask=[[1, 1, 0]])
-    found = all_tokens_loss(outputs, {"labels": torch.tensor([0])})["reader"]
+    outputs = reader_output([[0.9, 0.6, 0.2]], [[P, P, P]], [[3, 2, 1]], [1], mask=[[1, 1, 0]])
+    loss = all_tokens_loss(outputs, {"labels": torch.tensor([0])})["reader"]
     by_hand = -(math.log(0.9 + 0.1 * 0.4) + math.log(0.4 * 0.1)) / 2
-    assert found.item() == pytest.approx(by_hand)
-    other = spoken([[0.9, 0.6, 0.7]], [[P, P, P[::-1]]], [[3, 2, 0]], [1], mask=[[1, 1, 0]])
-    assert all_tokens_loss(other, {"labels": torch.tensor([0])})["reader"] == found
+    assert loss.item() == pytest.approx(by_hand)
+    other = reader_output([[0.9, 0.6, 0.7]], [[P, P, P[::-1]]], [[3, 2, 0]], [1], mask=[[1, 1, 0]])
+    assert all_tokens_loss(other, {"labels": torch.tensor([0])})["reader"] == loss
 
 
-def test_a_reader_that_never_copies_is_asked_plainly():
+def test_without_copying_the_loss_is_cross_entropy():
     """Copy probability 0: cross-entropy over all real tokens. Copy probability 1: right where
     nothing was replaced, hopeless where something was."""
     make = torch.Generator().manual_seed(0)
-    words = torch.randn(2, 5, 4, generator=make).softmax(-1)
+    probabilities = torch.randn(2, 5, 4, generator=make).softmax(-1)
     corrupted = torch.randint(0, 4, (2, 5), generator=make)
     at, labels = [1, 7], torch.tensor([2, 3])
     mask = [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]
-    outputs = spoken([[0.5] * 5] * 2, words.tolist(), corrupted.tolist(), at, mask)
+    outputs = reader_output([[0.5] * 5] * 2, probabilities.tolist(), corrupted.tolist(), at, mask)
     outputs.copy_logits = torch.full((2, 5), -1e4, dtype=torch.float64)
     true = corrupted.flatten().clone()
     true[at] = labels
     real = torch.tensor(mask).flatten().bool()
-    plain = F.cross_entropy(words.double().flatten(0, 1).log()[real], true[real])
-    found = all_tokens_loss(outputs, {"labels": labels})["reader"]
-    assert found.item() == pytest.approx(plain.item(), rel=1e-6)
+    plain = F.cross_entropy(probabilities.double().flatten(0, 1).log()[real], true[real])
+    loss = all_tokens_loss(outputs, {"labels": labels})["reader"]
+    assert loss.item() == pytest.approx(plain.item(), rel=1e-6)
     outputs.copy_logits = torch.full((2, 5), 30.0, dtype=torch.float64)
     outputs.corrupted_ids.view(-1)[at] = labels
     assert all_tokens_loss(outputs, {"labels": labels})["reader"].item() < 1e-9
@@ -232,7 +232,7 @@ def test_a_reader_that_never_copies_is_asked_plainly():
 
 
 def test_the_slope_of_the_copy_score_points_the_right_way():
-    outputs = spoken([[0.5, 0.5]], [[P, P]], [[3, 2]], [1])
+    outputs = reader_output([[0.5, 0.5]], [[P, P]], [[3, 2]], [1])
     outputs.copy_logits.requires_grad_()
     all_tokens_loss(outputs, {"labels": torch.tensor([0])})["reader"].backward()
     kept, replaced = outputs.copy_logits.grad[0].tolist()
@@ -240,10 +240,10 @@ def test_the_slope_of_the_copy_score_points_the_right_way():
 
 
 def test_replace_mlm_predicts_at_the_masked_positions():
-    outputs = spoken([[0.5, 0.5]], [[P, P]], [[3, 2]], [0, 1])
+    outputs = reader_output([[0.5, 0.5]], [[P, P]], [[3, 2]], [0, 1])
     outputs.reader_logits = torch.tensor([P, P]).log()
-    found = replace_mlm_loss(outputs, {"labels": torch.tensor([3, 0])})
-    assert found["reader"].item() == pytest.approx(-(math.log(0.4) + math.log(0.1)) / 2)
-    assert found["total"].item() == pytest.approx(math.log(4) + found["reader"].item())
+    losses = replace_mlm_loss(outputs, {"labels": torch.tensor([3, 0])})
+    assert losses["reader"].item() == pytest.approx(-(math.log(0.4) + math.log(0.1)) / 2)
+    assert losses["total"].item() == pytest.approx(math.log(4) + losses["reader"].item())
     empty = SimpleNamespace(prediction_logits=torch.zeros(0, 4), reader_logits=torch.zeros(0, 4))
     assert replace_mlm_loss(empty, {"labels": torch.zeros(0).long()})["total"] == 0

@@ -20,9 +20,9 @@ def material():
     [("07_stepping_stones", 1.002), ("07_past_plateau", 1.001), ("07_deep", 1.001)],
 )
 def test_the_ends_had_equal_flops(name, near):
-    found = read_result(name)
-    ends = {end: recipe for end, recipe in found["recipes"].items() if "equal steps" not in end}
-    costs = found["flops_a_step"]
+    stored = read_result(name)
+    ends = {end: recipe for end, recipe in stored["recipes"].items() if "equal steps" not in end}
+    costs = stored["flops_a_step"]
     spent = [recipe["steps"] * costs[recipe["stone"]] for recipe in ends.values()]
     assert len(spent) == 2 and max(spent) / min(spent) < near
 
@@ -37,21 +37,21 @@ def test_steps_cost_what_they_cost_today(name, material):
 
 
 def test_the_shipped_electra_is_the_one_that_its_result_names(material):
-    found = read_result("07_electra")
-    said, again = (
+    stored = read_result("07_electra")
+    expected, measured = (
         {name: of[name] for name in ("auc", "words_by_generator", "kinds", "jobs")}
         for of in (
-            found["runs"]["ELECTRA"][0],
+            stored["runs"]["ELECTRA"][0],
             lecture_07.measure(lecture_07.micro_electra(), material),
         )
     )
-    assert again == pytest.approx(said, abs=0.02)
+    assert measured == pytest.approx(expected, abs=0.02)
 
 
 def test_runs_of_two_files_are_one_run():
-    found, past = read_result("07_generators"), read_result("07_past_plateau")
+    generators, past = read_result("07_generators"), read_result("07_past_plateau")
     seeds = len(lecture_07.GENERATOR_SEEDS)
-    assert found["runs"]["generator 1/4"] == past["runs"]["ELECTRA"][:seeds]
+    assert generators["runs"]["generator 1/4"] == past["runs"]["ELECTRA"][:seeds]
     assert [one["seed"] for one in past["untrained"]] == list(lecture_07.PAST_SEEDS)
     assert past["recipes"]["ELECTRA"] == lecture_07.asdict(lecture_07.LONG)
 

@@ -40,9 +40,9 @@ def test_the_labels_are_the_librarys():
 
 def test_the_sentence_is_labelled_as_the_hint_says():
     original = ["the", "gardener", "waters", "the", "roses"]
-    drawn = ["the", "nurse", "waters", "the", "roses"]
+    corrupted = ["the", "nurse", "waters", "the", "roses"]
     assert " ".join(original) in BY_ID["07.1"].statement
-    by_hand = " ".join(str(int(a != b)) for a, b in zip(original, drawn, strict=True))
+    by_hand = " ".join(str(int(a != b)) for a, b in zip(original, corrupted, strict=True))
     assert BY_ID["07.1"].hints[0].startswith(f"By hand: {by_hand}.")
 
 
@@ -64,10 +64,10 @@ def test_the_start_is_that_of_a_model_at_random_initialisation():
     at = torch.arange(0, 128, 7)
     with torch.no_grad():
         outputs = model(ids.flatten().index_fill(0, at, 4).view(4, 32), predict_at=at)
-        found = electra_loss()(outputs, {"labels": ids.flatten()[at]})
+        losses = electra_loss()(outputs, {"labels": ids.flatten()[at]})
     total, fraction = weighing.at_the_start(900, 50.0)
-    assert float(found["total"]) == pytest.approx(total, rel=0.05)
-    assert float(50 * found["rtd"] / found["total"]) == pytest.approx(fraction, rel=0.05)
+    assert float(losses["total"]) == pytest.approx(total, rel=0.05)
+    assert float(50 * losses["rtd"] / losses["total"]) == pytest.approx(fraction, rel=0.05)
 
 
 def test_the_fractions_that_the_exercise_speaks_of_are_right():
@@ -119,11 +119,11 @@ def test_a_step_is_dearer_by_little():
 
 
 def test_whose_quarter_it_is():
-    found = compute.compute_shares("ELECTRA-400K", compute.printed_rows())
-    assert {name for name, x in found.items() if x <= 0.25} == {"RoBERTa-500K", "XLNet"}
-    assert f"{found['BERT-large']:.1f} times" in BY_ID["07.6"].hints[-1]
-    assert f": {found['RoBERTa-500K']:.2f}." in BY_ID["07.6"].hints[-1]
-    assert "ELECTRA-1.75M" not in found
+    shares = compute.compute_shares("ELECTRA-400K", compute.printed_rows())
+    assert {name for name, x in shares.items() if x <= 0.25} == {"RoBERTa-500K", "XLNet"}
+    assert f"{shares['BERT-large']:.1f} times" in BY_ID["07.6"].hints[-1]
+    assert f": {shares['RoBERTa-500K']:.2f}." in BY_ID["07.6"].hints[-1]
+    assert "ELECTRA-1.75M" not in shares
     base = compute.compute_shares("ELECTRA-base", compute.printed_rows())
     assert f"{base['BERT-large']:.2f}" == "0.34" and base["BERT-base"] == 1.0
 

@@ -52,26 +52,26 @@ def bias_of(model: Electra, word: int, value: float) -> Iterator[None]:
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
 @pytest.mark.parametrize("seed", [0, 7])
-def test_shown_is_what_both_networks_say(
+def test_the_picture_holds_what_both_networks_say(
     model: Electra, tokenizer: WordPiece, share: float, seed: int
 ) -> None:
     # random weights may draw [MASK] itself; these never do
     with bias_of(model, tokenizer.id("[MASK]"), -1e4):
-        found = corruptor.corrupt_and_detect(model, tokenizer, TEXT, share, seed)
+        corruption = corruptor.corrupt_and_detect(model, tokenizer, TEXT, share, seed)
     sequences = playgrounds.one_row(tokenizer, TEXT)
     hidden = mask_sequences(sequences, tokenizer.special, rate=share, mix=PAPER_MIX, seed=seed)
-    assert found.tokens == ["[CLS]", *TEXT.split(), "[SEP]"]
-    assert found.selected == hidden.selected[0].tolist()
-    assert sum(found.selected) == max(1, round(share * 17))
-    for i, selected in enumerate(found.selected):
-        assert found.masked[i] == ("[MASK]" if selected else found.tokens[i])
-        assert selected or found.filled[i] == found.tokens[i]
-    assert "[MASK]" not in found.filled
+    assert corruption.tokens == ["[CLS]", *TEXT.split(), "[SEP]"]
+    assert corruption.selected == hidden.selected[0].tolist()
+    assert sum(corruption.selected) == max(1, round(share * 17))
+    for i, selected in enumerate(corruption.selected):
+        assert corruption.masked[i] == ("[MASK]" if selected else corruption.tokens[i])
+        assert selected or corruption.filled[i] == corruption.tokens[i]
+    assert "[MASK]" not in corruption.filled
     model.eval()
     with torch.no_grad():
-        ids = torch.tensor([[tokenizer.id(token) for token in found.filled]])
+        ids = torch.tensor([[tokenizer.id(token) for token in corruption.filled]])
         scores = model.discriminator(ids, torch.ones_like(ids)).logits[0]
-    assert found.p_replaced == pytest.approx(scores.sigmoid().tolist(), abs=1e-6)
+    assert corruption.p_replaced == pytest.approx(scores.sigmoid().tolist(), abs=1e-6)
 
 
 def test_the_generators_own_probabilities_decide_what_is_sampled(
@@ -81,8 +81,8 @@ def test_the_generators_own_probabilities_decide_what_is_sampled(
     assert again == corruptor.corrupt_and_detect(model, tokenizer, TEXT, 0.3, 4)
     with bias_of(model, tokenizer.id("bridge"), 1e4):  # a generator that knows one word
         sure = corruptor.corrupt_and_detect(model, tokenizer, TEXT, 0.3, 4)
-    drawn_there = {w for w, selected in zip(sure.filled, sure.selected, strict=True) if selected}
-    assert drawn_there == {"bridge"} and sure.selected == again.selected
+    sampled = {w for w, selected in zip(sure.filled, sure.selected, strict=True) if selected}
+    assert sampled == {"bridge"} and sure.selected == again.selected
     model.train()
     corruptor.corrupt_and_detect(model, tokenizer, TEXT)
     assert model.training and model.discriminator.training
@@ -98,27 +98,29 @@ CORRUPTION = corruptor.Corruption(
 
 
 def test_the_sentences_say_every_replacement_and_its_judgement() -> None:
-    said = " ".join(corruptor.corruption_in_words(CORRUPTION))
-    assert "3 of 7 tokens were masked" in said and "replaced 2 and guessed 1 right" in said
-    assert "“<old>” by “red” (discriminator: 87% replaced, right)" in said
-    assert "“was” by “rain” (discriminator: 12% replaced, wrong)" in said
-    assert "nothing was replaced: “bank” (discriminator: 3% replaced, right)" in said
-    assert "Of the 4 tokens never masked, the discriminator calls replaced: “the” 60%." in said
+    sentences = " ".join(corruptor.corruption_in_words(CORRUPTION))
+    assert (
+        "3 of 7 tokens were masked" in sentences and "replaced 2 and guessed 1 right" in sentences
+    )
+    assert "“<old>” by “red” (discriminator: 87% replaced, right)" in sentences
+    assert "“was” by “rain” (discriminator: 12% replaced, wrong)" in sentences
+    assert "nothing was replaced: “bank” (discriminator: 3% replaced, right)" in sentences
+    assert "Of the 4 tokens never masked, the discriminator calls replaced: “the” 60%." in sentences
     calm = replace(CORRUPTION, filled=CORRUPTION.tokens, p_replaced=[0.1] * 7)
-    said = " ".join(corruptor.corruption_in_words(calm))
-    assert "replaced 0 and guessed 3 right" in said and "calls replaced: none." in said
-    assert "The generator replaced" not in said
+    sentences = " ".join(corruptor.corruption_in_words(calm))
+    assert "replaced 0 and guessed 3 right" in sentences and "calls replaced: none." in sentences
+    assert "The generator replaced" not in sentences
 
 
 def test_rows_tell_by_shape_what_happened_to_each_token() -> None:
-    shown = corruptor.corruptor_picture(CORRUPTION)
-    table = shown.html.split("</table>")[0]
+    view = corruptor.corruptor_picture(CORRUPTION)
+    table = view.html.split("</table>")[0]
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table.split("<tr")[1:]]
     assert [len(row) for row in rows] == [7] * 4
-    for row, want in zip(
+    for row, expected in zip(
         rows, (CORRUPTION.tokens, CORRUPTION.masked, CORRUPTION.filled), strict=False
     ):
-        assert [plain(cell).strip() for cell in row] == want
+        assert [plain(cell).strip() for cell in row] == expected
     hatched = ["token-masked" in cell for cell in rows[1]]
     assert hatched == CORRUPTION.selected and "repeating-linear-gradient" in rows[1][2]
     kinds = [re.findall(r"token-(\w+)", cell) for cell in rows[2]]
@@ -129,9 +131,9 @@ def test_rows_tell_by_shape_what_happened_to_each_token() -> None:
         ["1%"], ["60%", "✗", "false", "alarm"], ["87%", "✓", "found"], ["3%", "✓", "believed"],
         ["12%", "✗", "missed"], ["50%"], ["0%"],
     ]  # fmt: skip
-    assert table.count('scope="row"') == 4 and "<old>" not in shown.html
-    assert all(line in shown.text for line in corruptor.corruption_in_words(CORRUPTION))
-    assert "«red»" in shown.text and "_bank_" in shown.text and "red 87%" in shown.text
+    assert table.count('scope="row"') == 4 and "<old>" not in view.html
+    assert all(line in view.text for line in corruptor.corruption_in_words(CORRUPTION))
+    assert "«red»" in view.text and "_bank_" in view.text and "red 87%" in view.text
 
 
 def luminance(colour: tuple[int, ...]) -> float:
@@ -155,11 +157,11 @@ def test_shades_darken_with_p_replaced_and_stay_readable() -> None:
 def test_a_long_text_is_broken_into_lines_that_fit(model: Electra, tokenizer: WordPiece) -> None:
     long = f"{TEXT} {TEXT}"
     corruption = corruptor.corrupt_and_detect(model, tokenizer, long, 0.5)
-    shown = corruptor.corruptor_picture(corruption)
+    view = corruptor.corruptor_picture(corruption)
     lines = corruptor._lines(corruption)
     assert len(lines) > 1 and lines[0][0] == 0 and lines[-1][1] == len(corruption.tokens) == 32
     assert all(a[1] == b[0] for a, b in pairwise(lines))
-    assert shown.html.count("<table") == len(lines) and len(shown.html) < 50_000
+    assert view.html.count("<table") == len(lines) and len(view.html) < 50_000
 
 
 def test_corruptor_redraws_at_every_control(model: Electra, tokenizer: WordPiece) -> None:
@@ -193,17 +195,17 @@ def test_texts_that_cannot_be_read_are_answered_in_the_view(
         f"{TEXT} {TEXT} {TEXT}": "47 tokens, [CLS] and [SEP] counted; expected at most 40",
         "the [MASK] rose": "holds [MASK], a special token",
     }
-    for text, said in answers.items():
+    for text, message in answers.items():
         live.controls["text"].value = text
-        assert said in plain(picture_of(live)), text
+        assert message in plain(picture_of(live)), text
         static = corruptor.corruptor_view(model, tokenizer, text).static
-        assert said in static.text and said in plain(static.html)
+        assert message in static.text and message in plain(static.html)
     assert "<b>" not in corruptor.corruptor_view(model, tokenizer, "<b>").static.html
     live.controls["text"].value = TEXT.upper()
     assert "tokens were masked" in picture_of(live)
 
 
-def test_boxes_keep_their_meaning_unless_told_otherwise() -> None:
+def test_boxes_keep_their_meaning_where_no_other_is_named() -> None:
     assert 'title="replaced by a random token"' in tokens.box("word", tokens.REPLACED)
     assert 'title="guessed right"' in tokens.box("word", tokens.KEPT, "guessed right")
 
@@ -219,19 +221,19 @@ def a_swap(text: str, was: str = "ann meets bo . ann waits .") -> dict[str, Any]
 
 
 def test_a_swap_is_outlined_and_both_probes_stand_under_it() -> None:
-    shown = swaps.swap_picture(a_swap("ann meets bo . kim waits ."))
-    assert shown.html.count("token-replaced") == 1 and "«kim»(B 40% E 93%)" in shown.text
-    assert "story 1, word 5: ann → kim" in shown.text
-    assert "BERT's probe: 40% for the swapped word, 0 of 1 other words above 50%" in shown.text
-    assert "ELECTRA's probe: 93% for the swapped word, 1 of 1 other words above 50%" in shown.text
+    view = swaps.swap_picture(a_swap("ann meets bo . kim waits ."))
+    assert view.html.count("token-replaced") == 1 and "«kim»(B 40% E 93%)" in view.text
+    assert "story 1, word 5: ann → kim" in view.text
+    assert "BERT's probe: 40% for the swapped word, 0 of 1 other words above 50%" in view.text
+    assert "ELECTRA's probe: 93% for the swapped word, 1 of 1 other words above 50%" in view.text
     calm = swaps.swap_picture(a_swap("ann meets bo . ann waits ."))
     assert "token-replaced" not in calm.html and "story 1, as it was" in calm.text
     assert "0 of 2 other words above 50%; ELECTRA's probe: 2 of 2 other" in calm.text
 
 
-def test_swaps_are_chosen_and_the_first_shown_is_one() -> None:
-    found = [a_swap("ann meets bo . ann waits ."), a_swap("ann meets bo . kim waits .")]
-    live = swaps.swaps_view(found)
+def test_swaps_are_chosen_and_the_first_is_one() -> None:
+    examples = [a_swap("ann meets bo . ann waits ."), a_swap("ann meets bo . kim waits .")]
+    live = swaps.swaps_view(examples)
     assert picture_of(live).endswith(live.static.html) and "ann → kim" in live.static.text
     live.controls["which"].value = 0
     assert "as it was" in plain(picture_of(live))

@@ -18,8 +18,8 @@ def rows(rule):
     return lambda T, k: torch.tensor([[rule(i, j, k) for j in range(T)] for i in range(T)])
 
 
-def cut(row, low, high):
-    return min(max(row, low), high)
+def cut(row, lower, upper):
+    return min(max(row, lower), upper)
 
 
 WRONG_ROWS = [
@@ -55,7 +55,7 @@ def by_einsum(query, key, pk, pq, d):
 WRONG_SCORES = [
     (lambda q, k, pk, pq, d: (q @ pk.mT).gather(-1, d), "delta.expand(B, A, T, T)"),
     (lambda q, k, pk, pq, d: pk[d], "along the axis of length R"),
-    (lambda *given: torch.tanh(by_einsum(*given)), "you have"),
+    (lambda *args: torch.tanh(by_einsum(*args)), "you have"),
 ]  # fmt: skip
 
 # ---------------------------------------------------------------- 08.3
@@ -71,9 +71,9 @@ def lookup(ids, table, difference, pad):
 
 
 def by_one_hot(ids, table, difference, pad):
-    words = F.one_hot(ids, len(table)).to(table.dtype)  # (B, T, V)
+    one_hot = F.one_hot(ids, len(table)).to(table.dtype)  # (B, T, V)
     kept = torch.arange(len(table))[:, None] != pad
-    return words @ (table.detach() + torch.where(kept, difference, difference.detach()))
+    return one_hot @ (table.detach() + torch.where(kept, difference, difference.detach()))
 
 
 WRONG_LOOKUPS = [
@@ -125,13 +125,13 @@ def decoder(x, positions, block, masked, first=lambda x, p: x + p[: x.shape[1]])
 
 def only_masked(x, positions, block, masked):
     """Sequence by sequence: the masked tokens have queries."""
-    found = []
+    queries = []
     for row, at in zip(x, masked, strict=True):
         query = (row[at] + positions[at.nonzero()[:, 0]])[None]
         for _ in range(3):
             query = block.apply_feed_forward(block.attend(row[None], query_states=query)[0])
-        found.append(query[0])
-    return torch.cat(found)
+        queries.append(query[0])
+    return torch.cat(queries)
 
 
 def with_slots(x, positions, block, masked):
@@ -195,10 +195,10 @@ RIGHT = {
              lambda T, k: rows(lambda i, j, k: cut(i - j, -k, k - 1) + k)(T, k).tolist()],
     "08.2": [scores, by_indexing, by_einsum],
     "08.3": [lookup, by_one_hot],
-    "08.4": [bucket(), lambda *given: bucket()(*given).tolist()],
+    "08.4": [bucket(), lambda *args: bucket()(*args).tolist()],
     "08.5": [decoder, only_masked, with_slots],
     "08.6": [perturb(tiny=1e-6), perturb(give=lambda a, b: [a, b])],
-    "08.7": [extra, lambda *given: torch.tensor(extra(*given)),
+    "08.7": [extra, lambda *args: torch.tensor(extra(*args)),
              lambda L, d, k, shared: 2.0 * d * (k + L * d * (not shared))],
 }  # fmt: skip
 WRONG = {"08.1": WRONG_ROWS, "08.2": WRONG_SCORES, "08.3": WRONG_LOOKUPS, "08.4": WRONG_BUCKETS,

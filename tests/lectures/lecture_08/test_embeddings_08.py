@@ -69,14 +69,14 @@ def test_disentangled_the_second_is_the_differences(model: Callable[[str], Elect
 
 def test_cosines_of_every_two_batches(model: Callable[[str], Electra]):
     shared = model("tokens")
-    found = pulls(shared, [batch(1), batch(2), batch(3)])
-    counts = {name: len(values) for name, values in found.cosines.items()}
+    gradients = pulls(shared, [batch(1), batch(2), batch(3)])
+    counts = {name: len(values) for name, values in gradients.cosines.items()}
     assert counts == {"MLM with MLM": 3, "RTD with RTD": 3, "MLM with RTD": 9}
-    assert all(abs(c) <= 1 for values in found.cosines.values() for c in values)
+    assert all(abs(c) <= 1 for values in gradients.cosines.values() for c in values)
     once = pulls(shared, [batch(1), batch(1)]).cosines["MLM with MLM"]
     assert once == pytest.approx([1.0], abs=1e-5)  # the same batch, nothing drawn for MLM
     assert pulls(shared, [batch(1), batch(2), batch(3)], 25.0).longer == pytest.approx(
-        found.longer / 2
+        gradients.longer / 2
     )
 
 
@@ -95,9 +95,9 @@ def test_the_mean_cosine_is_that_of_all_pairs():
 def test_tables_are_compared_word_by_word(
     model: Callable[[str], Electra], tied: str, apart: bool
 ) -> None:
-    found = tables_of(model(tied))
-    assert (found["tables_apart"] > 0.5) == apart
-    assert (found["alike_generator"] != found["alike_discriminator"]) == apart
+    tables = tables_of(model(tied))
+    assert (tables["tables_apart"] > 0.5) == apart
+    assert (tables["alike_generator"] != tables["alike_discriminator"]) == apart
 
 
 def test_v3s_tables_are_apart_by_the_difference(model: Callable[[str], Electra]) -> None:

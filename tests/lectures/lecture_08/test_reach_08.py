@@ -49,17 +49,17 @@ def test_the_maps_are_the_products_pair_by_pair():
     for i in range(4):
         for j in range(4):
             row = min(max(i - j + 2, 0), 3)
-            key, asked = (
+            key, position_query = (
                 torch.tensor(table[row]).float()
                 for table in (position_bias.TOY_POSITION_KEY, position_bias.TOY_POSITION_QUERY)
             )
             assert by_content[i, j] == torch.tensor(position_bias.TOY_QUERY[i]).float() @ key
-            assert by_distance[i, j] == asked @ key
+            assert by_distance[i, j] == position_query @ key
     for offset in range(-3, 4):
         assert len(by_distance.diagonal(offset).unique()) == 1
     assert any(len(by_content.diagonal(offset).unique()) > 1 for offset in range(-3, 4))
-    shown = bias_maps()
-    assert "4  4  0  1" in shown.text and "a diagonal holds one number" in shown.html
+    view = bias_maps()
+    assert "4  4  0  1" in view.text and "a diagonal holds one number" in view.html
 
 
 def test_one_block_reads_far_words_but_not_their_order():
@@ -69,12 +69,12 @@ def test_one_block_reads_far_words_but_not_their_order():
     assert min(reach.EXCHANGED) > 2 * reach.SPAN  # beyond two blocks' times k
 
 
-@pytest.mark.parametrize(("tokens", "said"), [(512, 0), (600, 0.011), (2_048, 0.281)])
-def test_pairs_where_the_two_rules_differ(tokens: int, said: float):
-    found = reach.pairs_of_two_rules(tokens, 256, 512)
+@pytest.mark.parametrize(("tokens", "printed"), [(512, 0), (600, 0.011), (2_048, 0.281)])
+def test_pairs_where_the_two_rules_differ(tokens: int, printed: float):
+    fraction = reach.pairs_of_two_rules(tokens, 256, 512)
     beyond = max(0, tokens - 512)
-    assert found == pytest.approx(beyond * (beyond + 1) / 2 / tokens**2, abs=1e-7)
-    assert found == pytest.approx(said, abs=5e-4)
+    assert fraction == pytest.approx(beyond * (beyond + 1) / 2 / tokens**2, abs=1e-7)
+    assert fraction == pytest.approx(printed, abs=5e-4)
     assert 0 not in position_rows(512, 256, 512)
 
 
@@ -88,9 +88,11 @@ def test_position_flops_are_those_that_a_step_counts(terms: Any, batch: int, tok
 
     def counted(of: tuple[str, ...]) -> int:
         ids = torch.randint(5, 60, (batch, tokens))
-        given: Any = SimpleNamespace(inputs={"input_ids": ids}, targets={})
+        batch_of_ids: Any = SimpleNamespace(inputs={"input_ids": ids}, targets={})
         model = deberta("base", **sizes, terms=of)
-        return step_flops(model, lambda out, _: {"total": out.last_hidden_state.sum()}, given)
+        return step_flops(
+            model, lambda out, _: {"total": out.last_hidden_state.sum()}, batch_of_ids
+        )
 
     config = published("deberta", "base", DebertaConfig, **sizes, terms=terms)
     more = reach.position_flops(config, tokens, batch)

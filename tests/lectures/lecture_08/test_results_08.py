@@ -17,7 +17,7 @@ from course_lib.teaching import results
 from course_lib.teaching.results import compared_runs, read_result
 from course_lib.text.world import MicroWorld
 
-FOUND = read_result("08_positions")
+STORED = read_result("08_positions")
 NEW = lecture_08.CONTROL
 
 
@@ -27,13 +27,13 @@ def material():
 
 
 def test_one_table_two_or_v3s_are_what_they_are_called():
-    found, recipes = read_result("08_embedding_sharing"), embedding_sharing.SHARING
-    assert [one["seed"] for one in found["untrained"]] == list(embedding_sharing.SHARING_SEEDS)
-    one, two, v3 = ({run["parameters"] for run in found["runs"][name]} for name in recipes)
+    stored, recipes = read_result("08_embedding_sharing"), embedding_sharing.SHARING
+    assert [one["seed"] for one in stored["untrained"]] == list(embedding_sharing.SHARING_SEEDS)
+    one, two, v3 = ({run["parameters"] for run in stored["runs"][name]} for name in recipes)
     assert (
         two == v3 and two.pop() - one.pop() == MicroWorld.load().special.vocab_size * 128
     )  # a table
-    for name, runs in found["runs"].items():
+    for name, runs in stored["runs"].items():
         for run in runs:
             assert run["auc"] == run["curve"][-1]["auc"]
             assert (run["tables_apart"] == 0) == (name == embedding_sharing.ONE)
@@ -45,7 +45,7 @@ def test_one_table_two_or_v3s_are_what_they_are_called():
 @pytest.fixture
 def stored(monkeypatch, material):
     """08_positions without the control, as if made with today's versions and threads."""
-    there: dict[str, Any] = copy.deepcopy(FOUND)
+    there: dict[str, Any] = copy.deepcopy(STORED)
     about = results.made_with(material.world, "float32")
     there |= {key: about[key] for key in ("versions", "threads")} | {"date": "2000-01-01"}
     for part in (there["recipes"], there["runs"]):
@@ -63,8 +63,8 @@ def extend(world, recipes=lecture_08.RECIPES, seeds=lecture_08.SEEDS, **more):
         trained.append((next(n for n, r in recipes.items() if r is recipe), seed))
         return {"seed": seed, "masked_accuracy": 0.5}
 
-    given = {"precision": "float32", "extends": "08_positions", **more}
-    return compared_runs(recipes, seeds, world, run, **given), trained
+    options = {"precision": "float32", "extends": "08_positions", **more}
+    return compared_runs(recipes, seeds, world, run, **options), trained
 
 
 def unasked():
@@ -72,12 +72,12 @@ def unasked():
 
 
 def test_only_the_recipe_that_the_file_lacks_is_trained(stored, material):
-    found, trained = extend(material.world, replay=unasked, step_seconds=unasked)
+    result, trained = extend(material.world, replay=unasked, step_seconds=unasked)
     assert trained == [(NEW, seed) for seed in lecture_08.SEEDS]
-    assert list(found["runs"]) == list(found["recipes"]) == list(lecture_08.RECIPES)
-    assert {n: runs for n, runs in found["runs"].items() if n != NEW} == stored["runs"]
-    assert found["replay"] == stored["replay"] and found["date"] == "2000-01-01"
-    assert list(found["added"]) == [NEW] and found["added"][NEW] > "2000-01-01"
+    assert list(result["runs"]) == list(result["recipes"]) == list(lecture_08.RECIPES)
+    assert {n: runs for n, runs in result["runs"].items() if n != NEW} == stored["runs"]
+    assert result["replay"] == stored["replay"] and result["date"] == "2000-01-01"
+    assert list(result["added"]) == [NEW] and result["added"][NEW] > "2000-01-01"
 
 
 def test_a_whole_file_stays_as_it_is(stored, material, monkeypatch):
@@ -89,9 +89,9 @@ def test_a_whole_file_stays_as_it_is(stored, material, monkeypatch):
 
 
 def test_a_seed_more_costs_that_seed(stored, material):
-    found, trained = extend(material.world, {"BERT": lecture_08.ABSOLUTE}, range(6))
-    assert trained == [("BERT", 5)] and found["runs"]["BERT"][:5] == stored["runs"]["BERT"]
-    assert list(found["added"]) == ["BERT"]
+    result, trained = extend(material.world, {"BERT": lecture_08.ABSOLUTE}, range(6))
+    assert trained == [("BERT", 5)] and result["runs"]["BERT"][:5] == stored["runs"]["BERT"]
+    assert list(result["added"]) == ["BERT"]
 
 
 def test_a_changed_recipe_is_trained_anew(stored, material):
@@ -103,10 +103,10 @@ def test_a_changed_recipe_is_trained_anew(stored, material):
 @pytest.mark.parametrize("what", ["world", "versions", "threads", "precision", "device"])
 def test_nothing_is_kept_of_a_file_made_with_something_else(stored, material, capsys, what):
     stored[what] = {"hash": "another"}
-    found, trained = extend(material.world, replay=lambda: [1.0], levels=2)
+    result, trained = extend(material.world, replay=lambda: [1.0], levels=2)
     assert len(trained) == len(lecture_08.RECIPES) * len(lecture_08.SEEDS)
-    assert (found["replay"], found["levels"]) == ([1.0], 2) and "added" not in found
-    assert found["threads"] == torch.get_num_threads() and found["date"] > "2000-01-01"
+    assert (result["replay"], result["levels"]) == ([1.0], 2) and "added" not in result
+    assert result["threads"] == torch.get_num_threads() and result["date"] > "2000-01-01"
     assert f"made with other {what}" in capsys.readouterr().out
 
 
@@ -121,9 +121,9 @@ def test_without_a_file_all_is_trained(material, monkeypatch):
 
 def test_sift_costs_what_its_recipes_take_it_to_cost():
     material = sift_runs.prepare_sift()
-    found = read_result("08_sift")
-    assert found["heldout"] == len(material.heldout)
-    flops = found["flops_a_step"]
+    stored = read_result("08_sift")
+    assert stored["heldout"] == len(material.heldout)
+    flops = stored["flops_a_step"]
     assert sift_runs.flops_of_steps(material) == pytest.approx(flops, rel=0.01)
     ratio = flops[sift_runs.SIFT] / flops[sift_runs.PLAIN]
     assert ratio == pytest.approx(sift_runs.FLOPS_RATIO, abs=0.01)

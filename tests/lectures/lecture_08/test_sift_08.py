@@ -26,16 +26,16 @@ def losses_of(material, recipe, weight=None):
         loss = here.sifted_loss(weight)
     batch = one_batch(material)
     torch.manual_seed(0)
-    found = loss(around(**batch.inputs), batch.targets)
-    return {name: float(part.detach()) for name, part in found.items()}
+    losses = loss(around(**batch.inputs), batch.targets)
+    return {name: float(part.detach()) for name, part in losses.items()}
 
 
 def test_lambda_times_the_perturbation_is_added_to_the_task(material):
     plain = losses_of(material, here.FULL)["total"]
-    found = losses_of(material, here.AUTHORS, weight=5.0)
-    assert found["task"] == pytest.approx(plain, abs=1e-4)  # normalised twice: all but so
-    assert found["moved"] > 0
-    assert found["total"] == pytest.approx(found["task"] + 5 * found["moved"])
+    losses = losses_of(material, here.AUTHORS, weight=5.0)
+    assert losses["task"] == pytest.approx(plain, abs=1e-4)  # normalised twice: all but so
+    assert losses["moved"] > 0
+    assert losses["total"] == pytest.approx(losses["task"] + 5 * losses["moved"])
 
 
 def test_an_aimed_perturbation_moves_the_answer_most(material):

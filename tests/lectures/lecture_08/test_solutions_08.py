@@ -40,13 +40,13 @@ def test_the_rows_are_the_librarys():
 
 
 def test_the_scores_are_the_librarys():
-    given = scores.case(Draw(3), 1, 1, 1)
-    query, key, position_key, position_query, delta = given
+    inputs = scores.case(Draw(3), 1, 1, 1)
+    query, key, position_key, position_query, delta = inputs
     flat = torch.cat([delta[0].flip(0), delta[1:, 0]])  # (2T − 1,), as the library keeps it
     _, _, theirs = disentangled_attention_reference(
         query, key, torch.zeros_like(key), position_key, position_query, flat
     )
-    assert alike(scores.scores(*given), theirs, 1e-12)
+    assert alike(scores.scores(*inputs), theirs, 1e-12)
 
 
 def test_with_half_of_the_buckets_exact_it_is_the_librarys_rule():
@@ -58,8 +58,8 @@ def test_with_half_of_the_buckets_exact_it_is_the_librarys_rule():
 
 
 def test_the_hint_of_the_buckets_is_right():
-    found = bucket.bucket(torch.tensor([4, 16, 64, 1_000]), 8, 65, 4)
-    assert found.tolist() == [4, 6, 7, 7]
+    buckets = bucket.bucket(torch.tensor([4, 16, 64, 1_000]), 8, 65, 4)
+    assert buckets.tolist() == [4, 6, 7, 7]
     assert "4 + ceil(1.5) = 6. 64 and 1,000 are in bucket 7" in EXERCISES["08.4"].hints[-1]
 
 
@@ -117,7 +117,7 @@ def test_the_published_sizes_are_those_of_the_last_stage():
     assert f"14,942,208 of {whole:,}, that is {14_942_208 / whole:.1%}" in extra.closing_answer()
 
 
-def test_when_the_count_passes_the_closing_question_is_answered():
+def test_the_closing_answer_stands_in_a_passed_report():
     report = check_answer(EXERCISES["08.7"], extra.extra_weights, 0)
     assert extra.closing_answer() in repr(report) and not report.message
 
@@ -135,6 +135,6 @@ def test_the_lookup_is_the_librarys():
     library.difference.data = difference
     ours = sharing.look_up(ids, table, difference.requires_grad_(), pad)
     assert (ids == pad).any() and torch.equal(ours, library(ids))
-    for found in (ours, library(ids)):
-        found.square().sum().backward()
+    for vectors in (ours, library(ids)):
+        vectors.square().sum().backward()
     assert torch.equal(difference.grad, library.difference.grad) and plain.weight.grad is None

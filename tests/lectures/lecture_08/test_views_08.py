@@ -64,11 +64,11 @@ def test_parts_scaled_and_added_are_the_scores_of_the_encoder(kind: str, layer: 
     mask[1, 6:] = 0
     with torch.no_grad():
         parts = three_scores.attention_parts(model, ids, mask, layer)
-        want = model(ids, mask, output_attention_scores=True).attention_scores
+        expected = model(ids, mask, output_attention_scores=True).attention_scores
     total = sum(part for part in parts if part is not None) / score_scale(8, *parts[1:])
     seen = mask[:, None, None, :].expand(2, 3, 9, 9) == 1
-    assert want is not None
-    torch.testing.assert_close(total[seen], want[layer - 1][seen], atol=1e-5, rtol=1e-5)
+    assert expected is not None
+    torch.testing.assert_close(total[seen], expected[layer - 1][seen], atol=1e-5, rtol=1e-5)
     assert [part is None for part in parts[1:]] == [
         "alone" in kind and kind != "c2p alone", "alone" in kind,
     ]  # fmt: skip
@@ -76,19 +76,19 @@ def test_parts_scaled_and_added_are_the_scores_of_the_encoder(kind: str, layer: 
 
 def test_maps_are_the_scaled_parts_of_one_head(encoder: Encoder, tokenizer: WordPiece) -> None:
     for layer, head in product((1, 2), (1, 2, 3)):
-        found = three_scores.measure_scores(encoder, tokenizer, TEXT, layer, head)
-        assert found.tokens == ["[CLS]", *TEXT.split(), "[SEP]"]
-        ids = torch.tensor([[tokenizer.id(token) for token in found.tokens]])
+        maps = three_scores.measure_scores(encoder, tokenizer, TEXT, layer, head)
+        assert maps.tokens == ["[CLS]", *TEXT.split(), "[SEP]"]
+        ids = torch.tensor([[tokenizer.id(token) for token in maps.tokens]])
         with torch.no_grad():
             out = encoder(ids, output_attention_scores=True, output_attentions=True)
         assert out.attention_scores is not None and out.attentions is not None
         scores, weights = (
             x[layer - 1][0, head - 1] for x in (out.attention_scores, out.attentions)
         )
-        torch.testing.assert_close(found.total(), scores, atol=1e-5, rtol=1e-5)
-        torch.testing.assert_close(found.total().softmax(-1), weights, atol=1e-5, rtol=1e-5)
-        assert found.largest == max(
-            float(x.abs().max()) for x in (*found.parts.values(), found.total()) if x is not None
+        torch.testing.assert_close(maps.total(), scores, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(maps.total().softmax(-1), weights, atol=1e-5, rtol=1e-5)
+        assert maps.largest == max(
+            float(x.abs().max()) for x in (*maps.parts.values(), maps.total()) if x is not None
         )
 
 
@@ -104,15 +104,15 @@ HALVES = three_scores.ScoreMaps(
 
 
 def test_a_sentence_names_the_three_numbers_of_the_strongest_key() -> None:
-    shown = three_scores.draw_score_maps(HALVES, 1)
+    view = three_scores.draw_score_maps(HALVES, 1)
     share = 100 * torch.tensor([1.25, -2.0, 1.25]).softmax(-1)[0].item()
-    said = (
+    sentence = (
         "“<a>” (position 1) attends most to “[CLS]” (position 0, distance 1 − 0 = 1): "
         "content-to-content 1.00 + content-to-position 0.50 + position-to-content −0.25 = 1.25, "
         f"which the softmax makes {share:.0f}%."
     )
-    assert said in shown.text and said in plain(shown.html) and "<a>" not in shown.html
-    rows = [line.split() for line in shown.text.splitlines()[1:5]]
+    assert sentence in view.text and sentence in plain(view.html) and "<a>" not in view.html
+    rows = [line.split() for line in view.text.splitlines()[1:5]]
     assert rows[0] == ["key", "c2c", "c2p", "p2c", "sum", "weight"]
     assert rows[2] == ["<a>", "−2.00", "0.00", "0.00", "−2.00", "0.02"]
     left_out = three_scores.draw_score_maps(HALVES, 1, ["c2c", "c2p"])
@@ -138,27 +138,27 @@ def maps_in(html: str) -> list[str]:
 
 
 def test_five_maps_share_a_scale() -> None:
-    shown = three_scores.draw_score_maps(HALVES, 1)
+    view = three_scores.draw_score_maps(HALVES, 1)
     total = HALVES.total()
     assert HALVES.largest == 4
     parts = [part for part in HALVES.parts.values() if part is not None]
     weights = total.softmax(-1)
-    want = [svg.heat_png(part, 4.0) for part in [*parts, total]]
-    assert maps_in(shown.html) == [*want, svg.heat_png(2 * weights / weights.max() - 1, 1.0)]
+    expected = [svg.heat_png(part, 4.0) for part in [*parts, total]]
+    assert maps_in(view.html) == [*expected, svg.heat_png(2 * weights / weights.max() - 1, 1.0)]
     for position in (2, 99):
         assert "“b” (position 2)" in three_scores.draw_score_maps(HALVES, position).text
-    assert 'alt="layer 1, head 2. “&lt;a&gt;” (position 1)' in shown.html
+    assert 'alt="layer 1, head 2. “&lt;a&gt;” (position 1)' in view.html
 
 
-def test_a_term_the_model_lacks_is_said_to_be_absent(tokenizer: WordPiece) -> None:
+def test_a_term_the_model_lacks_is_marked_as_absent(tokenizer: WordPiece) -> None:
     model = encoder_of("c2p alone", tokenizer.vocab_size)
     live = three_scores.score_maps(model, tokenizer, TEXT)
     assert "not in this model" in drawn(picture_of(live)) and len(maps_in(picture_of(live))) == 4
     assert live.controls["p2c"].disabled and not live.controls["c2p"].disabled
     for name in ("c2c", "c2p"):
         live.controls[name].value = False
-    said = "expected at least one of: content-to-content, content-to-position."
-    assert said in plain(picture_of(live))
+    message = "expected at least one of: content-to-content, content-to-position."
+    assert message in plain(picture_of(live))
 
 
 def test_score_maps_redraw_at_every_control(encoder: Encoder, tokenizer: WordPiece) -> None:
@@ -180,13 +180,13 @@ def test_score_maps_redraw_at_every_control(encoder: Encoder, tokenizer: WordPie
     controls["text"].value = "the [MASK] rose"
     assert controls["position"].max == controls["position"].value == 4
     assert "“[SEP]” (position 4)" in plain(picture_of(live))
-    for text, said in {
+    for text, message in {
         " ": "The sentence is empty",
         "the unicorn": "never read “unicorn”",
         "the " * 30: "32 tokens, [CLS] and [SEP] counted; expected at most 24",
     }.items():
         controls["text"].value = text
-        assert said in plain(picture_of(live)), text
+        assert message in plain(picture_of(live)), text
 
 
 def test_the_decoders_layer_has_its_remark(encoder: Encoder, tokenizer: WordPiece) -> None:
@@ -209,43 +209,43 @@ SIZES = [(8, 4, None), (40, 8, None), (600, 512, None), (40, 4, 16), (64, 8, 64)
 def test_stretches_of_distances_are_those_of_the_rows(
     tokens: int, span: int, furthest: int | None
 ) -> None:
-    found = distance_buckets.distance_rows(tokens, span, furthest)
+    rows = distance_buckets.distance_rows(tokens, span, furthest)
     # In a much longer text, where what shares a row is not cut off.
     longer = position_rows(4 * 1_024, span, furthest).tolist()
-    row = {d: longer[d + 4_095] for d in range(-4_095, 4_096)}
-    assert all(found.row(d) == row[d] for d in range(1 - tokens, tokens))
+    row_at = {d: longer[d + 4_095] for d in range(-4_095, 4_096)}
+    assert all(rows.row(d) == row_at[d] for d in range(1 - tokens, tokens))
     times = dict.fromkeys(range(2 * span), 0)
     for r in longer:
         times[r] += 1
-    first, last = found.own
-    assert first <= 0 <= last and all(times[row[d]] == 1 for d in range(first, last + 1))
-    low, high = found.shared
-    if high is not None:
-        assert {row[d] for d in range(high, tokens)} == {2 * span - 1} != {row[high - 1]}
-    if low is not None:
-        assert {row[d] for d in range(1 - tokens, low + 1)} == {0} != {row[low + 1]}
+    first, last = rows.own
+    assert first <= 0 <= last and all(times[row_at[d]] == 1 for d in range(first, last + 1))
+    lower, upper = rows.shared
+    if upper is not None:
+        assert {row_at[d] for d in range(upper, tokens)} == {2 * span - 1} != {row_at[upper - 1]}
+    if lower is not None:
+        assert {row_at[d] for d in range(1 - tokens, lower + 1)} == {0} != {row_at[lower + 1]}
     covered = [*range(first, last + 1)]
-    for a, b in distance_buckets._widening(found):
+    for a, b in distance_buckets._widening(rows):
         covered += range(a, b + 1)
         assert furthest is not None
-    covered += range(1 - tokens, low + 1) if low is not None else []
-    covered += range(high, tokens) if high is not None else []
+    covered += range(1 - tokens, lower + 1) if lower is not None else []
+    covered += range(upper, tokens) if upper is not None else []
     assert sorted(covered) == list(range(1 - tokens, tokens))  # each distance once
-    a, b = found.sharing(tokens - 1)
-    assert b == tokens - 1 and {found.row(d) for d in range(a, b + 1)} == {found.row(b)}
+    a, b = rows.sharing(tokens - 1)
+    assert b == tokens - 1 and {rows.row(d) for d in range(a, b + 1)} == {rows.row(b)}
 
 
 def test_widening_rows_do_widen() -> None:
-    found = distance_buckets.distance_rows(600, 256, 512)
-    near, far = (found.sharing(d) for d in (140, 500))
+    rows = distance_buckets.distance_rows(600, 256, 512)
+    near, far = (rows.sharing(d) for d in (140, 500))
     assert far[1] - far[0] > near[1] - near[0]
-    assert found.own == (-128, 128) and found.shared == (-512, 506)
+    assert rows.own == (-128, 128) and rows.shared == (-512, 506)
 
 
-def test_staircase_and_strip_are_drawn_and_said() -> None:
-    found = distance_buckets.distance_rows(24, 4, 16)
-    shown = distance_buckets.bucket_picture(found, -5)
-    picture = drawn(shown.html)
+def test_staircase_and_strip_in_picture_and_words() -> None:
+    rows = distance_buckets.distance_rows(24, 4, 16)
+    view = distance_buckets.bucket_picture(rows, -5)
+    picture = drawn(view.html)
     path = re.search(r'class="rows" points="([^"]*)"', picture)
     assert path
     heights = list(dict.fromkeys(map(float, path[1].split()[1::2])))
@@ -256,13 +256,13 @@ def test_staircase_and_strip_are_drawn_and_said() -> None:
     fills = {fill for *_, fill in zones}
     assert sum("url(" in fill for fill in fills) == 2  # told apart without colour
     assert "distance −5: row 1<" in picture
-    said = (
+    sentence = (
         "Distance −5 (the key stands 5 positions after the query) has row 1; all "
         "distances from −15 to −3 of this text have it."
     )
-    assert said in shown.text and said in plain(shown.html)
-    assert "2k = 8 rows, 0 to 7" in shown.text and "from −2 to 2 have a row each" in shown.text
-    assert "from 3 on all share row 7; from −16 down all share row 0" in shown.text
+    assert sentence in view.text and sentence in plain(view.html)
+    assert "2k = 8 rows, 0 to 7" in view.text and "from −2 to 2 have a row each" in view.text
+    assert "from 3 on all share row 7; from −16 down all share row 0" in view.text
     itself = distance_buckets.bucket_picture(distance_buckets.distance_rows(8, 4), 0).text
     assert "Distance 0 (a token and itself) has row 4; no other distance" in itself
     one = distance_buckets.bucket_picture(distance_buckets.distance_rows(8, 4), 1).text
@@ -298,35 +298,35 @@ def test_bucket_chart_follows_its_controls() -> None:
 
 
 def tables_of(svg: str, tokens: int) -> list[list[list[int]]]:
-    found = re.findall(r'<rect [^>]*fill="rgb\([^>]*/><text [^>]*>(\d+)</text>', svg)
-    numbers = list(map(int, found))
+    cells = re.findall(r'<rect [^>]*fill="rgb\([^>]*/><text [^>]*>(\d+)</text>', svg)
+    numbers = list(map(int, cells))
     assert len(numbers) == 2 * tokens**2
-    rows = [numbers[i : i + tokens] for i in range(0, len(numbers), tokens)]
-    return [rows[:tokens], rows[tokens:]]
+    table_rows = [numbers[i : i + tokens] for i in range(0, len(numbers), tokens)]
+    return [table_rows[:tokens], table_rows[tokens:]]
 
 
 @pytest.mark.parametrize(("tokens", "span"), [(2, 1), (6, 2), (6, 6), (10, 4)])
 def test_both_tables_hold_the_clamped_distances(tokens: int, span: int) -> None:
-    shown = distance_buckets.delta_picture(tokens, span, tokens - 1, 0)
-    ours, mirrored = tables_of(drawn(shown.html), tokens)
+    view = distance_buckets.delta_picture(tokens, span, tokens - 1, 0)
+    ours, mirrored = tables_of(drawn(view.html), tokens)
     for i, j in product(range(tokens), repeat=2):
         # Equation 3 of the paper, written out.
-        want = 0 if i - j <= -span else 2 * span - 1 if i - j >= span else i - j + span
-        assert ours[i][j] == mirrored[j][i] == want
-        assert 0 <= want <= 2 * span - 1
-    assert f"2k = {2 * span} rows, 0 to {2 * span - 1}, not 2k + 1" in shown.text
+        row = 0 if i - j <= -span else 2 * span - 1 if i - j >= span else i - j + span
+        assert ours[i][j] == mirrored[j][i] == row
+        assert 0 <= row <= 2 * span - 1
+    assert f"2k = {2 * span} rows, 0 to {2 * span - 1}, not 2k + 1" in view.text
 
 
 def test_a_pair_is_framed_in_both_tables_and_named() -> None:
-    shown = distance_buckets.delta_picture(6, 2, 1, 4)
-    assert drawn(shown.html).count('class="pair"') == 2
-    for said in (
+    view = distance_buckets.delta_picture(6, 2, 1, 4)
+    assert drawn(view.html).count('class="pair"') == 2
+    for sentence in (
         "Token 1 is the query, token 4 the key; their distance is 1 − 4 = −3.",
         "the query of token 1 meets row δ(1, 4) = 0 of the position keys",
         "row δ(4, 1) = 3 of the position queries; the released code takes row δ(1, 4) = 0 in both",
         "distances up to −2 have row 0, from 1 on they have row 3",
     ):
-        assert said in shown.text and said in plain(shown.html)
+        assert sentence in view.text and sentence in plain(view.html)
     same = distance_buckets.delta_picture(6, 2, 3, 3).text
     assert "(equation 4), the same row of the position queries" in same
 
@@ -360,15 +360,15 @@ def test_delta_tables_at_both_ends_of_every_slider() -> None:
 @pytest.mark.parametrize("head_size", [4, 64])
 @pytest.mark.parametrize("terms", [1, 2, 3])
 def test_variance_counts_the_terms_and_the_scale_takes_it_back(head_size: int, terms: int) -> None:
-    found = score_spread.score_statistics(head_size, terms, tokens=48)
-    plain_scale, scaled = found.scales
-    assert found.variance(plain_scale) == pytest.approx(terms, rel=0.08)
-    assert found.variance(scaled) == pytest.approx(1, rel=0.08)
+    statistics = score_spread.score_statistics(head_size, terms, tokens=48)
+    plain_scale, scaled = statistics.scales
+    assert statistics.variance(plain_scale) == pytest.approx(terms, rel=0.08)
+    assert statistics.variance(scaled) == pytest.approx(1, rel=0.08)
     assert scaled == pytest.approx(score_scale(head_size, *[torch.ones(1)] * (terms - 1)))
-    weights = (found.scores / scaled).softmax(-1)
+    weights = (statistics.scores / scaled).softmax(-1)
     entropy = torch.distributions.Categorical(probs=weights).entropy().mean().item()
-    assert found.entropy(scaled) == pytest.approx(entropy, abs=1e-9)
-    assert found.entropy(plain_scale) <= found.entropy(scaled) < math.log(48)
+    assert statistics.entropy(scaled) == pytest.approx(entropy, abs=1e-9)
+    assert statistics.entropy(plain_scale) <= statistics.entropy(scaled) < math.log(48)
 
 
 def test_terms_are_added_to_the_same_vectors() -> None:
@@ -385,15 +385,15 @@ def test_terms_are_added_to_the_same_vectors() -> None:
 
 
 def test_lines_are_the_densities_and_differ_in_more_than_colour() -> None:
-    shown = drawn(score_spread.score_variance_picture(8, 16).html)
-    lines = re.findall(r'class="terms(\d)" points="[^"]*" fill="none" ([^/]*)/>', shown)
+    picture = drawn(score_spread.score_variance_picture(8, 16).html)
+    lines = re.findall(r'class="terms(\d)" points="[^"]*" fill="none" ([^/]*)/>', picture)
     assert [n for n, _ in lines] == ["1", "2", "3"] * 2
     assert len({re.sub(r'stroke="[^"]*"', "", look) for _, look in lines[:3]}) == 3
     values = score_spread.score_statistics(8, 3, tokens=16).scores.flatten() / math.sqrt(24)
     density = score_spread.histogram(values)
-    for k, found in enumerate(density):
+    for k, height in enumerate(density):
         inside = (values >= -6 + 0.25 * k) & (values < -5.75 + 0.25 * k)
-        assert found == pytest.approx(inside.double().mean().item() / 0.25, abs=1e-3)
+        assert height == pytest.approx(inside.double().mean().item() / 0.25, abs=1e-3)
     assert sum(density) * 0.25 == pytest.approx(1, abs=0.01) and len(density) == 48
     assert max(density) < score_spread.HIGHEST  # below the titles
 
@@ -453,8 +453,8 @@ def test_queue_is_a_line_a_recipe_with_its_range_and_the_chance() -> None:
     assert len({line.marker.symbol for line in lines}) == 4
     assert figure.layout.title.text and figure.layout.width <= 760 and figure.layout.height <= 460
     assert figure.layout.yaxis.tickformat == ".0%" and figure.layout.xaxis.type == "log"
-    low, high = figure.layout.yaxis.range
-    assert all(low <= note.y <= high for note in figure.layout.annotations)  # else not shown
+    lower, upper = figure.layout.yaxis.range
+    assert all(lower <= note.y <= upper for note in figure.layout.annotations)  # else not shown
     assert len(json.dumps(figure.to_plotly_json(), default=list)) < 30_000
 
 
@@ -466,22 +466,22 @@ def test_a_recipe_may_train_longer_and_no_label_leaves_the_figure() -> None:
     }
     figure = run_charts.queue_chart({"words": list("abcdefgh"), "runs": runs})
     assert figure.layout.xaxis.range[1] == pytest.approx(math.log10(1_500), abs=1e-3)
-    high = figure.layout.yaxis.range[1]
-    assert all(note.y <= high for note in figure.layout.annotations)
-    assert max(note.y for note in figure.layout.annotations) == high
+    upper = figure.layout.yaxis.range[1]
+    assert all(note.y <= upper for note in figure.layout.annotations)
+    assert max(note.y for note in figure.layout.annotations) == upper
 
 
 def test_the_rows_of_dots_serve_the_outcome_of_positions() -> None:
     from course_lib.lectures.lecture_08.experiments import RECIPES
     from course_lib.teaching.results import outcome
 
-    found = {
+    stored = {
         "runs": {
             name: [{"masked_accuracy": 0.4 + 0.02 * k + 0.01 * seed} for seed in range(3)]
             for k, name in enumerate(RECIPES)
         }
     }
-    reached = outcome(found, "masked_accuracy")
+    reached = outcome(stored, "masked_accuracy")
     figure = run_charts.ablation_chart(
         {"equal steps": reached}, title="t", x_title="accuracy", percent=True
     )

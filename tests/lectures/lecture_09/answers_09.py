@@ -16,20 +16,20 @@ def lengths(p, longest, start=1, normed=True):
     """Length by length."""
     weights = [(1 - p) ** (n - start) * p for n in range(start, longest + start)]
     total = sum(weights) if normed else 1
-    found = [w / total for w in weights]
-    return found, sum(n * x for n, x in enumerate(found, start=start))
+    probabilities = [w / total for w in weights]
+    return probabilities, sum(n * x for n, x in enumerate(probabilities, start=start))
 
 
 def by_library(p, longest):
-    found = length_probabilities(p, longest)
-    return found, found @ range(1, longest + 1)
+    probabilities = length_probabilities(p, longest)
+    return probabilities, probabilities @ range(1, longest + 1)
 
 
 def sampled(p, longest):
     """Counts of draws are no probabilities."""
-    drawn = torch.distributions.Geometric(p).sample((10_000,)).clamp(max=longest - 1).long()
-    found = drawn.bincount(minlength=longest) / 10_000
-    return found, float(found @ torch.arange(1.0, longest + 1))
+    draws = torch.distributions.Geometric(p).sample((10_000,)).clamp(max=longest - 1).long()
+    frequencies = draws.bincount(minlength=longest) / 10_000
+    return frequencies, float(frequencies @ torch.arange(1.0, longest + 1))
 
 
 WRONG_LENGTHS = [
@@ -57,19 +57,19 @@ def spans(word_of, draws, budget, count_all=False, by_pieces=False, merged=True,
             hidden[t] = True
             left -= by_pieces or word_of[t + 1] != word_of[t]
             t += 1
-    found, t = [], 0
+    result, t = [], 0
     while t < T:
         end = t
         while merged and hidden[t] and hidden[end + 1]:
             end += 1
         if hidden[t]:
-            found.append([t, end])
+            result.append([t, end])
         t = end + 1
-    return found
+    return result
 
 
-def as_tensor(*given):
-    return torch.tensor(spans(*given))
+def as_tensor(*args):
+    return torch.tensor(spans(*args))
 
 
 WRONG_SPANS = [
@@ -85,13 +85,13 @@ WRONG_SPANS = [
 
 def boundaries(is_text, spans, longest):
     """Token by token, over the whole text."""
-    found = []
+    triples = []
     for t in range(len(is_text)):
         for first, last in spans:
             touching = {first - 1, last + 1} - {s for s, word in enumerate(is_text) if word}
             if first <= t <= last and not touching and t < first + longest:
-                found.append([first - 1, last + 1, t - first])
-    return found
+                triples.append([first - 1, last + 1, t - first])
+    return triples
 
 
 WRONG_BOUNDARIES = [
@@ -217,12 +217,12 @@ WRONG_FUSIONS = [
 ]
 
 RIGHT = {
-    "09.1": [lengths, by_library, lambda *given: [torch.tensor(x) for x in by_library(*given)]],
-    "09.2": [spans, as_tensor, lambda *given: [tuple(x) for x in spans(*given)]],
-    "09.3": [boundaries, lambda *given: torch.tensor(boundaries(*given)),
-             lambda *given: tuple(map(tuple, boundaries(*given)))],
-    "09.4": [units, lambda *given: torch.tensor(sorted(units(*given))),
-             lambda *given: tuple(units(*given))],
+    "09.1": [lengths, by_library, lambda *args: [torch.tensor(x) for x in by_library(*args)]],
+    "09.2": [spans, as_tensor, lambda *args: [tuple(x) for x in spans(*args)]],
+    "09.3": [boundaries, lambda *args: torch.tensor(boundaries(*args)),
+             lambda *args: tuple(map(tuple, boundaries(*args)))],
+    "09.4": [units, lambda *args: torch.tensor(sorted(units(*args))),
+             lambda *args: tuple(units(*args))],
     "09.5": [transe, by_margin_ranking],
     "09.6": [fusion, by_one_row_more],
 }  # fmt: skip

@@ -41,13 +41,13 @@ def heldout(world, stories):
 def written(world, heldout, hidden):
     """The words that are masked, each as (story, word)."""
     ids = heldout.input_ids.view(-1)
-    found = []
+    words = []
     for number in hidden.of.unique().tolist():
         at = hidden.at[hidden.of == number].tolist()
         assert at == list(range(at[0], at[0] + len(at)))  # side by side
         word = "".join(world.tokenizer.token(int(ids[i])) for i in at)
-        found.append((at[0] // chinese.LENGTH, word))
-    return found
+        words.append((at[0] // chinese.LENGTH, word))
+    return words
 
 
 # ---------------------------------------------------------------- units
@@ -60,7 +60,7 @@ def groups(units, characters):
 
 
 def test_words_are_the_storys_and_names_join_them(world, stories):
-    word_of = chinese.told_of(world, stories).word_of
+    word_of = chinese.training_text(world, stories).word_of
     for n, story in enumerate(stories):
         words = [word for line in story.words for word in line]
         assert groups(word_of["words"][n, 1:].tolist(), story.written) == words
@@ -71,9 +71,9 @@ def test_words_are_the_storys_and_names_join_them(world, stories):
 
 
 def test_recipes_differ_in_what_is_masked_together(world, stories):
-    told = chinese.told_of(world, stories)
+    training = chinese.training_text(world, stories)
     first = [
-        recipes.batches_of(recipe, told, 0)(3).inputs["input_ids"]
+        recipes.batches_of(recipe, training, 0)(3).inputs["input_ids"]
         for recipe in chinese.RECIPES.values()
     ]
     assert list(chinese.RECIPES) == list(chinese.LEVELS)
@@ -89,9 +89,9 @@ def test_a_story_too_long_is_refused(stories):
 
 
 def test_hidden_words_are_whole_and_have_several_characters(world, stories, heldout):
-    found = written(world, heldout, chinese.hidden_words(world, stories, heldout))
-    assert len(found) > 100
-    for n, word in found:
+    words = written(world, heldout, chinese.hidden_words(world, stories, heldout))
+    assert len(words) > 100
+    for n, word in words:
         assert len(word) > 1 and word in {w for line in stories[n].words for w in line}
 
 
@@ -128,7 +128,7 @@ def test_the_likeliest_word_fits_what_can_be_read():
     assert chinese.likeliest(counts, "__") == "船锚" and chinese.likeliest(counts, "猫_") == ""
 
 
-def test_the_slot_probe_looks_at_first_characters_and_halves_the_words(world, stories):
+def test_the_slot_probe_reads_first_characters_and_halves_the_words(world, stories):
     probe = chinese.slot_categories(world, stories[:20])
     ids = probe.sequences.input_ids.view(-1)
     jobs = {row["job"][0] for row in world.grammar.tables["jobs"]}
@@ -142,12 +142,12 @@ def test_the_slot_probe_looks_at_first_characters_and_halves_the_words(world, st
 
 def test_every_word_has_an_english_gloss_and_places_word_by_word(world, english, stories):
     for story in stories:
-        for line, said in zip(story.trace, view.glosses(story, english), strict=True):
-            assert len(line) == len(said)
-            for trace, gloss in zip(line, said, strict=True):
+        for line, glosses in zip(story.trace, view.glosses(story, english), strict=True):
+            assert len(line) == len(glosses)
+            for trace, gloss in zip(line, glosses, strict=True):
                 assert gloss.isascii() and (gloss or trace.word == " ")
-    told = view.glosses(world.stories(12, seed=5, split="heldout")[5], english)
-    assert told[0] == [
+    glosses = view.glosses(world.stories(12, seed=5, split="heldout")[5], english)
+    assert glosses[0] == [
         "monday",
         ",",
         "captain",
@@ -162,26 +162,26 @@ def test_every_word_has_an_english_gloss_and_places_word_by_word(world, english,
 
 
 @pytest.mark.parametrize("level", chinese.LEVELS)
-def test_shown_is_what_the_experiment_selects(world, english, stories, level):
+def test_the_picture_hatches_what_the_experiment_selects(world, english, stories, level):
     whole = 0
     for story in stories[:10]:
-        shown = view.chinese_picture(story, english, level, seed=3)
-        lines = [line.split(" = ")[0] for line in shown.text.split("\n")[: len(story.sentences)]]
+        picture = view.chinese_picture(story, english, level, seed=3)
+        lines = [line.split(" = ")[0] for line in picture.text.split("\n")[: len(story.sentences)]]
         assert [re.sub(r"[\[\]]", "", line) for line in lines] == list(story.sentences)
-        assert [line.split(" = ")[1] for line in shown.text.split("\n")[: len(lines)]] == list(
+        assert [line.split(" = ")[1] for line in picture.text.split("\n")[: len(lines)]] == list(
             story.told_in(english).sentences
         )
-        boxes = re.findall(r'class="token token-(\w+)"', shown.html)
-        told = chinese.told_of(world, [story])
+        boxes = re.findall(r'class="token token-(\w+)"', picture.html)
+        training = chinese.training_text(world, [story])
         if level != "characters":
             masked = mask_whole_words(
-                told.train, world.special, told.word_of[level], mix=(1.0, 0.0, 0.0), seed=3
+                training.train, world.special, training.word_of[level], mix=(1.0, 0.0, 0.0), seed=3
             )
             selected = masked.selected[0, 1 : 1 + len(boxes)]
             assert [box == "masked" for box in boxes] == selected.tolist()
-            assert "; 0 have a readable character" in shown.text
+            assert "; 0 have a readable character" in picture.text
         whole += boxes.count("masked")
-        assert ('class="name"' in shown.html) == (level == "names" and "site" in story.rows)
+        assert ('class="name"' in picture.html) == (level == "names" and "site" in story.rows)
     assert whole > 100
     with pytest.raises(ValueError, match="one of characters, words, names"):
         view.chinese_picture(stories[0], english, "phrases")
@@ -200,16 +200,16 @@ def test_the_view_follows_its_controls(world, english):
 
 
 def test_what_was_measured_hangs_together():
-    found = read_result("09_chinese")
-    for runs in found["runs"].values():
+    stored = read_result("09_chinese")
+    for runs in stored["runs"].values():
         for run in runs:
             assert run["curve"][-1]["word_exact"] == pytest.approx(run["word_exact"])
-    assert 0 < found["words_alone"]["word_exact"] < found["words_alone"]["inside"] < 1
-    assert 0.5 < found["given_away"] < 1
+    assert 0 < stored["words_alone"]["word_exact"] < stored["words_alone"]["inside"] < 1
+    assert 0.5 < stored["given_away"] < 1
 
 
 def test_a_run_trains_what_its_recipe_says(world):
-    told = chinese.told_of(world, world.stories(40, seed=0))
+    training = chinese.training_text(world, world.stories(40, seed=0))
     quick = replace(chinese.RECIPES["words"], num_layers=1, hidden_size=32, steps=100)
-    _, history = recipes.train_masks(quick, told)
+    _, history = recipes.train_masks(quick, training)
     assert history.losses["total"][-1] < history.losses["total"][0] - 0.5

@@ -37,13 +37,13 @@ def words_of(stories):
 
 
 def test_noun_phrases_are_whole_and_a_determiner_begins_one(stories):
-    words, found = words_of(stories), noun_phrases(stories)
-    phrases = {" ".join(words[n][start:stop]) for n, start, stop in found}
+    words, units = words_of(stories), noun_phrases(stories)
+    phrases = {" ".join(words[n][start:stop]) for n, start, stop in units}
     assert {len(phrase.split()) for phrase in phrases} >= {1, 2, 3}
     for phrase in phrases:
         assert "." not in phrase and "and" not in phrase.split()
         assert "the" not in phrase.split()[1:] or phrase.startswith("all the")
-    ends = {(n, words[n][stop - 1]) for n, _, stop in found}
+    ends = {(n, words[n][stop - 1]) for n, _, stop in units}
     for n, story in enumerate(stories):
         sites = [x.word for line in story.trace for x in line if x.slot == "site"]
         assert not sites or (n, sites[-1]) in ends  # a name is not joined to what follows it
@@ -62,9 +62,9 @@ def test_units_are_masked_whole_and_names_of_one_word_as_tokens(world, stories):
     assert joined["spans"] < joined["names"] < joined["phrases"]
 
 
-def test_masked_names_stand_elsewhere_and_masked_facts_are_told_by_others(stories):
+def test_masked_names_stand_elsewhere_and_masked_facts_do_not(stories):
     words = words_of(stories)
-    at, of = masks.said_elsewhere(stories)
+    at, of = masks.repeated_names(stories)
     for name in of.unique():
         places = at[of == name]
         n, first = divmod(int(places[0]), masks.LENGTH)
@@ -83,7 +83,7 @@ def test_a_unit_is_right_when_all_of_its_tokens_are():
     assert masks.all_right(right, of).tolist() == [True, False, True]
 
 
-def test_all_selected_positions_are_masked_when_asked_for(world, stories):
+def test_right_at_masks_all_its_positions(world, stories):
     sequences = story_sequences(world, stories[:3], masks.LENGTH)
     seen = {}
 
@@ -106,14 +106,14 @@ def test_all_selected_positions_are_masked_when_asked_for(world, stories):
 
 def test_pronouns_to_learn_from_and_to_be_tested_with_are_of_the_right_kind(world, monkeypatch):
     monkeypatch.setattr(masks, "TESTED_PRONOUNS", 8)
-    told, unseen = world.stories(600, seed=0), world.stories(800, seed=0, split="heldout")
-    found = masks._pronouns(world, told, unseen)
-    assert len(found.learned.questions) == 4 * masks.PRONOUNS_EACH
-    assert {kind: len(of.questions) for kind, of in found.tested.items()} == {
+    training, unseen = world.stories(600, seed=0), world.stories(800, seed=0, split="heldout")
+    pronouns = masks._pronouns(world, training, unseen)
+    assert len(pronouns.learned.questions) == 4 * masks.PRONOUNS_EACH
+    assert {kind: len(of.questions) for kind, of in pronouns.tested.items()} == {
         "same": 16, "different": 16,
     }  # fmt: skip
-    texts = {story.text for story in told}
-    for kind, of in found.tested.items():
+    texts = {story.text for story in training}
+    for kind, of in pronouns.tested.items():
         for question in of.questions:
             story = unseen[int(question.id[1:].split("p")[0])]
             his = {
@@ -182,9 +182,9 @@ def test_the_fusion_model_begins_as_the_teacher_where_no_entity_is_linked(world,
     model = knowledge.fusion_from_teacher(None, 0).eval()
     teacher = knowledge.micro_teacher()
     batch = pretraining_batch(story_sequences(world, stories[:4], 64), world.special)
-    given = {name: x for name, x in batch.inputs.items()}
+    inputs = {name: x for name, x in batch.inputs.items()}
     with torch.no_grad():
-        ours, theirs = model(**given).prediction_logits, teacher(**given).logits
+        ours, theirs = model(**inputs).prediction_logits, teacher(**inputs).logits
     assert torch.allclose(ours, theirs, atol=1e-4)
 
 
@@ -199,9 +199,9 @@ def test_without_links_a_classifier_reads_no_entity(world):
 
 
 def test_what_was_measured_of_the_masks_hangs_together():
-    found = read_result("09_masks")
-    assert [one["seed"] for one in found["untrained"]] == list(masks.SEEDS)
-    for name, runs in found["runs"].items():
+    stored = read_result("09_masks")
+    assert [one["seed"] for one in stored["untrained"]] == list(masks.SEEDS)
+    for name, runs in stored["runs"].items():
         for run in runs:
             spans = sum(count for _, count, _ in run["by_length"])
             right = sum(right for _, _, right in run["by_length"])
@@ -216,15 +216,15 @@ def test_what_was_measured_of_the_masks_hangs_together():
 
 
 def test_the_ranks_are_those_of_the_seeds():
-    found = read_result("09_fusion")
-    assert [one["seed"] for one in found["ranks"]] == list(knowledge.SEEDS)
+    stored = read_result("09_fusion")
+    assert [one["seed"] for one in stored["ranks"]] == list(knowledge.SEEDS)
 
 
 def test_a_run_trains_what_its_recipe_says(world):
-    told = masks.told_of(world, world.stories(40, seed=0))
+    training = masks.training_text(world, world.stories(40, seed=0))
     for name, recipe in masks.RECIPES.items():
-        batch = masks.batches_of(recipe, told, 0)(0)
+        batch = masks.batches_of(recipe, training, 0)(0)
         assert ("boundaries" in batch.inputs) == recipe.sbo, name
     quick = replace(masks.RECIPES["spans"], num_layers=1, hidden_size=32, steps=30)
-    _, history = masks.train_masks(quick, told)
+    _, history = masks.train_masks(quick, training)
     assert history.losses["total"][-1] < history.losses["total"][0] - 0.5

@@ -46,12 +46,12 @@ def test_the_lengths_are_the_librarys(p, longest):
 
 def test_the_closing_sentence_has_the_papers_mean():
     """The paper prints 3.8; 4.46 is computed once more, in another way."""
-    said = lengths.published()
-    assert "3.797 words" in said and "4.46" in said
+    sentence = lengths.published()
+    assert "3.797 words" in sentence and "4.46" in sentence
     lumped = 0.2 * 0.8 ** torch.arange(9).double()
     assert f"{float(lumped @ torch.arange(1, 10).double()) + 10 * 0.8**9:.2f}" == "4.46"
     report = check_answer(EXERCISES["09.1"], lengths.lengths, 0)
-    assert said in repr(report) and report.status == "passed"
+    assert sentence in repr(report) and report.status == "passed"
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -63,8 +63,8 @@ def test_the_spans_are_the_librarys(seed, monkeypatch):
     places = [t for t, word in enumerate(word_of) if word >= 0]
     draws, inner = [], span_masking.draw_spans
 
-    def noted(*given):
-        where, length = inner(*given)
+    def noted(*args):
+        where, length = inner(*args)
         draws.append((places[int(where.item() * len(places))], int(length.item())))
         return where, length
 
@@ -72,10 +72,10 @@ def test_the_spans_are_the_librarys(seed, monkeypatch):
     at, begins = select_spans_reference(
         torch.tensor([word_of]), torch.tensor([seed]), rate=0.5, seed=1, epoch=2, p=0.3, max_words=4
     )
-    found = spans.spans(word_of, draws, -(-len(places) // 2))
+    selected = spans.spans(word_of, draws, -(-len(places) // 2))
     first, sizes = begins.unique_consecutive(return_counts=True)
-    assert found == list(zip(first.tolist(), (first + sizes - 1).tolist(), strict=True))
-    assert at.tolist() == [t for a, b in found for t in range(a, b + 1)]
+    assert selected == list(zip(first.tolist(), (first + sizes - 1).tolist(), strict=True))
+    assert at.tolist() == [t for a, b in selected for t in range(a, b + 1)]
 
 
 def test_the_boundaries_are_the_librarys():
@@ -149,17 +149,17 @@ def test_the_hints_with_numbers_are_right():
     probabilities, mean = lengths.lengths(0.5, 3)
     assert alike(probabilities.tolist(), [4 / 7, 2 / 7, 1 / 7]) and f"{mean:.3f}" == "1.571"
     assert "11/7 = 1.571" in EXERCISES["09.1"].hints[0]
-    given = [-1, 0, 0, 1, 2, -1], [(2, 2), (4, 1)]
-    assert spans.spans(*given, 3) == [(1, 3)] and spans.spans(*given, 4) == [(1, 4)]
-    assert f"{given[0]}, draws = {given[1]}, budget = 3" in EXERCISES["09.2"].hints[-1]
+    inputs = [-1, 0, 0, 1, 2, -1], [(2, 2), (4, 1)]
+    assert spans.spans(*inputs, 3) == [(1, 3)] and spans.spans(*inputs, 4) == [(1, 4)]
+    assert f"{inputs[0]}, draws = {inputs[1]}, budget = 3" in EXERCISES["09.2"].hints[-1]
     is_text = [False, *[True] * 6, False]
-    found = boundaries.boundaries(is_text, [(2, 4)], 15)
-    assert ", ".join(map(str, found)) in EXERCISES["09.3"].hints[-1]
-    assert boundaries.boundaries(is_text, [(2, 4)], 2) == found[:2]
+    triples = boundaries.boundaries(is_text, [(2, 4)], 15)
+    assert ", ".join(map(str, triples)) in EXERCISES["09.3"].hints[-1]
+    assert boundaries.boundaries(is_text, [(2, 4)], 2) == triples[:2]
     assert not boundaries.boundaries(is_text, [(1, 2)], 15)
-    given = [-1, 0, 1, 2, -1], [(2, 4)], [3, 2, 1, 0, 4], 2
-    assert units.units(*given) == [2, 3]
-    for part in given[:3]:
+    inputs = [-1, 0, 1, 2, -1], [(2, 4)], [3, 2, 1, 0, 4], 2
+    assert units.units(*inputs) == [2, 3]
+    for part in inputs[:3]:
         assert str(part) in EXERCISES["09.4"].hints[-1]
 
 

@@ -42,21 +42,21 @@ def facts(world: MicroWorld) -> KnowledgeGraph:
 
 @pytest.mark.parametrize("seed", [0, 3, 11])
 @pytest.mark.parametrize("settings", [{}, {"merge": False}, {"one_draw": False}, {"p": 1.0}])
-def test_shown_are_the_spans_that_the_library_selects(
+def test_the_spans_are_those_that_the_library_selects(
     tokenizer: WordPiece, seed: int, settings: dict
 ) -> None:
-    shown = spans.spans_picture(tokenizer, TEXT, seed=seed, **settings)
+    picture = spans.spans_picture(tokenizer, TEXT, seed=seed, **settings)
     row = one_row(tokenizer, TEXT)
     words = word_numbers(tokenizer, row.input_ids, row.attention_mask)
     masked = mask_spans(row, tokenizer.special, words, seed=seed, **settings)
-    said = [
+    labels = [
         f"span {n}" for n, (a, b) in enumerate(masked.spans.tolist(), 1) for _ in range(a, b + 1)
     ]
-    assert re.findall(r"\((span \d+)", shown.text.split("\n")[0].replace("_", "")) == said
-    assert f"{len(masked.predict_at)} of 15 tokens" in shown.text
+    assert re.findall(r"\((span \d+)", picture.text.split("\n")[0].replace("_", "")) == labels
+    assert f"{len(masked.predict_at)} of 15 tokens" in picture.text
     for number, (first, last) in enumerate(masked.spans.tolist(), 1):
-        told = " ".join(["[CLS]", *TEXT.split()][first : last + 1])
-        assert f"span {number}: “{told}”" in shown.text
+        words_of_span = " ".join(["[CLS]", *TEXT.split()][first : last + 1])
+        assert f"span {number}: “{words_of_span}”" in picture.text
 
 
 def test_a_span_has_one_fate_or_each_token_its_own(tokenizer: WordPiece) -> None:
@@ -74,21 +74,24 @@ def test_spans_view_follows_its_controls(tokenizer: WordPiece) -> None:
     for name, value in (("p", 1.0), ("longest", 1), ("seed", 7), ("merge", False)):
         live.controls[name].value = value
     assert "in 3 spans" in picture_of(live)  # each of one word
-    for text, said in (("", "The sentence is empty"), ("the brigde", "Near in spelling: “bridge”")):
+    for text, error in (
+        ("", "The sentence is empty"),
+        ("the brigde", "Near in spelling: “bridge”"),
+    ):
         live.controls["text"].value = text
-        assert said in plain(picture_of(live))
+        assert error in plain(picture_of(live))
 
 
 def test_lengths_are_the_formulas_and_the_draws_follow_it() -> None:
-    found = spans.span_lengths()
-    assert np.allclose(found.exact, length_probabilities(0.2, 10))
-    assert found.mean == pytest.approx(3.797, abs=5e-4)
-    assert found.heaped == pytest.approx(4.463, abs=5e-4)
-    error = np.sqrt(found.exact * (1 - found.exact) / spans.DRAWN)
-    assert (np.abs(found.drawn - found.exact) < 5 * error).all()
-    assert found.counted == pytest.approx({510: 3.94, 128: 3.60, 32: 2.62}, abs=0.05)
+    lengths = spans.span_lengths()
+    assert np.allclose(lengths.exact, length_probabilities(0.2, 10))
+    assert lengths.mean == pytest.approx(3.797, abs=5e-4)
+    assert lengths.heaped == pytest.approx(4.463, abs=5e-4)
+    error = np.sqrt(lengths.exact * (1 - lengths.exact) / spans.SAMPLES)
+    assert (np.abs(lengths.sampled - lengths.exact) < 5 * error).all()
+    assert lengths.counted == pytest.approx({510: 3.94, 128: 3.60, 32: 2.62}, abs=0.05)
     alone = spans.span_lengths(1.0, 5)
-    assert alone.mean == alone.heaped == 1 and alone.drawn[0] == 1
+    assert alone.mean == alone.heaped == 1 and alone.sampled[0] == 1
 
 
 def test_lengths_view_draws_a_bar_a_length() -> None:
@@ -105,9 +108,9 @@ def test_lengths_view_draws_a_bar_a_length() -> None:
 
 
 def test_drawings_name_what_they_show() -> None:
-    shown = boundary.boundary_drawing()
-    assert "“the old mill” are masked" in shown.text and "number in the span, 2" in shown.text
-    parts = shown.inner
+    drawing = boundary.boundary_drawing()
+    assert "“the old mill” are masked" in drawing.text and "number in the span, 2" in drawing.text
+    parts = drawing.inner
     assert parts.count("[MASK]") == 3 and parts.count("#e0f3ed") == 3  # two edges and their head
     parts = fusion.fusion_drawing().inner
     assert all(f">{word}<" in parts for word in (*fusion.WORDS, *fusion.ENTITIES))
@@ -138,12 +141,12 @@ def test_units_are_the_experiments(world: MicroWorld) -> None:
 @pytest.mark.parametrize("level", ["phrase", "entity"])
 def test_a_unit_is_selected_whole_or_not_at_all(world: MicroWorld, level: str) -> None:
     story = world.stories(12, seed=5, split="heldout")[4]
-    found = units.story_units(world, story, level)
+    story_units = units.story_units(world, story, level)
     whole = 0
     for seed in range(20):
-        shown = units.units_picture(world, story, level, seed).html
-        boxes = re.findall(r'class="token token-(\w+)"', shown)[: len(story.text.split()) + 2]
-        for _, start, stop in found:
+        html = units.units_picture(world, story, level, seed).html
+        boxes = re.findall(r'class="token token-(\w+)"', html)[: len(story.text.split()) + 2]
+        for _, start, stop in story_units:
             selected = {box != "plain" for box in boxes[start:stop]}
             assert len(selected) == 1
             whole += selected == {True}
@@ -164,9 +167,9 @@ def test_units_view_follows_its_controls(world: MicroWorld) -> None:
 
 
 def test_the_graph_around_an_entity(facts: KnowledgeGraph) -> None:
-    shown = graph.graph_picture(facts, "goza")
+    picture = graph.graph_picture(facts, "goza")
     for head, relation, tail in facts.about("goza"):
-        assert f"{head} —{relation}→ {tail}" in shown.text
+        assert f"{head} —{relation}→ {tail}" in picture.text
     busy = max(facts.entities, key=lambda name: len(facts.about(name)))
     leading = [fact for fact in facts.about(busy) if fact[2] == busy]
     assert f"and {len(leading) - graph.OTHERS} more that lead to {busy}" in (
@@ -188,8 +191,8 @@ def test_nearest_tails_are_sorted_by_distance_and_facts_are_marked() -> None:
     order = graph.nearest_tails(small, vectors, "a", "r")
     assert [name for name, _ in order] == ["c", "a", "d", "e", "b", "f"]
     assert order[0][1] == pytest.approx(0.1)
-    shown = graph.step_picture(small, vectors, "a", "r")
-    assert "Nearest to a + r: c." in shown.text and "place 1 of 6" in shown.text
+    picture = graph.step_picture(small, vectors, "a", "r")
+    assert "Nearest to a + r: c." in picture.text and "place 1 of 6" in picture.text
     assert "no such fact" in graph.step_picture(small, vectors, "b", "r").text
     live = graph.steps_view(small, vectors, "a", "r")
     live.controls["entity"].value = "d"
@@ -204,12 +207,12 @@ def test_nearest_tails_are_sorted_by_distance_and_facts_are_marked() -> None:
 def test_linked_mentions_and_their_noise(world: MicroWorld, facts: KnowledgeGraph) -> None:
     text = "goza walks to lion mill ."
     tokens = world.tokenizer
-    shown = linked.linked_picture(facts, tokens, text, another=0.0, away=0.0)
-    assert "2 mentions. goza: kept; lion mill: kept." in shown.text
-    assert "_lion_(lion mill) _mill_(lion mill)" in shown.text
-    away = linked.linked_picture(facts, tokens, text, another=0.0, away=1.0)
-    assert "goza: taken away; lion mill: taken away" in away.text and "lion(none)" in away.text
-    other = linked.linked_picture(facts, tokens, text, another=1.0, away=0.0).text
+    picture = linked.linked_picture(facts, tokens, text, another=0.0, removed=0.0)
+    assert "2 mentions. goza: kept; lion mill: kept." in picture.text
+    assert "_lion_(lion mill) _mill_(lion mill)" in picture.text
+    bare = linked.linked_picture(facts, tokens, text, another=0.0, removed=1.0)
+    assert "goza: taken away; lion mill: taken away" in bare.text and "lion(none)" in bare.text
+    other = linked.linked_picture(facts, tokens, text, another=1.0, removed=0.0).text
     labels = re.findall(r"«(?:lion|mill)»\(([^)]*)\)", other)
     assert len(labels) == 2 and labels[0] == labels[1] != "lion mill"
     none = linked.linked_picture(facts, tokens, "they drive the train .")

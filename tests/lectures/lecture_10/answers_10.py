@@ -21,19 +21,19 @@ def sampling(sizes, alpha, weight=lambda p, alpha: p**alpha, normed=True):
     """Language by language, from the sizes themselves: their sum cancels."""
     weights = [weight(size / sum(sizes), alpha) for size in sizes]
     total = sum(weights) if normed else 1
-    drawn = [w / total for w in weights]
-    return drawn, [q / (size / sum(sizes)) for q, size in zip(drawn, sizes, strict=True)]
+    probs = [w / total for w in weights]
+    return probs, [q / (size / sum(sizes)) for q, size in zip(probs, sizes, strict=True)]
 
 
 def by_library(sizes, alpha):
-    found = smoothed(sizes, alpha)
-    return found, times_read(sizes, found)
+    probabilities = smoothed(sizes, alpha)
+    return probabilities, times_read(sizes, probabilities)
 
 
 def of_sizes(sizes, alpha):
     powers = torch.tensor(sizes, dtype=torch.float64).pow(alpha)
-    drawn = powers / powers.sum()
-    return drawn, drawn * sum(sizes) / torch.tensor(sizes)
+    probabilities = powers / powers.sum()
+    return probabilities, probabilities * sum(sizes) / torch.tensor(sizes)
 
 
 WRONG_SAMPLINGS = [
@@ -48,23 +48,23 @@ WRONG_SAMPLINGS = [
 
 def pair(first, second, languages, end, ends=(1, 1, 1, 1), start=0, again=True):
     """Token by token. ends: whether a special token stands at each of the four places."""
-    tokens, positions, told = [], [], []
+    tokens, positions, language_ids = [], [], []
     for n, side in enumerate((first, second)):
         position = start if again or n == 0 else len(tokens) + start
         for token in (*[end] * ends[2 * n], *side, *[end] * ends[2 * n + 1]):
             tokens.append(token)
             positions.append(position)
-            told.append(languages[n])
+            language_ids.append(languages[n])
             position += 1
-    return tokens, positions, told
+    return tokens, positions, language_ids
 
 
 def from_library(first, second, languages, end):
     special = SpecialIds(pad=99, unk=98, cls=end, sep=end, mask=97, vocab_size=100)
-    found = translation_sequences(
+    sequences = translation_sequences(
         [first], [second], special, length=len(first) + len(second) + 4, languages=languages
     )
-    return found.input_ids[0], found.position_ids[0], found.token_type_ids[0]
+    return sequences.input_ids[0], sequences.position_ids[0], sequences.token_type_ids[0]
 
 
 WRONG_PAIRS = [
@@ -78,36 +78,36 @@ WRONG_PAIRS = [
 # ---------------------------------------------------------------- 10.3
 
 
-def retrieval(first, first_ids, second, second_ids, words=lambda i: i > 4, near=None, mean=None):
+def retrieval(first, first_ids, second, second_ids, is_word=lambda i: i > 4, near=None, mean=None):
     """Sentence by sentence."""
     sides = []
     for states, ids in ((first, first_ids), (second, second_ids)):
         mean = mean or (lambda x: x.mean(0))
-        sides.append(torch.stack([mean(x[words(i)]) for x, i in zip(states, ids, strict=True)]))
+        sides.append(torch.stack([mean(x[is_word(i)]) for x, i in zip(states, ids, strict=True)]))
     near = near or (lambda a, b: F.cosine_similarity(a, b, dim=-1))
-    found = [[], []]
+    hits = [[], []]
     for n in range(len(first)):
         for way, (a, b) in enumerate((sides, sides[::-1])):
             all_of_it = torch.stack([near(a[n], other) for other in b])
-            found[way].append(int(all_of_it.argmax()) == n)
-    return tuple(sum(way) / len(way) for way in found)
+            hits[way].append(int(all_of_it.argmax()) == n)
+    return tuple(sum(way) / len(way) for way in hits)
 
 
 def with_library(first, first_ids, second, second_ids):
     means = []
     for states, ids in ((first, first_ids), (second, second_ids)):
-        words = (ids > 4).double()
-        means.append((words[:, None] @ states)[:, 0] / words.sum(1, keepdim=True))
+        mask = (ids > 4).double()
+        means.append((mask[:, None] @ states)[:, 0] / mask.sum(1, keepdim=True))
     return by_cosine(*means)
 
 
-def of_sums(*given):
+def of_sums(*args):
     """The cosine does not see the number of words."""
-    return retrieval(*given, mean=lambda x: x.sum(0))
+    return retrieval(*args, mean=lambda x: x.sum(0))
 
 
-def twice(*given):
-    return (retrieval(*given)[0],) * 2
+def twice(*args):
+    return (retrieval(*args)[0],) * 2
 
 
 def unpadded_only(first, first_ids, second, second_ids):
@@ -125,7 +125,7 @@ def first_language_twice(first, first_ids, second, second_ids):
 
 
 WRONG_RETRIEVALS = [
-    (partial(retrieval, words=lambda i: i >= 0), "special tokens are counted"),
+    (partial(retrieval, is_word=lambda i: i >= 0), "special tokens are counted"),
     (partial(retrieval, near=lambda a, b: -(a - b).abs().sum()), "you have"),
     (twice, "The same direction is given twice"),
     (first_language_twice, "you have"),
@@ -138,8 +138,8 @@ WRONG_RETRIEVALS = [
 def neutral(vectors, language, known, seen=None, centre=lambda x: x.mean(0)):
     """Row by row."""
     new = []
-    for row, number in zip(vectors, language.tolist(), strict=True):
-        mask = (language == number) & (known if seen is None else seen(known))
+    for row, language_id in zip(vectors, language.tolist(), strict=True):
+        mask = (language == language_id) & (known if seen is None else seen(known))
         new.append(row - centre(vectors[mask]))
     return new
 
@@ -153,9 +153,9 @@ def by_one_hot(vectors, language, known):
 
 def scaled(vectors, language, known, unbiased=True):
     new = torch.stack(neutral(vectors, language, known))
-    for number in language.unique():
-        seen = vectors[(language == number) & known]
-        new[language == number] /= seen.std(0, unbiased=unbiased) + 1e-9
+    for language_id in language.unique():
+        seen = vectors[(language == language_id) & known]
+        new[language == language_id] /= seen.std(0, unbiased=unbiased) + 1e-9
     return new
 
 

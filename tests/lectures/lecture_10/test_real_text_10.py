@@ -74,17 +74,17 @@ def test_pairs_are_translations_and_no_unseen_message_is_read(material, made_up)
     read = {tuple(row[mask.bool()].tolist()) for row, mask in
             zip(material.train.input_ids, material.train.attention_mask, strict=True)}  # fmt: skip
     for name, sequences in material.unseen.items():
-        assert len(sequences) == len(material.told[name]) > 0
-        assert {split_of(one) for one in material.told["en"]} == {"heldout"}
+        assert len(sequences) == len(material.texts[name]) > 0
+        assert {split_of(one) for one in material.texts["en"]} == {"heldout"}
         for row, mask in zip(sequences.input_ids, sequences.attention_mask, strict=True):
             assert tuple(row[mask.bool()].tolist()) not in read
     assert len(material.train) == 3 * len(made_up.aligned("en", "fr", split="train"))
     for ids, languages in zip(material.pairs.input_ids, material.pairs.token_type_ids, strict=True):
         starts = (ids == special.sep).nonzero().flatten().tolist()
         assert len(starts) == 4
-        said = [written(tokenizer, ids[a + 1 : b]) for a, b in (starts[:2], starts[2:])]
+        messages = [written(tokenizer, ids[a + 1 : b]) for a, b in (starts[:2], starts[2:])]
         other = made_up.languages[int(languages.max()) - 1]
-        assert tuple(said) in made_up.aligned("en", other)
+        assert tuple(messages) in made_up.aligned("en", other)
 
 
 def written(tokenizer, ids):
@@ -108,28 +108,28 @@ def languages_a_row(inputs):
 
 
 def test_pairs_of_languages_are_summed_up_with_english_and_without():
-    found = {("en", "fr", False): [0.2, 0.4], ("en", "zh", False): [0.0, 0.2],
+    by_pair = {("en", "fr", False): [0.2, 0.4], ("en", "zh", False): [0.0, 0.2],
              ("fr", "zh", False): [0.1, 0.3], ("en", "fr", True): [0.5, 0.7]}  # fmt: skip
-    layers = room.summed_up(found)
+    layers = room.summed_up(by_pair)
     assert layers["layers with English"] == pytest.approx([0.1, 0.3])
     assert layers["layers without English"] == [0.1, 0.3] and layers["layers zh"] == [0.0, 0.2]
     assert room.last(layers)["retrieval fr centred"] == 0.7
 
 
 def test_equal_spellings_find_each_other_and_other_scripts_do_not():
-    told = {"en": ["red door", "blue wall"], "fr": ["red door", "blue wall"]}
-    assert room.by_spelling(told) == {"retrieval fr": 1.0, "retrieval with English": 1.0}
-    told = {"en": ["red door", "blue wall"], "ru": ["жжж фф", "ыы ггг"]}
-    assert room.by_spelling(told)["retrieval ru"] == pytest.approx(0.5)  # all are as near
+    texts = {"en": ["red door", "blue wall"], "fr": ["red door", "blue wall"]}
+    assert room.by_spelling(texts) == {"retrieval fr": 1.0, "retrieval with English": 1.0}
+    texts = {"en": ["red door", "blue wall"], "ru": ["жжж фф", "ыы ггг"]}
+    assert room.by_spelling(texts)["retrieval ru"] == pytest.approx(0.5)  # all are as near
 
 
 def test_counts_find_what_training_pairs_teach(material):
     counted = room.counts(material.unseen["fr"], material.special)
-    assert counted.shape == (len(material.told["fr"]), material.special.vocab_size)
-    words = int(material.unseen["fr"].attention_mask.sum()) - 2 * len(counted)
-    assert counted.sum() == words and not counted[:, material.special.pad].any()
-    found = room.by_counts(material, width=8)
-    assert found["retrieval fr"] > 2 / len(material.told["en"])
+    assert counted.shape == (len(material.texts["fr"]), material.special.vocab_size)
+    pieces = int(material.unseen["fr"].attention_mask.sum()) - 2 * len(counted)
+    assert counted.sum() == pieces and not counted[:, material.special.pad].any()
+    accuracies = room.by_counts(material, width=8)
+    assert accuracies["retrieval fr"] > 2 / len(material.texts["en"])
 
 
 # ---------------------------------------------------------------- the files
@@ -137,17 +137,17 @@ def test_counts_find_what_training_pairs_teach(material):
 
 @pytest.mark.parametrize(("name", "recipes", "seeds"), FILES)
 def test_the_last_layer_is_what_is_charted(name, recipes, seeds):
-    found = read_result(name)
-    assert found["looked_up"] > 80
-    for recipe, runs in zip(recipes.values(), found["runs"].values(), strict=True):
+    stored = read_result(name)
+    assert stored["looked_up"] > 80
+    for recipe, runs in zip(recipes.values(), stored["runs"].values(), strict=True):
         for run in runs:
             for other in recipe.languages:
                 assert run[f"layers {other} centred"][-1] == run[f"retrieval {other} centred"]
 
 
 def test_english_is_what_the_other_languages_are_held_against():
-    found = read_result("10_vocabulary")
-    for runs in found["runs"].values():
+    stored = read_result("10_vocabulary")
+    for runs in stored["runs"].values():
         assert all(run["beside English en"] == 1.0 and run["words en"] > 1 for run in runs)
 
 
@@ -156,5 +156,5 @@ def test_tables_and_charts_say_what_the_files_say():
         table = layers_table(languages)
         assert "layer 2" in table and "spelling alone" in table and "MLM + TLM" in table
         assert retrieval_chart(languages) is not None
-    found = read_result("10_retrieval_seven")
-    assert f"{found['by_counts']['retrieval ja']:.1%}" in languages_table()
+    stored = read_result("10_retrieval_seven")
+    assert f"{stored['by_counts']['retrieval ja']:.1%}" in languages_table()

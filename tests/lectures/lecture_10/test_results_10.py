@@ -12,11 +12,11 @@ from course_lib import MicroWorld
 from course_lib.lectures.lecture_10 import pair_runs, sharing_runs
 from course_lib.lectures.lecture_10.pairs import (
     LENGTH,
-    found_translations,
     joint_tokenizer,
     sentence_pairs,
     small_xlm,
     train_pairs,
+    translation_retrieval,
 )
 from course_lib.teaching.results import read_result
 
@@ -48,11 +48,11 @@ def material():
 
 def test_a_pair_is_a_sentence_and_its_translation(world, norlish, pairs):
     story = world.stories(30, seed=0)[7]
-    number = sum(len(one.sentences) for one in world.stories(30, seed=0)[:7])
-    told = story.told_in(norlish)
-    for n, (one, two) in enumerate(zip(story.words, told.words, strict=True)):
-        assert pairs.tokens(pairs.first[number + n]) == list(one)
-        assert pairs.tokens(pairs.second[number + n]) == list(two)
+    first = sum(len(one.sentences) for one in world.stories(30, seed=0)[:7])
+    translation = story.told_in(norlish)
+    for n, (one, two) in enumerate(zip(story.words, translation.words, strict=True)):
+        assert pairs.tokens(pairs.first[first + n]) == list(one)
+        assert pairs.tokens(pairs.second[first + n]) == list(two)
 
 
 def test_both_objectives_read_the_same_words_and_only_one_reads_them_together(pairs):
@@ -70,10 +70,10 @@ def test_both_objectives_read_the_same_words_and_only_one_reads_them_together(pa
 def test_tlm_aligns_what_it_reads_together(world, norlish):
     """A few sentences, read until they are known: their vectors find each other."""
     few = sentence_pairs(world, norlish, world.stories(12, seed=0))
-    random = found_translations(small_xlm(few.special, 0), few)[-1].mean
+    random = translation_retrieval(small_xlm(few.special, 0), few)[-1].mean
     model, history = train_pairs(few, steps=600)
     assert history.losses["total"][-1] < 0.5 * history.losses["total"][0]
-    assert found_translations(model, few)[-1].mean > random + 0.3
+    assert translation_retrieval(model, few)[-1].mean > random + 0.3
 
 
 def test_means_of_known_sentences_hold_no_translations(world, norlish):
@@ -81,14 +81,14 @@ def test_means_of_known_sentences_hold_no_translations(world, norlish):
     that are left over may be anything. Taken off, more is found, at random initialisation too."""
     few, known = (sentence_pairs(world, norlish, world.stories(20, seed=n)) for n in (1, 2))
     model, half = small_xlm(few.special, 0), len(known.first) // 2
-    found = found_translations(model, few, known=known)
+    retrievals = translation_retrieval(model, few, known=known)
     other = replace(
         known,
         first=known.first[:half] + known.first[:1] * (len(known.first) - half),
         second=known.second[-1:] * half + known.second[half:],
     )
-    assert found_translations(model, few, known=other) == found
-    assert found[-1].mean > found_translations(model, few)[-1].mean + 0.2
+    assert translation_retrieval(model, few, known=other) == retrievals
+    assert retrievals[-1].mean > translation_retrieval(model, few)[-1].mean + 0.2
 
 
 # ---------------------------------------------------------------- what is measured
@@ -99,8 +99,8 @@ def test_words_of_another_language_have_the_slots_of_their_own_sentences(materia
     names = pair_runs.slots(material)
     for language in material.worlds:
         words = pair_runs.words_of(model, material, language, material.test[:20])
-        told = [story.told_in(material.worlds[language]) for story in material.test[:20]]
-        traces = [t for s in told for line in s.trace for t in line if t.slot in names]
+        translations = [story.told_in(material.worlds[language]) for story in material.test[:20]]
+        traces = [t for s in translations for line in s.trace for t in line if t.slot in names]
         assert [names[n] for n in words.labels.tolist()] == [t.slot for t in traces]
         known = set(material.worlds["english"].vocab)
         assert words.own.tolist() == [t.word not in known for t in traces]
@@ -133,8 +133,8 @@ def test_what_is_tested_was_not_read(material):
 
 def test_the_small_language_is_read_as_its_alpha_says():
     for name, recipe in sharing_runs.LOW_RESOURCE.items():
-        told = sharing_runs.prepare(recipe).train.token_type_ids[:, 0]
-        small = float((told == 1).float().mean())
+        language_ids = sharing_runs.prepare(recipe).train.token_type_ids[:, 0]
+        small = float((language_ids == 1).float().mean())
         expected = {"α = 1": 0.033, "α = 0": 0.5, "Norlish alone": 1.0}.get(name)
         assert expected is None or small == pytest.approx(expected, abs=0.004), name
 
@@ -152,10 +152,10 @@ def test_languages_of_the_curse_share_no_word(world):
 
 def test_the_spellings_and_controls_are_those_of_the_recipes():
     assert set(read_result("10_pairs")["untrained"]) == {"norlish", "sumorian"}
-    found = read_result("10_spellings")
+    stored = read_result("10_spellings")
     for name, recipe in pair_runs.SPELLINGS.items():
-        own = "slots other own" in found["runs"][name][0]
+        own = "slots other own" in stored["runs"][name][0]
         assert own == (recipe.shared != 1.0)
-    assert list(found["untrained"]) == list(pair_runs.SPELLINGS)
-    for runs in found["untrained"].values():
+    assert list(stored["untrained"]) == list(pair_runs.SPELLINGS)
+    for runs in stored["untrained"].values():
         assert [run["seed"] for run in runs] == list(pair_runs.SEEDS)

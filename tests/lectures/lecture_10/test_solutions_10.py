@@ -33,8 +33,8 @@ EXERCISES = {exercise.id: exercise for exercise in ALL}
 @pytest.mark.parametrize("alpha", [0, 0.3, 0.5, 0.7, 1])
 def test_the_sampling_is_the_librarys(alpha):
     counts = [900, 100, 12_345, 7]
-    drawn, read = sampling.sampling(counts, alpha)
-    assert alike(drawn.tolist(), smoothed(counts, alpha))
+    probabilities, read = sampling.sampling(counts, alpha)
+    assert alike(probabilities.tolist(), smoothed(counts, alpha))
     assert alike(read.tolist(), times_read(counts, smoothed(counts, alpha)))
 
 
@@ -42,14 +42,14 @@ def test_icelandic_is_1000_to_the_power_seven_tenths():
     assert "126 times" in sampling.icelandic() and round(1000**0.7) == 126
 
 
-@pytest.mark.parametrize("given", [([7, 8], [9]), ([5], [6, 7, 8, 9])])
-def test_the_pair_is_the_librarys(given):
+@pytest.mark.parametrize("sides", [([7, 8], [9]), ([5], [6, 7, 8, 9])])
+def test_the_pair_is_the_librarys(sides):
     special = SpecialIds(pad=0, unk=2, cls=1, sep=1, mask=3, vocab_size=20)
-    found = translation_sequences(
-        [given[0]], [given[1]], special, length=sum(map(len, given)) + 4, languages=(3, 1)
+    sequences = translation_sequences(
+        [sides[0]], [sides[1]], special, length=sum(map(len, sides)) + 4, languages=(3, 1)
     )
-    ours = pairs.pair(*given, (3, 1), 1)
-    theirs = found.input_ids, found.position_ids, found.token_type_ids
+    ours = pairs.pair(*sides, (3, 1), 1)
+    theirs = sequences.input_ids, sequences.position_ids, sequences.token_type_ids
     assert list(ours) == [part[0].tolist() for part in theirs]
 
 
@@ -68,20 +68,20 @@ def models():
 
 
 def test_the_weights_are_those_of_the_models():
-    said = sizes.said()
+    remark = sizes.closing_answer()
     for name, model in models().items():
         total, fraction, blocks = sizes.weights(*sizes.sizes_of(sizes.MODELS[name]))
         table = model.embeddings.token.weight.numel()
         count = sum(p.numel() for p in model.parameters())
         assert (total, fraction) == (count, table / count)
         assert blocks == table / sum(p.numel() for p in model.stack.blocks[0].parameters())
-        assert f"{name}: {count / 1e6:.1f}M, {table / count:.1%}" in said
+        assert f"{name}: {count / 1e6:.1f}M, {table / count:.1%}" in remark
 
 
 def test_the_retrieval_is_the_librarys():
-    given = retrieval.case(Draw(3), 20, True, True)
-    a, b = (retrieval.mean_vectors(*given[i : i + 2]) for i in (0, 2))
-    assert alike(retrieval.retrieval(*given), tuple(by_cosine(a, b)))
+    inputs = retrieval.case(Draw(3), 20, True, True)
+    a, b = (retrieval.mean_vectors(*inputs[i : i + 2]) for i in (0, 2))
+    assert alike(retrieval.retrieval(*inputs), tuple(by_cosine(a, b)))
 
 
 def test_the_mean_vectors_are_the_librarys():
@@ -95,8 +95,8 @@ def test_the_mean_vectors_are_the_librarys():
     encoder = Encoder(config).eval()
     with torch.no_grad():
         states = encoder(ids, sequences.attention_mask).last_hidden_state
-        found = sentence_vectors(encoder, sequences, special)[-1]
-    assert alike(retrieval.mean_vectors(states, ids), found, 1e-5)
+        vectors = sentence_vectors(encoder, sequences, special)[-1]
+    assert alike(retrieval.mean_vectors(states, ids), vectors, 1e-5)
 
 
 def test_known_rows_are_all_the_library_has():
@@ -115,38 +115,36 @@ def test_fertility_reads_the_tokenizers_marks():
 
 
 def test_the_hints_with_numbers_are_right():
-    drawn, read = sampling.sampling([640, 360], 0.5)
-    assert alike(drawn.tolist(), [0.8 / 1.4, 0.6 / 1.4])
-    said = "{:.3f} and {:.3f}".format(*drawn.tolist())
-    assert said in EXERCISES["10.1"].hints[0]
-    assert f"{1_000 * drawn[1]:.0f} are Swahili" in EXERCISES["10.1"].hints[0]
+    probabilities, read = sampling.sampling([640, 360], 0.5)
+    assert alike(probabilities.tolist(), [0.8 / 1.4, 0.6 / 1.4])
+    sentence = "{:.3f} and {:.3f}".format(*probabilities.tolist())
+    assert sentence in EXERCISES["10.1"].hints[0]
+    assert f"{1_000 * probabilities[1]:.0f} are Swahili" in EXERCISES["10.1"].hints[0]
     assert f"each is read {read[1]:.2f} times" in EXERCISES["10.1"].hints[0]
-    found = pairs.pair([7, 8], [9], (0, 3), 1)
+    pair = pairs.pair([7, 8], [9], (0, 3), 1)
     assert (
-        EXERCISES["10.2"]
-        .hints[-1]
-        .endswith("tokens {}, positions {}, languages {}.".format(*found))
+        EXERCISES["10.2"].hints[-1].endswith("tokens {}, positions {}, languages {}.".format(*pair))
     )
     block = sizes.weights(0, 768, 1, 3072, 0, 0)[0] - 2 * 768
     assert f"{block:,}" in EXERCISES["10.5"].hints[2]
     vectors, language, known = neutral.case(Draw(0), 12, 3, True)
     new = neutral.neutral(vectors, language, known)
-    for number in language.unique():
-        rows = language == number
+    for language_id in language.unique():
+        rows = language == language_id
         assert new[rows & known].mean(0).abs().max() < 1e-9
         assert new[rows].mean(0).abs().max() > 1e-3
 
 
 def test_a_mean_that_has_seen_the_test_finds_more():
     """What the last exercise warns of: with few sentences, means over the tested ones help."""
-    found = {True: 0.0, False: 0.0}
+    accuracies = {True: 0.0, False: 0.0}
     for seed in range(60):
         draw = Draw(seed)
         meaning, apart = draw.normal(12, 6), 6 * draw.normal(1, 6)
         vectors = torch.cat([meaning, meaning + apart]) + 0.8 * draw.normal(24, 6)
         language, known = torch.arange(24) // 12, torch.arange(24) % 12 < 3
-        for seen in found:
+        for seen in accuracies:
             mask = torch.ones_like(known) if seen else known
             new = neutral.neutral(vectors, language, mask)
-            found[seen] += by_cosine(new[3:12], new[15:]).mean / 60
-    assert found[True] > found[False] + 0.02
+            accuracies[seen] += by_cosine(new[3:12], new[15:]).mean / 60
+    assert accuracies[True] > accuracies[False] + 0.02

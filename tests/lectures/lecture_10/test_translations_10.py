@@ -104,11 +104,11 @@ def test_one_sentence_in_six_is_held_out_whatever_its_punctuation():
 def test_a_catalogue_by_hand(tmp_path):
     path = tmp_path / "messages.mo"
     path.write_bytes(catalogue(DOORS))
-    found = read_catalogue(path)
-    assert found[RED] == "La porte reste rouge" and "" not in found
-    assert found["Open the &old %(what)s door"] == "Ouvrir la vieille porte %(what)s"
-    assert found["%d door is open today"] == "%d porte est ouverte"  # the first form alone
-    assert len(found) == len(DOORS)
+    entries = read_catalogue(path)
+    assert entries[RED] == "La porte reste rouge" and "" not in entries
+    assert entries["Open the &old %(what)s door"] == "Ouvrir la vieille porte %(what)s"
+    assert entries["%d door is open today"] == "%d porte est ouverte"  # the first form alone
+    assert len(entries) == len(DOORS)
 
 
 @pytest.mark.parametrize(
@@ -136,23 +136,23 @@ def test_packages_are_aligned_on_their_english(site):
     )
     package(site, name, "jupyterlab_language_pack_fr_FR", about, tried, fr_FR=lab)
     with pytest.warns(UserWarning, match="Django is not installed"):
-        found = translations(["fr", "zh"])
-    assert found.aligned("en", "fr", "zh") == [(RED, "La porte reste rouge", "门是红色的")]
-    assert found.aligned("zh", "en")[1] == ("没人开的门", "A door that nobody opens")
-    by_english = {one.english: one for one in found.sentences}
+        messages = translations(["fr", "zh"])
+    assert messages.aligned("en", "fr", "zh") == [(RED, "La porte reste rouge", "门是红色的")]
+    assert messages.aligned("zh", "en")[1] == ("没人开的门", "A door that nobody opens")
+    by_english = {one.english: one for one in messages.sentences}
     assert set(by_english) == {
         RED, "Open the old door", "door is open today", "A door that nobody opens",
         "Close it before noon",
     }  # fmt: skip
-    assert found.counts() == {
+    assert messages.counts() == {
         "Sphinx": {"en": 4, "fr": 3, "zh": 2}, "Django": {}, "JupyterLab": {"en": 1, "fr": 1},
     }  # fmt: skip
-    assert found.versions == {"Sphinx": "9.0.4", name: tried}
-    assert found.licences == {"Sphinx": "MIT", name: "BSD License"}
-    assert len(found.notes) == 3  # Django twice, the Chinese pack
-    parts = [found.aligned("en", "fr", split=split) for split in ("train", "heldout")]
-    assert sorted(parts[0] + parts[1]) == sorted(found.aligned("en", "fr"))
-    assert found.hash != translations_of(["fr"]).hash and "2 sentences" not in repr(found)
+    assert messages.versions == {"Sphinx": "9.0.4", name: tried}
+    assert messages.licences == {"Sphinx": "MIT", name: "BSD License"}
+    assert len(messages.notes) == 3  # Django twice, the Chinese pack
+    parts = [messages.aligned("en", "fr", split=split) for split in ("train", "heldout")]
+    assert sorted(parts[0] + parts[1]) == sorted(messages.aligned("en", "fr"))
+    assert messages.hash != translations_of(["fr"]).hash and "2 sentences" not in repr(messages)
 
 
 def translations_of(languages):
@@ -172,8 +172,8 @@ def test_a_broken_file_loses_nothing_else(site):
     other.parent.mkdir(parents=True)
     other.write_bytes(catalogue({RED: "门是红色的"}))
     with pytest.warns(UserWarning, match=r"left out: .*messages\.mo was given"):
-        found = translations(["fr", "zh"])
-    assert len(found.aligned("en", "fr")) == 3 and len(found.aligned("en", "zh")) == 1
+        messages = translations(["fr", "zh"])
+    assert len(messages.aligned("en", "fr")) == 3 and len(messages.aligned("en", "zh")) == 1
 
 
 def test_a_language_without_a_folder(site):
@@ -196,17 +196,17 @@ def test_a_package_whose_files_are_gone(site):
         translations(["fr"])
 
 
-@pytest.mark.parametrize("given", [[], ["fr", "fr"], ["en", "fr"]])
-def test_languages_are_named_once_and_without_english(given):
+@pytest.mark.parametrize("languages", [[], ["fr", "fr"], ["en", "fr"]])
+def test_languages_are_named_once_and_without_english(languages):
     with pytest.raises(ValueError, match="expected each once"):
-        translations(given)
+        translations(languages)
 
 
-@pytest.mark.parametrize("given", [{"split": "test"}, {}])
-def test_only_what_was_read_is_aligned(given):
+@pytest.mark.parametrize("options", [{"split": "test"}, {}])
+def test_only_what_was_read_is_aligned(options):
     made = room.Translations([], ("fr",), {}, {})
     with pytest.raises(ValueError, match="expected some of en, fr, and train, heldout or all"):
-        made.aligned("en", "fr" if given else "zh", **given)
+        made.aligned("en", "fr" if options else "zh", **options)
 
 
 # ---------------------------------------------------------------- what is installed

@@ -81,16 +81,16 @@ def test_small_languages_words_are_cut_less_where_they_are_read_more() -> None:
 # ---------------------------------------------------------------- a pair
 
 
-def test_a_pair_is_drawn_as_tlm_packs_it(english, others, stories) -> None:
-    shown = sequence.pair_picture(english, others["norlish"], stories[0], rate=0.0).text
-    tokens = re.findall(r"(\S+)\(lang (\d) pos (\d+)\)", shown)
+def test_the_picture_holds_a_pair_as_tlm_packs_it(english, others, stories) -> None:
+    text = sequence.pair_picture(english, others["norlish"], stories[0], rate=0.0).text
+    tokens = re.findall(r"(\S+)\(lang (\d) pos (\d+)\)", text)
     assert [t for t, _, _ in tokens].count("</s>") == 4
     left = stories[0].sentences[0].split()
     right = stories[0].told_in(others["norlish"]).sentences[0].split()
     assert [t for t, _, _ in tokens] == ["</s>", *left, "</s>", "</s>", *right, "</s>"]
     assert [int(lang) for _, lang, _ in tokens] == [0] * (len(left) + 2) + [1] * (len(right) + 2)
     assert [int(p) for _, _, p in tokens] == [*range(len(left) + 2), *range(len(right) + 2)]
-    assert "0 selected in the first language, 0 in the second" in shown
+    assert "0 selected in the first language, 0 in the second" in text
 
 
 def test_pair_view_follows_its_controls(english, others, stories) -> None:
@@ -103,8 +103,8 @@ def test_pair_view_follows_its_controls(english, others, stories) -> None:
 
 
 def test_the_first_pair_shows_words_masked_on_both_sides(english, others, stories) -> None:
-    shown = sequence.pair_view(english, others, stories[0]).static.text
-    masked = re.findall(r"\[MASK\]\(lang (\d) pos \d+ (\w+)\)", shown)
+    text = sequence.pair_view(english, others, stories[0]).static.text
+    masked = re.findall(r"\[MASK\]\(lang (\d) pos \d+ (\w+)\)", text)
     assert {side for side, _ in masked} == {"0", "1"}
 
 
@@ -122,12 +122,12 @@ def test_separators_are_masked_but_never_the_first(english, others, stories) -> 
 
 @pytest.mark.parametrize(("meaning", "slot"), [("its look", "look"), ("the hero", "hero")])
 def test_the_same_meaning_is_framed_in_every_language(others, stories, meaning, slot) -> None:
-    shown = parallel.parallel_picture(others, stories[0], meaning)
-    told = [stories[0], *(stories[0].told_in(world) for world in others.values())]
-    expected = [t.word for one in zip(*(s.trace for s in told), strict=True) for line in one
+    picture = parallel.parallel_picture(others, stories[0], meaning)
+    versions = [stories[0], *(stories[0].told_in(world) for world in others.values())]
+    expected = [t.word for one in zip(*(s.trace for s in versions), strict=True) for line in one
                 for t in line if t.slot == slot]  # fmt: skip
-    assert re.findall(r"\[(\S+)\]", shown.text) == expected
-    assert len(expected) % len(told) == 0 and expected
+    assert re.findall(r"\[(\S+)\]", picture.text) == expected
+    assert len(expected) % len(versions) == 0 and expected
 
 
 def test_parallel_view_follows_its_controls(others, stories) -> None:
@@ -166,14 +166,14 @@ def test_who_sees_whom() -> None:
 
 
 def test_sizes_are_those_of_built_models() -> None:
-    shown = sizes.sizes_table().text
+    text = sizes.sizes_table().text
     for count in ("177,853,440", "167,356,416", "248,976,384", "278,043,648", "559,890,432"):
-        assert count in shown
+        assert count in text
     with torch.device("meta"):
         encoder = xlm_roberta("base")
     size = sizes.size_of("XLM-R base")
     assert size.parameters == count_parameters(encoder)
-    assert size.words == encoder.embeddings.token.weight.numel()
+    assert size.embeddings == encoder.embeddings.token.weight.numel()
 
 
 # ---------------------------------------------------------------- attention across
@@ -186,28 +186,28 @@ def model(english, others, stories):
 
 
 def test_lines_are_the_attention_weights(model, english, others, stories) -> None:
-    shown = across.across_picture(model, english, others["norlish"], stories[0], 1, 3, 2, 1)
+    picture = across.across_picture(model, english, others["norlish"], stories[0], 1, 3, 2, 1)
     one = pairs.sentence_pairs(english, others["norlish"], stories[:1])
     row = one.together[1:2]
     _, attentions = pairs.guesses(model, row, 3, one.special.mask)
     weights = attentions[1][0, 0, 3]
     split = len(stories[0].sentences[1].split()) + 2
     here = float(weights[split : split + len(one.second[1]) + 2].sum())
-    assert f"{here:.0%} goes to the other language" in shown.text
-    assert f"Masked is “{stories[0].sentences[1].split()[2]}”" in shown.text
+    assert f"{here:.0%} goes to the other language" in picture.text
+    assert f"Masked is “{stories[0].sentences[1].split()[2]}”" in picture.text
     assert float(weights.sum()) == pytest.approx(1, abs=1e-5)
 
 
 def test_the_table_counts_every_word_that_has_a_translation(model, english, others, stories):
     """At random initialisation, too; a translation at the same position is found where one looks
     at that position."""
-    shown = across.looks_table(model, english, others["norlish"], stories)
-    rows = {line[:1]: line.split()[-3:] for line in shown.splitlines()[1:]}
+    table = across.alignment_table(model, english, others["norlish"], stories)
+    rows = {line[:1]: line.split()[-3:] for line in table.splitlines()[1:]}
     assert rows["0"][1] == rows["0"][2] and list(rows) == ["0", "1", "2", "3"]
-    told = [(s, s.told_in(others["norlish"])) for s in stories]
-    pairs_ = [p for one, two in told for p in zip(one.trace, two.trace, strict=True)]
-    meant = [t.slot in {u.slot for u in there} for here, there in pairs_ for t in here if t.slot]
-    assert sum(int(row[0]) for row in rows.values()) == sum(meant)
+    both = [(s, s.told_in(others["norlish"])) for s in stories]
+    pairs_ = [p for one, two in both for p in zip(one.trace, two.trace, strict=True)]
+    hits = [t.slot in {u.slot for u in there} for here, there in pairs_ for t in here if t.slot]
+    assert sum(int(row[0]) for row in rows.values()) == sum(hits)
 
 
 def test_a_word_beyond_the_sentence_is_its_last(model, english, others, stories) -> None:

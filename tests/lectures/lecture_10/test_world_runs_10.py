@@ -31,17 +31,17 @@ def english():
 
 def test_what_is_spelled_alike_is_one_row_and_nothing_is_unknown(material, english):
     special, known = material.tokenizer.special, material.tokenizer.ids
-    for given in [*material.train.values(), material.translations]:
-        assert not (given.input_ids == special.unk).any()
+    for sequences in [*material.train.values(), material.translations]:
+        assert not (sequences.input_ids == special.unk).any()
     assert all(word in known for world in runs.worlds().values() for word in world.tokenizer.ids)
     shared = set(english.vocab) & set(runs.worlds()["norlish"].vocab)
     assert len(shared) > 100 and len(known) == len({word.casefold() for word in known})
 
 
 def test_languages_tell_other_stories_and_no_unseen_sentence_is_read(material):
-    def sentences(given):
+    def sentences(sequences):
         return {tuple(row[1 : int(m.sum()) - 1].tolist()) for row, m in
-                zip(given.input_ids, given.attention_mask, strict=True)}  # fmt: skip
+                zip(sequences.input_ids, sequences.attention_mask, strict=True)}  # fmt: skip
 
     stop = material.tokenizer.ids["."]
     for language, texts in material.test.items():
@@ -58,25 +58,25 @@ def test_languages_tell_other_stories_and_no_unseen_sentence_is_read(material):
 
 def split_at(ids, stop):
     """Sentences of a text, as tuples with their full stop."""
-    found, part = [], []
+    parts, part = [], []
     for one in ids:
         part.append(one)
         if one == stop:
-            found.append(tuple(part))
+            parts.append(tuple(part))
             part = []
-    return found
+    return parts
 
 
 def test_translations_are_english_beside_each_other_language(material):
     types, real = material.translations.token_type_ids, material.translations.attention_mask.bool()
     count = len(types) // 3
-    for number in (1, 2, 3):
-        part = slice((number - 1) * count, number * count)
-        assert set(types[part][real[part]].tolist()) == {0, number}
+    for language_id in (1, 2, 3):
+        part = slice((language_id - 1) * count, language_id * count)
+        assert set(types[part][real[part]].tolist()) == {0, language_id}
     assert (material.translations.position_ids == 0).sum(dim=1).eq(2).all()  # counted twice from 0
 
 
-def test_the_language_is_told_where_the_recipe_says_so(material):
+def test_language_ids_are_there_where_the_recipe_has_them(material):
     for name, recipe in runs.RECIPES.items():
         batches = runs.batches_of(recipe, material, 0)
         types = [batches(step).inputs["token_type_ids"].unique().tolist() for step in (0, 1)]
@@ -90,12 +90,12 @@ def test_the_language_is_told_where_the_recipe_says_so(material):
 def test_slots_and_topics_are_the_same_in_all_languages(material):
     for texts in material.test.values():
         assert [text.topic for text in texts] == [t.topic for t in material.test["english"]]
-    for number, (language, texts) in enumerate(material.test.items()):
-        task = runs.slot_task(material, texts[:50], runs.packed(texts[:50], number))
+    for language_id, (language, texts) in enumerate(material.test.items()):
+        task = runs.slot_task(material, texts[:50], runs.packed(texts[:50], language_id))
         for row, ids, text in zip(task.labels, task.sequences.input_ids, texts, strict=False):
-            asked = [(int(i), task.names[n]) for i, n in zip(ids, row, strict=True) if n >= 0]
+            labelled = [(int(i), task.names[n]) for i, n in zip(ids, row, strict=True) if n >= 0]
             true = [p for p in zip(text.ids, text.slots, strict=True) if p[1] in task.names]
-            assert asked == true, language
+            assert labelled == true, language
 
 
 def test_words_alone_know_nothing_of_languages_without_common_words(material):
@@ -114,8 +114,8 @@ def test_slot_accuracy_counts_labelled_words_only(material, monkeypatch):
     assert runs.slot_accuracy(None, task) == 1.0
     n, t = (task.labels >= 0).nonzero()[0].tolist()
     logits[n, t] = logits[n, t].flip(0) + torch.arange(len(task.names)).eq(task.labels[n, t]) * -9.0
-    asked = int((task.labels >= 0).sum())
-    assert runs.slot_accuracy(None, task) == pytest.approx(1 - 1 / asked)
+    labelled = int((task.labels >= 0).sum())
+    assert runs.slot_accuracy(None, task) == pytest.approx(1 - 1 / labelled)
 
 
 def test_every_layer_is_looked_at_and_the_last_is_what_is_charted(material):
@@ -133,20 +133,20 @@ def test_every_layer_is_looked_at_and_the_last_is_what_is_charted(material):
 
 
 def test_what_was_measured_of_four_languages_hangs_together():
-    found = read_result("10_transfer")
+    stored = read_result("10_transfer")
     for name, recipe in runs.RECIPES.items():
-        for run in found["runs"][name]:
+        for run in stored["runs"][name]:
             assert {f"masked {x}" in run for x in recipe.languages} == {True}
             for language in runs.LANGUAGES[1:]:
                 assert run[f"layers {language}"][-1] == run[f"retrieval {language}"]
 
 
 def test_the_far_language_has_its_controls():
-    found = read_result("10_order")
-    assert all(len(found["untrained"][name]) >= len(runs.ORDER_SEEDS) for name in runs.ORDER)
+    stored = read_result("10_order")
+    assert all(len(stored["untrained"][name]) >= len(runs.ORDER_SEEDS) for name in runs.ORDER)
 
 
 def test_the_controls_are_as_recorded(material):
-    found = read_result("10_transfer")
-    assert found["majority"] == pytest.approx(runs.majority(material))
-    assert found["words_alone"] == pytest.approx(runs.words_alone(material), abs=0.01)
+    stored = read_result("10_transfer")
+    assert stored["majority"] == pytest.approx(runs.majority(material))
+    assert stored["words_alone"] == pytest.approx(runs.words_alone(material), abs=0.01)

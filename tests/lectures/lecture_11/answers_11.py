@@ -29,13 +29,13 @@ def added(counts, pieces, added):
 
 def rows(table, written, unknown):
     """By a matrix of counts."""
-    found = torch.zeros(len(written), len(table), dtype=table.dtype)
+    counts = torch.zeros(len(written), len(table), dtype=table.dtype)
     for n, ids in enumerate(written):
         for id, count in Counter(i for i in ids if i != unknown).items():
-            found[n, id] = count
-        if not found[n].any():
-            found[n] = 1
-    return found @ table / found.sum(1, keepdim=True)
+            counts[n, id] = count
+        if not counts[n].any():
+            counts[n] = 1
+    return counts @ table / counts.sum(1, keepdim=True)
 
 
 # ---------------------------------------------------------------- 11.3
@@ -75,9 +75,10 @@ def plain_mean(logits, labels):
 
 
 def losses(logits, labels):
-    flat, wide = logits.flatten(0, 1), labels.flatten()
-    zero = torch.where(wide == -100, 0, wide)
-    return F.cross_entropy(flat, wide), F.cross_entropy(flat, zero), (wide >= 0).sum() / len(wide)
+    flat, targets = logits.flatten(0, 1), labels.flatten()
+    zero = torch.where(targets == -100, 0, targets)
+    real = (targets >= 0).sum() / len(targets)
+    return F.cross_entropy(flat, targets), F.cross_entropy(flat, zero), real
 
 
 # ---------------------------------------------------------------- 11.6

@@ -36,21 +36,21 @@ def course():
     ("name", "recipes"), [("11_medicine", ways.MEDICINE | ways.LONG), ("11_law", ways.LAW)]
 )
 def test_the_ways_cost_what_their_recipes_say(name, recipes):
-    found = read_result(name)
-    for way, runs in found["runs"].items():
+    stored = read_result(name)
+    for way, runs in stored["runs"].items():
         recipe = ways.recipe_of(recipes[way], 0)
         assert recipe.training.seed == 0 and recipe.text.source == name[3:]
         for run in runs:
             assert (run["steps"] > 0) == (recipes[way].times > 0)
             assert run["curve"][0]["general"] >= 0 and run["curve"][-1]["step"] <= run["steps"]
-    budget = max(r["steps"] * r["flops_a_step"] for r in found["runs"]["continued"])
-    for way, runs in found["runs"].items():
+    budget = max(r["steps"] * r["flops_a_step"] for r in stored["runs"]["continued"])
+    for way, runs in stored["runs"].items():
         spent = runs[0]["steps"] * runs[0]["flops_a_step"]
-        asked = budget * recipes[way].times / recipes["continued"].times
-        assert spent == pytest.approx(asked, rel=0.01), way
+        expected = budget * recipes[way].times / recipes["continued"].times
+        assert spent == pytest.approx(expected, rel=0.01), way
 
 
-def test_finance_is_asked_in_plain_words_and_in_hedged_ones():
+def test_finance_comes_in_plain_words_and_in_hedged_ones():
     runs = [run for name, runs in read_result("11_switches")["runs"].items()
             for run in runs if name.startswith("finance")]  # fmt: skip
     assert len(runs) == 4 * len(switches.SEEDS)
@@ -59,11 +59,11 @@ def test_finance_is_asked_in_plain_words_and_in_hedged_ones():
 
 
 def test_the_words_are_those_of_the_sources():
-    found = read_result("11_words")
-    assert set(found["domains"]) == {"general", *SOURCES}
+    stored = read_result("11_words")
+    assert set(stored["domains"]) == {"general", *SOURCES}
     for name in installed():
-        if domain(name).version == found["packages"][SOURCES[name].distribution]:
-            assert found["hash"][name] == domain(name).hash
+        if domain(name).version == stored["packages"][SOURCES[name].distribution]:
+            assert stored["hash"][name] == domain(name).hash
 
 
 @pytest.mark.parametrize(
@@ -79,20 +79,20 @@ def test_the_words_are_those_of_the_sources():
     ],
 )
 def test_what_the_page_says_is_what_the_rule_says(file, measure, one, other, word):
-    found = outcome(read_result(file), measure)
-    assert by_rule(found[one], found[other]) == word
+    scores = outcome(read_result(file), measure)
+    assert by_rule(scores[one], scores[other]) == word
 
 
 def test_no_way_is_better_at_licences_than_counting_words():
-    found = read_result("11_law")
-    for values in outcome(found, "licences").values():
-        assert by_rule(values, found["without_encoder"]["licences"]) != BETTER
+    stored = read_result("11_law")
+    for values in outcome(stored, "licences").values():
+        assert by_rule(values, stored["without_encoder"]["licences"]) != BETTER
 
 
 # ---------------------------------------------------------------- hidden words
 
 
-def test_a_word_is_found_if_all_its_pieces_are(course):
+def test_a_word_is_right_if_all_its_pieces_are(course):
     """A model that says what it is told: every hidden word is right; with one piece wrong, less."""
     tokenizer, sentences = course.tokenizer, ["the function returns an indemnified array ."] * 20
 
@@ -128,12 +128,12 @@ def test_the_same_words_are_hidden_whatever_the_vocabulary(course, monkeypatch):
     sentences = ["the indemnified array is indemnified again ."] * 40
     more = extended(course.tokenizer, sentences, 1)
     assert more.vocab[-1] == "indemnified"
-    asked = []
+    counts = []
     unique = torch.Tensor.unique
     monkeypatch.setattr(
         torch.Tensor,
         "unique",
-        lambda t, *a, **k: asked.append(len(unique(t))) or unique(t, *a, **k),
+        lambda t, *a, **k: counts.append(len(unique(t))) or unique(t, *a, **k),
     )
     assert isinstance(course.model, BertForMaskedLM) or course.model is not None
     for model, tokenizer in (
@@ -150,7 +150,7 @@ def test_the_same_words_are_hidden_whatever_the_vocabulary(course, monkeypatch):
                 return self.inner(ids, mask)
 
         words_right(Only(model), tokenizer, sentences)
-    assert asked[0] == asked[2] > 20
+    assert counts[0] == counts[2] > 20
 
 
 # ---------------------------------------------------------------- tasks
@@ -158,24 +158,24 @@ def test_the_same_words_are_hidden_whatever_the_vocabulary(course, monkeypatch):
 
 @needs_medicine
 def test_chapters_are_balanced_and_no_family_is_on_both_sides():
-    found = tasks.chapters(seed=1)
-    assert len(found.names) == 21 and len(found.train) == 21 * 20 and len(found.test) == 21 * 20
-    assert {item.label for item in found.train} == set(found.names)
-    assert not {i.text for i in found.train} & {i.text for i in found.test}
-    assert tasks.chapters(seed=0).test == found.test != tasks.chapters(seed=0).train
+    texts = tasks.chapters(seed=1)
+    assert len(texts.names) == 21 and len(texts.train) == 21 * 20 and len(texts.test) == 21 * 20
+    assert {item.label for item in texts.train} == set(texts.names)
+    assert not {i.text for i in texts.train} & {i.text for i in texts.test}
+    assert tasks.chapters(seed=0).test == texts.test != tasks.chapters(seed=0).train
     natural = tasks.natural_chapters()
     counts = [sum(i.label == name for i in natural.train) for name in natural.names]
     assert sum(counts) == 600 and min(counts) >= 1 and max(counts) > 5 * min(counts)
-    assert natural.test == found.test
+    assert natural.test == texts.test
 
 
 @needs_medicine
 def test_added_words_are_what_a_diagnosis_adds():
-    found = tasks.added_words(60, 60)
-    assert all(isinstance(item, TaggedSentence) for item in found.train)
-    plain = sum(set(item.entities) == {"O"} for item in found.train)
+    texts = tasks.added_words(60, 60)
+    assert all(isinstance(item, TaggedSentence) for item in texts.train)
+    plain = sum(set(item.entities) == {"O"} for item in texts.train)
     assert plain == 20
-    for item in found.train:
+    for item in texts.train:
         tags = list(item.entities)
         if "B-ADDED" in tags:
             start = tags.index("B-ADDED")
@@ -185,14 +185,14 @@ def test_added_words_are_what_a_diagnosis_adds():
 
 @pytest.mark.skipif("law" not in installed(), reason="needs licensedcode-data")
 def test_licences_are_of_six_categories():
-    found = tasks.licences()
-    assert len(found.names) == 6 and len(found.train) == 180 and len(found.test) == 120
-    assert max(len(item.text.split()) for item in found.train) == tasks.LICENCE_WORDS
+    texts = tasks.licences()
+    assert len(texts.names) == 6 and len(texts.train) == 180 and len(texts.test) == 120
+    assert max(len(item.text.split()) for item in texts.train) == tasks.LICENCE_WORDS
 
 
 def test_finance_is_the_courses_own():
-    found = tasks.finance_news()
-    assert found.names == FINANCE_SENTIMENTS and len(found.train) == 90 and len(found.test) == 36
+    texts = tasks.finance_news()
+    assert texts.names == FINANCE_SENTIMENTS and len(texts.train) == 90 and len(texts.test) == 36
 
 
 @needs_medicine

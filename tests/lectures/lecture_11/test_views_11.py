@@ -19,12 +19,13 @@ def tokenizer() -> WordPiece:
 
 
 def test_pieces_are_the_vocabularys(tokenizer) -> None:
-    shown = pieces.pieces_picture({"course": tokenizer}, "diabetic retinopathy")
+    picture = pieces.pieces_picture({"course": tokenizer}, "diabetic retinopathy")
     cut = tokenizer.tokenize("diabetic retinopathy")
-    assert " ".join(cut) in shown.text and f"{len(cut)} pieces, {len(cut) / 2:.2f}" in shown.text
+    assert " ".join(cut) in picture.text
+    assert f"{len(cut)} pieces, {len(cut) / 2:.2f}" in picture.text
 
 
-def test_punctuation_is_shown_and_not_counted(tokenizer) -> None:
+def test_punctuation_is_in_the_picture_and_not_counted(tokenizer) -> None:
     assert (
         "c: 2 pieces, 1.00 a word: array , list"
         in pieces.pieces_picture({"c": tokenizer}, "array, list").text
@@ -42,26 +43,26 @@ def test_pieces_view_follows_its_controls(tokenizer) -> None:
 
 
 def test_ways_stand_in_one_order_and_hold_every_run() -> None:
-    found = read_result("11_medicine")
-    assert set(results.ORDER) == set(found["runs"])
+    stored = read_result("11_medicine")
+    assert set(results.ORDER) == set(stored["runs"])
     for measure in ("in domain", "general", "chapters", "added words"):
         reached = results.ways(measure)
         assert tuple(reached) == results.ORDER
-        assert reached["continued"] == [run[measure] for run in found["runs"]["continued"]]
+        assert reached["continued"] == [run[measure] for run in stored["runs"]["continued"]]
 
 
 def test_tables_say_what_the_files_hold() -> None:
-    words, found = results.words_table().text, read_result("11_words")["domains"]
-    for name, of in found.items():
-        (row,) = (line for line in words.splitlines() if line.startswith(name))
+    words_table, domains = results.words_table().text, read_result("11_words")["domains"]
+    for name, of in domains.items():
+        (row,) = (line for line in words_table.splitlines() if line.startswith(name))
         assert f"{of['fertility']['bert-base']:.2f}" in row and f"{of['words']:,}" in row
     switches = results.switches_table().text
     plain_runs = results.switch("added words")
     assert ", ".join(f"{x:.0%}" for x in plain_runs) in switches
     assert "not settled" in switches and "42%" in switches  # of weights; general words kept
-    shown = results.ways_table().text
+    ways_table = results.ways_table().text
     for runs in read_result("11_medicine")["runs"].values():
-        assert f"{runs[0]['vocabulary']:,}  {runs[0]['steps']:,}" in shown
+        assert f"{runs[0]['vocabulary']:,}  {runs[0]['steps']:,}" in ways_table
     for measure in ("score", "plain", "hedged"):  # counting words, and four starts
         rows = results.finance_rows(measure)
         assert len(rows) == 5 and rows["MiniLM"] == results.switch("finance, MiniLM", measure)
@@ -116,7 +117,7 @@ def test_ways_of_one_family_look_alike_and_a_dashed_line_needs_no_encoder() -> N
     figure = results.tasks_chart()
     colour = {t.name.split(",")[0]: t.marker.color for t in figure.data if t.mode == "markers"}
     assert colour["rows added"] == colour["rows replaced"] != colour["continued"]
-    assert len(set(colour.values())) == len(set(results.LOOKS_OF.values()))
+    assert len(set(colour.values())) == len(set(results.FAMILIES.values()))
     lines = [trace for trace in figure.data if trace.line.dash == "dash"]
     counted = read_result("11_medicine")["without_encoder"]["chapters"]
     assert lines[0].x[0] == pytest.approx(sum(counted) / len(counted), rel=1e-3)
@@ -124,8 +125,8 @@ def test_ways_of_one_family_look_alike_and_a_dashed_line_needs_no_encoder() -> N
 
 
 def test_the_forgetting_chart_has_both_kinds_of_words() -> None:
-    drawn = {trace.name: trace for trace in results.forgetting_chart().data}
+    traces = {trace.name: trace for trace in results.forgetting_chart().data}
     run = read_result("11_medicine")["runs"]["continued"]
     for name, field in (("words of diagnoses", "medicine"), ("general words", "general")):
         last = sum(one["curve"][-1][field] for one in run) / len(run)
-        assert drawn[name].y[-1] == pytest.approx(last, rel=1e-3)
+        assert traces[name].y[-1] == pytest.approx(last, rel=1e-3)

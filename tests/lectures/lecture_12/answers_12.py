@@ -24,12 +24,12 @@ def uncertainty(logits):
 
 def uncertainty_in_bits(logits):
     """With numpy, text by text, without the classes that have no probability."""
-    found = []
+    values = []
     for row in logits.numpy():
         p = np.exp(row - row.max())
         p = p[p > 0] / p.sum()
-        found.append(-(p * np.log2(p)).sum() / np.log2(len(row)))
-    return np.array(found)
+        values.append(-(p * np.log2(p)).sum() / np.log2(len(row)))
+    return np.array(values)
 
 
 def uncertainty_with_epsilon(logits):
@@ -45,12 +45,12 @@ def plain_uncertainty(logits):
 # ---------------------------------------------------------------- 12.2
 
 
-def exits(uncertainties, speed, found=0):
-    """Text by text. found: how a layer is numbered that is found at place 0."""
+def exits(uncertainties, speed, offset=0):
+    """Text by text. offset: 0 where layers count from 1, 1 where from 0."""
     columns = uncertainties.T.tolist()
     last = len(uncertainties) - 1
     sure = [[n for n, u in enumerate(column) if u <= speed] for column in columns]
-    return [(places[0] if places else last) + 1 - found for places in sure]
+    return [(places[0] if places else last) + 1 - offset for places in sure]
 
 
 def exits_by_leaving(uncertainties, speed):
@@ -101,8 +101,8 @@ def reverse_kl(students, teacher):
 
 def padded(x, order=(2, 1, 0), value=0.0):
     """Windows of three positions; order: which of them stands first."""
-    wide = F.pad(x, (0, 0, 1, 1), value=value)
-    return torch.cat([wide[:, n : n + x.shape[1]] for n in order], dim=-1)
+    framed = F.pad(x, (0, 0, 1, 1), value=value)
+    return torch.cat([framed[:, n : n + x.shape[1]] for n in order], dim=-1)
 
 
 def unfolded(x):
@@ -180,7 +180,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda x: uncertainty(x).mean(), "only the mean over all is there"),
     ],
     "12.2": [
-        (lambda u, speed: exits(u, speed, found=1), "You count layers from 0"),
+        (lambda u, speed: exits(u, speed, offset=1), "You count layers from 0"),
         (lambda u, speed: (u <= speed).argmax(0) + 1, "argmax wants numbers"),
         (lambda u, speed: (u > speed).sum(0) + 1, "You count *all* unsure layers"),
     ],

@@ -34,52 +34,52 @@ def a_model():
     return fastbert_on(bert("tiny", **shape), 3, exit_size=8)
 
 
-def a_task(rows=10, tokens=8):
+def a_task(texts=10, tokens=8):
     generator = torch.Generator().manual_seed(0)
-    ids = torch.randint(5, 40, (rows, tokens), generator=generator)
-    mask = torch.arange(tokens) < torch.randint(3, tokens + 1, (rows, 1), generator=generator)
-    labels = torch.arange(rows) % 3
+    ids = torch.randint(5, 40, (texts, tokens), generator=generator)
+    mask = torch.arange(tokens) < torch.randint(3, tokens + 1, (texts, 1), generator=generator)
+    labels = torch.arange(texts) % 3
     packed = PackedSequences(ids, mask.long(), torch.zeros_like(ids))
     return LabelledSequences(packed, labels, ("a", "b", "c"))
 
 
 def test_what_becomes_of_texts_by_hand():
-    found = runs.leaving(LOGITS, LABELS, COST, entropy_at_most(0.5))
-    assert found["left"] == [2, 2] and found["layers"] == 1.5
-    assert found["accuracy"] == 0.5  # texts 0 and 1
-    assert found["flops"] == (1 + 4 + 6 + 4) / 4
+    outcome = runs.leaving(LOGITS, LABELS, COST, entropy_at_most(0.5))
+    assert outcome["left"] == [2, 2] and outcome["layers"] == 1.5
+    assert outcome["accuracy"] == 0.5  # texts 0 and 1
+    assert outcome["flops"] == (1 + 4 + 6 + 4) / 4
     # The first exit is right in 0, 1 and 2, the last one in 0, 1 and 3: half of each.
-    assert found["at_random"] == pytest.approx(0.75)
+    assert outcome["at_random"] == pytest.approx(0.75)
     all_first = runs.leaving(LOGITS, LABELS, COST, entropy_at_most(1.0))
     assert all_first["left"] == [4, 0] and all_first["accuracy"] == all_first["at_random"] == 0.75
 
 
 def test_curves_go_from_the_last_exit_to_the_first():
-    found = runs.curves(LOGITS, LABELS, COST)
+    curves = runs.curves(LOGITS, LABELS, COST)
     for name, key, thresholds in (
         ("by_entropy", "speed", runs.SPEEDS), ("by_probability", "threshold", runs.PROBABILITIES)
     ):  # fmt: skip
-        assert [row[key] for row in found[name]] == list(thresholds)
-        layers = [row["layers"] for row in found[name]]
+        assert [row[key] for row in curves[name]] == list(thresholds)
+        layers = [row["layers"] for row in curves[name]]
         assert layers == sorted(layers, reverse=True) and (layers[0], layers[-1]) == (2, 1)
 
 
 def test_a_text_is_settled_where_exits_stay_right():
     right = LOGITS.argmax(-1) == LABELS
-    found = runs.each_text(LOGITS, right, LabelledSequences(
+    texts = runs.each_text(LOGITS, right, LabelledSequences(
         a_task(4).sequences, LABELS, ("a", "b")
     ))  # fmt: skip
-    assert found["settled"] == [1, 1, 0, 2]
-    assert len(found["entropies"]) == 4 and len(found["entropies"][0]) == 2
-    assert found["entropies"][0][0] < 0.01 and found["entropies"][1][0] > 0.99
-    assert found["classes"] == LABELS.tolist()
+    assert texts["settled"] == [1, 1, 0, 2]
+    assert len(texts["entropies"]) == 4 and len(texts["entropies"][0]) == 2
+    assert texts["entropies"][0][0] < 0.01 and texts["entropies"][1][0] > 0.99
+    assert texts["classes"] == LABELS.tolist()
 
 
 def test_a_texts_cost_is_that_of_its_own_length():
     model, task = a_model(), a_task()
-    found, lengths = runs.costs(model, task), task.sequences.attention_mask.sum(1).tolist()
+    flops, lengths = runs.costs(model, task), task.sequences.attention_mask.sum(1).tolist()
     for n, length in enumerate(lengths):
-        assert found[:, n].tolist() == model.flops(length)
+        assert flops[:, n].tolist() == model.flops(length)
     leave = [model.teacher.flops(length) for length in lengths]
     plain = sum(model.flops(n)[-1] - 2 * own for n, own in zip(lengths, leave, strict=True))
     assert runs.plain_cost(model, task) == pytest.approx(plain / len(lengths))
@@ -87,18 +87,18 @@ def test_a_texts_cost_is_that_of_its_own_length():
 
 def test_all_answers_are_the_models_own():
     model, task = a_model().eval(), a_task()
-    found = runs.all_answers(model, task, batch_size=4)
+    answers = runs.all_answers(model, task, batch_size=4)
     alone = model(task.sequences.input_ids, task.sequences.attention_mask).exit_logits
-    assert torch.allclose(found, torch.stack(alone), atol=1e-5)
+    assert torch.allclose(answers, torch.stack(alone), atol=1e-5)
 
 
 def test_dropout_is_put_into_a_copy():
     encoder = bert("tiny", vocab_size=40, hidden_dropout=0.0, attention_dropout=0.0)
-    found = runs.with_dropout(encoder, 0.25)
-    assert encoder.embeddings.dropout.p == 0 and found.embeddings.dropout.p == 0.25
-    assert all(block.attention.dropout == block.dropout.p == 0.25 for block in found.stack.blocks)
-    assert found.config.hidden_dropout == found.config.attention_dropout == 0.25
-    assert all(torch.equal(a, b) for a, b in zip(encoder.parameters(), found.parameters(),
+    copy = runs.with_dropout(encoder, 0.25)
+    assert encoder.embeddings.dropout.p == 0 and copy.embeddings.dropout.p == 0.25
+    assert all(block.attention.dropout == block.dropout.p == 0.25 for block in copy.stack.blocks)
+    assert copy.config.hidden_dropout == copy.config.attention_dropout == 0.25
+    assert all(torch.equal(a, b) for a, b in zip(encoder.parameters(), copy.parameters(),
                                                   strict=True))  # fmt: skip
 
 
@@ -135,14 +135,14 @@ def test_every_way_trains_what_it_says(monkeypatch):
 
 def test_the_clock_says_layers_and_flops_too():
     model, task = a_model(), a_task()
-    found = runs.wall_times(model, task, (0.0, 1.0), batch_size=4, rounds=1)
-    assert list(found) == [runs.PLAIN, "speed 0", "speed 1"]
-    assert [row["layers"] for row in found.values()] == [3, 3, 1]
+    times = runs.wall_times(model, task, (0.0, 1.0), batch_size=4, rounds=1)
+    assert list(times) == [runs.PLAIN, "speed 0", "speed 1"]
+    assert [row["layers"] for row in times.values()] == [3, 3, 1]
     cost = runs.costs(model, task).mean(1)
-    assert found["speed 1"]["flops"] == pytest.approx(cost[0].item())
-    assert found["speed 0"]["flops"] == pytest.approx(cost[-1].item())
-    assert found[runs.PLAIN]["flops"] < found["speed 0"]["flops"]
-    assert all(row["milliseconds"] > 0 for row in found.values())
+    assert times["speed 1"]["flops"] == pytest.approx(cost[0].item())
+    assert times["speed 0"]["flops"] == pytest.approx(cost[-1].item())
+    assert times[runs.PLAIN]["flops"] < times["speed 0"]["flops"]
+    assert all(row["milliseconds"] > 0 for row in times.values())
 
 
 def test_pairs_are_whole_and_balanced():

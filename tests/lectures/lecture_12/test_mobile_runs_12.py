@@ -27,9 +27,9 @@ def small(name, **changes):
 
 
 def test_it_was_made_with_these_recipes(world):
-    found = read_result(NAME)
-    assert found["teacher"]["recipe"] == room.asdict(room.TEACHER)
-    for name, runs in found["runs"].items():
+    stored = read_result(NAME)
+    assert stored["teacher"]["recipe"] == room.asdict(room.TEACHER)
+    for name, runs in stored["runs"].items():
         recipe = room.STUDENTS[name]
         today = count_parameters(room.randomly_initialised(recipe, world, 0))
         assert {run["parameters"] for run in runs} == {today}
@@ -64,9 +64,9 @@ def test_every_strategy_runs_its_steps_and_flops_hold_the_teachers():
     teacher = room.randomly_initialised(room.TEACHER, material.world, 0)
     flops = {}
     for name in ("labels", "no transfer", "auxiliary", "joint", "progressive"):
-        recipe, looks = small(name), []
-        losses = room.train(recipe, material, teacher, 0, callbacks=[looks.append])
-        assert len(losses) == len(looks) == recipe.steps
+        recipe, reports = small(name), []
+        losses = room.train(recipe, material, teacher, 0, callbacks=[reports.append])
+        assert len(losses) == len(reports) == recipe.steps
         flops[name] = room.flops_of(recipe, material, teacher)
     assert flops["labels"] < flops["progressive"] < flops["joint"] < flops["auxiliary"]
     assert flops["auxiliary"] == flops["no transfer"]  # the losses hold no matrix products
@@ -80,14 +80,14 @@ def test_the_slip_needs_layer_norms_that_have_learnt():
     teacher = room.randomly_initialised(room.TEACHER, material.world, 0)
 
     def apart():
-        found = [
+        losses = [
             room.train(small("joint", slip=slip), material, teacher, 0, steps=1)[0]
             for slip in (False, True)
         ]
-        return abs(found[0] - found[1])
+        return abs(losses[0] - losses[1])
 
     assert apart() == pytest.approx(0.0, abs=1e-3)
     with torch.no_grad():
-        for number, block in enumerate(teacher.encoder.stack.blocks):
-            block.output_norm.bias.fill_(0.1 * number)
+        for depth, block in enumerate(teacher.encoder.stack.blocks):
+            block.output_norm.bias.fill_(0.1 * depth)
     assert apart() > 1

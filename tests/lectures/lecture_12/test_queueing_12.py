@@ -76,9 +76,9 @@ def test_padding_is_zeros_under_a_mask_of_zeros():
 
 
 def test_arrivals_come_as_often_as_asked():
-    found = arrivals([[1]] * 4_000, a_second=50)
-    assert 45 < len(found) / found[-1].at < 55 and found == arrivals([[1]] * 4_000, 50)
-    assert all(a.at < b.at for a, b in pairwise(found))
+    requests = arrivals([[1]] * 4_000, a_second=50)
+    assert 45 < len(requests) / requests[-1].at < 55 and requests == arrivals([[1]] * 4_000, 50)
+    assert all(a.at < b.at for a, b in pairwise(requests))
 
 
 def test_median_and_95th_percentile():

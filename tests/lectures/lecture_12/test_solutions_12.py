@@ -25,7 +25,7 @@ SMALL = MobileBertConfig(hidden_size=8, embedding_size=4, bottleneck_size=4, num
                          num_layers=1, vocab_size=20)  # fmt: skip
 
 
-def said(id: str) -> str:
+def texts_of(id: str) -> str:
     return EXERCISES[id].statement + " ".join(EXERCISES[id].hints)
 
 
@@ -34,8 +34,8 @@ def logarithms(*rows: tuple[float, ...]) -> torch.Tensor:
 
 
 def test_the_uncertainty_by_hand_and_in_the_library():
-    found = uncertainty.uncertainty(logarithms((1 / 2, 1 / 4, 1 / 8, 1 / 8)))
-    assert f"the uncertainty is {found.item():.3f}" in said("12.1")
+    value = uncertainty.uncertainty(logarithms((1 / 2, 1 / 4, 1 / 8, 1 / 8)))
+    assert f"the uncertainty is {value.item():.3f}" in texts_of("12.1")
     logits = Draw(0).normal(6, 5)
     assert alike(uncertainty.uncertainty(logits), normalised_entropy(logits), 1e-5)
 
@@ -58,7 +58,7 @@ def test_the_texts_of_the_statement_leave_where_it_says():
         )
     ]
     words[2] = words[2].replace("0.2 at", "0.7 at")
-    assert [w in said("12.2") for w in words] == [True] * 3
+    assert [w in texts_of("12.2") for w in words] == [True] * 3
 
 
 class Exits:
@@ -78,7 +78,8 @@ def test_the_two_directions_by_hand():
     teacher, student = logarithms((1 / 2, 1 / 4, 1 / 4)), logarithms((1 / 3,) * 3)
     forward = distillation.self_distillation(student[None], teacher).item()
     reverse = distillation.self_distillation(teacher[None], student).item()
-    assert f"The loss is {forward:.4f}; the other direction would be {reverse:.4f}" in said("12.3")
+    text = f"The loss is {forward:.4f}; the other direction would be {reverse:.4f}"
+    assert text in texts_of("12.3")
 
 
 def test_trigrams_are_what_mobilebert_projects():
@@ -106,7 +107,7 @@ def test_a_bottleneck_can_be_folded():
 
 def test_the_folding_by_hand():
     weight, bias = folding.folded(*folding.by_hand(Draw(0))[0])
-    assert f"{weight.int().tolist()}, the new bias {tuple(bias.int().tolist())}" in said("12.5")
+    assert f"{weight.int().tolist()}, the new bias {tuple(bias.int().tolist())}" in texts_of("12.5")
 
 
 def test_a_weight_comes_back_within_half_a_step():
@@ -116,5 +117,5 @@ def test_a_weight_comes_back_within_half_a_step():
         assert whole.dtype is torch.int8 and (apart <= scale[:, None] * (0.5 + 1e-9)).all()
         assert whole.abs().amax() == 127
     whole, scale = int8.quantized(int8.by_hand(Draw(0))[0][0])
-    assert tuple(whole[0].tolist()) == (50, -127, 30) and "(50, −127, 30)" in said("12.6")
-    assert f"{scale[0] / 2:.3f} in the example" in said("12.6")
+    assert tuple(whole[0].tolist()) == (50, -127, 30) and "(50, −127, 30)" in texts_of("12.6")
+    assert f"{scale[0] / 2:.3f} in the example" in texts_of("12.6")

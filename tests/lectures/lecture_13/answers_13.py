@@ -17,19 +17,19 @@ from course_lib.teaching.averages import glue_average
 def by_pearson(counts):
     """The definition: covariance and variances of zeros and ones."""
     p = counts.double() / counts.double().sum(dim=(1, 2), keepdim=True)
-    true, said = p[:, 1].sum(1), p[:, :, 1].sum(1)
-    variances = true * (1 - true) * said * (1 - said)
-    found = (p[:, 1, 1] - true * said) / variances.clamp(min=1e-18).sqrt()
-    return torch.where(variances > 1e-15, found, torch.zeros_like(found))
+    true, predicted = p[:, 1].sum(1), p[:, :, 1].sum(1)
+    variances = true * (1 - true) * predicted * (1 - predicted)
+    correlation = (p[:, 1, 1] - true * predicted) / variances.clamp(min=1e-18).sqrt()
+    return torch.where(variances > 1e-15, correlation, torch.zeros_like(correlation))
 
 
 def in_python(counts, root=math.sqrt, empty=0):
     """Whole numbers of Python are never too large."""
-    found = []
+    correlations = []
     for (a, b), (c, d) in counts.tolist():
         spread = (a + b) * (c + d) * (a + c) * (b + d)
-        found.append((a * d - b * c) / root(spread) if spread else empty)
-    return np.array(found)
+        correlations.append((a * d - b * c) / root(spread) if spread else empty)
+    return np.array(correlations)
 
 
 def in_int64(counts):
@@ -91,9 +91,9 @@ def paired(right_a, right_b, drawn, ends=(2.5, 97.5)):
 def by_sorting(right_a, right_b, drawn, apart=lambda a, b: sum(a) / len(a) - sum(b) / len(b)):
     """Set by set; the percentiles are places in the sorted list."""
     a, b = right_a.tolist(), right_b.tolist()
-    found = sorted(apart([a[i] for i in row], [b[i] for i in row]) for row in drawn.tolist())
-    out = round(0.025 * (len(found) - 1))
-    return [found[out], found[-1 - out]]
+    differences = sorted(apart([a[i] for i in row], [b[i] for i in row]) for row in drawn.tolist())
+    out = round(0.025 * (len(differences) - 1))
+    return [differences[out], differences[-1 - out]]
 
 
 def as_one_tensor(right_a, right_b, drawn):
@@ -168,14 +168,14 @@ def one_by_one(scores, costs, beats=dominates):
 
 def by_groups(scores, costs):
     """From the cheapest up, those of one cost together."""
-    found, best = torch.zeros(len(scores)).bool(), -math.inf
+    undominated, best = torch.zeros(len(scores)).bool(), -math.inf
     for cost in costs.unique().tolist():
         here = costs == cost
         top = scores[here].max().item()
         if top > best:
-            found |= here & (scores == top)
+            undominated |= here & (scores == top)
         best = max(best, top)
-    return found
+    return undominated
 
 
 def in_both(one, other):
@@ -185,10 +185,10 @@ def in_both(one, other):
 RIGHT: dict[str, list[Any]] = {
     "13.1": [by_pearson, in_python, lambda c: in_python(c).tolist()],
     "13.2": [by_library, written_out, lambda row, recipe: np.float64(written_out(row, recipe))],
-    "13.3": [paired, by_sorting, as_one_tensor, lambda *given: np.array(paired(*given))],
+    "13.3": [paired, by_sorting, as_one_tensor, lambda *inputs: np.array(paired(*inputs))],
     "13.4": [verdict, verdict_in_numpy, lambda a, b: torch.tensor(verdict(a, b)),
              lambda a, b: np.float64(verdict(a, b))],
-    "13.6": [one_by_one, by_groups, lambda *given: np.array(one_by_one(*given))],
+    "13.6": [one_by_one, by_groups, lambda *inputs: np.array(one_by_one(*inputs))],
     "13.5": [by_statistics, by_numpy],
 }  # fmt: skip
 WRONG: dict[str, list[tuple[Any, str]]] = {
@@ -199,9 +199,9 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "13.2": [
         (of_what_is_there, "return nan"),
-        (lambda *given: written_out(*given, missing=0.0), "it is nan"),
-        (lambda *given: written_out(*given, missing=None), "returned None"),
-        (lambda *given: written_out(*given, halves=lambda two: two[:1]), "first half of MNLI"),
+        (lambda *inputs: written_out(*inputs, missing=0.0), "it is nan"),
+        (lambda *inputs: written_out(*inputs, missing=None), "returned None"),
+        (lambda *inputs: written_out(*inputs, halves=lambda two: two[:1]), "first half of MNLI"),
         (lambda row, recipe: row["WNLI"] and written_out(row, recipe), "row.get(task)"),
         (lambda row, recipe: fmean(row.values()), "make a list"),
         (glue_average, "raised ValueError"),

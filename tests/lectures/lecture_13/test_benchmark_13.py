@@ -11,7 +11,7 @@ import torch
 
 from course_lib.lectures.lecture_13 import benchmark as room
 from course_lib.lectures.lecture_13 import members, pretraining_runs
-from course_lib.lectures.lecture_13.intervals import drawn, interval, resampled
+from course_lib.lectures.lecture_13.intervals import bootstrap_indices, interval, resampled
 from course_lib.teaching.results import read_result
 from course_lib.train.glue import METRICS
 from course_lib.train.loop import fit
@@ -57,23 +57,23 @@ def test_what_students_learn_from_shares_its_weights():
 
 
 @pytest.mark.parametrize(
-    ("recipe", "teacher", "said"),
+    ("recipe", "teacher", "message"),
     [
         (replace(members.Recipe(), member="GPT"), None, "expected one of"),
         (RECIPES["DistilBERT"], None, "with teacher 'BERT' was given None"),
         (members.Recipe(), "someone", "with teacher '' was given 'someone'"),
     ],
 )
-def test_what_cannot_begin_is_said(recipe, teacher, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_begin_is_said(recipe, teacher, message):
+    with pytest.raises(ValueError, match=message):
         members.trainee(recipe, 0, teacher)
 
 
 def test_a_step_of_a_student_counts_its_teacher():
-    alone, taught = (
+    alone, with_teacher = (
         pretraining_runs.flops_a_step(RECIPES[n]) for n in ("plain, two layers", "DistilBERT")
     )
-    assert taught > 2 * alone
+    assert with_teacher > 2 * alone
 
 
 # ---------------------------------------------------------------- the file
@@ -96,12 +96,12 @@ def test_all_members_had_as_many_flops_and_weights_as_their_recipes_say():
 
 
 def test_averages_are_those_of_the_scores_and_lie_in_their_intervals():
-    found = read_result(NAME)
-    for name, runs in found["runs"].items():
+    stored = read_result(NAME)
+    for name, runs in stored["runs"].items():
         assert all(run["average"] == pytest.approx(room.average(run["scores"])) for run in runs)
-        low, high = found["intervals"][name]["average"]
+        low, high = stored["intervals"][name]["average"]
         assert low < sum(run["average"] for run in runs) / len(runs) < high
-    assert found["intervals"]["BERT"]["beside BERT"] == [0, 0]
+    assert stored["intervals"]["BERT"]["beside BERT"] == [0, 0]
 
 
 def test_sentiment_text_by_text_is_its_score():
@@ -114,10 +114,10 @@ def test_sentiment_text_by_text_is_its_score():
 
 
 def test_nobody_beats_the_oracle():
-    found = read_result(NAME)
-    for name, rows in found["without_learning"].items():
+    stored = read_result(NAME)
+    for name, rows in stored["without_learning"].items():
         assert list(rows["oracle"].values()) == pytest.approx([1.0] * len(rows["oracle"]))
-        for runs in found["runs"].values():
+        for runs in stored["runs"].values():
             assert all(score <= 1 for run in runs for score in run["scores"][name].values())
 
 
@@ -125,12 +125,13 @@ def test_nobody_beats_the_oracle():
 
 
 def test_resampled_sets_and_their_scores():
-    which = drawn(50, 400)
+    which = bootstrap_indices(50, 400)
     assert which.shape == (400, 50) and which.min() >= 0 and which.max() < 50
-    assert (which == drawn(50, 400)).all() and (which != drawn(50, 400, seed=1)).any()
+    assert (which == bootstrap_indices(50, 400)).all()
+    assert (which != bootstrap_indices(50, 400, seed=1)).any()
     true = [n % 2 for n in range(50)]
-    said = [1 - t if n < 10 else t for n, t in enumerate(true)]  # ten of fifty are wrong
-    scores = resampled(METRICS["accuracy"], said, true, which)
+    predicted = [1 - t if n < 10 else t for n, t in enumerate(true)]  # ten of fifty are wrong
+    scores = resampled(METRICS["accuracy"], predicted, true, which)
     assert scores == pytest.approx([1 - (row < 10).mean() for row in which])
     low, high = interval(scores)
     assert low < 0.8 < high and high - low == pytest.approx(3.92 * math.sqrt(0.16 / 50), rel=0.15)
@@ -139,4 +140,4 @@ def test_resampled_sets_and_their_scores():
 def test_an_interval_leaves_as_much_out_on_either_side():
     assert interval(np.arange(101), 0.9) == pytest.approx((5, 95))
     with pytest.raises(ValueError, match="2 answers and 2 labels were given for drawn sets of 3"):
-        resampled(METRICS["accuracy"], [1, 0], [1, 0], drawn(3, 2))
+        resampled(METRICS["accuracy"], [1, 0], [1, 0], bootstrap_indices(3, 2))

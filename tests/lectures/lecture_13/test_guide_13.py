@@ -47,8 +47,8 @@ def test_every_rule_is_the_first_match_of_some_path() -> None:
 def test_every_choice_is_reached_and_every_remark_said() -> None:
     reached = {guide().rules[rule].choose for rule in rule_of_every_path()}
     assert reached == set(guide().choices)
-    said = {remark for answers in paths() for remark in remarks(answers)}
-    assert said == {remark.says for remark in guide().remarks}
+    made = {remark for answers in paths() for remark in remarks(answers)}
+    assert made == {remark.says for remark in guide().remarks}
 
 
 def test_every_answer_of_every_question_changes_some_choice() -> None:
@@ -124,38 +124,38 @@ def test_no_choice_breaks_what_was_asked() -> None:
 
 
 def test_what_would_change_it() -> None:
-    found = {(name, value): then.name for name, value, then in flips(case())}
-    assert found["latency", "phone"] == "MobileBERT"
-    assert found["task", "coreference"] == "SpanBERT"
-    assert not any(name == "leave" for name, _ in found)
+    alternatives = {(name, value): then.name for name, value, then in flips(case())}
+    assert alternatives["latency", "phone"] == "MobileBERT"
+    assert alternatives["task", "coreference"] == "SpanBERT"
+    assert not any(name == "leave" for name, _ in alternatives)
     assert all(then != decide(case()) for _, _, then in flips(case()))
 
 
 @pytest.mark.parametrize(
-    ("answers", "words"),
+    ("answers", "message"),
     [
         (case(colour="red"), r"question 'colour' was given; expected one of language"),
         (case(task="sing"), r"task='sing' was given; expected one of classify"),
         ({"task": "tag"}, r"language, domain, .* was not answered"),
     ],
 )
-def test_unknown_questions_and_answers(answers: dict[str, str], words: str) -> None:
+def test_unknown_questions_and_answers(answers: dict[str, str], message: str) -> None:
     for ask in (decide, flips, remarks):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             ask(answers)
 
 
 def test_a_rule_that_chooses_or_asks_what_is_not_there_is_refused(monkeypatch, tmp_path) -> None:
-    told = '[[question]]\nname="a"\nshort="a"\nasks="a?"\nanswers={x="x"}\n[[remark]]\nsays="r"\n'
-    for wrong, words in (
+    head = '[[question]]\nname="a"\nshort="a"\nasks="a?"\nanswers={x="x"}\n[[remark]]\nsays="r"\n'
+    for wrong, message in (
         ('[[rule]]\nchoose="lost"\n', "rules that choose lost"),
         ('[[rule]]\nchoose="c"\nwhen={b=["x"]}\n', "question 'b' was given"),
         ('[[rule]]\nchoose="c"\nwhen={a=["y"]}\n', "a='y' was given"),
     ):
         file = tmp_path / "guide.toml"
-        file.write_text(f'{told}{wrong}[choice.c]\nname="C"\nwhy="w"\n', encoding="utf-8")
+        file.write_text(f'{head}{wrong}[choice.c]\nname="C"\nwhy="w"\n', encoding="utf-8")
         monkeypatch.setattr(room, "room_file", lambda lecture, name, file=file: file)
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             guide.__wrapped__()
 
 
@@ -212,16 +212,16 @@ def test_the_guide_can_be_asked() -> None:
     assert set(live.controls) == set(guide().questions) == set(USUAL)
     assert "DeBERTa-v3-large" in live.static.text and guide_table().text in live.static.text
     live.controls["latency"].value = "phone"
-    said = plain(picture_of(live))
-    assert "▶ MobileBERT" in said and "lecture 12" in said and "62 ms on a Pixel 4" in said
-    assert "some tens of megabytes → TinyBERT-4" in said
+    text = plain(picture_of(live))
+    assert "▶ MobileBERT" in text and "lecture 12" in text and "62 ms on a Pixel 4" in text
+    assert "some tens of megabytes → TinyBERT-4" in text
     live.controls["domain"].value = "far"
     assert "into how many pieces" in plain(picture_of(live))
 
 
 def test_the_picture_says_what_the_text_says() -> None:
-    shown = guide_picture(case(task="long", pretrain="yes"))
-    assert "Longformer" in shown.text and "Not taught here." in shown.text
-    assert "Not taught here." in shown.html and re.search(r"Rule \d+ of", plain(shown.html))
+    picture = guide_picture(case(task="long", pretrain="yes"))
+    assert "Longformer" in picture.text and "Not taught here." in picture.text
+    assert "Not taught here." in picture.html and re.search(r"Rule \d+ of", plain(picture.html))
     with pytest.raises(ValueError, match="sing"):
         guide_picture(case(task="sing"))

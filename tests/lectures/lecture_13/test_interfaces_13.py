@@ -42,15 +42,15 @@ def test_the_library_speaks_again_afterwards() -> None:
 
 
 def test_segments(rows: dict[str, Interface]) -> None:
-    assert {name: row.rows for name, row in rows.items()} == {
+    assert {name: row.type_vocab_size for name, row in rows.items()} == {
         "BERT": 2, "RoBERTa": 1, "ALBERT": 2, "DistilBERT": 0, "ELECTRA": 2, "DeBERTa": 0,
         "DeBERTa-v3": 0,
     }  # fmt: skip
-    assert {name for name, row in rows.items() if row.told_types == "uses"} == {
+    assert {name for name, row in rows.items() if row.segment_use == "uses"} == {
         "BERT", "ALBERT", "ELECTRA",
     }  # fmt: skip
-    assert rows["RoBERTa"].told_types == "refuses"  # one row: there is no second segment
-    assert rows["BERT"].types == rows["BERT"].asked and set(rows["BERT"].types) == {0, 1}
+    assert rows["RoBERTa"].segment_use == "refuses"  # one row: there is no second segment
+    assert rows["BERT"].types == rows["BERT"].requested and set(rows["BERT"].types) == {0, 1}
     assert rows["RoBERTa"].types == ()
 
 

@@ -34,10 +34,10 @@ def test_an_unknown_text_is_refused() -> None:
 
 
 def test_it_was_made_with_these_recipes() -> None:
-    found = read_result(NAME)
+    stored = read_result(NAME)
     recipes = {n: pretraining_runs.recipe_of(n, DOCUMENTATION) for n in room.PRETRAINED}
-    assert found["pretraining"] == {name: asdict(recipe) for name, recipe in recipes.items()}
-    assert found["precision"] == "bfloat16"
+    assert stored["pretraining"] == {name: asdict(recipe) for name, recipe in recipes.items()}
+    assert stored["precision"] == "bfloat16"
 
 
 def test_flops_are_equal_and_who_left_the_plateau() -> None:
@@ -47,15 +47,15 @@ def test_flops_are_equal_and_who_left_the_plateau() -> None:
         for run in runs[name]:
             assert run["flops"] == pytest.approx(whole, rel=0.01)
     for name in ("BERT", "RoBERTa", "ModernBERT", "plain, two layers"):
-        assert views.found_pieces(name) > 3 * 0.06  # who says the commonest piece has 6%
+        assert views.masked_accuracy(name) > 3 * 0.06  # who says the commonest piece has 6%
 
 
 def test_scores_are_those_of_the_texts() -> None:
-    found = read_result(NAME)
-    for runs in found["runs"].values():
+    stored = read_result(NAME)
+    for runs in stored["runs"].values():
         for run in runs:
             for task, right in run["right"].items():
-                assert len(right) == found["texts"][task]["test"] and set(right) <= {"0", "1"}
+                assert len(right) == stored["texts"][task]["test"] and set(right) <= {"0", "1"}
                 assert run["scores"][task] == pytest.approx(room.accuracy(right))
             mean = sum(run["scores"].values()) / len(run["scores"])
             assert run["mean"] == pytest.approx(mean)
@@ -63,18 +63,18 @@ def test_scores_are_those_of_the_texts() -> None:
 
 def test_the_readme_shows_the_benchmark(root: Path) -> None:
     text = (root / "README.md").read_text(encoding="utf-8")
-    shown = text.split("<!-- benchmark -->")[1].split("<!-- /benchmark -->")[0]
-    assert shown.strip() == readme_table()
+    section = text.split("<!-- benchmark -->")[1].split("<!-- /benchmark -->")[0]
+    assert section.strip() == readme_table()
     assert len(readme_table().splitlines()) == 2 + len(room.TUNINGS)
 
 
 def test_views_say_what_the_file_says() -> None:
-    found = read_result(NAME)
-    mean = [run["mean"] for run in found["runs"]["ModernBERT"]]
+    stored = read_result(NAME)
+    mean = [run["mean"] for run in stored["runs"]["ModernBERT"]]
     ahead = sum(mean) / len(mean) - views.scores_of("BERT")["mean"]
     points, (low, high) = views.beside_bert("ModernBERT")
     assert points == pytest.approx(ahead) and low < points < high
-    assert views.scores_of(views.BAG)["sections"] == found["bag_of_words"]["sections"]
+    assert views.scores_of(views.BAG)["sections"] == stored["bag_of_words"]["sections"]
     order = [views.scores_of(name)["mean"] for name in views.starts()]
-    assert order == sorted(order, reverse=True) and len(order) == len(found["runs"]) + 1
-    assert views.found_pieces(views.BAG) is None is views.found_pieces("ELECTRA")
+    assert order == sorted(order, reverse=True) and len(order) == len(stored["runs"]) + 1
+    assert views.masked_accuracy(views.BAG) is None is views.masked_accuracy("ELECTRA")

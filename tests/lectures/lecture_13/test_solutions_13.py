@@ -24,7 +24,7 @@ from course_lib.train import task_metrics
 EXERCISES = {exercise.id: exercise for exercise in ALL}
 
 
-def said(id: str) -> str:
+def texts_of(id: str) -> str:
     return EXERCISES[id].statement + " ".join(EXERCISES[id].hints)
 
 
@@ -42,10 +42,11 @@ def test_matthews_is_the_librarys_of_the_same_texts(cases):
 
 def test_the_model_of_the_statement():
     (counts,) = matthews.by_hand(Draw(0))[0]
-    found = matthews.matthews_of_counts(counts).item()
-    assert f"500/900 = {found:.3f}" in said("13.1") and str(counts[0].tolist()) in said("13.1")
-    assert f"{counts[0].diagonal().sum()} of {counts.sum()} right" in said("13.1")
-    assert f"would have {counts[0, 1].sum()} right" in said("13.1")
+    value = matthews.matthews_of_counts(counts).item()
+    assert f"500/900 = {value:.3f}" in texts_of("13.1")
+    assert str(counts[0].tolist()) in texts_of("13.1")
+    assert f"{counts[0].diagonal().sum()} of {counts.sum()} right" in texts_of("13.1")
+    assert f"would have {counts[0, 1].sum()} right" in texts_of("13.1")
     always = torch.stack([torch.zeros(2), counts[0].sum(dim=1)], dim=1)[None]
     assert matthews.matthews_of_counts(always).item() == 0
 
@@ -61,7 +62,7 @@ def test_the_product_of_four_sums_does_not_fit_into_int64():
 
 @pytest.mark.parametrize("stage", range(5))
 def test_an_average_is_nan_where_the_library_refuses_one(stage):
-    found = []
+    undefined = []
     for row, recipe in EXERCISES["13.2"].stages[stage].cases(Draw(stage)):
         ours = averages.average(row, recipe)
         if np.isnan(ours):
@@ -69,8 +70,8 @@ def test_an_average_is_nan_where_the_library_refuses_one(stage):
                 glue_average(row, recipe)
         else:
             assert ours == pytest.approx(glue_average(row, recipe))
-        found.append(np.isnan(ours))
-    assert len(set(found)) == (2 if stage >= 3 else 1)
+        undefined.append(np.isnan(ours))
+    assert len(set(undefined)) == (2 if stage >= 3 else 1)
 
 
 def test_the_tasks_are_those_of_the_librarys_recipes():
@@ -122,8 +123,8 @@ def test_the_row_of_the_statement():
     assert a.nonzero()[:, 0].tolist() == [0, 1, 2] and b.nonzero()[:, 0].tolist() == [0, 3]
     both = bootstrap.interval(a, b, row.repeat(41, 1)).tolist()
     assert both == pytest.approx([accuracies[0] - accuracies[1]] * 2)
-    words = "A's accuracy is {:.2f}, B's {:.1f}, the difference {:.2f}"
-    assert words.format(*accuracies, both[0]) in said("13.3")
+    sentence = "A's accuracy is {:.2f}, B's {:.1f}, the difference {:.2f}"
+    assert sentence.format(*accuracies, both[0]) in texts_of("13.3")
 
 
 # ---------------------------------------------------------------- 13.4
@@ -133,20 +134,20 @@ def test_the_three_pairs_of_the_statement():
     pairs = seeds.by_hand(Draw(0))
     assert [seeds.better(*pair) for pair in pairs] == [1, 0, -1]
     for (a, b), verdict in zip(pairs, ("is 1;", "is 0,", "is −1"), strict=True):
-        words = [", ".join(f"{x:.0f}" for x in side.tolist()) for side in (a, b)]
-        assert f"{words[0]} against {words[1]} {verdict}" in said("13.4")
+        texts = [", ".join(f"{x:.0f}" for x in side.tolist()) for side in (a, b)]
+        assert f"{texts[0]} against {texts[1]} {verdict}" in texts_of("13.4")
     assert (pairs[1][0] - pairs[1][1]).mean() == 1  # "higher by 1"
 
 
-def test_each_kind_of_seeds_is_what_its_name_says():
-    wide, two, enough = (torch.tensor(x) for x in (seeds.WIDE, seeds.TWO, seeds.ENOUGH))
-    assert (wide > 0).all() and wide.mean() < wide.std()
+def test_each_kind_of_textsis_what_its_name_says():
+    spread, two, enough = (torch.tensor(x) for x in (seeds.WIDE, seeds.TWO, seeds.ENOUGH))
+    assert (spread > 0).all() and spread.mean() < spread.std()
     assert two.std(correction=0) < two.mean() < two.std()
     assert enough.std() < enough.mean() < 2 * enough.std()
     assert torch.tensor(seeds.AGAINST).mean() > torch.tensor(seeds.AGAINST).std()
 
 
-def test_the_standard_error_is_exceeded_whenever_all_seeds_agree():
+def test_the_standard_error_is_exceeded_whenever_all_textsagree():
     for n in range(2, 8):
         gains = torch.rand(500, n, generator=Draw(n).torch, dtype=torch.float64) ** 8
         assert (gains.mean(dim=1) > gains.std(dim=1) / n**0.5 - 1e-12).all()
@@ -158,13 +159,13 @@ def test_the_standard_error_is_exceeded_whenever_all_seeds_agree():
 def test_the_times_of_the_statement():
     seconds, warm_up, batch_size = timing.by_hand(Draw(0))[0]
     median, p95, throughput = timing.latency(seconds, warm_up, batch_size)
-    given = ", ".join(f"{1000 * s:.0f}" for s in seconds)
-    words = (
-        f"{given} ms with one warm-up call and batches of {batch_size} give a median of "
+    times = ", ".join(f"{1000 * s:.0f}" for s in seconds)
+    sentence = (
+        f"{times} ms with one warm-up call and batches of {batch_size} give a median of "
         f"{1000 * median:.1f} ms, a 95th percentile of {1000 * p95:.0f} ms, and {throughput:.1f} "
         "texts per second"
     )
-    assert words in said("13.5")
+    assert sentence in texts_of("13.5")
 
 
 @pytest.mark.parametrize("calls", [1, 19, 20, 21, 60, 140])
@@ -185,8 +186,8 @@ def test_the_four_models_of_the_statement():
     scores, costs = pareto.by_hand(Draw(0))[0]
     assert pareto.front(scores, costs).tolist() == [True, True, True, False]
     points = ", ".join(f"({s:.0f}, {c:.0f})" for s, c in zip(scores, costs, strict=True))
-    words = said("13.6").replace("score ", "").replace("cost ", "")
-    assert points in words
+    text = texts_of("13.6").replace("score ", "").replace("cost ", "")
+    assert points in text
     assert scores[1] > scores[3] and costs[1] < costs[3]  # "by the second"
 
 

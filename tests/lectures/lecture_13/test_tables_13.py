@@ -23,35 +23,35 @@ SHOWN = (
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_table_is_whole(name: str) -> None:
     """As many cells in every row, none empty, every reference filled in."""
-    shown = getattr(views, name)()
-    head, _, *rows = shown.text.splitlines()
-    assert rows and "{" not in shown.text
+    table = getattr(views, name)()
+    head, _, *rows = table.text.splitlines()
+    assert rows and "{" not in table.text
     for row in rows:
         cells = row.split(" | ")
         assert len(cells) == len(head.split(" | ")) and all(cell.strip("| ") for cell in cells)
-    assert shown.html.count("<tr>") == len(rows) + 1 and len(shown.html) < 40_000
+    assert table.html.count("<tr>") == len(rows) + 1 and len(table.html) < 40_000
 
 
 def test_every_member_that_is_taught_stands_in_the_table() -> None:
-    found = tables.variants()
-    names = " ".join(variant.name for variant in found)
+    variants = tables.variants()
+    names = " ".join(variant.name for variant in variants)
     for member in ("BERT", "RoBERTa", "ALBERT", "DistilBERT", "TinyBERT", "ELECTRA", "DeBERTa-v3",
                    "SpanBERT", "ERNIE", "XLM-R", "MobileBERT", "FastBERT", "BioBERT",
                    "ModernBERT"):  # fmt: skip
         assert member in names
-    sizes = {variant.name: variant.parameters for variant in found}
+    sizes = {variant.name: variant.parameters for variant in variants}
     assert sizes["BERT"] == "109.5M" and sizes["ALBERT"] == "11.7M"
-    assert {variant.lecture for variant in found} <= set(lectures_with("claims"))
+    assert {variant.lecture for variant in variants} <= set(lectures_with("claims"))
 
 
 def test_the_reading_list_has_five_essential_papers_and_no_paper_twice() -> None:
-    found = tables.reading()
-    essential = [paper for paper in found if paper.essential]
+    papers = tables.reading()
+    essential = [paper for paper in papers if paper.essential]
     assert [p.title.split(":")[0].split(",")[0] for p in essential] == [
         "RoBERTa", "ALBERT", "DistilBERT", "ELECTRA", "DeBERTa",
     ]  # fmt: skip
-    assert len({paper.title for paper in found}) == len(found)
-    assert all(re.match(r"arXiv \d{4}\.\d{5}", paper.published) for paper in found)
+    assert len({paper.title for paper in papers}) == len(papers)
+    assert all(re.match(r"arXiv \d{4}\.\d{5}", paper.published) for paper in papers)
 
 
 def test_texts_by_name() -> None:
@@ -73,15 +73,15 @@ def test_what_the_lecture_printed_is_no_column_of_ours() -> None:
 
 
 def test_averages_are_those_of_the_published_rows() -> None:
-    found = {row.model: row.by_recipe for row in tables.compared()}
-    assert found["BERT-base"] == {
+    averages = {row.model: row.by_recipe for row in tables.compared()}
+    assert averages["BERT-base"] == {
         "test-9": (79.6,), "dev-9": (79.5,), "dev-8": (82.8, 82.2), "ALBERT-5": (82.3,),
     }  # fmt: skip
-    assert found["RoBERTa-base"] == {"dev-8": (86.4,)}
-    assert found["ALBERT-base"] == {"ALBERT-5": (80.1,)}
-    assert found["DistilBERT"] == {"dev-9": (77.0,), "dev-8": (79.6,)}
-    assert found["ELECTRA-base"] == {"dev-8": (85.1,)}
-    assert found["DeBERTa-base"] == {}
+    assert averages["RoBERTa-base"] == {"dev-8": (86.4,)}
+    assert averages["ALBERT-base"] == {"ALBERT-5": (80.1,)}
+    assert averages["DistilBERT"] == {"dev-9": (77.0,), "dev-8": (79.6,)}
+    assert averages["ELECTRA-base"] == {"dev-8": (85.1,)}
+    assert averages["DeBERTa-base"] == {}
 
 
 def test_one_recipe_orders_them_as_their_papers_do() -> None:
@@ -106,15 +106,15 @@ def test_where_printed_numbers_come_from() -> None:
 
 
 def test_rankings_go_down_in_what_is_good() -> None:
-    found = tables.rankings()
-    assert len(found) == 6
-    for ranked in found:
+    rankings = tables.rankings()
+    assert len(rankings) == 6
+    for ranked in rankings:
         values = [float(re.sub(r"[^\d.]", "", value)) for _, value in ranked.order]
         assert values == sorted(values, reverse=not ranked.by.startswith("fewest")), ranked
-    first = [name for name, _ in found[0].order]
+    first = [name for name, _ in rankings[0].order]
     order = ("DeBERTa-large", "ELECTRA-large", "RoBERTa-large", "BERT-large")
     assert [name for name in first if name in order] == list(order)
-    work = dict(found[4].order)
+    work = dict(rankings[4].order)
     assert float(work["ALBERT-base"][:-2]) >= float(work["BERT-base"][:-2])  # sharing saves no time
 
 
@@ -122,11 +122,11 @@ def test_rankings_go_down_in_what_is_good() -> None:
 
 
 def test_the_index_holds_every_claim_of_every_room() -> None:
-    found = {(entry.lecture, entry.id): entry for entry in index.entries()}
-    told = {(n, claim.id): claim for n in lectures_with("claims") for claim in claims(n)}
-    assert found.keys() == told.keys()
-    for key, claim in told.items():
-        assert (found[key].they_say, found[key].verdict) == (claim.they_say, claim.verdict)
+    entries = {(entry.lecture, entry.id): entry for entry in index.entries()}
+    expected = {(n, claim.id): claim for n in lectures_with("claims") for claim in claims(n)}
+    assert entries.keys() == expected.keys()
+    for key, claim in expected.items():
+        assert (entries[key].they_say, entries[key].verdict) == (claim.they_say, claim.verdict)
 
 
 def test_errata_stand_in_the_order_of_their_numbers_each_once() -> None:
@@ -139,14 +139,14 @@ def test_errata_stand_in_the_order_of_their_numbers_each_once() -> None:
 def test_claims_are_found_by_who_what_and_where() -> None:
     entry = next(e for e in index.entries() if e.id == "E48")
     assert entry.makers == ["source lecture 000"]
-    assert entry in index.found("source lecture 000", "false", "12", "mobilebert FASTER")
-    assert index.found(lecture="12", words="no such words") == ()
+    assert entry in index.matching("source lecture 000", "false", "12", "mobilebert FASTER")
+    assert index.matching(lecture="12", words="no such words") == ()
     for who in index.makers():
-        assert index.found(who)
+        assert index.matching(who)
     both = next(e for e in index.entries() if "lectures 001 and 003" in e.who)
     assert both.makers == ["source lecture 001", "source lecture 003"]
     with pytest.raises(ValueError, match=r"lecture='99' was given; expected 'all' or one of 01"):
-        index.found(lecture="99")
+        index.matching(lecture="99")
 
 
 def test_the_index_can_be_filtered() -> None:
@@ -154,8 +154,8 @@ def test_the_index_can_be_filtered() -> None:
     assert "E01" in live.static.text and f"The first {index.MOST}" in picture_of(live)
     live.controls["lecture"].value = "12"
     live.controls["verdict"].value = "false"
-    shown = plain(picture_of(live))
-    assert "E48" in shown and "E01" not in shown and SIGNS["false"][0] in shown
+    text = plain(picture_of(live))
+    assert "E48" in text and "E01" not in text and SIGNS["false"][0] in text
     live.controls["words"].value = "xyzzy"
     assert "No claim fits" in picture_of(live)
 

@@ -44,10 +44,10 @@ def loss_row_by_row(hidden, head, labels):
     return total / count if count else 0
 
 
-def loss_doubled(*given):
+def loss_doubled(*inputs):
     """The right number; twice its gradient."""
-    found = loss_with(*given)
-    return 2 * found - found.detach()
+    loss = loss_with(*inputs)
+    return 2 * loss - loss.detach()
 
 
 def rows_of(one):
@@ -198,15 +198,15 @@ def exit_with(used=lambda at, L: at + 1, taken=lambda logits, last: logits):
 
 
 def exit_one_by_one(x, layers, exits, confident):
-    found = []
+    outputs = []
     for row in x:
         row = row[None]
         for depth, (layer, leave) in enumerate(zip(layers, exits, strict=True), 1):
             row = layer(row)
             if confident(leave(row)).all() or depth == len(layers):
-                found.append((leave(row)[0], depth))
+                outputs.append((leave(row)[0], depth))
                 break
-    logits, used = zip(*found, strict=True)
+    logits, used = zip(*outputs, strict=True)
     return torch.stack(logits), torch.tensor(used)
 
 
@@ -258,14 +258,14 @@ RIGHT = {
         numbers_by_row,
         of_torch(lambda s, p, e: int(mixed(s, p, e) * 2**53)),
         rows_of(mixed),
-        lambda *given: numbers_by_row(*given).tolist(),
+        lambda *inputs: numbers_by_row(*inputs).tolist(),
     ],
     "14.4": [skew_by_cutting, skew_in_numpy],
     "14.5": [
         online_with,
         online_in_logs,
         online_from_the_first_score,
-        lambda *given: online_with(*given).tolist(),
+        lambda *inputs: online_with(*inputs).tolist(),
     ],
     "14.6": [real_with, real_by_packing, real_by_sequence],
     "14.7": [exit_one_by_one, exit_by_library, lambda *x: list(exit_one_by_one(*x))],
@@ -274,7 +274,7 @@ RIGHT = {
 WRONG = {
     "14.1": [
         (lambda f, b, p, w: f / min(p, f / b * w) / 1e9, "flops can be 0"),
-        (lambda *given: seconds(*given) + 1, "you have 1."),
+        (lambda *inputs: seconds(*inputs) + 1, "you have 1."),
         (lambda f, b, p, w: 1e-6 * (f / p + b / w), "You add the two times."),
     ],
     "14.2": [

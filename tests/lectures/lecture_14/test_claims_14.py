@@ -41,45 +41,45 @@ def a_run(monkeypatch):
     sizes = iter((8e8, 7e8, 1e8))
     monkeypatch.setattr(distillation, "peak_bytes", lambda step: next(sizes))
     monkeypatch.setattr(pretraining, "choose_precision", lambda: "bfloat16")
-    found = {}
+    tables = {}
     for size, rates in (("mini", [1e3, 4e3, 9e3]), ("tiny", [1e3, 3e3, 9e3])):
         made = rows(rates, ["transformers as shipped", "… tuned (compiled)", "ours in bfloat16"])
         title = f"Pre-training step, {size}, 32×128 tokens, V=8192"
-        found[title] = made, pretraining.remark(size, made, ON)
+        tables[title] = made, pretraining.remark(size, made, ON)
     batch = random_sequences(2, 16)
     for kind, contenders in (("single tokens", plain_contenders(batch)),
                              ("whole words", word_contenders(batch))):  # fmt: skip
         rates = [10.0 * 3**n for n in range(len(contenders))]
-        found[f"Masking {kind}, 64×512 tokens"] = rows(rates, named(contenders)), None
+        tables[f"Masking {kind}, 64×512 tokens"] = rows(rates, named(contenders)), None
     for (what, precision, batch_size, tokens), goal in disentangled.GOALS.items():
         made = rows([1_000, 1_100, 1_500, 3_000])
         title = disentangled._table(what, precision, batch_size, tokens).title
-        found[title] = made, disentangled.remark(goal, 100, made, ON)
+        tables[title] = made, disentangled.remark(goal, 100, made, ON)
     for size, precision in ((b, "float32") for b in unpadding.BATCHES):
         made = rows([1, 1, 1.3, 1.8, 3.0, 1, 1.3, 1.9, 3.5, 1.2, 1.5, 2])
         title = f"Padding removed, inference, 2×768, {size[0]}×{size[1]}, {precision}"
-        found[title] = made, unpadding.remark(*size, made, ON)
+        tables[title] = made, unpadding.remark(*size, made, ON)
     three = [
         Contender(name, lambda: None, 1) for name in ("torch's", "ours, all", "ours, in chunks")
     ]
     title = distillation._table(1_024, "float32").title
     made = rows([1_000, 1_100, 1_400])
-    found[title] = made, distillation.remark(three, "float32", made, ON)
+    tables[title] = made, distillation.remark(three, "float32", made, ON)
     for shape in (early_exit.DEEP, early_exit.WIDE):
         made = rows([1_000, 1_600])
-        found[early_exit._table(shape, "float32").title] = made, early_exit.remark(shape, made, ON)
+        tables[early_exit._table(shape, "float32").title] = made, early_exit.remark(shape, made, ON)
     for training, what in ((False, "forward"), (True, "forward and backward")):
         names = named(attention_rows(128, "bfloat16", training))
         made = rows([1, 1, 2.5 if training else 0.8, 1], names)
-        found[f"Attention alone, {what}, 32×128 tokens, bfloat16"] = made, None
-    return found
+        tables[f"Attention alone, {what}, 32×128 tokens, bfloat16"] = made, None
+    return tables
 
 
-def stored(found):
+def stored(tables):
     return {
         "machine": ON,
-        "tables": {title: [asdict(row) for row in made] for title, (made, _) in found.items()},
-        "remarks": {title: said for title, (_, said) in found.items() if said},
+        "tables": {title: [asdict(row) for row in made] for title, (made, _) in tables.items()},
+        "remarks": {title: remark for title, (_, remark) in tables.items() if remark},
     }
 
 
@@ -102,49 +102,49 @@ def a_stored_run(monkeypatch):
 
 def test_every_goal_is_settled_by_a_stored_run(a_stored_run):
     for id in MEASURED:
-        found = BY_ID[id].settle()
-        assert BY_ID[id].accepts(found.value), (id, found)
-        assert len(found.detail) > 20
+        settled = BY_ID[id].settle()
+        assert BY_ID[id].accepts(settled.value), (id, settled)
+        assert len(settled.detail) > 20
 
 
 def test_the_verdict_follows_the_number(a_stored_run):
-    said = BY_ID["goal step"].settle().detail
-    assert "mini: 9.00× (goal 8: met) as shipped, 2.25× (goal 2: met) at its best" in said
-    assert "tiny: 9.00× (goal 12: missed) as shipped, 3.00× (goal 4: missed) at its best" in said
-    assert "of the matrix products" in said
-    said = BY_ID["goal DeBERTa"].settle().detail
-    assert "inference 1×64 float32 1.50× (goal 2: missed)" in said
-    assert "inference 8×128 float32 1.50× (goal 1.4: met)" in said
-    assert "training step 4×512 bfloat16 1.50× (goal 1.3: met)" in said
-    assert said.count("goal") == len(disentangled.GOALS)
-    said = BY_ID["goal masking"].settle().detail
-    assert "single tokens 27.00× (goal 10: met)" in said
-    assert "whole words 81.00× (goal 20: met)" in said
-    said = BY_ID["goal distillation"].settle().detail
-    assert said == (
+    detail = BY_ID["goal step"].settle().detail
+    assert "mini: 9.00× (goal 8: met) as shipped, 2.25× (goal 2: met) at its best" in detail
+    assert "tiny: 9.00× (goal 12: missed) as shipped, 3.00× (goal 4: missed) at its best" in detail
+    assert "of the matrix products" in detail
+    detail = BY_ID["goal DeBERTa"].settle().detail
+    assert "inference 1×64 float32 1.50× (goal 2: missed)" in detail
+    assert "inference 8×128 float32 1.50× (goal 1.4: met)" in detail
+    assert "training step 4×512 bfloat16 1.50× (goal 1.3: met)" in detail
+    assert detail.count("goal") == len(disentangled.GOALS)
+    detail = BY_ID["goal masking"].settle().detail
+    assert "single tokens 27.00× (goal 10: met)" in detail
+    assert "whole words 81.00× (goal 20: met)" in detail
+    detail = BY_ID["goal distillation"].settle().detail
+    assert detail == (
         "1,024 positions, float32: time 1.40× (goal 1.2: met), memory 8.00× (goal 5: met)"
     )
     assert "plain / fused: 0.80× forward, 2.50× with" in BY_ID["fused backward"].settle().detail
-    said = BY_ID["goal GPU"].settle().detail
-    assert said == "forward 6.00× (goal 5: met); forward and backward 6.00× (goal 2: met)"
+    detail = BY_ID["goal GPU"].settle().detail
+    assert detail == "forward 6.00× (goal 5: met); forward and backward 6.00× (goal 2: met)"
 
 
 def test_the_padding_is_compared_with_its_limit(a_stored_run):
-    found = BY_ID["goal padding"].settle()
+    settled = BY_ID["goal padding"].settle()
     limits = [1 / unpadding.padded_mask(32, 128, share).float().mean().item()
               for share in unpadding.PADDING]  # fmt: skip
     reached = [gain / limit for gain, limit in zip((1.3, 1.9, 3.5), limits, strict=True)]
-    assert found.value[:3] == pytest.approx(reached, abs=0.01)
-    assert found.detail.startswith("of 1/(1 − p), 32×128, float32: ")
-    assert "at worst; 8×512" in found.detail
+    assert settled.value[:3] == pytest.approx(reached, abs=0.01)
+    assert settled.detail.startswith("of 1/(1 − p), 32×128, float32: ")
+    assert "at worst; 8×512" in settled.detail
 
 
 def test_the_exit_is_compared_with_its_flops(a_stored_run):
-    found = BY_ID["goal exit"].settle()
+    settled = BY_ID["goal exit"].settle()
     ratios = [early_exit.flop_ratio(shape["num_layers"])
               for shape in (early_exit.DEEP, early_exit.WIDE)]  # fmt: skip
-    assert found.value == pytest.approx([1.6 / ratio for ratio in ratios], abs=0.01)
-    assert "12×256 float32" in found.detail and "4×768 float32" in found.detail
+    assert settled.value == pytest.approx([1.6 / ratio for ratio in ratios], abs=0.01)
+    assert "12×256 float32" in settled.detail and "4×768 float32" in settled.detail
 
 
 def test_the_goals_are_the_benchs():
@@ -165,8 +165,8 @@ def test_slower_than_the_peer_is_a_surprise(a_stored_run):
     for rows in a_stored_run["14_speed"]["tables"].values():
         for row in rows[1:]:
             row["rates"] = [x / 1_000 for x in row["rates"]]
-    found = BY_ID["goal masking"].settle()
-    assert not BY_ID["goal masking"].accepts(found.value) and "missed" in found.detail
+    settled = BY_ID["goal masking"].settle()
+    assert not BY_ID["goal masking"].accepts(settled.value) and "missed" in settled.detail
 
 
 def test_the_limit_is_that_of_a_head_that_is_counted():

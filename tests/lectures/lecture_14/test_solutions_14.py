@@ -45,8 +45,8 @@ def test_the_skew_is_the_librarys_order_turned():
 def test_the_online_softmax_is_the_softmax():
     scores, values = torch.randn(11, dtype=torch.float64), torch.randn(11, 3, dtype=torch.float64)
     for chunk in (1, 3, 11, 20):
-        found = online.online_softmax(scores, values, chunk)
-        assert alike(found, scores.softmax(0) @ values, 1e-12)
+        output = online.online_softmax(scores, values, chunk)
+        assert alike(output, scores.softmax(0) @ values, 1e-12)
 
 
 def test_the_watch_sees_a_chunk_and_no_more():
@@ -69,25 +69,25 @@ def test_the_real_tokens_are_the_librarys_packing():
 
 def test_the_exit_is_the_librarys():
     for x, layers, exits, confident in leaving.one_by_one(Draw(4)):
-        mine, used = leaving.early_exit(x, layers, exits, confident)
+        logits, used = leaving.early_exit(x, layers, exits, confident)
         theirs = library.early_exit_reference(
             x[:, None],
             [lambda part, mask, f=f: f(part) for f in layers],
             [lambda part, mask, f=f: f(part[:, 0]) for f in exits],
             confident,
         )
-        assert alike(mine, theirs.logits) and torch.equal(used, theirs.layers_used)
-        given = leaving.rows_given(leaving.early_exit, x, layers, exits, confident)
-        assert given.tolist() == [int((used >= depth).sum()) for depth in range(1, 5)]
+        assert alike(logits, theirs.logits) and torch.equal(used, theirs.layers_used)
+        counts = leaving.row_counts(leaving.early_exit, x, layers, exits, confident)
+        assert counts.tolist() == [int((used >= depth).sum()) for depth in range(1, 5)]
 
 
 def test_the_loss_in_place_is_autograds_and_holds_no_second_table():
     logits, labels = torch.randn(50, 30, dtype=torch.float64), torch.randint(0, 30, (50,))
-    mine = logits.clone().requires_grad_()
-    theirs = torch.nn.functional.cross_entropy(mine, labels)
+    leaf = logits.clone().requires_grad_()
+    theirs = torch.nn.functional.cross_entropy(leaf, labels)
     theirs.backward()
     loss, gradient = in_place.loss_in_place(logits, labels)
-    assert gradient is logits and alike(gradient, mine.grad, 1e-12) and alike(loss, theirs, 1e-12)
+    assert gradient is logits and alike(gradient, leaf.grad, 1e-12) and alike(loss, theirs, 1e-12)
     (first, label), _ = in_place.by_hand(Draw(0))
     assert "ln 4 = 1.386 and the gradient −3/4, 3/4" in in_place.IN_PLACE.statement
     loss, gradient = in_place.loss_in_place(first, label)

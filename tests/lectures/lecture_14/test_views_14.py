@@ -58,8 +58,8 @@ def test_bars_are_the_bytes_of_each_kind() -> None:
     assert bars == {
         "softmax": [50, 30, 0, 0], "matrix product": [20, 10, 8, 4], "gather": [0, 0, 6, 4],
     }  # fmt: skip
-    looks = [(t.marker.color, t.marker.pattern.shape) for t in figure.data]
-    assert len(set(looks)) == len({shape for _, shape in looks}) == 3
+    styles = [(t.marker.color, t.marker.pattern.shape) for t in figure.data]
+    assert len(set(styles)) == len({shape for _, shape in styles}) == 3
     assert figure.layout.xaxis.title.text.startswith("MB") and figure.layout.title.text == "Loss"
     assert {"<b>70.0 MB</b>", "<b>40.0 MB</b>", "<b>14.0 MB</b>", "<b>8.00 MB</b>"} <= set(
         labels_of(figure)
@@ -81,8 +81,8 @@ def test_small_kinds_are_put_together_and_nothing_is_lost() -> None:
 
 def test_the_sentence_says_also_when_more_is_moved() -> None:
     turned = {"fast": TWINS["fast"], "reference": TWINS["reference"]}
-    said = labels_of(traffic_bars.traffic_chart(turned))[-1]
-    assert "5.00 times more" in said and "4.00 times more" in said
+    sentence = labels_of(traffic_bars.traffic_chart(turned))[-1]
+    assert "5.00 times more" in sentence and "4.00 times more" in sentence
     assert (
         "the same"
         in labels_of(traffic_bars.traffic_chart({"a": TWINS["fast"], "b": TWINS["fast"]}))[-1]
@@ -94,26 +94,26 @@ def test_the_sentence_says_also_when_more_is_moved() -> None:
 ROOF = {"float32": 200.0, "bfloat16": 800.0, "memory": 20.0}
 
 
-def placed(name: str, twin: str, intensity: float, ms: float, how: str = "") -> Placed:
+def placement(name: str, twin: str, intensity: float, ms: float, how: str = "") -> Placed:
     unavoidable = 10_000_000
     flops = round(intensity * unavoidable)
     return Placed(name, twin, flops, unavoidable, 4 * unavoidable, ms / 1e3, how)
 
 
 POINTS = [
-    placed("masked-LM loss", "reference", 680, 90),
-    placed("masked-LM loss", "fast", 102, 20),
-    placed("attention", "reference", 32, 12),
-    placed("attention", "fast", 32, 9, "plain"),
-    placed("attention", "fast", 32, 3, "fused"),
-    placed("disentangled attention", "reference", 128, 90),
-    placed("disentangled attention", "fast", 90, 35),
-    placed("distillation loss", "reference", 1085, 150),
-    placed("distillation loss", "fast", 1085, 120),
-    placed("early exit", "reference", 940, 140),
-    placed("early exit", "fast", 590, 80),
-    placed("ELECTRA's sampling", "reference", 0, 50),
-    placed("ELECTRA's sampling", "fast", 0, 4),
+    placement("masked-LM loss", "reference", 680, 90),
+    placement("masked-LM loss", "fast", 102, 20),
+    placement("attention", "reference", 32, 12),
+    placement("attention", "fast", 32, 9, "plain"),
+    placement("attention", "fast", 32, 3, "fused"),
+    placement("disentangled attention", "reference", 128, 90),
+    placement("disentangled attention", "fast", 90, 35),
+    placement("distillation loss", "reference", 1085, 150),
+    placement("distillation loss", "fast", 1085, 120),
+    placement("early exit", "reference", 940, 140),
+    placement("early exit", "fast", 590, 80),
+    placement("ELECTRA's sampling", "reference", 0, 50),
+    placement("ELECTRA's sampling", "fast", 0, 4),
 ]
 
 
@@ -133,8 +133,8 @@ def test_the_roof_bends_at_the_ridge() -> None:
     )
     assert list(drawn["ridge"].x) == [10, 10]
     assert drawn["float32 products"].line.dash != drawn["bfloat16 products"].line.dash
-    said = labels_of(figure)
-    assert {"ridge: 10 a byte", "memory: 20 GB/s", "float32 products: 200 GFLOP/s"} <= set(said)
+    labels = labels_of(figure)
+    assert {"ridge: 10 a byte", "memory: 20 GB/s", "float32 products: 200 GFLOP/s"} <= set(labels)
     without = roofline.roofline_chart({**ROOF, "bfloat16": None}, POINTS)
     assert "bfloat16 products" not in traces(without)
     assert traces(without)["memory"].y[-1] == 200
@@ -156,10 +156,10 @@ def test_points_stand_where_they_were_measured_hollow_and_filled() -> None:
 
 def test_labels_name_each_fast_twin_with_its_gain() -> None:
     figure = roofline.roofline_chart(ROOF, POINTS)
-    said = set(labels_of(figure))
-    assert {"attention, fused <b>4.0×</b>", "attention, plain <b>1.3×</b>"} <= said
-    assert {"masked-LM loss <b>4.5×</b>", "distillation loss <b>1.2×</b>"} <= said
-    assert "ELECTRA's sampling <b>12×</b>" in said
+    labels = set(labels_of(figure))
+    assert {"attention, fused <b>4.0×</b>", "attention, plain <b>1.3×</b>"} <= labels
+    assert {"masked-LM loss <b>4.5×</b>", "distillation loss <b>1.2×</b>"} <= labels
+    assert "ELECTRA's sampling <b>12×</b>" in labels
     alone = roofline.roofline_chart(ROOF, POINTS[:1])
     assert "masked-LM loss" in labels_of(alone)
 
@@ -169,18 +169,18 @@ def test_labels_name_each_fast_twin_with_its_gain() -> None:
 def test_labels_do_not_collide(roof: Any, by: str) -> None:
     figure = roofline.roofline_chart(roof, POINTS, by)
     inner = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
-    wide = figure.layout.width - figure.layout.margin.l - figure.layout.margin.r
+    width = figure.layout.width - figure.layout.margin.l - figure.layout.margin.r
     boxes = []
     for note in figure.layout.annotations:
         if note.xref == "paper" and note.yref == "paper" and note.xanchor == "center":
             if note.textangle:
                 continue  # the slope's own name
             half = roofline.wide_of(note.text) / 2
-            x, y = note.x * wide, note.y * inner
+            x, y = note.x * width, note.y * inner
             boxes.append((x - half, y - 8, x + half, y + 8))
     assert len(boxes) == 6
     for i, a in enumerate(boxes):
-        assert a[0] >= 0 and a[2] <= wide + 15
+        assert a[0] >= 0 and a[2] <= width + 15
         for b in boxes[:i]:
             assert a[0] >= b[2] or b[0] >= a[2] or a[1] >= b[3] or b[1] >= a[3]
 
@@ -224,17 +224,17 @@ def test_speeds_are_medians_with_their_middle_half() -> None:
 
 
 def test_the_first_row_is_hollow_and_ratios_stand_at_the_end() -> None:
-    shown = drawn(speeds.speed_picture(FOUND, "Masking <b>, 64×512").html)
-    fills = re.findall(r'<circle [^>]*r="5" fill="([^"]+)"', shown)
+    picture = drawn(speeds.speed_picture(FOUND, "Masking <b>, 64×512").html)
+    fills = re.findall(r'<circle [^>]*r="5" fill="([^"]+)"', picture)
     assert len(fills) == 2 and fills[0] == "#fff" != fills[1]
-    assert ">24×</text>" in shown and ">1.0×</text>" in shown
+    assert ">24×</text>" in picture and ">1.0×</text>" in picture
 
 
 def test_captions_say_machine_date_and_remark() -> None:
-    shown = speeds.speed_picture(FOUND, "Early exit")
-    assert "Measured on x86_64, 2 threads, torch 2.13.0, 2030-01-02." in shown.text
-    assert "medians of 2 rounds" in shown.text and "Fastest: full depth, 1.0×" in shown.text
-    assert "(goal: 0.85 or more)" in plain(shown.html) and "0.90×" in shown.text
+    picture = speeds.speed_picture(FOUND, "Early exit")
+    assert "Measured on x86_64, 2 threads, torch 2.13.0, 2030-01-02." in picture.text
+    assert "medians of 2 rounds" in picture.text and "Fastest: full depth, 1.0×" in picture.text
+    assert "(goal: 0.85 or more)" in plain(picture.html) and "0.90×" in picture.text
     gpu = {**FOUND, "machine": {**FOUND["machine"], "gpu": "H"}}
     assert "2 threads, H, torch" in speeds.speed_picture(gpu, "Early exit").text
 
@@ -258,8 +258,8 @@ def test_the_menu_reaches_every_table_and_the_print_holds_all() -> None:
 
 @pytest.mark.parametrize("rates", [[1e7, 1.001e7], [3.0, 3.1], [1.0, 1e9]])
 def test_every_axis_has_marks_to_read(rates: list[float]) -> None:
-    found = {**FOUND, "tables": {"t": [{"name": "a", "rates": rates}]}}
-    shown = drawn(speeds.speed_picture(found, "t").html)
-    axis = re.findall(r'text-anchor="middle"[^>]*>([^<]+)<', shown)
+    record = {**FOUND, "tables": {"t": [{"name": "a", "rates": rates}]}}
+    picture = drawn(speeds.speed_picture(record, "t").html)
+    axis = re.findall(r'text-anchor="middle"[^>]*>([^<]+)<', picture)
     axis.remove("tokens a second")
     assert 1 <= len(axis) <= 11 and len(set(axis)) == len(axis)

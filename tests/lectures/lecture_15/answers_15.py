@@ -48,8 +48,8 @@ def summed_up(pictures, weight, bias):
 
 def patch_for_patch(pictures, weight, bias):
     patches = unfolded(pictures, weight.shape[-1])
-    found = [(patches[:, :, None] * kernel.flatten()).sum((2, 3)) for kernel in weight]
-    return torch.stack(found, dim=-1) + bias
+    outputs = [(patches[:, :, None] * kernel.flatten()).sum((2, 3)) for kernel in weight]
+    return torch.stack(outputs, dim=-1) + bias
 
 
 def convolved(pictures, weight, bias):
@@ -103,23 +103,23 @@ def halved(attentions):
 
 
 def chained(steps):
-    found = torch.eye(steps.shape[-1], dtype=steps.dtype).expand(steps.shape[1:])
+    joint = torch.eye(steps.shape[-1], dtype=steps.dtype).expand(steps.shape[1:])
     for step in reversed(steps):
-        found = found @ step
-    return found
+        joint = joint @ step
+    return joint
 
 
 def from_the_first_on(attentions):
-    found = torch.eye(attentions.shape[-1], dtype=attentions.dtype)
+    joint = torch.eye(attentions.shape[-1], dtype=attentions.dtype)
     for layer in attentions:
         heads = layer.mean(1)
-        found = (heads @ found + found) / 2
-    return found
+        joint = (heads @ joint + joint) / 2
+    return joint
 
 
 def normalised_at_the_end(attentions):
-    found = chained(attentions.mean(2) + torch.eye(attentions.shape[-1]))
-    return found / found.sum(-1, keepdim=True)
+    joint = chained(attentions.mean(2) + torch.eye(attentions.shape[-1]))
+    return joint / joint.sum(-1, keepdim=True)
 
 
 def steps_of(attentions, heads=lambda x: x.mean(2), eye=1.0):
@@ -142,10 +142,10 @@ def by_kronecker(reconstruction, pictures, hidden, P):
 
 def by_patches(reconstruction, pictures, hidden, P):
     """The loss of patches, cut; the mask joined again."""
-    said, true = (unfolded(x, P)[hidden] for x in (reconstruction, pictures))
+    predicted, true = (unfolded(x, P)[hidden] for x in (reconstruction, pictures))
     ones = hidden[:, None].expand(-1, pictures.shape[1] * P * P, -1).double()
     mask = F.fold(ones, pictures.shape[2:], P, stride=P).bool()
-    return mask, ((said - true) ** 2).sum() / max(1, said.numel())
+    return mask, ((predicted - true) ** 2).sum() / max(1, predicted.numel())
 
 
 def pixel_by_pixel(reconstruction, pictures, hidden, P):

@@ -32,8 +32,8 @@ def test_shuffled_patches_are_the_same_patches_elsewhere():
         for order in (runs.ONE, runs.EACH)
     )
     assert torch.equal(runs.shuffled_patches(images, 2, runs.KEPT, 0), images)
-    for found in (one, each):
-        assert torch.equal(found.sort(1).values, torch.arange(1.0, 17).expand(6, -1))
+    for shuffled in (one, each):
+        assert torch.equal(shuffled.sort(1).values, torch.arange(1.0, 17).expand(6, -1))
     assert len(one.unique(dim=0)) == 1 and not torch.equal(one[0], torch.arange(1.0, 17))
     assert len(each.unique(dim=0)) == 6
 
@@ -63,11 +63,11 @@ def test_without_positions_the_order_of_the_patches_is_not_seen():
 def test_a_picture_is_moved_by_whole_pixels():
     images = torch.zeros(200, 1, 8, 8)
     images[:, 0, 3, 4] = 1.0
-    found = runs.moved(images, 1, 0)
-    places = {tuple(place[1:].tolist()) for place in found[:, 0].nonzero()}
+    moved = runs.moved(images, 1, 0)
+    places = {tuple(place[1:].tolist()) for place in moved[:, 0].nonzero()}
     assert places == {(y, x) for y in (2, 3, 4) for x in (3, 4, 5)}
     assert torch.equal(runs.moved(images, 0, 0), images)
-    assert not torch.equal(found, runs.moved(images, 1, 1))
+    assert not torch.equal(moved, runs.moved(images, 1, 1))
 
 
 def test_digits_of_some_classes():
@@ -82,9 +82,9 @@ def test_digits_of_some_classes():
 def test_questions_about_scenes():
     """The row is that of the first thing; what is held out is asked with the same classes."""
     for task, names in ((runs.PLACE, ("bottom", "middle", "top")), (runs.THINGS, ("no", "yes"))):
-        found = runs.pictures_of(task)
-        assert found["train"].names == found["test"].names == names
-        assert (len(found["train"]), len(found["test"])) == (2_000, 1_000)
+        pictures = runs.pictures_of(task)
+        assert pictures["train"].names == pictures["test"].names == names
+        assert (len(pictures["train"]), len(pictures["test"])) == (2_000, 1_000)
 
 
 def test_equal_flops_are_equal():
@@ -114,18 +114,18 @@ def test_pretraining_is_shared_and_kept():
 def test_larger_pictures_begin_as_the_small_ones_end(monkeypatch: pytest.MonkeyPatch):
     small: Any = head_on(runs.random_vit(runs.MAIN, 0), digits())
     monkeypatch.setattr(runs, "small_vit", lambda seed: small)
-    found: dict[str, Any] = {
+    models: dict[str, Any] = {
         name: runs.larger_start(recipe, 0) for name, recipe in runs.RESOLUTION.items()
     }
     blocks = small.encoder.stack.state_dict()
-    for name, model in found.items():
+    for name, model in models.items():
         assert model.config.image_size == runs.LARGER
         same = all(torch.equal(model.encoder.stack.state_dict()[n], w) for n, w in blocks.items())
         assert same == (name != "random initialisation")
-    tables = [found[name].encoder.embeddings.position for name in runs.RESOLUTION]
+    tables = [models[name].encoder.embeddings.position for name in runs.RESOLUTION]
     assert tables[0].shape == (1, 65, runs.MAIN.hidden_size)
     assert len({round(float(table.detach().sum()), 4) for table in tables}) == 4
-    assert torch.equal(found["bicubic"].classifier.weight, small.classifier.weight)
+    assert torch.equal(models["bicubic"].classifier.weight, small.classifier.weight)
 
 
 def test_the_three_models_train():
@@ -141,8 +141,8 @@ def test_the_three_models_train():
 def test_a_picture_is_moved_before_its_patches_are_shuffled():
     recipe = replace(runs.PICTURES["CNN shifted, all, one permutation"], steps=1)
     train = runs.pictures_of(runs.DIGITS)["train"]
-    found = runs.batches_of(train, recipe, 2)(5).inputs["pixel_values"]
+    pixel_values = runs.batches_of(train, recipe, 2)(5).inputs["pixel_values"]
     plain = labelled_batches(train, recipe.batch_size, 2)(5).inputs["pixel_values"]
-    assert torch.equal(found, runs.shuffled_patches(runs.moved(plain, 1, 5), 2, runs.ONE, 2))
+    assert torch.equal(pixel_values, runs.shuffled_patches(runs.moved(plain, 1, 5), 2, runs.ONE, 2))
     with_order = cut_patches(runs.moved(plain, 1, 5), 2)
-    assert torch.equal(with_order.sum(1), cut_patches(found, 2).sum(1))
+    assert torch.equal(with_order.sum(1), cut_patches(pixel_values, 2).sum(1))

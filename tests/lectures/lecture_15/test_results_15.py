@@ -42,8 +42,8 @@ def test_a_logistic_regression_does_not_see_one_permutation():
 
 
 def test_only_a_question_about_a_place_needs_positions():
-    rows = runs.pictures_of(runs.PLACE)["test"].labels
-    commonest = rows.bincount().max().item() / len(rows)
+    labels = runs.pictures_of(runs.PLACE)["test"].labels
+    commonest = labels.bincount().max().item() / len(labels)
     for with_, without in zip(
         reached("15_positions", "which row, 1-D"), reached("15_positions", "which row, none"),
         strict=True,

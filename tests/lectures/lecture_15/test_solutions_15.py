@@ -35,7 +35,7 @@ from course_lib.teaching.exercises.outputs import alike
 EXERCISES = {exercise.id: exercise for exercise in ALL}
 
 
-def said(id: str) -> str:
+def texts_of(id: str) -> str:
     return EXERCISES[id].statement + " ".join(EXERCISES[id].hints)
 
 
@@ -45,17 +45,17 @@ def whole(x: torch.Tensor) -> list:
 
 def test_patches_by_hand_and_in_the_library():
     (by_hand,) = cutting.cut(*cutting.by_hand(Draw(0))[0])
-    words = [str(tuple(patch)) for patch in whole(by_hand)]
-    assert "{}, {}, {} and {}".format(*words) in said("15.1")
+    patches = [str(tuple(patch)) for patch in whole(by_hand)]
+    assert "{}, {}, {} and {}".format(*patches) in texts_of("15.1")
     pictures, P = cutting.case(Draw(0), 2, 3, 2, 4, 3)
     assert torch.equal(cutting.cut(pictures, P), cut_patches(pictures, P))
 
 
 def test_a_matrix_does_what_the_librarys_convolution_does():
-    given = projection.case(Draw(1), 2, 3, 2, 4, 3, 5)
-    assert alike(projection.project(*given), project_by_convolution(*given))
+    inputs = projection.case(Draw(1), 2, 3, 2, 4, 3, 5)
+    assert alike(projection.project(*inputs), project_by_convolution(*inputs))
     first, second = whole(projection.project(*projection.by_hand(Draw(0))[0]).flatten())
-    assert f"+ 10 = {first}, the second {second}" in said("15.2")
+    assert f"+ 10 = {first}, the second {second}" in texts_of("15.2")
 
 
 @pytest.mark.parametrize("how", ["bilinear", "bicubic"])
@@ -66,10 +66,10 @@ def test_positions_are_the_librarys_bilinear_ones(how):
 
 
 def test_positions_by_hand():
-    found = whole(positions.resize(*positions.by_hand(Draw(0))[0]).flatten())
-    assert f"becomes {tuple(found)}." in said("15.3")
-    grid = torch.tensor(found[1:]).reshape(3, 3).tolist()
-    assert f"On 3 × 3 they become {grid}" in said("15.3")
+    table = whole(positions.resize(*positions.by_hand(Draw(0))[0]).flatten())
+    assert f"becomes {tuple(table)}." in texts_of("15.3")
+    grid = torch.tensor(table[1:]).reshape(3, 3).tolist()
+    assert f"On 3 × 3 they become {grid}" in texts_of("15.3")
 
 
 @pytest.mark.parametrize("sizes", [(3, 2, 3, 3, 2), (2, 1, 2, 2, 4)])
@@ -88,21 +88,22 @@ def test_targets_and_loss_are_the_librarys(sizes):
 
 def test_the_loss_by_hand():
     left, right, *_ = hidden.by_hand(Draw(0))
-    assert f"a loss of {hidden.hidden_loss(*left)[1]:.4f}" in said("15.5")
+    assert f"a loss of {hidden.hidden_loss(*left)[1]:.4f}" in texts_of("15.5")
     assert hidden.hidden_loss(*right)[1] != hidden.hidden_loss(*left)[1]
 
 
 def test_the_rollout_by_hand():
     (attentions,) = rollout.by_hand(Draw(0))[0]
     first, second = (x[0, 0].int().tolist() for x in attentions)
-    assert f"the second one, {first}" in said("15.4") and f"the first, {second}" in said("15.4")
-    assert f"The rollout is {shown(rollout.rollout(attentions))}" in said("15.4")
+    assert f"the second one, {first}" in texts_of("15.4")
+    assert f"the first, {second}" in texts_of("15.4")
+    assert f"The rollout is {rounded(rollout.rollout(attentions))}" in texts_of("15.4")
     steps = (attentions[:, 0, 0] + torch.eye(2)) / 2
-    assert f"normalised: {shown(steps[:1])} and {shown(steps[1:])}" in said("15.4")
-    assert f"the other one gives {shown((steps[0] @ steps[1])[None])}" in said("15.4")
+    assert f"normalised: {rounded(steps[:1])} and {rounded(steps[1:])}" in texts_of("15.4")
+    assert f"the other one gives {rounded((steps[0] @ steps[1])[None])}" in texts_of("15.4")
 
 
-def shown(matrices: torch.Tensor) -> str:
+def rounded(matrices: torch.Tensor) -> str:
     return re.sub(r"\.0\b", "", str(matrices[0].tolist()))
 
 
@@ -111,9 +112,9 @@ def test_a_models_rollout_is_a_map_of_its_picture():
     config = VitConfig(hidden_size=12, num_heads=2, num_layers=3, intermediate_size=20,
                        image_size=12, patch_size=4)  # fmt: skip
     out = vit_encoder(config)(torch.rand(2, 3, 12, 12), output_attentions=True)
-    found = rollout.rollout(torch.stack(out.attentions))
-    assert found[:, 0, 1:].shape == (2, 9)
-    assert torch.allclose(found.sum(-1), torch.ones(2, 10)) and (found >= 0).all()
+    maps = rollout.rollout(torch.stack(out.attentions))
+    assert maps[:, 0, 1:].shape == (2, 9)
+    assert torch.allclose(maps.sum(-1), torch.ones(2, 10)) and (maps >= 0).all()
 
 
 @pytest.mark.parametrize("size", ["B/16", "L/16", "H/14"])
@@ -129,13 +130,13 @@ def test_parameters_and_flops_of_published_sizes(size):
 
 def test_sizes_by_hand_and_counted_on_built_models():
     config = count.by_hand(Draw(0))[0][0]
-    assert "{} parameters and {:,} FLOPs".format(*count.sizes(config)) in said("15.6")
+    assert "{} parameters and {:,} FLOPs".format(*count.sizes(config)) in texts_of("15.6")
     for seed in range(3):
-        (drawn,) = count.drawn(Draw(seed), 2)
-        assert count.sizes(drawn) == built_and_counted(drawn)
+        (config,) = count.case(Draw(seed), 2)
+        assert count.sizes(config) == built_and_counted(config)
     with torch.device("meta"):
         plain, pooled = count_parameters(vit(pooler=False)), count_parameters(vit())
-    assert f"has {plain:,} parameters, {pooled:,} with a pooler" in said("15.6")
+    assert f"has {plain:,} parameters, {pooled:,} with a pooler" in texts_of("15.6")
 
 
 def test_the_parts_that_the_hints_tell():
@@ -144,5 +145,5 @@ def test_the_parts_that_the_hints_tell():
     parts = ("embeddings.project", "embeddings.cls", "embeddings.position", "norm", "stack")
     numbers = [sum(w.numel() for name, w in weights.items() if name.startswith(part))
                for part in parts]  # fmt: skip
-    told = "= {} parameters, the class token {}, positions {}, the last LayerNorm {}. So the block"
-    assert (told + " has {}.").format(*numbers) in said("15.6")
+    text = "= {} parameters, the class token {}, positions {}, the last LayerNorm {}. So the block"
+    assert (text + " has {}.").format(*numbers) in texts_of("15.6")

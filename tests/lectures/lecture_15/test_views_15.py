@@ -31,21 +31,21 @@ def test_rollout_by_hand():
     """Two tokens, one head: half of each vector goes past attention, and layers are multiplied."""
     first = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
     second = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    found = rollout(torch.stack([first[None], second[None]]))
-    assert torch.allclose(found[0], torch.full((2, 2), 0.5))
-    assert torch.allclose(found[1], torch.full((2, 2), 0.5))
+    maps = rollout(torch.stack([first[None], second[None]]))
+    assert torch.allclose(maps[0], torch.full((2, 2), 0.5))
+    assert torch.allclose(maps[1], torch.full((2, 2), 0.5))
     third = rollout(second[None, None])
     assert torch.equal(third[0], torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
 
 
 def test_rollout_of_a_model_sums_to_one_and_takes_the_mean_of_heads():
-    weights, said = attentions_of(model(), digits().pixel_values[0])
-    assert weights.shape == (MAIN.num_layers, MAIN.num_heads, 17, 17) and said in "0123456789"
-    found = rollout(weights)
-    assert torch.allclose(found.sum(-1), torch.ones(MAIN.num_layers, 17), atol=1e-5)
+    weights, predicted = attentions_of(model(), digits().pixel_values[0])
+    assert weights.shape == (MAIN.num_layers, MAIN.num_heads, 17, 17) and predicted in "0123456789"
+    maps = rollout(weights)
+    assert torch.allclose(maps.sum(-1), torch.ones(MAIN.num_layers, 17), atol=1e-5)
     once = 0.5 * weights[0].mean(0) + 0.5 * torch.eye(17)
     twice = (0.5 * weights[1].mean(0) + 0.5 * torch.eye(17)) @ once
-    assert torch.allclose(found[1], twice, atol=1e-6)
+    assert torch.allclose(maps[1], twice, atol=1e-6)
 
 
 def test_the_model_is_left_as_it_was():
@@ -56,14 +56,14 @@ def test_the_model_is_left_as_it_was():
 
 def test_a_map_says_what_it_shows():
     net, image = model(), digits().pixel_values[0]
-    weights, said = attentions_of(net, image)
+    weights, predicted = attentions_of(net, image)
     row = weights[0].mean(0)[3]
     largest = int(row[1:].argmax()) + 1
     text = attention_maps(net, image, "one patch", layer=1, patch=3).text
     assert f"layer 1, patch 3: most of it from patch {largest}, {row[largest]:.0%}" in text
     top = rollout(weights)[1, 0]
     assert f"from the class token itself {top[0]:.0%}" in attention_maps(net, image).text
-    assert said in net.names
+    assert predicted in net.names
 
 
 def test_controls_move_the_maps():

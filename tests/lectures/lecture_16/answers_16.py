@@ -64,15 +64,15 @@ def geglu(x, expand, contract, plain_width, act=F.gelu, width=lambda w: w * 2 //
 
 
 def geglu_by_erf(x, expand, contract, plain_width):
-    wide, gate = torch.einsum("bth,fh->btf", x, expand).tensor_split(2, dim=-1)
-    wide = wide * (1 + torch.erf(wide / math.sqrt(2))) / 2
+    inner, gate = torch.einsum("bth,fh->btf", x, expand).tensor_split(2, dim=-1)
+    inner = inner * (1 + torch.erf(inner / math.sqrt(2))) / 2
     width = max(f for f in range(plain_width + 1) if 3 * f <= 2 * plain_width)
-    return (contract @ (wide * gate)[..., None])[..., 0], width
+    return (contract @ (inner * gate)[..., None])[..., 0], width
 
 
 def untransposed(x, expand, contract, plain_width):
-    wide, gate = (x @ expand.T).chunk(2, dim=-1)
-    return (F.gelu(wide) * gate) @ contract, 2 * plain_width // 3
+    inner, gate = (x @ expand.T).chunk(2, dim=-1)
+    return (F.gelu(inner) * gate) @ contract, 2 * plain_width // 3
 
 
 # ---------------------------------------------------------------- 16.3

@@ -15,10 +15,10 @@ NAME = "16_tasks"
 
 
 def test_it_was_made_with_these_recipes() -> None:
-    found = read_result(NAME)
-    for name, runs in found["runs"].items():
-        assert found["weights"][name] == load_pretrained(name).sha256
-        tried = found["rates"][name]
+    stored = read_result(NAME)
+    for name, runs in stored["runs"].items():
+        assert stored["weights"][name] == load_pretrained(name).sha256
+        tried = stored["rates"][name]
         assert {*tried} == {str(rate) for rate in room.RATES}
         for run, seed in zip(runs, room.SEEDS, strict=True):
             assert run["seed"] == seed and str(run["rate"]) == max(tried, key=tried.get)

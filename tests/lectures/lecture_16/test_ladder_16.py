@@ -71,11 +71,11 @@ def test_further_back_by_nothing_is_the_accuracy_itself():
 
 
 def test_longer_texts_hold_every_story_once():
-    found = ladder.prepare()
-    sep = found.world.special.sep
-    stories = [int((found.longer[n].input_ids == sep).sum()) for n in ladder.LONGER]
+    material = ladder.prepare()
+    sep = material.world.special.sep
+    stories = [int((material.longer[n].input_ids == sep).sum()) for n in ladder.LONGER]
     assert stories == [ladder.HELDOUT] * 2
-    assert all(found.longer[n].input_ids.shape[1] == n for n in ladder.LONGER)
+    assert all(material.longer[n].input_ids.shape[1] == n for n in ladder.LONGER)
 
 
 def test_gradients_of_the_last_layer_fall_with_depth_in_pre_norm_alone():
@@ -97,14 +97,14 @@ def test_curves_end_with_what_was_reached():
 def test_what_the_page_says_of_every_seed():
     """The top is above BERT; RoPE loses nothing further back, learned positions nearly all; a local
     model reads longer texts better than a global one; post-norm without warm-up stays below."""
-    found = read_result("16_ladder")["runs"]
+    stored = read_result("16_ladder")["runs"]
     for seed in ladder.SEEDS:
-        assert found[ladder.LAST][seed]["accuracy"] > found["BERT"][seed]["accuracy"]
-        rotary, learned = found["RoPE"][seed], found["pre-norm"][seed]
+        assert stored[ladder.LAST][seed]["accuracy"] > stored["BERT"][seed]["accuracy"]
+        rotary, learned = stored["RoPE"][seed], stored["pre-norm"][seed]
         assert rotary["further_back"]["448"] == pytest.approx(rotary["accuracy"], abs=2e-3)
         assert learned["further_back"]["448"] < 0.1
-        whole, local = (found[name][seed]["longer"]["512"] for name in ("GeGLU", "local layers"))
-        assert learned["longer"]["512"] < whole < local < found["local layers"][seed]["accuracy"]
+        whole, local = (stored[name][seed]["longer"]["512"] for name in ("GeGLU", "local layers"))
+        assert learned["longer"]["512"] < whole < local < stored["local layers"][seed]["accuracy"]
     assert min(results.half_way("RoPE")) > max(results.half_way("pre-norm")) + 0.1
     norms = outcome(read_result("16_norms"), "accuracy")
     for rate in ("0.0005", "0.002"):
@@ -118,10 +118,10 @@ def test_between_two_looks_lies_a_straight_line():
 
 
 def test_times_are_measured_of_every_rung_and_length():
-    found = read_result("16_times")
-    assert set(found["step"]) == {*RUNGS, *ladder.CONTROLS}
-    assert set(found["length"]) == set(step_times.ENCODERS)
-    for of in found["length"].values():
+    stored = read_result("16_times")
+    assert set(stored["step"]) == {*RUNGS, *ladder.CONTROLS}
+    assert set(stored["length"]) == set(step_times.ENCODERS)
+    for of in stored["length"].values():
         assert list(of) == [str(n) for n in step_times.LENGTHS]
         assert all(row["seconds"] > 0 and row["flops"] > 0 for row in of.values())
 

@@ -15,14 +15,14 @@ NAME = "16_real_text"
 
 def test_a_recipe_is_a_rung_of_the_ladder_in_another_shape() -> None:
     for recipe in room.RECIPES.values():
-        asked = room.recipe_of(recipe, seed=1)
+        full = room.recipe_of(recipe, seed=1)
         rung = ladder.RUNGS[recipe.rung]
-        assert asked.objective.rate == rung.rate and asked.training.seed == 1
+        assert full.objective.rate == rung.rate and full.training.seed == 1
         own = {k: v for k, v in dict(rung.changes).items() if k != "intermediate_size"}
-        assert own.items() <= dict(asked.model.settings).items()
-        wide = room.WIDE if own.get("gated") else 1_024
-        assert asked.model.settings["intermediate_size"] == wide
-        ENCODERS["modernbert"].config_class(**asked.model.settings)  # a configuration that exists
+        assert own.items() <= dict(full.model.settings).items()
+        intermediate_size = room.WIDE if own.get("gated") else 1_024
+        assert full.model.settings["intermediate_size"] == intermediate_size
+        ENCODERS["modernbert"].config_class(**full.model.settings)  # a configuration that exists
 
 
 def test_it_was_made_in_the_precision_of_the_course_s_checkpoints() -> None:

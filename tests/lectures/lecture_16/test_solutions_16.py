@@ -28,7 +28,7 @@ SMALL = ModernBertConfig(hidden_size=8, intermediate_size=12, num_heads=2, num_l
                          vocab_size=20, pad_token_id=0)  # fmt: skip
 
 
-def said(id: str) -> str:
+def texts_of(id: str) -> str:
     return EXERCISES[id].statement + " ".join(EXERCISES[id].hints)
 
 
@@ -52,11 +52,11 @@ def test_queries_and_keys_are_turned_as_in_the_library(base):
 def test_the_turns_by_hand():
     query, _ = rope.rotated(*rope.by_hand(Draw(0))[0])
     one, two, three = (in_words(row) for row in query[0, :, 0])
-    assert f"It becomes {one}, {two} and {three}." in said("16.1")
+    assert f"It becomes {one}, {two} and {three}." in texts_of("16.1")
     unit = torch.tensor([0.0, 1, 0, 0]).expand(1, 2, 1, 4)
     turned = rope.turned(unit, 100.0)[0, 1, 0]
     assert torch.atan2(turned[3], turned[1]).item() == pytest.approx(0.1)
-    assert "the second pair turns by 100^(−1/2) = 0.1 a position" in said("16.1")
+    assert "the second pair turns by 100^(−1/2) = 0.1 a position" in texts_of("16.1")
 
 
 def test_products_depend_on_the_distance_alone():
@@ -66,7 +66,7 @@ def test_products_depend_on_the_distance_alone():
     products = q @ k.T
     assert alike(products[0, 3], products[2, 5], 1e-5)
     assert not alike(products[0, 3], products[3, 0], 1e-2)
-    assert "(0, 3) and (2, 5)" in said("16.1")
+    assert "(0, 3) and (2, 5)" in texts_of("16.1")
 
 
 def test_the_gate_is_the_librarys():
@@ -81,9 +81,9 @@ def test_the_gate_is_the_librarys():
 def test_the_gate_by_hand():
     output, width = geglu.geglu(*geglu.by_hand(Draw(0))[0])
     gelu = torch.nn.functional.gelu(torch.tensor(2.0))
-    assert f"With GELU(2) = {gelu:.4f} the output is {output.item():.4f}." in said("16.2")
+    assert f"With GELU(2) = {gelu:.4f} the output is {output.item():.4f}." in texts_of("16.2")
     plain = published("bert", "base").intermediate_size
-    assert f"inner width of {plain:,} the gated part may be {width:,} wide" in said("16.2")
+    assert f"inner width of {plain:,} the gated part may be {width:,} wide" in texts_of("16.2")
     assert 3 * width <= 2 * plain < 3 * (width + 1)
 
 
@@ -97,7 +97,7 @@ def test_the_window_is_the_librarys(size):
 def test_the_window_by_hand():
     rows = window.local_mask(torch.tensor([[1, 1, 1, 0]]), 2)[0].int().tolist()
     *first, last = ("".join(map(str, row)) for row in rows)
-    assert f"The rows are {', '.join(first)} and {last}." in said("16.3")
+    assert f"The rows are {', '.join(first)} and {last}." in texts_of("16.3")
 
 
 def test_the_list_holds_what_the_librarys_list_holds():
@@ -118,11 +118,11 @@ def test_the_list_by_hand():
     x, mask, layer = unpad.by_hand(Draw(0))[0]
     tokens, begins, back = unpad.without_padding(x, mask, layer)
     listed, borders = (", ".join(f"{n:g}" for n in y.flatten().tolist()) for y in (tokens, begins))
-    assert f"The list is {listed}, the cumulative lengths are {borders}." in said("16.4")
+    assert f"The list is {listed}, the cumulative lengths are {borders}." in texts_of("16.4")
     made = [
         ", ".join(f"{n:g}" for n in y.flatten().tolist()) for y in (layer(tokens, begins), *back)
     ]
-    assert "gives {}; put back that is ({}) and ({})".format(*made) in said("16.4")
+    assert "gives {}; put back that is ({}) and ({})".format(*made) in texts_of("16.4")
 
 
 @pytest.mark.parametrize(("layers", "every", "size"), [(22, 3, 128), (7, 3, 5), (9, 4, 8)])
@@ -135,23 +135,23 @@ def test_pairs_and_lengths_are_those_of_the_masks(layers, every, size):
         return whole * tokens**2 + (layers - whole) * local
 
     for tokens in (1, 3, 40):
-        found, length = flops.cost(tokens, 6, layers, every, size)
-        assert found == 4 * 6 * counted(tokens)
+        count, length = flops.cost(tokens, 6, layers, every, size)
+        assert count == 4 * 6 * counted(tokens)
     assert length and 2 * counted(length) <= layers * length**2
     assert 2 * counted(length - 1) > layers * (length - 1) ** 2
 
 
 def test_the_cost_by_hand():
-    found, length = flops.cost(*flops.by_hand(Draw(0))[0])
-    assert (found, length) == (96, 4)
-    assert "24 pairs, 96 FLOPs" in said("16.5") and "So the length is 4." in said("16.5")
+    count, length = flops.cost(*flops.by_hand(Draw(0))[0])
+    assert (count, length) == (96, 4)
+    assert "24 pairs, 96 FLOPs" in texts_of("16.5") and "So the length is 4." in texts_of("16.5")
 
 
 def test_the_sizes_that_are_asked_are_modernberts():
     for size, ours in (("base", flops.BASE), ("large", flops.LARGE)):
         c = published("modernbert", size, ModernBertConfig)
         assert ours == (c.hidden_size, c.num_layers, c.global_every, c.window)
-    assert "from 568 tokens on, the large one's from 547" in flops.said()
+    assert "from 568 tokens on, the large one's from 547" in flops.message()
 
 
 @pytest.mark.parametrize("size", ["base", "large"])
@@ -162,9 +162,9 @@ def test_parameters_are_the_librarys(size):
     c = published("modernbert", size, ModernBertConfig)
     ours = count.parameters(c.vocab_size, c.hidden_size, c.num_layers, c.intermediate_size)
     assert ours == (encoder, whole - encoder)
-    assert f"{encoder:,}" in said("16.6")
+    assert f"{encoder:,}" in texts_of("16.6")
 
 
 def test_the_count_by_hand():
     encoder, head = count.parameters(10, 4, 1, 3)
-    assert f"together {encoder}. The head adds {head}." in said("16.6")
+    assert f"together {encoder}. The head adds {head}." in texts_of("16.6")

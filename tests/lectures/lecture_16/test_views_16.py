@@ -14,7 +14,7 @@ from course_lib.lectures.lecture_16.views import (
     window_view,
 )
 from course_lib.lectures.lecture_16.views.rotation import KEY, QUERY, score, turned
-from course_lib.lectures.lecture_16.views.windows import TOKENS, heard_from, layer_masks
+from course_lib.lectures.lecture_16.views.windows import TOKENS, layer_masks, receptive_field
 
 
 def test_by_hand_quarter_turns():
@@ -55,8 +55,8 @@ def test_windows_by_hand():
 
 def test_news_goes_half_a_window_a_layer_and_everywhere_in_a_global_one():
     masks = layer_masks(4, 3)
-    assert heard_from(masks[1:]) == [3, 5, TOKENS]
-    assert heard_from(masks) == [TOKENS] * 4
+    assert receptive_field(masks[1:]) == [3, 5, TOKENS]
+    assert receptive_field(masks) == [TOKENS] * 4
 
 
 def test_the_windows_can_be_moved():
@@ -67,8 +67,8 @@ def test_the_windows_can_be_moved():
 
 
 def test_the_list_has_the_real_tokens():
-    said = packing_drawing((6, 2, 4, 3)).text
-    assert "4 × 6 = 24 positions" in said and "lengths 0, 6, 8, 12, 15." in said
+    text = packing_drawing((6, 2, 4, 3)).text
+    assert "4 × 6 = 24 positions" in text and "lengths 0, 6, 8, 12, 15." in text
     mask = torch.arange(6) < torch.tensor([[6], [2], [4], [3]])
     assert len(Packing(mask.long()).positions) == 15
 

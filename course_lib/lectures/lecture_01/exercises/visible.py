@@ -120,7 +120,7 @@ VISIBLE = Exercise(
         Edit(RETURNED, "~((written | read) & real[None, :])", "True and False are exchanged: True "
              "means that it may be seen. (torch's own modules ask for such pictures now one way "
              "round, now the other.)"),
-        Other(lambda *given: torch.where(visible(*given), 0.0, -torch.inf), "These are numbers to "
+        Other(lambda *args: torch.where(visible(*args), 0.0, -torch.inf), "These are numbers to "
               "be added to the scores, 0 and minus infinity. Return what they are made from: True "
               "where it may be seen."),
     ),

@@ -38,15 +38,15 @@ def _characters(config: ElmoConfig) -> list[str]:
     for i, letter in enumerate("⟨bank⟩"):
         parts.append(rect(24 + 44 * i, 48, 40, 40, letter, mono=True, size=19, **CHARS))
     parts.append(words(156, 112, f"each character {config.character_size} numbers", 15))
-    most = max(number for _, number in FILTERS)
-    for i, (width, number) in enumerate(FILTERS):
+    most = max(count for _, count in FILTERS)
+    for i, (width, count) in enumerate(FILTERS):
         y = 136 + 30 * i
         parts += [
             words(60, y + 18, f"{width} wide", 15, "end"),
-            rect(70, y, 30 + 150 * number / most, 22, "", **CHARS, wide=1.2),
-            words(108 + 150 * number / most, y + 17, f"{number}", 15, "start"),
+            rect(70, y, 30 + 150 * count / most, 22, "", **CHARS, wide=1.2),
+            words(108 + 150 * count / most, y + 17, f"{count}", 15, "start"),
         ]
-    total = sum(number for _, number in FILTERS)
+    total = sum(count for _, count in FILTERS)
     parts += [
         words(155, 366, f"{total:,} largest values, then ReLU", 15),
         rect(30, 384, 250, 42, f"{config.num_highways} highway layers", **CHARS, size=18),
@@ -60,7 +60,7 @@ def _characters(config: ElmoConfig) -> list[str]:
 
 def _layers(config: ElmoConfig) -> list[str]:
     """Words above each other's states: two layers a direction."""
-    said = ("the", "bank", "flooded")
+    sentence = ("the", "bank", "flooded")
     parts = [words(580, 26, "the sentence, twice", 20, style=BOLD)]
     for which, (look, name, y0) in enumerate(((AHEAD, "forward →", 66), (BACK, "← backward", 250))):
         parts.append(words(544, y0 - 8, name, 17))
@@ -74,7 +74,7 @@ def _layers(config: ElmoConfig) -> list[str]:
                     parts.append(arrow(ends[0], y + 27, ends[1], y + 27))
                 if layer == 2:
                     parts.append(arrow(x + 60, y + 82, x + 60, y + 58))
-    for i, word in enumerate(said):
+    for i, word in enumerate(sentence):
         x = 340 + 172 * i
         parts += [
             rect(x, 454, 120, 42, word, mono=True, size=18, **CHARS),
@@ -127,7 +127,7 @@ _ACROSS, _RISE, _FLOOR = 82, 92, 252  # pixels
 def three_drawing() -> Html:
     """Three networks of two layers over four words: which positions feed which."""
     parts = _elmo_chains()
-    for x, name, said, seen in (
+    for x, name, caption, seen in (
         (420, "GPT", "left to right, in every layer", lambda i, j: j <= i),
         (800, "BERT", "both sides, in every layer", lambda i, j: True),
     ):
@@ -140,7 +140,7 @@ def three_drawing() -> Html:
             _dot(x + 40 + _ACROSS * i, _FLOOR - _RISE * layer, BLUE)
             for layer in (1, 2) for i in range(4)
         ]  # fmt: skip
-        parts += [*lines, *dots, *_words_below(x), *_title(x + 160, name, said)]
+        parts += [*lines, *dots, *_words_below(x), *_title(x + 160, name, caption)]
     return drawing(1150, 330, parts, THREE_SAYS, margin=2)
 
 
@@ -174,10 +174,10 @@ def _dot(x: float, y: float, colour: str) -> str:
 
 
 def _words_below(x: float) -> list[str]:
-    said = ("the", "bank", "was", "steep")
+    sentence = ("the", "bank", "was", "steep")
     return [
         part
-        for i, word in enumerate(said)
+        for i, word in enumerate(sentence)
         for part in (
             dot(x + 40 + _ACROSS * i, _FLOOR, 6, ORANGE),
             words(x + 40 + _ACROSS * i, _FLOOR + 30, word, 17, mono=True),
@@ -185,5 +185,5 @@ def _words_below(x: float) -> list[str]:
     ]
 
 
-def _title(x: float, name: str, said: str) -> list[str]:
-    return [words(x, 22, name, 21, style=BOLD), words(x, _FLOOR + 62, said, 17)]
+def _title(x: float, name: str, caption: str) -> list[str]:
+    return [words(x, 22, name, 21, style=BOLD), words(x, _FLOOR + 62, caption, 17)]

@@ -28,7 +28,6 @@ def two_guesses(
     vocabulary: WordVocabulary,
     words: Sequence[str],
     position: int,
-    top: int = TOP,
 ) -> dict[str, Guesses]:
     """What each language model says about the word at `position` (from 0), which it does not see:
     "from the left" and "from the right". Dropout is off.
@@ -56,13 +55,13 @@ def two_guesses(
         "from the left": out.forward_logits[0, position],
         "from the right": out.backward_logits[0, position + 2],
     }
-    return {way: _best(row.softmax(-1), vocabulary, top) for way, row in logits.items()}
+    return {way: _best(row.softmax(-1), vocabulary) for way, row in logits.items()}
 
 
-def _best(probabilities: Tensor, vocabulary: WordVocabulary, top: int) -> Guesses:
-    best = probabilities.topk(top)
+def _best(probabilities: Tensor, vocabulary: WordVocabulary) -> Guesses:
+    best = probabilities.topk(TOP)
     pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-    return [(vocabulary.vocab[number], probability) for number, probability in pairs]
+    return [(vocabulary.vocab[index], probability) for index, probability in pairs]
 
 
 def guesses_view(
@@ -86,14 +85,15 @@ def guesses_picture(
     if not words:
         raise ValueError("The text is empty; expected at least one word.")
     word = min(word, len(words))
-    found = two_guesses(model, vocabulary, words, word - 1)
-    looks = [MASKED if t == word - 1 else PLAIN for t in range(len(words))]
-    row = tokens_row(words, looks)
+    guesses = two_guesses(model, vocabulary, words, word - 1)
+    marks = [MASKED if t == word - 1 else PLAIN for t in range(len(words))]
+    row = tokens_row(words, marks)
     before, after = " ".join(words[: word - 1]) or "nothing", " ".join(words[word:]) or "nothing"
     lines = [
-        f"{way}, having read “{seen}”: " + ", ".join(f"{said} {p:.0%}" for said, p in found[way])
+        f"{way}, having read “{seen}”: "
+        + ", ".join(f"{guess} {p:.0%}" for guess, p in guesses[way])
         for way, seen in (("from the left", before), ("from the right", after))
     ]
     hidden = f"Hidden from both: “{words[word - 1]}”."
-    html = row.inner + side_by_side(found, "", ".0%") + paragraphs([hidden])
+    html = row.inner + side_by_side(guesses, "", ".0%") + paragraphs([hidden])
     return Html(card(html, "guesses", 800), "\n".join([row.text, hidden, *lines]))

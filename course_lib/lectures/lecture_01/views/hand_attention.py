@@ -10,7 +10,7 @@ from course_lib.teaching.svg import area, line, picture, rect, with_sign, words
 from ..by_hand import FEATURES, OTHER_WORDS, WORDS, attention_by_hand, vectors_of
 
 WIDTH, ROW, TOP, STEP = 780, 42, 50, 50  # pixels; STEP: from one number of a vector to the next
-SENTENCES = {" ".join(said): said for said in (WORDS, OTHER_WORDS)}
+SENTENCES = {" ".join(sentence): sentence for sentence in (WORDS, OTHER_WORDS)}
 COLUMNS = {"word": 8, "vector": 124, "score": 336, "weight": 396, "value": 598}
 
 
@@ -27,21 +27,22 @@ def hand_attention_view(gathers: int = 3) -> Live:
 
 def hand_attention_picture(sentence: str, gathers: int, only_before: bool = False) -> Html:
     """A line a word: its vector, its score, its weight as a bar; below the output in words."""
-    said = SENTENCES[sentence]
-    x = vectors_of(said)
+    sentence_words = SENTENCES[sentence]
+    x = vectors_of(sentence_words)
     scores, weights, outputs = (
         part[..., gathers - 1, :].squeeze(0)
         for part in attention_by_hand(x, only_before=only_before)
     )
-    lines = _in_words(said, gathers, weights.tolist(), x[gathers - 1].tolist(), outputs.tolist())
+    before, after = x[gathers - 1].tolist(), outputs.tolist()
+    lines = _in_words(sentence_words, gathers, weights.tolist(), before, after)
     parts = _head()
-    for i, word in enumerate(said):
+    for i, word in enumerate(sentence_words):
         hidden = only_before and i >= gathers
         parts += _line(i, word, x[i].tolist(), float(scores[i]), float(weights[i]), hidden,
                        gathers == i + 1)  # fmt: skip
-    parts += _below(len(said), outputs.tolist())
+    parts += _below(len(sentence_words), after)
     return picture(
-        "hand-attention", WIDTH, TOP + ROW * (len(said) + 1), parts, lines, card_width=790
+        "hand-attention", WIDTH, TOP + ROW * (len(sentence_words) + 1), parts, lines, card_width=790
     )
 
 
@@ -55,8 +56,8 @@ def _head() -> list[str]:
     over = {"vector": "vector", "value": "weight · vector"}
     return [
         *features,
-        *(words(COLUMNS[name], 40, said, 12.5, "start") for name, said in heads.items()),
-        *(words(COLUMNS[n] + 1.5 * STEP, 18, said, 12.5) for n, said in over.items()),
+        *(words(COLUMNS[name], 40, title, 12.5, "start") for name, title in heads.items()),
+        *(words(COLUMNS[n] + 1.5 * STEP, 18, title, 12.5) for n, title in over.items()),
     ]
 
 
@@ -81,8 +82,8 @@ def _line(
         *_numbers("vector", y + 20, vector, "g"),
     ]  # fmt: skip
     if hidden:
-        said = "not seen: comes after"
-        return [*parts, words(COLUMNS["score"], y + 20, said, 14, "start", ink="#666")]
+        message = "not seen: comes after"
+        return [*parts, words(COLUMNS["score"], y + 20, message, 14, "start", ink="#666")]
     return [
         *parts,
         words(COLUMNS["score"] + 8, y + 20, f"{score:g}", 14.5, "start", mono=True),
@@ -102,11 +103,11 @@ def _below(rows: int, output: list[float]) -> list[str]:
 
 
 def _in_words(
-    said: tuple[str, ...], gathers: int, weights: list[float], before: list[float],
+    sentence: tuple[str, ...], gathers: int, weights: list[float], before: list[float],
     after: list[float],
 ) -> list[str]:  # fmt: skip
-    listed = ", ".join(f"{word} {w:.2f}" for word, w in zip(said, weights, strict=True))
-    word = said[gathers - 1]
+    listed = ", ".join(f"{word} {w:.2f}" for word, w in zip(sentence, weights, strict=True))
+    word = sentence[gathers - 1]
     changed = "; ".join(
         f"{name} {a:g} → {number(b)}" for name, a, b in zip(FEATURES, before, after, strict=True)
     )

@@ -42,24 +42,24 @@ def neighbours_view(tables: Mapping[str, StaticVectors], word: str, k: int = 8) 
 def neighbours_picture(tables: Mapping[str, StaticVectors], word: str, k: int) -> Html:
     """A row a neighbour, a pair of columns a table."""
     word = word.strip().lower()
-    found = {name: table.neighbours(word, k) for name, table in tables.items()}
-    said = [
+    neighbours = {name: table.neighbours(word, k) for name, table in tables.items()}
+    lines = [
         f"{name}, nearest to “{word}”: " + ", ".join(f"{other} {c:.2f}" for other, c in near)
-        for name, near in found.items()
+        for name, near in neighbours.items()
     ]
-    return Html(card(side_by_side(found, "cosine", ".2f"), "neighbours"), "\n".join(said))
+    return Html(card(side_by_side(neighbours, "cosine", ".2f"), "neighbours"), "\n".join(lines))
 
 
 def side_by_side(
-    found: Mapping[str, Sequence[tuple[str, float]]], called: str, written: str
+    columns: Mapping[str, Sequence[tuple[str, float]]], called: str, written: str
 ) -> str:
     """HTML: a table with two columns for each list of words and their numbers; called: the heading
     of the numbers, written: their format."""
-    heads = [part for name in found for part in (name, called)]
-    sides = ("left", "right") * len(found)
+    heads = [part for name in columns for part in (name, called)]
+    sides = ("left", "right") * len(columns)
     body = "".join(
         table_row("td", [part for word, x in row for part in (word, format(x, written))], sides)
-        for row in zip(*found.values(), strict=True)
+        for row in zip(*columns.values(), strict=True)
     )
     head = table_row("th", heads, sides)
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
@@ -98,20 +98,20 @@ def index_occurrences(
     mentions: Sequence[Mention], senses: Mapping[str, Sequence[str]], vectors: Vectors
 ) -> Occurrences:
     """The layers of all these mentions; senses: word -> what its senses 0 and 1 are called."""
-    told = [senses[m.words[m.at]][m.sense] for m in mentions]
+    names = [senses[m.words[m.at]][m.sense] for m in mentions]
     whole = {name: v for name, v in vectors(mentions).items() if name.isdecimal()}
     layers = {name: F.normalize(states, dim=-1) for name, states in whole.items()}
-    return Occurrences(list(mentions), told, layers, vectors)
+    return Occurrences(list(mentions), names, layers, vectors)
 
 
 def some_mentions(world: MicroWorld, each: int = 12, stories: int = 4_000) -> list[Mention]:
     """The first mention of a two-sense word in training stories, up to `each` of every sense."""
-    seen, found = Counter[tuple[str, int]](), []
+    seen, mentions = Counter[tuple[str, int]](), []
     for mention in first_mentions(world, world.stories(stories, seed=7), whole=True):
-        meant = mention.words[mention.at], mention.sense
-        seen[meant] += 1
-        found += [mention] * (seen[meant] <= each)
-    return found
+        word_sense = mention.words[mention.at], mention.sense
+        seen[word_sense] += 1
+        mentions += [mention] * (seen[word_sense] <= each)
+    return mentions
 
 
 def layers_view(
@@ -143,13 +143,13 @@ def layers_view(
         layer = min(layer, len(indexes[model].layers) - 1)
         return occurrences_picture(indexes[model], model, words, word, layer, k)
 
-    shown = [(first, 0), *((name, len(index.layers) - 1) for name, index in indexes.items())]
+    examples = [(first, 0), *((name, len(index.layers) - 1) for name, index in indexes.items())]
     pictures = [
         occurrences_picture(indexes[name], name, words_of(texts[name][0]), texts[name][1], layer, k)
-        for name, layer in shown
+        for name, layer in examples
     ]
-    html, said = "".join(one.html for one in pictures), "\n".join(one.text for one in pictures)
-    return playground(draw, controls, Html(html, said))
+    html, text_twin = "".join(one.html for one in pictures), "\n".join(one.text for one in pictures)
+    return playground(draw, controls, Html(html, text_twin))
 
 
 def occurrences_picture(
@@ -160,19 +160,20 @@ def occurrences_picture(
     position = min(word, len(words)) - 1
     near = index.nearest(words, position, str(layer), k)
     rows, lines = "", []
-    for number, cosine in near:
-        m, sense = index.mentions[number], index.senses[number]
+    for row, cosine in near:
+        m, sense = index.mentions[row], index.senses[row]
         before = " ".join(m.words[max(0, m.at - AROUND) : m.at])
         after = " ".join(m.words[m.at + 1 : m.at + 1 + AROUND])
         lines.append(f"{cosine:.2f} {before} «{m.words[m.at]}» {after} [{sense}]")
         rows += _row(cosine, before, m.words[m.at], after, sense)
     title = f"{name}, layer {layer}: nearest to “{words[position]}” in “{' '.join(words)}”"
     html = f'<table style="border-collapse:collapse;background:#fff"><tbody>{rows}</tbody></table>'
-    told = Counter(index.senses[number] for number, _ in near).most_common()
-    said = f"Of the {len(near)} nearest: " + ", ".join(f"{n} {sense}" for sense, n in told) + "."
+    counts = Counter(index.senses[row] for row, _ in near).most_common()
+    listed = ", ".join(f"{n} {sense}" for sense, n in counts)
+    summary = f"Of the {len(near)} nearest: {listed}."
     return Html(
-        card(f"<strong>{escape(title)}</strong>{html}{paragraphs([said])}", "occurrences", 800),
-        "\n".join([title, *lines, said]),
+        card(f"<strong>{escape(title)}</strong>{html}{paragraphs([summary])}", "occurrences", 800),
+        "\n".join([title, *lines, summary]),
     )
 
 

@@ -57,8 +57,8 @@ def _file() -> dict[str, Any]:
 
 def members() -> dict[str, Member]:
     """Every model of tree.toml by its name."""
-    found = (Member(**{**e, "groups": tuple(e.get("groups", ()))}) for e in _file()["member"])
-    return {member.name: member for member in found}
+    entries = (Member(**{**e, "groups": tuple(e.get("groups", ()))}) for e in _file()["member"])
+    return {member.name: member for member in entries}
 
 
 def groups() -> dict[str, str]:
@@ -80,7 +80,7 @@ def tree_view(member: str = "BERT") -> Live:
     Boxes and names link to the pages that exist. Raises ValueError for a model not in the tree."""
     if member not in members():
         raise ValueError(f"{member!r} was given; the tree has {', '.join(members())}.")
-    marks = [("nothing", ""), *((said, name) for name, said in groups().items())]
+    marks = [("nothing", ""), *((text, name) for name, text in groups().items())]
     controls = {
         "member": choice("model", member, members()),
         "group": choice("mark", "", marks),
@@ -89,11 +89,11 @@ def tree_view(member: str = "BERT") -> Live:
     def draw(member: str, group: str) -> str:
         return card(tree_svg(member, group) + facts(member), "family-tree", 1130)
 
-    said = "\n".join(in_words(one) for one in members().values())
+    text = "\n".join(in_words(one) for one in members().values())
     label = "the family tree; below it, every model in words"
     every = "".join(_unfolding(one) for one in members().values())
     static = card(svg_image(tree_svg(member), label) + _all(every), "family-tree", 1130)
-    return playground(draw, controls, Html(static, said))
+    return playground(draw, controls, Html(static, text))
 
 
 def _all(every: str) -> str:
@@ -109,8 +109,8 @@ def in_words(member: Member) -> str:
     parts = [f"{member.name} ({member.when}, {member.kind})", member.who, member.idea]
     parts += [f"Parameters: {member.parameters}"] if member.parameters else []
     parts += [f"Comes from {member.parent}"] if member.parent else []
-    said = ". ".join(part.rstrip(".") for part in parts if part)
-    return f"{said}. Source: {member.source}."
+    sentence = ". ".join(part.rstrip(".") for part in parts if part)
+    return f"{sentence}. Source: {member.source}."
 
 
 def facts(name: str) -> str:
@@ -144,8 +144,8 @@ def tree_svg(chosen: str = "", group: str = "") -> str:
         f", {chosen}: {' from '.join(ancestors(chosen))}" if chosen else ""
     )
     rows = 1 + max(member.row for member in members().values())
-    high = TOP + STEP[1] * rows + 34
-    return svg_drawing(WIDE, high, "".join(tree_parts(chosen, group)), label, role="group")
+    height = TOP + STEP[1] * rows + 34
+    return svg_drawing(WIDE, height, "".join(tree_parts(chosen, group)), label, role="group")
 
 
 def tree_parts(chosen: str = "", group: str = "", links: bool = True) -> list[str]:
@@ -183,9 +183,9 @@ def _branch(parent: Member, member: Member, thick: bool) -> str:
 def _box(member: Member, thick: bool, marked: bool, links: bool) -> str:
     x, y = _corner(member)
     look = LOOKS[member.kind] | {"wide": 3 if thick else 1.6}
-    said = f"★ {escape(member.name)}" if marked else escape(member.name)
+    label = f"★ {escape(member.name)}" if marked else escape(member.name)
     size = 13 if len(member.name) < 15 else 12
-    box = rect(x, y, *BOX, said, size=size, kind="member", **look)
+    box = rect(x, y, *BOX, label, size=size, kind="member", **look)
     if not _elsewhere(member):
         return box
     under = line(x + 12, y + 24.5, x + BOX[0] - 12, y + 24.5, ink=BLUE)
@@ -198,8 +198,8 @@ def _legend(y: float, group: str) -> list[str]:
     """A box of each kind, and what the signs mean."""
     parts, x = [], LEFT
     for kind in ("encoder", "decoder", "encoder-decoder", "recurrent"):
-        said = "static or recurrent" if kind == "recurrent" else kind
-        parts += [rect(x, y, 26, 18, "", **LOOKS[kind]), words(x + 34, y + 14, said, 13, "start")]
-        x += 62 + 8 * len(said)
+        label = "static or recurrent" if kind == "recurrent" else kind
+        parts += [rect(x, y, 26, 18, "", **LOOKS[kind]), words(x + 34, y + 14, label, 13, "start")]
+        x += 62 + 8 * len(label)
     rest = "underlined: another page builds it" + (f" · ★ {groups()[group]}" if group else "")
     return [*parts, words(x, y + 14, rest, 13, "start")]

@@ -49,7 +49,7 @@ def masks_view(kind: str = ENCODER, token: int = 2) -> Live:
     """A square for each two words, filled where the row sees the column. Controls: kind, and the
     token that looks, counted from 1."""
     controls = {
-        "kind": choice("kind", kind, [(said, k) for k, said in KINDS.items()]),
+        "kind": choice("kind", kind, [(name, k) for k, name in KINDS.items()]),
         "token": slider("token that looks", token, 1, len(READ) + len(WRITTEN)),
     }
     return playground(mask_picture, controls, three_masks(token))
@@ -58,8 +58,8 @@ def masks_view(kind: str = ENCODER, token: int = 2) -> Live:
 def three_masks(token: int | None = None) -> Html:
     """The masks of encoder, decoder and encoder-decoder side by side, as one image."""
     label = " ".join(f"{KINDS[kind]}: {sight_in_words(kind, token or 2)}" for kind in THREE)
-    said = [f"{KINDS[kind]}. {sight_in_words(kind, token or 2)}" for kind in THREE]
-    return picture("masks", *THREE_SIZE, three_parts(token), said, label=label, card_width=790)
+    lines = [f"{KINDS[kind]}. {sight_in_words(kind, token or 2)}" for kind in THREE]
+    return picture("masks", *THREE_SIZE, three_parts(token), lines, label=label, card_width=790)
 
 
 def three_parts(token: int | None = None) -> list[str]:
@@ -76,9 +76,9 @@ def mask_picture(kind: str, token: int) -> Html:
     words."""
     rows = len(tokens_of(kind))
     token = min(token, rows)
-    said = f"{KINDS[kind]}. {sight_in_words(kind, token)}"
+    line = f"{KINDS[kind]}. {sight_in_words(kind, token)}"
     height = TOP + CELL * rows + 12
-    return picture("masks", WIDTH, height, mask_parts(kind, token), said, card_width=600)
+    return picture("masks", WIDTH, height, mask_parts(kind, token), line, card_width=600)
 
 
 def mask_parts(kind: str, token: int | None = None) -> list[str]:

@@ -42,18 +42,18 @@ def influence(function: Answer, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -
     """How the output at real tokens changes when keys and values of the padding change."""
     padding = (mask == 0)[:, None, :, None]
     other_k, other_v = (torch.where(padding, 2 * x + 3, x) for x in (k, v))
-    other, found = (torch.as_tensor(function(q, *x, mask)) for x in ((other_k, other_v), (k, v)))
-    if bool((found.abs() > 1e6).any()):
+    other, output = (torch.as_tensor(function(q, *x, mask)) for x in ((other_k, other_v), (k, v)))
+    if bool((output.abs() > 1e6).any()):
         raise Wrong("Your output holds values beyond a million: was the large negative number "
                     "added after the softmax instead of before?", "known")  # fmt: skip
-    change = other - found
+    change = other - output
     return change.transpose(1, 2)[mask.bool()]  # (real tokens, A, D)
 
 
-def at_real_tokens(function: Answer, *given: Tensor) -> Any:
-    found, mask = torch.as_tensor(function(*given)), given[-1]
-    finite = "numbers" if bool(torch.isfinite(found).all()) else "nan or infinite"
-    return found.transpose(1, 2)[mask.bool()], finite
+def at_real_tokens(function: Answer, *inputs: Tensor) -> Any:
+    output, mask = torch.as_tensor(function(*inputs)), inputs[-1]
+    finite = "numbers" if bool(torch.isfinite(output).all()) else "nan or infinite"
+    return output.transpose(1, 2)[mask.bool()], finite
 
 
 HIDE = "scores = scores.masked_fill(padding, torch.finfo(scores.dtype).min)"

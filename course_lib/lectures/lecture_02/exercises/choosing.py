@@ -31,12 +31,12 @@ def choose(
 ) -> Tensor:
     """Positions of one row (T,) selected for prediction, by the rule of BERT's released code."""
     length = int((input_ids != special.pad).sum())  # [CLS] and [SEP] count here …
-    number = min(max_predictions, max(1, round(rate * length)))
+    count = min(max_predictions, max(1, round(rate * length)))
     never = torch.tensor(special.never_masked)
     eligible = (~torch.isin(input_ids, never)).nonzero().flatten()  # … but are never selected
     order = torch.randperm(len(eligible), generator=generator)
     selected = torch.zeros(len(input_ids), dtype=torch.bool)
-    selected[eligible[order[:number]]] = True
+    selected[eligible[order[:count]]] = True
     return selected
 
 
@@ -58,15 +58,15 @@ def every_length(draw: Draw) -> list[Case]:
 
 def selections(function: Answer, case: Case, calls: int) -> Tensor:
     """The selections (calls, T) that come of other and other generators."""
-    *given, generator = case
+    *arguments, generator = case
     states = [generator.initial_seed() + n for n in range(calls)]
-    found = [function(*given, torch.Generator().manual_seed(state)) for state in states]
-    return torch.stack([torch.as_tensor(x).bool() for x in found])
+    selected = [function(*arguments, torch.Generator().manual_seed(state)) for state in states]
+    return torch.stack([torch.as_tensor(x).bool() for x in selected])
 
 
-def not_words(function: Answer, row: Tensor, special: SpecialIds, *given: Any) -> list[str]:
+def not_words(function: Answer, row: Tensor, special: SpecialIds, *others: Any) -> list[str]:
     """Which special tokens are selected, in 30 calls."""
-    once = selections(function, (row, special, *given), 30).any(0)
+    once = selections(function, (row, special, *others), 30).any(0)
     names = {"[PAD]": special.pad, "[CLS]": special.cls, "[SEP]": special.sep}
     return [name for name, id in names.items() if bool((row[once] == id).any())]
 
@@ -83,15 +83,15 @@ def whether_fixed(function: Answer, row: Tensor, special: SpecialIds, rate: floa
     return "sometimes fewer" if int(numbers.max()) <= most else "sometimes fewer, sometimes more"
 
 
-def where(function: Answer, row: Tensor, special: SpecialIds, *given: Any) -> Any:
+def where(function: Answer, row: Tensor, special: SpecialIds, *others: Any) -> Any:
     """Over 200 generators: how many selections there are, how many in one piece, each word's."""
-    found = selections(function, (row, special, *given), 200)
-    spans = [int(x.max() - x.min()) + 1 for x in (s.nonzero() for s in found) if len(x)]
-    together = sum(a == b for a, b in zip(spans, found.sum(1).tolist(), strict=False)) / 200
+    selected = selections(function, (row, special, *others), 200)
+    spans = [int(x.max() - x.min()) + 1 for x in (s.nonzero() for s in selected) if len(x)]
+    together = sum(a == b for a, b in zip(spans, selected.sum(1).tolist(), strict=False)) / 200
     words = ~torch.isin(row, torch.tensor(special.never_masked))
-    different = len(found.unique(dim=0)) > 1
+    different = len(selected.unique(dim=0)) > 1
     distinct = "different" if different else "one and the same"
-    return distinct, together, found.double().mean(0)[words]
+    return distinct, together, selected.double().mean(0)[words]
 
 
 WHERE = (
@@ -130,11 +130,11 @@ CHOOSING = Exercise(
         Edit("(~torch.isin(input_ids, never))",
              "((torch.arange(len(input_ids)) < length - 1) & (torch.arange(len(input_ids)) > 0))",
              "The [SEP] between two segments is selected: only the last one is left out."),
-        Edit("selected[eligible[order[:number]]] = True",
+        Edit("selected[eligible[order[:count]]] = True",
              "selected[eligible] = torch.rand(len(eligible), generator=generator) < rate",
              "The number changes from call to call: each position is drawn by itself with the rate "
              "as its probability. BERT fixes the number first and then draws which."),
-        Edit(ORDER, "order = torch.randint(len(eligible), (number,), generator=generator)",
+        Edit(ORDER, "order = torch.randint(len(eligible), (count,), generator=generator)",
              "Sometimes fewer than the number: the same position can be drawn twice, or a [CLS] be "
              "drawn and then dropped."),
         Edit("round(rate", "int(rate",
@@ -161,10 +161,10 @@ CHOOSING = Exercise(
         Edit(ORDER, "order = torch.arange(len(eligible))",
              "The same positions are selected with every generator: draw them."),
         Edit(ORDER, "order = (torch.arange(len(eligible)) + int(torch.randint(max(1, len(eligible) "
-             "- number + 1), (1,), generator=generator))) % len(eligible)",
+             "- count + 1), (1,), generator=generator))) % len(eligible)",
              "The selected positions always lie side by side. That is another method "
              "(SpanBERT's); BERT draws them independently of each other."),
-        Edit("order[:number]", "order[: number + 1].sort().values[:number]",
+        Edit("order[:count]", "order[: count + 1].sort().values[:count]",
              "The last words are too rarely selected. Every word must be equally likely: take the "
              "first of the shuffled positions, as they come."),
     ),

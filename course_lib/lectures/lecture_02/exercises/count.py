@@ -32,12 +32,12 @@ def parameter_count(config: BertConfig) -> int:
 
 def sizes(draw: Draw, layers: int) -> Case:
     heads = draw.integer(2, 5)
-    drawn = BertConfig(
+    config = BertConfig(
         vocab_size=draw.integer(60, 200), hidden_size=heads * draw.integer(3, 9),
         num_layers=layers, num_heads=heads, intermediate_size=draw.integer(101, 199),
         max_positions=draw.integer(20, 50), type_vocab_size=draw.integer(3, 5),
     )  # fmt: skip
-    return (drawn,)
+    return (config,)
 
 
 def published_sizes(draw: Draw) -> list[Case]:

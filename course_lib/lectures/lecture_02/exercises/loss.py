@@ -26,8 +26,8 @@ def case(draw: Draw, T: int, V: int, selected: Sequence[int], nsp: Sequence[int]
     """selected: how many positions of each sequence; the first of all is word 0; nsp: labels."""
     B = len(selected)
     labels = torch.full((B, T), -100)
-    for b, number in enumerate(selected):
-        labels[b, torch.randperm(T, generator=draw.torch)[:number]] = draw.ids(0, V - 1, number)
+    for b, count in enumerate(selected):
+        labels[b, torch.randperm(T, generator=draw.torch)[:count]] = draw.ids(0, V - 1, count)
     if max(selected) > 1:
         b = selected.index(max(selected))
         labels[b, (labels[b] != -100).nonzero()[0]] = 0

@@ -46,13 +46,13 @@ some_selected = each(case, (2, 40, 0.15), (50, 40, 0.15))
 many_selected = each(case, (250, 320, 0.5))
 
 
-def at_the_others(function: Answer, *given: Any) -> Tensor:
-    return torch.as_tensor(function(*given))[~given[1]]
+def at_the_others(function: Answer, *arguments: Any) -> Tensor:
+    return torch.as_tensor(function(*arguments))[~arguments[1]]
 
 
-def outcomes(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, *given: Any) -> Tensor:
+def outcomes(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, *others: Any) -> Tensor:
     """The fractions of selected positions that became [MASK], became another id, stayed."""
-    seen = torch.as_tensor(function(ids, selected, mask_id, *given))[selected]
+    seen = torch.as_tensor(function(ids, selected, mask_id, *others))[selected]
     masked, kept = ((seen == x).double().mean() for x in (mask_id, ids[selected]))
     return torch.stack([masked, 1 - masked - kept, kept])
 
@@ -76,10 +76,10 @@ def together(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, V: i
 def drawn_ids(function: Answer, ids: Tensor, selected: Tensor, mask_id: int, V: int, g: Any) -> Any:
     """The lowest and the highest random id, and how unevenly they come."""
     seen = torch.as_tensor(function(ids, selected, mask_id, V, g))[selected]
-    drawn = seen[(seen != ids[selected]) & (seen != mask_id)]
-    counts = torch.bincount(drawn.clamp(0, V - 1), minlength=V).double()
+    random_ids = seen[(seen != ids[selected]) & (seen != mask_id)]
+    counts = torch.bincount(random_ids.clamp(0, V - 1), minlength=V).double()
     uneven = counts.std() / counts.mean()
-    return int(drawn.min()), int(drawn.max()), uneven
+    return int(random_ids.min()), int(random_ids.max()), uneven
 
 
 TOGETHER = (

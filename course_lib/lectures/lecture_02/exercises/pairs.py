@@ -29,8 +29,8 @@ Pair = tuple[str, str, int]
 def pairs(documents: Sequence[Sequence[str]], rng: random.Random) -> list[Pair]:
     """One (a, b, label) for each sentence that has a next one; label 0 IsNext, 1 NotNext."""
     made = []
-    for number, document in enumerate(documents):
-        others = [other for i, other in enumerate(documents) if i != number]
+    for index, document in enumerate(documents):
+        others = [other for i, other in enumerate(documents) if i != index]
         for a, following in pairwise(document):
             if rng.random() < 0.5:
                 made.append((a, following, 0))
@@ -39,10 +39,10 @@ def pairs(documents: Sequence[Sequence[str]], rng: random.Random) -> list[Pair]:
     return made
 
 
-def case(draw: Draw, number: int, longest: int, shortest: int = 2) -> Case:
+def case(draw: Draw, count: int, longest: int, shortest: int = 2) -> Case:
     documents = [
         [f"sentence {s + 1} of document {d + 1}" for s in range(draw.integer(shortest, longest))]
-        for d in range(number)
+        for d in range(count)
     ]
     return documents, random.Random(draw.integer(0, 2**31))
 
@@ -166,7 +166,7 @@ PAIRS = Exercise(
              "In IsNext pairs b stands *before* a in the text; it must follow it."),
         Edit(OTHER, "(a, rng.choice(rng.choice(others)), 0)",
              "Every pair has the label 0; a random b is NotNext, label 1."),
-        Edit(PAIRWISE, "        after = documents[number + 1][:1] if number + 1 < len(documents) "
+        Edit(PAIRWISE, "        after = documents[index + 1][:1] if index + 1 < len(documents) "
              "else []\n        for a, following in pairwise([*document, *after]):",
              "The last sentence of a document is paired with the first of the next as if it "
              "followed. A last sentence has no next one, and gives no pair."),
@@ -179,7 +179,7 @@ PAIRS = Exercise(
              "All pairs are labelled IsNext; half of them should be NotNext, at random."),
         Edit(DRAWN, "if False:",
              "All pairs are labelled NotNext; half of them should be IsNext, at random."),
-        Edit("documents) if i != number]", "documents)]",
+        Edit("documents) if i != index]", "documents)]",
              "Some NotNext pairs take b from a's own document. It may even be the next sentence, "
              "labelled as if it were not. Leave that document out."),
         Edit(OTHER, "(a, rng.choice(document), 1)",
@@ -194,7 +194,7 @@ PAIRS = Exercise(
         Edit("< 0.5", "< 0.25", "Three quarters are NotNext: half of the IsNext pairs are replaced "
              "once more, or the random b is drawn twice."),
         Edit("< 0.5", "< 0.75", "Three quarters are IsNext; expected half."),
-        Edit(OTHER, "(a, rng.choice(documents[(number + 1) % len(documents)]), 1)",
+        Edit(OTHER, "(a, rng.choice(documents[(index + 1) % len(documents)]), 1)",
              "Every random b comes from the neighbouring document; draw it from all others."),
         Edit(OTHER, "(a, rng.choice(others)[0], 1)",
              "Every random b is the first sentence of its document; draw which."),

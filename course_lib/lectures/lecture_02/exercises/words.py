@@ -69,7 +69,7 @@ def from_the_end(word: str, vocab: set[str], max_chars: int) -> list[str]:
 
 def spelled(
     draw: Draw,
-    number: int,
+    count: int,
     always: bool = False,
     longest: int = 9,
     limits: tuple[int, int] = (9, 12),
@@ -77,7 +77,7 @@ def spelled(
     """Drawn words over three letters; the vocabulary holds short strings over them, some to begin
     a word, some to continue one. always: single letters too, so that something always fits."""
     cases: list[Case] = []
-    for _ in range(number):
+    for _ in range(count):
         lengths = [draw.python.choice((1, 1, 2, 2, 3, 4)) for _ in range(30)]
         strings = sorted({"".join(draw.python.choices("abc", k=k)) for k in lengths})
         letters = {*"abc", "##a", "##b", "##c"} if always else set()
@@ -135,7 +135,7 @@ WORDS = Exercise(
         Stage("the longest piece wins", longest_wins),
         Stage("nothing fits: one [UNK]", nothing_fits),
         Stage("too long: [UNK]", too_long),
-        Stage("drawn words", partial(spelled, number=150, limits=(5, 9))),
+        Stage("drawn words", partial(spelled, count=150, limits=(5, 9))),
     ),
     mistakes=(
         Edit("range(len(word) - start, 0, -1)", "range(1, len(word) - start + 1)",

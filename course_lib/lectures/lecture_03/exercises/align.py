@@ -29,7 +29,7 @@ def case(draw: Draw, pieces: Sequence[int], padding: int = 0, cut: int = 0) -> C
         labels = draw.python.choices((0, 0, *range(1, len(ENTITY_TAGS))), k=len(pieces))
         if len(set(labels[: len(fit)])) > 1 and any(labels[: len(fit)]):
             break
-    words = [word for word, number in enumerate(fit) for _ in range(number)]
+    words = [word for word, count in enumerate(fit) for _ in range(count)]
     return labels, [None, *words, None, *[None] * padding]
 
 
@@ -44,7 +44,7 @@ def equal_neighbours(draw: Draw) -> list[Case]:
 
 def anything(draw: Draw) -> list[Case]:
     pieces = [draw.python.choices((1, 1, 1, 2, 3), k=draw.integer(5, 9)) for _ in range(30)]
-    return [case(draw, found, draw.integer(0, 4), draw.integer(0, 2)) for found in pieces]
+    return [case(draw, counts, draw.integer(0, 4), draw.integer(0, 2)) for counts in pieces]
 
 
 rest = partial(Edit, "-100")  # what the solution gives all other positions

@@ -20,11 +20,11 @@ def words_of(text: str) -> list[str]:
 
 def token_f1(predicted: str, gold: str) -> float:
     """F1 of the words of two answers, a word shared as often as both have it."""
-    said, true = words_of(predicted), words_of(gold)
-    if not said or not true:
-        return float(said == true)
-    hits = (Counter(said) & Counter(true)).total()
-    P, R = hits / len(said), hits / len(true)
+    guess, true = words_of(predicted), words_of(gold)
+    if not guess or not true:
+        return float(guess == true)
+    hits = (Counter(guess) & Counter(true)).total()
+    P, R = hits / len(guess), hits / len(true)
     return 2 * P * R / (P + R) if hits else 0.0
 
 
@@ -37,14 +37,14 @@ def overlap(draw: Draw, repeat: bool = False) -> list[list[str]]:
     """Two answers of different lengths that share some words, in another order at times."""
     words = draw.python.sample(PLAIN, 8)
     shared, rest = words[:3], words[4:]
-    said = [*words[3 : 3 + draw.integer(0, 1)], *shared[: draw.integer(1, 3)]]
+    predicted = [*words[3 : 3 + draw.integer(0, 1)], *shared[: draw.integer(1, 3)]]
     gold = [*shared, *rest[: draw.integer(1, 3)]]
     if repeat:
-        said += draw.python.choices(shared, k=2)
+        predicted += draw.python.choices(shared, k=2)
         gold += draw.python.choices(shared, k=draw.integer(1, 2))
     if draw.python.random() < 0.5:
-        draw.python.shuffle(said)
-    return draw.python.sample([said, gold], 2)
+        draw.python.shuffle(predicted)
+    return draw.python.sample([predicted, gold], 2)
 
 
 def word_pairs(*pairs: tuple[str, str]) -> Callable[[Draw], list[Case]]:
@@ -53,14 +53,14 @@ def word_pairs(*pairs: tuple[str, str]) -> Callable[[Draw], list[Case]]:
     def cases(draw: Draw) -> list[Case]:
         words = dict(zip("abcd", draw.python.sample(PLAIN, 4), strict=True))
         words |= {letter.upper(): word.title() for letter, word in words.items()}
-        return [(said.format(**words), gold.format(**words)) for said, gold in pairs]
+        return [(predicted.format(**words), gold.format(**words)) for predicted, gold in pairs]
 
     return cases
 
 
-def overlapping(draw: Draw, number: int = 5, repeat: bool = False) -> list[Case]:
-    pairs = (overlap(draw, repeat) for _ in range(number))
-    return [(" ".join(said), " ".join(gold)) for said, gold in pairs]
+def overlapping(draw: Draw, count: int = 5, repeat: bool = False) -> list[Case]:
+    pairs = (overlap(draw, repeat) for _ in range(count))
+    return [(" ".join(predicted), " ".join(gold)) for predicted, gold in pairs]
 
 
 def repeated(draw: Draw) -> list[Case]:
@@ -87,7 +87,7 @@ def dressed(draw: Draw, words: list[str]) -> str:
 
 def anything(draw: Draw) -> list[Case]:
     pairs = [overlap(draw, repeat=True) for _ in range(30)]
-    return [(dressed(draw, said), dressed(draw, gold)) for said, gold in pairs]
+    return [(dressed(draw, predicted), dressed(draw, gold)) for predicted, gold in pairs]
 
 
 ARTICLES = 'not in ("a", "an", "the")'
@@ -97,7 +97,7 @@ HARMONIC = "F1 is their harmonic mean, 2PR / (P + R)"
 IN_WORDS = "F1 is 2 · hits / (words of the one + words of the other)."
 articles = partial(Edit, f"bare.split(){KEPT}")
 marks = partial(Edit, 'text.lower().translate(str.maketrans("", "", string.punctuation))')
-hits = partial(Edit, "(Counter(said) & Counter(true)).total()")
+hits = partial(Edit, "(Counter(guess) & Counter(true)).total()")
 score = partial(Edit, "2 * P * R / (P + R)")
 
 ANSWERS = Exercise(
@@ -135,24 +135,24 @@ ANSWERS = Exercise(
         Stage("thirty drawn pairs", anything),
     ),
     mistakes=(
-        Edit("said, true = words_of(predicted), words_of(gold)",
-             "said, true = (sorted(set(words_of(text))) for text in (predicted, gold))",
+        Edit("guess, true = words_of(predicted), words_of(gold)",
+             "guess, true = (sorted(set(words_of(text))) for text in (predicted, gold))",
              "Repeated words count once: sets forget how often. A word is shared as often as both "
              "answers have it, and both lengths count every word."),
-        hits("len({*said} & {*true})", "A word that both answers have twice is one hit: a set "
+        hits("len({*guess} & {*true})", "A word that both answers have twice is one hit: a set "
              "forgets how often. It is shared as often as both have it: Counter(a) & Counter(b)."),
-        hits("sum(word in true for word in said)", "Each word of the prediction that occurs in the "
-             "gold answer is a hit, however often the gold answer has it. Then repeating a word "
-             "pays. It is shared as often as *both* have it."),
-        hits("sum(word in said for word in true)",
+        hits("sum(word in true for word in guess)", "Each word of the prediction that occurs in "
+             "the gold answer is a hit, however often the gold answer has it. Then repeating a "
+             "word pays. It is shared as often as *both* have it."),
+        hits("sum(word in guess for word in true)",
              "Each word of the gold answer that occurs in the prediction is a hit, however often "
              "the prediction has it. It is shared as often as *both* have it."),
-        hits("sum(a == b for a, b in zip(said, true))",
+        hits("sum(a == b for a, b in zip(guess, true))",
              "Words are compared position by position. One word too many at the start, and nothing "
              "fits any more. F1 asks which words are shared, wherever they stand."),
-        Edit("P, R = hits / len(said), hits / len(true)",
-             "P = sum(w in true for w in said) / len(said)\n"
-             "    R = sum(w in said for w in true) / len(true)",
+        Edit("P, R = hits / len(guess), hits / len(true)",
+             "P = sum(w in true for w in guess) / len(guess)\n"
+             "    R = sum(w in guess for w in true) / len(true)",
              "For precision you count predicted words that occur in the gold answer, for recall "
              "gold words that occur in the prediction. Then repeating a word costs nothing. Both "
              "have the same hits: each word as often as both answers have it."),
@@ -209,22 +209,22 @@ ANSWERS = Exercise(
         score("(P * R) ** 0.5", f"This is the square root of precision times recall. {HARMONIC}."),
         score("P * R", f"Precision and recall are multiplied. {HARMONIC}."),
         score("P * R / (P + R)", "This is half of F1: 2PR / (P + R) has a 2."),
-        score("len({*said} & {*true}) / len({*said} | {*true})",
+        score("len({*guess} & {*true}) / len({*guess} | {*true})",
               "This is the fraction of all different words that both have (Jaccard). " + IN_WORDS),
-        score("hits / (len(said) + len(true) - hits)",
+        score("hits / (len(guess) + len(true) - hits)",
               "This is hits divided by the words of both, shared ones counted once (Jaccard). "
               + IN_WORDS),
         score("min(P, R)", f"The hits are divided by the longer answer's words. {IN_WORDS}"),
         score("max(P, R)", "The hits are divided by the shorter answer's words. Then saying the "
               f"whole passage would be perfect. {IN_WORDS}"),
-        score("float(said == true)",
+        score("float(guess == true)",
               "This is exact match, all or nothing; F1 gives a fraction for a part."),
         score("float(hits)", "This is the number of shared words; expected F1, from 0 to 1."),
-        Edit("float(said == true)", "0.0", "Two empty answers give 0. Where the text has no answer "
-             "and the model gives none, it is right: 1."),
-        Edit("float(said == true)", "1.0",
+        Edit("float(guess == true)", "0.0", "Two empty answers give 0. Where the text has no "
+             "answer and the model gives none, it is right: 1."),
+        Edit("float(guess == true)", "1.0",
              "An empty answer beside one with words gives 1. Nothing is shared: 0."),
-        Edit("float(said == true)", "float(not predicted and not gold)",
+        Edit("float(guess == true)", "float(not predicted and not gold)",
              "You ask whether the texts are empty before they are normalised. *The.* has no words "
              "left either: ask afterwards."),
         Edit(f"[word for word in bare.split(){KEPT}]",

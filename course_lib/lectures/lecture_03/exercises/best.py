@@ -20,13 +20,13 @@ def best_span(
     """First and last token of the span with the greatest s_i + e_j (section 4.2)."""
     s, e = start_logits.tolist(), end_logits.tolist()  # loops over plain numbers are quicker
     inside = [n for n, ok in enumerate(allowed) if ok]
-    best, found = -math.inf, (0, 0)
+    best, span = -math.inf, (0, 0)
     for i in inside:
         for j in inside:
             score = s[i] + e[j]
             if i <= j < i + longest and score > best:  # of equal ones the first stays
-                best, found = score, (i, j)
-    return found
+                best, span = score, (i, j)
+    return span
 
 
 def case(
@@ -49,13 +49,13 @@ def small(draw: Draw, longest: int = 100) -> Case:
     return start.where(allowed, -20.0), end.where(allowed, -20.0), allowed, longest
 
 
-def ends(number: int, before_start: bool) -> Callable[[Draw], list[Case]]:
+def ends(count: int, before_start: bool) -> Callable[[Draw], list[Case]]:
     """So many cases in which the best end stands before the best start, or does not."""
 
     def cases(draw: Draw) -> list[Case]:
-        drawn = (small(draw) for _ in iter(int, 1))
-        wanted = (x for x in drawn if bool(x[1].argmax() < x[0].argmax()) is before_start)
-        return list(islice(wanted, number))
+        endless = (small(draw) for _ in iter(int, 1))
+        such = (x for x in endless if bool(x[1].argmax() < x[0].argmax()) is before_start)
+        return list(islice(such, count))
 
     return cases
 
@@ -79,8 +79,8 @@ def tied(draw: Draw) -> list[Case]:
 
 
 def anything(draw: Draw) -> list[Case]:
-    low, high = (1, 4, 0, 1), (3, 9, 3, 5)
-    sizes = ([*map(draw.integer, low, high), lower] for lower in (0, 0, 15) * 10)
+    lowest, highest = (1, 4, 0, 1), (3, 9, 3, 5)
+    sizes = ([*map(draw.integer, lowest, highest), lower] for lower in (0, 0, 15) * 10)
     return [case(draw, *size) for size in sizes]
 
 
@@ -99,8 +99,8 @@ NULL = "The null answer, [CLS] with itself, is another question: it is compared 
 worth = partial(Edit, SUM)
 
 
-def given(span: str, say: str) -> Edit:
-    return Edit("return found", f"i, j = found\n    return {span}", say)
+def instead(returned: str, say: str) -> Edit:
+    return Edit("return span", f"i, j = span\n    return {returned}", say)
 
 
 BEST = Exercise(
@@ -126,13 +126,13 @@ BEST = Exercise(
         Stage("thirty drawn sequences", anything),
     ),
     mistakes=(
-        given(f"{BEST_START}, {BEST_END}", ALONE),
-        given(f"tuple(sorted(({BEST_START}, {BEST_END})))", f"{ALONE} Turning the two round where "
-              "they are reversed gives a span whose start was never scored as one."),
-        given(f"(i := {BEST_START}), max(i, {BEST_END})",
+        instead(f"{BEST_START}, {BEST_END}", ALONE),
+        instead(f"tuple(sorted(({BEST_START}, {BEST_END})))", f"{ALONE} Turning the two round "
+                "where they are reversed gives a span whose start was never scored as one."),
+        instead(f"(i := {BEST_START}), max(i, {BEST_END})",
               f"{ALONE} Where the end comes first, giving the start alone is not the best either."),
-        given(f"(i, j) if (i := {BEST_START}) <= (j := {BEST_END}) else (0, 0)",
-              f"{ALONE} Where the end comes first you give none; there is still a best span."),
+        instead(f"(i, j) if (i := {BEST_START}) <= (j := {BEST_END}) else (0, 0)",
+                f"{ALONE} Where the end comes first you give none; there is still a best span."),
         Edit(I_LOOP, f"for i in [{BEST_START}]", "The best start is chosen first, then the best "
              "end for it. A slightly lower start may have a much better end: compare all pairs."),
         Edit(J_LOOP, f"for j in [{BEST_END}]", "The best end is chosen first, then the best start "
@@ -152,7 +152,7 @@ BEST = Exercise(
         Edit("if ok]", "if ok or n == 0]", f"[CLS] is among your candidates. {NULL}"),
         Edit("if ok]", "if ok or allowed[n - 1]]", "The [SEP] behind the passage is among your "
              "candidates. It belongs to segment 1, but `allowed` is False there."),
-        Edit("best, found = -math.inf", "best, found = s[0] + e[0]",
+        Edit("best, span = -math.inf", "best, span = s[0] + e[0]",
              f"The span of [CLS] alone is among your candidates. {NULL}"),
         Edit(LISTS, "((x * allowed).tolist() for x in (start_logits, end_logits))",
              "Logits outside the passage became 0, as after logits * allowed. Logits may be "
@@ -169,7 +169,7 @@ BEST = Exercise(
              "From i to j there are j − i + 1, and so many are still allowed."),
         Edit(SPAN, "i <= j", "The best span of any length is found and then cut to `longest` "
              "tokens. Where it was cut no answer ends: compare only spans that are short enough.",
-             more=(("return found", "return found[0], min(found[1], found[0] + longest - 1)"),)),
+             more=(("return span", "return span[0], min(span[1], span[0] + longest - 1)"),)),
         worth("s[i] * e[j]",
               "The two logits are multiplied. They may be negative, and two bad ones would make a "
               "good span. Add them (that is what multiplying their *probabilities* comes to)."),
@@ -192,29 +192,29 @@ BEST = Exercise(
         worth("abs(s[i] + e[j])",
               "A large negative sum counts as much as a large positive one. Only large is good."),
         worth("-s[i] - e[j]", "This is the span with the lowest sum; expected the highest."),
-        Edit("best, found = -math.inf", "best, found = 0.0", "Where all sums are negative you find "
+        Edit("best, span = -math.inf", "best, span = 0.0", "Where all sums are negative you find "
              "nothing: the best sum so far begins at 0. Begin with -float('inf')."),
         Edit("score > best", "score >= best",
              "Of several spans with the same sum you give the last. Here it is the first that "
              "counts: take a span only if its sum is greater than the best, not if it is equal."),
-        Edit("score > best", "(score > best or (score == best and i == found[0]))",
+        Edit("score > best", "(score > best or (score == best and i == span[0]))",
              "Of several spans with the same sum and the same start you give the longest; here it "
              "is the shortest."),
-        Edit("score > best", "(score, i - j) > (best, found[0] - found[1])",
+        Edit("score > best", "(score, i - j) > (best, span[0] - span[1])",
              "Of several spans with the same sum you give the shortest. Here the first start "
              "decides, and only then the length."),
-        given("i, j + 1", "The end is one too large: the position behind the span, as in a Python "
-              "slice. Expected is the position of its last token."),
-        given("j, i", "The right two positions, the end first; expected (start, end)."),
-        given("i, j - i + 1", "The second number is the length of the span; expected the position "
-              "of its last token."),
-        given("i - inside[0], j - inside[0]", "The positions are counted from the first token of "
-              "the passage; expected those in the sequence, where [CLS] is 0."),
-        given("i, j, best", "Expected two positions, (start, end), without the score."),
-        given("s[i], e[j]",
-              "These are logits. They tell which span is the best; asked for is where it is."),
-        given("best", "This is the best sum; asked for is where it is, (start, end)."),
-        given("i * len(s) + j", "This is a position in the flattened table of T × T sums: "
-              "divmod(n, T) gives the two."),
+        instead("i, j + 1", "The end is one too large: the position behind the span, as in a "
+                "Python slice. Expected is the position of its last token."),
+        instead("j, i", "The right two positions, the end first; expected (start, end)."),
+        instead("i, j - i + 1", "The second number is the length of the span; expected the "
+                "position of its last token."),
+        instead("i - inside[0], j - inside[0]", "The positions are counted from the first token of "
+                "the passage; expected those in the sequence, where [CLS] is 0."),
+        instead("i, j, best", "Expected two positions, (start, end), without the score."),
+        instead("s[i], e[j]",
+                "These are logits. They tell which span is the best; asked for is where it is."),
+        instead("best", "This is the best sum; asked for is where it is, (start, end)."),
+        instead("i * len(s) + j", "This is a position in the flattened table of T × T sums: "
+                "divmod(n, T) gives the two."),
     ),
 )  # fmt: skip

@@ -31,8 +31,8 @@ one_class = each(labels, (8, 2, 0, 0), (0, 0, 2, 8), (8, 0, 2, 0), (8, 0, 0, 0),
 
 
 def anything(draw: Draw) -> list[Case]:
-    drawn = [labels(draw, *(draw.integer(1, 40) for _ in range(4))) for _ in range(20)]
-    return [*drawn, *one_class(draw)]
+    cases = [labels(draw, *(draw.integer(1, 40) for _ in range(4))) for _ in range(20)]
+    return [*cases, *one_class(draw)]
 
 
 LAZY, HONEST = (85, 15, 0, 0), (75, 7, 10, 8)  # the two models of the statement

@@ -30,14 +30,14 @@ def new_weights(task: str, H: int, n: int | None) -> int:
 def cases(*tasks: str) -> Callable[[Draw], list[Case]]:
     """Two classes, grades or kinds are among them: no case of its own."""
 
-    def drawn(draw: Draw) -> list[Case]:
+    def cases_of(draw: Draw) -> list[Case]:
         made: list[Case] = []
         for task in tasks:
             for n in (2, draw.integer(3, 5), draw.integer(6, 9)):
                 made.append((task, draw.integer(21, 99), None if task == "answer" else n))
         return made
 
-    return drawn
+    return cases_of
 
 
 def tags(draw: Draw) -> list[Case]:

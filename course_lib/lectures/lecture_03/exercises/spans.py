@@ -14,15 +14,15 @@ HYPHENED = ("art-film", "art-music", "person-actor")  # as in Few-NERD
 
 def entity_spans(tags: Sequence[str]) -> list[Span]:
     """(kind, first, last) of each entity; an I- that continues nothing begins one."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for n, tag in enumerate(tags):
         mark, _, kind = tag.partition("-")
-        before = found[-1] if found and found[-1][2] == n - 1 else None  # ends right before
+        before = spans[-1] if spans and spans[-1][2] == n - 1 else None  # ends right before
         if before and mark == "I" and before[0] == kind:
-            found[-1] = (*before[:2], n)
+            spans[-1] = (*before[:2], n)
         elif mark != "O":
-            found.append((kind, n, n))
-    return found
+            spans.append((kind, n, n))
+    return spans
 
 
 def sentences(*patterns: str, kinds: Sequence[str] = KINDS) -> Callable[[Draw], list[Case]]:
@@ -46,9 +46,9 @@ GOES_ON = 'before and mark == "I" and before[0] == kind'
 BY_RULE = "By the rule of this exercise, CoNLL's, it begins an entity as a B- would."
 
 
-def given(spans: str, say: str) -> Edit:
-    """Something else is returned, made of what was found."""
-    return Edit("return found", f"return {spans}", say)
+def instead(returned: str, say: str) -> Edit:
+    """Something else is returned, made of the entities."""
+    return Edit("return spans", f"return {returned}", say)
 
 
 SPANS = Exercise(
@@ -104,13 +104,13 @@ SPANS = Exercise(
              f"An I- behind O, or at the start of the sentence, is dropped. {BY_RULE}"),
         Edit('elif mark != "O":', 'elif mark == "B" or (not before and mark == "I"):',
              f"An I- behind an entity of another kind is dropped. {BY_RULE}"),
-        Edit(" and found[-1][2] == n - 1", "",
+        Edit(" and spans[-1][2] == n - 1", "",
              "An I- behind O goes on with an entity from before the O. O ends whatever is open."),
-        Edit(" and found[-1][2] == n - 1", "", "Every I- lengthens the last entity, whatever its "
+        Edit(" and spans[-1][2] == n - 1", "", "Every I- lengthens the last entity, whatever its "
              "kind and whatever stands between. It goes on only with an entity of its own kind "
              "that ends right before it; any other I- begins one.",
              more=((" and before[0] == kind", ""), ('mark != "O"', 'mark == "B"'))),
-        Edit(" and found[-1][2] == n - 1", "",
+        Edit(" and spans[-1][2] == n - 1", "",
              "Each entity reaches to the next B-, across words that are O. O ends whatever is "
              "open.", more=((GOES_ON, 'before and mark != "B"'), ('mark != "O"', 'mark == "B"'))),
         Edit(GOES_ON, 'before and mark != "O"', "Every run of words that are not O is one entity. "
@@ -125,42 +125,42 @@ SPANS = Exercise(
         Edit('tag.partition("-")', 'tag[0], "-", tag.split("-")[-1]',
              "Of a kind that contains a hyphen only the last part is left: the kind of B-art-film "
              'is art-film. tag[2:], or split("-", 1).'),
-        given("[s for s in found if s[2] < len(tags) - 1]",
-              "An entity that reaches the end of the sentence is missing. It is only added when "
-              "something follows it; after the loop, add what is still open."),
-        given("[(k, a, b + (b == len(tags) - 1)) for k, a, b in found]",
-              "An entity that reaches the end of the sentence ends one word too late there: its "
-              "last word is len(tags) − 1."),
-        given("[(k, a, b + 1) for k, a, b in found]",
-              "The last number is one too large: the position behind the entity, as in a Python "
-              "slice. Here it is the last word, itself included."),
-        given("[(k, a, b - 1) for k, a, b in found]",
-              "The last number is one too small. It is the position of the entity's last word."),
-        given("[(k, a + 1, b + 1) for k, a, b in found]",
-              "Words are counted from 1; here the first word is 0."),
-        given("[(k, a, b - a + 1) for k, a, b in found]", "The last number is how many words the "
-              "entity has; expected the position of its last word."),
-        given("[(k, a, b - a) for k, a, b in found]",
+        instead("[s for s in spans if s[2] < len(tags) - 1]",
+                "An entity that reaches the end of the sentence is missing. It is only added when "
+                "something follows it; after the loop, add what is still open."),
+        instead("[(k, a, b + (b == len(tags) - 1)) for k, a, b in spans]",
+                "An entity that reaches the end of the sentence ends one word too late there: its "
+                "last word is len(tags) − 1."),
+        instead("[(k, a, b + 1) for k, a, b in spans]",
+                "The last number is one too large: the position behind the entity, as in a Python "
+                "slice. Here it is the last word, itself included."),
+        instead("[(k, a, b - 1) for k, a, b in spans]",
+                "The last number is one too small. It is the position of the entity's last word."),
+        instead("[(k, a + 1, b + 1) for k, a, b in spans]",
+                "Words are counted from 1; here the first word is 0."),
+        instead("[(k, a, b - a + 1) for k, a, b in spans]", "The last number is how many words the "
+                "entity has; expected the position of its last word."),
+        instead("[(k, a, b - a) for k, a, b in spans]",
               "The last number is how far the last word is from the first; expected its position."),
-        given("[(k, a, a) for k, a, b in found]",
-              "Each entity ends at its first word: I- tags do not lengthen it."),
-        given("[(tags[a], a, b) for k, a, b in found]",
-              "The kind is written with its B- (or I-). The kind of B-PER is PER."),
-        given("[(a, b, k) for k, a, b in found]",
-              "The three stand in another order; expected (kind, first, last)."),
-        given("[*{s[0]: s for s in found}.values()]", "Of each kind only one entity is left, the "
-              "last. A sentence may name two people: collect tuples, not a dictionary by kind."),
-        given("[*{s[0]: s for s in found[::-1]}.values()]",
-              "Of each kind only the first entity is given. A sentence may name two people."),
-        given("found[:1]",
-              "Only the first entity is in your result. Does a `return` stand inside the loop?"),
-        given("[s for s in found if s[1] < s[2]]",
+        instead("[(k, a, a) for k, a, b in spans]",
+                "Each entity ends at its first word: I- tags do not lengthen it."),
+        instead("[(tags[a], a, b) for k, a, b in spans]",
+                "The kind is written with its B- (or I-). The kind of B-PER is PER."),
+        instead("[(a, b, k) for k, a, b in spans]",
+                "The three stand in another order; expected (kind, first, last)."),
+        instead("[*{s[0]: s for s in spans}.values()]", "Of each kind only one entity is left, the "
+                "last. A sentence may name two people: collect tuples, not a dictionary by kind."),
+        instead("[*{s[0]: s for s in spans[::-1]}.values()]",
+                "Of each kind only the first entity is given. A sentence may name two people."),
+        instead("spans[:1]",
+                "Only the first entity is in your result. Does a `return` stand inside the loop?"),
+        instead("[s for s in spans if s[1] < s[2]]",
               "Entities of one word are missing. A B- without an I- behind it is an entity, too."),
-        given("[*found, *found]", "An entity stands twice in your result. Once it is closed, "
-              "nothing is open any more."),
-        given("[(k, a, p) for (k, a, b), (_, end, _) in zip(found, [*found[1:], ('', len(tags), "
-              "0)]) for p in range(b, end)]",
-              "An entity is given again and again, each time longer: after you have added it, "
-              "nothing is open any more."),
+        instead("[*spans, *spans]", "An entity stands twice in your result. Once it is closed, "
+                "nothing is open any more."),
+        instead("[(k, a, p) for (k, a, b), (_, end, _) in zip(spans, [*spans[1:], ('', len(tags), "
+                "0)]) for p in range(b, end)]",
+                "An entity is given again and again, each time longer: after you have added it, "
+                "nothing is open any more."),
     ),
 )  # fmt: skip

@@ -112,28 +112,28 @@ def slanted(tokens: Sequence[str]) -> float:
     return 8 + 5.8 * max(len(shortened(token)) for token in tokens)
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def decision(found: ScoredRow, longest: int, threshold: float) -> list[str]:
+def decision(row: ScoredRow, longest: int, threshold: float) -> list[str]:
     """The best span against the null answer."""
-    best, null = found.best(longest)[0], found.null
+    best, null = row.best(longest)[0], row.null
     margin = best.score - null.score
     answers = margin > threshold
     lines = [
-        f"The best span of at most {counted(longest, 'token')} is “{found.text(best)}” with "
+        f"The best span of at most {counted(longest, 'token')} is “{row.text(best)}” with "
         f"{number(best.start)} + {number(best.end)} = {number(best.score)}; no answer has "
         f"{number(null.score)}. The difference, {number(margin)}, is "
         f"{'above' if answers else 'not above'} τ = {number(threshold)}: the model "
         f"{'answers' if answers else 'says that the passage does not tell'}."
     ]
-    loose = found.start.masked_fill(~found.allowed, -1e30).argmax()
-    other = found.end.masked_fill(~found.allowed, -1e30).argmax()
+    loose = row.start.masked_fill(~row.allowed, -1e30).argmax()
+    other = row.end.masked_fill(~row.allowed, -1e30).argmax()
     if other < loose or other - loose >= longest:
         why = "the end before the start" if other < loose else "too many tokens"
         lines.append(
-            f"The best start, “{found.tokens[loose]}” ({loose}), and the best end, "
-            f"“{found.tokens[other]}” ({other}), do not make a span: {why}."
+            f"The best start, “{row.tokens[loose]}” ({loose}), and the best end, "
+            f"“{row.tokens[other]}” ({other}), do not make a span: {why}."
         )
     return lines

@@ -43,13 +43,13 @@ def cut_picture(first: Sequence[str], second: Sequence[str] | None, length: int)
         f"tokens kept</p><div>{_boxes(tokens, many, n == 0)}</div>"
         for n, (name, tokens, many) in enumerate(zip(names, texts, kept, strict=True))
     )
-    said = _said(names, texts, kept, length)
-    html = card(rows + paragraphs([said]), "cut-view", 780)
+    sentence = _in_words(names, texts, kept, length)
+    html = card(rows + paragraphs([sentence]), "cut-view", 780)
     marked = (
         " ".join(tokens[:many]) + (f" ✂ {' '.join(tokens[many:])}" if many < len(tokens) else "")
         for tokens, many in zip(texts, kept, strict=True)
     )
-    return Html(html, "\n".join([*marked, said]))
+    return Html(html, "\n".join([*marked, sentence]))
 
 
 def kept_tokens(first: int, second: int | None, length: int) -> list[int]:
@@ -77,7 +77,7 @@ def _boxes(tokens: Sequence[str], kept: int, first: bool) -> str:
     return f'{head}<span style="font-size:16px;padding:0 6px">✂</span>{cut}'
 
 
-def _said(
+def _in_words(
     names: Sequence[str], texts: Sequence[Sequence[str]], kept: Sequence[int], length: int
 ) -> str:
     control = 1 + len(texts)

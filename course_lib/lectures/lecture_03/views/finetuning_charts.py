@@ -46,33 +46,33 @@ def learning_curves(result: Mapping[str, Any], *, title: str = "") -> Any:
             "starts: task -> start -> number of texts -> scores."
         )
     figure = new_figure(title or "What more training texts bring", "", "")
-    drawn = looks(dict.fromkeys(start for starts in tasks.values() for start in starts))
+    styles = looks(dict.fromkeys(start for starts in tasks.values() for start in starts))
     for k, (task, starts) in enumerate(tasks.items()):
         levels = result.get("baselines", {}).get(task, {})
-        _add_task(figure, k, len(tasks), task, starts, levels, drawn)
+        _add_task(figure, k, len(tasks), task, starts, levels, styles)
     return figure.update_layout(width=760, height=400, margin={"l": 50, "r": 8, "t": 74, "b": 52})
 
 
 def _add_task(
     figure: Any, k: int, panels: int, task: str, starts: Scores, levels: Mapping[str, float],
-    drawn: Mapping[str, Look],
+    styles: Mapping[str, Look],
 ) -> None:  # fmt: skip
     axis = "x" if k == 0 else f"x{k + 1}"
     ends, every, values = [], set(), list(levels.values())
     for start, by_number in starts.items():
         x, columns = _columns(start, by_number)
-        mean, low, high = ([f(column) for column in columns] for f in (fmean, min, max))
+        mean, lowest, highest = ([f(column) for column in columns] for f in (fmean, min, max))
         if max(map(len, columns)) > 1:
-            add_band(figure, x, low, high, start, drawn[start])
+            add_band(figure, x, lowest, highest, start, styles[start])
             figure.add_scatter(
                 x=[n for n, scores in zip(x, columns, strict=True) for _ in scores],
                 y=rounded(score for scores in columns for score in scores),
                 name=f"{start}, seeds", mode="markers", opacity=0.7,
-                marker={"symbol": drawn[start].symbol, "size": 4, "color": drawn[start].colour},
+                marker={"symbol": styles[start].symbol, "size": 4, "color": styles[start].colour},
             )  # fmt: skip
-        ends.append(add_curve(figure, x, mean, start, drawn[start]))
+        ends.append(add_curve(figure, x, mean, start, styles[start]))
         every |= set(x)
-        values += low + high
+        values += lowest + highest
     ends += add_levels(figure, levels, min(every), max(every))
     for trace in figure.data:
         if trace.xaxis is None:  # of this task: the others have theirs
@@ -123,8 +123,8 @@ def _label_panel(
     """Names and last values right of a panel, moved apart where they would touch."""
     names = [wrapped(f"{name} {number(value, True)}", LABEL) for name, value, _ in ends]
     lines = max(name.count("<br>") + 1 for name in names)
-    low, high = across
-    places = apart([value for _, value, _ in ends], (high - low) * 0.06 * lines, high)
+    bottom, top = across
+    places = apart([value for _, value, _ in ends], (top - bottom) * 0.06 * lines, top)
     for text, (_, _, colour), at in zip(names, ends, places, strict=True):
         figure.add_annotation(
             x=right, xref="paper", y=rounded([at])[0], yref=axis.replace("x", "y"), text=text,
@@ -144,21 +144,21 @@ def loss_line(result: Mapping[str, Mapping[str, Sequence[float]]], *, title: str
     if not result:
         raise ValueError("loss_line was given no start; expected start -> alpha, losses, scores.")
     figure = new_figure(title or "On the line from before fine-tuning to after it", "", "")
-    drawn = looks(result)
-    for start, found in result.items():
-        counts = {name: len(found[name]) for name in ("alpha", "train_loss", "test_score")}
+    styles = looks(result)
+    for start, line in result.items():
+        counts = {name: len(line[name]) for name in ("alpha", "train_loss", "test_score")}
         if len(set(counts.values())) > 1:
             raise ValueError(f"{start!r} holds {counts}; expected as many of each.")
         for name in counts:
-            check_numbers(f"{start}, {name}", found[name])
+            check_numbers(f"{start}, {name}", line[name])
         for axis, what in (("x", "train_loss"), ("x2", "test_score")):
-            add_curve(figure, found["alpha"], found[what], start, drawn[start])
+            add_curve(figure, line["alpha"], line[what], start, styles[start])
             figure.data[-1].update(
                 xaxis=axis, yaxis=axis.replace("x", "y"), mode="lines+markers", marker_size=6
             )
-    places = [x for found in result.values() for x in found["alpha"]]
+    places = [x for line in result.values() for x in line["alpha"]]
     _two_panels(figure, min(places), max(places))
-    names_above(figure, drawn)
+    names_above(figure, styles)
     return figure.update_layout(width=740)
 
 

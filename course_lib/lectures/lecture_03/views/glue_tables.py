@@ -19,13 +19,13 @@ def glue_questions() -> Html:
     metric, and the number of texts to learn from."""
     rows, lines = [], []
     for name, task in tasks().items():
-        asked = ASKED[name]
+        question = ASKED[name]
         texts = f"{task['train']:,}" if "train" in task else f"{task['train_in_glue']:,}"
         scored = " and ".join(task["metrics"])
-        example = f"{asked.example} → {asked.answer}"
-        told = f"{escape(task['asks'])}<br><em>{escape(asked.example)}</em> → {asked.answer}"
-        shown = f"<b>{name.replace('-', '‑')}</b>"  # not broken at the hyphen
-        cells = (shown, task["input"], told, task["answer"], scored, texts)
+        example = f"{question.example} → {question.answer}"
+        asks = f"{escape(task['asks'])}<br><em>{escape(question.example)}</em> → {question.answer}"
+        name_html = f"<b>{name.replace('-', '‑')}</b>"  # not broken at the hyphen
+        cells = (name_html, task["input"], asks, task["answer"], scored, texts)
         rows.append(row("td", cells))
         lines.append(f"{name} ({task['input']}; {task['answer']}; {scored}; {texts} texts): "
                      f"{task['asks']} {example}")  # fmt: skip
@@ -35,8 +35,8 @@ def glue_questions() -> Html:
 
 def row(kind: str, cells: tuple[str, ...]) -> str:
     """Cells that may break their lines; each brings its own ground, as themes stripe tables."""
-    told = "".join(f'<{kind} style="{_CELL}">{cell}</{kind}>' for cell in cells)
-    return f'<tr style="border-bottom:1px solid #d9d9d9;background:#fff">{told}</tr>'
+    html = "".join(f'<{kind} style="{_CELL}">{cell}</{kind}>' for cell in cells)
+    return f'<tr style="border-bottom:1px solid #d9d9d9;background:#fff">{html}</tr>'
 
 
 # Shape says it without colour: a filled circle, an open diamond.
@@ -51,14 +51,14 @@ def glue_progress() -> Any:
     circle, an ensemble a diamond."""
     steps = progress()[::-1]  # the oldest on top
     figure = new_figure("GLUE from model to model", "mean of eight tasks, WNLI left out", "")
-    for said, field, symbol, colour in KINDS:
-        drawn = [(k, getattr(step, field)) for k, step in enumerate(steps)]
-        drawn = [(k, score) for k, score in drawn if score is not None]
+    for label, field, symbol, colour in KINDS:
+        points = [(k, getattr(step, field)) for k, step in enumerate(steps)]
+        points = [(k, score) for k, score in points if score is not None]
         figure.add_scatter(
-            x=[score for _, score in drawn], y=[k for k, _ in drawn], name=said, mode="markers",
+            x=[score for _, score in points], y=[k for k, _ in points], name=label, mode="markers",
             marker={"symbol": symbol, "size": 11, "color": colour, "line_width": 2},
         )  # fmt: skip
-        for k, score in drawn:
+        for k, score in points:
             above = field == "several"
             figure.add_annotation(
                 x=score, y=k, text=f"{score:.1f}", showarrow=False, font_color=readable(colour),

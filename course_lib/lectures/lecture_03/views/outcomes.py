@@ -29,10 +29,10 @@ def task_outcomes() -> Html:
     lines, rows = [], []
     for task, reason in REASONS.items():
         rule, level = best_rule(task)
-        found = [f"{mean(scores(task, start)):.0%}" for start in (STARTS[1], COURSE)]
-        said = (SCORED[task][0].removesuffix(", F1"), reason.replace("*", ""),
-                f"{RULES.get(rule, rule)} {level:.0%}", *found, outcome(task))  # fmt: skip
-        rows.append(row("td", tuple(escape(cell) for cell in said)))
-        lines.append(" · ".join(f"{h}: {cell}" for h, cell in zip(HEAD, said, strict=True)))
+        percentages = [f"{mean(scores(task, start)):.0%}" for start in (STARTS[1], COURSE)]
+        cells = (SCORED[task][0].removesuffix(", F1"), reason.replace("*", ""),
+                 f"{RULES.get(rule, rule)} {level:.0%}", *percentages, outcome(task))  # fmt: skip
+        rows.append(row("td", tuple(escape(cell) for cell in cells)))
+        lines.append(" · ".join(f"{h}: {cell}" for h, cell in zip(HEAD, cells, strict=True)))
     table = f'<table style="border-collapse:collapse;font-size:13px">{row("th", HEAD)}'
     return Html(card(f"{table}{''.join(rows)}</table>", "task-outcomes", 860), "\n".join(lines))

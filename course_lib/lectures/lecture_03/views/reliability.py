@@ -56,12 +56,12 @@ def reliability_view(logits: Tensor, labels: Tensor, fitted: float) -> Live:
 
 def reliability_picture(logits: Tensor, labels: Tensor, *temperatures: float) -> Html:
     """A panel for each temperature, and a sentence for each below."""
-    shown = [calibrated(logits, labels, T) for T in temperatures]
-    parts = [part for k, one in enumerate(shown) for part in _panel(one, LEFT + PANEL * k)]
-    lines = [line for one in shown for line in (_said(one), *_lines(one))]
+    panels = [calibrated(logits, labels, T) for T in temperatures]
+    parts = [part for k, one in enumerate(panels) for part in _panel(one, LEFT + PANEL * k)]
+    lines = [line for one in panels for line in (_in_words(one), *_lines(one))]
     return picture(
-        "reliability", PANEL * len(shown), TOP + SIDE + 54, parts, [_said(one) for one in shown],
-        text="\n".join(lines),
+        "reliability", PANEL * len(panels), TOP + SIDE + 54, parts,
+        [_in_words(one) for one in panels], text="\n".join(lines),
     )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def calibrated(logits: Tensor, labels: Tensor, temperature: float) -> Calibrated
     )  # fmt: skip
 
 
-def _said(one: Calibrated) -> str:
+def _in_words(one: Calibrated) -> str:
     return (
         f"T = {one.temperature:.3g}: mean probability {one.confidence:.0%}, right "
         f"{one.accuracy:.0%}; expected calibration error {one.error:.0%}, loss {one.loss:.2f} nats."
@@ -100,11 +100,11 @@ def _panel(one: Calibrated, left: float) -> list[str]:
     parts = [words(left, 20, f"T = {one.temperature:.3g}", 14, "start", bold=True)]
     for part in one.bins:
         if part.texts:
-            low, high = sorted((part.accuracy, part.confidence))
+            lower, upper = sorted((part.accuracy, part.confidence))
             at, right = x(part.low) + 1, y(part.accuracy)
             parts += [
                 area(at, right, width, bottom - right, BLUE, kind="right"),
-                area(at, y(high), width, y(low) - y(high), GAP, ink=VERMILION, kind="gap"),
+                area(at, y(upper), width, y(lower) - y(upper), GAP, ink=VERMILION, kind="gap"),
                 words(at + width / 2, bottom + 12, f"{part.texts}", 10),
             ]
     ticks = {tick: f"{tick:.0%}" for tick in (0.0, 0.5, 1.0)}

@@ -56,38 +56,38 @@ def span_table(
     Of a passage of more than 40 tokens the 40 around the best span are drawn. Raises ValueError as
     scored_row does.
     """
-    found = scored_row(tokens, start_logits, end_logits, allowed, longest)
-    parts, height = _triangle(found, _places(found, longest), longest)
-    return picture("span-table", WIDTH, height, parts, decision(found, longest, threshold))
+    row = scored_row(tokens, start_logits, end_logits, allowed, longest)
+    parts, height = _triangle(row, _places(row, longest), longest)
+    return picture("span-table", WIDTH, height, parts, decision(row, longest, threshold))
 
 
-def _places(found: ScoredRow, longest: int) -> list[int]:
+def _places(row: ScoredRow, longest: int) -> list[int]:
     """The allowed tokens, at most 40, the best span among them."""
-    positions = [k for k, free in enumerate(found.allowed.tolist()) if free]
+    positions = [k for k, free in enumerate(row.allowed.tolist()) if free]
     if len(positions) <= MOST_IN_TABLE:
         return positions
-    best = found.best(longest)[0]
+    best = row.best(longest)[0]
     middle = positions.index(best.i) + (best.j - best.i) // 2
     first = min(max(0, middle - MOST_IN_TABLE // 2), len(positions) - MOST_IN_TABLE)
     return positions[first : first + MOST_IN_TABLE]
 
 
 def _triangle(
-    found: ScoredRow, positions: list[int], longest: int
+    row: ScoredRow, positions: list[int], longest: int
 ) -> tuple[list[str], float]:  # fmt: skip
     """The map of scores and what lies over it; and the height of it all."""
-    n, x, y = len(positions), 118, 6 + slanted([found.tokens[k] for k in positions])
+    n, x, y = len(positions), 118, 6 + slanted([row.tokens[k] for k in positions])
     cell = min(26.0, SIDE / n)
-    side, best = n * cell, found.best(longest)[0]
-    scores = found.pairs()[positions][:, positions]
-    drawn = found.possible(longest)[positions][:, positions]
-    low, high = scores[drawn].min().item(), scores[drawn].max().item()
-    shades = ((scores - (low + high) / 2) / ((high - low) / 2 or 1.0)).clamp(-1, 1)
+    side, best = n * cell, row.best(longest)[0]
+    scores = row.pairs()[positions][:, positions]
+    possible = row.possible(longest)[positions][:, positions]
+    lowest, highest = scores[possible].min().item(), scores[possible].max().item()
+    shades = ((scores - (lowest + highest) / 2) / ((highest - lowest) / 2 or 1.0)).clamp(-1, 1)
     i, j = (positions.index(k) if k in positions else 0 for k in (best.i, best.j))
-    names = [shortened(found.tokens[position]) for position in positions]
+    names = [shortened(row.tokens[position]) for position in positions]
     starts = ["▸" * (k == best.i) + name for k, name in zip(positions, names, strict=True)]
     ends = ["▾" * (k == best.j) + name for k, name in zip(positions, names, strict=True)]
-    left_out = int(found.allowed.sum()) - n
+    left_out = int(row.allowed.sum()) - n
     parts = [
         heat(shades, x, y, side, side, largest=1.0),
         _stairs("behind", BEHIND, n, cell, x, y, 0),
@@ -97,7 +97,7 @@ def _triangle(
                     bold=(i, j), mono=True),
         dot(x + (j + 0.5) * cell, y + (i + 0.5) * cell, max(3.0, min(7, cell / 2.6)), "#fff",
             ink="#000", kind="best"),
-        *_notes(x + side + 22, y, (low, high), longest, n, left_out),
+        *_notes(x + side + 22, y, (lowest, highest), longest, n, left_out),
     ]  # fmt: skip
     return parts, y + max(side, 186 + 30 * (left_out > 0)) + 10
 
@@ -119,21 +119,21 @@ def _notes(
     x: float, y: float, ends: tuple[float, float], longest: int, n: int, left_out: int
 ) -> list[str]:
     """The scale of the colours, and what the two patterns and the ring mean."""
-    kinds = [(BEHIND, "j &lt; i: ends before it starts")]
+    patterns = [(BEHIND, "j &lt; i: ends before it starts")]
     if longest < n:
-        kinds.append((LONG, f"over the cap of {counted(longest, 'token')}"))
+        patterns.append((LONG, f"over the cap of {counted(longest, 'token')}"))
     notes = [
         (0, 72, "rows: where the span starts (i)"), (0, 90, "columns: where it ends (j)"),
         (26, 114, "best possible span"),
-        *((26, 141 + 26 * k, said) for k, (_, said) in enumerate(kinds)),
+        *((26, 141 + 26 * k, note) for k, (_, note) in enumerate(patterns)),
         (0, 208, f"{left_out} more tokens are not drawn" if left_out else ""),
     ]  # fmt: skip
     return [
         words(x, y + 10, "start i + end j", 13, "start", bold=True),
         heat_scale(x, y + 18, 150, [number(end) for end in ends]),
         dot(x + 9, y + 110, 6, "#fff", ink="#000"),
-        *(words(x + right, y + down, said, 12, "start", ink="#444") for right, down, said in notes),
-        *(area(x, y + 128 + 26 * k, 18, 18, fill, ink=INK) for k, (fill, _) in enumerate(kinds)),
+        *(words(x + right, y + down, note, 12, "start", ink="#444") for right, down, note in notes),
+        *(area(x, y + 128 + 26 * k, 18, 18, fill, ink=INK) for k, (fill, _) in enumerate(patterns)),
     ]
 
 
@@ -153,11 +153,11 @@ def span_explorer(
 
     Raises ValueError as scored_row does, and for a cap or a τ beyond the sliders.
     """
-    row = (tokens, start_logits, end_logits, allowed)
-    found = scored_row(*row, longest)
-    margin = found.best(len(tokens))[0].score - found.null.score
+    inputs = (tokens, start_logits, end_logits, allowed)
+    row = scored_row(*inputs, longest)
+    margin = row.best(len(tokens))[0].score - row.null.score
     edge = max(4.0, float(round(abs(margin)) + 2))
-    most = min(MOST_IN_TABLE, int(found.allowed.sum()))
+    most = min(MOST_IN_TABLE, int(row.allowed.sum()))
     longest = min(longest, most)
     if abs(threshold) > edge:
         raise ValueError(
@@ -168,4 +168,4 @@ def span_explorer(
         "longest": slider("longest span (tokens)", longest, 1, most),
         "threshold": slider("τ: null threshold", threshold, -edge, edge, 0.25),
     }
-    return playground(partial(span_table, *row), controls)
+    return playground(partial(span_table, *inputs), controls)

@@ -27,16 +27,15 @@ def tag_view(
     """
     _check(words, predicted, true)
     bio = any(tag[:2] in ("O", "B-", "I-") for tag in [*predicted, *(true or ())])
-    given = _brackets(predicted, bio)
-    wanted = _brackets(true, bio) if true is not None else None
+    brackets, true_brackets = _brackets(predicted, bio), _brackets(true or (), bio)
     cells = []
     for k, word in enumerate(words):
         wrong = true is not None and true[k] != predicted[k]
-        above = "" if wanted is None or true is None else _tag(true[k], wanted[k], True, False)
-        below = _tag(predicted[k], given[k], False, wrong)
+        above = "" if true is None else _tag(true[k], true_brackets[k], True, False)
+        below = _tag(predicted[k], brackets[k], False, wrong)
         framed = box(word, REPLACED if wrong else PLAIN, "wrong tag" if wrong else "")
         cells.append(f"<div>{above}{framed}{below}</div>")
-    said = _entities_said(words, predicted, true) if bio else _tags_said(words, predicted, true)
+    lines = (_entity_lines if bio else _tag_lines)(words, predicted, true)
     sides = "" if true is None else (
         '<p style="margin:0 0 6px;font-size:12px;color:#444">above the words: the true tags; '
         "below: the predicted ones; double frame and ✗: a wrong tag</p>"
@@ -44,7 +43,7 @@ def tag_view(
     row = f'<div class="tagged-words" style="{_ROW}">{"".join(cells)}</div>'
     tagged = " ".join(f"{word}({tag})" for word, tag in zip(words, predicted, strict=True))
     return Html(
-        card(sides + row + paragraphs(said), "tag-view", 780), "\n".join([tagged, *said]), row
+        card(sides + row + paragraphs(lines), "tag-view", 780), "\n".join([tagged, *lines]), row
     )
 
 
@@ -79,35 +78,35 @@ def _tag(tag: str, held: tuple[bool, bool, bool], above: bool, wrong: bool) -> s
     lines += f";border-right:{_INK};margin-right:3px" * ends
     bracket = f'<div class="bracket" style="{lines}"></div>'
     look = "font-weight:700" if inside or wrong else "color:#555"
-    said = f'<div style="padding:0 4px;{look}">{"✗ " * wrong}{escape(tag)}</div>'
-    return said + bracket if above else bracket + said
+    label = f'<div style="padding:0 4px;{look}">{"✗ " * wrong}{escape(tag)}</div>'
+    return label + bracket if above else bracket + label
 
 
 # ---------------------------------------------------------------- in words
 
 
-def _entities_said(
+def _entity_lines(
     words: Sequence[str], predicted: Sequence[str], true: Sequence[str] | None
 ) -> list[str]:
-    said = bio_spans(predicted)
+    entities = bio_spans(predicted)
     if true is None:
-        found = ", ".join(_named(words, span) for span in _in_order(said)) or "none"
-        return [f"Entities: {found}."]
+        listed = ", ".join(_named(words, span) for span in _in_order(entities)) or "none"
+        return [f"Entities: {listed}."]
     truly = bio_spans(true)
     verdicts = [
-        *(f"✓ {_named(words, span)}" for span in _in_order(said & truly)),
-        *(f"✗ {_named(words, span)}: {_why(span, truly)}" for span in _in_order(said - truly)),
-        *(f"✗ {_named(words, span)}: missed" for span in _in_order(truly - said)
-          if not any(_meet(span, other) for other in said)),
+        *(f"✓ {_named(words, span)}" for span in _in_order(entities & truly)),
+        *(f"✗ {_named(words, span)}: {_why(span, truly)}" for span in _in_order(entities - truly)),
+        *(f"✗ {_named(words, span)}: missed" for span in _in_order(truly - entities)
+          if not any(_meet(span, other) for other in entities)),
     ]  # fmt: skip
     head = (
-        f"{len(said & truly)} of {len(truly)} true entities found; of {len(said)} predicted, "
-        f"{len(said - truly)} wrong."
+        f"{len(entities & truly)} of {len(truly)} true entities found; of {len(entities)} "
+        f"predicted, {len(entities - truly)} wrong."
     )
     return [head, "; ".join(verdicts) + "."] if verdicts else [head]
 
 
-def _tags_said(
+def _tag_lines(
     words: Sequence[str], predicted: Sequence[str], true: Sequence[str] | None
 ) -> list[str]:
     if true is None:

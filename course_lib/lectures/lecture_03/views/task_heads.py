@@ -48,10 +48,10 @@ def task_shapes() -> Html:
 def _panel(title: str, text: str, head: str, answers: dict[int, str]) -> str:
     """Tokens go in below, vectors come out, the head reads those that have an answer."""
     tokens = text.split()
-    wide = [14 + 9.7 * len(token) for token in tokens]
-    space = (PANEL - sum(wide)) / (len(tokens) - 1)
-    lefts = [sum(wide[:k]) + k * space for k in range(len(tokens))]
-    middles = [left + w / 2 for left, w in zip(lefts, wide, strict=True)]
+    widths = [14 + 9.7 * len(token) for token in tokens]
+    space = (PANEL - sum(widths)) / (len(tokens) - 1)
+    lefts = [sum(widths[:k]) + k * space for k in range(len(tokens))]
+    middles = [left + w / 2 for left, w in zip(lefts, widths, strict=True)]
     left = max(1.0, min(middles[k] for k in answers) - 44)
     right = max(max(middles[k] for k in answers) + 44, left + 22 + 9.5 * len(head))
     parts = [
@@ -64,7 +64,7 @@ def _panel(title: str, text: str, head: str, answers: dict[int, str]) -> str:
     for k, (token, middle) in enumerate(zip(tokens, middles, strict=True)):
         read = k in answers
         parts += [
-            rect(lefts[k], TOKENS, wide[k], 30, escape(token), size=16, mono=True),
+            rect(lefts[k], TOKENS, widths[k], 30, escape(token), size=16, mono=True),
             rect(middle - 7, VECTORS, 14, 26, ink="#1a1a1a", kind="read" if read else "unread",
                  fill=BLUE if read else UNREAD),
             arrow(middle, TOKENS - 2, middle, ENCODER + 36, tip=False),

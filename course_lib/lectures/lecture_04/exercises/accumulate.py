@@ -32,13 +32,13 @@ def parts(draw: Draw, selected: list[int]) -> Case:
 
 
 def different(draw: Draw, empty: bool = False) -> list[Case]:
-    found = []
+    cases = []
     for n in (2, 2, 3, 4, 8, 16):
         selected = draw.python.sample(range(1, 40), n)
         if empty:
             selected[draw.integer(0, n - 2)] = 0
-        found.append(parts(draw, selected))
-    return found
+        cases.append(parts(draw, selected))
+    return cases
 
 
 TERM, COUNT = "losses[i] * selected[i]", "max(1, sum(selected))"

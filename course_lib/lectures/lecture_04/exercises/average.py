@@ -42,7 +42,7 @@ def row(draw: Draw, pairs: Sequence[str], wnli: bool) -> dict[str, Score]:
     return {t: two if t in pairs else two[0] for t, two in zip(tasks, scores, strict=True)}
 
 
-def drawn(recipe: str, *rows: tuple[Sequence[str], bool]) -> Callable[[Draw], list[Case]]:
+def cases(recipe: str, *rows: tuple[Sequence[str], bool]) -> Callable[[Draw], list[Case]]:
     return lambda draw: [(row(draw, *kind), recipe) for kind in [*rows] * 3]
 
 
@@ -72,12 +72,12 @@ AVERAGE = Exercise(
     library=("course_lib.teaching.averages:glue_average", "course_lib.teaching.averages:_taken"),
     see="course_lib.teaching.averages (AVERAGES: which task enters how)",
     stages=(
-        Stage("dev-9: nine tasks, one number each", drawn("dev-9", ((), True))),
+        Stage("dev-9: nine tasks, one number each", cases("dev-9", ((), True))),
         Stage("dev-8: WNLI out, MNLI matched",
-              drawn("dev-8", ((), False), (("MNLI",), False), (("MNLI",), True))),
-        Stage("leaderboard: pairs averaged first", drawn("leaderboard", (PAIRED, True))),
+              cases("dev-8", ((), False), (("MNLI",), False), (("MNLI",), True))),
+        Stage("leaderboard: pairs averaged first", cases("leaderboard", (PAIRED, True))),
         Stage("test-9: nine numbers of eight tasks",
-              drawn("test-9", (PAIRED, False), (PAIRED, True))),
+              cases("test-9", (PAIRED, False), (PAIRED, True))),
         Stage("the printed rows", printed),
     ),
     mistakes=(

@@ -18,11 +18,11 @@ def selected_positions(
     count: int, draw: Number,
 ) -> list[list[int]]:  # fmt: skip
     """The positions selected in each sequence; the same arguments give the same positions."""
-    number = epoch if copies is None else epoch % copies
+    copy = epoch if copies is None else epoch % copies
     selected = []
     for sequence, example in zip(sequences, examples, strict=True):
         words = [t for t, token in enumerate(sequence) if token not in ("[PAD]", "[CLS]", "[SEP]")]
-        draws = {t: draw(number, example, t) for t in words}
+        draws = {t: draw(copy, example, t) for t in words}
         smallest = sorted(words, key=draws.__getitem__)[:count]
         selected.append(sorted(smallest))
     return selected
@@ -60,8 +60,8 @@ def epochs(several: Sequence[int], *copies: int | None) -> Callable[[Draw], list
     """One batch, read in these epochs, for each number of copies."""
 
     def cases(draw: Draw) -> list[Case]:
-        drawn = [(batch(draw, 2), number, numbers(draw)) for number in copies]
-        return [(*given, epoch, c, 3, g) for given, c, g in drawn for epoch in several]
+        batches = [(batch(draw, 2), c, numbers(draw)) for c in copies]
+        return [(*inputs, epoch, c, 3, g) for inputs, c, g in batches for epoch in several]
 
     return cases
 
@@ -69,14 +69,14 @@ def epochs(several: Sequence[int], *copies: int | None) -> Callable[[Draw], list
 OUT = Items("selected positions", of="lists of positions, one for each sequence", groups=True)
 
 
-def ask_memory(answer: Guarded, sequences: Any, examples: Any, *given: Any) -> None:
+def ask_memory(answer: Guarded, sequences: Any, examples: Any, *more: Any) -> None:
     """Epoch 7, epoch 2, epoch 7 again, and then the same sequences in opposite order."""
-    _, _, count, draw = given
+    _, _, count, draw = more
     right = [selected_positions(sequences, examples, e, None, count, draw) for e in (7, 2)]
 
     def at(epoch: int, way: int = 1) -> list[list[int]]:
-        found = answer(sequences[::way], examples[::way], epoch, None, count, draw)
-        return OUT.read(found, right[0])
+        positions = answer(sequences[::way], examples[::way], epoch, None, count, draw)
+        return OUT.read(positions, right[0])
 
     late, early, again, turned = at(7), at(2), at(7), at(7, -1)
     if late == early == again == right[0] != right[1]:
@@ -97,26 +97,26 @@ def ask_memory(answer: Guarded, sequences: Any, examples: Any, *given: Any) -> N
 
 def how_many(answer: Guarded, *case: Any) -> list[int]:
     """How many positions are selected in each sequence, of a function that asks `draw`."""
-    *given, draw = case
-    asked: list[Any] = []
+    *inputs, draw = case
+    calls: list[Any] = []
 
     def noting(*where: int) -> Any:
-        asked.append(where)
+        calls.append(where)
         return draw(*where)
 
-    found = OUT.read(answer(*given, noting), [[0]])
-    strange = [t for places in found for t in places if not isinstance(t, int) or t is True]
+    selected = OUT.read(answer(*inputs, noting), [[0]])
+    strange = [t for places in selected for t in places if not isinstance(t, int) or t is True]
     if strange:
         raise Wrong(f"One of your lists holds {kind_of(strange[0])}; expected positions, whole "
                     "numbers: [1, 4] for the second and the fifth token.", "form")  # fmt: skip
-    if not asked:
+    if not calls:
         raise Wrong("Your function never calls draw; every number must come from it.", "memory")
-    return [len(places) for places in found]
+    return [len(places) for places in selected]
 
 
 NUMBER = "epoch if copies is None else epoch % copies"
 NEVER = 'not in ("[PAD]", "[CLS]", "[SEP]")'
-EXAMPLE = "draw(number, example, t)"
+EXAMPLE = "draw(copy, example, t)"
 SMALLEST = "sorted(words, key=draws.__getitem__)[:count]"
 BELOW = "How many these are is left to chance. Take exactly `count`: sort the words by their draws."
 
@@ -149,7 +149,7 @@ DRAWS = Exercise(
         Edit("[:count]", "[: max(1, round(0.15 * len(words)))]",
              "You take 15% of the words; take as many as `count` says."),
         Edit("[:count]", "[:3]", "You always take 3; take as many as `count` says."),
-        Edit(SMALLEST, "[t for t in sorted(range(len(sequence)), key=lambda t: draw(number, "
+        Edit(SMALLEST, "[t for t in sorted(range(len(sequence)), key=lambda t: draw(copy, "
              "example, t))[:count] if t in draws]", "[CLS], [SEP] and [PAD] are taken out after "
              "the smallest draws were found, so that fewer than `count` words are left. Leave them "
              "out before you sort."),
@@ -168,19 +168,19 @@ DRAWS = Exercise(
         Edit("sorted(smallest)", "sorted(words.index(t) for t in smallest)",
              "The positions are counted among the words only. A position is the place in the "
              "sequence, where [CLS] has place 0."),
-        Edit(EXAMPLE, "draw(number, examples.index(example), t)", "The draw depends on the place "
+        Edit(EXAMPLE, "draw(copy, examples.index(example), t)", "The draw depends on the place "
              "of a sequence in its batch. Batches are shuffled: the sequence would get another "
              "mask because of its neighbours. Use its number in the training set, examples[i]."),
-        Edit(EXAMPLE, "draw(number, examples[0], t)", "Every sequence of the batch is drawn with "
+        Edit(EXAMPLE, "draw(copy, examples[0], t)", "Every sequence of the batch is drawn with "
              "the first one's number, so that all select the same places. Each has its own: "
              "examples[i]."),
-        Edit(EXAMPLE, "draw(number, 0, t)", "Every sequence is drawn as example 0, so that all "
+        Edit(EXAMPLE, "draw(copy, 0, t)", "Every sequence is drawn as example 0, so that all "
              "select the same places. Each has its own number: examples[i]."),
-        Edit(EXAMPLE, "draw(number, example, words.index(t))", "draw was asked with the place "
+        Edit(EXAMPLE, "draw(copy, example, words.index(t))", "draw was asked with the place "
              "among the words; ask with the position in the sequence, where [CLS] has place 0."),
-        Edit(EXAMPLE, "draw(number, t, example)", "The position stands where the example should, "
+        Edit(EXAMPLE, "draw(copy, t, example)", "The position stands where the example should, "
              "and the other way round: draw(epoch, example, position)."),
-        Edit(EXAMPLE, "draw(example, number, t)", "The epoch stands where the example should, and "
+        Edit(EXAMPLE, "draw(example, copy, t)", "The epoch stands where the example should, and "
              "the other way round: draw(epoch, example, position)."),
         Edit(NUMBER, "0", "The mask is drawn once and reused: epochs 0 and 1 select the same "
              "positions whatever copies says. That is right for copies=1 only."),

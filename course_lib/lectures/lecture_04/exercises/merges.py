@@ -60,7 +60,7 @@ def one_by_one(key: Callable[[int, int], Any]) -> Answer:
 def once_each(word: str, merges: Sequence[Pair]) -> list[str]:
     pieces = list(word)
     for pair in merges:
-        at = [i for i, found in enumerate(pairwise(pieces)) if found == pair]
+        at = [i for i, candidate in enumerate(pairwise(pieces)) if candidate == pair]
         pieces = join_at(pieces, at[0]) if at else pieces
     return pieces
 
@@ -88,19 +88,19 @@ def fewest(word: str, merges: Sequence[Pair]) -> list[str]:
     return best[-1]
 
 
-def drawn_merges(draw: Draw, number: int, longest: int = 5) -> list[Pair]:
+def drawn_merges(draw: Draw, count: int) -> list[Pair]:
     """Merges as training leaves them: of pieces that exist by then, each text in one way only."""
     pieces, merges = list("abc"), list[Pair]()
     for _ in range(200):
         left, right = draw.python.choices(pieces, k=2)
-        if len(merges) < number and len(left + right) <= longest and left + right not in pieces:
+        if len(merges) < count and len(left + right) <= 5 and left + right not in pieces:
             pieces.append(left + right)
             merges.append((left, right))
     return merges
 
 
-def drawn_word(draw: Draw, low: int = 3, high: int = 12) -> str:
-    return "".join(draw.python.choices("abc", k=draw.integer(low, high)))
+def drawn_word(draw: Draw, shortest: int = 3, longest: int = 12) -> str:
+    return "".join(draw.python.choices("abc", k=draw.integer(shortest, longest)))
 
 
 def one_merge(draw: Draw) -> list[Case]:
@@ -112,8 +112,8 @@ def rank_decides(draw: Draw) -> list[Case]:
     """Two pairs that share a piece: the earlier one wins, on the left or on the right."""
     ab, bc, ca = ("a", "b"), ("b", "c"), ("c", "a")
     pairs = [(x, y) for x in "abc" for y in "abc" if x != y]
-    drawn = [(drawn_word(draw, 4, 9), draw.python.sample(pairs, 4)) for _ in range(40)]
-    return [("abc", [bc, ab]), ("abc", [ab, bc]), ("cabcab", [ab, ca, bc]), *drawn]
+    random_cases = [(drawn_word(draw, 4, 9), draw.python.sample(pairs, 4)) for _ in range(40)]
+    return [("abc", [bc, ab]), ("abc", [ab, bc]), ("cabcab", [ab, ca, bc]), *random_cases]
 
 
 def of_joined(draw: Draw) -> list[Case]:
@@ -124,8 +124,8 @@ def of_joined(draw: Draw) -> list[Case]:
     return [("lower", lower), ("slower", lower), *((word, nested) for word in words)]
 
 
-def drawn_words(draw: Draw, number: int = 200) -> list[Case]:
-    return [(drawn_word(draw), drawn_merges(draw, draw.integer(3, 10))) for _ in range(number)]
+def drawn_words(draw: Draw, count: int = 200) -> list[Case]:
+    return [(drawn_word(draw), drawn_merges(draw, draw.integer(3, 10))) for _ in range(count)]
 
 
 NO_PAIR: list[Case] = [("lamp", [("x", "y")]), ("a", [("a", "b")]), ("ba", [("a", "b")])]

@@ -30,12 +30,12 @@ def cases(patterns: Sequence[str], *pads: int) -> Callable[[Draw], list[Case]]:
 
 
 def batches(draw: Draw) -> list[Case]:
-    found = []
+    cases = []
     for _ in range(8):
         T, pad = draw.integer(5, 9), draw.integer(0, 9)
-        drawn = ["".join(draw.python.choices("x.", weights=(3, 1), k=T)) for _ in range(4)]
-        found.append((ids(draw, ["x" * T, ".." + "x" * (T - 2), *drawn], pad), pad))
-    return found
+        patterns = ["".join(draw.python.choices("x.", weights=(3, 1), k=T)) for _ in range(4)]
+        cases.append((ids(draw, ["x" * T, ".." + "x" * (T - 2), *patterns], pad), pad))
+    return cases
 
 
 RESULT, COUNT = "pad_id + count * real", "real.cumsum(dim=1)"

@@ -87,12 +87,12 @@ def byte_pieces_picture(
     lines = [counts, cut, row.text]
     html = f"<p style='margin:0 0 8px'>{escape(counts)}</p>{_head(cut)}{row.inner}"
     if wordpiece is not None:
-        said, other = _wordpiece_row(wordpiece, text)
-        html += _head(said) + other.inner
-        lines += [said, other.text]
-    said, drawn, written = word_merges(tokenizer, words[word])
-    html += _head(said) + drawn
-    return Html(card(html, "byte-pieces", 780), "\n".join([*lines, said, *written]))
+        heading, other = _wordpiece_row(wordpiece, text)
+        html += _head(heading) + other.inner
+        lines += [heading, other.text]
+    heading, table, written = word_merges(tokenizer, words[word])
+    html += _head(heading) + table
+    return Html(card(html, "byte-pieces", 780), "\n".join([*lines, heading, *written]))
 
 
 def _checked(text: str, word: int | None) -> tuple[list[str], int]:
@@ -131,18 +131,18 @@ def _head(text: str) -> str:
     return f'<div style="font-weight:600;margin:10px 0 2px">{escape(text)}</div>'
 
 
-def _below(piece: str, number: int) -> str:
+def _below(piece: str, id: int) -> str:
     """The id of a piece; where its signs are not the text, its bytes and the letters they make."""
     from course_lib.text.byte_bpe import BYTE_OF
 
     if piece.removeprefix("Ġ").isascii():
-        return str(number)
+        return str(id)
     held = bytes(BYTE_OF[sign] for sign in piece)
     try:
         letters = f" = {held.decode('utf-8')}"
     except UnicodeDecodeError:  # a part of a character
         letters = ""
-    return f"{number}\n{held.hex(' ')}{letters}"
+    return f"{id}\n{held.hex(' ')}{letters}"
 
 
 # ---------------------------------------------------------------- one word, merge by merge
@@ -151,20 +151,20 @@ def _below(piece: str, number: int) -> str:
 def word_merges(tokenizer: ByteBPE, word: str) -> tuple[str, str, list[str]]:
     """A sentence, the steps as rows of boxes, and the same in words."""
     if len(word.encode()) > MOST_LETTERS:
-        said = f"“{word}” has more than {MOST_LETTERS} bytes: too long to show its merges."
-        return said, "", []
+        sentence = f"“{word}” has more than {MOST_LETTERS} bytes: too long to show its merges."
+        return sentence, "", []
     steps = tokenizer.word_steps(word)
     space = " with the space before it" if word.startswith(" ") else ""
-    said = (
+    sentence = (
         f"“{word.strip()}”{space}: {_of(len(steps[0]), 'byte')}, {_of(len(steps) - 1, 'merge')}, "
         f"{_of(len(steps[-1]), 'piece')} left."
     )
-    told = ["the bytes", *(_rule(tokenizer, *pair) for pair in pairwise(steps))]
-    numbered = list(enumerate(zip(steps, told, strict=True)))
+    rules = ["the bytes", *(_rule(tokenizer, *pair) for pair in pairwise(steps))]
+    numbered = list(enumerate(zip(steps, rules, strict=True)))
     rows = "".join(_step(i, pieces, rule) for i, (pieces, rule) in numbered)
     style = "border-collapse:collapse;background:#fff;color:#1a1a1a"
     written = [f"{i}. {' '.join(pieces)}   ({rule})" for i, (pieces, rule) in numbered]
-    return said, f'<table style="{style}">{rows}</table>', written
+    return sentence, f'<table style="{style}">{rows}</table>', written
 
 
 def _rule(tokenizer: ByteBPE, before: Sequence[str], after: Sequence[str]) -> str:
@@ -174,9 +174,9 @@ def _rule(tokenizer: ByteBPE, before: Sequence[str], after: Sequence[str]) -> st
     return f"{pair[0]} + {pair[1]}, merge no. {tokenizer.ranks[pair] + 1:,}"
 
 
-def _step(number: int, pieces: Sequence[str], told: str) -> str:
+def _step(step: int, pieces: Sequence[str], rule: str) -> str:
     cell = "padding:1px 12px 1px 0;background:#fff;text-align:left;white-space:nowrap"
     boxes = "".join(box(piece) for piece in pieces)
-    columns = ((_SMALL, number or "start"), ("", boxes), (f"{_SMALL};{_MONO}", escape(told)))
-    row = "".join(f'<td style="{cell};{look}">{shown}</td>' for look, shown in columns)
+    columns = ((_SMALL, step or "start"), ("", boxes), (f"{_SMALL};{_MONO}", escape(rule)))
+    row = "".join(f'<td style="{cell};{look}">{content}</td>' for look, content in columns)
     return f'<tr style="background:#fff">{row}</tr>'

@@ -107,24 +107,24 @@ def mask_epochs_picture(
     Raises ValueError for an empty text, one of more than 60 tokens, and a rate outside 0 to 1.
     """
     ways = all_schemes(tokenizer, text, second, epochs, rate, seed)
-    shown = ways[scheme]
-    said = _said(ways, scheme)
+    way = ways[scheme]
+    sentence = _in_words(ways, scheme)
     height = max(11, min(20, 420 // epochs))
-    width = min(38, (WIDTH - LEFT - 80) // len(shown.tokens))
-    head = _head(shown, 6.2)
+    width = min(38, (WIDTH - LEFT - 80) // len(way.tokens))
+    head = _head(way, 6.2)
     bottom = head + height * epochs + 17
     parts = [
-        *_grid(shown, LEFT, head, width, height, 12),
-        *_margins(shown, head, LEFT - 8, height, 11),
-        *_marks(shown, LEFT, width, bottom),
+        *_grid(way, LEFT, head, width, height, 12),
+        *_margins(way, head, LEFT - 8, height, 11),
+        *_marks(way, LEFT, width, bottom),
         words(LEFT - 8, bottom, "ever selected", 11, "end", ink=MUTED),
         words(LEFT - 8, bottom + 18, "how often", 11, "end", ink=MUTED),
         *(words(LEFT + width * (i + 0.5), bottom + 18, str(count), 11, ink=MUTED)
-          for i, (count, may) in enumerate(zip(shown.times, shown.may, strict=True)) if may),
+          for i, (count, may) in enumerate(zip(way.times, way.may, strict=True)) if may),
     ]  # fmt: skip
     # Inline, not an image: where the mouse rests, a cell says what happened to it.
-    return picture("mask-epochs", WIDTH, bottom + 29, parts, said, below=legend(), image=False,
-                   text=f"{_letters(shown, scheme)}\n{said}")  # fmt: skip
+    return picture("mask-epochs", WIDTH, bottom + 29, parts, sentence, below=legend(), image=False,
+                   text=f"{_letters(way, scheme)}\n{sentence}")  # fmt: skip
 
 
 def mask_epochs_print(
@@ -137,7 +137,7 @@ def mask_epochs_print(
     """
     ways = all_schemes(tokenizer, text, second, epochs)
     later = all_schemes(tokenizer, text, second, MOST_EPOCHS)
-    said = f"{_said(ways)} {_said(later)}"
+    sentence = f"{_in_words(ways)} {_in_words(later)}"
     grids = "\n\n".join(_letters(way, name) for name, way in ways.items())
     first, top = next(iter(ways.values())), 30
     panel, height = (PRINT_WIDTH - PRINT_LEFT) // len(ways), PRINT_ROW
@@ -159,8 +159,8 @@ def mask_epochs_print(
                 x - 2, head + height * repeated[0] - 1, width * len(way.tokens) + 4,
                 height * len(repeated), fill="none", ink="#1a1a1a", wide=1.8, dash="6 4",
             ))  # fmt: skip
-    return picture("mask-epochs", PRINT_WIDTH, bottom + 10, parts, said, below=legend(),
-                   text=f"{grids}\n\n{said}")  # fmt: skip
+    return picture("mask-epochs", PRINT_WIDTH, bottom + 10, parts, sentence, below=legend(),
+                   text=f"{grids}\n\n{sentence}")  # fmt: skip
 
 
 def all_schemes(
@@ -186,13 +186,13 @@ def all_schemes(
     ]
     tokens = _tokens(tokenizer, sequences.input_ids[0])
     may = [i not in special.never_masked for i in ids]
-    found = {}
+    ways = {}
     for name, copies in schemes().items():
         draws = [e if copies is None else e % copies for e in range(epochs)]
         actions = [masks[draw].action[0].tolist() for draw in draws]
         seen = [_tokens(tokenizer, masks[draw].input_ids[0]) for draw in draws]
-        found[name] = MaskedEpochs(tokens, may, actions, seen, draws)
-    return found
+        ways[name] = MaskedEpochs(tokens, may, actions, seen, draws)
+    return ways
 
 
 def _tokens(tokenizer: WordPiece | ByteBPE, ids: Tensor) -> list[str]:
@@ -202,7 +202,7 @@ def _tokens(tokenizer: WordPiece | ByteBPE, ids: Tensor) -> list[str]:
 # ---------------------------------------------------------------- in words
 
 
-def _said(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
+def _in_words(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
     """How many tokens were selected at least once: under one scheme, and under the
     others."""
     one = next(iter(ways.values()))
@@ -220,15 +220,15 @@ def _letters(way: MaskedEpochs, name: str) -> str:
     """The grid in letters, a line an epoch."""
     lines = [f"{name}: M masked, R replaced by a random token, K kept but selected, · not selected"]
     lines.append(" ".join(way.tokens))
-    for number, (actions, draw) in enumerate(zip(way.actions, way.draws, strict=True), start=1):
+    for epoch, (actions, draw) in enumerate(zip(way.actions, way.draws, strict=True), start=1):
         marks = "".join(LETTER[a] if may else " " for a, may in zip(actions, way.may, strict=True))
-        lines.append(f"epoch {number:>2} {marks}{_as_before(number, draw)}")
+        lines.append(f"epoch {epoch:>2} {marks}{_as_before(epoch, draw)}")
     ever = "".join(_sign(n) if may else " " for n, may in zip(way.times, way.may, strict=True))
     return "\n".join([*lines, f"ever?    {ever}"])
 
 
-def _as_before(number: int, draw: int) -> str:
-    return f" = epoch {draw + 1}" if draw + 1 < number else ""
+def _as_before(epoch: int, draw: int) -> str:
+    return f" = epoch {draw + 1}" if draw + 1 < epoch else ""
 
 
 def _sign(times: int) -> str:
@@ -264,11 +264,11 @@ def _grid(
         for i, action in enumerate(actions):
             if action != PLAIN:
                 cell = _cell(x + width * i, top, width, height, action)
-                parts.append(f"<g><title>{_told(way, p, i)}</title>{cell}</g>" if live else cell)
+                parts.append(f"<g><title>{_fate(way, p, i)}</title>{cell}</g>" if live else cell)
     return parts
 
 
-def _told(way: MaskedEpochs, p: int, i: int) -> str:
+def _fate(way: MaskedEpochs, p: int, i: int) -> str:
     """What happened to token i in epoch p: shown where the mouse rests."""
     action = way.actions[p][i]
     by = f", “{way.seen[p][i]}”" if action == REPLACED else ""
@@ -323,9 +323,10 @@ def _marks(way: MaskedEpochs, x: float, width: float, y: float, size: int = 13) 
 
 def legend() -> str:
     """One cell of each kind with its meaning."""
-    kinds = {**SAID, PLAIN: "not selected"}
+    meanings = {**SAID, PLAIN: "not selected"}
     entries = [
-        (_cell(0, -1, 22, 17, action), kinds[action]) for action in (MASKED, REPLACED, KEPT, PLAIN)
+        (_cell(0, -1, 22, 17, action), meanings[action])
+        for action in (MASKED, REPLACED, KEPT, PLAIN)
     ]
     entries.append((area(6, 0, 9, 15, SPECIAL, rounding=4), "special token"))
     return key(entries, "hatched: masked; double outline: replaced; dotted: kept, but selected", 22)

@@ -33,7 +33,7 @@ def albert_parameters(V: int, P: int, E: int, H: int, F: int, L: int, sharing: s
     return embeddings + projection + blocks + pooler
 
 
-def drawn(draw: Draw, layers: int, sharing: str) -> Case:
+def case(draw: Draw, layers: int, sharing: str) -> Case:
     V, P, E, F = (draw.integer(*range_) for range_ in ((60, 200), (20, 50), (3, 9), (101, 199)))
     return V, P, E, E + draw.integer(4, 17), F, layers, sharing
 
@@ -58,11 +58,11 @@ COUNT = Exercise(
     returns=Number("number of parameters", kind="int"),
     see="course_lib.encoder.count_parameters counts a model that has been built",
     stages=(
-        Stage("one layer", each(drawn, *[(1, "none")] * 3)),
+        Stage("one layer", each(case, *[(1, "none")] * 3)),
         Stage("several layers, nothing shared",
-              each(drawn, (2, "none"), (3, "none"), (5, "none"))),
-        Stage("everything shared", each(drawn, (2, "all"), (3, "all"), (5, "all"))),
-        Stage("one half shared", each(drawn, *product((2, 5), ("attention", "feed_forward")))),
+              each(case, (2, "none"), (3, "none"), (5, "none"))),
+        Stage("everything shared", each(case, (2, "all"), (3, "all"), (5, "all"))),
+        Stage("one half shared", each(case, *product((2, 5), ("attention", "feed_forward")))),
         Stage("ALBERT-base, -large, -xlarge and -xxlarge", published_sizes),
     ),
     mistakes=(

@@ -28,7 +28,7 @@ def stack_flops(T: int, H: int, F: int, L: int, sharing: str) -> int:
     return L * layer  # every layer runs, shared or not
 
 
-def drawn(draw: Draw, layers: int, sharing: str) -> Case:
+def case(draw: Draw, layers: int, sharing: str) -> Case:
     return draw.integer(3, 40), draw.integer(5, 50), draw.integer(51, 99), layers, sharing
 
 
@@ -48,10 +48,10 @@ FLOPS = Exercise(
     returns=Number("number of FLOPs", kind="int"),
     see="course_lib.config.encoder_flops takes a configuration; how layers share does not enter",
     stages=(
-        Stage("one layer", each(drawn, *[(1, "none")] * 3)),
+        Stage("one layer", each(case, *[(1, "none")] * 3)),
         Stage("several layers, nothing shared",
-              each(drawn, (2, "none"), (3, "none"), (5, "none"))),
-        Stage("shared layers", each(drawn, *product((2, 5), ("all", "attention", "feed_forward")))),
+              each(case, (2, "none"), (3, "none"), (5, "none"))),
+        Stage("shared layers", each(case, *product((2, 5), ("all", "attention", "feed_forward")))),
         Stage("BERT-base and ALBERT-base, 128 tokens", published_sizes),
     ),
     mistakes=(

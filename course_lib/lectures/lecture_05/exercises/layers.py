@@ -42,18 +42,18 @@ def shared_layers(
 class NotedBlock(nn.Module):
     """A small block that writes down each visit; a copy of it says that it is one."""
 
-    def __init__(self, number: int, weight: Tensor, maker: Maker) -> None:
+    def __init__(self, index: int, weight: Tensor, maker: Maker) -> None:
         super().__init__()
         self.weight = nn.Parameter(weight.clone())
-        self.number, self.maker = number, maker
+        self.index, self.maker = index, maker
 
     def forward(self, x: Tensor) -> Tensor:
-        self.maker.visits.append(self.number)
+        self.maker.visits.append(self.index)
         return 0.5 * x + torch.tanh(x @ self.weight)
 
     def __deepcopy__(self, memo: Any) -> NotedBlock:
         self.maker.copied = True
-        return NotedBlock(self.number, self.weight.detach(), self.maker)
+        return NotedBlock(self.index, self.weight.detach(), self.maker)
 
 
 class Maker:
@@ -101,15 +101,15 @@ def what_ran(function: Answer, x: Tensor, make_block: Maker, layers: int, groups
     return ran, len(make_block.made), make_block.visits, torch.stack(states).detach()
 
 
-def weight_gradient(function: Answer, x: Tensor, make_block: Maker, *given: int) -> Tensor:
-    last = states_of(function(x, make_block, *given), x, given[0])[-1]
+def weight_gradient(function: Answer, x: Tensor, make_block: Maker, *sizes: int) -> Tensor:
+    last = states_of(function(x, make_block, *sizes), x, sizes[0])[-1]
     if not last.requires_grad:
         raise Wrong("No gradient leads from the last state back to the weights: is there a "
                     ".detach() or a torch.no_grad()?", "gradient")  # fmt: skip
     weights = torch.linspace(-1, 1, last.numel(), dtype=last.dtype).view(last.shape)
     weight = make_block.made[0].weight
-    (found,) = torch.autograd.grad((last * weights).sum(), weight, allow_unused=True)
-    return torch.zeros_like(weight) if found is None else found
+    (gradient,) = torch.autograd.grad((last * weights).sum(), weight, allow_unused=True)
+    return torch.zeros_like(weight) if gradient is None else gradient
 
 
 RAN = (

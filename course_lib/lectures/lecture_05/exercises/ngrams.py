@@ -26,10 +26,10 @@ def ngram_lengths(u: Tensor, longest: int) -> Tensor:
     return 1 + (u[:, None] >= ends[:-1]).sum(1)
 
 
-def case(draw: Draw, longest: int, number: int) -> Case:
+def case(draw: Draw, longest: int, count: int) -> Case:
     """Numbers from 0 to 1, evenly spread, none so near a border that rounding could decide."""
-    places = torch.randperm(number, generator=draw.torch)
-    u = (places + torch.rand(number, generator=draw.torch)).double() / number
+    places = torch.randperm(count, generator=draw.torch)
+    u = (places + torch.rand(count, generator=draw.torch)).double() / count
     weights = [1 / torch.arange(1, n + 1).double() for n in (longest, longest + 1)]
     borders = torch.cat([(w / w.sum()).cumsum(0) for w in weights])
     return u[((u[:, None] - borders).abs() > 1e-4).all(1)], longest

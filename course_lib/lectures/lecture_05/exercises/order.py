@@ -46,11 +46,11 @@ def order_pairs(documents: Sequence[Document], rng: random.Random) -> list[Pair]
 
 def case(draw: Draw, lengths: Sequence[int]) -> Case:
     """Documents of so many sentences, each of two to four ids that occur nowhere else."""
-    number, documents = 1_000, []
+    first_id, documents = 1_000, []
     for sentences in lengths:
-        documents.append([list(range(number + 10 * s, number + 10 * s + draw.integer(2, 4)))
+        documents.append([list(range(first_id + 10 * s, first_id + 10 * s + draw.integer(2, 4)))
                           for s in range(sentences)])  # fmt: skip
-        number += 10 * sentences
+        first_id += 10 * sentences
     return documents, random.Random(draw.integer(0, 2**31))
 
 
@@ -64,10 +64,10 @@ def single_ones(draw: Draw) -> list[Case]:
 
 def made_by(function: Answer, documents: list[Any], rng: random.Random) -> list[Pair]:
     """What the function returns, if it is a list of two lists of ids and a label."""
-    given = function(documents, rng)
-    if not isinstance(given, (list, tuple)):
-        raise Wrong(f"Your function returned {kind_of(given)}; expected a list of (a, b, label).")
-    for x in given:
+    made = function(documents, rng)
+    if not isinstance(made, (list, tuple)):
+        raise Wrong(f"Your function returned {kind_of(made)}; expected a list of (a, b, label).")
+    for x in made:
         if not isinstance(x, (list, tuple)) or len(x) != 3 or x[2] not in (0, 1):
             raise Wrong(f"One of your pairs is {x!r}; expected (a, b, label), label 0 or 1.")
         for segment in x[:2]:
@@ -76,7 +76,7 @@ def made_by(function: Answer, documents: list[Any], rng: random.Random) -> list[
             if any(isinstance(id, (list, tuple)) for id in segment):
                 raise Wrong(f"One of your segments is {segment!r}; expected one list of ids, not "
                             "of sentences: join the sentences.")  # fmt: skip
-    return [(list(a), list(b), int(label)) for a, b, label in given]
+    return [(list(a), list(b), int(label)) for a, b, label in made]
 
 
 SIDES = "the two sides of a split"
@@ -132,9 +132,9 @@ def labels_of_swaps(function: Answer, documents: list[Any], rng: random.Random) 
 
 def splits(function: Answer, documents: list[Any], rng: random.Random) -> Any:
     """After which sentences documents are split, and whether that tells the label."""
-    found = swaps(made_by(function, documents, rng), documents)
-    pairs = torch.tensor([[float(swapped), split] for swapped, split in found]).T
-    return sorted({s for _, s in found}), abs(float(torch.corrcoef(pairs)[0, 1].nan_to_num()))
+    swapped_at = swaps(made_by(function, documents, rng), documents)
+    pairs = torch.tensor([[float(swapped), split] for swapped, split in swapped_at]).T
+    return sorted({s for _, s in swapped_at}), abs(float(torch.corrcoef(pairs)[0, 1].nan_to_num()))
 
 
 def labels(function: Answer, documents: list[Any], rng: random.Random) -> Any:

@@ -113,13 +113,13 @@ def parameter_picture(
         vocab_size, embedding_size, hidden_size, num_layers, feed_forward, sharing, num_groups
     )
     counts = [_with_total(config) for config in (ours, theirs)]
-    said = _said(counts, ours)
+    lines = _in_words(counts, ours)
     table = "\n".join(
         f"{name:<17}{counts[0][part]:>14,}{counts[1][part]:>14,}" for part, name in PARTS.items()
     )
-    text = f"{'':<17}{'your choice':>14}{'BERT':>14}\n{table}\n" + "\n".join(said)
+    text = f"{'':<17}{'your choice':>14}{'BERT':>14}\n{table}\n" + "\n".join(lines)
     height = TOP + ROW * len(PARTS) + 6
-    return picture("parameter-calculator", 748, height, _bars(counts), said, text=text)
+    return picture("parameter-calculator", 748, height, _bars(counts), lines, text=text)
 
 
 def _configurations(
@@ -146,7 +146,7 @@ def _with_total(config: BertConfig) -> Mapping[str, int]:
     return counts | {"total": sum(counts.values())}
 
 
-def _said(counts: list[Mapping[str, int]], config: AlbertConfig) -> list[str]:
+def _in_words(counts: list[Mapping[str, int]], config: AlbertConfig) -> list[str]:
     """The choice, what the bars say of it, and what sharing does not change."""
     from course_lib.config import encoder_flops
 

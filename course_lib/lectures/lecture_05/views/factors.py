@@ -19,18 +19,18 @@ def factors_picture() -> Html:
     config = published("albert", "base", AlbertConfig)
     V, E, H = config.vocab_size, config.embedding_size, config.hidden_size
     scale = LONG / V
-    said = (
+    captions = (
         f"BERT: V × H = {V:,} × {H} = {V * H:,} numbers",
         f"ALBERT: V × E = {V:,} × {E} = {V * E:,} numbers; and",
         f"E × H = {E} × {H} = {E * H:,} numbers",
     )
     shapes = ((V, H, ORANGE), (V, E, ORANGE), (H, E, GREEN))
     parts, y = [], 12.0
-    for line, (width, height, colour) in zip(said, shapes, strict=True):
+    for line, (width, height, colour) in zip(captions, shapes, strict=True):
         parts.append(area(14, y, scale * width, scale * height, colour))
         parts.append(words(14, y + scale * height + 17, line, 13, "start"))
         y += scale * height + 36
-    return drawing(748, y, parts, ". ".join(said))
+    return drawing(748, y, parts, ". ".join(captions))
 
 
 def visits_picture() -> Html:
@@ -46,11 +46,11 @@ def visits_picture() -> Html:
     layers = published("bert", "base").num_layers
     parts = _row(24, layers, "BERT-base", counts["BERT-base"], own=True)
     parts += _row(112, layers, "ALBERT-base", counts["ALBERT-base"], own=False)
-    text = "\n".join(f"{name}: {layers} layers; {'; '.join(said)}" for name, said in counts.items())
+    text = "\n".join(f"{name}: {layers} layers; {'; '.join(c)}" for name, c in counts.items())
     return picture("block-visits", 748, 188, parts, (), label=text, text=text)
 
 
-def _row(y: float, layers: int, name: str, said: tuple[str, str], own: bool) -> list[str]:
+def _row(y: float, layers: int, name: str, costs: tuple[str, str], own: bool) -> list[str]:
     """A model's layers from left to right; a dashed box works with the weights of the first."""
     parts = [words(6, y + 22, name, 13, "start", ' font-weight="700"')]
     colour = BLUE if own else GREEN
@@ -61,5 +61,5 @@ def _row(y: float, layers: int, name: str, said: tuple[str, str], own: bool) -> 
                  size=13, dash="" if stored else "4 3", fill=PALE[colour], ink=colour)
         )  # fmt: skip
     kept = f"{layers} blocks stored" if own else "1 block stored"
-    done = f"{layers} layers computed: {said[1]}, activations of all {layers} kept"
-    return [*parts, words(110, y + 54, f"{kept}: {said[0]}; {done}", 12.5, "start")]
+    done = f"{layers} layers computed: {costs[1]}, activations of all {layers} kept"
+    return [*parts, words(110, y + 54, f"{kept}: {costs[0]}; {done}", 12.5, "start")]

@@ -23,24 +23,24 @@ OPENINGS = (
 def three_pairs() -> list[str]:
     """What the two tasks make of a story, 548 wide and 148 high."""
     first, rest, parts = [1, 2, 3], [4, 5], []
-    shown = (
+    pairs = (
         (first, rest, False, RIGHT),
         (rest, first, False, SWAPPED),
         (first, [2, 3], True, OTHER),
     )
-    for number, (a, b, other, said) in enumerate(shown):
-        y = 2 + 50 * number
-        parts += [*_pair(y, a, b, other)[0], words(292, y + 26, said, 20, "start")]
+    for k, (a, b, other, caption) in enumerate(pairs):
+        y = 2 + 50 * k
+        parts += [*_pair(y, a, b, other)[0], words(292, y + 26, caption, 20, "start")]
     return parts
 
 
 def two_openings() -> list[str]:
     """A wrong pair of NSP and a swapped one of SOP, both with an opening in B; 1150 × 134."""
     parts = []
-    for y, other, said in zip((12, 78), (True, False), OPENINGS, strict=True):
-        drawn, start = _pair(y, [3, 4, 5], [1, 2], other)
+    for y, other, caption in zip((12, 78), (True, False), OPENINGS, strict=True):
+        pair, start = _pair(y, [3, 4, 5], [1, 2], other)
         around = rect(start - 6, y - 6, 50, 50, fill="none", ink=VERMILION, wide=4, rounding=8)
-        parts += [*drawn, around, words(start + 110, y + 27, said, 22, "start")]
+        parts += [*pair, around, words(start + 110, y + 27, caption, 22, "start")]
     return parts
 
 

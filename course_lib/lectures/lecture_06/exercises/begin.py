@@ -76,11 +76,11 @@ def layers(function: Answer, student: Encoder, teacher: Encoder) -> Any:
     source = [numbers(block) for block in teacher.stack.blocks]  # type: ignore[union-attr]
     origins, behind = [], set()
     for block in run(function, student, teacher):
-        found = {name: [n for n, of in enumerate(source) if torch.equal(of[name], x)]
+        sources = {name: [n for n, of in enumerate(source) if torch.equal(of[name], x)]
                  for name, x in block.state_dict().items()}  # fmt: skip
-        copied = [n[0] for n in found.values() if n]
+        copied = [n[0] for n in sources.values() if n]
         origins.append(max(set(copied), key=copied.count) if copied else None)
-        behind |= {name for name, n in found.items() if not n or n[0] != origins[-1]}
+        behind |= {name for name, n in sources.items() if not n or n[0] != origins[-1]}
     return origins, sorted(behind)
 
 
@@ -88,8 +88,8 @@ def embeddings(function: Answer, student: Encoder, teacher: Encoder) -> list[str
     """The tensors of the embeddings that are not the teacher's."""
     run(function, student, teacher)
     right = numbers(teacher.embeddings)
-    mine = student.embeddings.state_dict()
-    return [n for n, x in right.items() if n not in mine or not torch.equal(mine[n], x)]
+    ours = student.embeddings.state_dict()
+    return [n for n, x in right.items() if n not in ours or not torch.equal(ours[n], x)]
 
 
 def shared(function: Answer, student: Encoder, teacher: Encoder) -> list[str]:

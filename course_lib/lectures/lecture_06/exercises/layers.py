@@ -23,8 +23,8 @@ def layer_losses(
     pairs = (real[:, :, None] & real[:, None, :])[:, None]  # (B, 1, T, T): both tokens are real
     attention, hidden = [], []
     for m, n in enumerate(mapping, start=1):  # layers, counted from 1
-        scores, wanted = student.attention_scores[m - 1], teacher.attention_scores[n - 1]
-        squares = (scores - wanted.detach()).masked_fill(~pairs, 0.0) ** 2  # (B, A, T, T)
+        scores, target = student.attention_scores[m - 1], teacher.attention_scores[n - 1]
+        squares = (scores - target.detach()).masked_fill(~pairs, 0.0) ** 2  # (B, A, T, T)
         attention.append(squares.sum() / (pairs.sum() * squares.shape[1]))
         states, goal = student.hidden_states[m] @ matrix, teacher.hidden_states[n].detach()
         squares = (states - goal) ** 2  # (B, T, H'); index 0 held the embeddings
@@ -37,7 +37,7 @@ def layer_losses(
 Sizes = tuple[list[int], int, int, int]  # g(1) … g(M), N, H, H'
 
 
-def said(draw: Draw, layers: int, width: int, real: Tensor) -> EncoderOutput:
+def outputs(draw: Draw, layers: int, width: int, real: Tensor) -> EncoderOutput:
     """States and scores as an encoder gives them: hidden keys have the smallest finite score."""
     states = tuple(draw.normal(*real.shape, width) for _ in range(layers + 1))
     low, padded = torch.finfo(states[0].dtype).min, ~real[:, None, None, :]
@@ -49,13 +49,13 @@ def said(draw: Draw, layers: int, width: int, real: Tensor) -> EncoderOutput:
 
 
 def case(draw: Draw, sizes: Sizes, rows: Sequence[int]) -> Case:
-    mapping, N, H, wide = sizes
+    mapping, N, H, teacher_width = sizes
     real = torch.arange(max(rows)) < torch.tensor(rows)[:, None]  # (B, T)
-    student, teacher = said(draw, len(mapping), H, real), said(draw, N, wide, real)
-    return student, teacher, list(mapping), draw.normal(H, wide), real
+    student, teacher = outputs(draw, len(mapping), H, real), outputs(draw, N, teacher_width, real)
+    return student, teacher, list(mapping), draw.normal(H, teacher_width), real
 
 
-def drawn(sizes: Sequence[Sizes], *lengths: Sequence[int]) -> Callable[[Draw], list[Case]]:
+def cases(sizes: Sequence[Sizes], *lengths: Sequence[int]) -> Callable[[Draw], list[Case]]:
     return each(case, *product(sizes, lengths))
 
 
@@ -95,10 +95,10 @@ LAYERS = Exercise(
          "heads."),
     ),
     stages=(
-        Stage("one layer, equal widths", drawn(EQUAL, (4, 4))),
-        Stage("a narrower student", drawn(NARROW, (4, 4))),
-        Stage("which layer learns from which", drawn(MAPPED, (4, 4))),
-        Stage("rows with padding", drawn(RICH, (6, 3), (5, 2, 4))),
+        Stage("one layer, equal widths", cases(EQUAL, (4, 4))),
+        Stage("a narrower student", cases(NARROW, (4, 4))),
+        Stage("which layer learns from which", cases(MAPPED, (4, 4))),
+        Stage("rows with padding", cases(RICH, (6, 3), (5, 2, 4))),
     ),
     gradient=("student.hidden_states", "student.attention_scores", "matrix"),
     infinite="Not all of it is finite: the scores of padded keys are the smallest number there is, "
@@ -150,7 +150,7 @@ LAYERS = Exercise(
              "scores is counted as well. Both tokens of a pair must be real."),
         Edit(PAIRS, "real[:, :, None] & (real[:, None, :] | True)", "Attention: queries of padding "
              "are left out, but not its keys. Both tokens of a pair must be real."),
-        Edit("(scores - wanted.detach())", "(scores - wanted.detach()).mean(1, keepdim=True)",
+        Edit("(scores - target.detach())", "(scores - target.detach()).mean(1, keepdim=True)",
              "Attention: the scores are averaged over the heads before they are compared. Each "
              "head is compared with the same head of the teacher; the mean comes after the "
              "square."),

@@ -27,12 +27,12 @@ def triple_loss(
 ) -> Tensor:  # fmt: skip
     """Soft targets and cosine over the real tokens, MLM at the masked ones (Sanh et al. 2019,
     section 2)."""
-    mine = (student.logits / temperature).log_softmax(-1)  # (B, T, V)
+    ours = (student.logits / temperature).log_softmax(-1)  # (B, T, V)
     theirs = (teacher.logits.detach() / temperature).log_softmax(-1)
-    kl = (theirs.exp() * (theirs - mine)).sum(-1)  # (B, T)
+    kl = (theirs.exp() * (theirs - ours)).sum(-1)  # (B, T)
     nll = F.cross_entropy(student.logits.mT, labels, reduction="none")  # 0 where the label is −100
-    last, taught = student.hidden_states[-1], teacher.hidden_states[-1].detach()
-    cosines = F.cosine_similarity(last, taught, dim=-1)
+    last, target = student.hidden_states[-1], teacher.hidden_states[-1].detach()
+    cosines = F.cosine_similarity(last, target, dim=-1)
     soft = temperature**2 * mean_over(kl, real)
     mlm = mean_over(nll, labels != -100)
     cosine = mean_over(1 - cosines, real)
@@ -46,7 +46,7 @@ LAYERS = 3
 PUBLISHED = (5.0, 2.0, 1.0)  # of one of the two commands that DistilBERT's authors published
 
 
-def said(draw: Draw, rows: int, tokens: int) -> MaskedLMOutput:
+def outputs(draw: Draw, rows: int, tokens: int) -> MaskedLMOutput:
     states = tuple(draw.normal(rows, tokens, 4) for _ in range(LAYERS + 1))
     return MaskedLMOutput(2 * draw.normal(rows, tokens, 6), states)
 
@@ -60,7 +60,7 @@ def case(draw: Draw, lengths: Sequence[int], masked: Sequence[int], T: float = 2
         at = torch.randperm(length, generator=draw.torch)[:count]
         labels[row, at] = draw.ids(1, 5, count)
     weights = tuple(draw.integer(2, 9) / 2 + more for more in (0, 5, 10))
-    return said(draw, rows, tokens), said(draw, rows, tokens), real, labels, weights, T
+    return outputs(draw, rows, tokens), outputs(draw, rows, tokens), real, labels, weights, T
 
 
 def equal_networks(draw: Draw) -> list[Case]:
@@ -132,10 +132,10 @@ TRIPLE = Exercise(
              "many were masked."),
         Edit("temperature**2 * mean_over", "mean_over",
              "The factor T² of the soft targets is missing."),
-        Edit("(theirs.exp() * (theirs - mine))", "(mine.exp() * (mine - theirs))",
+        Edit("(theirs.exp() * (theirs - ours))", "(ours.exp() * (ours - theirs))",
              "The soft targets are the wrong way round: the teacher's probabilities weigh, "
              "KL(teacher ‖ student)."),
-        Edit("(theirs.exp() * (theirs - mine))", "(-theirs.exp() * mine)",
+        Edit("(theirs.exp() * (theirs - ours))", "(-theirs.exp() * ours)",
              "The soft targets are a cross-entropy: larger than the divergence by the teacher's "
              "entropy, so that equal answers do not cost 0."),
         Edit("1 - cosines", "cosines", "The cosine is added: the more alike two vectors are, the "
@@ -174,7 +174,7 @@ TRIPLE = Exercise(
         Edit(SOFT, "kl.sum() / len(kl)", "The soft targets are summed over the tokens and divided "
              "by the number of rows (F.kl_div with \"batchmean\" on (B, T, V) does that). Pick the "
              "real tokens first: logits[real] is (N, V)."),
-        Edit("(theirs - mine)).sum(-1)", "(theirs - mine)).mean(-1)", "The soft targets are "
+        Edit("(theirs - ours)).sum(-1)", "(theirs - ours)).mean(-1)", "The soft targets are "
              "averaged over the V words too; over them the divergence is a sum."),
         Edit(MLM, "nll.mean()", "The MLM loss is taken at every position, with word 0 where "
              "nothing was masked. Labels of −100 are left out: ignore_index=-100.",
@@ -196,7 +196,7 @@ TRIPLE = Exercise(
         Edit("student.hidden_states[-1]", "student.hidden_states[-2]", "The last layer but one is "
              "compared. Hidden states begin with the embeddings, so the last layer is [-1].",
              more=(("teacher.hidden_states[-1]", "teacher.hidden_states[-2]"),)),
-        Edit("F.cosine_similarity(last, taught, dim=-1)", "sum(F.cosine_similarity(*x, dim=-1) for "
+        Edit("F.cosine_similarity(last, target, dim=-1)", "sum(F.cosine_similarity(*x, dim=-1) for "
              "x in zip(student.hidden_states, teacher.hidden_states)) / len(student.hidden_states)",
              "The cosine is averaged over all hidden states. DistilBERT compares the last layer "
              "only; comparing layer by layer is TinyBERT's idea."),
@@ -205,7 +205,7 @@ TRIPLE = Exercise(
              "zip(student.hidden_states, teacher.hidden_states))",
              "The cosine is added up over all hidden states. DistilBERT compares the last layer "
              "only; comparing layer by layer is TinyBERT's idea."),
-        Edit(COS, "(1 - F.cosine_similarity(last, taught)).mean()", "The cosine runs over the "
+        Edit(COS, "(1 - F.cosine_similarity(last, target)).mean()", "The cosine runs over the "
              "positions (cosine_similarity takes axis 1 if it is not told); it must run over the H "
              "units: dim=-1."),
         Edit("student.logits / temperature)", "student.logits)",

@@ -39,8 +39,8 @@ def half_drawing() -> Html:
         rect(1040, 0, 104, 32, "pooler", size=18, dash="4 4"), words(1028, 23, "✕", 20),
         words(634, 23, "solid: copied; dashed: left out; layers counted from 0", 18),
     ]  # fmt: skip
-    said = ("BERT-base", "DistilBERT")
-    parts = [*gone, *two_rows(teacher, student, pairs, said, top=46, low=132)]
+    names = ("BERT-base", "DistilBERT")
+    parts = [*gone, *two_rows(teacher, student, pairs, names, top=46, low=132)]
     return drawing(WIDE, HALF_HIGH, parts, HALF, margin=2)
 
 
@@ -48,14 +48,14 @@ def two_rows(
     teacher: Sequence[str],
     student: Sequence[str],
     pairs: Mapping[int, int],
-    said: tuple[str, str] = ("teacher", "student"),
+    names: tuple[str, str] = ("teacher", "student"),
     dashes: Mapping[int, str] | None = None,
     top: int = 0,
     low: int = 150,
 ) -> list[str]:
     """Teacher above, student below, an arrow for each pair student -> teacher."""
     step, left, used = 1020 / len(teacher), 124, set(pairs.values())
-    wide, spread = step - 9, 1020 / len(student)
+    width, spread = step - 9, 1020 / len(student)
 
     def above(k: int) -> float:
         return left + step * (k + 0.5)
@@ -64,8 +64,8 @@ def two_rows(
         return left + spread * (k + 0.5)
 
     parts = [
-        words(106, top + 28, said[0], 20, "end"),
-        words(106, top + low + 28, said[1], 20, "end"),
+        words(106, top + 28, names[0], 20, "end"),
+        words(106, top + low + 28, names[1], 20, "end"),
     ]
     for ours, theirs in pairs.items():
         dash = (dashes or {}).get(ours, "")
@@ -74,17 +74,17 @@ def two_rows(
         look: dict[str, Any] = (
             {"fill": PALE, "ink": BLUE, "wide": 2} if k in used else {"dash": "4 4"}
         )
-        parts.append(rect(above(k) - wide / 2, top, wide, 44, name, size=18, **look))
+        parts.append(rect(above(k) - width / 2, top, width, 44, name, size=18, **look))
     own: dict[str, Any] = {"fill": "#dff1fb", "ink": INK, "wide": 2}
     for k, name in enumerate(student):
-        parts.append(rect(below(k) - wide / 2, top + low, wide, 44, name, size=18, **own))
+        parts.append(rect(below(k) - width / 2, top + low, width, 44, name, size=18, **own))
     return parts
 
 
 def positions_drawing() -> Html:
     """A row of tokens, and for each of the three losses those that it looks at."""
     step, left = 98, 236
-    looks = (
+    losses = (
         ("soft", "soft targets", BLUE, "#cfe5f3", lambda token: token != "[PAD]"),
         ("mlm", "MLM", "#8a5f00", "#fdf1d6", lambda token: token == "[MASK]"),
         ("cosine", "cosine", "#00745a", "#e0f3ed", lambda token: token != "[PAD]"),
@@ -95,10 +95,10 @@ def positions_drawing() -> Html:
              dash="4 4" if token == "[PAD]" else "")
         for k, token in enumerate(TEXT)
     ]  # fmt: skip
-    for row, (name, said, ink, fill, sees) in enumerate(looks):
+    for row, (name, caption, ink, fill, sees) in enumerate(losses):
         y = 56 + 46 * row
         parts += [words(0, y + 26, f"{PUBLISHED_WEIGHTS[name]:g} ×", 22, "start", BOLD),
-                  words(62, y + 26, said, 22, "start")]  # fmt: skip
+                  words(62, y + 26, caption, 22, "start")]  # fmt: skip
         parts += [
             rect(left + step * k, y, step - 8, 36, "✓", fill=fill, ink=ink, wide=2)
             if sees(token) else words(left + step * (k + 0.5) - 4, y + 25, "–", 20)

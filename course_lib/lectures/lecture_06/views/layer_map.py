@@ -39,13 +39,13 @@ def layer_map_view(student_layers: int, teacher_layers: int, kinds: Sequence[str
 def layer_map_picture(student_layers: int, teacher_layers: int, kind: str = "uniform") -> Html:
     """One mapping, drawn large. Raises ValueError as family.tinybert.layer_mapping does."""
     parts = _columns(student_layers, teacher_layers, kind, x=90, box=150, gap=250)
-    return _picture(teacher_layers, parts, [_said(student_layers, teacher_layers, kind)])
+    return _picture(teacher_layers, parts, [_in_words(student_layers, teacher_layers, kind)])
 
 
 def _picture(teacher_layers: int, parts: Sequence[str], sentences: Sequence[str]) -> Html:
     entries = [
-        (line(0, 8, 36, 8, ink=ink, wide=2.6, dash=dash), said)
-        for ink, dash, said in LINES.values()
+        (line(0, 8, 36, 8, ink=ink, wide=2.6, dash=dash), caption)
+        for ink, dash, caption in LINES.values()
     ]
     entries.append((rect(0, 0, 36, 15, rounding=3, wide=1, dash="3 3"), "teaches nobody"))
     height = TOP + _height(teacher_layers)
@@ -58,16 +58,16 @@ def layer_map_print(student_layers: int, teacher_layers: int, kinds: Sequence[st
     fit = _those_that_fit(student_layers, teacher_layers, kinds)
     panel = WIDTH // len(fit)
     box, gap = min(86, panel // 3), min(200, panel // 4)
-    parts, said = [], []
+    parts, lines = [], []
     for kind in kinds:
         try:
-            said.append(_said(student_layers, teacher_layers, kind))
+            lines.append(_in_words(student_layers, teacher_layers, kind))
         except ValueError as error:
-            said.append(f"{kind}: {error}")
+            lines.append(f"{kind}: {error}")
     for k, kind in enumerate(fit):
         x = k * panel + (panel - 2 * box - gap) // 2
         parts += _columns(student_layers, teacher_layers, kind, x=x, box=box, gap=gap)
-    return _picture(teacher_layers, parts, said)
+    return _picture(teacher_layers, parts, lines)
 
 
 def _those_that_fit(M: int, N: int, kinds: Sequence[str]) -> list[str]:
@@ -94,7 +94,7 @@ def _those_that_fit(M: int, N: int, kinds: Sequence[str]) -> list[str]:
     return fit
 
 
-def _said(M: int, N: int, kind: str) -> str:
+def _in_words(M: int, N: int, kind: str) -> str:
     from course_lib.family.tinybert import layer_mapping
 
     mapping = layer_mapping(M, N, kind)

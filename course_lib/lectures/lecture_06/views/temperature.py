@@ -84,13 +84,13 @@ def soften(
     _check(z, words, temperature, top, truth)
     logs = (z / temperature).log_softmax(dim=-1)  # (V,)
     probabilities = logs.exp()
-    shown = z.topk(min(top, len(words))).indices.tolist()
-    if truth is not None and (position := list(words).index(truth)) not in shown:
-        shown.append(position)
-    kept = [probabilities[i].item() for i in shown]
+    listed = z.topk(min(top, len(words))).indices.tolist()
+    if truth is not None and (position := list(words).index(truth)) not in listed:
+        listed.append(position)
+    kept = [probabilities[i].item() for i in listed]
     return Softened(
         temperature,
-        [words[i] for i in shown],
+        [words[i] for i in listed],
         kept,
         max(0.0, 1 - sum(kept)),
         -(probabilities * logs).sum().item(),
@@ -120,7 +120,7 @@ def _check(
 # ---------------------------------------------------------------- in words
 
 
-def _said(one: Softened) -> str:
+def _in_words(one: Softened) -> str:
     """Temperature, first word, true word and entropy in a few sentences."""
     first = f"the first word, “{one.words[0]}”, has {_percent(one.probabilities[0])}"
     true = ""
@@ -142,13 +142,13 @@ def _percent(probability: float) -> str:
     return ">99.9%" if probability > 0.9995 else f"{100 * probability:.1f}%"
 
 
-def _table(shown: Sequence[Softened]) -> str:
+def _table(columns: Sequence[Softened]) -> str:
     """A line a word, a column a temperature."""
-    heads = [f"T = {one.temperature:g}" for one in shown]
+    heads = [f"T = {one.temperature:g}" for one in columns]
     lines = [f"{'':<22}" + "".join(f"{head:>9}" for head in heads)]
-    for i, word in enumerate(_rows(shown[0])):
-        cells = "".join(f"{_percent([*one.probabilities, one.rest][i]):>9}" for one in shown)
-        lines.append(f"{_named(word, shown[0].truth):<22}{cells}")
+    for i, word in enumerate(_rows(columns[0])):
+        cells = "".join(f"{_percent([*one.probabilities, one.rest][i]):>9}" for one in columns)
+        lines.append(f"{_named(word, columns[0].truth):<22}{cells}")
     return "\n".join(lines)
 
 
@@ -161,21 +161,21 @@ def _named(word: str, truth: str | None) -> str:
 
 
 def temperature_picture(
-    shown: Sequence[Softened], width: int = 740, titles: Sequence[str] = ()
+    panels: Sequence[Softened], width: int = 740, titles: Sequence[str] = ()
 ) -> Html:
     """A panel of bars for each temperature, the words left of the first; titles: else "T = …"."""
-    panel, parts, rows = (width - LEFT) // len(shown), [], _rows(shown[0])
-    for k, one in enumerate(shown):
+    panel, parts, rows = (width - LEFT) // len(panels), [], _rows(panels[0])
+    for k, one in enumerate(panels):
         x, title = LEFT + k * panel, titles[k] if titles else f"T = {one.temperature:g}"
-        longest = panel - (62 if len(shown) > 1 else 82)
+        longest = panel - (62 if len(panels) > 1 else 82)
         parts += [
             words(x, 20, escape(title), 14, "start", bold=True),
             *(_bar(one, i, x, longest, named=not k) for i in range(len(rows))),
             line(x, TOP - 4, x, TOP + ROW * len(rows)),
         ]
-    said = [_said(one) for one in shown]
-    height, text = TOP + ROW * len(rows) + 6, "\n".join([_table(shown), *said])
-    return picture("temperature", width, height, parts, said, text=text)
+    lines = [_in_words(one) for one in panels]
+    height, text = TOP + ROW * len(rows) + 6, "\n".join([_table(panels), *lines])
+    return picture("temperature", width, height, parts, lines, text=text)
 
 
 def _rows(one: Softened) -> list[str]:
@@ -188,10 +188,10 @@ def _bar(one: Softened, i: int, x: float, longest: float, named: bool) -> str:
     rest = i == len(one.words)
     probability = one.rest if rest else one.probabilities[i]
     true = not rest and one.words[i] == one.truth
-    said = _percent(probability) if one.temperature else f"{probability:.0%}"  # 0: a label
+    label = _percent(probability) if one.temperature else f"{probability:.0%}"  # 0: a label
     name = escape(_named(_rows(one)[i], one.truth)) if named else ""
     y, length = TOP + ROW * i + 2, max(longest * probability, 1)
     look = OTHERS if rest else TRUE if true else {}
     return words(x - 8, y + 13, name, 13, "end", ' font-style="italic"' * rest, mono=not rest,
-                 bold=true, ink="#555" * rest) + bar(x, y, length, ROW - 8, "", escape(said),
+                 bold=true, ink="#555" * rest) + bar(x, y, length, ROW - 8, "", escape(label),
                                                      **look)  # fmt: skip

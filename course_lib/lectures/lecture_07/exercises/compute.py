@@ -45,11 +45,11 @@ def printed_rows() -> dict[str, dict[str, float]]:
 
 def compute_shares(model: str, rows: Rows) -> dict[str, float]:
     """{other: the fraction of its compute that `model` used}, of all others that it reaches."""
-    mine = rows[model]
+    own = rows[model]
     return {
-        other: mine["compute"] / row["compute"]
+        other: own["compute"] / row["compute"]
         for other, row in rows.items()
-        if other != model and mine["score"] >= row["score"] - LEVEL
+        if other != model and own["score"] >= row["score"] - LEVEL
     }
 
 
@@ -82,8 +82,8 @@ def as_printed(_draw: Draw) -> list[Case]:
     return [(model, printed_rows()) for model in models]
 
 
-VALUE = 'mine["compute"] / row["compute"]'
-REACHED = 'mine["score"] >= row["score"] - LEVEL'
+VALUE = 'own["compute"] / row["compute"]'
+REACHED = 'own["score"] >= row["score"] - LEVEL'
 
 COMPUTE = Exercise(
     **written("07.6"),
@@ -100,24 +100,24 @@ COMPUTE = Exercise(
         Stage("ELECTRA's Tables 1 and 2", as_printed),
     ),
     mistakes=(
-        Edit(VALUE, 'row["compute"] / mine["compute"]', "The fractions are upside down: other / "
+        Edit(VALUE, 'row["compute"] / own["compute"]', "The fractions are upside down: other / "
              "model. 'A quarter of their compute' is the model's compute divided by theirs."),
-        Edit(VALUE, 'mine["compute"] / rows["BERT-large"]["compute"]', "Every fraction is the "
+        Edit(VALUE, 'own["compute"] / rows["BERT-large"]["compute"]', "Every fraction is the "
              "model's compute divided by BERT-large's. Each rival has a compute of its own: divide "
              "by that."),
         Edit(VALUE, 'row["compute"] / rows["BERT-large"]["compute"]', "Every rival's compute is "
              "divided by BERT-large's. Wanted is the model's compute, divided by the rival's."),
-        Edit(VALUE, 'mine["steps"] / row["steps"]', "Steps are divided, not FLOPs. A step can be a "
+        Edit(VALUE, 'own["steps"] / row["steps"]', "Steps are divided, not FLOPs. A step can be a "
              "batch of 128 short texts or of 8,000 long ones, of a small model or a large one: "
              "only the FLOPs can be compared."),
-        Edit(VALUE, '(mine["compute"] / mine["steps"]) / (row["compute"] / row["steps"])',
+        Edit(VALUE, '(own["compute"] / own["steps"]) / (row["compute"] / row["steps"])',
              "FLOPs are divided by steps first. That is the price of one step; the claim is about "
              "the whole training."),
-        Edit(VALUE, 'mine["score"] / row["score"]', "The scores are divided, not the compute."),
-        Edit(VALUE, '(mine["score"] / mine["compute"]) / (row["score"] / row["compute"])',
+        Edit(VALUE, 'own["score"] / row["score"]', "The scores are divided, not the compute."),
+        Edit(VALUE, '(own["score"] / own["compute"]) / (row["score"] / row["compute"])',
              "Points per FLOP are compared. The claim is simpler: with how much of their compute "
              "does the model reach them?"),
-        Edit(VALUE, 'mine["compute"] - row["compute"]',
+        Edit(VALUE, 'own["compute"] - row["compute"]',
              "This is the difference of the two amounts; a fraction is a quotient."),
         Edit(VALUE, f"1 - {VALUE}", "This is one minus the fraction: what was saved. Wanted is the "
              "fraction that was used."),
@@ -133,19 +133,19 @@ COMPUTE = Exercise(
         Edit(f"other != model and {REACHED}", "True", "All models are in your result, the model "
              "itself among them. Leave it out, and those it does not reach to within "
              f"{LEVEL} points."),
-        Edit(REACHED, f'{REACHED} and mine["compute"] < row["compute"]', "Only models that took "
+        Edit(REACHED, f'{REACHED} and own["compute"] < row["compute"]', "Only models that took "
              "more compute are in your result. One that was reached at a higher price belongs to "
              "it too: its fraction is above 1, and that is what the claim leaves out."),
-        Edit(REACHED, 'mine["score"] >= row["score"]', "A model that scores a little more is "
+        Edit(REACHED, 'own["score"] >= row["score"]', "A model that scores a little more is "
              f"missing. Up to {LEVEL} points count as level."),
-        Edit(REACHED, 'abs(mine["score"] - row["score"]) <= LEVEL', "Only models with about the "
+        Edit(REACHED, 'abs(own["score"] - row["score"]) <= LEVEL', "Only models with about the "
              "same score are in your result. Whom the model beats by more, it reaches as well."),
-        Edit(REACHED, 'mine["score"] - LEVEL >= row["score"]', f"The {LEVEL} points are taken off "
+        Edit(REACHED, 'own["score"] - LEVEL >= row["score"]', f"The {LEVEL} points are taken off "
              "the model instead of being granted to it: only clearly weaker models are in your "
              "result."),
-        Edit(REACHED, 'mine["score"] <= row["score"] + LEVEL', "Your result has the models that "
+        Edit(REACHED, 'own["score"] <= row["score"] + LEVEL', "Your result has the models that "
              "score more, instead of those that the model reaches."),
-        Edit(REACHED, 'mine["score"] < row["score"] - LEVEL', "Your result has the models that "
+        Edit(REACHED, 'own["score"] < row["score"] - LEVEL', "Your result has the models that "
              f"score more by over {LEVEL} points: those that the model does not reach."),
     ),
 )  # fmt: skip

@@ -27,9 +27,9 @@ from course_lib.teaching.exercises.outputs import Exact, Items, Numbers, Wrong
 def corrupt(input_ids: Tensor, predict_at: Tensor, logits: Tensor) -> Tensor:
     """The text with a word drawn from softmax(logits) at each selected position (section 2)."""
     p = logits.detach().softmax(dim=-1)  # (N, V)
-    words = torch.multinomial(p, 1).squeeze(1)  # (N,)
+    sampled = torch.multinomial(p, 1).squeeze(1)  # (N,)
     filled = input_ids.flatten().clone()  # (B·T,), a new tensor
-    filled[predict_at] = words
+    filled[predict_at] = sampled
     return filled.view_as(input_ids)
 
 
@@ -48,9 +48,9 @@ def certain(draw: Draw, B: int, T: int, N: int, V: int, left: bool = False) -> C
     ids = draw.ids(5, V - 1, B, T)
     at = torch.randperm(B * T, generator=draw.torch)[:N].sort().values
     flat = ids.view(-1)
-    words = 5 + (flat[at] - 5 + draw.ids(1, V - 6, N)) % (V - 5)
+    certain_ids = 5 + (flat[at] - 5 + draw.ids(1, V - 6, N)) % (V - 5)
     flat[at[1:] if left else at] = MASK
-    return ids, at, (60.0 * F.one_hot(words, V).double()).requires_grad_()
+    return ids, at, (60.0 * F.one_hot(certain_ids, V).double()).requires_grad_()
 
 
 def ladder(draw: Draw, steps: Sequence[float]) -> Tensor:
@@ -72,37 +72,37 @@ def spread(draw: Draw, steps: Sequence[float], N: int) -> Case:
 
 def text(function: Answer, ids: Tensor, at: Tensor, logits: Tensor) -> Tensor:
     """What the answer returns; Wrong where it is not the ids of a whole text."""
-    found = function(ids, at, logits)
-    if isinstance(found, Tensor) and found.shape in ((len(at),), (len(at), 1)) != ids.shape:
+    corrupted = function(ids, at, logits)
+    if isinstance(corrupted, Tensor) and corrupted.shape in ((len(at),), (len(at), 1)) != ids.shape:
         raise Wrong(f"Your result has {len(at)} numbers: the drawn words. Put them into the text "
                     f"and return the whole of it, of shape {tuple(ids.shape)}.")  # fmt: skip
-    if isinstance(found, Tensor) and found.shape == (ids.numel(),):
-        raise Wrong(f"Your result is flat, of shape {tuple(found.shape)}. Give it its rows back: "
-                    "view_as(input_ids).")  # fmt: skip
-    if isinstance(found, Tensor) and found.requires_grad:
+    if isinstance(corrupted, Tensor) and corrupted.shape == (ids.numel(),):
+        raise Wrong(f"Your result is flat, of shape {tuple(corrupted.shape)}. Give it its rows "
+                    "back: view_as(input_ids).")  # fmt: skip
+    if isinstance(corrupted, Tensor) and corrupted.requires_grad:
         raise Wrong("A gradient would flow from your result back into the logits. The generator "
                     "must not learn from the discriminator: draw whole words, without gradient.",
                     "gradient")  # fmt: skip
-    return IDS.read(found, ids)
+    return IDS.read(corrupted, ids)
 
 
 def each_anew(function: Answer, ids: Tensor, at: Tensor, logits: Tensor) -> Any:
     """In twelve calls: which positions were never filled; whether all positions with the same
     distribution got the same word; whether all calls drew the same."""
-    drawn = torch.stack([text(function, ids.clone(), at, logits)[0, at] for _ in range(12)])
+    draws = torch.stack([text(function, ids.clone(), at, logits)[0, at] for _ in range(12)])
     fives = torch.where(ids == MASK, 5, ids)  # once more, as 4 and 5 may be drawn as well
     again = torch.stack([text(function, fives.clone(), at, logits)[0, at] for _ in range(3)])
-    left = (drawn == MASK).all(0) & (again == 5).all(0)
-    one = all(len(run[half::2].unique()) == 1 for run in drawn for half in (0, 1))
-    return at[left].tolist(), one, bool((drawn == drawn[0]).all())
+    left = (draws == MASK).all(0) & (again == 5).all(0)
+    one = all(len(run[half::2].unique()) == 1 for run in draws for half in (0, 1))
+    return at[left].tolist(), one, bool((draws == draws[0]).all())
 
 
 def frequencies(function: Answer, ids: Tensor, at: Tensor, logits: Tensor) -> Tensor:
     """How often each word is drawn at the even and at the odd positions: (2, V)."""
-    words, V = text(function, ids, at, logits)[0, at], logits.shape[1]
-    if bool(((words < 0) | (words >= V)).any()):
+    sampled, V = text(function, ids, at, logits)[0, at], logits.shape[1]
+    if bool(((sampled < 0) | (sampled >= V)).any()):
         raise Wrong(f"You put in ids outside the vocabulary: expected 0 to {V - 1}.")
-    return torch.stack([torch.bincount(words[half::2], minlength=V) for half in (0, 1)]) / (
+    return torch.stack([torch.bincount(sampled[half::2], minlength=V) for half in (0, 1)]) / (
         len(at) / 2
     )
 
@@ -125,7 +125,7 @@ SEVERAL = ((3, 7, 6, 20), (2, 9, 5, 30))
 several, few = each(certain, *SEVERAL), each(spread, (POSITIVE, 32))
 P, DRAW, PUT = (
     "logits.detach().softmax(dim=-1)", "torch.multinomial(p, 1).squeeze(1)",
-    "filled[predict_at] = words",
+    "filled[predict_at] = sampled",
 )  # fmt: skip
 RAW = "A logit is not a probability: exponentiate and normalise, with softmax."
 
@@ -198,27 +198,27 @@ CORRUPTING = Exercise(
              "from the distribution of the first one. Each position has a distribution of its own, "
              "a row of the logits."),
         Edit(PUT, "filled.view_as(input_ids)[predict_at % len(input_ids), predict_at // "
-             "len(input_ids)] = words", "predict_at is taken apart the wrong way round, with B "
+             "len(input_ids)] = sampled", "predict_at is taken apart the wrong way round, with B "
              "where T belongs. It counts along the rows: position t of row b is b·T + t, so the "
              "row is at // T and the column at % T."),
-        Edit(PUT, "filled.view_as(input_ids)[0, predict_at % input_ids.shape[1]] = words",
+        Edit(PUT, "filled.view_as(input_ids)[0, predict_at % input_ids.shape[1]] = sampled",
              "All words land in the first row. predict_at counts through the whole batch, b·T + t: "
              "flatten the ids, or take at // T as the row."),
-        Edit(PUT, "filled.view_as(input_ids)[:, predict_at % input_ids.shape[1]] = words",
+        Edit(PUT, "filled.view_as(input_ids)[:, predict_at % input_ids.shape[1]] = sampled",
              "Each word is put into every row at its column. predict_at counts through the whole "
              "batch, b·T + t: it names one position of one row."),
-        Edit(PUT, "filled[predict_at - 1] = words",
+        Edit(PUT, "filled[predict_at - 1] = sampled",
              "Each word lands one position too early: predict_at counts from 0."),
-        Edit(PUT, "filled[(predict_at + 1) % len(filled)] = words",
+        Edit(PUT, "filled[(predict_at + 1) % len(filled)] = sampled",
              "Each word lands one position too late: predict_at counts from 0."),
-        Edit(PUT, "at = (filled == MASK).nonzero()[:, 0]; filled[at[: len(words)]] = "
-             "words[: len(at)]",
+        Edit(PUT, "at = (filled == MASK).nonzero()[:, 0]; filled[at[: len(sampled)]] = "
+             "sampled[: len(at)]",
              "The words are put where a [MASK] stands. A position can be selected although its own "
              "word was left in place; there the generator's word goes too. predict_at says where."),
-        Edit(PUT, "gaps = filled[predict_at] == MASK; filled[predict_at[gaps]] = words[gaps]",
+        Edit(PUT, "gaps = filled[predict_at] == MASK; filled[predict_at[gaps]] = sampled[gaps]",
              "A selected position that shows its own word was left alone. The generator predicts "
              "there too, and its word goes in: at every position of predict_at."),
-        Edit(PUT, "filled[predict_at] = words.sort().values",
+        Edit(PUT, "filled[predict_at] = sampled.sort().values",
              "The words arrive at the right positions in another order: the i-th row of the logits "
              "belongs to the i-th number in predict_at."),
         Edit("filled = input_ids.flatten().clone()",

@@ -26,17 +26,17 @@ def case(draw: Draw, lengths: Sequence[int], replaced: Sequence[int]) -> Case:
     """lengths: real tokens of each text; replaced: how many of these are labelled 1."""
     B, T = len(lengths), max(lengths)
     labels, real = torch.zeros(B, T, dtype=torch.long), torch.zeros(B, T, dtype=torch.long)
-    for row, (length, number) in enumerate(zip(lengths, replaced, strict=True)):
+    for row, (length, count) in enumerate(zip(lengths, replaced, strict=True)):
         real[row, :length] = 1
-        labels[row, torch.randperm(length, generator=draw.torch)[:number]] = 1
+        labels[row, torch.randperm(length, generator=draw.torch)[:count]] = 1
     return (2 * draw.normal(B, T)).requires_grad_(), labels, real
 
 
 def very_large(draw: Draw) -> list[Case]:
     """A very sure discriminator: a sigmoid rounds to 0 or 1, and its logarithm is lost."""
     logits, labels, real = case(draw, (9, 6), (3, 2))
-    away = draw.ids(800, 2_000, *labels.shape)
-    return [((logits.sign() * away).detach().requires_grad_(), labels, real)]
+    magnitude = draw.ids(800, 2_000, *labels.shape)
+    return [((logits.sign() * magnitude).detach().requires_grad_(), labels, real)]
 
 
 WITH, MEAN = "F.binary_cross_entropy_with_logits(logits,", "losses[real].mean()"

@@ -26,15 +26,15 @@ Fates = tuple[int, int, int, int]  # selected: masked, drawn wrong or right; the
 
 def text(draw: Draw, length: int, fates: Fates) -> tuple[list[int], list[int], list[int]]:
     """One text, what the generator reads of it, and what the discriminator reads."""
-    words = [draw.integer(FIRST_WORD, FIRST_WORD + WORDS - 1) for _ in range(length - 2)]
-    original = [CLS, *words, SEP]
+    word_ids = [draw.integer(FIRST_WORD, FIRST_WORD + WORDS - 1) for _ in range(length - 2)]
+    original = [CLS, *word_ids, SEP]
     masked, corrupted = list(original), list(original)
     wrong, right, left_wrong, _ = fates
     at = draw.python.sample(range(1, length - 1), sum(fates))
     for t in at[: wrong + right]:
         masked[t] = MASK
     for i, t in enumerate([*at[:wrong], *at[wrong + right : wrong + right + left_wrong]]):
-        corrupted[t] = other_word(draw, original[t], words if i % 2 else [])
+        corrupted[t] = other_word(draw, original[t], word_ids if i % 2 else [])
     return original, masked, corrupted
 
 
@@ -56,8 +56,8 @@ def case(draw: Draw, *texts: tuple[int, Fates]) -> Case:
 class ZerosAndOnes(Numbers):
     """True and False are taken for 1 and 0."""
 
-    def _check_kind(self, found: Tensor, right: Any) -> None:
-        super()._check_kind(found.long() if found.dtype is torch.bool else found, right)
+    def _check_kind(self, labels: Tensor, right: Any) -> None:
+        super()._check_kind(labels.long() if labels.dtype is torch.bool else labels, right)
 
 
 RULE = "(corrupted_ids != original_ids).long()"

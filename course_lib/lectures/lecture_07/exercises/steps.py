@@ -48,10 +48,10 @@ class Blocks:
         return encoder_flops(config, self.T)
 
 
-def case(draw: Draw, wide: bool = False) -> Case:
-    """wide: the generator is as wide as the discriminator."""
+def case(draw: Draw, same_width: bool = False) -> Case:
+    """same_width: the generator is as wide as the discriminator."""
     T, g = draw.integer(20, 60), draw.integer(3, 9)
-    H = g if wide else g * draw.integer(2, 5)
+    H = g if same_width else g * draw.integer(2, 5)
     k = draw.integer(2, T // 3)
     return Blocks(T, draw.integer(2, 6)), T, H, draw.integer(100, 900), k, g
 

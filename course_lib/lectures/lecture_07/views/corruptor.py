@@ -90,7 +90,7 @@ def corrupt_and_detect(
         raise ValueError(f"seed={seed!r} was given; expected a whole number from 0 on.")
     sequences = one_row(tokenizer, text)
     hidden = mask_sequences(sequences, tokenizer.special, rate=share, mix=PAPER_MIX, seed=seed)
-    drawn = torch.rand(len(hidden.predict_at), generator=torch.Generator().manual_seed(seed))
+    uniform = torch.rand(len(hidden.predict_at), generator=torch.Generator().manual_seed(seed))
     device = next(model.parameters()).device
     ids, at, real = (
         t.to(device) for t in (hidden.input_ids, hidden.predict_at, sequences.attention_mask)
@@ -100,7 +100,7 @@ def corrupt_and_detect(
     try:
         with torch.no_grad():
             guess = model.generator(ids, real, None, at).logits  # (K, V)
-            filled = fill_in(ids, at, guess, drawn.to(device))  # (1, T)
+            filled = fill_in(ids, at, guess, uniform.to(device))  # (1, T)
             logits = model.discriminator(filled, real).logits  # (1, T)
     finally:
         model.train(was_training)
@@ -187,17 +187,17 @@ def _with_button(live: Live) -> Live:
 def corruptor_picture(corruption: Corruption) -> Html:
     """The text, what was masked, what was written there, P(replaced) of each token; and in
     words."""
-    said = corruption_in_words(corruption)
+    sentences = corruption_in_words(corruption)
     rows = (
         tokens_row(corruption.tokens),
         tokens_row(corruption.masked),
-        tokens_row(corruption.filled, _looks(corruption)),
+        tokens_row(corruption.filled, _box_styles(corruption)),
     )
     text = [f"{name}: {row.text}" for name, row in zip(ROWS, rows, strict=False)]
     judged = zip(corruption.filled, corruption.p_replaced, strict=True)
     text.append(f"{ROWS[3]}: {', '.join(f'{token} {_percent(p)}' for token, p in judged)}")
-    html = corruption_tables(corruption) + _legend() + paragraphs(said)
-    return Html(card(html, "corruptor", 800), "\n".join([*text, *said]))
+    html = corruption_tables(corruption) + _legend() + paragraphs(sentences)
+    return Html(card(html, "corruptor", 800), "\n".join([*text, *sentences]))
 
 
 def corruption_tables(
@@ -244,8 +244,8 @@ def corruption_in_words(corruption: Corruption) -> list[str]:
 
 def _verdict(corruption: Corruption, i: int) -> str:
     correct = corruption.replaced[i] == corruption.called[i]
-    said = f"discriminator: {_percent(corruption.p_replaced[i])} replaced"
-    return f"{said}, {'right' if correct else 'wrong'}"
+    probability = _percent(corruption.p_replaced[i])
+    return f"discriminator: {probability} replaced, {'right' if correct else 'wrong'}"
 
 
 def _percent(probability: float) -> str:
@@ -255,7 +255,7 @@ def _percent(probability: float) -> str:
 # ---------------------------------------------------------------- drawn
 
 
-def _looks(corruption: Corruption) -> list[int]:
+def _box_styles(corruption: Corruption) -> list[int]:
     """What the third row draws: replaced, guessed right, or never masked."""
     pairs = zip(corruption.selected, corruption.replaced, strict=True)
     return [PLAIN if not selected else REPLACED if other else KEPT for selected, other in pairs]
@@ -263,17 +263,17 @@ def _looks(corruption: Corruption) -> list[int]:
 
 def _lines(corruption: Corruption, line: int = LINE) -> list[tuple[int, int]]:
     """Where the lines of the text begin and end, so that each fits on the page."""
-    found, first, wide = [], 0, 0
+    lines, first, width = [], 0, 0
     for i in range(len(corruption.tokens)):
         letters = max(
             len(row[i]) for row in (corruption.tokens, corruption.masked, corruption.filled)
         )
-        here = max(8 * letters + 28, 6 * len(_sign(corruption, i)) + 10)
-        if wide + here > line and i > first:
-            found.append((first, i))
-            first, wide = i, 0
-        wide += here
-    return [*found, (first, len(corruption.tokens))]
+        column = max(8 * letters + 28, 6 * len(_sign(corruption, i)) + 10)
+        if width + column > line and i > first:
+            lines.append((first, i))
+            first, width = i, 0
+        width += column
+    return [*lines, (first, len(corruption.tokens))]
 
 
 def _sign(corruption: Corruption, i: int) -> str:
@@ -283,19 +283,19 @@ def _sign(corruption: Corruption, i: int) -> str:
     return " ".join(VERDICTS[corruption.replaced[i], corruption.called[i]])
 
 
-def _table(corruption: Corruption, first: int, last: int, shown: tuple[str, ...]) -> str:
+def _table(corruption: Corruption, first: int, last: int, stages: tuple[str, ...]) -> str:
     """Tokens first to last − 1: a column a token, a row a stage."""
-    here, looks = range(first, last), _looks(corruption)
+    here, styles = range(first, last), _box_styles(corruption)
     meanings = {PLAIN: "", REPLACED: "replaced by the generator", KEPT: "guessed right"}
     cells = (
         [box(corruption.tokens[i]) for i in here],
         [_box(corruption.masked[i], MASKED if corruption.selected[i] else PLAIN) for i in here],
-        [_box(corruption.filled[i], looks[i], meanings[looks[i]]) for i in here],
+        [_box(corruption.filled[i], styles[i], meanings[styles[i]]) for i in here],
         [_p_replaced(corruption.p_replaced[i], _sign(corruption, i)) for i in here],
     )
     rows = ""
     for name, row in zip(ROWS, cells, strict=True):
-        if name not in shown:
+        if name not in stages:
             continue
         style = f"{_CELL};vertical-align:top" if name == ROWS[3] else _CELL
         inside = "".join(f'<td style="{style}">{cell}</td>' for cell in row)
@@ -320,7 +320,7 @@ def _p_replaced(p: float, sign: str) -> str:
 
 
 def _shade(p: float) -> str:
-    r, g, b = (round(low + p * (high - low)) for low, high in zip(*SCALE, strict=True))
+    r, g, b = (round(light + p * (dark - light)) for light, dark in zip(*SCALE, strict=True))
     ink = "#fff" if p > 0.61 else "#000"  # both keep a contrast of 4.5 : 1
     style = (
         f"display:block;background:rgb({r},{g},{b});color:{ink};border:1px solid #9a9a9a;"
@@ -331,11 +331,12 @@ def _shade(p: float) -> str:
 
 def _legend() -> str:
     """One box of each kind with its meaning."""
-    kinds = (("[MASK]", MASKED, "masked"), ("word", REPLACED, "replaced by the generator"),
+    entries = (("[MASK]", MASKED, "masked"), ("word", REPLACED, "replaced by the generator"),
              ("word", KEPT, "guessed right: not replaced"))  # fmt: skip
     cell = "display:inline-block;min-width:36px;text-align:center;margin-right:4px"
     shades = "".join(f'<span style="{cell}">{_shade(p)}</span>' for p in (0.0, 0.5, 1.0))
-    said = "the discriminator's probability of “replaced”"
-    return boxes_legend(kinds) + (
-        f'<div style="font-size:12px;color:#444;margin-top:4px">{shades}<span>{said}</span></div>'
+    meaning = "the discriminator's probability of “replaced”"
+    return boxes_legend(entries) + (
+        f'<div style="font-size:12px;color:#444;margin-top:4px">{shades}'
+        f"<span>{meaning}</span></div>"
     )

@@ -13,7 +13,7 @@ from ..experiments import FULL
 GEN: dict[str, Any] = {"fill": "#e0f3ed", "ink": "#00745a"}
 DISC: dict[str, Any] = {"fill": "#fbe6da", "ink": VERMILION}
 TABLES: dict[str, Any] = {"fill": "#fdf1d6", "ink": "#8a5f00"}
-WIDE, HIGH = 1150, 404
+WIDTH, HEIGHT = 1150, 404
 SAYS = (
     "A text with [MASK] goes into the generator, a small BERT, which samples a word for each gap. "
     "The text that results has only words; the discriminator says of each token whether it is "
@@ -48,4 +48,4 @@ def networks_drawing() -> Html:
         words(0, 252, "dashed box: thrown", 20, "start"),
         words(0, 278, "away afterwards", 20, "start"),
     ]  # fmt: skip
-    return drawing(WIDE, HIGH, parts, SAYS, margin=2)
+    return drawing(WIDTH, HEIGHT, parts, SAYS, margin=2)

@@ -18,8 +18,8 @@ def swaps_view(swaps: Sequence[Mapping[str, Any]]) -> Live:
     """Choose a story and a swap; under each repeated word P(swapped) by the probe of each model.
 
     swaps: as the results file has them. The control: which."""
-    first = next(number for number, swap in enumerate(swaps) if swapped_at(swap) is not None)
-    names = [(swap_in_words(swap), number) for number, swap in enumerate(swaps)]
+    first = next(index for index, swap in enumerate(swaps) if swapped_at(swap) is not None)
+    names = [(swap_in_words(swap), index) for index, swap in enumerate(swaps)]
     return playground(
         lambda which: swap_picture(swaps[which]), {"which": choice("swap", first, names)}
     )
@@ -43,12 +43,12 @@ def swap_in_words(swap: Mapping[str, Any]) -> str:
 def swap_picture(swap: Mapping[str, Any]) -> Html:
     """The story as boxes, the swapped word outlined twice; under each repeated word P(swapped)."""
     at, words = swapped_at(swap), swap["text"].split()
-    said = [
+    probabilities = [
         "\n".join(f"{name[0]} {swap[name][str(t)]:.0%}" for name in MODELS if str(t) in swap[name])
         for t in range(len(words))
     ]
-    looks = [REPLACED if t == at else PLAIN for t in range(len(words))]
-    row = tokens_row(words, looks, said)
+    styles = [REPLACED if t == at else PLAIN for t in range(len(words))]
+    row = tokens_row(words, styles, probabilities)
     line = f"{swap_in_words(swap)}. {_judged(swap, at)}"
     return Html(card(row.inner + paragraphs([line]), "swaps", 800), f"{row.text}\n{line}")
 

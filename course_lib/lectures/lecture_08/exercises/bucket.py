@@ -27,34 +27,34 @@ def bucket(distance: Tensor, buckets: int, furthest: int, exact: int) -> Tensor:
 Sizes = tuple[int, int, int]
 
 
-def drawn(draw: Draw) -> Sizes:
+def random_sizes(draw: Draw) -> Sizes:
     """k, furthest, exact; `exact` is far from half of k, and far from 1."""
     k = draw.integer(14, 24)
     exact = draw.python.choice([draw.integer(3, 5), draw.integer(k - 5, k - 4)])
     return k, draw.integer(4, 7) * k, exact
 
 
-def cases(draw: Draw, low: int, high: int, *several: Sizes) -> list[Case]:
-    """Distances from low · furthest to high · furthest; four at a time, to be shown to whoever
+def cases(draw: Draw, lower: int, upper: int, *several: Sizes) -> list[Case]:
+    """Distances from lower · furthest to upper · furthest; four at a time, to be shown to whoever
     fails them, then all. Left out are those so near to a whole number that rounding decides."""
-    found: list[Case] = []
+    examples: list[Case] = []
     for k, furthest, exact in several:
-        d = torch.arange(low * furthest + 1, high * furthest)
+        d = torch.arange(lower * furthest + 1, upper * furthest)
         far = (d.abs().clamp(min=exact).double() / exact).log()
         far = far / math.log((furthest - 1) / exact) * (k - 1 - exact)
         d = d[(d.abs() <= exact) | (d.abs() >= furthest) | ((far - far.round()).abs() > 1e-3)]
         d = d[torch.randperm(len(d), generator=draw.torch)]
-        found += [(x, k, furthest, exact) for x in (*d[:24].view(6, 2, 2), d.clone())]
-    return found
+        examples += [(x, k, furthest, exact) for x in (*d[:24].view(6, 2, 2), d.clone())]
+    return examples
 
 
 def near(draw: Draw) -> list[Case]:
-    several = [drawn(draw) for _ in range(4)]
+    several = [random_sizes(draw) for _ in range(4)]
     return [(draw.ids(-size[2], size[2], 2, 4), *size) for size in several]
 
 
-def spread(low: int, high: int, times: int) -> Callable[[Draw], list[Case]]:
-    return lambda draw: cases(draw, low, high, *(drawn(draw) for _ in range(times)))
+def spread(lower: int, upper: int, times: int) -> Callable[[Draw], list[Case]]:
+    return lambda draw: cases(draw, lower, upper, *(random_sizes(draw) for _ in range(times)))
 
 
 def published(draw: Draw) -> list[Case]:

@@ -35,7 +35,7 @@ class PlainAttention(SelfAttention):
         return self.multi_head(queries, self.key(x), self.value(x), mask, keep)
 
 
-class Drawn(DebertaBlock):
+class RandomBlock(DebertaBlock):
     """A small block of BERT's with drawn weights, in double precision."""
 
     def __init__(self, draw: Draw, width: int) -> None:
@@ -55,13 +55,13 @@ def case(draw: Draw, B: int, T: int, spare: int, most: int, zero: int = 0) -> Ca
     for row in masked:  # never the first, so that "counted among the masked" shows
         row[1 + torch.randperm(T - 1, generator=draw.torch)[: draw.integer(1, most)]] = True
     positions = draw.normal(T + spare, H) * (not zero)
-    return draw.normal(B, T, H), positions, Drawn(draw, H), masked
+    return draw.normal(B, T, H), positions, RandomBlock(draw, H), masked
 
 
 FIRST = "query = x + p"
 LOOP = "for _ in range(3):"
 READ = "block.attend(x, "
-FEED = "query = block.apply_feed_forward(attended)"
+FEED_FORWARD = "query = block.apply_feed_forward(attended)"
 END = "query[masked]"
 ADDED = "has added it already, and normalised the sum"
 
@@ -100,7 +100,7 @@ DECODER = Exercise(
              "again at every visit. They are added once, before the first."),
         Edit(END, "(query + p)[masked]", "The positions are added after the visits, when nothing "
              "is attended to any more. Add them before the first.", more=((FIRST, "query = x"),)),
-        Edit(FEED, "query = x = block.apply_feed_forward(attended)", "From the second "
+        Edit(FEED_FORWARD, "query = x = block.apply_feed_forward(attended)", "From the second "
              "visit on, key and value are what your decoder has made itself. They stay x, at "
              "every visit; only the query moves on."),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x + positions: the "
@@ -127,17 +127,19 @@ DECODER = Exercise(
         Edit("[0]", "[0] + x", "You add x to what `block.attend` gives. `attend` has added the "
              "query already, and normalised the sum. Pass the result to block."
              "apply_feed_forward as it is."),
-        Edit(FEED, f"{FEED} + query", f"You add the query to what comes out of a visit. `attend` "
-             f"{ADDED}: block.apply_feed_forward's result is the next query, as it is."),
-        Edit(FEED, f"{FEED} + attended", f"You add attend's result to what "
+        Edit(FEED_FORWARD, f"{FEED_FORWARD} + query", "You add the query to what comes out of a "
+             f"visit. `attend` {ADDED}: block.apply_feed_forward's result is the next query, as it "
+             "is."),
+        Edit(FEED_FORWARD, f"{FEED_FORWARD} + attended", f"You add attend's result to what "
              f"`block.apply_feed_forward` gives. "
              f"`apply_feed_forward` {ADDED}: its result is the next query, as it is."),
         Edit("positions[: x.shape[1]]", "positions[-x.shape[1] :]", "You take the *last* rows of "
              "`positions`. Token t stands at position t: the first rows, positions[: x.shape[1]]."),
-        Edit(FEED, "query = attended", "The second half of the block is missing: a visit is "
-             "block.attend, then block.apply_feed_forward."),
-        Edit(FEED, "query = attended", "The second half of the block comes once, at the end. A "
-             "visit is the whole block: block.attend, then block.apply_feed_forward, three times.",
+        Edit(FEED_FORWARD, "query = attended", "The second half of the block is missing: a visit "
+             "is block.attend, then block.apply_feed_forward."),
+        Edit(FEED_FORWARD, "query = attended", "The second half of the block comes once, at the "
+             "end. A visit is the whole block: block.attend, then block.apply_feed_forward, three "
+             "times.",
              more=((END, "block.apply_feed_forward(query)[masked]"),)),
         Edit(READ, "block.attend(x, masked, ", "Key and value are made of the masked tokens alone. "
              "These have the queries; what they attend to is the whole sequence, x."),

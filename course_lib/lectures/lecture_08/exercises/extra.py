@@ -42,7 +42,7 @@ def published_sizes(_draw: Draw | None = None) -> list[Case]:
 
 def closing_answer() -> str:
     """The answer to the question that the statement ends with."""
-    first, second = (extra_weights(*given) for given in published_sizes())
+    first, second = (extra_weights(*sizes) for sizes in published_sizes())
     with torch.device("meta"):  # counts without filling a hundred million numbers
         whole = count_parameters(deberta("base"))
     return (

@@ -41,10 +41,10 @@ def case(draw: Draw, B: int, T: int, even: float = 0.0, normed: bool = False) ->
 
 
 def flat(draw: Draw) -> list[Case]:
-    found = [case(draw, 1, 2), case(draw, 3, 3)]
-    for _, _, gradient, _ in found:
+    examples = [case(draw, 1, 2), case(draw, 3, 3)]
+    for _, _, gradient, _ in examples:
         gradient[0, 1] = 0
-    return found
+    return examples
 
 
 # Gradients shorter than 1 and than any step, those of a whole sequence together, too.

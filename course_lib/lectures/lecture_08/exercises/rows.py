@@ -18,7 +18,7 @@ def delta(tokens: int, span: int) -> Tensor:
     return (distance + span).clamp(0, 2 * span - 1)
 
 
-def wide_table(draw: Draw) -> list[Case]:
+def table_beyond_text(draw: Draw) -> list[Case]:
     return [(tokens, tokens + draw.integer(0, 3)) for tokens in (3, draw.integer(4, 6))]
 
 
@@ -46,7 +46,7 @@ ROWS = Exercise(
         "writes it out for every pair"
     ),
     stages=(
-        Stage("a table wide enough for the sequence", wide_table),
+        Stage("a table wide enough for the sequence", table_beyond_text),
         Stage("a sequence longer than the table reaches", long_sequence),
         Stage("most of the sequence is out of reach", mostly_out_of_reach),
         Stage("a single token, and a table of two rows", extremes),

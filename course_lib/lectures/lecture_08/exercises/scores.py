@@ -42,8 +42,8 @@ def case(draw: Draw, c: int, k: int, q: int, tiny: bool = False) -> Case:
     return (query, key, *tables, row_of(T, span))
 
 
-def cases(*kinds: tuple[int, int, int]) -> Callable[[Draw], list[Case]]:
-    return each(case, (*kinds[0], True), *kinds)
+def cases(*shapes: tuple[int, int, int]) -> Callable[[Draw], list[Case]]:
+    return each(case, (*shapes[0], True), *shapes)
 
 
 KEY_T, QUERY_T = "position_key.transpose(-1, -2)", "position_query.transpose(-1, -2)"

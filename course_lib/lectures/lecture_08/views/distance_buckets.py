@@ -60,16 +60,16 @@ class DistanceRows:
     def own(self) -> tuple[int, int]:
         """The first and the last distance that the rule gives a row of its own."""
         half = self.span // 2
-        low, high = (1 - self.span, self.span - 2) if self.furthest is None else (-half, half)
-        return max(low, -self.most), min(high, self.most)
+        lower, upper = (1 - self.span, self.span - 2) if self.furthest is None else (-half, half)
+        return max(lower, -self.most), min(upper, self.most)
 
     @property
     def shared(self) -> tuple[int | None, int | None]:
         """The distances from which on all have the first row (downwards), the last (upwards)."""
         last = 2 * self.span - 1
-        low = max((d for d in range(-self.most, 0) if self.row(d) == 0), default=None)
-        high = min((d for d in range(1, self.most + 1) if self.row(d) == last), default=None)
-        return low, high
+        lower = max((d for d in range(-self.most, 0) if self.row(d) == 0), default=None)
+        upper = min((d for d in range(1, self.most + 1) if self.row(d) == last), default=None)
+        return lower, upper
 
     def row(self, distance: int) -> int:
         """The row of one distance."""
@@ -119,7 +119,7 @@ def bucket_chart(
         ("span", span, SPANS), ("furthest", furthest, FURTHEST), ("tokens", tokens, TOKENS),
     ):  # fmt: skip
         check_one_of(options, **{name: value})
-    generations = [(said, name) for name, said in GENERATIONS.items()]
+    generations = [(label, name) for name, label in GENERATIONS.items()]
     controls = {
         "generation": choice("generation", generation, generations),
         "span": steps("k: half the rows", span, SPANS),
@@ -144,26 +144,26 @@ def bucket_chart(
     return playground(draw, controls)
 
 
-def bucket_picture(found: DistanceRows, distance: int) -> Html:
+def bucket_picture(rows: DistanceRows, distance: int) -> Html:
     """Rows against distances as a staircase; a strip below says how many distances share a row.
 
     distance: the chosen one; beyond the text, its ends.
     """
-    distance = min(max(distance, -found.most), found.most)
-    x = Scale(-found.most - 0.5, found.most + 0.5, LEFT, LEFT + LENGTH)
-    y = Scale(-0.5, 2 * found.span - 0.5, TOP + HEIGHT, TOP)
-    parts = [*_axes(found, x, y), *_zones(found, x), *_staircase(found, x, y)]
-    parts += _mark(found, distance, x, y)
-    swatches = [(area(0, 0, 30, 13, fill, ink=INK, wide=0.7), said) for fill, said in STRIP]
-    below = key(swatches, "the strip: " + "; ".join(said for _, said in STRIP))
-    sentences = _bucket_words(found, distance)
+    distance = min(max(distance, -rows.most), rows.most)
+    x = Scale(-rows.most - 0.5, rows.most + 0.5, LEFT, LEFT + LENGTH)
+    y = Scale(-0.5, 2 * rows.span - 0.5, TOP + HEIGHT, TOP)
+    parts = [*_axes(rows, x, y), *_zones(rows, x), *_staircase(rows, x, y)]
+    parts += _mark(rows, distance, x, y)
+    swatches = [(area(0, 0, 30, 13, fill, ink=INK, wide=0.7), label) for fill, label in STRIP]
+    below = key(swatches, "the strip: " + "; ".join(label for _, label in STRIP))
+    sentences = _bucket_words(rows, distance)
     return picture("distance-buckets", WIDTH, TOP + HEIGHT + 72, parts, sentences, below=below)
 
 
-def _bucket_words(found: DistanceRows, distance: int) -> list[str]:
+def _bucket_words(rows: DistanceRows, distance: int) -> list[str]:
     """The chosen distance, then the rule with its numbers."""
-    k, (own_low, own_high), (low, high) = found.span, found.own, found.shared
-    row, (first, last) = found.row(distance), found.sharing(distance)
+    k, (own_low, own_high), (lower, upper) = rows.span, rows.own, rows.shared
+    row, (first, last) = rows.row(distance), rows.sharing(distance)
     where = f"{abs(distance)} position{'s' * (abs(distance) != 1)}"
     before = f"the key stands {where} before" if distance > 0 else (
         f"the key stands {where} after" if distance else "a token and"
@@ -179,52 +179,52 @@ def _bucket_words(found: DistanceRows, distance: int) -> list[str]:
         f"Distance {with_sign(distance)} ({before}{whose}) has row {row:,}; {others} of this text "
     )
     one += "has it." if alone else "have it."
-    kind = "First generation" if found.furthest is None else "Second generation"
-    sizes = "" if found.furthest is None else f", furthest distance {found.furthest:,}"
-    ends = [f"from {with_sign(high)} on all share row {2 * k - 1:,}"] if high is not None else []
-    ends += [f"from {with_sign(low)} down all share row 0"] if low is not None else []
-    widen = ["beyond, rows widen"] if found.furthest is not None and _widening(found) else []
+    kind = "First generation" if rows.furthest is None else "Second generation"
+    sizes = "" if rows.furthest is None else f", furthest distance {rows.furthest:,}"
+    ends = [f"from {with_sign(upper)} on all share row {2 * k - 1:,}"] if upper is not None else []
+    ends += [f"from {with_sign(lower)} down all share row 0"] if lower is not None else []
+    widen = ["beyond, rows widen"] if rows.furthest is not None and _widening(rows) else []
     each = f"distances from {with_sign(own_low)} to {with_sign(own_high)} have a row each"
     rule = "; ".join([each, *widen, *ends])
     return [
         one,
         f"{kind}, k = {k:,}{sizes}: the table has 2k = {2 * k:,} rows, 0 to {2 * k - 1:,}. "
-        f"In a text of {found.most + 1:,} tokens {rule}. Its {len(found.rows):,} distances use "
-        f"{len(set(found.rows)):,} rows.",
+        f"In a text of {rows.most + 1:,} tokens {rule}. Its {len(rows.rows):,} distances use "
+        f"{len(set(rows.rows)):,} rows.",
     ]
 
 
-def _widening(found: DistanceRows) -> list[tuple[int, int]]:
+def _widening(rows: DistanceRows) -> list[tuple[int, int]]:
     """The stretches of distances, first and last, whose rows widen."""
-    (own_low, own_high), (low, high) = found.own, found.shared
-    left = (-found.most if low is None else low + 1, own_low - 1)
-    right = (own_high + 1, found.most if high is None else high - 1)
+    (own_low, own_high), (lower, upper) = rows.own, rows.shared
+    left = (-rows.most if lower is None else lower + 1, own_low - 1)
+    right = (own_high + 1, rows.most if upper is None else upper - 1)
     return [(a, b) for a, b in (left, right) if a <= b]
 
 
 # ---------------------------------------------------------------- the chart, drawn
 
 
-def _axes(found: DistanceRows, x: Scale, y: Scale) -> list[str]:
-    k, most = found.span, found.most
+def _axes(rows: DistanceRows, x: Scale, y: Scale) -> list[str]:
+    k, most = rows.span, rows.most
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 200) if most <= 4 * step)
     marked = range(-(most // step) * step, most + 1, step)
-    rows = {0: "0", k: f"k = {k:,}", 2 * k - 1: f"2k − 1 = {2 * k - 1:,}"}
+    row_labels = {0: "0", k: f"k = {k:,}", 2 * k - 1: f"2k − 1 = {2 * k - 1:,}"}
     bottom = TOP + HEIGHT
     return [
         words(LEFT, 16, "row of the table", 13, "start"),
         x_axis(x, bottom + 22, {d: with_sign(d) for d in marked}, "distance i − j", top=TOP,
                base=bottom),
-        y_axis(y, LEFT, rows),
+        y_axis(y, LEFT, row_labels),
     ]  # fmt: skip
 
 
-def _zones(found: DistanceRows, x: Scale) -> list[str]:
+def _zones(rows: DistanceRows, x: Scale) -> list[str]:
     """The strip below the axis: one row each, rows that widen, one row for all."""
-    low, high = found.shared
-    stretches = [(*found.own, 0), *((a, b, 1) for a, b in _widening(found))]
-    stretches += [(-found.most, low, 2)] if low is not None else []
-    stretches += [(high, found.most, 2)] if high is not None else []
+    lower, upper = rows.shared
+    stretches = [(*rows.own, 0), *((a, b, 1) for a, b in _widening(rows))]
+    stretches += [(-rows.most, lower, 2)] if lower is not None else []
+    stretches += [(upper, rows.most, 2)] if upper is not None else []
     return [
         area(x(first - 0.5), TOP + HEIGHT + 6, x(last + 0.5) - x(first - 0.5), 14, STRIP[kind][0],
              ink=INK, wide=0.7, kind=f"zone{kind}")
@@ -232,22 +232,22 @@ def _zones(found: DistanceRows, x: Scale) -> list[str]:
     ]  # fmt: skip
 
 
-def _staircase(found: DistanceRows, x: Scale, y: Scale) -> list[str]:
+def _staircase(rows: DistanceRows, x: Scale, y: Scale) -> list[str]:
     """The rows as one line; in a short text a dot at every distance."""
-    rows = list(enumerate(found.rows, start=-found.most))
+    numbered = list(enumerate(rows.rows, start=-rows.most))
     corners = []
-    for n, (distance, row) in enumerate(rows):
-        if n and row != rows[n - 1][1]:
-            corners += [x(distance - 0.5), y(rows[n - 1][1]), x(distance - 0.5), y(row)]
-    first, last = (x(-found.most - 0.5), y(rows[0][1])), (x(found.most + 0.5), y(rows[-1][1]))
+    for n, (distance, row) in enumerate(numbered):
+        if n and row != numbered[n - 1][1]:
+            corners += [x(distance - 0.5), y(numbered[n - 1][1]), x(distance - 0.5), y(row)]
+    first, last = (x(-rows.most - 0.5), y(numbered[0][1])), (x(rows.most + 0.5), y(numbered[-1][1]))
     stairs = line(*first, *corners, *last, ink=BLUE, wide=2, kind="rows")
-    dots = [dot(x(d), y(row), 3, BLUE) for d, row in rows] if found.most < 32 else []
+    dots = [dot(x(d), y(row), 3, BLUE) for d, row in numbered] if rows.most < 32 else []
     return [stairs, *dots]
 
 
-def _mark(found: DistanceRows, distance: int, x: Scale, y: Scale) -> list[str]:
+def _mark(rows: DistanceRows, distance: int, x: Scale, y: Scale) -> list[str]:
     """The chosen distance: lines to both axes, a ring, and its row in words."""
-    row = found.row(distance)
+    row = rows.row(distance)
     right = x(distance) < LEFT + 0.6 * LENGTH
     text_x, side = (x(distance) + 12, "start") if right else (x(distance) - 12, "end")
     ground = ' stroke="#fff" stroke-width="4" paint-order="stroke"'

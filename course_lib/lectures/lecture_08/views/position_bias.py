@@ -48,7 +48,7 @@ def bias_maps() -> Html:
     """Content-to-position beside position-to-position for the four words: a number a pair against a
     number a distance."""
     by_content, by_distance = position_maps()
-    said = (
+    sentence = (
         "Content-to-position: two words at the same distance from their keys have different scores "
         "(compare the cells of a diagonal). Position-to-position: a diagonal holds one number, "
         "whatever the words. T5 learns these numbers themselves."
@@ -67,7 +67,7 @@ def bias_maps() -> Html:
         ]  # fmt: skip
         text += [title, *(" ".join(f"{v:2.0f}" for v in row) for row in values.tolist())]
     width, height = LEFT + 2 * side + GAP + 12, TOP + side + 10
-    return picture("bias-maps", width, height, parts, said, text="\n".join([*text, said]))
+    return picture("bias-maps", width, height, parts, sentence, text="\n".join([*text, sentence]))
 
 
 def position_maps() -> tuple[Tensor, Tensor]:
@@ -77,8 +77,8 @@ def position_maps() -> tuple[Tensor, Tensor]:
     from course_lib.kernels.positions import position_rows, row_table
 
     rows = row_table(position_rows(len(TOY), SPAN))  # (T, T)
-    query, key, asked = (
+    query, key, position_query = (
         torch.tensor(x, dtype=torch.float32)
         for x in (TOY_QUERY, TOY_POSITION_KEY, TOY_POSITION_QUERY)
     )
-    return (query @ key.T).gather(1, rows), (asked * key).sum(-1)[rows]
+    return (query @ key.T).gather(1, rows), (position_query * key).sum(-1)[rows]

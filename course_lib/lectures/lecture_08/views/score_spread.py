@@ -111,7 +111,7 @@ def score_variance(head_size: int = 64, tokens: int = 64, seed: int = 0) -> Live
 def score_variance_picture(head_size: int = 64, tokens: int = 64, seed: int = 0) -> Html:
     """Two panels of histograms, a line a number of terms, above a table of variance and entropy."""
     measured = _all_terms(head_size, tokens, seed)
-    sentences, (head, *rows) = _said(measured, tokens), _cells(measured)
+    sentences, (head, *rows) = _sentences(measured, tokens), _cells(measured)
     text = "\n".join([*(" ".join(row) for row in (head, *rows)), *sentences])
     swatches = [(line(0, 9, 26, 9, **LINES[n]), NAMES[n]) for n in LINES]
     parts = [words(4, 16, "terms", 13, "start", bold=True), key_marks(swatches, 54, 3, 26, 13)]
@@ -136,7 +136,7 @@ def _cells(measured: Mapping[int, ScoreStatistics]) -> list[list[str]]:
     return lines
 
 
-def _said(measured: Mapping[int, ScoreStatistics], tokens: int) -> list[str]:
+def _sentences(measured: Mapping[int, ScoreStatistics], tokens: int) -> list[str]:
     three = measured[3]
     plain, scaled = three.scales
     d = three.head_size

@@ -98,9 +98,9 @@ def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, position: i
         "position": slider("position of the query token", position, 0, len(start.tokens) - 1),
     }
     boxes = {
-        name: checkbox(said, start.parts[name] is not None, indent=False,
+        name: checkbox(label, start.parts[name] is not None, indent=False,
                        disabled=start.parts[name] is None)
-        for name, said in TERMS.items()
+        for name, label in TERMS.items()
     }  # fmt: skip
 
     def follow(change: Any) -> None:
@@ -109,17 +109,17 @@ def score_maps(model: nn.Module, tokenizer: WordPiece, text: str, *, position: i
     controls["text"].observe(follow, names="value")
 
     def draw(text: str, layer: int, head: int, position: int, **ticked: bool) -> Html:
-        found = measure_scores(model, tokenizer, text, layer, head)
-        return draw_score_maps(found, position, [name for name, on in ticked.items() if on])
+        measured = measure_scores(model, tokenizer, text, layer, head)
+        return draw_score_maps(measured, position, [name for name, on in ticked.items() if on])
 
     live = playground(draw, controls | boxes, draw_score_maps(start, position))
     for box in boxes.values():
         box.layout.width = "auto"
         box.style.description_width = "initial"
-    above, shown = live.widget.children[: len(controls)], live.widget.children[-1]
+    above, picture_box = live.widget.children[: len(controls)], live.widget.children[-1]
     row = w.HBox([w.Label("terms in the sum:"), *boxes.values()])
     row.layout.flex_flow = "row wrap"
-    live.widget.children = (*above, row, shown)
+    live.widget.children = (*above, row, picture_box)
     return live
 
 
@@ -202,32 +202,34 @@ def _encoder_of(model: nn.Module) -> Any:
 # ---------------------------------------------------------------- in words
 
 
-def _said(found: ScoreMaps, position: int, terms: Collection[str], weights: Tensor) -> list[str]:
+def _sentences(
+    maps: ScoreMaps, position: int, terms: Collection[str], weights: Tensor
+) -> list[str]:
     """What the query token's strongest key owes to each term."""
     best = int(weights[position].argmax())
-    total = found.total(terms)[position, best].item()
-    shown = {n: part for n, part in found.parts.items() if n in terms and part is not None}
-    values = {n: round(part[position, best].item(), 2) for n, part in shown.items()}
+    total = maps.total(terms)[position, best].item()
+    terms_in = {n: part for n, part in maps.parts.items() if n in terms and part is not None}
+    values = {n: round(part[position, best].item(), 2) for n, part in terms_in.items()}
     sums = " + ".join(f"{TERMS[n]} {number(value)}" for n, value in values.items())
     exact = abs(sum(values.values()) - round(total, 2)) < 1e-6  # also when rounded
-    equals = f" {'=' if exact else '≈'} {number(total)}" if len(shown) > 1 else ""
+    equals = f" {'=' if exact else '≈'} {number(total)}" if len(terms_in) > 1 else ""
     lines = [
-        f"“{found.tokens[position]}” (position {position}) attends most to “{found.tokens[best]}” "
+        f"“{maps.tokens[position]}” (position {position}) attends most to “{maps.tokens[best]}” "
         f"(position {best}, distance {position} − {best} = {signed(position - best)}): "
         f"{sums}{equals}, which the softmax makes {100 * weights[position, best].item():.0f}%."
     ]
-    if out := [TERMS[n] for n, part in found.parts.items() if part is not None and n not in terms]:
+    if out := [TERMS[n] for n, part in maps.parts.items() if part is not None and n not in terms]:
         lines.append(f"Left out of the sum: {' and '.join(out)}. The scale stays what it was.")
-    return [*lines, *([found.remark] if found.remark else [])]
+    return [*lines, *([maps.remark] if maps.remark else [])]
 
 
-def _in_numbers(found: ScoreMaps, position: int, terms: Collection[str], weights: Tensor) -> str:
+def _in_numbers(maps: ScoreMaps, position: int, terms: Collection[str], weights: Tensor) -> str:
     """The row of the query token, a line a key: what the colours show."""
-    maps = {n: part for n, part in found.parts.items() if part is not None}
-    head = f"{'key':<14}" + "".join(f"{n:>8}" for n in [*maps, "sum", "weight"])
-    total, lines = found.total(terms), [head]
-    for j, token in enumerate(found.tokens):
-        values = [part[position, j].item() for part in [*maps.values(), total, weights]]
+    parts = {n: part for n, part in maps.parts.items() if part is not None}
+    head = f"{'key':<14}" + "".join(f"{n:>8}" for n in [*parts, "sum", "weight"])
+    total, lines = maps.total(terms), [head]
+    for j, token in enumerate(maps.tokens):
+        values = [part[position, j].item() for part in [*parts.values(), total, weights]]
         lines.append(f"{token:<14}" + "".join(f"{number(v):>8}" for v in values))
     return "\n".join(lines)
 
@@ -236,7 +238,7 @@ def _in_numbers(found: ScoreMaps, position: int, terms: Collection[str], weights
 
 
 def draw_score_maps(
-    found: ScoreMaps, position: int = 1, terms: Collection[str] = tuple(TERMS)
+    maps: ScoreMaps, position: int = 1, terms: Collection[str] = tuple(TERMS)
 ) -> Html:
     """Three maps above, their sum and its softmax below; a frame around the query token's row.
 
@@ -247,24 +249,24 @@ def draw_score_maps(
         raise ValueError(
             f"terms {sorted(unknown)} were given; expected some of {', '.join(TERMS)}."
         )
-    total = found.total(terms)
+    total = maps.total(terms)
     weights = total.softmax(-1)
-    position = min(max(position, 0), len(found.tokens) - 1)
-    sentences = _said(found, position, terms, weights)
+    position = min(max(position, 0), len(maps.tokens) - 1)
+    sentences = _sentences(maps, position, terms, weights)
     marked, top = (position, int(weights[position].argmax())), float(weights.max())
-    parts = _token_names(found.tokens, position)
+    parts = _token_names(maps.tokens, position)
     for k, (name, title) in enumerate(TERMS.items()):
-        part, sign = found.parts[name], "+" if k else ""
+        part, sign = maps.parts[name], "+" if k else ""
         if part is None:
             parts += _absent(k, title)
         else:
-            parts += _map(k, 0, title, sign, part / found.largest, marked, name not in terms)
-    parts += _map(0, 1, "= sum", "", total / found.largest, marked)
+            parts += _map(k, 0, title, sign, part / maps.largest, marked, name not in terms)
+    parts += _map(0, 1, "= sum", "", total / maps.largest, marked)
     parts += _map(1, 1, "softmax: weights", "→", 2 * weights / top - 1, marked)
-    parts += _scales(found.largest, top)
-    where = f"layer {found.layer}, head {found.head}"
-    head = f"{where}; query {found.tokens[position]!r} (position {position})"
-    numbers = _in_numbers(found, position, terms, weights)
+    parts += _scales(maps.largest, top)
+    where = f"layer {maps.layer}, head {maps.head}"
+    head = f"{where}; query {maps.tokens[position]!r} (position {position})"
+    numbers = _in_numbers(maps, position, terms, weights)
     return picture(
         "score-maps", WIDTH, _corner(0, 1)[1] + PANEL + 8, parts, sentences, card_width=800,
         label=f"{where}. {' '.join(sentences)}", text="\n".join([head, numbers, *sentences]),

@@ -11,12 +11,12 @@ Triple = tuple[int, int, int]
 
 def boundaries(is_text: list[bool], spans: list[Pair], longest: int) -> list[Triple]:
     """(before, behind, relative) of each token that is predicted, span by span (section 3.2)."""
-    found = []
+    triples = []
     for first, last in spans:
         if is_text[first - 1] and is_text[last + 1]:
             for t in range(first, min(last, first + longest - 1) + 1):
-                found.append((first - 1, last + 1, t - first))
-    return found
+                triples.append((first - 1, last + 1, t - first))
+    return triples
 
 
 # ---------------------------------------------------------------- cases
@@ -81,7 +81,7 @@ BOUNDARIES = Exercise(
         Edit(TRIPLE, "(first - 1, last + 1, last - first)", "Your third number is the same for all "
              "tokens of a span: then all would get the same prediction. It is the token's position "
              "in the span."),
-        Edit(TRIPLE, "(first - 1, last + 1, len(found))", "Your relative positions go on "
+        Edit(TRIPLE, "(first - 1, last + 1, len(triples))", "Your relative positions go on "
              "counting in the next span. Each span begins at 0."),
         Edit(TRIPLE, "(first - 1, last, t - first)", "`last` is included in the span: the position "
              "behind it is last + 1."),
@@ -114,7 +114,7 @@ BOUNDARIES = Exercise(
              "the last `longest` tokens. It is the first ones."),
         Edit(RANGE, "range(first, min(last, first + longest - 1))", "The last token is missing: "
              "`last` is included in the span, and range(a, b) ends before b."),
-        Edit("found = []", "found, spans = [], spans[:1]", "Only the first span's "
+        Edit("triples = []", "triples, spans = [], spans[:1]", "Only the first span's "
              "tokens are in your list."),
     ),
 )  # fmt: skip

@@ -25,8 +25,8 @@ def fusion(
 
 def case(draw: Draw, T: int, entity_ids: str) -> Case:
     """entity_ids: a letter a token, "." for no entity, else its number."""
-    H, E, K, wide = 5, 3, 4, 6
-    shapes = ((H, wide), (E, wide), (wide,), (wide, H), (wide, E))
+    H, E, K, inner = 5, 3, 4, 6
+    shapes = ((H, inner), (E, inner), (inner,), (inner, H), (inner, E))
     weights = [draw.normal(*shape) for shape in shapes]
     ids = torch.tensor([-1 if letter == "." else int(letter) for letter in entity_ids])
     return draw.normal(T, H), ids, draw.normal(K, E), *weights

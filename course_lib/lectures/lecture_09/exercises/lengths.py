@@ -17,9 +17,9 @@ def lengths(p: float, longest: int) -> tuple[Tensor, float]:
     return probabilities, float(probabilities @ length)
 
 
-def case(draw: Draw, low: int, high: int) -> Case:
+def case(draw: Draw, shortest: int, longest: int) -> Case:
     """p is never one half, where p and 1 − p could be exchanged."""
-    return draw.python.choice([0.15, 0.25, 0.3, 0.35, 0.6, 0.7]), draw.integer(low, high)
+    return draw.python.choice([0.15, 0.25, 0.3, 0.35, 0.6, 0.7]), draw.integer(shortest, longest)
 
 
 def mean_of(weights: Tensor) -> float:

@@ -27,13 +27,13 @@ def spans(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
         if position not in taken:
             new = [t for t in span if t not in taken]
             taken.update(new[: budget - len(taken)])
-    found: list[Pair] = []
+    result: list[Pair] = []
     for t in sorted(taken):
         if t - 1 in taken:
-            found[-1] = (found[-1][0], t)
+            result[-1] = (result[-1][0], t)
         else:
-            found.append((t, t))
-    return found
+            result.append((t, t))
+    return result
 
 
 def each_by_itself(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
@@ -45,38 +45,38 @@ def each_by_itself(word_of: list[int], draws: list[Pair], budget: int) -> list[P
             free = t not in hider and len(hider) < budget
             if free and first <= word < first + words and hider.get(position, n) == n:
                 hider[t] = n
-    found: list[Pair] = []
+    result: list[Pair] = []
     for t in sorted(hider):
         if t > 0 and hider.get(t - 1) == hider[t]:
-            found[-1] = (found[-1][0], t)
+            result[-1] = (result[-1][0], t)
         else:
-            found.append((t, t))
-    return found
+            result.append((t, t))
+    return result
 
 
-def as_drawn(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
+def span_of_each_draw(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
     """Each draw's span as it is, from its first to its last position, also where others meet it."""
     taken: set[int] = set()
-    drawn_spans: list[Pair] = []
+    result: list[Pair] = []
     for position, words in draws:
         first = word_of[position]
         span = [t for t, word in enumerate(word_of) if first <= word < first + words]
         new = [t for t in span if t not in taken][: budget - len(taken)]
         if position not in taken and new:
             taken.update(new)
-            drawn_spans.append((span[0], new[-1]))
-    return sorted(drawn_spans)
+            result.append((span[0], new[-1]))
+    return sorted(result)
 
 
 def joined_where_they_overlap(word_of: list[int], draws: list[Pair], budget: int) -> list[Pair]:
     """The same, but spans that touch and share no position stay apart."""
-    found: list[Pair] = []
-    for begin, end in as_drawn(word_of, draws, budget):
-        if found and begin <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+    result: list[Pair] = []
+    for begin, end in span_of_each_draw(word_of, draws, budget):
+        if result and begin <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
         else:
-            found.append((begin, end))
-    return found
+            result.append((begin, end))
+    return result
 
 
 # ---------------------------------------------------------------- cases
@@ -88,7 +88,7 @@ def text(draw: Draw, words: int, pieces: int) -> list[int]:
     return [-1, *numbers, -1]
 
 
-def drawn(draw: Draw, word_of: list[int], how_many: int, longest: int) -> list[Pair]:
+def random_draws(draw: Draw, word_of: list[int], how_many: int, longest: int) -> list[Pair]:
     return [(draw.integer(1, len(word_of) - 2), draw.integer(1, longest)) for _ in range(how_many)]
 
 
@@ -103,14 +103,14 @@ def cases(pieces: int, how_many: int, fits: Callable[[list[int], list[Pair], int
     would select."""
 
     def three(draw: Draw) -> list[Case]:
-        found: list[Case] = []
-        while len(found) < 3:
+        examples: list[Case] = []
+        while len(examples) < 3:
             word_of = text(draw, words, pieces)
-            draws = drawn(draw, word_of, how_many, 4)
+            draws = random_draws(draw, word_of, how_many, 4)
             budget = len(covered(word_of, draws)) - draw.integer(min(1, spare), spare)
             if budget > 0 and fits(word_of, draws, budget):
-                found.append((word_of, draws, budget))
-        return found
+                examples.append((word_of, draws, budget))
+        return examples
 
     return three
 
@@ -172,7 +172,7 @@ NEW, CUT, FREE = (
     "[t for t in span if t not in taken]", "new[: budget - len(taken)]",
     "if position not in taken:",
 )  # fmt: skip
-RETURN = "return found"
+RETURN = "return result"
 
 SPANS = Exercise(
     **written("09.2"),
@@ -249,8 +249,8 @@ SPANS = Exercise(
              "len(span)", "You add up the lengths of the spans. A position in two of them is "
              "selected once: the budget counts different positions.",
              more=(("taken: set[int] = set()", "taken: set[int] = set(); used = 0"),)),
-        Other(as_drawn, "Your spans are never merged: one pair for each draw. Spans that meet or "
-              "touch are one span."),
+        Other(span_of_each_draw, "Your spans are never merged: one pair for each draw. Spans that "
+              "meet or touch are one span."),
         Other(each_by_itself, "Spans that touch stay apart in your list. Where two meet or touch "
               "they become one, as in the released code: nothing stands between them to predict "
               "from."),
@@ -258,13 +258,13 @@ SPANS = Exercise(
               "that only touch are not. They are one too: nothing stands between them."),
         Edit("if t - 1 in taken:", "if False:", "Each selected position is a span of its own in "
              "your list. Neighbours belong to one span."),
-        Edit(RETURN, "return [(first, last + 1) for first, last in found]", "The second number of "
+        Edit(RETURN, "return [(first, last + 1) for first, last in result]", "The second number of "
              "your pairs is the position *behind* the span. Expected its last position."),
-        Edit(RETURN, "return [(first, last - first + 1) for first, last in found]", "The second "
+        Edit(RETURN, "return [(first, last - first + 1) for first, last in result]", "The second "
              "number of your pairs is a length. Expected the span's last position."),
         Edit(RETURN, "return sorted(taken)", "This is the list of selected positions. Expected "
              "pairs: first and last position of each span."),
-        Edit(RETURN, "return [(word_of[first], word_of[last]) for first, last in found]", "Your "
+        Edit(RETURN, "return [(word_of[first], word_of[last]) for first, last in result]", "Your "
              "pairs are numbers of words. Expected positions."),
     ),
 )  # fmt: skip

@@ -32,14 +32,14 @@ def case(draw: Draw, words: int, pieces: int, names: int, budget: int) -> Case:
         begins.append(len(word_of))
         word_of += [w] * draw.integer(1, pieces)
     begins.append(len(word_of))
-    found, w = list[Pair](), draw.integer(0, 1)
-    while len(found) < names and w + 2 <= words:
+    name_spans, w = list[Pair](), draw.integer(0, 1)
+    while len(name_spans) < names and w + 2 <= words:
         end = min(words, w + draw.integer(2, 3))
-        found.append((begins[w], begins[end]))
+        name_spans.append((begins[w], begins[end]))
         w = end + draw.integer(0, 2)
     word_of.append(-1)
     order = draw.python.sample(range(len(word_of)), len(word_of))
-    return word_of, found, order, budget
+    return word_of, name_spans, order, budget
 
 
 def split(draw: Draw) -> list[Case]:

@@ -10,21 +10,21 @@ from course_lib.teaching.svg import arrow, drawing, rect, words
 
 TEXT = ("they", "met", "at", "the", "old", "mill", "on", "sunday")
 FIRST, LAST = 3, 5  # the span
-ASKED = 4  # the token that is predicted in the drawing
-STEP, WIDE, HIGH = 140, 1120, 430
+PREDICTED = 4  # the token that is predicted in the drawing
+STEP, WIDTH, HEIGHT = 140, 1120, 430
 EDGE: dict[str, Any] = {"fill": "#e0f3ed", "ink": "#00745a", "wide": 3}
 GAP: dict[str, Any] = {"fill": "#fdeecb", "ink": "#8a5f00", "wide": 2.5, "dash": "6 3"}
 SAYS = (
     f"The words “{' '.join(TEXT[FIRST : LAST + 1])}” are masked. Masked language modelling "
-    f"predicts “{TEXT[ASKED]}” from the vector at its own position. The span-boundary objective "
-    f"predicts it from the vectors of “{TEXT[FIRST - 1]}” before the span and “{TEXT[LAST + 1]}” "
-    "behind it, and from its number in the span, 2. Both losses are added."
+    f"predicts “{TEXT[PREDICTED]}” from the vector at its own position. The span-boundary "
+    f"objective predicts it from the vectors of “{TEXT[FIRST - 1]}” before the span and "
+    f"“{TEXT[LAST + 1]}” behind it, and from its number in the span, 2. Both losses are added."
 )
 
 
 def boundary_drawing() -> Html:
     """From below: what the encoder reads, its vectors, both heads, one word asked of both."""
-    parts = [rect(0, 250, WIDE, 46, "encoder: a vector at each position", fill="#eef3f8", size=21)]
+    parts = [rect(0, 250, WIDTH, 46, "encoder: a vector at each position", fill="#eef3f8", size=21)]
     for i, word in enumerate(TEXT):
         x, hidden, edge = STEP * i, FIRST <= i <= LAST, i in (FIRST - 1, LAST + 1)
         look = GAP if hidden else EDGE if edge else {}
@@ -33,7 +33,7 @@ def boundary_drawing() -> Html:
             arrow(x + STEP / 2, 334, x + STEP / 2, 300),
             words(x + STEP / 2, 416, word if hidden else "", 19, style=' font-style="italic"'),
         ]
-    own, before, behind = (STEP * i + STEP / 2 for i in (ASKED, FIRST - 1, LAST + 1))
+    own, before, behind = (STEP * i + STEP / 2 for i in (PREDICTED, FIRST - 1, LAST + 1))
     parts += [
         rect(150, 90, 380, 74, "", **EDGE),
         words(340, 121, "span-boundary head", 23),
@@ -44,10 +44,10 @@ def boundary_drawing() -> Html:
         arrow(behind, 248, behind, 206, 480, 206, 480, 168),
         arrow(own, 248, own, 182, 640, 182, 640, 168),
         arrow(56, 127, 146, 127), words(36, 106, "number", 19),
-        words(36, 136, f"{ASKED - FIRST + 1}", 24, style=' font-weight="650"'),
+        words(36, 136, f"{PREDICTED - FIRST + 1}", 24, style=' font-weight="650"'),
         arrow(340, 88, 340, 56), arrow(710, 88, 710, 56),
-        words(340, 44, f"P(“{TEXT[ASKED]}”)", 23), words(710, 44, f"P(“{TEXT[ASKED]}”)", 23),
+        *(words(x, 44, f"P(“{TEXT[PREDICTED]}”)", 23) for x in (340, 710)),
         words(856, 30, "loss: − ln of the one,", 20, "start"),
         words(856, 56, "− ln of the other, added", 20, "start"),
     ]  # fmt: skip
-    return drawing(WIDE, HIGH, parts, SAYS, margin=2)
+    return drawing(WIDTH, HEIGHT, parts, SAYS, margin=2)

@@ -13,7 +13,7 @@ from course_lib.teaching.tokens import MASKED, PLAIN, box
 from course_lib.text.world import MicroWorld
 from course_lib.train.metrics import HIDDEN
 
-from ..chinese import LEVELS, PLACES, spelled, told_of
+from ..chinese import LEVELS, PLACES, spelled, training_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from course_lib.text.world import Story, Trace
 
 STORIES = 12  # held-out stories to choose from
-SAID = {
+DESCRIPTIONS = {
     "characters": "every character is a unit (BERT; ERNIE's basic stage)",
     "words": "every word is a unit (whole-word masking; ERNIE's phrase stage)",
     "names": "words are units, and names of several words are one (ERNIE's entity stage)",
@@ -41,14 +41,14 @@ _GLOSSES = """
 GLOSS = dict(pair.split(":") for pair in _GLOSSES.split())
 
 
-def chinese_view(world: MicroWorld, english: MicroWorld, number: int = 0, seed: int = 0) -> Live:
+def chinese_view(world: MicroWorld, english: MicroWorld, index: int = 0, seed: int = 0) -> Live:
     """What is masked together in a Chinese story. Controls: unit, story, draw.
 
     world: the world in Chinese; english: the same in English, for what the words say."""
     stories = world.stories(STORIES, seed=5, split="heldout")
     controls = {
         "level": choice("a unit is one of", "words", LEVELS),
-        "story": slider("story", number, 0, STORIES - 1),
+        "story": slider("story", index, 0, STORIES - 1),
         "seed": slider("draw again", seed, 0, 50),
     }
 
@@ -62,14 +62,15 @@ def chinese_picture(story: Story, english: MicroWorld, level: str, seed: int = 0
     """The story, a sentence a line, beside the same in English; hatched what is selected. Raises
     ValueError for a level that is none of LEVELS."""
     selected = selected_characters(story, level, seed)
-    said = glosses(story, english)
+    word_glosses = glosses(story, english)
     rows, lines, done = [], [], 0
-    for line, gloss, told in zip(story.trace, said, story.told_in(english).sentences, strict=True):
+    sentences = story.told_in(english).sentences
+    for line, gloss, sentence in zip(story.trace, word_glosses, sentences, strict=True):
         count = sum(len(trace.word) for trace in line)
         here = selected[done : done + count]
         done += count
-        rows.append(sentence_row(line, gloss, here, level, told))
-        lines.append(f"{plain_line(line, here)} = {told}")
+        rows.append(sentence_row(line, gloss, here, level, sentence))
+        lines.append(f"{plain_line(line, here)} = {sentence}")
     counted = in_words(story, level, selected)
     return Html(
         card("".join(rows) + paragraphs(counted), "chinese-units", 940),
@@ -80,18 +81,18 @@ def chinese_picture(story: Story, english: MicroWorld, level: str, seed: int = 0
 def selected_characters(story: Story, level: str, seed: int) -> list[bool]:
     """Of each character of a story: is it selected for prediction? As in the experiment."""
     check_one_of(LEVELS, level=level)
-    told = told_of(story.world, [story])
-    given = told.train, story.world.special
+    training = training_text(story.world, [story])
+    inputs = training.train, story.world.special
     if level == "characters":
-        masked = mask_sequences(*given, mix=HIDDEN, seed=seed)
+        masked = mask_sequences(*inputs, mix=HIDDEN, seed=seed)
     else:
-        masked = mask_whole_words(*given, told.word_of[level], mix=HIDDEN, seed=seed)
+        masked = mask_whole_words(*inputs, training.word_of[level], mix=HIDDEN, seed=seed)
     return masked.selected[0, 1 : 1 + len(spelled(story))].tolist()
 
 
 def glosses(story: Story, english: MicroWorld) -> list[list[str]]:
     """What each word of a Chinese story says, in English."""
-    found = []
+    result = []
     for line in story.trace:
         of_line: list[str] = []
         for slot, run in groupby(line, key=lambda trace: trace.slot):
@@ -103,17 +104,17 @@ def glosses(story: Story, english: MicroWorld) -> list[list[str]]:
             else:
                 role, _, path = slot.partition(".")
                 of_line += english.grammar.column(role, path)[story.rows[role]]
-        found.append(of_line)
-    return found
+        result.append(of_line)
+    return result
 
 
 def sentence_row(
-    line: Sequence[Trace], gloss: Sequence[str], selected: Sequence[bool], level: str, told: str
+    line: Sequence[Trace], gloss: Sequence[str], selected: Sequence[bool], level: str, english: str
 ) -> str:
     """HTML: the sentence in boxes, and beside it the same in English."""
     ours = f'<div style="flex:1 1 480px">{line_html(line, gloss, selected, level)}</div>'
-    said = escape(told.replace(" .", "."))
-    theirs = f'<div style="flex:0 1 250px;color:#444;padding-top:8px">{said}</div>'
+    text = escape(english.replace(" .", "."))
+    theirs = f'<div style="flex:0 1 250px;color:#444;padding-top:8px">{text}</div>'
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:14px;border-top:1px solid #ddd;'
         f'padding:4px 0">{ours}{theirs}</div>'
@@ -168,7 +169,7 @@ def in_words(story: Story, level: str, selected: Sequence[bool]) -> list[str]:
     several = [n for n in hidden if of_word.count(n) > 1]
     beside = sum(hidden.count(n) < of_word.count(n) for n in several)
     return [
-        f"{level}: {SAID[level]}. {len(hidden)} of {len(of_word)} characters are selected "
+        f"{level}: {DESCRIPTIONS[level]}. {len(hidden)} of {len(of_word)} characters are selected "
         "(hatched).",
         f"{len(several)} of these belong to words of several characters; {beside} have a readable "
         "character of their own word beside them.",

@@ -11,7 +11,7 @@ from course_lib.teaching.svg import arrow, drawing, rect, words
 TEXT: dict[str, Any] = {"fill": "#e1eef7", "ink": "#005a8c"}
 ENTITY: dict[str, Any] = {"fill": "#fdf1d6", "ink": "#8a5f00"}
 BOTH: dict[str, Any] = {"fill": "#fbe6da", "ink": VERMILION}
-WIDE, HIGH = 1120, 470
+WIDTH, HEIGHT = 1120, 470
 WORDS = ("goka", "walks", "to", "the", "lion", "mill")
 ENTITIES = {"goka": (0, 0), "lion mill": (4, 5)}  # entity -> its first and its last token
 SAYS = (
@@ -40,7 +40,7 @@ def fusion_drawing() -> Html:
         arrow(304, 340, 304, 292),
         words(912, 416, "vectors of TransE: fixed, 100 wide,", 19),
         words(912, 442, "at every token that names the entity", 19),
-        rect(2, 54, WIDE - 4, 246, fill="none", wide=2, dash="7 5", rounding=8),
+        rect(2, 54, WIDTH - 4, 246, fill="none", wide=2, dash="7 5", rounding=8),
         rect(14, 244, 580, 46, "words attend to words", **TEXT, wide=2),
         rect(720, 244, 384, 46, "entities attend to entities", **ENTITY, wide=2),
         arrow(304, 242, 420, 206), arrow(912, 242, 700, 206),
@@ -53,4 +53,4 @@ def fusion_drawing() -> Html:
         words(160, 24, "which word? (MLM)", 20),
         words(440, 24, "which entity of the batch? (dEA)", 20),
     ]  # fmt: skip
-    return drawing(WIDE, HIGH, parts, SAYS, margin=2)
+    return drawing(WIDTH, HEIGHT, parts, SAYS, margin=2)

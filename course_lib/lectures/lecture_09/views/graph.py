@@ -47,11 +47,11 @@ def graph_picture(graph: KnowledgeGraph, entity: str) -> Html:
     out = [fact for fact in here if fact[0] == entity]
     into = [fact for fact in here if fact[2] == entity]
     height = max(80 * max(len(out), min(len(into), OTHERS), 1), 120)
-    said = [f"{h} —{r}→ {t}" for h, r, t in [*out, *into[:OTHERS]]]
+    facts = [f"{h} —{r}→ {t}" for h, r, t in [*out, *into[:OTHERS]]]
     more = len(into) - OTHERS
-    said += [f"and {more} more that lead to {entity}"] * (more > 0)
+    facts += [f"and {more} more that lead to {entity}"] * (more > 0)
     parts = [TIP, *graph_parts(graph, entity, out, into[:OTHERS], height)]
-    return picture("graph", 960, height, parts, "; ".join(said) + ".", card_width=960)
+    return picture("graph", 960, height, parts, "; ".join(facts) + ".", card_width=960)
 
 
 def graph_parts(
@@ -68,13 +68,13 @@ def graph_parts(
         further = [fact for fact in graph.about(tail) if fact[0] == tail][:1]
         for _, relation, last in further:
             parts += [*_edge(714, y, 788, y, relation), _node(graph, last, 790, y)]
-    return [*parts, _node(graph, entity, 280, middle, wide=3.5)]
+    return [*parts, _node(graph, entity, 280, middle, stroke=3.5)]
 
 
-def _node(graph: KnowledgeGraph, name: str, x: float, y: float, wide: float = 1.8) -> str:
+def _node(graph: KnowledgeGraph, name: str, x: float, y: float, stroke: float = 1.8) -> str:
     fill, ink = FILLS.get(graph.kinds[graph.number(name)], ("#fff", "#666"))
     size = 17 if len(name) < 17 else 14
-    return rect(x, y - 19, 166, 38, escape(name), fill=fill, ink=ink, wide=wide, size=size)
+    return rect(x, y - 19, 166, 38, escape(name), fill=fill, ink=ink, wide=stroke, size=size)
 
 
 def _edge(x: float, y: float, to_x: float, to_y: float, relation: str) -> list[str]:
@@ -91,11 +91,11 @@ STEP = (3.0, 0.5)  # the relation "country"
 
 def step_drawing() -> Html:
     """Two towns, two countries and one relation as points and steps in a plane."""
-    said = (
+    sentence = (
         "In a plane, two towns at the left and two countries at the right. The same arrow, the "
         "relation “country”, leads from each town to its own country."
     )
-    return drawing(560, 300, step_parts(), said)
+    return drawing(560, 300, step_parts(), sentence)
 
 
 def step_parts(scale: float = 1.0) -> list[str]:
@@ -160,11 +160,11 @@ def step_picture(graph: KnowledgeGraph, vectors: Translations, entity: str, rela
         fact = name in right
         look: dict[str, Any] = {"fill": "#fff", "ink": "#8a8a8a", "wide": 1.5}
         look |= {"fill": "#e0f3ed", "ink": "#00745a", "wide": 3} if fact else {}
-        said = f"{d:.2f}" + " ✓ a fact" * fact
-        rows.append(bar(260, 30 * n + 4, max(300 * d / longest, 2), 22, escape(name), said, size=16,
-                        **look))  # fmt: skip
-    said = f"Nearest to {entity} + {relation}: {order[0][0]}. {_verdict(order, right)}"
-    return picture("steps", 680, 30 * NEAREST, rows, said, card_width=800)
+        label = f"{d:.2f}" + " ✓ a fact" * fact
+        rows.append(bar(260, 30 * n + 4, max(300 * d / longest, 2), 22, escape(name), label,
+                        size=16, **look))  # fmt: skip
+    sentence = f"Nearest to {entity} + {relation}: {order[0][0]}. {_verdict(order, right)}"
+    return picture("steps", 680, 30 * NEAREST, rows, sentence, card_width=800)
 
 
 def _verdict(order: list[tuple[str, float]], right: set[str]) -> str:

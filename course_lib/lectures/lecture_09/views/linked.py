@@ -32,11 +32,11 @@ KINDS = (("word", KEPT, "entity kept"), ("word", REPLACED, "another entity"),
 
 def linked_view(graph: KnowledgeGraph, tokenizer: WordPiece, text: str, seed: int = 0) -> Live:
     """An own text, the entities it names, and what dEA makes of them. Controls: text, another and
-    away (probabilities of the noise), seed."""
+    removed (probabilities of the noise), seed."""
     controls = {
         "text": text_field("text", text),
         "another": percent_slider("another entity", DEA_MIX[0], 0.5),
-        "away": percent_slider("entity taken away", DEA_MIX[1], 0.5),
+        "removed": percent_slider("entity taken away", DEA_MIX[1], 0.5),
         "seed": slider("seed", seed, 0, 50),
     }
     return playground(partial(linked_picture, graph, tokenizer), controls)
@@ -47,7 +47,7 @@ def linked_picture(
     tokenizer: WordPiece,
     text: str,
     another: float = DEA_MIX[0],
-    away: float = DEA_MIX[1],
+    removed: float = DEA_MIX[1],
     seed: int = 0,
 ) -> Html:
     """The text with the entity of each token under it, and after the noise. Raises ValueError for
@@ -58,24 +58,24 @@ def linked_picture(
     entity_ids = align(mentions, tuple(sequences.input_ids.shape), len(graph.entities))  # type: ignore[arg-type]
     spoilt = spoil_alignments(
         entity_ids, len(graph.entities), torch.Generator().manual_seed(seed),
-        (another, away, round(1 - another - away, 9)),
+        (another, removed, round(1 - another - removed, 9)),
     )  # fmt: skip
     tokens = [tokenizer.token(i) for i in sequences.input_ids[0].tolist()]
     before, after = entity_ids[0].tolist(), spoilt[0].tolist()
     fates = [_fate(*pair) for pair in zip(before, after, strict=True)]
     labels = [_label(graph, *pair) for pair in zip(before, after, strict=True)]
     row = tokens_row(tokens, [LOOKS.get(fate, PLAIN) for fate in fates], labels)
-    said = linked_in_words(graph, mentions, fates)
-    html = row.inner + boxes_legend(KINDS) + (paragraphs(said) if mentions else note(said[0]))
-    return Html(card(html, "linked", 800), "\n".join([row.text, *said]))
+    lines = linked_in_words(graph, mentions, fates)
+    html = row.inner + boxes_legend(KINDS) + (paragraphs(lines) if mentions else note(lines[0]))
+    return Html(card(html, "linked", 800), "\n".join([row.text, *lines]))
 
 
 def linked_in_words(graph: KnowledgeGraph, mentions: list[Any], fates: list[str]) -> list[str]:
     """How many mentions there are, and what became of each."""
     if not mentions:
         return ["No entity of the graph is named here; the fusion blocks then work as BERT's do."]
-    told = "; ".join(f"{graph.entities[m.entity]}: {fates[m.start]}" for m in mentions)
-    return [f"{len(mentions)} mentions. {told}.",
+    fates_text = "; ".join(f"{graph.entities[m.entity]}: {fates[m.start]}" for m in mentions)
+    return [f"{len(mentions)} mentions. {fates_text}.",
             "The model is to say at each of their tokens which entity belonged there."]  # fmt: skip
 
 

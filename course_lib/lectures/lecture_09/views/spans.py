@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from course_lib.text.wordpiece import WordPiece
 
 MOST_TOKENS, P, LONGEST = 96, 0.2, 10
-DRAWN = 20_000  # lengths drawn for the chart
+SAMPLES = 20_000  # lengths drawn for the chart
 ROWS = (510, 128, 32)  # tokens of the rows whose spans are counted after merging and cutting
 POSITIONS = 60_000  # of all rows of one length together
 FATES = {1: "[MASK]", 2: "random", 3: "kept"}
@@ -83,9 +83,9 @@ def spans_picture(
         for t in range(first, last + 1):
             labels[t] = f"span {number}\n{was[t]}"
     row = tokens_row(tokens, masked.action[0].tolist(), labels)
-    said = spans_in_words(masked, was)
-    html = row.inner + tokens_legend() + paragraphs(said)
-    return Html(card(html, "spans", 800), "\n".join([row.text, *said]))
+    sentences = spans_in_words(masked, was)
+    html = row.inner + tokens_legend() + paragraphs(sentences)
+    return Html(card(html, "spans", 800), "\n".join([row.text, *sentences]))
 
 
 def spans_in_words(masked: MaskedSpans, was: list[str]) -> list[str]:
@@ -108,7 +108,7 @@ class Lengths(NamedTuple):
     """Of one p and one longest: the distribution, what was drawn from it, and four means."""
 
     exact: np.ndarray  # (longest,), P(1) to P(longest)
-    drawn: np.ndarray  # (longest,), fractions of DRAWN lengths
+    sampled: np.ndarray  # (longest,), fractions of SAMPLES lengths
     mean: float  # of the distribution
     heaped: float  # if all that is longer were counted as longest
     counted: dict[int, float]  # tokens of a row -> mean length after merging and cutting
@@ -118,12 +118,12 @@ def span_lengths(p: float = P, longest: int = LONGEST, seed: int = 0) -> Lengths
     """Lengths of spans, by the formula, as drawn, and as they stand in rows of ROWS tokens in which
     every word is one token. Raises ValueError as `length_probabilities` does."""
     exact, steps = length_probabilities(p, longest), np.arange(1, longest + 1)
-    _, lengths = draw_spans(seed, 0, np.arange(DRAWN), np.array(0), p, longest)
-    drawn = np.bincount(lengths, minlength=longest + 1)[1:] / DRAWN
+    _, lengths = draw_spans(seed, 0, np.arange(SAMPLES), np.array(0), p, longest)
+    sampled = np.bincount(lengths, minlength=longest + 1)[1:] / SAMPLES
     tail = p * (1 - p) ** np.arange(longest)
     tail[-1] = (1 - p) ** (longest - 1)
     counted = {T: _counted(T, p, longest, seed) for T in ROWS}
-    return Lengths(exact, drawn, float(exact @ steps), float(tail @ steps), counted)
+    return Lengths(exact, sampled, float(exact @ steps), float(tail @ steps), counted)
 
 
 def _counted(tokens: int, p: float, longest: int, seed: int) -> float:
@@ -143,35 +143,35 @@ def lengths_view() -> Live:
 
 def lengths_picture(p: float = P, longest: int = LONGEST) -> Html:
     """Bars for the distribution, a ring for what was drawn, and the means in words."""
-    found = span_lengths(p, longest)
-    said = lengths_in_words(found)
-    parts = length_parts(found, 640, 210)
-    return picture("lengths", 640, 250, parts, said, label=said[0], card_width=800)
+    lengths = span_lengths(p, longest)
+    sentences = lengths_in_words(lengths)
+    parts = length_parts(lengths, 640, 210)
+    return picture("lengths", 640, 250, parts, sentences, label=sentences[0], card_width=800)
 
 
-def length_parts(found: Lengths, width: float, height: float, size: float = 15) -> list[str]:
+def length_parts(lengths: Lengths, width: float, height: float, size: float = 15) -> list[str]:
     """A bar a length, its probability above it, a ring where the drawn fraction is."""
-    step = width / len(found.exact)
-    y = Scale(0, max(*found.exact, *found.drawn), height - size, 2.2 * size)
+    step = width / len(lengths.exact)
+    y = Scale(0, max(*lengths.exact, *lengths.sampled), height - size, 2.2 * size)
     parts = [words(width / 2, height + 1.9 * size, "words in a span", size)]
-    for i, (exact, drawn) in enumerate(zip(found.exact, found.drawn, strict=True)):
+    for i, (exact, sampled) in enumerate(zip(lengths.exact, lengths.sampled, strict=True)):
         x = step * (i + 0.5)
         parts += [
             area(x - 0.36 * step, y(exact), 0.72 * step, y(0) - y(exact), "#b9d8ea", ink=BLUE),
-            dot(x, y(drawn), 5, "none", ink=INK),
-            words(x, y(max(exact, drawn)) - 0.6 * size, f"{exact:.0%}", size),
+            dot(x, y(sampled), 5, "none", ink=INK),
+            words(x, y(max(exact, sampled)) - 0.6 * size, f"{exact:.0%}", size),
             words(x, height + 0.3 * size, str(i + 1), size),
         ]
     return parts
 
 
-def lengths_in_words(found: Lengths) -> list[str]:
+def lengths_in_words(lengths: Lengths) -> list[str]:
     """The means, of the distribution and of what becomes of it."""
-    rows = ", ".join(f"{mean:.2f} in rows of {T}" for T, mean in found.counted.items())
-    off = np.abs(found.exact - found.drawn).max()
+    rows = ", ".join(f"{mean:.2f} in rows of {T}" for T, mean in lengths.counted.items())
+    off = np.abs(lengths.exact - lengths.sampled).max()
     return [
-        f"Mean of the distribution: {found.mean:.2f} words. {DRAWN:,} lengths drawn (rings) differ "
-        f"from it by at most {off:.1%} at a length.",
+        f"Mean of the distribution: {lengths.mean:.2f} words. {SAMPLES:,} lengths drawn (rings) "
+        f"differ from it by at most {off:.1%} at a length.",
         f"After merging and cutting the mean is {rows} tokens. (If what is longer were heaped up "
-        f"at {len(found.exact)} instead of cut off, it would be {found.heaped:.2f}.)",
+        f"at {len(lengths.exact)} instead of cut off, it would be {lengths.heaped:.2f}.)",
     ]

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 LEVELS = ("basic", "phrase", "entity")
 STORIES = 12  # held-out stories to choose from
-SAID = {"basic": "every word is a unit", "phrase": "phrases are units", "entity": "names are units"}
+UNITS = dict(basic="every word is a unit", phrase="phrases are units", entity="names are units")
 
 
-def units_view(world: MicroWorld, number: int = 0, seed: int = 0) -> Live:
+def units_view(world: MicroWorld, index: int = 0, seed: int = 0) -> Live:
     """Mask a story by words, by phrases, by names. Controls: level, story, seed."""
     stories = world.stories(STORIES, seed=5, split="heldout")
     controls = {
         "level": choice("level", "entity", LEVELS),
-        "story": slider("story", number, 0, STORIES - 1),
+        "story": slider("story", index, 0, STORIES - 1),
         "seed": slider("seed", seed, 0, 50),
     }
 
@@ -46,9 +46,9 @@ def units_picture(world: MicroWorld, story: Story, level: str, seed: int = 0) ->
     row = tokens_row(tokens, action, labels)
     was = ["[CLS]", *story.text.split(), "[SEP]"]
     of_words = [was[start:stop] for _, start, stop in units]
-    said = units_in_words(level, of_words, sum(map(bool, action)))
-    html = row.inner + tokens_legend() + paragraphs(said)
-    return Html(card(html, "units", 800), "\n".join([row.text, *said]))
+    sentences = units_in_words(level, of_words, sum(map(bool, action)))
+    html = row.inner + tokens_legend() + paragraphs(sentences)
+    return Html(card(html, "units", 800), "\n".join([row.text, *sentences]))
 
 
 def units_row(
@@ -72,7 +72,7 @@ def units_row(
 def units_in_words(level: str, units: Sequence[Sequence[str]], selected: int) -> list[str]:
     """What is a unit at this level, and how many tokens were selected."""
     listed = "; ".join(" ".join(unit) for unit in units) or "none"
-    return [f"{level}: {SAID[level]}. {selected} tokens are selected.",
+    return [f"{level}: {UNITS[level]}. {selected} tokens are selected.",
             f"Units of several words: {listed}."]  # fmt: skip
 
 
@@ -83,9 +83,9 @@ def story_units(world: MicroWorld, story: Story, level: str) -> list[tuple[int, 
     if level == "basic":
         return []
     if level == "phrase":
-        found = noun_phrases([story])
+        units = noun_phrases([story])
     else:
         sequences = one_row(world.tokenizer, story.text)
         mentions = find_mentions(world_graph(world), world.tokenizer, sequences)
-        found = [mention[:3] for mention in mentions]
-    return [unit for unit in found if unit[2] - unit[1] > 1]
+        units = [mention[:3] for mention in mentions]
+    return [unit for unit in units if unit[2] - unit[1] > 1]

@@ -43,7 +43,7 @@ WHOLE = tuple(word for word in WORDS if len(word) == 1)
 def case(draw: Draw, lengths: tuple[int, ...], cut: float, ends: bool = False) -> Case:
     """Sentences of so many words, drawn with repetition. cut: how often a word of several pieces
     is taken; ends: special tokens, [UNK] and padding."""
-    found = []
+    sentences = []
     several = [word for word in WORDS if len(word) > 1]
     for length in lengths:
         words = [draw.python.choice(several if draw.python.random() < cut else WHOLE)
@@ -53,8 +53,8 @@ def case(draw: Draw, lengths: tuple[int, ...], cut: float, ends: bool = False) -
         if ends:
             tokens.insert(0 if draw.integer(0, 1) else len(tokens), "[UNK]")
             tokens = ["[CLS]", *tokens, "[SEP]", *["[PAD]"] * draw.integer(0, 4)]
-        found.append(tokens)
-    return (found,)
+        sentences.append(tokens)
+    return (sentences,)
 
 
 def repeated(draw: Draw) -> list[Case]:

@@ -12,8 +12,8 @@ from course_lib.teaching.exercises.outputs import Numbers
 def neutral(vectors: Tensor, language: Tensor, known: Tensor) -> Tensor:
     """Each vector minus the mean of its language's known rows: (N, H) -> (N, H)."""
     new = vectors.clone()
-    for number in language.unique():
-        rows = language == number
+    for one in language.unique():
+        rows = language == one
         new[rows] = vectors[rows] - vectors[rows & known].mean(dim=0)
     return new
 
@@ -24,16 +24,16 @@ def neutral(vectors: Tensor, language: Tensor, known: Tensor) -> Tensor:
 def case(draw: Draw, n: int, languages: int, some: bool = False) -> Case:
     """Rows of several languages, mixed, each language somewhere else. some: not all rows are
     known, but one at least of each language, and at least one is not."""
-    numbers = draw.python.sample(range(9), languages)
-    language = numbers * 2 + draw.python.choices(numbers, k=n - 2 * languages)
+    language_ids = draw.python.sample(range(9), languages)
+    language = language_ids * 2 + draw.python.choices(language_ids, k=n - 2 * languages)
     draw.python.shuffle(language)
     rows = torch.tensor(language)
     centres = 3 * draw.normal(9, 4)
     known = torch.ones(n, dtype=torch.bool)
     if some:
         known = draw.normal(n) > 0
-        for number in numbers:
-            own = (rows == number).nonzero()[:, 0]
+        for language_id in language_ids:
+            own = (rows == language_id).nonzero()[:, 0]
             known[own[0]], known[own[-1]] = True, False
     return centres[rows] + draw.normal(n, 4), rows, known
 

@@ -12,8 +12,8 @@ from course_lib.teaching.exercises.outputs import Number
 
 def mean_vectors(states: Tensor, ids: Tensor) -> Tensor:
     """The mean of the states at words: (N, T, H) and (N, T) -> (N, H)."""
-    words = (ids > 4)[..., None].to(states.dtype)
-    return (states * words).sum(dim=1) / words.sum(dim=1)
+    mask = (ids > 4)[..., None].to(states.dtype)
+    return (states * mask).sum(dim=1) / mask.sum(dim=1)
 
 
 def retrieval(
@@ -59,14 +59,14 @@ def case(draw: Draw, n: int, pad: bool = False, ends: bool = False, large: bool 
         for states, _ in sides:
             states *= 10 ** draw.normal(n, 1, 1).clamp(-1, 1)
     (first, first_ids), (second, second_ids) = sides
-    found = first, first_ids, second, second_ids
-    forward, backward = retrieval(*found)
-    return found if forward != backward else case(draw, n, pad, ends, large)
+    inputs = first, first_ids, second, second_ids
+    forward, backward = retrieval(*inputs)
+    return inputs if forward != backward else case(draw, n, pad, ends, large)
 
 
-WORDS, MEAN = "(ids > 4)", "(states * words).sum(dim=1) / words.sum(dim=1)"
+WORDS, MEAN = "(ids > 4)", "(states * mask).sum(dim=1) / mask.sum(dim=1)"
 NEAR = "F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T"
-FOUND = "near.argmax(dim=1) == own, near.argmax(dim=0) == own"
+HITS = "near.argmax(dim=1) == own, near.argmax(dim=0) == own"
 
 RETRIEVAL = Exercise(
     **written("10.3"),
@@ -111,9 +111,9 @@ RETRIEVAL = Exercise(
         Edit(WORDS, "(ids > 4).roll(1, 1)", "Your mask is shifted by one position."),
         Edit(MEAN, "states[:, 0]", "This is the vector at the first position. Nothing has trained "
              "[CLS] to stand for a sentence here: expected the mean over words."),
-        Edit(MEAN, "(states * words).amax(dim=1)", "You take the largest value over the words. "
+        Edit(MEAN, "(states * mask).amax(dim=1)", "You take the largest value over the words. "
              "Expected their mean."),
-        Edit(MEAN, "(states * words)[:, -1]", "This is the vector at the last position. Expected "
+        Edit(MEAN, "(states * mask)[:, -1]", "This is the vector at the last position. Expected "
              "the mean over words."),
         Edit(NEAR, "a @ b.T", "These are dot products: the sentence with the longest vector is "
              "nearest to many. Divide each vector by its length, then they are cosines."),
@@ -128,13 +128,13 @@ RETRIEVAL = Exercise(
         Edit(NEAR, "F.normalize(a - a.mean(dim=0), dim=-1) @ F.normalize(b - b.mean(dim=0), "
              "dim=-1).T", "Each language's mean is taken off first. That is exercise 10.4; here "
              "the vectors are compared as they are."),
-        Edit(FOUND, "near.argmax(dim=1) == own, near.argmax(dim=1) == own", "The same direction "
+        Edit(HITS, "near.argmax(dim=1) == own, near.argmax(dim=1) == own", "The same direction "
              "is given twice. Backward is down the columns: which first sentence is nearest to "
              "each second one?"),
-        Edit(FOUND, "near.argmax(dim=0) == own, near.argmax(dim=0) == own", "The same direction "
+        Edit(HITS, "near.argmax(dim=0) == own, near.argmax(dim=0) == own", "The same direction "
              "is given twice. Forward is along the rows: which second sentence is nearest to each "
              "first one?"),
-        Edit(FOUND, "near.topk(2, dim=1).indices.eq(own[:, None]).any(1), "
+        Edit(HITS, "near.topk(2, dim=1).indices.eq(own[:, None]).any(1), "
              "near.topk(2, dim=0).indices.eq(own).any(0)", "A translation counts as found when it "
              "is among the two nearest. Expected: the nearest."),
         Edit("float(forward.double().mean())", "float((forward & backward).double().mean())",

@@ -24,8 +24,8 @@ def sampling(sizes: list[int], alpha: float) -> tuple[Tensor, Tensor]:
     size = torch.tensor(sizes).double()
     p = size / size.sum()
     powers = p**alpha
-    drawn = powers / powers.sum()
-    return drawn, drawn / p
+    q = powers / powers.sum()
+    return q, q / p
 
 
 # ---------------------------------------------------------------- cases
@@ -40,8 +40,8 @@ def case(draw: Draw, languages: int, alpha: float) -> Case:
 
 def icelandic() -> str:
     """Said when mBERT's own example is passed."""
-    drawn, read = sampling([1_000_000, 1_000], 0.7)
-    (english, small), (once, often) = drawn.tolist(), read.tolist()
+    q, read = sampling([1_000_000, 1_000], 0.7)
+    (english, small), (once, often) = q.tolist(), read.tolist()
     return (
         f"A thousand times as much English as Icelandic is drawn {english / small:.0f} times as "
         f"often: 1000^0.7. Each Icelandic sentence is read {often:.1f} times, each English one "
@@ -49,7 +49,7 @@ def icelandic() -> str:
     )
 
 
-def drawn_alone(sizes: list[int], alpha: float) -> Tensor:
+def q_alone(sizes: list[int], alpha: float) -> Tensor:
     """A known mistake: half of what is to be returned."""
     return sampling(sizes, alpha)[0]
 
@@ -59,7 +59,7 @@ def in_pairs(sizes: list[int], alpha: float) -> list[tuple[Tensor, Tensor]]:
     return list(zip(*sampling(sizes, alpha), strict=True))
 
 
-POWER, DRAWN, READ = "p**alpha", "powers / powers.sum()", "return drawn, drawn / p"
+POWER, Q, READ = "p**alpha", "powers / powers.sum()", "return q, q / p"
 
 SAMPLING = Exercise(
     **written("10.1"),
@@ -82,17 +82,17 @@ SAMPLING = Exercise(
               each(lambda draw, *sizes: ([*sizes], 0.7), (1_000_000, 1_000)), remark=icelandic),
     ),
     mistakes=(
-        Other(drawn_alone, "Your function returns the probabilities alone. Return two lists: the "
+        Other(q_alone, "Your function returns the probabilities alone. Return two lists: the "
               "probabilities, and how often each language's sentences are read."),
         Other(in_pairs, "Your function returns a pair for each language. Return two lists, each "
               "with an entry a language."),
-        Edit(DRAWN, "powers", "Your probabilities do not add up to one. Powers of fractions do "
+        Edit(Q, "powers", "Your probabilities do not add up to one. Powers of fractions do "
              "not: divide by their sum."),
-        Edit(DRAWN, "powers / powers.max()", "The powers are divided by the "
+        Edit(Q, "powers / powers.max()", "The powers are divided by the "
              "largest of them. Divide by their sum: probabilities add up to one."),
-        Edit(DRAWN, "p", "α has no effect: these are the fractions "
+        Edit(Q, "p", "α has no effect: these are the fractions "
              "of the data."),
-        Edit(DRAWN, "torch.ones_like(p) / len(p)", "Every language is alike in your answer. "
+        Edit(Q, "torch.ones_like(p) / len(p)", "Every language is alike in your answer. "
              "That is α = 0, and the default of XLM's program; here α is given."),
         Edit(POWER, "p ** (1 / max(alpha, 1e-9))", "This is p^(1/α): a temperature, "
              "as T5's mixing has it, and it makes *large* languages larger. Expected p^α."),
@@ -107,22 +107,22 @@ SAMPLING = Exercise(
         Edit(POWER, "p**-alpha", "The exponent has a minus: the smallest language "
              "is drawn most often. α between 0 and 1 makes them more alike, and keeps their "
              "order."),
-        Edit(DRAWN, "powers.softmax(0)", "A softmax takes exp of the powers before it divides. "
+        Edit(Q, "powers.softmax(0)", "A softmax takes exp of the powers before it divides. "
              "Divide the powers themselves by their sum."),
         Edit(POWER, "(alpha * p).exp()", "This is a softmax of α · p. p is raised to a power: p to "
              "the power α, not e to the power α · p."),
-        Edit(READ, "return drawn, drawn * size.sum()", "These are sentences read of each "
+        Edit(READ, "return q, q * size.sum()", "These are sentences read of each "
              "*language*. Expected how often each *sentence* is read: divide by how many there "
              "are."),
-        Edit(READ, "return drawn, p / drawn", "Turned upside down: this is how much text there is "
+        Edit(READ, "return q, p / q", "Turned upside down: this is how much text there is "
              "for each sentence read."),
-        Edit(READ, "return drawn, drawn / size", "Per sentence, and so far right, but as many "
+        Edit(READ, "return q, q / size", "Per sentence, and so far right, but as many "
              "sentences are read as there are in all: multiply by their number."),
-        Edit(READ, "return drawn, drawn * len(p)", "Compared with drawing all languages alike. "
+        Edit(READ, "return q, q * len(p)", "Compared with drawing all languages alike. "
              "Expected: compared with how much there is of each."),
-        Edit(READ, "return drawn, drawn / drawn.max()", "Compared with the language drawn most "
+        Edit(READ, "return q, q / q.max()", "Compared with the language drawn most "
              "often. Expected: how often each sentence is read."),
-        Edit(READ, "return drawn, powers / p", "p^α / p is right but for the sum: your "
+        Edit(READ, "return q, powers / p", "p^α / p is right but for the sum: your "
              "probabilities were divided by Σ p^α, and this was not."),
     ),
 )  # fmt: skip

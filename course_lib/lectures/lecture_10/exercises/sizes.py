@@ -60,7 +60,7 @@ def published_sizes(draw: Draw) -> list[Case]:
     return [sizes_of(config) for config in MODELS.values()]
 
 
-def said() -> str:
+def closing_answer() -> str:
     """Said when the published sizes are passed: how much of each is table."""
     rows = []
     for name, config in MODELS.items():
@@ -84,7 +84,7 @@ SIZES = Exercise(
     stages=(
         Stage("a small model", each(case, (), ())),
         Stage("one token type, none, and fifteen", each(case, (1,), (0,), (15,))),
-        Stage("mBERT, XLM and XLM-R", published_sizes, remark=said),
+        Stage("mBERT, XLM and XLM-R", published_sizes, remark=closing_answer),
     ),
     mistakes=(
         Edit(" + feed_forward + hidden", "", "Left out: all six biases of a block.",

@@ -1,6 +1,6 @@
 """What page 10 shows that no other page does."""
 
-from .across import across_view, looks_table
+from .across import across_view, alignment_table
 from .centring import centring_view, nearest_on_paper
 from .fertility import fertility_view
 from .objectives import objectives_drawing

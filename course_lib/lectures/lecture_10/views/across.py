@@ -17,7 +17,7 @@ from course_lib.text.world import MicroWorld, Story
 from ..pairs import Pairs, guesses, sentence_pairs
 
 ROW, TOP, LEFT, RIGHT, WIDTH = 27, 42, 300, 470, 780  # pixels
-FAINTEST, TOLD = 0.02, 3
+FAINTEST, GUESSES = 0.02, 3
 
 
 def across_view(
@@ -36,8 +36,8 @@ def across_view(
     models: by language, trained on pairs; stories: their sentences are those to choose from."""
     first = next(iter(models))
     config = models[first].config
-    sentences = [(story, number) for story in stories for number in range(len(story.sentences))]
-    longest = max(len(story.sentences[number].split()) for story, number in sentences)
+    sentences = [(story, index) for story in stories for index in range(len(story.sentences))]
+    longest = max(len(story.sentences[index].split()) for story, index in sentences)
     controls = {
         "language": choice("beside English", first, models),
         "sentence": slider("sentence", sentence, 0, len(sentences) - 1),
@@ -47,8 +47,8 @@ def across_view(
     }
 
     def draw(language: str, sentence: int, **values: int) -> Html:
-        story, number = sentences[sentence]
-        return across_picture(models[language], english, others[language], story, number, **values)
+        story, index = sentences[sentence]
+        return across_picture(models[language], english, others[language], story, index, **values)
 
     return playground(draw, controls)
 
@@ -65,23 +65,24 @@ def across_picture(
 ) -> Html:
     """The sentence on the left, its translation on the right, lines from the masked word to what it
     attends to. A word number beyond the sentence is taken as the last one."""
-    told = story.told_in(other)
+    translation = story.told_in(other)
     word = min(word, len(story.trace[sentence]))
     pairs = sentence_pairs(english, other, [story])
     sequences = pairs.together[sentence : sentence + 1]
     answer, attentions = guesses(model, sequences, word, pairs.special.mask)
     row = attentions[layer - 1][0, head - 1, word]  # (T,)
-    left, right = (["</s>", *one.sentences[sentence].split(), "</s>"] for one in (story, told))
+    both = (story, translation)
+    left, right = (["</s>", *one.sentences[sentence].split(), "</s>"] for one in both)
     hidden, left[word] = left[word], "[MASK]"
-    same = _same_slot(story, told, sentence, word)
+    same = _same_slot(story, translation, sentence, word)
     where = f"Layer {layer}, head {head}"
-    said = _in_words(where, row, left, right, hidden, likeliest(pairs, answer))
+    sentences = _in_words(where, row, left, right, hidden, likeliest(pairs, answer))
     parts = across_parts(row.tolist(), left, right, word, same)
     height = TOP + ROW * max(len(left), len(right)) + 6
-    return picture("across", WIDTH, height, parts, said, card_width=820)
+    return picture("across", WIDTH, height, parts, sentences, card_width=820)
 
 
-def looks_table(
+def alignment_table(
     model: XlmForLanguageModel,
     english: MicroWorld,
     other: MicroWorld,
@@ -92,36 +93,37 @@ def looks_table(
 ) -> str:
     """Each word with a slot masked by itself: how often the head looks most at its translation, and
     how often at the word of its own position; a line for each distance between the two."""
-    looks: dict[int, list[tuple[bool, bool]]] = {}
+    hits: dict[int, list[tuple[bool, bool]]] = {}
     for story in stories:
-        told = story.told_in(other)
+        translation = story.told_in(other)
         together = sentence_pairs(english, other, [story])
-        for number, sentence in enumerate(story.trace):
-            one = together.together[number : number + 1]
-            split, far = len(sentence) + 2, len(sentence) + len(told.trace[number]) + 4
+        for index, sentence in enumerate(story.trace):
+            one = together.together[index : index + 1]
+            split, far = len(sentence) + 2, len(sentence) + len(translation.trace[index]) + 4
             for word in range(1, len(sentence) + 1):
-                if same := _same_slot(story, told, number, word):
+                if same := _same_slot(story, translation, index, word):
                     _, attentions = guesses(model, one, word, together.special.mask)
                     at = int(attentions[layer - 1][0, head - 1, word, split:far].argmax())
-                    away = min(FURTHEST, min(abs(place - word) for place in same))
-                    looks.setdefault(away, []).append((at in same, at == word))
-    return "\n".join([LOOKS, *(_looks(away, found) for away, found in sorted(looks.items()))])
+                    distance = min(FURTHEST, min(abs(place - word) for place in same))
+                    hits.setdefault(distance, []).append((at in same, at == word))
+    rows = (_alignment_row(distance, pairs) for distance, pairs in sorted(hits.items()))
+    return "\n".join([HEADER, *rows])
 
 
 FURTHEST = 3  # a distance that stands for all from here on
-LOOKS = f"{'translation moved by':22}{'words':>7}{'looks at it':>14}{'at the same position':>23}"
+HEADER = f"{'translation moved by':22}{'words':>7}{'looks at it':>14}{'at the same position':>23}"
 
 
-def _looks(away: int, found: Sequence[tuple[bool, bool]]) -> str:
-    own, position = (sum(hits) / len(found) for hits in zip(*found, strict=True))
-    said = f"{away}{' and more' * (away == FURTHEST)}"
-    return f"{said:22}{len(found):7}{own:14.0%}{position:23.0%}"
+def _alignment_row(distance: int, hits: Sequence[tuple[bool, bool]]) -> str:
+    own, position = (sum(column) / len(hits) for column in zip(*hits, strict=True))
+    label = f"{distance}{' and more' * (distance == FURTHEST)}"
+    return f"{label:22}{len(hits):7}{own:14.0%}{position:23.0%}"
 
 
-def _same_slot(story: Story, told: Story, sentence: int, word: int) -> list[int]:
+def _same_slot(story: Story, translation: Story, sentence: int, word: int) -> list[int]:
     """Positions in the translation, </s> counted, of the words that say the same."""
     slot = story.trace[sentence][word - 1].slot
-    line = enumerate(told.trace[sentence], start=1)
+    line = enumerate(translation.trace[sentence], start=1)
     return [place for place, trace in line if slot and trace.slot == slot]
 
 
@@ -171,7 +173,7 @@ def _middle(row: int) -> int:
 
 def likeliest(pairs: Pairs, answer: Tensor) -> str:
     """The first guesses and their probabilities, in words. answer: (V,)."""
-    best = answer.topk(TOLD)
+    best = answer.topk(GUESSES)
     words = pairs.tokens(best.indices.tolist())
     return ", ".join(f"{word} {p:.0%}" for word, p in zip(words, best.values.tolist(), strict=True))
 

@@ -13,14 +13,14 @@ from course_lib.teaching.playgrounds import playground, slider
 from course_lib.teaching.style import BLUE, INK, VERMILION
 from course_lib.teaching.svg import area, dot, line, picture, words
 
-SAID = ("the bread is warm", "a boat comes", "they are tired")
+SENTENCES = ("the bread is warm", "a boat comes", "they are tired")
 ENGLISH = torch.tensor([[1.0, 2.0], [0.0, 3.0], [-1.0, 1.0]])  # (3, 2)
 OTHER = torch.tensor([[0.0, 1.0], [-1.0, 2.0], [-2.0, 0.0]])  # (3, 2), the translations
 _SIDES = ("start", "start", "end")  # of the points' labels, where there is room
-WIDE, HIGH, ORIGIN, UNIT = 620, 400, (270, 290), 84  # pixels
+WIDTH, HEIGHT, ORIGIN, UNIT = 620, 400, (270, 290), 84  # pixels
 
 
-class Found(NamedTuple):
+class Neighbours(NamedTuple):
     """The vectors after centring, and of each English one the number of its nearest neighbour."""
 
     english: Tensor  # (3, 2)
@@ -29,11 +29,11 @@ class Found(NamedTuple):
     nearest: list[int]
 
 
-def nearest_on_paper(taken: float = 0.0) -> Found:
+def nearest_on_paper(taken: float = 0.0) -> Neighbours:
     """Nearest neighbours by cosine after `taken` (0 to 1) of each language's mean is subtracted."""
     english, other = (vectors - taken * vectors.mean(dim=0) for vectors in (ENGLISH, OTHER))
     cosines = F.normalize(english, dim=1) @ F.normalize(other, dim=1).T  # (3, 3)
-    return Found(english, other, cosines, cosines.argmax(dim=1).tolist())
+    return Neighbours(english, other, cosines, cosines.argmax(dim=1).tolist())
 
 
 def centring_view() -> Live:
@@ -45,49 +45,49 @@ def centring_view() -> Live:
 def centring_picture(taken: float = 0.0) -> Html:
     """The points with their rays from the origin, and a line from each English sentence to its
     nearest neighbour, dashed where that is not the translation."""
-    found = nearest_on_paper(taken)
-    right = sum(place == number for number, place in enumerate(found.nearest))
+    points = nearest_on_paper(taken)
+    right = sum(place == index for index, place in enumerate(points.nearest))
     listed = "; ".join(
-        f"{n + 1} → {chr(97 + place)} ({found.cosines[n, place]:.2f}, right one "
-        f"{found.cosines[n, n]:.2f})"
-        for n, place in enumerate(found.nearest)
+        f"{n + 1} → {chr(97 + place)} ({points.cosines[n, place]:.2f}, right one "
+        f"{points.cosines[n, n]:.2f})"
+        for n, place in enumerate(points.nearest)
     )
-    said = [
-        f"{taken:.0%} of each language's mean taken off: {right} of {len(SAID)} translations "
+    sentences = [
+        f"{taken:.0%} of each language's mean taken off: {right} of {len(SENTENCES)} translations "
         "found.",
         f"Nearest by cosine: {listed}.",
     ]
-    return picture("centring", WIDE, HIGH, centring_parts(found), said, card_width=640)
+    return picture("centring", WIDTH, HEIGHT, centring_parts(points), sentences, card_width=640)
 
 
-def centring_parts(found: Found) -> list[str]:
+def centring_parts(points: Neighbours) -> list[str]:
     """What the drawing consists of, for the deck too."""
     x0, y0 = ORIGIN
     parts = [
-        line(0, y0, WIDE - 80, y0, ink="#ccc"),
-        line(x0, 0, x0, HIGH, ink="#ccc"),
-        words(WIDE - 110, 22, "● English", 15, "start"),
-        words(WIDE - 110, 44, "□ translation", 15, "start"),
+        line(0, y0, WIDTH - 80, y0, ink="#ccc"),
+        line(x0, 0, x0, HEIGHT, ink="#ccc"),
+        words(WIDTH - 110, 22, "● English", 15, "start"),
+        words(WIDTH - 110, 44, "□ translation", 15, "start"),
     ]
-    parts += [line(x0, y0, *_at(p), ink="#bbb") for p in (*found.english, *found.other)]
-    for number, place in enumerate(found.nearest):
-        look = {"ink": BLUE} if place == number else {"ink": VERMILION, "dash": "6 5"}
-        ends = (*_at(found.english[number]), *_at(found.other[place]))
+    parts += [line(x0, y0, *_at(p), ink="#bbb") for p in (*points.english, *points.other)]
+    for index, place in enumerate(points.nearest):
+        look = {"ink": BLUE} if place == index else {"ink": VERMILION, "dash": "6 5"}
+        ends = (*_at(points.english[index]), *_at(points.other[place]))
         parts.append(line(*ends, wide=2.5, **look))  # type: ignore[arg-type]
-    for number, (one, two) in enumerate(zip(found.english, found.other, strict=True)):
+    for index, (one, two) in enumerate(zip(points.english, points.other, strict=True)):
         (xa, ya), (xb, yb) = _at(one), _at(two)
         parts += [
             dot(xa, ya, 7, INK),
             area(xb - 7, yb - 7, 14, 14, "#fff", ink=INK, wide=2.5),
-            words(*_label(xa, ya, number), 15, _SIDES[number]),
-            words(xb + 13, yb + 20, chr(97 + number), 16, "start"),
+            words(*_label(xa, ya, index), 15, _SIDES[index]),
+            words(xb + 13, yb + 20, chr(97 + index), 16, "start"),
         ]
     return parts
 
 
-def _label(x: float, y: float, number: int) -> tuple[float, float, str]:
-    away = 13 if _SIDES[number] == "start" else -13
-    return x + away, y - 8, f"{number + 1} {SAID[number]}"
+def _label(x: float, y: float, index: int) -> tuple[float, float, str]:
+    offset = 13 if _SIDES[index] == "start" else -13
+    return x + offset, y - 8, f"{index + 1} {SENTENCES[index]}"
 
 
 def _at(point: Tensor) -> tuple[float, float]:

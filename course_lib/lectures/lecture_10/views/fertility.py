@@ -15,7 +15,7 @@ from course_lib.text.world import MicroWorld
 
 STORIES = {"english": 1_000, "norlish": 100, "sumorian": 30}  # what there is of each language
 SAMPLED, SIZES, UNSEEN = 6_000, (400, 600, 800, 1_200), 100
-WIDE, LEFT, STEP = 760, 110, 46  # pixels
+WIDTH, LEFT, STEP = 760, 110, 46  # pixels
 
 
 class Fertility(NamedTuple):
@@ -28,12 +28,12 @@ class Fertility(NamedTuple):
 @lru_cache(maxsize=1)
 def sentences() -> dict[str, tuple[list[str], list[str]]]:
     """Sentences of each language: to learn the vocabulary from, and unseen ones."""
-    found = {}
+    result = {}
     for name, count in STORIES.items():
         world = MicroWorld.load(language=name)
-        told = world.stories(count, seed=0), world.stories(UNSEEN, seed=9, split="heldout")
-        found[name] = tuple([line for story in some for line in story.sentences] for some in told)
-    return found  # type: ignore[return-value]
+        both = world.stories(count, seed=0), world.stories(UNSEEN, seed=9, split="heldout")
+        result[name] = tuple([line for story in some for line in story.sentences] for some in both)
+    return result  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=64)
@@ -41,12 +41,12 @@ def vocabulary(alpha: float, size: int) -> WordPiece:
     """A WordPiece vocabulary of `size`, learned from SAMPLED sentences that p^α draws."""
     learn = [of[0] for of in sentences().values()]
     counts = shared_out(SAMPLED, smoothed([len(lines) for lines in learn], alpha))
-    drawn = [
+    sampled = [
         line
         for lines, count in zip(learn, counts, strict=True)
         for line in (lines * (count // len(lines) + 1))[:count]
     ]
-    return train_wordpiece(drawn, size)
+    return train_wordpiece(sampled, size)
 
 
 def fertility(alpha: float, size: int) -> Fertility:
@@ -72,18 +72,18 @@ def fertility_view(alpha: float = 0.7, size: int = 600) -> Live:
 
 def fertility_picture(alpha: float, size: int) -> Html:
     """A bar a language, its fertility at the end, and a word as it is cut."""
-    found = fertility(alpha, size)
-    said = f"α = {alpha:.1f}, {size:,} pieces: " + ", ".join(
-        f"{name} {pieces:.2f} pieces a word" for name, pieces in found.pieces.items()
+    measured = fertility(alpha, size)
+    text = f"α = {alpha:.1f}, {size:,} pieces: " + ", ".join(
+        f"{name} {pieces:.2f} pieces a word" for name, pieces in measured.pieces.items()
     )
-    height, parts = STEP * len(found.pieces) + 10, fertility_parts(found)
-    return picture("fertility", WIDE, height, parts, f"{said}.", label=said, card_width=800)
+    height, parts = STEP * len(measured.pieces) + 10, fertility_parts(measured)
+    return picture("fertility", WIDTH, height, parts, f"{text}.", label=text, card_width=800)
 
 
-def fertility_parts(found: Fertility) -> list[str]:
+def fertility_parts(measured: Fertility) -> list[str]:
     """What the drawing consists of, for the deck too."""
     return [
         bar(LEFT, 8 + STEP * i, 100 * pieces, 28, name,
-            f"{pieces:.2f}   {' '.join(found.cut[name])}", size=15, fill="#b9d8ea", ink=BLUE)
-        for i, (name, pieces) in enumerate(found.pieces.items())
+            f"{pieces:.2f}   {' '.join(measured.cut[name])}", size=15, fill="#b9d8ea", ink=BLUE)
+        for i, (name, pieces) in enumerate(measured.pieces.items())
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from course_lib.teaching.style import BLUE, INK
 from course_lib.teaching.svg import cells, drawing, words
 
 LEFT, RIGHT = ("the", "old", "mill"), ("da", "kvern", "ald")  # a phrase and its translation
-WIDE, HIGH, CELL = 1060, 340, 34
+WIDTH, HEIGHT, CELL = 1060, 340, 34
 SAYS = (
     "Who sees whom. CLM: each word sees those before it, and predicts the next one. MLM: every "
     "word sees every word of its own text; a masked one is predicted. TLM: a text and its "
@@ -26,7 +26,7 @@ def objectives_drawing() -> Html:
     mlm = _square(300, "MLM", "the masked word", LEFT, [0, 0, 0], (1,))
     both, languages = (*LEFT, *RIGHT), [0, 0, 0, 1, 1, 1]
     parts = [*clm, *mlm, *_square(620, "TLM", "masked words, in both", both, languages, (1, 4))]
-    return drawing(WIDE, HIGH, parts, SAYS, margin=2)
+    return drawing(WIDTH, HEIGHT, parts, SAYS, margin=2)
 
 
 def _square(
@@ -43,9 +43,9 @@ def _square(
     for i, token in enumerate(tokens):
         place = 1 + sum(language == languages[i] for language in languages[:i])
         middle = left + CELL * i + CELL / 2
-        shown = "[M]" if i in masked else token
+        text = "[M]" if i in masked else token
         parts += [
-            words(left - 8, top + CELL * i + 23, shown, 18, "end"),
+            words(left - 8, top + CELL * i + 23, text, 18, "end"),
             words(middle, bottom + 20, str(place), 17),
             words(middle, bottom + 42, str(languages[i]), 17),
         ]

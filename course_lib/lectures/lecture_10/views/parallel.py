@@ -36,19 +36,21 @@ def parallel_picture(worlds: Mapping[str, MicroWorld], story: Story, meaning: st
     """Each sentence in each language; words of the meaning framed, with their place in the line.
     Raises ValueError for a meaning that is none of MEANINGS."""
     check_one_of(MEANINGS, meaning=meaning)
-    told = {"english": story, **{name: story.told_in(world) for name, world in worlds.items()}}
+    versions = {"english": story, **{name: story.told_in(world) for name, world in worlds.items()}}
     blocks, lines = [], []
-    for number in range(len(story.sentences)):
+    for index in range(len(story.sentences)):
         rows = [
-            _line(name, one.trace[number], MEANINGS[meaning], one.world.grammar.between)
-            for name, one in told.items()
+            _line(name, one.trace[index], MEANINGS[meaning], one.world.grammar.between)
+            for name, one in versions.items()
         ]
         blocks.append(f'<div style="border-top:1px solid #ddd;padding:4px 0">{"".join(rows)}</div>')
         lines += [
-            f"{name}: {_plain(one.trace[number], MEANINGS[meaning])}" for name, one in told.items()
+            f"{name}: {_plain(one.trace[index], MEANINGS[meaning])}"
+            for name, one in versions.items()
         ]
-    said = [f"Framed: {meaning}. The number is the word's place in its sentence."]
-    return Html(card("".join(blocks) + paragraphs(said), "parallel", 860), "\n".join(lines + said))
+    note = f"Framed: {meaning}. The number is the word's place in its sentence."
+    html = card("".join(blocks) + paragraphs([note]), "parallel", 860)
+    return Html(html, "\n".join([*lines, note]))
 
 
 def _marked(trace: Trace, slots: str) -> bool:

@@ -14,7 +14,7 @@ NAMES = {
     "en": "English", "fr": "French", "zh": "Chinese", "ru": "Russian", "ko": "Korean",
     "pl": "Polish", "ja": "Japanese",
 }  # fmt: skip
-SHOWN = ("en", "fr", "ko")  # panels of the vocabulary chart
+PANEL_LANGUAGES = ("en", "fr", "ko")  # panels of the vocabulary chart
 
 
 def real_counts() -> str:
@@ -23,16 +23,16 @@ def real_counts() -> str:
     lines = [f"{'':12}" + "".join(f"{name:>10}" for name in NAMES.values())]
     for package, of in read["counts"].items():
         lines.append(f"{package:12}" + "".join(f"{of.get(name, 0):10}" for name in NAMES))
-    for said, splits in read["aligned"].items():
-        lines.append(f"aligned, {said}: {splits['train']} to train, {splits['heldout']} held out")
+    for names, splits in read["aligned"].items():
+        lines.append(f"aligned, {names}: {splits['train']} to train, {splits['heldout']} held out")
     versions = (f"{p} {v} ({read['licences'][p]})" for p, v in read["versions"].items())
     return "\n".join([*lines, *versions])
 
 
 def vocabulary_chart() -> Any:
     """Pieces a word of a language's messages, by kind of vocabulary and α."""
-    found = stored("10_vocabulary")
-    panels = {NAMES[name]: outcome(found, f"words {name}") for name in SHOWN}
+    result = stored("10_vocabulary")
+    panels = {NAMES[name]: outcome(result, f"words {name}") for name in PANEL_LANGUAGES}
     figure = ablation_chart(
         {panel: {name.replace("bpe", "BPE"): of for name, of in rows.items()}
          for panel, rows in panels.items()},
@@ -42,7 +42,7 @@ def vocabulary_chart() -> Any:
 
 
 def _two_decimals(text: str) -> str:
-    return re.sub(r"\d+(\.\d+)?", lambda found: f"{float(found[0]):.2f}", text)
+    return re.sub(r"\d+(\.\d+)?", lambda match: f"{float(match[0]):.2f}", text)
 
 
 FILES = {"three": "10_retrieval", "seven": "10_retrieval_seven"}  # languages, English among them
@@ -62,23 +62,23 @@ PANELS = {
 def retrieval_chart(languages: str = "three") -> Any:
     """Unseen messages whose nearest vector in another language is their translation. languages:
     "three" or "seven"."""
-    found = stored(FILES[languages])
+    result = stored(FILES[languages])
     return ablation_chart(
-        {said: outcome(found, measure) for said, measure in PANELS[languages].items()},
+        {title: outcome(result, measure) for title, measure in PANELS[languages].items()},
         title="The nearest message is the translation", x_title="found", percent=True,
     )  # fmt: skip
 
 
 def layers_table(languages: str = "three") -> str:
     """Pairs with English: found by each layer's mean vectors, means off; and without a network."""
-    found = stored(FILES[languages])
+    result = stored(FILES[languages])
     measure = "layers with English centred"
-    layers = len(next(iter(found["runs"].values()))[0][measure])
+    layers = len(next(iter(result["runs"].values()))[0][measure])
     rows = {
         name: [mean(run[measure][n] for run in runs) for n in range(layers)]
-        for name, runs in found["runs"].items()
+        for name, runs in result["runs"].items()
     }
-    rows |= {said: [found[by]["retrieval with English"]] for said, by in WITHOUT.items()}
+    rows |= {name: [result[by]["retrieval with English"]] for name, by in WITHOUT.items()}
     return _table(("embeddings", *(f"layer {n}" for n in range(1, layers))), rows)
 
 
@@ -88,20 +88,20 @@ WITHOUT = {"spelling alone": "by_spelling", "counts of pieces": "by_counts"}
 def languages_table() -> str:
     """Each of six languages with English: found by the last layer, means off; and without a
     network."""
-    found = stored(FILES["seven"])
+    result = stored(FILES["seven"])
     others = [name for name in NAMES if name != "en"]
     rows = {
         name: [mean(run[f"retrieval {other} centred"] for run in runs) for other in others]
-        for name, runs in found["runs"].items()
+        for name, runs in result["runs"].items()
     }
     rows |= {
-        said: [found[by][f"retrieval {other}"] for other in others] for said, by in WITHOUT.items()
+        name: [result[by][f"retrieval {other}"] for other in others] for name, by in WITHOUT.items()
     }
     return _table([NAMES[other] for other in others], rows)
 
 
 def _table(head: Sequence[str], rows: Mapping[str, Sequence[float]]) -> str:
-    lines = [f"{'':24}" + "".join(f"{said:>12}" for said in head)]
+    lines = [f"{'':24}" + "".join(f"{title:>12}" for title in head)]
     lines += [
         f"{name:24}" + "".join(f"{value:12.1%}" for value in values)
         for name, values in rows.items()

@@ -17,9 +17,9 @@ OTHER = "slots other own centred"  # the zero-shot measure that sentences speak 
 
 def by_pair() -> dict[str, list[dict[str, Any]]]:
     """The runs of English and one other language, in the order of ROWS: "norlish, MLM"."""
-    found = stored("10_pairs")
-    random = {f"{name}, {ROWS[0]}": runs for name, runs in found["untrained"].items()}
-    runs = random | found["runs"]
+    result = stored("10_pairs")
+    random = {f"{name}, {ROWS[0]}": runs for name, runs in result["untrained"].items()}
+    runs = random | result["runs"]
     return {name: runs[name] for name in (f"{of}, {row}" for of in LANGUAGES for row in ROWS)}
 
 
@@ -57,9 +57,9 @@ def transfer_chart() -> Any:
 def by_spelling() -> dict[str, list[dict[str, Any]]]:
     """The runs of MLM on two languages, by the fraction of words that both spell alike; Norlish as
     it is among them."""
-    found: dict[str, list[dict[str, Any]]] = stored("10_spellings")["runs"]
+    runs: dict[str, list[dict[str, Any]]] = stored("10_spellings")["runs"]
     as_it_is = {AS_IT_IS: stored("10_pairs")["runs"]["norlish, MLM, longer"]}
-    return found | as_it_is | stored("10_order")["runs"]
+    return runs | as_it_is | stored("10_order")["runs"]
 
 
 AS_IT_IS = "norlish, as it is"
@@ -67,8 +67,8 @@ AS_IT_IS = "norlish, as it is"
 
 def by_model() -> dict[str, list[dict[str, Any]]]:
     """The runs of one model of four languages, and what it is compared with."""
-    found: dict[str, list[dict[str, Any]]] = stored("10_transfer")["runs"]
-    return {ROWS[0] if name == "untrained" else name: runs for name, runs in found.items()}
+    runs_of: dict[str, list[dict[str, Any]]] = stored("10_transfer")["runs"]
+    return {ROWS[0] if name == "untrained" else name: runs for name, runs in runs_of.items()}
 
 
 WORLD_PANELS = {
@@ -82,8 +82,8 @@ def four_languages_chart() -> Any:
     """One model of four languages, fine-tuned in English: the two tasks, asked in the others."""
     return ablation_chart(
         {
-            said: {name: [run[measure] for run in runs] for name, runs in by_model().items()}
-            for said, measure in WORLD_PANELS.items()
+            title: {name: [run[measure] for run in runs] for name, runs in by_model().items()}
+            for title, measure in WORLD_PANELS.items()
         },
         title="Fine-tuned in English, asked in the others", x_title="right", percent=True,
     )  # fmt: skip
@@ -95,8 +95,8 @@ def spelling_chart() -> Any:
     panels = {"kind of a word": OTHER, "translation of a sentence": "retrieval centred"}
     return ablation_chart(
         {
-            said: {_short(name): [run[key] for run in by_spelling()[name]] for name in rows}
-            for said, key in panels.items()
+            title: {_short(name): [run[key] for run in by_spelling()[name]] for name in rows}
+            for title, key in panels.items()
         },
         title="English and one other language, MLM alone", x_title="right", percent=True,
     )  # fmt: skip
@@ -109,20 +109,20 @@ def _short(name: str) -> str:
 
 def low_resource_chart() -> Any:
     """Masked words right, by how the two languages are read."""
-    found = stored("10_low_resource")
+    result = stored("10_low_resource")
     return ablation_chart(
-        {said: outcome(found, f"masked {n}") for n, said in enumerate(("English", "Norlish"))},
+        {name: outcome(result, f"masked {n}") for n, name in enumerate(("English", "Norlish"))},
         title="Much English, little Norlish", x_title="masked words right", percent=True,
     )  # fmt: skip
 
 
 def curse_table() -> Html:
     """Masked words right by language, a row a model: how many languages, how wide."""
-    found = stored("10_curse")["runs"]
+    runs_of = stored("10_curse")["runs"]
     head = ("", "English", "Norlish", "Sumorian", "English respelled")
     rows = [
-        (name, *(_mean(runs, f"masked {number}") for number in range(len(head) - 1)))
-        for name, runs in found.items()
+        (name, *(_mean(runs, f"masked {language_id}") for language_id in range(len(head) - 1)))
+        for name, runs in runs_of.items()
     ]
     return number_table(head, rows, "curse", 760)
 
@@ -136,7 +136,7 @@ def _mean(runs: list[dict[str, Any]], measure: str) -> str:
 
 def table_of(runs: Mapping[str, list[dict[str, Any]]], measures: Mapping[str, str]) -> str:
     """Means over the seeds as lines of text: a row a recipe, a column a measure."""
-    lines = [f"{'':32}" + "".join(f"{said:>17}" for said in measures)]
+    lines = [f"{'':32}" + "".join(f"{title:>17}" for title in measures)]
     for name, of in runs.items():
         cells = [
             f"{mean(run[key] for run in of):17.1%}" if key in of[0] else f"{'–':>17}"

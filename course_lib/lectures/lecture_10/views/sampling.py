@@ -15,7 +15,7 @@ SIZES: dict[str, dict[str, float]] = {  # how much there is of each language, in
     "mBERT's README: 1,000 to 1": {"English": 1_000, "Icelandic": 1},
     "ten languages, each half of the one before": {f"no. {n + 1}": 2.0**-n for n in range(10)},
 }
-WIDE, LEFT, STEP = 760, 150, 38  # pixels
+WIDTH, LEFT, STEP = 760, 150, 38  # pixels
 
 
 def sampling_view(sizes: Mapping[str, Mapping[str, float]] = SIZES, alpha: float = MBERT) -> Live:
@@ -30,9 +30,9 @@ def sampling_view(sizes: Mapping[str, Mapping[str, float]] = SIZES, alpha: float
 def sampling_picture(sizes: Mapping[str, float], alpha: float = MBERT) -> Html:
     """Two bars a language, and how often each of its texts is read. Raises ValueError as
     `smoothed` does."""
-    said = sampling_in_words(sizes, alpha)
+    sentence = sampling_in_words(sizes, alpha)
     height, parts = STEP * len(sizes) + 30, sampling_parts(sizes, alpha)
-    return picture("sampling", WIDE, height, parts, said, card_width=800)
+    return picture("sampling", WIDTH, height, parts, sentence, card_width=800)
 
 
 def sampling_parts(sizes: Mapping[str, float], alpha: float, size: float = 15) -> list[str]:
@@ -55,7 +55,7 @@ def sampling_parts(sizes: Mapping[str, float], alpha: float, size: float = 15) -
 
 
 def _end(fraction: float) -> float:
-    return LEFT + max(1.0, fraction * (WIDE - LEFT - 240))
+    return LEFT + max(1.0, fraction * (WIDTH - LEFT - 240))
 
 
 def _share(fraction: float) -> str:

@@ -53,9 +53,9 @@ def pair_picture(
     masked = mask_anywhere(sequences, pairs.special, rate=rate, seed=seed)
     was, now = (pairs.tokens(ids[0].tolist()) for ids in (sequences.input_ids, masked.input_ids))
     row = tokens_row(now, masked.action[0].tolist(), _labels(sequences, masked, was))
-    said = pair_in_words(sequences, masked)
-    html = row.inner + tokens_legend("</s>") + paragraphs(said)
-    return Html(card(html, "tlm-pair", 860), "\n".join([row.text, *said]))
+    sentences = pair_in_words(sequences, masked)
+    html = row.inner + tokens_legend("</s>") + paragraphs(sentences)
+    return Html(card(html, "tlm-pair", 860), "\n".join([row.text, *sentences]))
 
 
 def _labels(sequences: PackedSequences, masked: Masked, was: Sequence[str]) -> list[str]:

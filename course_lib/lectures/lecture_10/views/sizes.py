@@ -34,12 +34,12 @@ class Size(NamedTuple):
     layers: int
     width: int
     parameters: int
-    words: int  # parameters of the embedding matrix of the vocabulary
+    embeddings: int  # of the embedding matrix of the vocabulary
 
     @property
-    def of_words(self) -> float:
+    def embedding_fraction(self) -> float:
         """The fraction of all parameters that is the embedding matrix."""
-        return self.words / self.parameters
+        return self.embeddings / self.parameters
 
 
 @cache
@@ -64,5 +64,6 @@ def sizes_table() -> Html:
 def _row(name: str, size: Size) -> tuple[str, ...]:
     return (
         name, str(size.languages), f"{size.vocabulary:,}", str(size.layers), str(size.width),
-        f"{size.parameters:,}", f"{size.of_words:.0%}", f"{size.parameters - size.words:,}",
+        f"{size.parameters:,}", f"{size.embedding_fraction:.0%}",
+        f"{size.parameters - size.embeddings:,}",
     )  # fmt: skip

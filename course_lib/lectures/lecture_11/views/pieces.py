@@ -38,7 +38,7 @@ def pieces_picture(vocabularies: Mapping[str, WordPiece], text: str) -> Html:
     """A row a vocabulary: the pieces as boxes, and pieces a word, punctuation apart."""
     if not vocabularies:
         raise ValueError("no vocabulary was given; expected a name and a WordPiece for each row.")
-    rows, said = [], []
+    rows, lines = [], []
     for name, vocabulary in vocabularies.items():
         pieces = vocabulary.tokenize(text)
         words = sum(any(map(str.isalnum, word)) for word in vocabulary.words(text))
@@ -53,6 +53,6 @@ def pieces_picture(vocabularies: Mapping[str, WordPiece], text: str) -> Html:
             f'<div style="margin:6px 0"><b>{escape(name)}</b>: {count}'
             f'<div style="display:flex;flex-wrap:wrap">{boxes}</div></div>'
         )
-        said.append(f"{name}: {count}: {' '.join(pieces)}")
+        lines.append(f"{name}: {count}: {' '.join(pieces)}")
     note = paragraphs(["Solid: a word begins. Dashed: it goes on."])
-    return Html(card("".join(rows) + note, "pieces", 760), "\n".join(said))
+    return Html(card("".join(rows) + note, "pieces", 760), "\n".join(lines))

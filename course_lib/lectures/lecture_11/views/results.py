@@ -21,7 +21,7 @@ SHORT = {  # names of rows that fit beside a chart
     MIXED: "continued, mixed", AFRESH: "afresh", LONGER: "afresh, 3 × FLOPs",
     REPLACED: "rows replaced",
 }  # fmt: skip
-LOOKS_OF = {  # a colour and a marker for every way to the domain
+FAMILIES = {  # a colour and a marker for every way to the domain
     RANDOM: "no pre-training", GENERAL: "general", CONTINUED: "read on", MIXED: "read on",
     AFRESH: "afresh", LONGER: "afresh", ADDED: "rows", ADDED_RANDOM: "rows", REPLACED: "rows",
 }  # fmt: skip
@@ -48,17 +48,17 @@ def ways(
     measure: str, file: str = "11_medicine", rows: Sequence[str] = ORDER
 ) -> dict[str, list[float]]:
     """What each way reached, a value a seed, in one order for all charts."""
-    found = outcome(stored(file), measure)
-    return {name: found[name] for name in rows if name in found}
+    runs = outcome(stored(file), measure)
+    return {name: runs[name] for name in rows if name in runs}
 
 
 def words_table() -> Html:
     """The three numbers of each domain, and how much of its held-out text was read in training."""
-    found = stored("11_words")["domains"]
+    domains = stored("11_words")["domains"]
     head = ("", "words", "① course", "① bert-base", "① own", "② shared", "③ sentence",
             "read: family", "read: random")  # fmt: skip
     rows = []
-    for name, of in found.items():
+    for name, of in domains.items():
         pieces = [f"{of['fertility'][which]:.2f}" for which in ("course", "bert-base", "own")]
         again = of.get("repeated", {})
         rows.append((
@@ -116,36 +116,36 @@ def _rows_chart(
     levels: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Any:  # fmt: skip
     """Panels of the ways under their short names, a colour and a marker a family."""
-    said = {g: {SHORT.get(n, n): v for n, v in rows.items()} for g, rows in groups.items()}
-    families = {SHORT.get(name, name): family for name, family in LOOKS_OF.items()}
+    panels = {g: {SHORT.get(n, n): v for n, v in rows.items()} for g, rows in groups.items()}
+    families = {SHORT.get(name, name): family for name, family in FAMILIES.items()}
     return ablation_chart(
-        said, title=title, x_title=x_title, percent=True, families=families, levels=levels
+        panels, title=title, x_title=x_title, percent=True, families=families, levels=levels
     )
 
 
 def forgetting_chart() -> Any:
     """Hidden words of diagnoses and of general text against the steps on diagnoses."""
     runs = stored("11_medicine")["runs"]
-    shown = {
-        f"{said}{mixed}": [[(look["step"], look[field]) for look in run["curve"]] for run in of]
+    curves = {
+        f"{name}{mixed}": [[(look["step"], look[field]) for look in run["curve"]] for run in of]
         for mixed, of in (("", runs[CONTINUED]), (", mixed", runs[MIXED]))
-        for said, field in (("words of diagnoses", "medicine"), ("general words", "general"))
+        for name, field in (("words of diagnoses", "medicine"), ("general words", "general"))
     }
     return curves_chart(
-        shown, title="While diagnoses are read: what is learned, what is forgotten",
+        curves, title="While diagnoses are read: what is learned, what is forgotten",
         x_title="step", y_title="masked-word accuracy", percent=True,
     )  # fmt: skip
 
 
 def ways_table() -> Html:
     """The ways, a row each: the vocabulary, the steps, and what a step costs."""
-    found = stored("11_medicine")["runs"]
+    runs = stored("11_medicine")["runs"]
     head = ("", "begins with", "pieces known", "steps", "GFLOPs a step")
     rows = [
-        (SHORT.get(name, name), "random numbers" if LOOKS_OF[name] in FROM_NOTHING
+        (SHORT.get(name, name), "random numbers" if FAMILIES[name] in FROM_NOTHING
          else "course-bert", f"{run['vocabulary']:,}", f"{run['steps']:,}",
          f"{run['flops_a_step'] / 1e9:.1f}" if run["steps"] else "–")
-        for name, run in ((name, found[name][0]) for name in ORDER)
+        for name, run in ((name, runs[name][0]) for name in ORDER)
     ]  # fmt: skip
     return number_table(head, rows, "ways")
 
@@ -155,8 +155,8 @@ def differences_table() -> Html:
     head = ("", *MEASURES.values())
     rows = []
     for one, other in COMPARED:
-        said = f"{SHORT.get(one, one)} less {SHORT.get(other, other)}"
-        rows.append((said, *(_difference(one, other, measure) for measure in MEASURES)))
+        label = f"{SHORT.get(one, one)} less {SHORT.get(other, other)}"
+        rows.append((label, *(_difference(one, other, measure) for measure in MEASURES)))
     return number_table(head, rows, "differences")
 
 
@@ -170,8 +170,8 @@ def reached(name: str, measure: str) -> list[float]:
     """What a way of medicine reached, a value a seed; of COUNTED, what counting or a rule did; []
     where that has no such measure."""
     if name == COUNTED:
-        found: list[float] = stored("11_medicine")["without_encoder"].get(measure, [])
-        return found
+        scores: list[float] = stored("11_medicine")["without_encoder"].get(measure, [])
+        return scores
     return ways(measure)[name]
 
 
@@ -188,17 +188,17 @@ def switches_table() -> Html:
     for task, names in SWITCHED.items():
         plain = switch(task)
         rows.append((f"{task}: plain fine-tuning", _each(plain), "", "", _kept(task)))
-        for said in names:
-            values = switch(f"{task}, {said}")
+        for name in names:
+            values = switch(f"{task}, {name}")
             points, word = in_points(values, plain).split(" ", maxsplit=1)
-            rows.append((f"… {said}", _each(values), points, word, _kept(f"{task}, {said}")))
+            rows.append((f"… {name}", _each(values), points, word, _kept(f"{task}, {name}")))
     return number_table(head, rows, "switches")
 
 
 def _kept(name: str) -> str:
     """The general words that a switch's encoders still find; "" where they were not asked."""
-    found = outcome(stored("11_switches"), "general")
-    return f"{mean(found[name]):.0%}" if name in found else ""
+    general = outcome(stored("11_switches"), "general")
+    return f"{mean(general[name]):.0%}" if name in general else ""
 
 
 def finance_rows(measure: str = "score") -> Mapping[str, list[float]]:
@@ -206,9 +206,9 @@ def finance_rows(measure: str = "score") -> Mapping[str, list[float]]:
     or of the "hedged" ones."""
     names = ("finance, random initialisation", "finance", "finance, MiniLM's shape, random",
              "finance, MiniLM")  # fmt: skip
-    said = ("course-bert's shape, random", "course-bert", "MiniLM's shape, random", "MiniLM")
+    labels = ("course-bert's shape, random", "course-bert", "MiniLM's shape, random", "MiniLM")
     counting = {"counting words": [stored("11_switches")["counting_words"][measure]]}
-    return counting | {s: switch(n, measure) for s, n in zip(said, names, strict=True)}
+    return counting | {s: switch(n, measure) for s, n in zip(labels, names, strict=True)}
 
 
 def _each(values: Sequence[float]) -> str:

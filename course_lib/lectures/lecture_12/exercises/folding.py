@@ -25,8 +25,8 @@ def case(draw: Draw, outputs: int, inputs: int) -> Case:
 
 
 def by_hand(draw: Draw) -> list[Case]:
-    given = ([[1, 2], [3, 4]], [1, 1], [10, 2], [5, 7])
-    return [tuple(torch.tensor(x, dtype=torch.float64) for x in given), case(draw, 2, 2)]
+    inputs = ([[1, 2], [3, 4]], [1, 1], [10, 2], [5, 7])
+    return [tuple(torch.tensor(x, dtype=torch.float64) for x in inputs), case(draw, 2, 2)]
 
 
 WEIGHT, BIAS = "gamma[:, None] * weight", "gamma * bias + beta"

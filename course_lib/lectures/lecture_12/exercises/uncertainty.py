@@ -40,13 +40,13 @@ def large(draw: Draw) -> list[Case]:
 
 def certain(draw: Draw) -> list[Case]:
     """One text that is sure, one that wavers between two classes, one like any other."""
-    found = []
+    cases = []
     for classes in (4, 5):
         logits = draw.normal(3, classes)
         logits[0, draw.integer(0, classes - 1)] += 1000
         logits[1], logits[1, 1:3] = logits[1] - 1000, 0.5
-        found.append((logits,))
-    return found
+        cases.append((logits,))
+    return cases
 
 
 LOG_P, RETURN = "logits.log_softmax(dim=-1)", "entropy / math.log(logits.shape[-1])"

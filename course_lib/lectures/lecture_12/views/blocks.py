@@ -68,15 +68,15 @@ def blocks_parts(size: int = 16, left: float = 120.0) -> list[str]:
 
 def _tower(of: list[Stage], middle: float, size: int) -> list[str]:
     parts, y = [], FLOOR - 34.0
-    for number, stage in enumerate(of):
-        wide = max(24.0, stage.width * PER_UNIT * 2)
+    for index, stage in enumerate(of):
+        width = max(24.0, stage.width * PER_UNIT * 2)
         parts.append(
-            rect(middle - wide / 2, y, wide, 30, f"{stage.width:,}" if wide > 60 else "", size=size,
-                 fill=stage.fill, ink=stage.ink, wide=2)
+            rect(middle - width / 2, y, width, 30, f"{stage.width:,}" if width > 60 else "",
+                 size=size, fill=stage.fill, ink=stage.ink, wide=2)
         )  # fmt: skip
-        label = stage.name if wide > 60 else f"{stage.width} · {stage.name}"
-        parts.append(words(middle + wide / 2 + 8, y + 21, label, size, "start", f' fill="{INK}"'))
-        if number < len(of) - 1:
+        label = stage.name if width > 60 else f"{stage.width} · {stage.name}"
+        parts.append(words(middle + width / 2 + 8, y + 21, label, size, "start", f' fill="{INK}"'))
+        if index < len(of) - 1:
             parts.append(arrow(middle, y, middle, y - 18))
         y -= 48
     return parts

@@ -60,9 +60,9 @@ def budget_picture(offers: Sequence[Offer], milliseconds: float, megabytes: floa
     best = chosen(offers, milliseconds, megabytes)
     rows = "".join(_row(offer, milliseconds, megabytes, offer is best) for offer in offers)
     head = "".join(f'<th style="text-align:left;padding:2px 10px">{name}</th>' for name in HEAD)
-    said = choice_in_words(offers, milliseconds, megabytes)
+    sentence = choice_in_words(offers, milliseconds, megabytes)
     table = f'<table style="border-collapse:collapse"><tr>{head}</tr>{rows}</table>'
-    return Html(card(table + paragraphs([said]), "budget", 800), said)
+    return Html(card(table + paragraphs([sentence]), "budget", 800), sentence)
 
 
 def _row(offer: Offer, milliseconds: float, megabytes: float, best: bool) -> str:
@@ -85,15 +85,15 @@ def choice_in_words(offers: Sequence[Offer], milliseconds: float, megabytes: flo
     best = chosen(offers, milliseconds, megabytes)
     better = [o for o in offers if best is None or o.accuracy > best.accuracy]
     next_one = min(better, key=lambda o: _short(o, milliseconds, megabytes), default=None)
-    wanted = ""
+    hint = ""
     if next_one is not None:
-        wanted = (
+        hint = (
             f" Next: {next_one.name} ({next_one.accuracy:.1%}) needs "
             f"{next_one.milliseconds:.1f} ms and {next_one.megabytes:.1f} MB."
         )
     if best is None:
-        return f"Nothing fits {budget}.{wanted}"
-    return f"{budget}: take {best.name}, {best.accuracy:.1%}.{wanted}"
+        return f"Nothing fits {budget}.{hint}"
+    return f"{budget}: take {best.name}, {best.accuracy:.1%}.{hint}"
 
 
 def _short(offer: Offer, milliseconds: float, megabytes: float) -> float:

@@ -55,7 +55,7 @@ def exits_picture(texts: Mapping[str, Exits], speed: float = 0.3, rule: str = "e
     dashed behind it. Raises ValueError for no texts, and as `left_at` does."""
     if not texts:
         raise ValueError("No texts were given; expected at least one with its exits.")
-    rows, said, layers = [], [], []
+    rows, lines, layers = [], [], []
     for name, exits in texts.items():
         leaves = left_at(exits, speed, rule)
         layers.append(leaves)
@@ -63,14 +63,14 @@ def exits_picture(texts: Mapping[str, Exits], speed: float = 0.3, rule: str = "e
             _cell(_doubt(p, rule), at == leaves, at > leaves) for at, p in enumerate(exits, 1)
         )
         rows.append(f'<div style="margin:4px 0"><div>{escape(name)}</div>{cells}</div>')
-        said.append(f"{name}: leaves at layer {leaves} of {len(exits)}")
+        lines.append(f"{name}: leaves at layer {leaves} of {len(exits)}")
     mean = sum(layers) / len(layers)
     sum_up = f"speed {speed:.2f}: {mean:.1f} of {len(next(iter(texts.values())))} layers on average"
     what = "uncertainty" if rule == "entropy" else "1 − the best probability"
     legend = f"A cell a layer: {what} at its exit. Thick frame: the text leaves. Dashed: not run."
     return Html(
         card("".join(rows) + paragraphs([sum_up, legend]), "exits", 800),
-        "\n".join([*said, sum_up]),
+        "\n".join([*lines, sum_up]),
     )
 
 

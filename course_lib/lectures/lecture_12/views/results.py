@@ -37,8 +37,8 @@ STRATEGIES = {  # recipe -> as the chart calls it, in few letters
 
 def runs_of(recipe: str, file: str = "12_fastbert") -> list[Run]:
     """A recipe's stored runs, one a seed."""
-    found: list[Run] = stored(file)["runs"][recipe]
-    return found
+    runs: list[Run] = stored(file)["runs"][recipe]
+    return runs
 
 
 def over_flops(runs: Sequence[Run], rule: str, what: str, whole: float) -> list[Any]:
@@ -103,12 +103,12 @@ def at_budget(run: Run, fraction: float = HALF) -> float:
 
 def training_chart() -> Any:
     """How exits are trained: the last one's accuracy, and at a budget of FLOPs."""
-    runs = {said: runs_of(name) for name, said in TRAININGS.items()}
+    runs = {label: runs_of(name) for name, label in TRAININGS.items()}
     return ablation_chart(
         {
-            "last exit": {said: [run["accuracy"] for run in of] for said, of in runs.items()},
+            "last exit": {label: [run["accuracy"] for run in of] for label, of in runs.items()},
             f"at {HALF:.0%} of the FLOPs": {
-                said: [at_budget(run) for run in of] for said, of in runs.items()
+                label: [at_budget(run) for run in of] for label, of in runs.items()
             },
         },
         title="How the exits learn", x_title="right", percent=True,
@@ -139,14 +139,14 @@ def entropies_chart() -> Any:
 
 def strategies_chart() -> Any:
     """MobileBERT in miniature: what its teacher is good for."""
-    names = {n: said for n, said in STRATEGIES.items() if n in stored("12_mobilebert")["runs"]}
-    words, facts = (
+    names = {n: label for n, label in STRATEGIES.items() if n in stored("12_mobilebert")["runs"]}
+    masked, facts = (
         outcome(stored("12_mobilebert"), what) for what in ("masked_accuracy", "job_accuracy")
     )
     return ablation_chart(
         {
-            "masked words": {said: words[name] for name, said in names.items()},
-            "unstated facts": {said: facts[name] for name, said in names.items()},
+            "masked words": {label: masked[name] for name, label in names.items()},
+            "unstated facts": {label: facts[name] for name, label in names.items()},
         },
         title="How a thin student learns", x_title="right", percent=True,
     )  # fmt: skip
@@ -157,14 +157,14 @@ def strategies_chart() -> Any:
 
 def served_accuracy(way: str) -> float:
     """Mean over the seeds; a way that changes no number has float32's."""
-    found = outcome(stored("12_serving"), "accuracy")
-    return fmean(found.get(way, found["float32"]))
+    accuracies = outcome(stored("12_serving"), "accuracy")
+    return fmean(accuracies.get(way, accuracies["float32"]))
 
 
 def timed_flops(way: str) -> float:
     """FLOPs of a text by the model that was timed, which is the first seed's."""
-    found = outcome(stored("12_serving"), "flops")
-    return float(found.get(way, found["float32"])[0])
+    flops = outcome(stored("12_serving"), "flops")
+    return float(flops.get(way, flops["float32"])[0])
 
 
 def serving_rows() -> list[tuple[str, ...]]:

@@ -42,8 +42,8 @@ def row(draw: Draw, pairs: Sequence[str], wnli: bool) -> dict[str, Score]:
     """Tasks in any order; those in `pairs` have two numbers."""
     tasks = [*SINGLE, *PAIRED, *(["WNLI"] if wnli else [])]
     draw.python.shuffle(tasks)
-    drawn = {task: tuple(draw.integer(400, 990) / 10 for _ in range(2)) for task in tasks}
-    return {task: two if task in pairs else two[0] for task, two in drawn.items()}
+    scores = {task: tuple(draw.integer(400, 990) / 10 for _ in range(2)) for task in tasks}
+    return {task: two if task in pairs else two[0] for task, two in scores.items()}
 
 
 def whole(recipe: str) -> Callable[[Draw], list[Case]]:
@@ -53,8 +53,8 @@ def whole(recipe: str) -> Callable[[Draw], list[Case]]:
 
 def single(draw: Draw) -> list[Case]:
     """Pairs of which one number is printed: enough for test-9 if MNLI has both."""
-    kinds = ((("MNLI",), True), (("MNLI", "STS-B"), False), (("MNLI",), False))
-    return [(row(draw, *kind), "test-9") for kind in kinds]
+    printed = ((("MNLI",), True), (("MNLI", "STS-B"), False), (("MNLI",), False))
+    return [(row(draw, *kind), "test-9") for kind in printed]
 
 
 def lacking(draw: Draw) -> list[Case]:

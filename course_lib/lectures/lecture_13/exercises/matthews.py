@@ -29,23 +29,23 @@ def case(draw: Draw, models: int, low: int = 5, high: int = 60) -> Case:
 
 def by_hand(draw: Draw) -> list[Case]:
     """The statement's model; one that is never wrong, one that always is."""
-    given = torch.tensor([[[6, 4], [4, 86]], [[3, 0], [0, 7]], [[0, 5], [2, 0]]])
-    return [(given[:1],), (given,), case(draw, 2)]
+    counts = torch.tensor([[[6, 4], [4, 86]], [[3, 0], [0, 7]], [[0, 5], [2, 0]]])
+    return [(counts[:1],), (counts,), case(draw, 2)]
 
 
 def rare(draw: Draw, models: int) -> Case:
     """One text in twenty has label 0; label 1 is hardly ever missed."""
-    found = torch.stack([draw.ids(1, 9, models, 2), draw.ids(1, 9, models, 2)], dim=1)
-    found[:, 1, 1] += draw.ids(150, 200, models)
-    return (found,)
+    counts = torch.stack([draw.ids(1, 9, models, 2), draw.ids(1, 9, models, 2)], dim=1)
+    counts[:, 1, 1] += draw.ids(150, 200, models)
+    return (counts,)
 
 
 def one_sided(draw: Draw, models: int) -> Case:
     """A model that always says the same, and a test set of one label."""
-    (found,) = case(draw, models)
-    found[0, :, draw.integer(0, 1)] = 0
-    found[1, draw.integer(0, 1)] = 0
-    return (found,)
+    (counts,) = case(draw, models)
+    counts[0, :, draw.integer(0, 1)] = 0
+    counts[1, draw.integer(0, 1)] = 0
+    return (counts,)
 
 
 LABELS, PREDICTIONS = "counts.sum(dim=2)", "counts.sum(dim=1)\n"

@@ -39,9 +39,9 @@ def case(draw: Draw, models: int) -> Case:
 
 def by_hand(draw: Draw) -> list[Case]:
     """The statement's models, also in another order."""
-    given = torch.tensor([[90.0, 88, 91, 85], [10.0, 5, 12, 8]], dtype=torch.float64)
+    models = torch.tensor([[90.0, 88, 91, 85], [10.0, 5, 12, 8]], dtype=torch.float64)
     order = draw.python.sample(range(4), 4)
-    return [(given[0], given[1]), (given[0, order], given[1, order]), case(draw, 5)]
+    return [(models[0], models[1]), (models[0, order], models[1, order]), case(draw, 5)]
 
 
 def cheapest(draw: Draw, models: int, apart: float) -> Case:
@@ -61,18 +61,18 @@ def best(draw: Draw, models: int, apart: float) -> Case:
 
 def sweep(scores: Tensor, costs: Tensor) -> Tensor:
     """A known mistake: from the cheapest up, whoever is better than all before; ties forgotten."""
-    found, best = torch.zeros(len(scores), dtype=torch.bool), -torch.inf
+    undominated, best = torch.zeros(len(scores), dtype=torch.bool), -torch.inf
     for i in costs.argsort(stable=True).tolist():
-        found[i], best = bool(scores[i] > best), max(best, float(scores[i]))
-    return found
+        undominated[i], best = bool(scores[i] > best), max(best, float(scores[i]))
+    return undominated
 
 
 def neighbour(scores: Tensor, costs: Tensor) -> Tensor:
     """A known mistake: each is compared with the next cheaper one only."""
     order = costs.argsort(stable=True)
-    found = torch.ones(len(scores), dtype=torch.bool)
-    found[order[1:]] = scores[order[1:]] > scores[order[:-1]]
-    return found
+    undominated = torch.ones(len(scores), dtype=torch.bool)
+    undominated[order[1:]] = scores[order[1:]] > scores[order[:-1]]
+    return undominated
 
 
 NO_WORSE = "(scores >= scores[:, None]) & (costs <= costs[:, None])"

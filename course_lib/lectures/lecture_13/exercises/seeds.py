@@ -44,18 +44,18 @@ def pair(draw: Draw, gains: Gains, seeds_apart: float, turned: bool) -> Case:
     return (b, a) if turned else (a, b)
 
 
-def both_ways(*kinds: tuple[Gains, float]) -> list[tuple[Gains, float, bool]]:
-    return [(*kind, turned) for kind in kinds for turned in (False, True)]
+def both_ways(*gains: tuple[Gains, float]) -> list[tuple[Gains, float, bool]]:
+    return [(*one, turned) for one in gains for turned in (False, True)]
 
 
 def by_hand(draw: Draw) -> list[Case]:
-    given = ([71, 73, 75], [70, 71, 74]), ([70, 73, 76], [71, 72, 73]), ([72, 70], [73, 74])
-    return [tuple(torch.tensor(x, dtype=torch.float64) for x in two) for two in given]
+    pairs = ([71, 73, 75], [70, 71, 74]), ([70, 73, 76], [71, 72, 73]), ([72, 70], [73, 74])
+    return [tuple(torch.tensor(x, dtype=torch.float64) for x in two) for two in pairs]
 
 
 def clear(draw: Draw) -> list[Case]:
-    kinds = ((CLEAR, 0.1), (SMALL, 3.0), (ENOUGH, 0.1), (STEADY, 0.8), (STEADY, 1.0))
-    return [pair(draw, *x) for x in both_ways(*kinds)]
+    gains = ((CLEAR, 0.1), (SMALL, 3.0), (ENOUGH, 0.1), (STEADY, 0.8), (STEADY, 1.0))
+    return [pair(draw, *x) for x in both_ways(*gains)]
 
 
 def not_always(draw: Draw) -> list[Case]:
@@ -67,7 +67,7 @@ def not_always(draw: Draw) -> list[Case]:
             *((a, b) for a, b in pairs), *((a, b) for b, a in pairs)]  # fmt: skip
 
 
-def wide(draw: Draw) -> list[Case]:
+def large_spread(draw: Draw) -> list[Case]:
     return [pair(draw, *x) for x in both_ways((WIDE, 0.0), (WIDE, 2.0), (TWO, 0.1), (CLEAR, 2.0))]
 
 
@@ -96,7 +96,7 @@ SEEDS = Exercise(
         Stage("on paper", by_hand),
         Stage("clearly better", clear),
         Stage("one seed says the opposite", not_always),
-        Stage("in every seed, but how much differs", wide),
+        Stage("in every seed, but how much differs", large_spread),
         Stage("as good as each other", even),
         Stage("one seed", alone),
     ),

@@ -34,8 +34,8 @@ def case(draw: Draw, warm_up: int, calls: int, batch_size: int, slow: float = 4.
 
 def by_hand(draw: Draw) -> list[Case]:
     """The statement's times, in milliseconds there."""
-    given = [0.090, 0.020, 0.030, 0.025, 0.045]
-    return [(given, 1, 8), (given, 2, 4), case(draw, 1, 6, 2)]
+    seconds = [0.090, 0.020, 0.030, 0.025, 0.045]
+    return [(seconds, 1, 8), (seconds, 2, 4), case(draw, 1, 6, 2)]
 
 
 def unhurried(draw: Draw, warm_up: int, calls: int, batch_size: int) -> Case:

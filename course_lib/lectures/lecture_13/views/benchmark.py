@@ -20,7 +20,7 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, FAINT, GREY, VERMILION
 from course_lib.teaching.svg import Scale, dot, line, picture, words
 from course_lib.teaching.verdicts import by_rule
-from course_lib.text.glue import GLUE, GlueTask
+from course_lib.text.glue import GLUE
 from course_lib.train.calibration import bootstrap_interval
 from course_lib.train.glue import task_mean
 
@@ -38,8 +38,8 @@ COLUMNS = (4, 170, 500, 550, 620, 640)  # where a row's cells stand
 
 def runs_of(name: str) -> list[Mapping[str, Any]]:
     """The runs of a start, one a seed."""
-    found: list[Mapping[str, Any]] = stored(FILE)["runs"][name]
-    return found
+    runs: list[Mapping[str, Any]] = stored(FILE)["runs"][name]
+    return runs
 
 
 def values_of(name: str, by: str = "average") -> list[float]:
@@ -92,11 +92,11 @@ def benchmark_picture(by: str = "average", shown: str = "all") -> Html:
     for n, name in enumerate(names):
         parts += _row(name, of, across, 44 + 24 * n)
     best = in_order(names, of)[0]
-    said = f"Highest: {best}, {fmean(values_of(best, of)):.1%}."
+    sentence = f"Highest: {best}, {fmean(values_of(best, of)):.1%}."
     lines = [f"{name}: {in_words(name, of)}" for name in names]
     return picture(
-        "benchmark", 760, 58 + 24 * len(names), parts, said, card_width=800,
-        label="; ".join(lines), text="\n".join([*lines, said]),
+        "benchmark", 760, 58 + 24 * len(names), parts, sentence, card_width=800,
+        label="; ".join(lines), text="\n".join([*lines, sentence]),
     )  # fmt: skip
 
 
@@ -160,11 +160,11 @@ def recipes_here() -> list[str]:
 
 def under(recipe: str) -> dict[str, float]:
     """The family's averages by a recipe, mean over the seeds, the best first."""
-    found = {
+    scores = {
         name: fmean(average(run["scores"], recipe) for run in runs_of(name))
         for name in (*MEMBERS, FAST)
     }
-    return dict(sorted(found.items(), key=lambda row: -row[1]))
+    return dict(sorted(scores.items(), key=lambda row: -row[1]))
 
 
 def place(name: str, recipe: str) -> int:
@@ -201,11 +201,6 @@ def glue_table() -> Html:
     return written_table(head, rows, "glue-tasks", 820)
 
 
-def _learned(task: GlueTask) -> tuple[int, int]:
-    """How many texts train the real one, and its twin."""
-    return task.real["released"][0], task.sizes[0]
-
-
 def flops_table() -> Html:
     """Every start that was pre-trained: its weights, and how many steps equal FLOPs are."""
     head = ("start", "weights", "steps", "FLOPs of a step", "masked words")
@@ -227,20 +222,20 @@ def flops_table() -> Html:
 def sentiment_table() -> Html:
     """BERT against each of the family on sentiment, text by text."""
     head = ("", "right", "BERT more", "95% of test sets", "differ", "p")
-    mine = [_right(run) for run in runs_of("BERT")]
+    bert = [_right(run) for run in runs_of("BERT")]
     rows = []
     for name in in_order([n for n in (*MEMBERS, FAST, RANDOM) if n != "BERT"], SENTIMENT):
-        theirs = [_right(run) for run in runs_of(name)]
-        gained = np.mean([a - b for a, b in zip(mine, theirs, strict=True)], axis=0)  # (texts,)
+        other_runs = [_right(run) for run in runs_of(name)]
+        gained = np.mean([a - b for a, b in zip(bert, other_runs, strict=True)], axis=0)  # (texts,)
         low, high = bootstrap_interval(gained)
-        one, other = (int((mine[0] - theirs[0] == sign).sum()) for sign in (1, -1))
+        one, other = (int((bert[0] - other_runs[0] == sign).sum()) for sign in (1, -1))
         chance = binomtest(one, one + other).pvalue if one + other else 1.0
         rows.append((
-            name, f"{np.mean(theirs):.1%}", signed(100 * float(gained.mean())),
+            name, f"{np.mean(other_runs):.1%}", signed(100 * float(gained.mean())),
             f"{signed(100 * low)} to {signed(100 * high)}", f"{one} and {other}", f"{chance:.2g}",
         ))  # fmt: skip
     return written_table(
-        head, [("BERT", f"{np.mean(mine):.1%}", "", "", "", ""), *rows], "two", 820
+        head, [("BERT", f"{np.mean(bert):.1%}", "", "", "", ""), *rows], "two", 820
     )
 
 

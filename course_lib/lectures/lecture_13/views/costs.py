@@ -13,9 +13,9 @@ COSTS = "13_costs"
 
 def costs_table() -> Html:
     """Time of one text and of a batch, memory of a fine-tuning step, and the file."""
-    found = stored(COSTS)
+    record = stored(COSTS)
     head = (
-        "", "ms, one text", f"texts a second, {found['batch']} at once", "fine-tuning step, MB",
+        "", "ms, one text", f"texts a second, {record['batch']} at once", "fine-tuning step, MB",
         "weights, MB",
     )  # fmt: skip
     rows = [
@@ -26,6 +26,6 @@ def costs_table() -> Html:
             f"{row['learning_bytes'] / 1e6:.1f}",
             f"{row['weight_bytes'] / 1e6:.1f}",
         )
-        for name, row in found["members"].items() if name in (*MEMBERS, *CONTROLS)
+        for name, row in record["members"].items() if name in (*MEMBERS, *CONTROLS)
     ]  # fmt: skip
     return written_table(head, rows, "costs", 820)

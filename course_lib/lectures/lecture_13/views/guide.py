@@ -35,7 +35,7 @@ def guide_view() -> Live:
     what would change it. Where no kernel runs: the answer to the usual case, and the table."""
     controls = {
         name: choice(question.asks, USUAL[name],
-                     [(said, value) for value, said in question.answers.items()])
+                     [(label, value) for value, label in question.answers.items()])
         for name, question in guide().questions.items()
     }  # fmt: skip
     usual, table = guide_picture(USUAL), guide_table()
@@ -49,19 +49,19 @@ def guide_view() -> Live:
 
 def guide_picture(answers: Mapping[str, str]) -> Html:
     """The answer to {question: answer}. Raises ValueError as `decide` does."""
-    choice, given = decide(answers), guide().questions
-    said = in_words({name: (value,) for name, value in answers.items()})
-    taught = f"Taught in {page_link(choice.lecture)}." if choice.lecture else "Not taught here."
+    choice, questions = decide(answers), guide().questions
+    case = in_words({name: (value,) for name, value in answers.items()})
+    lecture = f"Taught in {page_link(choice.lecture)}." if choice.lecture else "Not taught here."
     parts = [
-        f'<div style="color:#555">{escape(said)}</div>',
+        f'<div style="color:#555">{escape(case)}</div>',
         f'<div style="border-left:4px solid {BLUE};padding:2px 10px;margin:8px 0">'
         f'<div style="font-size:17px"><b>▶ {inline(choice.name)}</b></div>'
         f"<div>{inline(choice.why)}</div></div>",
         _listed("Its numbers", [inline(line) for line in numbers_of(choice)]),
-        f"<div>{taught} Rule {first_rule(answers) + 1} of {len(guide().rules)}.</div>",
+        f"<div>{lecture} Rule {first_rule(answers) + 1} of {len(guide().rules)}.</div>",
         _listed("Mind", [inline(line) for line in remarks(answers)]),
         _listed("What would change it", [
-            f"<b>{escape(given[name].asks)}</b> {escape(' / '.join(values))} → {inline(then)}"
+            f"<b>{escape(questions[name].asks)}</b> {escape(' / '.join(values))} → {inline(then)}"
             for name, values, then in changes(answers)
         ]),
     ]  # fmt: skip
@@ -80,9 +80,9 @@ def _listed(title: str, lines: list[str]) -> str:
 def changes(answers: Mapping[str, str]) -> list[tuple[str, list[str], str]]:
     """What would change the choice: (question, its answers in words, the choice then), answers of
     one question that lead to one choice together."""
-    found = flips(answers)
+    options = flips(answers)
     keyed = groupby(
-        sorted(found, key=lambda f: (list(answers).index(f[0]), f[2].name)),
+        sorted(options, key=lambda f: (list(answers).index(f[0]), f[2].name)),
         key=lambda f: (f[0], f[2].name),
     )
     questions = guide().questions

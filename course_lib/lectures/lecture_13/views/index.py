@@ -37,20 +37,20 @@ class Entry(NamedTuple):
     @property
     def makers(self) -> list[str]:
         """Who makes it: source lectures by their number, or the others."""
-        found = [f"source lecture {n}" for n in re.findall(r"\b00\d\b", self.who)]
-        return found if "source lecture" in self.who else [OTHERS]
+        sources = [f"source lecture {n}" for n in re.findall(r"\b00\d\b", self.who)]
+        return sources if "source lecture" in self.who else [OTHERS]
 
 
 @lru_cache(maxsize=1)
 def entries() -> tuple[Entry, ...]:
     """Every claim of every room: errata in the order of their numbers, then the others by
     lecture."""
-    found = [
-        Entry(lecture, id, **{name: told[name] for name in Entry._fields[2:]})
+    result = [
+        Entry(lecture, id, **{name: entry[name] for name in Entry._fields[2:]})
         for lecture in lectures_with("claims")
-        for id, told in _claims(lecture).items()
+        for id, entry in _claims(lecture).items()
     ]
-    return tuple(sorted(found, key=_place))
+    return tuple(sorted(result, key=_place))
 
 
 def _claims(lecture: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def unsettled() -> list[str]:
     return [f"E{n:02}" for n in range(1, max(numbers) + 1) if n not in numbers]
 
 
-def found(
+def matching(
     who: str = ALL, verdict: str = ALL, lecture: str = ALL, words: str = ""
 ) -> tuple[Entry, ...]:
     """The entries that fit all of it; words: all of them occur, whatever their case.
@@ -87,14 +87,14 @@ def found(
             raise ValueError(
                 f"{name}={value!r} was given; expected {ALL!r} or one of {', '.join(known)}."
             )
-    wanted = words.lower().split()
+    terms = words.lower().split()
     return tuple(
         entry
         for entry in entries()
         if who in (ALL, *entry.makers)
         and verdict in (ALL, entry.verdict)
         and lecture in (ALL, entry.lecture)
-        and all(word in " ".join(entry).lower() for word in wanted)
+        and all(word in " ".join(entry).lower() for word in terms)
     )
 
 
@@ -118,18 +118,18 @@ def index_view() -> Live:
         "lecture": choice("lecture", ALL, [ALL, *lectures_with("claims")]),
         "words": text_field("words", ""),
     }
-    return playground(lambda **wanted: index_picture(found(**wanted)), controls, errata_index())
+    return playground(lambda **chosen: index_picture(matching(**chosen)), controls, errata_index())
 
 
 def index_picture(chosen: Sequence[Entry]) -> Html:
     """Claims as lines, at most MOST of them; each with its verdict and a link."""
     if not chosen:
         return Html(card(note("No claim fits all of this."), "index", WIDTH), "No claim fits.")
-    shown = chosen[:MOST]
+    listed = chosen[:MOST]
     rest = f" The first {MOST} of {len(chosen)}." if len(chosen) > MOST else ""
     head = counted(SIGNS, (entry.verdict for entry in chosen)) + rest
-    lines = "".join(map(_line, shown))
-    return Html(card(headed(head) + lines, "index", WIDTH), "\n".join([head, *map(_text, shown)]))
+    lines = "".join(map(_line, listed))
+    return Html(card(headed(head) + lines, "index", WIDTH), "\n".join([head, *map(_text, listed)]))
 
 
 def _line(entry: Entry) -> str:
@@ -164,12 +164,13 @@ def questions_index() -> Html:
     """The questions for review of every lecture, folded by lecture, with a link to the answers."""
     parts, text = [], []
     for lecture in lectures_with("claims"):
-        asked = [entry.question for entry in read_review(lecture)]
+        questions = [entry.question for entry in read_review(lecture)]
         title = pages().get(lecture, ("", ""))[1]
-        items = "".join(f"<li>{inline(question)}</li>" for question in asked)
+        items = "".join(f"<li>{inline(question)}</li>" for question in questions)
         parts.append(
-            f"<details><summary>lecture {lecture}: {escape(title)} ({len(asked)})</summary>"
+            f"<details><summary>lecture {lecture}: {escape(title)} ({len(questions)})</summary>"
             f"<ol>{items}</ol>Answers: {page_link(lecture, QUESTIONS)}</details>"
         )
-        text += [f"lecture {lecture}: {title}", *(f"  {n}. {q}" for n, q in enumerate(asked, 1))]
+        text.append(f"lecture {lecture}: {title}")
+        text += [f"  {n}. {q}" for n, q in enumerate(questions, 1)]
     return Html(card("".join(parts), "questions-index", WIDTH), "\n".join(text))

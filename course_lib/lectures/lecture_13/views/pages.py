@@ -24,9 +24,9 @@ def _title(path: Path) -> str:
 
 def page_link(lecture: str, part: str = "") -> str:
     """HTML: "lecture 06", as a link where its page is known; part: a heading of it."""
-    said = f"lecture {escape(lecture)}"
+    label = f"lecture {escape(lecture)}"
     if lecture not in pages():
-        return said
+        return label
     notebook, title = pages()[lecture]
     where = f"{notebook}#{part.replace(' ', '-')}" if part else notebook
-    return f'<a href="{escape(where)}" title="{escape(title)}">{said}</a>'
+    return f'<a href="{escape(where)}" title="{escape(title)}">{label}</a>'

@@ -22,8 +22,8 @@ def scores_of(name: str) -> dict[str, float]:
     """Accuracy of a start on each documentation task, the mean over the seeds, and their mean."""
     runs = stored(FILE)["runs"]
     rows = [stored(FILE)["bag_of_words"]] if name == BAG else [r["scores"] for r in runs[name]]
-    found = {task: fmean(row[task] for row in rows) for task in rows[0]}
-    return {**found, "mean": fmean(found.values())}
+    means = {task: fmean(row[task] for row in rows) for task in rows[0]}
+    return {**means, "mean": fmean(means.values())}
 
 
 def starts() -> list[str]:
@@ -46,10 +46,10 @@ def means(name: str) -> list[float]:
     return [run["mean"] for run in stored(FILE)["runs"][name]]
 
 
-def found_pieces(name: str) -> float | None:
+def masked_accuracy(name: str) -> float | None:
     """Held-out masked pieces that a start finds; None without a head that names words."""
-    found = [run.get("masked_accuracy") for run in stored(FILE)["runs"].get(name, [{}])]
-    return None if None in found else fmean(found)
+    accuracies = [run.get("masked_accuracy") for run in stored(FILE)["runs"].get(name, [{}])]
+    return None if None in accuracies else fmean(accuracies)
 
 
 def beside_bert(name: str) -> tuple[float, tuple[float, float]]:
@@ -72,7 +72,7 @@ def documentation_table() -> Html:
     head = ("", "weights", "steps", "masked pieces", "mean of three", "sd", "beside BERT", "95%")
     rows = []
     for name in starts():
-        run, pieces = stored(FILE)["runs"].get(name, [{}])[0], found_pieces(name)
+        run, pieces = stored(FILE)["runs"].get(name, [{}])[0], masked_accuracy(name)
         cells = [name, *(f"{run[key]:,}" if key in run else "–" for key in ("parameters", "steps"))]
         cells += ["–" if pieces is None else f"{pieces:.1%}", f"{scores_of(name)['mean']:.1%}"]
         if name != BAG:

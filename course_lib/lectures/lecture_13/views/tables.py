@@ -98,7 +98,7 @@ def interfaces_table() -> Html:
     rows = [
         (
             one.member, one.written.replace(" ", "\u00a0"), _ids(one),
-            f"{one.rows}", one.told_types, one.pooler,
+            f"{one.type_vocab_size}", one.segment_use, one.pooler,
             ", ".join(f"`{name}`" for name in one.outputs),
             ", ".join(f"`{name}`" for name in _layers(one)),
         )
@@ -116,4 +116,4 @@ def _ids(one: asked.Interface) -> str:
     """What the tokenizer gives unasked, and otherwise."""
     if one.types:
         return "0 and 1" if 1 in one.types else "all 0"
-    return "none; 0 and 1 if asked" if 1 in one.asked else "none; all 0 if asked"
+    return "none; 0 and 1 if asked" if 1 in one.requested else "none; all 0 if asked"

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from course_lib.teaching.page import Html, card, inline
 
-CELL = (
-    "padding:3px 8px;color:#1a1a1a;background:#fff;font-size:13px;vertical-align:top;"
-    "text-align:left;white-space:normal;border-bottom:1px solid #d9d9d9"
-)
+# Themes set these of each cell, and stripe rows: what cells inherit is said of the table, once.
+TABLE = "border-collapse:collapse;margin:0;font-size:13px;color:#1a1a1a;background:#fff"
+CELL = "padding:3px 8px;vertical-align:top;text-align:left;border-bottom:1px solid #ddd"
 
 
 def written_table(
@@ -27,11 +26,12 @@ def written_table(
 def table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """The table without its card."""
     lines = (
-        "<tr>" + "".join(f'<{tag} style="{CELL}">{inline(text)}</{tag}>' for text in row) + "</tr>"
+        '<tr style="background:#fff">'
+        + "".join(f'<{tag} style="{CELL}">{inline(text)}</{tag}>' for text in row)
+        + "</tr>"
         for tag, row in [("th", head), *(("td", row) for row in rows)]
     )
-    style = "border-collapse:collapse;margin:0;background:#fff"
-    return f'<div style="overflow-x:auto"><table style="{style}">{"".join(lines)}</table></div>'
+    return f'<div style="overflow-x:auto"><table style="{TABLE}">{"".join(lines)}</table></div>'
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -61,12 +61,12 @@ def case(draw: Draw, depths: Sequence[int], L: int = 4, threshold: float = 0.7) 
     while True:
         many = draw.normal(100, H)
         steps, ends = [layer() for _ in range(L)], [leave() for _ in range(L)]
-        given = steps, ends, lambda logits: logits.softmax(-1).amax(-1) > threshold
+        others = steps, ends, lambda logits: logits.softmax(-1).amax(-1) > threshold
         left: dict[int, list[int]] = {depth: [] for depth in range(L + 1)}
-        for row, depth in enumerate(early_exit(many, *given)[1].tolist()):
+        for row, depth in enumerate(early_exit(many, *others)[1].tolist()):
             left[depth].append(row)
         if all(len(left[depth]) >= len(depths) for depth in depths):
-            return many[[left[depth].pop() for depth in depths]], *given
+            return many[[left[depth].pop() for depth in depths]], *others
 
 
 # Rows leave after every one of four layers, in no order; more than one goes to the end.
@@ -76,17 +76,17 @@ one_by_one = each(case, *([[3, 1, 4, 2, 4, *more]] for more in ([1], [2, 2], [3,
 def together(draw: Draw) -> Case:
     """Nobody leaves after the first layer, and all are confident at the third exit."""
     while True:
-        x, layers, exits, confident = found = case(draw, [2, 3, 2], threshold=0.5)
+        x, layers, exits, confident = inputs = case(draw, [2, 3, 2], threshold=0.5)
         for layer in layers[:3]:
             x = layer(x)
         if bool(confident(exits[2](x)).all()):
-            return found
+            return inputs
 
 
 # ---------------------------------------------------------------- what is looked at
 
 
-def rows_given(
+def row_counts(
     function: Answer, x: Tensor, layers: Sequence[Step], exits: Sequence[Step], confident: Step
 ) -> Tensor:
     """How many rows each layer was given; −1 where it was not called."""
@@ -103,8 +103,8 @@ def rows_given(
     return rows
 
 
-def layers_called(function: Answer, *given: object) -> int:
-    return int((rows_given(function, *given) >= 0).sum())  # type: ignore[arg-type]
+def layers_called(function: Answer, *inputs: object) -> int:
+    return int((row_counts(function, *inputs) >= 0).sum())  # type: ignore[arg-type]
 
 
 SURE = "confident(logits) | (depth == len(layers))"
@@ -132,7 +132,7 @@ LEAVING = Exercise(
         Stage("one row", each(case, [[2]], [[4]])),
         Stage("nobody is ever confident", each(case, ([3, 3, 3], 3, 2.0), ([3, 3, 3, 3], 3, 2.0))),
         Stage("rows leave one by one", lambda draw: [*one_by_one(draw), together(draw)]),
-        Stage("each layer meets only rows under way", one_by_one, rows_given,
+        Stage("each layer meets only rows under way", one_by_one, row_counts,
               Numbers("numbers of rows given to each layer", shape="L", kind="int")),
         Stage("when all have left, stop",  # all at once; some earlier than others
               each(case, ([1, 1, 1], 3, 0.0), [[2, 1, 1, 2]], [[1, 2, 1]]),

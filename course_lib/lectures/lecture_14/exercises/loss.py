@@ -55,7 +55,7 @@ def some_selected(draw: Draw) -> list[Case]:
 none_selected = each(case, (1, 5, 0), (2, 5, 0))
 
 
-def rows_given(function: Answer, hidden: Tensor, head: Head, labels: Tensor) -> int:
+def row_count(function: Answer, hidden: Tensor, head: Head, labels: Tensor) -> int:
     rows = 0
 
     def counting(x: Tensor) -> Tensor:
@@ -85,9 +85,9 @@ LOSS = Exercise(
     stages=(
         Stage("every position selected", each(case, (1, 4, 4), (1, 6, 6), (1, 9, 9))),
         Stage("some of them selected", some_selected),
-        Stage("the head sees selected rows only", some_selected, rows_given,
+        Stage("the head sees selected rows only", some_selected, row_count,
               Number("number of rows given to the head", kind="int")),
-        Stage("nothing selected", none_selected, lambda function, *given: function(*given),
+        Stage("nothing selected", none_selected, lambda function, *inputs: function(*inputs),
               Number("loss where nothing is selected")),
     ),
     gradient=("hidden",),

@@ -119,9 +119,9 @@ class Lists(TorchFunctionMode):
 
 
 def expect_chunks(function: Guarded, scores: Tensor, values: Tensor, chunk: int) -> None:
-    def watched(*given: Any) -> Any:
+    def watched(*inputs: Any) -> Any:
         with Watch(scores, values, chunk) as watch, Lists(watch):
-            return function.function(*given)
+            return function.function(*inputs)
 
     with Watch(scores, values, chunk):
         torch.zeros(())  # the first use imports much: not on the answer's time

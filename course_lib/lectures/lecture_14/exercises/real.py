@@ -70,7 +70,7 @@ def other_widths(draw: Draw) -> list[Case]:
     return [case(draw, lengths(3, 7, 4), W) for W in (2, 7, 1)]
 
 
-def rows_given(function: Answer, layer: Layer, x: Tensor, mask: Tensor) -> int:
+def row_count(function: Answer, layer: Layer, x: Tensor, mask: Tensor) -> int:
     rows = 0
 
     def counting(part: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ REAL = Exercise(
         Stage("a layer that changes the width", other_widths),
         Stage("sequences and batches of padding alone", padding_alone),
         Stage("padding anywhere", anywhere),
-        Stage("the layer sees real tokens only", anywhere, rows_given,
+        Stage("the layer sees real tokens only", anywhere, row_count,
               Number("number of rows given to the layer", kind="int")),
     ),
     gradient=("x",),

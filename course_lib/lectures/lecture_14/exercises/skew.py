@@ -37,9 +37,9 @@ def part(draw: Draw) -> list[Case]:
 
 def expect_view(function: Answer, by_distance: Tensor) -> None:
     """A view shows what is written into the table afterwards."""
-    found: Any = function(by_distance)
+    view: Any = function(by_distance)
     by_distance.zero_()
-    if bool(torch.as_tensor(found).any()):
+    if bool(torch.as_tensor(view).any()):
         raise Wrong(
             f"The right numbers, but in new memory: {len(by_distance) ** 2} of them were copied. "
             "The numbers of a row lie side by side already. Look at them with other steps: "

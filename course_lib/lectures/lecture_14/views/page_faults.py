@@ -28,13 +28,13 @@ def count_faults(step: Callable[[], object], steps: int) -> list[Counted]:
         from resource import RUSAGE_SELF, getrusage
     except ImportError:
         return []
-    found = []
+    counts = []
     for _ in range(steps):
         before, began = getrusage(RUSAGE_SELF).ru_minflt, time.perf_counter()
         step()
         seconds = time.perf_counter() - began
-        found.append(Counted(getrusage(RUSAGE_SELF).ru_minflt - before, seconds))
-    return found
+        counts.append(Counted(getrusage(RUSAGE_SELF).ru_minflt - before, seconds))
+    return counts
 
 
 FRESH = """
@@ -80,10 +80,10 @@ def faults_chart(before: Sequence[Counted], after: Sequence[Counted], page: int 
             "count page faults this way."
         )
     figure = new_figure("Page faults, step by step", "step", "page faults")
-    looks = [("as it is", before, CYCLE[1], "")]
-    looks += [("freed memory kept", after, CYCLE[0], "/")] if after else []
+    styles = [("as it is", before, CYCLE[1], "")]
+    styles += [("freed memory kept", after, CYCLE[0], "/")] if after else []
     first = 1
-    for name, steps, colour, pattern in looks:
+    for name, steps, colour, pattern in styles:
         figure.add_trace(
             go.Bar(
                 x=list(range(first, first + len(steps))), y=[one.faults for one in steps],

@@ -38,8 +38,8 @@ def roofline_chart(
     points: Sequence[Placed],
     by: str = "unavoidable",
     *,
-    wide: float = WIDE,
-    high: float = ROOFLINE,
+    width: float = WIDE,
+    height: float = ROOFLINE,
 ) -> Any:
     """FLOP/s against arithmetic intensity (FLOPs a byte), both logarithmic, under this machine's
     roof; below, kernels without matrix products by the bytes a second that they get through.
@@ -47,25 +47,25 @@ def roofline_chart(
     roof: "memory" in GB/s, "float32" and, where the machine has it, "bfloat16" in GFLOP/s. points:
     bench.roofline.placements(). A hollow marker is a reference, a filled one a fast twin, with a
     line from one to the other; the label says how many times less the fast one takes. by: a byte
-    that is "unavoidable" (inputs and outputs, once) or that is "moved" (by all operations). wide,
-    high: the figure's and its upper panel's pixels, for type of 13 pixels.
+    that is "unavoidable" (inputs and outputs, once) or that is "moved" (by all operations). width,
+    height: the figure's and its upper panel's pixels, for type of 13 pixels.
     Raises ValueError for no points, a roof without its parts and another `by`."""
     _check_roof(roof, points, by)
     drawn = looks(dict.fromkeys(point.name for point in points))
-    placed = [point for point in points if point.intensity > 0]
+    with_products = [point for point in points if point.intensity > 0]
     rest = list(dict.fromkeys(point.name for point in points if not point.intensity))
-    inner = high + (ABOVE + ROW * len(rest) if rest else 0)
+    inner = height + (ABOVE + ROW * len(rest) if rest else 0)
     figure = new_figure("The roofline of this machine", "", "")
     figure.update_layout(
-        width=wide, height=TOP + inner + BELOW,
+        width=width, height=TOP + inner + BELOW,
         margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": BELOW},
-        yaxis_domain=rounded([1 - high / inner, 1]), xaxis_anchor="y",
+        yaxis_domain=rounded([1 - height / inner, 1]), xaxis_anchor="y",
     )  # fmt: skip
     figure.add_annotation(
         x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", showarrow=False,
         text="hollow: reference   filled: fast twin   <b>2×</b>: it takes half the time",
     )  # fmt: skip
-    panel = _Panel(roof, placed, by, (wide - LEFT - RIGHT, high), inner)
+    panel = _Panel(roof, with_products, by, (width - LEFT - RIGHT, height), inner)
     panel.draw_axes(figure)
     taken = [*panel.draw_roof(figure), *panel.draw_points(figure, drawn)]
     panel.draw_labels(figure, drawn, taken)
@@ -149,24 +149,24 @@ class _Panel:
             _add_line(figure, f"{precision} products", [bend, right], [rate] * 2, line)
             text = f"{precision} products: {number(rounded([rate], 3)[0], False)} GFLOP/s"
             at = self.pixels(right, rate)
-            wide = LETTER * len(text)
+            width = LETTER * len(text)
             figure.add_annotation(
                 **self._paper(*at), xanchor="right", yanchor="bottom", text=text, showarrow=False,
                 font_color=readable(ink),
             )  # fmt: skip
-            self.texts.append((at[0] - wide, at[1] + 1, at[0], at[1] + 20))
+            self.texts.append((at[0] - width, at[1] + 1, at[0], at[1] + 20))
             taken += self._along((bend, rate), (right, rate))
         taken += self._slope(figure, left, top)
         line = {"color": GREY, "dash": "dot", "width": 1.4}
         ends = [10 ** self.y[0], self.products["float32"]]
         _add_line(figure, "ridge", [self.ridge] * 2, ends, line)
         foot = self.pixels(self.ridge, 10 ** self.y[0])
-        said = f"ridge: {number(rounded([self.ridge], 2)[0], False)} a byte"
+        label = f"ridge: {number(rounded([self.ridge], 2)[0], False)} a byte"
         figure.add_annotation(
-            **self._paper(foot[0] + 5, 11), xanchor="left", text=said, showarrow=False,
+            **self._paper(foot[0] + 5, 11), xanchor="left", text=label, showarrow=False,
             font_color=readable(GREY),
         )  # fmt: skip
-        self.texts.append((foot[0], 0, foot[0] + LETTER * len(said) + 10, 22))
+        self.texts.append((foot[0], 0, foot[0] + LETTER * len(label) + 10, 22))
         return taken + self._along(
             (self.ridge, 10 ** self.y[0]), (self.ridge, self.products["float32"])
         )
@@ -224,7 +224,7 @@ class _Panel:
         by_place = sorted(named, key=self.intensity)
         orders = (by_height, by_height[::-1], by_place, by_place[::-1])
         arranged = [self._arranged(order, taken) for order in orders]
-        labels = min(arranged, key=lambda labels: sum(away for *_, away in labels))
+        labels = min(arranged, key=lambda labels: sum(distance for *_, distance in labels))
         for point, x, y, leader, _ in labels:
             ink = readable(drawn[point.name].colour)
             figure.add_annotation(
@@ -248,7 +248,7 @@ class _Panel:
         for point in order:
             half = wide_of(_label(point, self.points)) / 2
             x, y = self.pixels(self.intensity(point), point.gflops)
-            around = sorted(_around(half), key=lambda at: _away(at, half))
+            around = sorted(_around(half), key=lambda at: _distance(at, half))
             free = (
                 (dx, dy)
                 for dx, dy in around
@@ -256,13 +256,13 @@ class _Panel:
                 and not hits(box, full)
                 and not any(hits(dot, texts) for dot in _leader(x, y, dx, dy, half))
             )
-            found = next(free, None)
-            dx, dy = found or (-half - 13, 0.0)  # no room at all: left of the marker
+            offset = next(free, None)
+            dx, dy = offset or (-half - 13, 0.0)  # no room at all: left of the marker
             leader, box = _leader(x, y, dx, dy, half), _box(x + dx, y + dy, half)
             texts.append(box)
             full += [box, *leader]
-            away = _away((dx, dy), half) if found else 1e6
-            labels.append((point, x + dx, y + dy, leader, away))
+            distance = _distance((dx, dy), half) if offset else 1e6
+            labels.append((point, x + dx, y + dy, leader, distance))
         return labels
 
     def _paper(self, x: float, y: float) -> dict[str, Any]:
@@ -285,7 +285,7 @@ def _dots(a: tuple[float, float], b: tuple[float, float]) -> list[Box]:
 
 def _leader(x: float, y: float, dx: float, dy: float, half: float) -> list[Box]:
     """The line from a marker to a label that is not beside it."""
-    if _away((dx, dy), half) <= 20:
+    if _distance((dx, dy), half) <= 20:
         return []
     across = x + dx + max(-half, min(half, -dx))  # the label's nearest place
     up = y + dy - max(-9.0, min(9.0, dy))
@@ -340,12 +340,12 @@ def _add_line(
 ) -> None:  # fmt: skip
     import plotly.graph_objects as go
 
-    given = {"name": name, "mode": "lines", "line": line, "hoverinfo": "skip", **axes}
-    figure.add_trace(go.Scatter(x=rounded(x), y=rounded(y), **given))
+    trace = {"name": name, "mode": "lines", "line": line, "hoverinfo": "skip", **axes}
+    figure.add_trace(go.Scatter(x=rounded(x), y=rounded(y), **trace))
 
 
 def _add_marker(
-    figure: Any, point: Placed, x: float, y: float, said: str, look: Look, **axes: str
+    figure: Any, point: Placed, x: float, y: float, value: str, look: Look, **axes: str
 ) -> None:
     """Hollow for a reference, filled for a fast twin."""
     import plotly.graph_objects as go
@@ -356,7 +356,7 @@ def _add_marker(
         go.Scatter(
             x=rounded([x]), y=rounded([y]), mode="markers", name=_full(point),
             marker={"symbol": look.symbol, "size": 11, "color": fill, "line": edge},
-            hovertemplate=f"{_full(point)}: {_duration(point.seconds)}, {said}<extra></extra>",
+            hovertemplate=f"{_full(point)}: {_duration(point.seconds)}, {value}<extra></extra>",
             **axes,
         )
     )  # fmt: skip
@@ -371,7 +371,7 @@ def _around(half: float) -> Iterator[tuple[float, float]]:
         yield -half - 13, float(dy)
 
 
-def _away(at: tuple[float, float], half: float) -> float:
+def _distance(at: tuple[float, float], half: float) -> float:
     """How far the label's nearest edge is from the marker."""
     return math.hypot(max(0.0, abs(at[0]) - half), max(0.0, abs(at[1]) - 8))
 
@@ -386,7 +386,7 @@ def _draw_strip(
     points: Sequence[Placed],
     names: Sequence[str],
     drawn: Mapping[str, Look],
-    high: float,
+    height: float,
 ) -> None:
     """The lower panel: kernels without matrix products in rows, by bytes a second."""
     rows = {name: [p for p in points if p.name == name] for name in names}
@@ -398,11 +398,11 @@ def _draw_strip(
             "domain": [NAMES, 1], "title": {"text": "GB/s of inputs and outputs"},
         },
         yaxis2={
-            "domain": rounded([0, high]), "anchor": "x2", "range": [len(rows) - 0.5, -0.5],
+            "domain": rounded([0, height]), "anchor": "x2", "range": [len(rows) - 0.5, -0.5],
             "tickvals": [], "showgrid": False,
         },
     )  # fmt: skip
-    top = {"y": rounded([high])[0], "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    top = {"y": rounded([height])[0], "yref": "paper", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(
         **top, x=0, xref="paper", xanchor="left", yshift=20,
         text="<b>Without matrix products</b> there are no FLOPs to count: bytes a second",

@@ -34,24 +34,24 @@ class Speed(NamedTuple):
     ratio: float  # to the first row's median
 
 
-def speed_chart(found: Mapping[str, Any], table: str | None = None) -> Live:
+def speed_chart(record: Mapping[str, Any], table: str | None = None) -> Live:
     """A menu of the bench's tables above a chart: each contender's median and middle half.
 
-    found: what `python -m course_lib.bench --json` saved, or read_result("14_speed"). table: the
+    record: what `python -m course_lib.bench --json` saved, or read_result("14_speed"). table: the
     title shown first. Control: table. Raises ValueError for figures of another form and for a
     table that is not among them."""
-    found = in_todays_words(found)
-    titles = _titles(found)
-    first = _known(found, table or titles[0])
+    record = in_todays_words(record)
+    titles = _titles(record)
+    first = _known(record, table or titles[0])
     controls = {"table": choice("table", first, titles)}
-    static = speed_picture(found, first, all_tables=True)
-    return playground(partial(speed_picture, found), controls, static)
+    static = speed_picture(record, first, all_tables=True)
+    return playground(partial(speed_picture, record), controls, static)
 
 
-def speeds(found: Mapping[str, Any], table: str) -> list[Speed]:
+def speeds(record: Mapping[str, Any], table: str) -> list[Speed]:
     """The rows of one table, with quartiles over its rounds."""
     rows: list[Speed] = []
-    for row in found["tables"][_known(found, table)]:
+    for row in record["tables"][_known(record, table)]:
         rates = row["rates"]
         if len(rates) < 2 or min(rates) <= 0:
             raise ValueError(
@@ -64,36 +64,36 @@ def speeds(found: Mapping[str, Any], table: str) -> list[Speed]:
     return rows
 
 
-def speed_picture(found: Mapping[str, Any], table: str, *, all_tables: bool = False) -> Html:
+def speed_picture(record: Mapping[str, Any], table: str, *, all_tables: bool = False) -> Html:
     """The chart of one table, what the bench remarks on it, and machine and date.
 
     all_tables: for a page without a kernel; the others follow as numbers to unfold."""
-    rows = speeds(found, table)
-    said = _said(found, table, rows)
-    svg = svg_drawing(WIDTH, TOP + ROW * len(rows) + 42, "".join(_chart(rows)), said[0])
-    html = [_title(table), svg_image(svg, f"{table}: {said[0]}"), paragraphs(said)]
-    text = [table, *map(_line, rows), *said]
-    for other in _titles(found) if all_tables else []:
+    rows = speeds(record, table)
+    captions = _captions(record, table, rows)
+    svg = svg_drawing(WIDTH, TOP + ROW * len(rows) + 42, "".join(_chart(rows)), captions[0])
+    html = [_title(table), svg_image(svg, f"{table}: {captions[0]}"), paragraphs(captions)]
+    text = [table, *map(_line, rows), *captions]
+    for other in _titles(record) if all_tables else []:
         if other != table:
-            shown, remark = speeds(found, other), _remark(found, other)
-            html.append(_folded(other, shown, remark))
-            text += ["", other, *map(_line, shown), *filter(None, [remark])]
+            other_rows, remark = speeds(record, other), _remark(record, other)
+            html.append(_folded(other, other_rows, remark))
+            text += ["", other, *map(_line, other_rows), *filter(None, [remark])]
     return Html(card("".join(html), "speeds", WIDTH + 30), "\n".join(text), svg)
 
 
-def _titles(found: Mapping[str, Any]) -> list[str]:
-    if not isinstance(found.get("machine"), Mapping) or not found.get("tables"):
+def _titles(record: Mapping[str, Any]) -> list[str]:
+    if not isinstance(record.get("machine"), Mapping) or not record.get("tables"):
         raise ValueError(
-            f"speed_chart was given {sorted(found)}; expected machine and tables, as `python -m "
+            f"speed_chart was given {sorted(record)}; expected machine and tables, as `python -m "
             "course_lib.bench --json` saves them."
         )
-    return list(found["tables"])
+    return list(record["tables"])
 
 
-def _known(found: Mapping[str, Any], table: str) -> str:
-    if table not in _titles(found):
+def _known(record: Mapping[str, Any], table: str) -> str:
+    if table not in _titles(record):
         raise ValueError(
-            f"table={table!r} was given; expected one of: {'; '.join(_titles(found))}."
+            f"table={table!r} was given; expected one of: {'; '.join(_titles(record))}."
         )
     return table
 
@@ -101,21 +101,21 @@ def _known(found: Mapping[str, Any], table: str) -> str:
 # ---------------------------------------------------------------- in words
 
 
-def _said(found: Mapping[str, Any], table: str, rows: Sequence[Speed]) -> list[str]:
+def _captions(record: Mapping[str, Any], table: str, rows: Sequence[Speed]) -> list[str]:
     """What the dots are, on which machine and when; what the bench remarks."""
-    rounds = len(found["tables"][table][0]["rates"])
+    rounds = len(record["tables"][table][0]["rates"])
     best = max(rows, key=lambda row: row.median)
     return [
         f"Fastest: {best.name}, {times(best.ratio)} the first row. Dots are medians of {rounds} "
         "rounds, bars their middle half; the axis is logarithmic; ratios are to the first row, "
         "hollow.",
-        f"Measured on {where_measured(found['machine'])}.",
-        *filter(None, [re.sub(" {3,}", " · ", _remark(found, table))]),
+        f"Measured on {where_measured(record['machine'])}.",
+        *filter(None, [re.sub(" {3,}", " · ", _remark(record, table))]),
     ]
 
 
-def _remark(found: Mapping[str, Any], table: str) -> str:
-    return str(found.get("remarks", {}).get(table, ""))
+def _remark(record: Mapping[str, Any], table: str) -> str:
+    return str(record.get("remarks", {}).get(table, ""))
 
 
 def _line(row: Speed) -> str:
@@ -133,8 +133,8 @@ def _folded(table: str, rows: Sequence[Speed], remark: str) -> str:
     lines = [f"{'':<58}{'tokens/s':>14}  (middle half)  ratio", *map(_line, rows)]
     if remark:
         lines.append(remark)
-    shown = escape("\n".join(lines))
-    return f"<details><summary>{escape(table)}</summary><pre>{shown}</pre></details>"
+    text = escape("\n".join(lines))
+    return f"<details><summary>{escape(table)}</summary><pre>{text}</pre></details>"
 
 
 # ---------------------------------------------------------------- drawn

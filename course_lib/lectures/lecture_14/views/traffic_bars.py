@@ -95,8 +95,8 @@ def _kinds(twins: Mapping[str, Mapping[str, Traffic]]) -> list[str]:
     return order if len(order) <= MOST_KINDS else [*order[:MOST_KINDS], REST]
 
 
-def _bytes(kinds: Mapping[str, Traffic], way: str, kind: str, shown: Sequence[str]) -> int:
-    chosen = [kind] if kind != REST else [k for k in kinds if k not in shown]
+def _bytes(kinds: Mapping[str, Traffic], way: str, kind: str, named: Sequence[str]) -> int:
+    chosen = [kind] if kind != REST else [k for k in kinds if k not in named]
     return _sum((kinds[k] for k in chosen if k in kinds), way)
 
 
@@ -110,13 +110,13 @@ def _compared(twins: Mapping[str, Mapping[str, Traffic]], moved: Mapping[str, in
     before, after = moved[first], moved[last]
     if first == last:
         return f"{first} moves {amount(before)}."
-    said = f"{first} moves {amount(before)}, {last} {amount(after)}: {_ratio(before, after)}."
+    sentence = f"{first} moves {amount(before)}, {last} {amount(after)}: {_ratio(before, after)}."
     work = [_sum(twins[twin].values(), "flops") for twin in (first, last)]
     if not min(work):
-        return said
+        return sentence
     same = abs(work[0] - work[1]) < 0.005 * work[0]
     arithmetic = "the same" if same else f"{_ratio(*work)}"
-    return f"{said}<br>FLOPs of the matrix products: {arithmetic}."
+    return f"{sentence}<br>FLOPs of the matrix products: {arithmetic}."
 
 
 def _ratio(before: float, after: float) -> str:

@@ -40,7 +40,7 @@ def sizes(config: VitConfig) -> tuple[int, int]:
 # ---------------------------------------------------------------- cases
 
 
-def drawn(draw: Draw, layers: int) -> Case:
+def case(draw: Draw, layers: int) -> Case:
     """No two sizes are equal, F is not 4H, and C is not 1."""
     heads, patch = draw.integer(2, 5), draw.integer(2, 5)
     config = VitConfig(
@@ -54,7 +54,7 @@ def drawn(draw: Draw, layers: int) -> Case:
 def by_hand(draw: Draw) -> list[Case]:
     small = VitConfig(hidden_size=4, num_heads=1, num_layers=1, intermediate_size=6, image_size=4,
                       patch_size=2, num_channels=1)  # fmt: skip
-    return [(small,), *each(drawn, (1,), (1,))(draw)]
+    return [(small,), *each(case, (1,), (1,))(draw)]
 
 
 def published_sizes(draw: Draw) -> list[Case]:
@@ -78,12 +78,12 @@ COUNT = Exercise(
          "intermediate_size, num_layers, num_channels, image_size, patch_size."),
     ),
     stages=(
-        Stage("parameters without blocks", each(drawn, *[(0,)] * 3), only=(PARAMETERS,)),
+        Stage("parameters without blocks", each(case, *[(0,)] * 3), only=(PARAMETERS,)),
         Stage("parameters of one block", by_hand, only=(PARAMETERS,)),
-        Stage("parameters of several blocks", each(drawn, (2,), (3,), (5,)), only=(PARAMETERS,)),
-        Stage("FLOPs without blocks", each(drawn, *[(0,)] * 4)),
+        Stage("parameters of several blocks", each(case, (2,), (3,), (5,)), only=(PARAMETERS,)),
+        Stage("FLOPs without blocks", each(case, *[(0,)] * 4)),
         Stage("FLOPs of one block", by_hand),
-        Stage("FLOPs of several blocks", each(drawn, (2,), (4,), (6,))),
+        Stage("FLOPs of several blocks", each(case, (2,), (4,), (6,))),
         Stage("ViT-B/16, L/16, H/14, and B/16 at 384 pixels", published_sizes),
     ),
     mistakes=(

@@ -34,20 +34,20 @@ def case(draw: Draw, B: int, C: int, rows: int, columns: int, P: int) -> Case:
 
 def by_hand(draw: Draw) -> list[Case]:
     picture = torch.tensor([[[[0.0, 1.0, 0.7, 0.2], [1.0, 0.5, 0.3, 0.9]]]], dtype=torch.float64)
-    said = torch.full_like(picture, 0.5)
+    half = torch.full_like(picture, 0.5)
     left, right = torch.tensor([[True, False]]), torch.tensor([[False, True]])
-    return [(said, picture, left, 2), (said, picture, right, 2), (said, picture**2, left, 2)]
+    return [(half, picture, left, 2), (half, picture, right, 2), (half, picture**2, left, 2)]
 
 
 def nothing(draw: Draw) -> list[Case]:
     """No patch is hidden; all are; and one picture hides none, the others some."""
-    found = []
+    cases = []
     for value in (False, True):
         reconstruction, pictures, hidden, P = case(draw, 2, 2, 2, 3, 2)
-        found.append((reconstruction, pictures, torch.full_like(hidden, value), P))
+        cases.append((reconstruction, pictures, torch.full_like(hidden, value), P))
     reconstruction, pictures, hidden, P = case(draw, 3, 1, 2, 2, 2)
     hidden[draw.integer(0, 2)] = False
-    return [*found, (reconstruction, pictures, hidden, P)]
+    return [*cases, (reconstruction, pictures, hidden, P)]
 
 
 GRID = "hidden.reshape(B, 1, height // P, width // P)"

@@ -39,8 +39,8 @@ def case(draw: Draw, n: int, rows: int, columns: int, H: int) -> Case:
 
 def by_hand(draw: Draw) -> list[Case]:
     table = torch.tensor([[9.0], [0.0], [2.0], [4.0], [6.0]], dtype=torch.float64)
-    rows = torch.tensor([[5.0], *([10.0 * y + x] for y in range(3) for x in range(3))])
-    return [(table, 3, 3), (rows.double(), 5, 5), (table**2, 3, 3)]
+    grid = torch.tensor([[5.0], *([10.0 * y + x] for y in range(3) for x in range(3))])
+    return [(table, 3, 3), (grid.double(), 5, 5), (table**2, 3, 3)]
 
 
 def as_a_line(table: Tensor, rows: int, columns: int) -> Tensor:

@@ -15,10 +15,10 @@ def rollout(attentions: Tensor) -> Tensor:
     eye = torch.eye(attentions.shape[-1], dtype=attentions.dtype)
     both = heads + eye  # attention, and the residual connection beside it
     steps = both / both.sum(dim=-1, keepdim=True)
-    found = steps[0]
+    joint = steps[0]
     for step in steps[1:]:
-        found = step @ found
-    return found
+        joint = step @ joint
+    return joint
 
 
 # ---------------------------------------------------------------- cases
@@ -37,7 +37,7 @@ def by_hand(draw: Draw) -> list[Case]:
 
 HEADS, BOTH = "attentions.mean(dim=2)", "heads + eye"
 STEPS = "both / both.sum(dim=-1, keepdim=True)"
-STEP, LOOP, RETURN = "step @ found", "steps[1:]", "return found"
+STEP, LOOP, RETURN = "step @ joint", "steps[1:]", "return joint"
 
 ROLLOUT = Exercise(
     **written("15.4"),
@@ -57,7 +57,7 @@ ROLLOUT = Exercise(
         Stage("many layers", each(case, (4, 2, 2, 5), (5, 1, 3, 4), (12, 2, 2, 3))),
     ),
     mistakes=(
-        Edit(STEP, "found @ step", "The product runs the wrong way. The last layer reads what the "
+        Edit(STEP, "joint @ step", "The product runs the wrong way. The last layer reads what the "
              "ones before have made, so its matrix stands on the left."),
         Edit(BOTH, "heads", "The identity is left out. Beside attention each token is passed on by "
              "the residual connection."),
@@ -78,14 +78,14 @@ ROLLOUT = Exercise(
              "all."),
         Edit(HEADS, "attentions", "You multiply head by head and take the mean at the end. A head "
              "of the next layer reads what *all* heads have written: take the mean first.",
-             more=((RETURN, "return found.mean(dim=1)"),)),
+             more=((RETURN, "return joint.mean(dim=1)"),)),
         Edit(HEADS, "attentions", "The heads are still apart. A head of the next layer reads what "
              "*all* heads have written: take their mean first."),
         Edit(HEADS, "attentions.mean(dim=1)", "You take the mean over the pictures, the second "
              "axis. The heads are the third."),
-        Edit(STEP, "step * found", "You multiply entry by entry. Paths from token to token by way "
+        Edit(STEP, "step * joint", "You multiply entry by entry. Paths from token to token by way "
              "of others are a product of matrices: @."),
-        Edit(STEP, "found + step", "You add the layers up. One follows the other: multiply."),
+        Edit(STEP, "joint + step", "You add the layers up. One follows the other: multiply."),
         Edit(RETURN, "return steps.mean(dim=0)", "You take the mean over the layers. One follows "
              "the other: multiply."),
         Edit(RETURN, "return steps[-1]", "This is the last layer alone. What it reads is mixed "
@@ -98,11 +98,11 @@ ROLLOUT = Exercise(
         Edit(LOOP, "steps", "The first layer counts twice: it is your start, and the loop begins "
              "with it again."),
         Edit(LOOP, "steps[1:-1]", "The last layer is missing: the loop ends one too early."),
-        Edit(RETURN, "return found.transpose(-1, -2)", "Rows and columns are exchanged: row i says "
+        Edit(RETURN, "return joint.transpose(-1, -2)", "Rows and columns are exchanged: row i says "
              "of what token i is made, so it is the row that adds up to 1."),
-        Edit(RETURN, "return found[:, 0]", "This is the class token's row alone. Return all rows; "
+        Edit(RETURN, "return joint[:, 0]", "This is the class token's row alone. Return all rows; "
              "[:, 0] takes it from them."),
-        Edit(RETURN, "return found[:, 0, 1:]", "This is the class token's row, without itself: "
+        Edit(RETURN, "return joint[:, 0, 1:]", "This is the class token's row, without itself: "
              "the picture's map. Return all rows; [:, 0, 1:] takes it from them."),
     ),
 )  # fmt: skip

@@ -45,11 +45,11 @@ def rollout(weights: Tensor) -> Tensor:
     """(L, A, T, T) -> (L, T, T): how much of each token's vector after layer l comes from each
     token at the input (Abnar and Zuidema 2020, section 3). Heads are averaged, half of every vector
     goes past a layer in the residual sum, and layers are multiplied. Rows sum to 1."""
-    found = torch.eye(weights.shape[-1])
+    joint = torch.eye(weights.shape[-1])
     layers = []
     for layer in weights.mean(1):
-        found = (0.5 * layer + 0.5 * torch.eye(len(layer))) @ found
-        layers.append(found)
+        joint = (0.5 * layer + 0.5 * torch.eye(len(layer))) @ joint
+        layers.append(joint)
     return torch.stack(layers)
 
 
@@ -78,7 +78,7 @@ def attention_maps(
 ) -> Html:
     """A picture (1, S, S) and, beside it, how much is read from each of its patches, the mean of
     the heads. what: a key of WHAT; layer, patch: from 1. Raises ValueError for others."""
-    weights, said = attentions_of(model, image)
+    weights, predicted = attentions_of(model, image)
     across, layer = isqrt(weights.shape[-1] - 1), layer or len(weights)
     if what not in WHAT or not 1 <= layer <= len(weights) or not 1 <= patch <= across**2:
         raise ValueError(
@@ -89,7 +89,7 @@ def attention_maps(
     read = rollout(weights)[layer - 1, 0] if what == "rollout" else weights[layer - 1].mean(0)[row]
     title = f"{WHAT[what]}, layer {layer}" + (f", patch {patch}" if row else "")
     parts = [
-        words(0, 20, f"said to be “{escape(said)}”", 14, "start"),
+        words(0, 20, f"said to be “{escape(predicted)}”", 14, "start"),
         *_pixels(image[0].tolist(), 0, TOP, SIDE),
         words(SIDE + GAP, 20, escape(title), 14, "start"),
         *_tiles(read[1:].unflatten(0, (across, across)).tolist(), SIDE + GAP, TOP),
@@ -115,19 +115,19 @@ def position_similarity(model: VitForClassification) -> Html:
     similar, across = unit @ unit.T, isqrt(len(unit))
     small = (SIDE * 2) // across - 10
     parts = []
-    for number, row in enumerate(similar):
-        x, y = (number % across) * (small + 10), (number // across) * (small + 10)
-        shown = row.unflatten(0, (across, across)).tolist()
-        parts += _tiles(shown, x, y, small, low=-1, written=False)
-        parts.append(_frame(number, across, x, y, small, 2))
+    for index, row in enumerate(similar):
+        x, y = (index % across) * (small + 10), (index // across) * (small + 10)
+        similarities = row.unflatten(0, (across, across)).tolist()
+        parts += _tiles(similarities, x, y, small, low=-1, written=False)
+        parts.append(_frame(index, across, x, y, small, 2))
     beside = _beside(similar, across)
-    said = (
+    sentence = (
         f"cosine similarity of positions: neighbours {beside[0]:+.2f} on average, all others "
         f"{beside[1]:+.2f}".replace("-", "−")
     )
     side = (small + 10) * across
-    return picture("maps", side, side, parts, f"{said}. Dark −1, yellow 1.", label=said, text=said,
-                   card_width=620)  # fmt: skip
+    return picture("maps", side, side, parts, f"{sentence}. Dark −1, yellow 1.", label=sentence,
+                   text=sentence, card_width=620)  # fmt: skip
 
 
 def _beside(similar: Tensor, across: int) -> tuple[float, float]:
@@ -191,9 +191,9 @@ def _tiles(
 
 
 def _frame(
-    number: int, across: int, x: float, y: float = TOP, side: float = SIDE, wide: float = 4
+    index: int, across: int, x: float, y: float = TOP, side: float = SIDE, width: float = 4
 ) -> str:
     """A thick frame around a patch, numbered from 0."""
     step = side / across
-    left, top = x + number % across * step, y + number // across * step
-    return rect(left, top, step, step, fill="none", ink=ORANGE, wide=wide)
+    left, top = x + index % across * step, y + index // across * step
+    return rect(left, top, step, step, fill="none", ink=ORANGE, wide=width)

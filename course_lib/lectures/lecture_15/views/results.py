@@ -81,12 +81,12 @@ def masked_chart() -> Any:
 
 def other_chart() -> Any:
     """0 to 4 with 50 labels, after pre-training on 5 to 9."""
-    rows = {
+    names = {
         "random": "0 to 4: random",
         "masked patches of 5 to 9": "0 to 4: masked patches of 5 to 9",
         "labels of 5 to 9": "0 to 4: labels of 5 to 9",
     }
-    groups = {"0 to 4": {said: reached(MASKED, name) for said, name in rows.items()}}
+    groups = {"0 to 4": {label: reached(MASKED, name) for label, name in names.items()}}
     return ablation_chart(groups, title="After other digits", x_title="right", percent=True)
 
 

@@ -43,7 +43,7 @@ def released(draw: Draw) -> list[Case]:
     return [(512, *BASE), (8_192, *LARGE)]
 
 
-def said() -> str:
+def message() -> str:
     """Said when ModernBERT's own sizes are passed."""
     part = cost(8_192, *BASE)[0] / (4 * 8_192**2 * BASE[0] * BASE[1])
     return (
@@ -76,7 +76,7 @@ FLOPS = Exercise(
         Stage("other patterns", each(case, (50, 9, 4, 10), (40, 12, 5, 7), (60, 10, 10, 16))),
         Stage("half of them global, and more",
               each(case, (20, 6, 2, 6), (30, 7, 2, 8), (25, 5, 1, 4), (40, 4, 3, 6))),
-        Stage("ModernBERT, base and large", released, remark=said),
+        Stage("ModernBERT, base and large", released, remark=message),
     ),
     mistakes=(
         Edit(PAIR, "2 * hidden *", "Half of it: either one of the two products (queries with keys, "

@@ -14,8 +14,8 @@ def geglu(x: Tensor, expand: Tensor, contract: Tensor, plain_width: int) -> tupl
     """The gated feed-forward part (B, T, H), and the inner width that costs what a plain one does.
 
     x (B, T, H), expand (2F, H), contract (H, F); plain_width: F of a part without a gate."""
-    wide, gate = (x @ expand.T).chunk(2, dim=-1)  # twice (B, T, F)
-    output = (F.gelu(wide) * gate) @ contract.T
+    inner, gate = (x @ expand.T).chunk(2, dim=-1)  # twice (B, T, F)
+    output = (F.gelu(inner) * gate) @ contract.T
     return output, 2 * plain_width // 3  # 3·H·F weights for 2·H·F
 
 
@@ -29,8 +29,8 @@ def case(draw: Draw, batch: int, tokens: int, hidden: int, inner: int) -> Case:
 
 def by_hand(draw: Draw) -> list[Case]:
     x, expand, contract = ([[[2]]], [[1], [3]], [[0.5]])
-    given = tuple(torch.tensor(y, dtype=torch.float64) for y in (x, expand, contract))
-    return [(*given, 3_072), case(draw, 1, 1, 2, 3)]
+    inputs = tuple(torch.tensor(y, dtype=torch.float64) for y in (x, expand, contract))
+    return [(*inputs, 3_072), case(draw, 1, 1, 2, 3)]
 
 
 def wide_ones(draw: Draw) -> list[Case]:
@@ -38,7 +38,7 @@ def wide_ones(draw: Draw) -> list[Case]:
     return [(*case(draw, 1, 2, 3, 4)[:3], 3 * draw.integer(20, 900) + rest) for rest in (1, 2, 0)]
 
 
-HALVES, OUTPUT = "(x @ expand.T).chunk(2, dim=-1)", "(F.gelu(wide) * gate) @ contract.T"
+HALVES, OUTPUT = "(x @ expand.T).chunk(2, dim=-1)", "(F.gelu(inner) * gate) @ contract.T"
 WIDTH = "2 * plain_width // 3"
 
 GEGLU = Exercise(
@@ -61,31 +61,31 @@ GEGLU = Exercise(
         Stage("other widths", wide_ones),
     ),
     mistakes=(
-        Edit(OUTPUT, "(wide * F.gelu(gate)) @ contract.T", "GELU is on the *second* half. In "
+        Edit(OUTPUT, "(inner * F.gelu(gate)) @ contract.T", "GELU is on the *second* half. In "
              "ModernBERT the first half goes through it; the second is the gate as it is."),
-        Edit(OUTPUT, "F.gelu(wide * gate) @ contract.T", "GELU comes after the product. It is on "
+        Edit(OUTPUT, "F.gelu(inner * gate) @ contract.T", "GELU comes after the product. It is on "
              "the first half alone; then the gate multiplies."),
-        Edit(OUTPUT, "(F.gelu(wide) * F.gelu(gate)) @ contract.T", "Both halves go through GELU. "
+        Edit(OUTPUT, "(F.gelu(inner) * F.gelu(gate)) @ contract.T", "Both halves go through GELU. "
              "The gate stays as it is."),
-        Edit(OUTPUT, "(F.gelu(wide) + gate) @ contract.T", "The two halves are added. They are "
+        Edit(OUTPUT, "(F.gelu(inner) + gate) @ contract.T", "The two halves are added. They are "
              "multiplied, number by number."),
-        Edit(OUTPUT, "(wide * gate) @ contract.T", "There is no GELU: two halves multiplied are "
+        Edit(OUTPUT, "(inner * gate) @ contract.T", "There is no GELU: two halves multiplied are "
              "*bilinear*. The first goes through GELU."),
-        Edit(OUTPUT, "(wide.sigmoid() * gate) @ contract.T", "A sigmoid stands where GELU belongs: "
-             "that is GLU, the oldest of this family."),
-        Edit(OUTPUT, "(wide * gate.sigmoid()) @ contract.T", "Your gate goes through a sigmoid, "
+        Edit(OUTPUT, "(inner.sigmoid() * gate) @ contract.T", "A sigmoid stands where GELU belongs:"
+             " that is GLU, the oldest of this family."),
+        Edit(OUTPUT, "(inner * gate.sigmoid()) @ contract.T", "Your gate goes through a sigmoid, "
              "and no GELU is there: that is GLU, the oldest of this family."),
-        Edit(OUTPUT, "(F.silu(wide) * gate) @ contract.T", "SiLU stands where GELU belongs: that "
+        Edit(OUTPUT, "(F.silu(inner) * gate) @ contract.T", "SiLU stands where GELU belongs: that "
              "is SwiGLU, which LLaMA has."),
-        Edit(OUTPUT, "(F.relu(wide) * gate) @ contract.T", "ReLU stands where GELU belongs: that "
+        Edit(OUTPUT, "(F.relu(inner) * gate) @ contract.T", "ReLU stands where GELU belongs: that "
              "is ReGLU."),
-        Edit(OUTPUT, '(F.gelu(wide, approximate="tanh") * gate) @ contract.T', "This is the tanh "
+        Edit(OUTPUT, '(F.gelu(inner, approximate="tanh") * gate) @ contract.T', "This is the tanh "
              "approximation of GELU. ModernBERT has the exact one, F.gelu's default."),
-        Edit(OUTPUT, "F.gelu(wide) @ contract.T", "The gate is left out. This is BERT's "
+        Edit(OUTPUT, "F.gelu(inner) @ contract.T", "The gate is left out. This is BERT's "
              "feed-forward part, with the first half alone."),
         Edit(OUTPUT, "gate @ contract.T", "Only the gate is there. GELU of the first half "
              "multiplies it."),
-        Edit(OUTPUT, "x + (F.gelu(wide) * gate) @ contract.T", "You add x, the residual "
+        Edit(OUTPUT, "x + (F.gelu(inner) * gate) @ contract.T", "You add x, the residual "
              "connection. That is done outside the feed-forward part."),
         Edit(HALVES, "((x @ expand.T)[..., ::2], (x @ expand.T)[..., 1::2])", "Even and odd "
              "numbers are taken apart. The halves are the first F and the last F."),

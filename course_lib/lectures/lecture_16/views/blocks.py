@@ -44,10 +44,10 @@ def then_and_now_drawing() -> Html:
 def _tower(name: str, middle: float, tower: tuple) -> list[str]:  # type: ignore[type-arg]
     parts, step = [], 58
     level = [HIGH - 80 - step * n for n in range(len(tower))]
-    for n, (said, (fill, ink)) in enumerate(tower):
-        wide = 44 if said == "+" else BOX
+    for n, (label, (fill, ink)) in enumerate(tower):
+        width = 44 if label == "+" else BOX
         parts.append(
-            rect(middle - wide / 2, level[n], wide, TALL, said, fill=fill, ink=ink, size=17)
+            rect(middle - width / 2, level[n], width, TALL, label, fill=fill, ink=ink, size=17)
         )
         parts.append(arrow(middle, level[n], middle, level[n] - step + TALL + 2))
     side = middle + BOX / 2 + 24

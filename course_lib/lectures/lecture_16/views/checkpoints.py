@@ -18,24 +18,24 @@ TUNED = "16_tasks"
 
 def checkpoints_table() -> Html:
     """What each checkpoint is, what it read, and what it finds in held-out text."""
-    found = [stored(file) for file in MADE.values()]
-    recipes = [one["recipe"] for one in found]
+    records = [stored(file) for file in MADE.values()]
+    recipes = [record["recipe"] for record in records]
     rows = (
-        ("weights", *(f"{one['parameters']:,}" for one in found)),
-        ("words that it read from", *(f"{one['text']['words']:,}" for one in found)),
+        ("weights", *(f"{record['parameters']:,}" for record in records)),
+        ("words that it read from", *(f"{record['text']['words']:,}" for record in records)),
         ("steps", *(f"{recipe['training']['steps']:,}" for recipe in recipes)),
-        ("million positions", *(f"{tokens_read(one) / 1e6:.0f}" for one in found)),
+        ("million positions", *(f"{tokens_read(record) / 1e6:.0f}" for record in records)),
         ("masked in training", *(f"{recipe['objective']['rate']:.0%}" for recipe in recipes)),
         ("held-out masked pieces found", *(f"{right_of(name):.1%}" for name in CHECKPOINTS)),
-        ("loss on them, nats", *(f"{one['reached']['heldout_loss']:.2f}" for one in found)),
+        ("loss on them, nats", *(f"{record['reached']['heldout_loss']:.2f}" for record in records)),
     )
     return number_table(("", *CHECKPOINTS), rows, "checkpoints", 620)
 
 
 def right_of(name: str) -> float:
     """Held-out masked pieces that a checkpoint finds, 15% of the tokens replaced by [MASK]."""
-    found: float = stored(MADE[name])["reached"]["heldout_accuracy"]
-    return found
+    accuracy: float = stored(MADE[name])["reached"]["heldout_accuracy"]
+    return accuracy
 
 
 def checkpoint_curves() -> Any:
@@ -68,8 +68,8 @@ def tasks_chart() -> Any:
     }
     chart = ablation_chart(
         {
-            said: {row: tuned(name, task, split) for row, (task, name) in rows.items()}
-            for said, split in {"held-out modules": "test", "never read": "outside"}.items()
+            label: {row: tuned(name, task, split) for row, (task, name) in rows.items()}
+            for label, split in {"held-out modules": "test", "never read": "outside"}.items()
         },
         title="Fine-tuned on four tasks of lecture 03", x_title="right; code words: F1",
         percent=True, families={row: name for row, (_, name) in rows.items()},

@@ -19,8 +19,8 @@ DRAWN = ("BERT", "pre-norm", "RoPE", LAST, HURRIED)  # colours as in ladder_curv
 
 def real_runs(name: str) -> list[Run]:
     """A rung's stored runs on documentation, one a seed."""
-    found: list[Run] = stored(FILE)["runs"][name]
-    return found
+    runs: list[Run] = stored(FILE)["runs"][name]
+    return runs
 
 
 def real_text_curves() -> Any:

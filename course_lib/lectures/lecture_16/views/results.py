@@ -24,8 +24,8 @@ Run = Mapping[str, Any]
 
 def runs_of(name: str) -> list[Run]:
     """A rung's or a control's stored runs, one a seed."""
-    found: list[Run] = stored(LADDER if name in RUNGS else ALONE)["runs"][name]
-    return found
+    runs: list[Run] = stored(LADDER if name in RUNGS else ALONE)["runs"][name]
+    return runs
 
 
 def reached(name: str) -> list[float]:
@@ -130,11 +130,11 @@ def longer_chart(what: str = "longer") -> Any:
     "further_back"."""
     names = {"pre-norm": "learned positions", "GeGLU": "RoPE", "local layers": "… and local layers"}
     curves = {
-        said: [
+        label: [
             [(at, values[seed]) for at, values in by_place(name, what)]
             for seed in range(len(reached(name)))
         ]
-        for name, said in names.items()
+        for name, label in names.items()
     }
     x_title, tried = {
         "longer": ("tokens of a text", "longer texts"),
@@ -148,9 +148,9 @@ def longer_chart(what: str = "longer") -> Any:
 
 def norms_chart() -> Any:
     """Twelve layers without warm-up: norms after the sums and before the halves."""
-    found = outcome(stored(NORMS_FILE), "accuracy")
+    accuracies = outcome(stored(NORMS_FILE), "accuracy")
     return ablation_chart(
-        {"held-out masked words": {name: found[name] for name in NORMS}},
+        {"held-out masked words": {name: accuracies[name] for name in NORMS}},
         title="Twelve layers: norms after, norms before", x_title="right", percent=True,
     )  # fmt: skip
 
@@ -158,12 +158,12 @@ def norms_chart() -> Any:
 def cost_chart(what: str = "seconds") -> Any:
     """A text's forward pass by its length. what: "seconds", or "flops"."""
     lengths = stored(TIMES)["length"]
-    unit, said, title = {
+    unit, y_title, title = {
         "seconds": (1, "seconds, one thread", "Time for one text, by its length"),
         "flops": (1e-9, "billions of FLOPs", "FLOPs for one text, by its length"),
     }[what]
     return curves_chart(
         {name: [[(int(n), unit * row[what]) for n, row in of.items()]]
          for name, of in lengths.items()},
-        title=title, x_title="tokens", y_title=said,
+        title=title, x_title="tokens", y_title=y_title,
     )  # fmt: skip

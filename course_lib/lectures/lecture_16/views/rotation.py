@@ -46,13 +46,13 @@ def rotation_picture(query_at: int = 2, key_at: int = 4, degrees: int = DEGREES)
     if min(query_at, key_at) < 0:
         raise ValueError(f"positions {query_at} and {key_at} were given; expected 0 or more.")
     here, moved = (score(query_at + n, key_at + n, degrees) for n in (0, 1))
-    said = [
+    lines = [
         f"Query at {query_at}: turned by {query_at * degrees}°. Key at {key_at}: turned by "
         f"{key_at * degrees}°. Distance {signed(query_at - key_at)}, product {number(here)}.",
         f"Both one position to the right: product {number(moved)}.",
     ]
     parts = _arrows(query_at, key_at, degrees)
-    return picture("rotation", 2 * SIZE, SIZE, parts, said, label=said[0], card_width=720)
+    return picture("rotation", 2 * SIZE, SIZE, parts, lines, label=lines[0], card_width=720)
 
 
 def _arrows(query_at: int, key_at: int, degrees: int) -> list[str]:

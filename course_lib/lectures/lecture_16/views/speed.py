@@ -15,11 +15,11 @@ ENCODER = re.compile(r"ModernBERT, inference, .*?(\d+)×(\d+) tokens")
 
 def rates_by_length() -> dict[int, dict[str, float]]:
     """Tokens a second of every contender, by the tokens of a text."""
-    found = {}
+    by_length = {}
     for title, rows in stored(FILE)["tables"].items():
         if of := ENCODER.match(title):
-            found[int(of[2])] = {row["name"]: median(row["rates"]) for row in rows}
-    return found
+            by_length[int(of[2])] = {row["name"]: median(row["rates"]) for row in rows}
+    return by_length
 
 
 def times_ahead(tokens: int) -> float:

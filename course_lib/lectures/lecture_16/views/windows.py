@@ -25,13 +25,13 @@ def layer_masks(
     return [torch.ones_like(near) if n % every == 0 else near for n in range(layers)]
 
 
-def heard_from(masks: list[torch.Tensor], token: int = 0) -> list[int]:
+def receptive_field(masks: list[torch.Tensor], token: int = 0) -> list[int]:
     """From how many tokens, itself among them, a token can have heard after each layer."""
-    known, found = torch.eye(len(masks[0]), dtype=torch.bool), []
+    known, sizes = torch.eye(len(masks[0]), dtype=torch.bool), []
     for mask in masks:
         known = (mask.float() @ known.float()) > 0
-        found.append(int(known[token].sum()))
-    return found
+        sizes.append(int(known[token].sum()))
+    return sizes
 
 
 def window_view() -> Live:
@@ -48,12 +48,12 @@ def window_picture(window: int = 4, every: int = 3) -> Html:
     masks = layer_masks(window, every)
     seen = [int(mask.sum()) for mask in masks]
     whole = len(masks) * TOKENS**2
-    heard = heard_from(masks[1:])
-    said = [
+    sizes = receptive_field(masks[1:])
+    lines = [
         f"Window {window}: a token of a local layer sees {window // 2} on either side. "
         f"{sum(seen):,} of {whole:,} scores are needed.",
         f"Local and global layers from layer 1 on: the first token can have heard from "
-        f"{', '.join(map(str, heard))} of {TOKENS} tokens.",
+        f"{', '.join(map(str, sizes))} of {TOKENS} tokens.",
     ]
     side, parts = TOKENS * CELL, []
     for n, mask in enumerate(masks):
@@ -66,4 +66,4 @@ def window_picture(window: int = 4, every: int = 3) -> Html:
                    lambda sees, *_, fill=fill: {"fill": fill} if sees else None),
         ]  # fmt: skip
     size = len(masks) * (side + GAP), TOP + side + 6
-    return picture("windows", *size, parts, said, label=said[0])
+    return picture("windows", *size, parts, lines, label=lines[0])

@@ -429,13 +429,11 @@ class Encoder(nn.Module):
         if isinstance(mask, Packing):
             kept_states = states if output_hidden_states else states[-1:]
             states = [mask.pad(state) for state in kept_states]  # each (B, T, H) again
+        whole = self.pooler is not None and self.config.pools_mean
+        pooled = mean_state(states[-1], attention_mask) if whole else states[-1]
         return EncoderOutput(
             last_hidden_state=states[-1],
-            pooler_output=None
-            if self.pooler is None
-            else self.pooler(
-                mean_state(states[-1], attention_mask) if self.config.pools_mean else states[-1]
-            ),
+            pooler_output=None if self.pooler is None else self.pooler(pooled),
             hidden_states=tuple(states) if output_hidden_states else None,
             attentions=tuple(weights) if output_attentions else None,
             attention_scores=tuple(scores) if output_attention_scores else None,

@@ -65,17 +65,13 @@ def save(model: nn.Module, path: str | Path) -> str:
     more: dict[str, Any] = {}
     if isinstance(ours, DebertaForMaskedLM):
         more["visits"] = ours.decoder.visits
-    if pooler := _own_pooler(encoder_of(ours)):
-        more["pooler"] = pooler
+    pooler = encoder_of(ours).pooler
+    # What kind it is, where a file that does not say so has another: those of before.
+    if pooler and (kind := pooler_name(pooler)) != _old_pooler(encoder_of(ours).config):
+        more["pooler"] = kind
     if isinstance(ours, Labelled):
         more.update(names=ours.names, dropout=ours.dropout.p)
     return write_own(model, path, about, **more)
-
-
-def _own_pooler(encoder: Encoder) -> str | None:
-    """What kind its pooler is, where a file that does not say so has another: those of before."""
-    kind = pooler_name(encoder.pooler) if encoder.pooler is not None else None
-    return kind if kind != _old_pooler(encoder.config) else None
 
 
 def _old_pooler(config: BertConfig) -> str:

@@ -186,3 +186,10 @@ def test_no_more_is_loaded_than_is_used(code: str, unwanted: tuple[str, ...], ro
         [sys.executable, "-c", ask], cwd=root, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_no_two_test_files_have_one_name():
+    """pytest imports test files by their names alone: the second of a name is not collected when
+    both are run at once, and is when each is run by itself."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -47,9 +47,9 @@ def rotary_reference(
     def turned(x: Tensor, at: Tensor | None) -> Tensor:
         at = torch.arange(tokens, device=x.device) if at is None else at
         angle = at[..., None, None].float() * frequencies(x.shape[-1], base, x.device)
-        compute_type = upcast_type(x)
-        point = torch.complex(*x.to(compute_type).chunk(2, dim=-1))  # (…, T, A, D/2)
-        point = point * torch.complex(angle.cos().to(compute_type), angle.sin().to(compute_type))
+        dtype = upcast_type(x)
+        point = torch.complex(*x.to(dtype).chunk(2, dim=-1))  # (…, T, A, D/2)
+        point = point * torch.complex(angle.cos().to(dtype), angle.sin().to(dtype))
         return torch.cat([point.real, point.imag], dim=-1).to(x.dtype)
 
     return turned(query, query_at), turned(key, key_at)
@@ -67,13 +67,13 @@ def rotary(
     is stored for the backward pass, which turns the gradient back."""
 
     def turned(x: Tensor, at: Tensor | None) -> Tensor:
-        compute_type = upcast_type(x)
+        dtype = upcast_type(x)
         exporting = torch.compiler.is_exporting()  # tokens is a symbol then: nothing can be kept
         make, turn = (_tables.__wrapped__, _turned) if exporting else (_tables, _Turned.apply)
         rows = tokens if exporting else -(-tokens // ROUND) * ROUND
-        tables = make(x.device, compute_type, rows, x.shape[-1], base)
+        tables = make(x.device, dtype, rows, x.shape[-1], base)
         cos, sin = (table[:tokens] if at is None else table[at] for table in tables)
-        return turn(x.to(compute_type), cos[..., None, :], sin[..., None, :]).to(x.dtype)
+        return turn(x.to(dtype), cos[..., None, :], sin[..., None, :]).to(x.dtype)
 
     return turned(query, query_at), turned(key, key_at)
 

@@ -52,7 +52,8 @@ def replaced_token_loss(
         masked = torch.zeros_like(counted)
         masked[at] = True
         counted = counted & masked
-    logits = upcast(outputs.logits.flatten()[counted])  # (real tokens,)
+    logits = outputs.logits.flatten()[counted]  # (real tokens,)
+    logits = upcast(logits)
     if not len(logits):
         return {"total": outputs.logits.sum() * 0, "rtd": outputs.logits.sum() * 0}
     loss = F.binary_cross_entropy_with_logits(logits, labels[counted].to(logits.dtype))

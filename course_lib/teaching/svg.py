@@ -22,7 +22,7 @@ TIP = (  # the tip of an arrow, once in every picture that has one
     '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
     f'markerHeight="7" orient="auto"><path d="M0 0 10 5 0 10z" fill="{INK}"/></marker></defs>'
 )
-MONO = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+MONO = "font-family:Menlo,Consolas,monospace"
 GRID = "#e4e4e4"
 KEY_GAP = 14  # pixels between the entries of a key
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.config import check_choice
+from course_lib.files import json_object
 
 from .english import Answer, Question, TaggedSentence, gold_texts
 
@@ -385,10 +386,11 @@ def _text(path: Path) -> str:
 
 
 def _json(text: str, where: str, expected: str) -> dict[str, Any]:
+    """As `json_object`, with the form that is expected here."""
     try:
-        entry = json.loads(text)
+        return json_object(text, where)
     except ValueError as error:
-        raise ValueError(f"{where} is not JSON: {error}; expected {expected}.") from error
-    if not isinstance(entry, dict):
-        raise ValueError(f"{where} holds {entry!r:.60}; expected {expected}.")
-    return entry
+        if error.__cause__ is None:  # JSON, but no object
+            raise ValueError(f"{where} holds {text.strip()!r:.60}; expected {expected}.") from error
+        reason = error.__cause__
+        raise ValueError(f"{where} is not JSON: {reason}; expected {expected}.") from error

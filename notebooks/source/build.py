@@ -60,7 +60,7 @@ FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterL
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 PLOTLY = "application/vnd.plotly.v1+json"
 AGAINST_HANGING = 30 * 60  # seconds a cell may take; a page takes 120 where nothing else runs
-LARGEST = 500_000  # bytes: what GitHub still shows without complaint, and a clone takes gladly
+LARGEST = 520_000  # bytes: what GitHub still shows without complaint, and a clone takes gladly
 
 
 def project() -> dict[str, Any]:
@@ -326,9 +326,9 @@ def as_json(notebook: nbformat.NotebookNode) -> str:
 
 
 def _rounded(x: Any) -> Any:
-    """Five digits of every number, which is more than a screen shows."""
+    """Six digits of every number, which is more than a screen shows."""
     if isinstance(x, float):
-        return int(x) if x.is_integer() else float(f"{x:.5g}")
+        return int(x) if x.is_integer() else float(f"{x:.6g}")
     if isinstance(x, dict):
         return {key: _rounded(value) for key, value in x.items()}
     return [_rounded(value) for value in x] if isinstance(x, list) else x

@@ -225,7 +225,7 @@ def counts_table() -> str:
 def code_loss() -> str:
     labels = body_of(replaced_labels)
     loss = body_of(replaced_token_loss, start="logits = outputs")
-    lines = [line for line in loss.splitlines() if "float64" not in line]
+    lines = [line for line in loss.splitlines() if "upcast" not in line]
     at = next(i for i, line in enumerate(lines) if line.startswith("if not len"))
     lines = lines[:at] + lines[at + 2 : -1]
     weighed = body_of(electra_loss, start="def loss").replace(", only_masked=only_masked", "")

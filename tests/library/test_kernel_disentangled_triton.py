@@ -52,7 +52,7 @@ def compiled(function, blocks, **fixed):
     own, met, warps, stages = blocks
     fixed = {"D": 64, "OWN": own, "MET": met, "DROPS": False} | fixed
     types = dict.fromkeys(function.arg_names, "*bf16")
-    types |= dict.fromkeys(("T", "low", "W", "heads", "seed"), "i32") | {"shown": "*i8"}
+    types |= dict.fromkeys(("T", "low", "W", "heads", "seed"), "i32") | {"visible": "*i8"}
     types |= dict.fromkeys(("scale", "dropout"), "fp32") | {"lengths": "*i32"}
     types["log_sum"] = "*fp32"
     types |= dict.fromkeys(fixed, "constexpr")
@@ -74,8 +74,8 @@ def test_the_kernels_compile_and_have_no_atomics(tmp_path, monkeypatch, own_bloc
         compiled(kernel._backward, backward, KEYS=False, to_value=None),
         compiled(kernel._backward, backward, KEYS=True),
         # Both at once: neither branch reads what the other decides.
-        compiled(kernel._forward, forward, shown=None, lengths=None, DROPS=True),
-        compiled(kernel._backward, backward, KEYS=True, shown=None, lengths=None, DROPS=True),
+        compiled(kernel._forward, forward, visible=None, lengths=None, DROPS=True),
+        compiled(kernel._backward, backward, KEYS=True, visible=None, lengths=None, DROPS=True),
     ):
         lines = [line.strip() for line in made.asm["ptx"].splitlines()]
         assert any(line.startswith("wgmma.mma_async") for line in lines)  # tensor cores

@@ -399,7 +399,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
         lambda labels: text_sequences(["cat", "sat"], labels, ["a", "b"], PIECES, 9), NO_TEXTS
     ),
     "text_sequences, names": (
-        lambda names: text_sequences(["cat", "sat"], ["a", "b"], names, PIECES, 9), NO_TEXTS
+        lambda names: text_sequences(["cat", "sat"], ["a", "b"], names, PIECES, 9),
+        [value for value in NO_TEXTS if value is not None],  # None: taken from the labels
     ),
     "frequent_words": (lambda texts: frequent_words(texts, 1), NO_SENTENCES),
     "fertility": (lambda texts: fertility(PIECES, texts), NO_TEXTS),

@@ -10,7 +10,8 @@ from course_lib.teaching.chart_parts import new_figure, readable
 from course_lib.teaching.page import Html, card
 from course_lib.teaching.style import BLUE, VERMILION
 
-_CELL = "padding:4px 8px;text-align:left;vertical-align:top;color:#1a1a1a;background:#fff"
+_TABLE = "border-collapse:collapse;font-size:13px;color:#1a1a1a;background:#fff"
+_CELL = "padding:4px 8px;text-align:left;vertical-align:top"
 HEAD = ("task", "what goes in", "what is asked, and an example", "answer", "scored by", "texts")
 
 
@@ -29,12 +30,12 @@ def glue_questions() -> Html:
         rows.append(row("td", cells))
         lines.append(f"{name} ({task['input']}; {task['answer']}; {scored}; {texts} texts): "
                      f"{task['asks']} {example}")  # fmt: skip
-    table = f'<table style="border-collapse:collapse;font-size:13px">{row("th", HEAD)}'
+    table = f'<table style="{_TABLE}">{row("th", HEAD)}'
     return Html(card(f"{table}{''.join(rows)}</table>", "glue-questions", 860), "\n".join(lines))
 
 
 def row(kind: str, cells: tuple[str, ...]) -> str:
-    """Cells that may break their lines; each brings its own ground, as themes stripe tables."""
+    """Cells that may break their lines; each row brings its own ground, as themes stripe tables."""
     html = "".join(f'<{kind} style="{_CELL}">{cell}</{kind}>' for cell in cells)
     return f'<tr style="border-bottom:1px solid #d9d9d9;background:#fff">{html}</tr>'
 

@@ -84,6 +84,10 @@ def test_json_lines(tmp_path):
         ('{"text": "a", "label": "x"}\n{"text": "a"}', "line 2: the column 'label' was asked for"),
         ('[{"text": "a", "label": "x"}]', "line 1 holds .* expected an object"),
         ('{"text": "a"', "line 1 is not JSON"),
+        (
+            '{"text": "a", "label": "x", "text": "b"}',
+            "line 1 is not JSON: 'text' stands there twice",
+        ),
         ("\n", "has no rows"),
     ],
 )

@@ -307,11 +307,13 @@ class BertForClassification(EncoderWithHead):
     section 4.1).
 
     classes: their names, or how many there are. With one alone the logit is the answer itself: a
-    number to be predicted (regression)."""
+    number to be predicted (regression). plain: BERT's head where the member's own drops out the
+    first token before the pooler, too."""
 
-    def __init__(self, encoder: Encoder, classes: int | Sequence[str]) -> None:
+    def __init__(self, encoder: Encoder, classes: int | Sequence[str], plain: bool = False) -> None:
         super().__init__(encoder)
         check_pooler(encoder)
+        self.drops_first_token = encoder.config.drops_first_token and not plain
         self.names = label_names(classes)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
@@ -328,7 +330,7 @@ class BertForClassification(EncoderWithHead):
         segments = segments_for(self.config, token_type_ids)
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         pooled = out.pooler_output
-        if self.training and self.config.drops_first_token:
+        if self.training and self.drops_first_token:
             pooled = self.encoder.pooler(self.dropout(out.last_hidden_state[:, :1]))  # type: ignore
         logits = self.classifier(self.dropout(pooled))
         return ClassifierOutput(logits, *out.states)
@@ -337,12 +339,13 @@ class BertForClassification(EncoderWithHead):
 class BertForTokenClassification(EncoderWithHead):
     """An encoder, and on every token's vector one logit a label (Devlin et al. 2018, section 5.3).
 
-    labels: their names, or how many there are. No pooler is read: to_transformers wants none."""
+    labels: their names, or how many there are. plain: BERT's head in place of the member's own. No
+    pooler is read: to_transformers wants none."""
 
-    def __init__(self, encoder: Encoder, labels: int | Sequence[str]) -> None:
+    def __init__(self, encoder: Encoder, labels: int | Sequence[str], plain: bool = False) -> None:
         super().__init__(encoder)
         self.names = label_names(labels)
-        self.transform = transform_for(encoder.config)
+        self.transform = nn.Identity() if plain else transform_for(encoder.config)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
         initialise(self.classifier, encoder.config.initializer_range)
@@ -366,11 +369,12 @@ class BertForQuestionAnswering(EncoderWithHead):
     it ends there (Devlin et al. 2018, section 4.2). No pooler is read.
 
     The question is segment A, the passage segment B. The rows of `span` are S and E; its two biases
-    (transformers has them) raise all starts, or all ends, alike: they change no answer."""
+    (transformers has them) raise all starts, or all ends, alike: they change no answer. plain:
+    BERT's head in place of the member's own."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, plain: bool = False) -> None:
         super().__init__(encoder)
-        self.transform = transform_for(encoder.config)
+        self.transform = nn.Identity() if plain else transform_for(encoder.config)
         self.span = nn.Linear(encoder.config.hidden_size, 2)
         initialise(self.span, encoder.config.initializer_range)
 

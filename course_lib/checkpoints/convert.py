@@ -15,7 +15,11 @@ from course_lib.config import check_number, check_size, is_number, is_whole
 from course_lib.encoder import POOLERS, Encoder, pooler_name
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 from course_lib.family.electra import DisentangledEmbedding
-from course_lib.heads import BertForClassification
+from course_lib.heads import (
+    BertForClassification,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 
 from .families import (
     EXPECTED,
@@ -351,22 +355,26 @@ def hollow(
     visits: int = 2,
     names: int | Sequence[str] = (),
     dropout: float | None = None,
+    plain: bool = False,
 ) -> Model:
     """A model of this kind that has shapes but no memory yet.
 
     pooler: whether it has one, or its name in POOLERS; visits: of a DeBERTa's decoder; names,
-    dropout: of a head with classes."""
+    dropout: of a head with classes; plain: whether a tagger or answer finder has BERT's head in
+    place of the member's own."""
     with torch.device("meta"), _NothingDrawn():
         encoder = family.encoder(config, bool(pooler))
         if isinstance(pooler, str):
             encoder.pooler = POOLERS[pooler](config)
         if kind is DebertaForMaskedLM:
             return DebertaForMaskedLM(encoder, EnhancedMaskDecoder(config, visits))
+        transforms = kind in (BertForTokenClassification, BertForQuestionAnswering)
+        of_kind = {"plain": plain} if transforms else {}
         if issubclass(kind, Labelled):
-            model = kind(encoder, names)  # type: ignore[arg-type]
+            model = kind(encoder, names, **of_kind)  # type: ignore
             model.dropout.p = model.dropout.p if dropout is None else dropout
             return model
-        return encoder if issubclass(kind, Encoder) else kind(encoder)  # type: ignore
+        return encoder if issubclass(kind, Encoder) else kind(encoder, **of_kind)  # type: ignore
 
 
 class _NothingDrawn(TorchFunctionMode):

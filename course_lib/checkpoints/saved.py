@@ -279,7 +279,8 @@ def _load(path: Path, sha256: str | None) -> Model:
     weights = any("pooler." in name for name in state)
     pooler = about.get("pooler") or (has_pooler(kind, config, weights) and _old_pooler(config))
     of_head = {name: about[name] for name in ("visits", "names", "dropout") if name in about}
-    model = hollow(kind, config, family, pooler, **of_head)
+    plain = not any(name.startswith("transform.") for name in state)
+    model = hollow(kind, config, family, pooler, plain=plain, **of_head)
     shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     compare_weights(shapes, state, [n for n in state if n not in shapes], str, str(path))
     model.load_state_dict(state, assign=True)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from course_lib.checkpoints import Pretrained
 from course_lib.config import check_number, check_size
-from course_lib.encoder import Encoder, count_parameters, initialise, pooler_for
+from course_lib.encoder import Encoder, Pooler, count_parameters, initialise, pooler_for
 from course_lib.family.vit import VitForClassification
 from course_lib.heads import (
     BertForClassification,
@@ -126,37 +126,42 @@ def check_task(task: object) -> None:
 
 
 def classifier_on(
-    encoder: Encoder | Pretrained, classes: int | Sequence[str], seed: int = 0
+    encoder: Encoder | Pretrained,
+    classes: int | Sequence[str],
+    seed: int = 0,
+    plain_head: bool = False,
 ) -> BertForClassification:
     """A classifier on top of a *copy* of the encoder; classifier and, where missing, pooler are
-    randomly initialised. classes: their names, or how many there are. TypeError as
-    `encoder_in`."""
+    randomly initialised. classes: their names, or how many there are. plain_head: BERT's pooler in
+    place of the member's own. TypeError as `encoder_in`."""
     encoder = encoder_in(encoder)
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     if copy.pooler is None:
-        copy.pooler = pooler_for(copy.config)
+        copy.pooler = Pooler(copy.config) if plain_head else pooler_for(copy.config)
         copy.pooler.apply(lambda module: initialise(module, copy.config.initializer_range))
-    return BertForClassification(copy, classes)
+    return BertForClassification(copy, classes, plain_head)
 
 
-def head_on(encoder: Encoder | Pretrained, task: Task, seed: int = 0) -> ForTask:
-    """The task's head, randomly initialised, on top of a *copy* of the encoder. TypeError as
-    `encoder_in` and `check_task`."""
+def head_on(
+    encoder: Encoder | Pretrained, task: Task, seed: int = 0, plain_head: bool = False
+) -> ForTask:
+    """The task's head, randomly initialised, on top of a *copy* of the encoder. plain_head: see
+    `finetune`. TypeError as `encoder_in` and `check_task`."""
     encoder = encoder_in(encoder)
     check_task(task)
     if isinstance(task, LabelledSequences):
-        return classifier_on(encoder, task.names, seed)
+        return classifier_on(encoder, task.names, seed, plain_head)
     if isinstance(task, ScoredSequences):
-        return classifier_on(encoder, 1, seed)
+        return classifier_on(encoder, 1, seed, plain_head)
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     copy.pooler = None  # nobody would read it
     if isinstance(task, LabelledPictures):
         return VitForClassification(copy, task.names)  # type: ignore[arg-type]
     if isinstance(task, TaggedSequences):
-        return BertForTokenClassification(copy, task.names)
-    return BertForQuestionAnswering(copy)
+        return BertForTokenClassification(copy, task.names, plain_head)
+    return BertForQuestionAnswering(copy, plain_head)
 
 
 def finetune(
@@ -171,6 +176,7 @@ def finetune(
     precision: str = "auto",
     device: str = "auto",
     frozen: bool = False,
+    plain_head: bool = False,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
 ) -> Any:
@@ -180,14 +186,15 @@ def finetune(
     from, or all texts. batch_size: None for 16, or for all where there are fewer. learning_rate:
     None for that of RATES, by the encoder's size.
     frozen: only what is randomly initialised learns (the head, and a pooler that was missing), on
-    vectors that stay as they are. device: as in `fit`; the model that is returned, with the task's
-    head, is where the encoder is. progress: a line with steps, loss and time left, and a report at
-    the end; None: in a terminal, where there are no callbacks.
+    vectors that stay as they are. plain_head: BERT's head on every member, in place of the one that
+    its class in transformers has: for comparing encoders. device: as in `fit`; the model that is
+    returned, with the task's head, is where the encoder is. progress: a line with steps, loss and
+    time left, and a report at the end; None: in a terminal, where there are no callbacks.
     Raises TypeError for another encoder or task, ValueError for both steps and epochs, or neither,
     and as `labelled_batches` and `fit` do."""
     check_size("seed", seed, 0)
     encoder = encoder_in(encoder)
-    model = head_on(encoder, task, seed)
+    model = head_on(encoder, task, seed, plain_head)
     batch_size = max(1, min(16, len(task))) if batch_size is None else batch_size
     steps = steps_of(len(task), batch_size, steps, epochs)
     learning_rate = default_rate(encoder) if learning_rate is None else learning_rate

@@ -281,7 +281,7 @@ for name, encoder in starts.items():
 #
 # ### All members, nine tasks
 #
-# That, for {{number:len(MEMBERS) + 1}} members, {{number:len(CONTROLS)}} plain models (explained below) and random initialisation, on nine twins, {{number:len(benchmark.SEEDS)}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts.
+# That, for {{number:len(MEMBERS) + 1}} members, {{number:len(CONTROLS)}} plain models (explained below) and random initialisation, on nine twins, {{number:len(benchmark.SEEDS)}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts. Every encoder gets BERT's head (`plain_head=True`): a tanh layer on [CLS], then the classes. The members' own heads in transformers differ (ELECTRA and DeBERTa have a GELU there, DistilBERT a ReLU, ModernBERT a norm besides), and here it is the encoders that are compared.
 
 # %%
 benchmark_view()

@@ -414,7 +414,7 @@ print("\nthe writer's word comes first:", found, "of", len(english.blanks()))
 # (`##` marks a piece inside a word.) So few sentences prove nothing: four of them only one model has right, each time the same one,
 # and a fair coin would fall so in one try of eight (page 13's test). And much is missed by both: they have read documentation and nothing else.
 #
-# A model is made to be fine-tuned. Four tasks of lecture 03, up to 2,000 labelled texts each, for each checkpoint the better of two rates:
+# A model is made to be fine-tuned. Four tasks of lecture 03, up to 2,000 labelled texts each, BERT's head on both, for each checkpoint the better of two rates:
 
 # %%
 tasks_chart()

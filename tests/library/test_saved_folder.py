@@ -20,10 +20,16 @@ from course_lib.encoder import Encoder, Pooler, pooler_for
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 from course_lib.family.roberta import roberta_for_masked_lm
 from course_lib.family.xlm_roberta import xlm_roberta_for_masked_lm
-from course_lib.heads import BertForClassification, BertForMaskedLM, BertForTokenClassification
+from course_lib.heads import (
+    BertForClassification,
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 from course_lib.text.byte_bpe import train_byte_bpe
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import WordPiece
+from course_lib.train.finetuning import classifier_on
 
 transformers = pytest.importorskip("transformers")
 
@@ -315,3 +321,23 @@ def test_classifiers_of_before_are_read_with_the_pooler_they_have(tmp_path: Path
         room.save(model, tmp_path / "m.safetensors")
         again = room.load(tmp_path / "m.safetensors")
         assert type(again.encoder.pooler) is type(pooler)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["electra", "roberta", "modernbert"])
+def test_berts_head_on_another_member(tmp_path: Path, name: str):
+    """It is asked for by name, kept by our own files, and transformers' class is another."""
+    encoder = room.FAMILIES[name].encoder(MEMBERS[name].case(3).config, False)
+    classifier = classifier_on(encoder, 2, plain_head=True)
+    assert type(classifier.encoder.pooler) is Pooler and not classifier.drops_first_token
+    plain, own = (BertForTokenClassification(encoder, 2, plain) for plain in (True, False))
+    for model in (classifier, plain, own, BertForQuestionAnswering(encoder, plain=True)):
+        room.save(model, tmp_path / "m.safetensors")
+        again = room.load(tmp_path / "m.safetensors")
+        assert [key for key, _ in again.named_modules()] == [
+            key for key, _ in model.named_modules()
+        ]
+    if name == "modernbert":
+        assert sum(p.numel() for p in own.parameters()) > sum(p.numel() for p in plain.parameters())
+        for model in (classifier, plain):
+            with pytest.raises(CheckpointError, match=r"Only .* has|pooler 'tanh' was given"):
+                save_folder(model, tmp_path / "folder", None)

@@ -278,7 +278,8 @@ def alone(model: Any) -> Any:
 
 def unstated_fact_accuracy(encoder: Encoder, material: Stories, seed: int) -> float:
     """Held-out accuracy after fine-tuning on the task."""
-    model = finetune(encoder, material.facts, steps=200, seed=seed, precision=PRECISION)
+    settings: Any = {"steps": 200, "seed": seed, "precision": PRECISION, "plain_head": True}
+    model = finetune(encoder, material.facts, **settings)
     return class_accuracy(model, material.facts_heldout)
 
 

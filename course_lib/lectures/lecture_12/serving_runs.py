@@ -165,7 +165,7 @@ def encoder_of(start: str) -> Encoder:
 def classifier(start: str, seed: int) -> Any:
     """Fine-tuned on the sections: (B, T) -> logits."""
     recipe, task = ServedRecipe(start=start), texts_of(SECTION).train
-    model = classifier_on(encoder_of(start), task.names, seed)
+    model = classifier_on(encoder_of(start), task.names, seed, plain_head=True)
     fit(
         model, classification_loss, labelled_batches(task, recipe.batch_size, seed),
         steps=recipe.steps, learning_rate=recipe.learning_rate, seed=seed, precision=PRECISION,

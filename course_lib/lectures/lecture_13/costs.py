@@ -22,7 +22,8 @@ TOKENS, BATCH, ROUNDS = 32, 16, 9  # tokens of a text, texts of a batch, rounds
 
 def classifier(name: str) -> BertForClassification:
     """A member as large as in the benchmark, with a head of two classes."""
-    return classifier_on(encoder_of(untrained(RECIPES[name])), ("no", "yes")).eval()
+    encoder = encoder_of(untrained(RECIPES[name]))
+    return classifier_on(encoder, ("no", "yes"), plain_head=True).eval()
 
 
 def texts(encoder: Encoder, count: int) -> torch.Tensor:

@@ -72,7 +72,8 @@ def tuned(
         }  # fmt: skip
         if recipe.start == FAST and isinstance(train, LabelledSequences):
             return _with_exits(recipe, encoder, train, tasks, settings)
-        model = finetune(encoder, train, batch_size=recipe.batch_size, **settings)
+        batch_size = recipe.batch_size
+        model = finetune(encoder, train, batch_size=batch_size, plain_head=True, **settings)
         predictions = {split: _predictions(model, task) for split, task in tasks.items()}
         return {"said": predictions, "cpu_seconds": round(process_time() - began, 1)}
 

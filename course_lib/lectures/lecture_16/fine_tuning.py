@@ -66,6 +66,7 @@ def scores(recipe: Recipe, task: str, seed: int) -> dict[str, float]:
         model = finetune(
             start.encoder, read(task, "train"), steps=recipe.steps, batch_size=recipe.batch_size,
             learning_rate=recipe.learning_rate, seed=seed, precision=PRECISION,
+            plain_head=True,
         )  # fmt: skip
         by_split = {s: task_score(model, read(task, s)) for s in ("validation", "test", "outside")}
         return {**by_split, "cpu_seconds": round(process_time() - began, 1)}

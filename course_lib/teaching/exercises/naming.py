@@ -3,9 +3,9 @@
 A mistake is named only when it agrees with the answer on every case of the stage and differs from
 the solution on one of them, does so again on a second draw of these cases, and passes the stages
 which the answer passed. Where several do, those that agree on the other stages' cases as well are
-named: "either … or". Mistakes that any exercise can have (`shared_mistakes.py`) are tried where
-none of the exercise's own explains the answer. Otherwise there is no name, and the first difference
-is shown: a wrong name sends a reader the wrong way.
+named, as a list of which one is meant. Mistakes that any exercise can have (`shared_mistakes.py`)
+are tried where none of the exercise's own explains the answer. Otherwise there is no name, and the
+first difference is shown: a wrong name sends a reader the wrong way.
 """
 
 from __future__ import annotations
@@ -35,6 +35,27 @@ STATISTIC = (
 )
 
 
+Names = list[tuple[str, ...]]  # for each explanation the one mistake, or the two, that make it
+
+
+def in_sentences(names: Names) -> str:
+    """Explanations that fit equally well, as sentences; several points are numbered."""
+    common = [say for say in names[0] if all(say in name for name in names)]
+    rest = [" ".join(say for say in name if say not in common) for name in names]
+    if len(names) == 1:
+        return (
+            names[0][0] if len(common) == 1 else _listed("Your function has two mistakes:", common)
+        )
+    if common:
+        return f"{common[0]}\n" + _listed("Your function has a second mistake, one of these:", rest)
+    pairs = "two mistakes, one of these pairs:" if len(names[0]) > 1 else "one of these mistakes:"
+    return _listed(f"Your function has {pairs}", rest)
+
+
+def _listed(sentence: str, points: Sequence[str]) -> str:
+    return "\n".join([sentence, *(f"({n}) {point}" for n, point in enumerate(points, 1))])
+
+
 class Naming:
     """Looks for the name of a mistake, by what the answer and the solution give on the cases."""
 
@@ -59,13 +80,13 @@ class Naming:
             (case, self._output(case), self._of(solution, case)) for case in self.question.others
         ]
 
-    def name(self, place: int, out: Out) -> tuple[list[str], str]:
+    def name(self, place: int, out: Out) -> tuple[Names, str]:
         """What to say of output number `place`, and how it was found; [] if nobody foresaw it."""
         constant = self._constant(place)
         if constant and not self.stage.observe:  # what is observed may well be always the same
-            return [f"Your {out.name}: the same for all inputs."], "constant"
+            return [(f"Your {out.name}: the same for all inputs.",)], "constant"
         if exchanged := self._exchanged():
-            return [exchanged], "universal"
+            return [(exchanged,)], "universal"
         outputs, right = ([self._part(x, place) for x in xs] for xs in (self.outputs, self.right))
         if all(_same(a, b, out) for a, b in zip(outputs, right, strict=True)):
             return [], "unforeseen"  # right numbers of the wrong type: no mistake explains that
@@ -73,7 +94,7 @@ class Naming:
         if names := self._known(((known,) for known in own), place, out):
             return names, "known"
         if constant:
-            return [f"Your {out.name}: the same for all inputs."], "constant"
+            return [(f"Your {out.name}: the same for all inputs.",)], "constant"
         if out.tol < STATISTIC and (names := self._universal(outputs, right, place, out)):
             return names[:MOST_NAMED], "universal"
         if names := self._known(((known,) for known in shared_mistakes(self.exercise)), place, out):
@@ -128,26 +149,26 @@ class Naming:
 
     # ---------------------------------------------------------------- known mistakes
 
-    def _known(self, tried: Iterable[tuple[Known, ...]], place: int, out: Out) -> list[str]:
+    def _known(self, tried: Iterable[tuple[Known, ...]], place: int, out: Out) -> Names:
         agreeing = [known for known in tried if self._agrees(known, place, out)]
         agreeing = [known for known in agreeing if self._holds(known, place, out)]
         if len(agreeing) > 1:
             scores = [self._score(known, place, out) for known in agreeing]
             pairs = zip(agreeing, scores, strict=True)
             agreeing = [known for known, score in pairs if score == max(scores)]
-        names = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in agreeing)
+        names = dict.fromkeys(tuple(k.say for k in known) for known in agreeing)
         return list(names)[:MOST_NAMED]
 
-    def of_whole_results(self) -> list[str]:
+    def of_whole_results(self) -> Names:
         """The exercise's mistakes that return exactly this, however many results it is."""
         tol = max(out.tol for out in self.question.outs)
         seen = [*zip(self.cases, self.outputs, strict=True), *((a, b) for a, b, _ in self._second)]
-        names = []
+        names: Names = []
         for known in (known for known in self.exercise.mistakes if not known.endless):
             function = self.exercise.with_mistakes(known)
             pairs = ((b, self._of(function, a)) for a, b in seen if b is not NOTHING)
             if all(alike(plain(x), plain(y), tol) for x, y in pairs):
-                names.append(known.say)
+                names.append((known.say,))
         return names[:MOST_NAMED]
 
     def _agrees(self, known: tuple[Known, ...], place: int, out: Out) -> bool:
@@ -196,12 +217,12 @@ class Naming:
                 score += self._other_outputs(output, theirs)
         return score
 
-    def _universal(self, outputs: list[Any], right: list[Any], place: int, out: Out) -> list[str]:
+    def _universal(self, outputs: list[Any], right: list[Any], place: int, out: Out) -> Names:
         """What explains both draws, and would not have shown in a stage that was passed."""
         kept = [self._part(b, place) for b in self._right_before(out.name)]
         outputs += [self._part(a, place) for _, a, _ in self._second]
         right += [self._part(b, place) for _, _, b in self._second]
-        return list(_universal(outputs, right, out, kept))
+        return [(name,) for name in _universal(outputs, right, out, kept)]
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]

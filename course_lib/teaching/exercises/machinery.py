@@ -180,7 +180,7 @@ def what_was_raised(error: BaseException | None, exercise: Exercise, inputs: Cas
             advice = f"\n{hint}"
             break
     values = inputs_in_words(exercise, inputs)
-    values = f"\n{values[:-2]}." if values else ""
+    values = f"\nIt was called with {values[4:-2]}." if values else ""
     return f"Your function raised {type(error).__name__}: {raised}{place}{values}{advice}"
 
 

@@ -11,6 +11,7 @@ first difference is shown: a wrong name sends a reader the wrong way.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -84,7 +85,7 @@ class Naming:
         """What to say of output number `place`, and how it was found; [] if nobody foresaw it."""
         constant = self._constant(place)
         if constant and not self.stage.observe:  # what is observed may well be always the same
-            return [(f"Your {out.name}: the same for all inputs.",)], "constant"
+            return [(f"Your {_is(out.name)} the same for all inputs.",)], "constant"
         if exchanged := self._exchanged():
             return [(exchanged,)], "universal"
         outputs, right = ([self._part(x, place) for x in xs] for xs in (self.outputs, self.right))
@@ -94,7 +95,7 @@ class Naming:
         if names := self._known(((known,) for known in own), place, out):
             return names, "known"
         if constant:
-            return [(f"Your {out.name}: the same for all inputs.",)], "constant"
+            return [(f"Your {_is(out.name)} the same for all inputs.",)], "constant"
         if out.tol < STATISTIC and (names := self._universal(outputs, right, place, out)):
             return names[:MOST_NAMED], "universal"
         if names := self._known(((known,) for known in shared_mistakes(self.exercise)), place, out):
@@ -285,28 +286,28 @@ def _float(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
 
 
 ANY_NUMBER: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
-    ("the sign is turned", lambda y: -y),
-    ("the logarithm has base 2 (bits); expected nats", _float(lambda y: y / math.log(2))),
-    ("the logarithm has base 10; expected the natural one", _float(lambda y: y / math.log(10))),
-    ("this is exp of it", _float(torch.exp)),
-    ("this is its logarithm", _float(torch.log)),
-    ("this is 1 minus it", lambda y: 1 - y),
-    ("this is 1 divided by it", _float(torch.reciprocal)),
-    ("it is in percent; expected a fraction of 1", lambda y: 100 * y),
-    ("it is a fraction of 1; expected percent", _float(lambda y: y / 100)),
-    ("it is squared", lambda y: y * y),
-    ("this is its square root", _float(torch.sqrt)),
-    ("it is doubled", lambda y: 2 * y),
-    ("it is halved", _float(lambda y: y / 2)),
-    ("it is one too large", lambda y: y + 1),
-    ("it is one too small", lambda y: y - 1),
-    ("it is a thousand times too small", _float(lambda y: y / 1e3)),
-    ("it is a million times too small", _float(lambda y: y / 1e6)),
-    ("it is rounded to a whole number; do not round", _float(lambda y: y.round())),
-    ("it is rounded to one decimal; do not round", _float(lambda y: (10 * y).round() / 10)),
-    ("it is rounded to two decimals; do not round", _float(lambda y: (100 * y).round() / 100)),
-    ("it is rounded to three decimals; do not round", _float(lambda y: (1e3 * y).round() / 1e3)),
-    ("it is rounded to four decimals; do not round", _float(lambda y: (1e4 * y).round() / 1e4)),
+    ("of the opposite sign", lambda y: -y),
+    ("in bits, with logarithms to base 2; expected nats", _float(lambda y: y / math.log(2))),
+    ("made with logarithms to base 10; expected natural ones", _float(lambda y: y / math.log(10))),
+    ("exp of what is expected", _float(torch.exp)),
+    ("the logarithm of what is expected", _float(torch.log)),
+    ("1 minus what is expected", lambda y: 1 - y),
+    ("1 divided by what is expected", _float(torch.reciprocal)),
+    ("in percent; expected a fraction of 1", lambda y: 100 * y),
+    ("given as a fraction of 1; expected percent", _float(lambda y: y / 100)),
+    ("squared", lambda y: y * y),
+    ("the square root of what is expected", _float(torch.sqrt)),
+    ("doubled", lambda y: 2 * y),
+    ("halved", _float(lambda y: y / 2)),
+    ("one too large", lambda y: y + 1),
+    ("one too small", lambda y: y - 1),
+    ("a thousand times too small", _float(lambda y: y / 1e3)),
+    ("a million times too small", _float(lambda y: y / 1e6)),
+    ("rounded to a whole number; do not round", _float(lambda y: y.round())),
+    ("rounded to one decimal; do not round", _float(lambda y: (10 * y).round() / 10)),
+    ("rounded to two decimals; do not round", _float(lambda y: (100 * y).round() / 100)),
+    ("rounded to three decimals; do not round", _float(lambda y: (1e3 * y).round() / 1e3)),
+    ("rounded to four decimals; do not round", _float(lambda y: (1e4 * y).round() / 1e4)),
 )  # fmt: skip
 ANY_TENSOR: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
     ("the first row stands in every row", lambda y: y[:1].expand_as(y)),
@@ -316,8 +317,8 @@ ANY_TENSOR: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
     ("the first two axes are exchanged", lambda y: y.transpose(0, 1)),
     ("there is an axis too many", lambda y: y[None]),
     ("there is an axis too many, at the end", lambda y: y[..., None]),
-    ("it is divided by the length of the last axis", _float(lambda y: y / y.shape[-1])),
-    ("it is all zeros", torch.zeros_like),
+    ("everything is divided by the length of the last axis", _float(lambda y: y / y.shape[-1])),
+    ("there are zeros only", torch.zeros_like),
     ("True and False are exchanged", lambda y: ~y if y.dtype is torch.bool else y * math.nan),
     ("only the total is there, the sum over all", lambda y: y.sum()),
     ("only the mean over all is there", _float(lambda y: y.mean())),
@@ -362,9 +363,23 @@ def _universal(
         return
     for say, change in table:
         if _explains(change, [*pairs, *((b, b) for b in kept)], out):
-            yield f"Your {out.name}: {say}." if table is not ANY_LIST else f"Your list {say}."
+            yield _universal_sentence(say, change, out)
     if isinstance(out, (Numbers, Number)) and not kept:
         yield from _not_reduced(pairs, out)
+
+
+def _universal_sentence(say: str, change: Callable[[Any], Any], out: Out) -> str:
+    if (say, change) in ANY_LIST:
+        return f"Your list {say}."
+    if (say, change) in ANY_TENSOR:
+        return f"In your {out.name} {say}."
+    return f"Your {_is(out.name)} {say}."
+
+
+def _is(name: str) -> str:
+    """The name with its verb: "loss is", "ids at padded positions are"."""
+    head = re.split(r" (?:of|at|where|with|over|in|on|that|to)\b", name)[0]
+    return f"{name} {'are' if re.search(r'[^aisu]s$', head) else 'is'}"
 
 
 def _explains(change: Callable[[Any], Any], pairs: list[tuple[Any, Any]], out: Out) -> bool:
@@ -385,7 +400,7 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
             if all(a.shape[axis] == 1 for a in tensors):
                 continue  # nothing to add up: an axis too many
             if all(alike(getattr(a.double(), how)(axis), b, out.tol) for a, b in pairs):
-                yield f"Your {out.name}: the {how} over axis {axis} is still to be taken."
+                yield f"In your {out.name} the {how} over axis {axis} is still to be taken."
 
 
 def _tensor(x: Any) -> Any:

@@ -151,7 +151,6 @@ def lectures() -> tuple[str, ...]:
     return tuple(n for n in lectures_with("exercises") if room_file(n, "teaching.toml").is_file())
 
 
-@lru_cache
 def plans(path: Path = SYLLABUS) -> tuple[Plan, ...]:
     """Every plan of a file, the course's own by default. Raises KitError for a faulty file, and for
     a plan in which a lecture stands twice, or before one that it needs."""

@@ -20,6 +20,7 @@ import symtable
 import tempfile
 import unicodedata
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -109,7 +110,7 @@ def _unpacked(source: Path) -> Iterator[Path]:
                         "the folder."
                     )
                 archive.extractall(name)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError) as error:
             raise ValueError(
                 f"{source} cannot be unpacked ({error}); unpack it yourself, and name the folder."
             ) from error

@@ -64,7 +64,6 @@ def test_a_session_fits_its_time_by_the_decks_own_plan(
 def test_a_plan_of_the_course_has_every_lecture_once(plan: plans.Plan) -> None:
     order = [lecture for slot in plan.slots for lecture in (*slot.teach, *slot.read)]
     assert sorted(order) == sorted(LECTURES)
-    for place, lecture in enumerate(order):
     for slot in plan.slots:
         assert slot.minutes == sum(notes_of(lecture).minutes for lecture in slot.teach)
     page = kit.plan_page(plan)

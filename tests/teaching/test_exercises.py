@@ -342,7 +342,7 @@ def test_a_name_has_its_verb(name: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda x, f: -toy(x, f), "numbers are of the opposite sign"),
+        (lambda x, f: -toy(x, f), "is of the opposite sign"),
         (lambda x, f: 100 * toy(x, f), "in percent"),
         (lambda x, f: toy(x, f).flip(0), "opposite order"),
         (lambda x, f: toy(x, f).round(decimals=2), "rounded to two decimals"),
@@ -350,7 +350,7 @@ def test_a_name_has_its_verb(name: str, sentence: str) -> None:
         (lambda x, f: toy(x, f)[None], "an axis too many"),
         (lambda x, f: toy(x, f)[..., None].expand(-1, -1, 3), "the mean over axis -1"),
         (lambda x, f: toy(x, 1 / f), "Divided."),
-        (lambda x, f: x / f - 1 - (x / f - 1).mean(-1, keepdim=True) / 2, "(1) Divided.\n(2) One"),
+        (lambda x, f: x / f - 1 - (x / f - 1).mean(-1, keepdim=True) / 2, "a second mistake"),
         (lambda x, f: list(toy(x, 1 / f)), "Divided."),
         (lambda x, f: torch.ones(2, 2), "the same for all inputs"),
         (lambda x, f: "text", "expected a tensor of shape (2, 2), that is (N, T)"),

@@ -169,7 +169,7 @@ def test_the_short_table_has_a_line_a_student_by_name(graded: Any) -> None:
     by_name = {line["student"]: line for line in lines}
     of = str(all_exercises()["12.1"].minutes)
     right = ("points", "of", "percent", "passed", "answered", "exercises", "notes")
-    assert [by_name["right"][x] for x in right] == [f"{of}.0", of, "100.0", "1", "1", "1", ""]
+    assert [by_name["right"][x] for x in right] == [of, of, "100.0", "1", "1", "1", ""]
     assert all(line["of"] == of for line in lines)
     assert by_name["nothing"]["notes"] == "No exercise was answered."
     assert "torn.ipynb is not a notebook" in by_name["torn"]["notes"]

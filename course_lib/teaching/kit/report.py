@@ -85,7 +85,7 @@ def totals_csv(students: Sequence[tuple[Submission, Sequence[Row]]], of: Mapping
         if student.notebooks and not answered:
             notes.append("No exercise was answered.")
         lines.append(
-            [student.student, student.number, points, all_points,
+            [student.student, student.number, f"{points:g}", all_points,
              round(100 * points / all_points, 1), len(passed), len(answered), len(of),
              " ".join(notes)]
         )  # fmt: skip

@@ -46,7 +46,7 @@ class BertConfig:
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}  # its own words -> those that there are
     widened_decoder: ClassVar[bool] = False  # see heads.MaskedLMHead
     pooler: ClassVar[str] = "tanh"  # of encoder.POOLERS, what a classifier of texts reads
-    drops_first_token: ClassVar[bool] = False  # whether it drops out before the pooler, too
+    dropout_before_pooler: ClassVar[bool] = False  # whether it drops out before the pooler, too
 
     def __post_init__(self) -> None:
         for name, (least, most) in BOUNDS.items():

@@ -31,7 +31,7 @@ class EncoderOutput:
     attention_scores: tuple[Tensor, ...] | None = None  # L of (B, A, T, T), before the softmax
 
     @property
-    def states(self) -> tuple[Any, Any, Any]:
+    def optional(self) -> tuple[Any, Any, Any]:
         """Hidden states, attentions and scores, in the order in which every output has them."""
         return self.hidden_states, self.attentions, self.attention_scores
 
@@ -237,9 +237,9 @@ def gather_positions(x: Tensor, positions: Tensor) -> Tensor:
 def select_queries(
     x: Tensor, mask: Tensor | Packing | None, positions: Tensor | None
 ) -> tuple[Tensor, Tensor | Packing | None]:
-    """What the queries at positions (B, K) are made from, (B, K, H), and their mask: of one with a
-    row for each query, (B, T, T), those rows, (B, K, T); one of keys alone is the same for all.
-    Where positions is None, x and mask as they are."""
+    """The vectors that queries at positions (B, K) are computed from, (B, K, H), and their mask. A
+    mask with a row for each query, (B, T, T), becomes (B, K, T); a mask of keys, (B, T), stays as
+    it is. Where positions is None, x and mask are returned unchanged."""
     if positions is None:
         return x, mask
     if isinstance(mask, Tensor) and mask.dim() == 3:
@@ -413,24 +413,24 @@ class Encoder(nn.Module):
         padding are zeros. Raises ValueError for empty or too long texts, for ids outside their
         tables, and for what padding cannot be removed from."""
         check_mask(input_ids, attention_mask)
-        positions = {}
+        position_kwargs = {}
         if position_ids is not None:
             check_positions(position_ids, input_ids, getattr(self.embeddings, "position", None))
-            positions["position_ids"] = position_ids
-        x = in_compute_format(self.embeddings(input_ids, token_type_ids, **positions))
-        keep = output_attentions or output_attention_scores
+            position_kwargs["position_ids"] = position_ids
+        x = to_autocast_dtype(self.embeddings(input_ids, token_type_ids, **position_kwargs))
+        keep_weights = output_attentions or output_attention_scores
         mask: Tensor | Packing | None = attention_mask
         if remove_padding:
-            check_removable(self.stack, keep, output_positions)
+            check_removable(self.stack, keep_weights, output_positions)
             if attention_mask is not None:
                 mask = Packing(attention_mask)
                 x = mask.unpad(x)  # (B, T, H) -> (N, H)
-        states, weights, scores = self.stack(x, mask, keep, output_positions)
+        states, weights, scores = self.stack(x, mask, keep_weights, output_positions)
         if isinstance(mask, Packing):
             kept_states = states if output_hidden_states else states[-1:]
             states = [mask.pad(state) for state in kept_states]  # each (B, T, H) again
-        whole = self.pooler is not None and self.config.pools_mean
-        pooled = mean_state(states[-1], attention_mask) if whole else states[-1]
+        pool_mean = self.pooler is not None and self.config.pools_mean
+        pooled = mean_state(states[-1], attention_mask) if pool_mean else states[-1]
         return EncoderOutput(
             last_hidden_state=states[-1],
             pooler_output=None if self.pooler is None else self.pooler(pooled),
@@ -440,7 +440,7 @@ class Encoder(nn.Module):
         )
 
 
-def in_compute_format(x: Tensor) -> Tensor:
+def to_autocast_dtype(x: Tensor) -> Tensor:
     """Under autocast, x in its short format: else every block would cast to it and back."""
     kind = x.device.type
     if kind == "meta" or not torch.is_autocast_enabled(kind):

@@ -56,7 +56,7 @@ class SpanPreTrainingOutput(MaskedLMOutput):
     sbo_logits: Tensor | None = None  # (M, V), where boundaries were given
 
 
-class TokenOutput(LogitsOutput):
+class ReplacedTokenOutput(LogitsOutput):
     """One logit a token, (B, T); above zero: replaced."""
 
 
@@ -209,7 +209,7 @@ class BertForPreTraining(EncoderWithHead):
         out, hidden = _encode(
             self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **output_flags
         )
-        return PreTrainingOutput(self.mlm(hidden), self.pair(out.pooler_output), *out.states)
+        return PreTrainingOutput(self.mlm(hidden), self.pair(out.pooler_output), *out.optional)
 
 
 class BertForMaskedLM(EncoderWithHead):
@@ -231,7 +231,7 @@ class BertForMaskedLM(EncoderWithHead):
         out, hidden = _encode(
             self.encoder, input_ids, attention_mask, token_type_ids, predict_at, **output_flags
         )
-        return MaskedLMOutput(self.mlm(hidden), *out.states)
+        return MaskedLMOutput(self.mlm(hidden), *out.optional)
 
 
 class BertForSpanPreTraining(nn.Module):
@@ -277,7 +277,7 @@ class BertForSpanPreTraining(nn.Module):
         logits = self.masked_lm.mlm(parts[0])
         return SpanPreTrainingOutput(
             logits if predict_at is not None else logits.unflatten(0, input_ids.shape),
-            *out.states,
+            *out.optional,
             self.sbo(*parts[1:], position),
         )  # fmt: skip
 
@@ -295,11 +295,11 @@ class BertForReplacedTokens(EncoderWithHead):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         **output_flags: bool,
-    ) -> TokenOutput:
+    ) -> ReplacedTokenOutput:
         """As the encoder's call; a logit for every token."""
         out = self.encoder(input_ids, attention_mask, token_type_ids, **output_flags)
         logits = self.rtd(out.last_hidden_state)
-        return TokenOutput(logits, *out.states)
+        return ReplacedTokenOutput(logits, *out.optional)
 
 
 class BertForClassification(EncoderWithHead):
@@ -313,7 +313,7 @@ class BertForClassification(EncoderWithHead):
     def __init__(self, encoder: Encoder, classes: int | Sequence[str], plain: bool = False) -> None:
         super().__init__(encoder)
         check_pooler(encoder)
-        self.drops_first_token = encoder.config.drops_first_token and not plain
+        self.dropout_before_pooler = encoder.config.dropout_before_pooler and not plain
         self.names = label_names(classes)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout)
         self.classifier = nn.Linear(encoder.config.hidden_size, len(self.names))
@@ -330,10 +330,10 @@ class BertForClassification(EncoderWithHead):
         segments = segments_for(self.config, token_type_ids)
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         pooled = out.pooler_output
-        if self.training and self.drops_first_token:
+        if self.training and self.dropout_before_pooler:
             pooled = self.encoder.pooler(self.dropout(out.last_hidden_state[:, :1]))  # type: ignore
         logits = self.classifier(self.dropout(pooled))
-        return ClassifierOutput(logits, *out.states)
+        return ClassifierOutput(logits, *out.optional)
 
 
 class BertForTokenClassification(EncoderWithHead):
@@ -361,7 +361,7 @@ class BertForTokenClassification(EncoderWithHead):
         segments = segments_for(self.config, token_type_ids)
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         logits = self.classifier(self.dropout(self.transform(out.last_hidden_state)))
-        return TokenClassifierOutput(logits, *out.states)
+        return TokenClassifierOutput(logits, *out.optional)
 
 
 class BertForQuestionAnswering(EncoderWithHead):
@@ -389,7 +389,7 @@ class BertForQuestionAnswering(EncoderWithHead):
         segments = segments_for(self.config, token_type_ids)
         out = self.encoder(input_ids, attention_mask, segments, **output_flags)
         start, end = self.span(self.transform(out.last_hidden_state)).unbind(-1)  # twice (B, T)
-        return SpanOutput(start, end, *out.states)
+        return SpanOutput(start, end, *out.optional)
 
 
 def transform_for(config: BertConfig) -> nn.Module:

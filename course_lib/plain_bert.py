@@ -71,17 +71,19 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, attention_mask: Tensor) -> Tensor:
         B, T, H = x.shape
-        heads = (B, T, self.num_heads, -1)
-        q = self.query(x).view(heads).transpose(1, 2)  # (B, T, H) -> (B, T, A, D) -> (B, A, T, D)
-        k = self.key(x).view(heads).transpose(1, 2)
-        v = self.value(x).view(heads).transpose(1, 2)
+        per_head = (B, T, self.num_heads, -1)
+        q = (
+            self.query(x).view(per_head).transpose(1, 2)
+        )  # (B, T, H) -> (B, T, A, D) -> (B, A, T, D)
+        k = self.key(x).view(per_head).transpose(1, 2)
+        v = self.value(x).view(per_head).transpose(1, 2)
         # A dot product of D numbers has a variance of D. Divided by √D it stays near 1, where the
         # softmax still has a gradient.
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])  # (B, A, T, T)
         # Padding is hidden as a key only. A finite number, not -inf: a row without any real key
         # becomes uniform instead of not-a-number.
-        hidden = attention_mask[:, None, None, :] == 0  # (B, 1, 1, T), for all heads and queries
-        scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+        is_padding = attention_mask[:, None, None, :] == 0  # (B, 1, 1, T): all heads, all queries
+        scores = scores.masked_fill(is_padding, torch.finfo(scores.dtype).min)
         weights = self.dropout(scores.softmax(dim=-1))  # each row sums to one, before dropout
         attended = (weights @ v).transpose(1, 2).reshape(B, T, H)  # heads side by side again
         return self.output(attended)

@@ -31,7 +31,7 @@ from course_lib.kernels.positions import position_rows
 from course_lib.kernels.upcast import upcast
 
 TERMS = ("c2p", "p2c")  # content-to-position, position-to-content
-NOTHING = ((None, ()), (None, None))  # is kept: for which weights, and keys and queries
+EMPTY_CACHE = ((None, ()), (None, None))  # (number formats, weights' fingerprint), (keys, queries)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class DisentangledAttention(nn.Module):
         )
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
         self.position_dropout = nn.Dropout(config.hidden_dropout)
-        self._kept: tuple[Any, Any] = NOTHING
+        self._cache: tuple[Any, Any] = EMPTY_CACHE
 
     def forward(
         self,
@@ -232,7 +232,7 @@ class DisentangledAttention(nn.Module):
         if query_states is None and output_positions is not None:
             query_states = gather_positions(x, output_positions)
         q, k, v = self.projections(x, query_states)
-        position_key, position_query, rows = self.positions(x)
+        position_key, position_query, rows = self.project_positions(x)
         dropout = self.config.attention_dropout if self.training else 0.0
         inputs = q, k, v, position_key, position_query, rows, mask, dropout, output_positions
         weights = scores = None
@@ -242,7 +242,7 @@ class DisentangledAttention(nn.Module):
             attended = disentangled_attention(*inputs, path=self.config.kernels)
         return self.output(attended.transpose(1, 2).flatten(2)), weights, scores
 
-    def positions(self, x: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor]:
+    def project_positions(self, x: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor]:
         """Keys and queries of the positions, (A, R, D), in the number format that x's get, and the
         row of each distance in them, (2T − 1,).
 
@@ -254,16 +254,16 @@ class DisentangledAttention(nn.Module):
             return (*self.project(shared()), rows)
         if torch.is_grad_enabled() or self.training or x.device.type != "cpu":
             first, last = int(rows[0]), int(rows[-1])
-            reached = self.position_dropout(shared()[first : last + 1])
-            return (*self.project(reached), rows - first)
+            vectors = self.position_dropout(shared()[first : last + 1])
+            return (*self.project(vectors), rows - first)
         layers = (layer for layer in self.projections.for_positions() if layer is not None)
-        read = [p for module in (shared, *layers) for p in module.parameters()]
-        kind = torch.is_autocast_enabled("cpu"), x.dtype, [p.dtype for p in read]
-        seen = fingerprint(read)
-        kept, before = self._kept[0]
-        if kind != kept or not all(map(torch.equal, seen, before)):
-            self._kept = (kind, seen), self.project(shared())
-        return (*self._kept[1], rows)
+        weights = [p for module in (shared, *layers) for p in module.parameters()]
+        formats = torch.is_autocast_enabled("cpu"), x.dtype, [p.dtype for p in weights]
+        current = fingerprint(weights)
+        cached_formats, cached = self._cache[0]
+        if formats != cached_formats or not all(map(torch.equal, current, cached)):
+            self._cache = (formats, current), self.project(shared())
+        return (*self._cache[1], rows)
 
     def project(self, vectors: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """P (R, H) -> keys and queries of positions, (A, R, D), or None for a term left out."""
@@ -290,10 +290,10 @@ class Convolution(nn.Module):
     ) -> Tensor:
         """The block's input (B, T, H) and output (B, K, H) -> (B, K, H); padding counts as zero."""
         real = 1 if mask is None else mask[..., None].to(before.dtype)  # (B, T, 1)
-        attended = self.mix((before * real).transpose(1, 2)).transpose(1, 2) * real  # (B, T, H)
-        attended = self.act(self.dropout(attended))
+        mixed = self.mix((before * real).transpose(1, 2)).transpose(1, 2) * real  # (B, T, H)
+        mixed = self.act(self.dropout(mixed))
         return self.norm(
-            after + (attended if positions is None else gather_positions(attended, positions))
+            after + (mixed if positions is None else gather_positions(mixed, positions))
         )
 
 
@@ -402,7 +402,7 @@ class DebertaForMaskedLM(EncoderWithHead):
         last: DebertaBlock = self.encoder.stack.blocks[-1]  # type: ignore[union-attr, index, assignment]
         x = self.decoder(out.hidden_states[-2], last, attention_mask, positions)
         hidden = x if slot is None else x.flatten(0, 1)[slot]
-        return MaskedLMOutput(self.mlm(hidden), *out.states)
+        return MaskedLMOutput(self.mlm(hidden), *out.optional)
 
 
 def deberta_encoder(config: DebertaConfig) -> Encoder:
@@ -437,6 +437,6 @@ def deberta_masked_lm(
         return BertForMaskedLM(encoder)
     config = encoder.config
     assert isinstance(config, DebertaConfig)
-    made = EnhancedMaskDecoder(config)
-    nn.init.normal_(made.position.weight, std=config.initializer_range)
-    return DebertaForMaskedLM(encoder, made)
+    mask_decoder = EnhancedMaskDecoder(config)
+    nn.init.normal_(mask_decoder.position.weight, std=config.initializer_range)
+    return DebertaForMaskedLM(encoder, mask_decoder)

@@ -42,7 +42,7 @@ class ElectraConfig(BertConfig):
 
     sizes: ClassVar[dict[str, int]] = {"embedding_size": 1}
     pooler: ClassVar[str] = "gelu"
-    drops_first_token: ClassVar[bool] = True
+    dropout_before_pooler: ClassVar[bool] = True
 
 
 @dataclass

@@ -22,7 +22,7 @@ from course_lib.encoder import (
     SelfAttention,
     Stack,
     check_mask,
-    in_compute_format,
+    to_autocast_dtype,
 )
 from course_lib.family.albert import SharedStack
 from course_lib.heads import label_names, segments_for
@@ -151,7 +151,7 @@ class FastBert(nn.Module):
         check_mask(input_ids, attention_mask)
         confident = entropy_at_most(speed) if rule is None else rule
         segments = segments_for(self.config, token_type_ids)
-        x = in_compute_format(self.encoder.embeddings(input_ids, segments))
+        x = to_autocast_dtype(self.encoder.embeddings(input_ids, segments))
         exits: list[Exit] = list(self.exits)
         return early_exit(x, _layers(self.encoder.stack), exits, confident, attention_mask)
 

@@ -99,7 +99,7 @@ class GptForNextToken(nn.Module):
         out = self.decoder(input_ids, attention_mask, **output_flags)
         table: Any = self.decoder.embeddings.token
         logits = F.linear(out.last_hidden_state, table.weight)
-        return MaskedLMOutput(logits, *out.states)
+        return MaskedLMOutput(logits, *out.optional)
 
 
 def gpt(size: str = "small", **changes: Any) -> GptForNextToken:

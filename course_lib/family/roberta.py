@@ -26,7 +26,7 @@ class RobertaConfig(BertConfig):
     pad_token_id: int = 1
     layer_norm_eps: float = 1e-5
 
-    drops_first_token: ClassVar[bool] = True
+    dropout_before_pooler: ClassVar[bool] = True
 
     @property
     def longest_text(self) -> int:

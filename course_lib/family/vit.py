@@ -24,8 +24,8 @@ from course_lib.encoder import (
     EncoderOutput,
     Pooler,
     Stack,
-    in_compute_format,
     initialise,
+    to_autocast_dtype,
 )
 from course_lib.family.gpt import PreNormBlock
 from course_lib.heads import ClassifierOutput, label_names
@@ -240,7 +240,7 @@ class VitEncoder(Encoder):
         ValueError for pictures of another size or number of channels."""
         x = self.embeddings(pixel_values, bool_masked_pos, mask_token, interpolate_pos_encoding)
         keep = output_attentions or output_attention_scores
-        states, weights, scores = self.stack(in_compute_format(x), None, keep)
+        states, weights, scores = self.stack(to_autocast_dtype(x), None, keep)
         last = self.norm(states[-1])
         return EncoderOutput(
             last_hidden_state=last,
@@ -289,7 +289,7 @@ class VitForClassification(nn.Module):
         """As the encoder's call; (B, C, height, width) -> logits (B, classes)."""
         out = self.encoder(pixel_values, **output_flags)
         logits = self.classifier(self.dropout(out.last_hidden_state[:, 0]))
-        return ClassifierOutput(logits, *out.states)
+        return ClassifierOutput(logits, *out.optional)
 
 
 @dataclass
@@ -324,7 +324,7 @@ class VitForMaskedPatches(nn.Module):
         patches = self.head(out.last_hidden_state[:, 1:])  # (B, N, C·P·P)
         size = self.config.patch_size
         picture = join_patches(patches, size, pixel_values.shape[2] // size)
-        return MaskedPatchOutput(picture, *out.states)
+        return MaskedPatchOutput(picture, *out.optional)
 
 
 def vit_encoder(config: VitConfig, pooler: bool = True) -> VitEncoder:

@@ -71,12 +71,12 @@ def labelled_batches(task: Task, batch_size: int, seed: int = 0) -> Callable[[in
 
     def batches(step: int) -> Batch:
         part = task[which(step)]
-        return Batch(text_inputs(part), targets_of(part))
+        return Batch(model_inputs(part), targets_of(part))
 
     return batches
 
 
-def text_inputs(task: Task) -> dict[str, Tensor]:
+def model_inputs(task: Task) -> dict[str, Tensor]:
     """A model's arguments, padding behind the texts and cut to the longest of them; of pictures,
     the pictures."""
     if isinstance(task, LabelledPictures):
@@ -101,7 +101,7 @@ def _longest(task: Any) -> int:
     return int((task.sequences.attention_mask != 0).sum(dim=1).max())
 
 
-def encoder_in(start: Encoder | Pretrained) -> Encoder:
+def unwrap_encoder(start: Encoder | Pretrained) -> Encoder:
     """The encoder that fine-tuning starts from; TypeError for anything else than one, or than what
     `load_pretrained` returns."""
     start = start.encoder if isinstance(start, Pretrained) else start
@@ -133,8 +133,8 @@ def classifier_on(
 ) -> BertForClassification:
     """A classifier on top of a *copy* of the encoder; classifier and, where missing, pooler are
     randomly initialised. classes: their names, or how many there are. plain_head: BERT's pooler in
-    place of the member's own. TypeError as `encoder_in`."""
-    encoder = encoder_in(encoder)
+    place of the member's own. TypeError as `unwrap_encoder`."""
+    encoder = unwrap_encoder(encoder)
     torch.manual_seed(seed)
     copy = deepcopy(encoder).requires_grad_(True)
     if copy.pooler is None:
@@ -147,8 +147,8 @@ def head_on(
     encoder: Encoder | Pretrained, task: Task, seed: int = 0, plain_head: bool = False
 ) -> ForTask:
     """The task's head, randomly initialised, on top of a *copy* of the encoder. plain_head: see
-    `finetune`. TypeError as `encoder_in` and `check_task`."""
-    encoder = encoder_in(encoder)
+    `finetune`. TypeError as `unwrap_encoder` and `check_task`."""
+    encoder = unwrap_encoder(encoder)
     check_task(task)
     if isinstance(task, LabelledSequences):
         return classifier_on(encoder, task.names, seed, plain_head)
@@ -193,10 +193,10 @@ def finetune(
     Raises TypeError for another encoder or task, ValueError for both steps and epochs, or neither,
     and as `labelled_batches` and `fit` do."""
     check_size("seed", seed, 0)
-    encoder = encoder_in(encoder)
+    encoder = unwrap_encoder(encoder)
     model = head_on(encoder, task, seed, plain_head)
     batch_size = max(1, min(16, len(task))) if batch_size is None else batch_size
-    steps = steps_of(len(task), batch_size, steps, epochs)
+    steps = count_steps(len(task), batch_size, steps, epochs)
     learning_rate = default_rate(encoder) if learning_rate is None else learning_rate
     if progress or (progress is None and not callbacks):
         per_epoch = len(task) / batch_size
@@ -213,9 +213,9 @@ def finetune(
     return model
 
 
-def steps_of(texts: int, batch_size: int, steps: int | None, epochs: float | None) -> int:
-    """Steps, or so many epochs of the texts in steps, the last of them begun. ValueError for both
-    or neither, and for sizes that are none."""
+def count_steps(texts: int, batch_size: int, steps: int | None, epochs: float | None) -> int:
+    """The number of steps; epochs are converted and rounded up. Raises ValueError for both or
+    neither, and for numbers below one."""
     check_size("batch_size", batch_size)
     if (steps is None) == (epochs is None):
         raise ValueError(
@@ -240,11 +240,13 @@ def default_rate(encoder: Encoder) -> float:
 
 
 @torch.no_grad()
-def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 64) -> list[Tensor]:
-    """The model's logits of these names for all texts of the task, a token's where it stands in its
-    sequence, on the CPU. The model is left as it was found, wherever it is. ValueError for no
+def outputs_on(
+    model: Any, task: Task, outputs: Sequence[str], batch_size: int = 64
+) -> list[Tensor]:
+    """The model's outputs of these names for all texts, a token's where it stands in its sequence,
+    on the CPU. The model is left as it was found, wherever it is. ValueError for no
     texts, and for a task whose labels have other names, or another order, than the model's."""
-    model = model_in(model)
+    model = unwrap_model(model)
     check_task(task)
     if not len(task):
         raise ValueError("A task without texts was given; expected at least one.")
@@ -262,18 +264,18 @@ def outputs_on(model: Any, task: Task, names: Sequence[str], batch_size: int = 6
     try:
         for start in range(0, len(task), batch_size):
             part = task[start : start + batch_size]
-            out = model(**{name: value.to(device) for name, value in text_inputs(part).items()})
-            logits = [getattr(out, name).cpu() for name in names]
+            out = model(**{name: value.to(device) for name, value in model_inputs(part).items()})
+            logits = [getattr(out, name).cpu() for name in outputs]
             if isinstance(part, TaggedSequences | QuestionSequences):
-                logits = [_in_place(x, part.sequences.attention_mask) for x in logits]
+                logits = [_restore_positions(x, part.sequences.attention_mask) for x in logits]
             result.append(logits)
     finally:
         model.train(was_training)
     return [torch.cat(parts) for parts in zip(*result, strict=True)]
 
 
-def _in_place(logits: Tensor, attention_mask: Tensor) -> Tensor:
-    """(B, longest, …), as `text_inputs` moved the tokens, -> (B, T, …), where they stand in their
+def _restore_positions(logits: Tensor, attention_mask: Tensor) -> Tensor:
+    """(B, longest, …), as `model_inputs` moved the tokens, -> (B, T, …), where they stand in their
     sequences; zeros elsewhere."""
     order = text_first(attention_mask)[:, : logits.shape[1]]
     at = order.view(*order.shape, *[1] * (logits.dim() - 2)).expand_as(logits)
@@ -281,7 +283,7 @@ def _in_place(logits: Tensor, attention_mask: Tensor) -> Tensor:
     return empty.scatter(1, at, logits)
 
 
-def model_in(model: Any) -> Any:
+def unwrap_model(model: Any) -> Any:
     """The model with its head; of what `load_pretrained` returns, the one in it."""
     if not isinstance(model, Pretrained):
         return model
@@ -305,7 +307,7 @@ def predicted_values(model: BertForClassification, task: ScoredSequences) -> lis
 def predicted_tags(model: BertForTokenClassification, task: TaggedSequences) -> list[list[str]]:
     """The tag with the highest logit of each word that fits into its sequence."""
     (logits,) = outputs_on(model, task, ["logits"])
-    names = task.names or model_in(model).names
+    names = task.names or unwrap_model(model).names
     return [
         [names[n] for n in row[list(first)].argmax(-1).tolist()]
         for row, first in zip(logits, task.first, strict=True)

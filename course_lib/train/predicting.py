@@ -134,9 +134,10 @@ def entities(
     (logits,) = outputs_on(tagger, task, ["logits"])
     result: list[list[Entity]] = [[] for _ in texts]
     for n, (part, (number, start)) in enumerate(zip(parts, begins, strict=True)):
-        words = logits[n, list(task.first[n])].double().softmax(-1)  # (words, tags)
-        for one in _entities_of(part, words, tagger.names):
-            result[number].append(replace(one, start=start + one.start, end=start + one.end))
+        probabilities = logits[n, list(task.first[n])].double().softmax(-1)  # (words, tags)
+        for entity in _entities_of(part, probabilities, tagger.names):
+            place = {"start": start + entity.start, "end": start + entity.end}
+            result[number].append(replace(entity, **place))
     return result
 
 
@@ -214,9 +215,11 @@ def _parts(
         done += fits
 
 
-def _entities_of(part: TaggedSentence, words: Tensor, names: Sequence[str]) -> Iterator[Entity]:
-    """words (N, tags): probabilities of each word's tags."""
-    scores, numbers = words.max(-1)
+def _entities_of(
+    part: TaggedSentence, probabilities: Tensor, names: Sequence[str]
+) -> Iterator[Entity]:
+    """probabilities: (N, tags), of each word's tags."""
+    scores, numbers = probabilities.max(-1)
     tags = [names[n] for n in numbers.tolist()]
     marked = {name[:2] for name in names if name != "O"}
     if marked <= {"B-", "I-", "S-", "E-", "U-", "L-"}:

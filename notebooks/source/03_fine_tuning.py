@@ -267,13 +267,13 @@ reference = {
     "entities": (read_task("ner", "test", words), "token_labels", {"labels": "token_labels"}),
     "answers": (read_task("qa", "test", words), "start", {"start_positions": "start", "end_positions": "end"}),
 }
-from course_lib.train.finetuning import LOSSES, targets_of, text_inputs
+from course_lib.train.finetuning import LOSSES, targets_of, model_inputs
 
 for name, (task, _, arguments) in reference.items():
     part = task[:12]
     ours = head_on(encoder, task).eval()
     theirs = to_transformers(ours)
-    targets, inputs = targets_of(part), text_inputs(part)
+    targets, inputs = targets_of(part), model_inputs(part)
     with torch.no_grad():
         loss = LOSSES[type(task)](ours(**inputs), targets)["total"]
         other = theirs(**inputs, **{theirs_name: targets[our_name] for theirs_name, our_name in arguments.items()}).loss
@@ -468,7 +468,7 @@ print("right:", ", ".join(item["label"] for item in tricky))
 @torch.no_grad()
 def how_sure(model, task):
     """The mean probability of the class that is chosen."""
-    return model(**text_inputs(task)).logits.softmax(-1).amax(-1).mean().item()
+    return model(**model_inputs(task)).logits.softmax(-1).amax(-1).mean().item()
 
 
 print(f"mean probability of its answer: {how_sure(classifier, reviews['test']):.1%}")

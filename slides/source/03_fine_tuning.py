@@ -58,7 +58,7 @@ from course_lib.teaching.numbers import signed
 from course_lib.teaching.style import BLUE, GREY, INK, ORANGE, VERMILION
 from course_lib.text import english
 from course_lib.text.features import tagged_sequences
-from course_lib.train.finetuning import LOSSES, head_on, targets_of, text_inputs
+from course_lib.train.finetuning import LOSSES, head_on, model_inputs, targets_of
 from course_lib.train.span_metrics import bio_spans, span_scores
 from course_lib.train.task_metrics import accuracy
 
@@ -331,7 +331,7 @@ def parity() -> str:
         part = read_task(name, "test", course().tokenizer)[:12]
         ours = head_on(course().encoder, part).eval()
         theirs = to_transformers(ours).eval()
-        targets, inputs = targets_of(part), text_inputs(part)
+        targets, inputs = targets_of(part), model_inputs(part)
         wanted = {key: targets[value] for key, value in theirs_say.items()}
         with torch.no_grad():
             loss = LOSSES[type(part)](ours(**inputs), targets)["total"].item()

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from course_lib.checkpoints import CheckpointError, to_transformers
 from course_lib.encoder import Block, Encoder, gather_positions
 from course_lib.family.deberta import (
-    NOTHING,
+    EMPTY_CACHE,
     DebertaConfig,
     DebertaForMaskedLM,
     EnhancedMaskDecoder,
@@ -255,11 +255,11 @@ def uncached(encoder: Encoder) -> Tensor:
 def test_positions_are_kept_and_give_the_same_answer(generation: int):
     encoder = encoder_of(generation)
     first = states(encoder)
-    kept = [a._kept[1] for a in attentions(encoder)]
+    kept = [a._cache[1] for a in attentions(encoder)]
     assert all(pair[0] is not None for pair in kept)
     assert torch.equal(states(encoder), first) and close(first, uncached(encoder))
     for attention, pair in zip(attentions(encoder), kept, strict=True):
-        assert attention._kept[1] is pair  # the second pass computed none of them
+        assert attention._cache[1] is pair  # the second pass computed none of them
 
 
 @both_generations
@@ -296,7 +296,7 @@ def test_what_is_kept_follows_the_number_format(generation: int):
     assert (states(encoder) - wide).abs().max() < 1e-4
     encoder.double()
     assert (states(encoder) - wide).abs().max() < 1e-4 and close(states(encoder), uncached(encoder))
-    assert next(attentions(encoder))._kept[1][0].dtype == torch.float64
+    assert next(attentions(encoder))._cache[1][0].dtype == torch.float64
 
 
 @both_generations
@@ -313,7 +313,7 @@ def test_what_is_kept_under_autocast(generation: int):
         torch.testing.assert_close(states(encoder), plain)
         with torch.autocast("cpu", torch.bfloat16):
             assert (states(encoder).float() - short.float()).abs().max() <= apart / 4
-            assert next(attentions(encoder))._kept[1][0].dtype == torch.bfloat16
+            assert next(attentions(encoder))._cache[1][0].dtype == torch.bfloat16
 
 
 @both_generations
@@ -342,14 +342,14 @@ def test_nothing_is_kept_in_training():
     attention = next(attentions(encoder))
     x = torch.zeros(1, 1, 12, dtype=torch.float64)
     with torch.no_grad():
-        first, second = attention.positions(x)[0], attention.positions(x)[0]
-    assert not torch.equal(first, second) and attention._kept is NOTHING
+        first, second = attention.project_positions(x)[0], attention.project_positions(x)[0]
+    assert not torch.equal(first, second) and attention._cache is EMPTY_CACHE
     encoder(IDS, MASK)
     encoder.eval()
     encoder(IDS, MASK)
-    assert attention._kept is NOTHING
+    assert attention._cache is EMPTY_CACHE
     with torch.no_grad():
-        assert torch.equal(attention.positions(x)[0], attention.positions(x)[0])
+        assert torch.equal(attention.project_positions(x)[0], attention.project_positions(x)[0])
 
 
 def test_a_copy_keeps_its_own():

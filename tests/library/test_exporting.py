@@ -7,16 +7,24 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from members import MEMBERS, VIT
-from parity import drawn_weights
+from parity import answer, drawn_weights
+from test_parity_tasks import TASKS
 
 from course_lib import export_onnx
-from course_lib.checkpoints import CheckpointError, exporting, load_pretrained
+from course_lib.checkpoints import (
+    FAMILIES,
+    CheckpointError,
+    exporting,
+    load_pretrained,
+    save_folder,
+)
 from course_lib.encoder import Pooler
 from course_lib.family.bert import bert
 from course_lib.family.deberta import deberta, deberta_v3
@@ -145,6 +153,36 @@ def test_every_head_has_its_inputs_and_outputs_by_name(make: Any, inputs: Any, o
     drawn = whole.drawn(3, 7)
     by_name = whole.by_name(**drawn)
     assert all(map(torch.equal, whole(*drawn.values()), by_name.values()))
+
+
+@needs_onnx
+@pytest.mark.parametrize(
+    ("name", "task", "changes"),
+    [("modernbert", "classes", {"classifier_pooling": "mean"}), ("xlm", "answers", {})],
+)
+def test_one_answer_three_ways(tmp_path: Path, name: str, task: str, changes: dict[str, Any]):
+    """Ours, transformers' and ONNX Runtime's, of a model with a head of its own and padding."""
+    import onnxruntime
+    import transformers
+
+    case = MEMBERS[name].case(31)
+    config = replace(case.config, **changes)
+    model = drawn_weights(TASKS[task].make(FAMILIES[name].encoder(config, TASKS[task].pooler)), 0.1)
+    save_folder(model, tmp_path, None)
+    export_onnx(load_pretrained(tmp_path).model, tmp_path / "model.onnx")
+    kind = json.loads((tmp_path / "config.json").read_text())["architectures"][0]
+    theirs = getattr(transformers, kind).from_pretrained(tmp_path).eval()
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    inputs = {x.name: case.inputs[x.name] for x in session.get_inputs()}
+    values = session.run(None, {n: x.numpy() for n, x in inputs.items()})
+    assert not case.inputs["attention_mask"].all()
+    with torch.no_grad():
+        ours, others = model.eval()(**inputs), answer(theirs, case._replace(inputs=inputs))
+    for output, value in zip(session.get_outputs(), values, strict=True):
+        right = getattr(ours, output.name)
+        at = case.real if task == "answers" else ...
+        for other in (torch.from_numpy(value), getattr(others, output.name)):
+            torch.testing.assert_close(other[at], right[at], atol=1e-5, rtol=1e-5)
 
 
 # ---------------------------------------------------------------- what fails

@@ -50,13 +50,13 @@ from course_lib.train.finetuning import (
     gold_answers,
     head_on,
     labelled_batches,
+    model_inputs,
     null_threshold,
     outputs_on,
     predicted_classes,
     predicted_tags,
     targets_of,
     task_score,
-    text_inputs,
 )
 from course_lib.train.loop import fit
 from course_lib.train.metrics import evaluate
@@ -266,7 +266,7 @@ def test_a_batch_is_a_function_of_the_step_and_carries_its_targets(kind):
 def test_texts_are_cut_to_the_longest():
     task = toy()
     short = task[task.sequences.attention_mask.sum(1) == 7]
-    inputs = text_inputs(short)
+    inputs = model_inputs(short)
     assert {x.shape[1] for x in inputs.values()} == {7}
     assert torch.equal(inputs["input_ids"], short.sequences.input_ids[:, :7])
 
@@ -476,7 +476,7 @@ def test_outputs_are_padded_to_the_sequences_and_do_not_depend_on_the_batch(kind
             for n in range(len(task)):
                 used = int(task.sequences.attention_mask[n].sum())
                 with torch.no_grad():
-                    alone = getattr(model.eval()(**text_inputs(task[n : n + 1])), name)[0]
+                    alone = getattr(model.eval()(**model_inputs(task[n : n + 1])), name)[0]
                 torch.testing.assert_close(scores[n, :used], alone)
             model.train()
     assert not found[0][:, int(task.sequences.attention_mask.sum(1).max()) :].any()
@@ -534,7 +534,7 @@ def test_pairs_and_questions_are_learnt_without_segments(name, task_of):
     assert task.sequences.token_type_ids.any()
     model = finetune(WITHOUT[name](), task, steps=2, precision="float32")
     assert 0 <= task_score(model, task) <= 1 or isinstance(task, ScoredSequences)
-    inputs = text_inputs(task[:5])
+    inputs = model_inputs(task[:5])
     others = inputs | {"token_type_ids": torch.zeros_like(inputs["input_ids"])}
     with torch.no_grad():
         for field in ("start_logits", "end_logits") if task_of is asking else ("logits",):
@@ -545,7 +545,7 @@ def test_pairs_and_questions_are_learnt_without_segments(name, task_of):
 def test_berts_own_segments_are_still_read():
     task = pairs()
     model = finetune(encoder(pooler=True), task, steps=1, precision="float32")
-    inputs = text_inputs(task[:5])
+    inputs = model_inputs(task[:5])
     with torch.no_grad():
         told = model(**inputs).logits
         untold = model(**inputs | {"token_type_ids": torch.zeros_like(inputs["input_ids"])}).logits
@@ -557,7 +557,7 @@ def test_pairs_without_segments_for_exits_and_a_teacher_with_them():
     model = fastbert_on(student, task.names, exit_size=8)
     train_backbone(model, labelled_batches(task, 8), steps=1, precision="float32")
     train_students(model, unlabelled_batches(task.sequences, 8), steps=1, precision="float32")
-    assert len(model.answer(**text_inputs(task)).layers_used) == len(task)
+    assert len(model.answer(**model_inputs(task)).layers_used) == len(task)
     pair = DistillationPair(
         classifier_on(student, task.names), classifier_on(encoder(pooler=True), 2)
     )
@@ -601,7 +601,7 @@ def test_no_word_is_lost_wherever_the_padding_is(place):
     order = place(task.sequences.attention_mask)
     shifted = replace(task, sequences=moved(task.sequences, order))
     assert not torch.equal(shifted.sequences.input_ids, task.sequences.input_ids)
-    assert same_tensors(text_inputs(shifted[:9]), text_inputs(task[:9]))
+    assert same_tensors(model_inputs(shifted[:9]), model_inputs(task[:9]))
     batches = [unlabelled_batches(some.sequences, 8)(1).inputs for some in (task, shifted)]
     assert same_tensors(*batches)
 
@@ -613,7 +613,7 @@ def test_no_word_is_lost_wherever_the_padding_is(place):
         first=tuple(tuple(back[n, list(row)].tolist()) for n, row in enumerate(tags.first)),
     )  # fmt: skip
     assert elsewhere.tags(elsewhere.labels) == tags.tags(tags.labels)
-    for of in (text_inputs, targets_of):
+    for of in (model_inputs, targets_of):
         assert same_tensors(of(elsewhere[:5]), of(tags[:5]))
     model = head_on(encoder(), tags)
     assert predicted_tags(model, elsewhere) == predicted_tags(model, tags)

@@ -328,7 +328,7 @@ def test_berts_head_on_another_member(tmp_path: Path, name: str):
     """It is asked for by name, kept by our own files, and transformers' class is another."""
     encoder = room.FAMILIES[name].encoder(MEMBERS[name].case(3).config, False)
     classifier = classifier_on(encoder, 2, plain_head=True)
-    assert type(classifier.encoder.pooler) is Pooler and not classifier.drops_first_token
+    assert type(classifier.encoder.pooler) is Pooler and not classifier.dropout_before_pooler
     plain, own = (BertForTokenClassification(encoder, 2, plain) for plain in (True, False))
     for model in (classifier, plain, own, BertForQuestionAnswering(encoder, plain=True)):
         room.save(model, tmp_path / "m.safetensors")

@@ -79,7 +79,7 @@ def _variance_at_the_start(make: Callable[..., Encoder]) -> float:
     attention = model.stack.blocks[0].attention
     x = model.embeddings(torch.randint(500, (4, 64)))
     query, key, _ = attention.projections(x, None)
-    content, *position_terms = score_parts(query, key, *attention.positions(x))
+    content, *position_terms = score_parts(query, key, *attention.project_positions(x))
     return float(sum(one.var() for one in position_terms if one is not None) / 2 / content.var())
 
 

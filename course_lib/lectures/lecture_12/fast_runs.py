@@ -52,7 +52,7 @@ from course_lib.train.exits import (
     train_students,
     unlabelled_batches,
 )
-from course_lib.train.finetuning import labelled_batches, text_inputs
+from course_lib.train.finetuning import labelled_batches, model_inputs
 from course_lib.train.loop import Callback, Report, fit
 
 PRECISION = "float32"
@@ -306,7 +306,9 @@ def all_answers(model: FastBert, test: LabelledSequences, batch_size: int = 64) 
     """What every exit says of every text: (L, N, C)."""
     model.eval()
     parts = [test[start : start + batch_size] for start in range(0, len(test), batch_size)]
-    return torch.cat([torch.stack(model(**text_inputs(part)).exit_logits) for part in parts], dim=1)
+    return torch.cat(
+        [torch.stack(model(**model_inputs(part)).exit_logits) for part in parts], dim=1
+    )
 
 
 def costs(model: FastBert, test: LabelledSequences) -> Tensor:
@@ -489,7 +491,7 @@ def wall_times(
     size; and, named PLAIN, of the same model at full depth without its students. The best of the
     rounds, in which all take turns. Times are of this machine, now."""
     model.eval()
-    batches = [text_inputs(test[n : n + batch_size]) for n in range(0, len(test), batch_size)]
+    batches = [model_inputs(test[n : n + batch_size]) for n in range(0, len(test), batch_size)]
     ways = {PLAIN: partial(_plain, model)} | {
         f"speed {speed:g}": partial(_early, model, speed) for speed in speeds
     }

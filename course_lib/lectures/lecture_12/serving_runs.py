@@ -43,7 +43,7 @@ from course_lib.text.tasks import LabelledSequences
 from course_lib.text.wordpiece import WordPiece, fast_wordpiece
 from course_lib.text.world import MicroWorld
 from course_lib.train.distilling import DistillationPair
-from course_lib.train.finetuning import classifier_on, labelled_batches, text_inputs
+from course_lib.train.finetuning import classifier_on, labelled_batches, model_inputs
 from course_lib.train.flops import forward_flops
 from course_lib.train.loop import fit
 
@@ -194,7 +194,7 @@ def answers(answer: Answer, test: LabelledSequences, batch_size: int = BATCH) ->
 
 
 def _given(part: LabelledSequences) -> tuple[Tensor, Tensor]:
-    inputs = text_inputs(part)
+    inputs = model_inputs(part)
     return inputs["input_ids"], inputs["attention_mask"]
 
 

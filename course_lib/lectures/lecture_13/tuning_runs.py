@@ -17,9 +17,9 @@ from course_lib.train.exits import fastbert_on, train_backbone, train_students, 
 from course_lib.train.finetuning import (
     finetune,
     labelled_batches,
+    model_inputs,
     predicted_classes,
     predicted_values,
-    text_inputs,
 )
 
 from .members import prepare, trainee
@@ -104,7 +104,7 @@ def _with_exits(
     model.eval()
     predictions, layers = {}, []
     for split, task in tasks.items():
-        inputs: Any = text_inputs(task)
+        inputs: Any = model_inputs(task)
         exited: Exited = model.answer(**inputs, speed=recipe.speed)
         predictions[split] = [train.names[n] for n in exited.logits.argmax(-1)]
         layers += exited.layers_used.tolist() if split != "validation" else []

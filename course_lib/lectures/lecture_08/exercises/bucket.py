@@ -18,8 +18,8 @@ def bucket(distance: Tensor, buckets: int, furthest: int, exact: int) -> Tensor:
     """Whole distances -> whole buckets, from −(k − 1) to k − 1, of the same shape."""
     size = distance.abs().clamp(min=exact)  # nearer ones are not used
     fraction = (size / exact).log() / math.log((furthest - 1) / exact)  # 0 at `exact`, 1 at the end
-    left = buckets - 1 - exact
-    far = exact + (fraction * left).ceil().long()
+    rest = buckets - 1 - exact
+    far = exact + (fraction * rest).ceil().long()
     far = far.clamp(max=buckets - 1)
     return torch.where(distance.abs() <= exact, distance, far * distance.sign())
 
@@ -57,14 +57,14 @@ def spread(lower: int, upper: int, times: int) -> Callable[[Draw], list[Case]]:
     return lambda draw: cases(draw, lower, upper, *(random_sizes(draw) for _ in range(times)))
 
 
-def published(draw: Draw) -> list[Case]:
+def published_sizes(draw: Draw) -> list[Case]:
     sizes = (256, 512, draw.integer(40, 90))
     return [*cases(draw, -1, 1, (256, 512, 128), sizes), (torch.tensor([511, -511]), *sizes)]
 
 
-LEFT = "left = buckets - 1 - exact"
+REST = "rest = buckets - 1 - exact"
 CURVE = "(size / exact).log() / math.log((furthest - 1) / exact)"
-CEIL = "(fraction * left).ceil().long()"
+CEIL = "(fraction * rest).ceil().long()"
 CUT = "far.clamp(max=buckets - 1)"
 WHERE = "torch.where(distance.abs() <= exact, distance, far * distance.sign())"
 
@@ -89,17 +89,17 @@ BUCKET = Exercise(
         Stage("far ones share buckets", spread(0, 1, 2)),  # positive: j is left of i
         Stage("both sides", spread(-1, 1, 2)),
         Stage("further than furthest", spread(-2, 2, 3)),
-        Stage("the published 256 buckets", published),
+        Stage("the published 256 buckets", published_sizes),
     ),
     mistakes=(
-        Edit(LEFT, "left = exact - 1", "Beyond `exact` you spread over exact − 1 buckets. The "
+        Edit(REST, "rest = exact - 1", "Beyond `exact` you spread over exact − 1 buckets. The "
              "source above has middle − 1 because half of the buckets are near and half are far. "
              "Here k − 1 − exact are left."),
-        Edit(LEFT, "left = buckets - exact", "Beyond `exact` you spread over k − exact buckets, "
+        Edit(REST, "rest = buckets - exact", "Beyond `exact` you spread over k − exact buckets, "
              "one too many: the last is k − 1, so k − 1 − exact are left."),
-        Edit(LEFT, "left = buckets - 1", "Beyond `exact` you spread over k − 1 buckets, as if the "
+        Edit(REST, "rest = buckets - 1", "Beyond `exact` you spread over k − 1 buckets, as if the "
              "near ones took none: k − 1 − exact are left."),
-        Edit(LEFT, "left = buckets // 2 - 1", "Beyond `exact` you spread over half of the buckets, "
+        Edit(REST, "rest = buckets // 2 - 1", "Beyond `exact` you spread over half of the buckets, "
              "less one. The near ones take `exact`, so k − 1 − exact are left."),
         Edit(CURVE, "(size / exact).log() / math.log(furthest / exact)",
              "The last bucket is reached at `furthest`. It is to be reached at furthest − 1."),
@@ -118,10 +118,10 @@ BUCKET = Exercise(
                f"The two logarithms have different bases, torch.{above} above the line and "
                f"math.{below} below. Any base will do, the same for both.")
           for above, below in (("log2", "log"), ("log", "log2"), ("log10", "log"))),
-        Edit(CEIL, "(fraction * left).floor().long()", "You round down, or every bucket beyond "
+        Edit(CEIL, "(fraction * rest).floor().long()", "You round down, or every bucket beyond "
              "`exact` is one too low. Then the first distances beyond `exact` share its bucket; "
              "their bucket is exact + 1. Round up: ceil."),
-        Edit(CEIL, "(fraction * left).round().long()", "You round to the nearest whole number. "
+        Edit(CEIL, "(fraction * rest).round().long()", "You round to the nearest whole number. "
              "Round up: ceil, so that `exact` is alone in its bucket."),
         Edit(WHERE, WHERE.replace("distance", "distance.abs()"),
              "The sign is lost: what is to the right lands in the buckets of what is to the left. "

@@ -28,17 +28,19 @@ def scores(
     return (content + c2p + p2c) / sqrt(3 * query.shape[-1])
 
 
-def case(draw: Draw, c: int, k: int, q: int, tiny: bool = False) -> Case:
-    """c, k, q: 0 where the words meet nothing, position_key is zero, position_query is zero. Tiny:
-    shown with its numbers to whoever fails it."""
+def case(
+    draw: Draw, content: int, position_key: int, position_query: int, tiny: bool = False
+) -> Case:
+    """content, position_key, position_query: 0 where this term is left out. tiny: shown with its
+    numbers to whoever fails it."""
     A, T, D = (1, 2, 2) if tiny else (draw.python.choice((2, 4)), draw.integer(4, 6), 4)
     B, span = (1, 1) if tiny else (2, draw.integer(2, 3))
     query, key = draw.normal(B, A, T, D), draw.normal(B, A, T, D)
-    if not c:  # queries and keys share no dimension
+    if not content:  # queries and keys share no dimension
         query[..., : D // 2] = 0
         key[..., D // 2 :] = 0
     zero = torch.zeros(A, 2 * span, D, dtype=torch.float64)
-    tables = (draw.normal(*zero.shape) if on else zero for on in (k, q))
+    tables = (draw.normal(*zero.shape) if on else zero for on in (position_key, position_query))
     return (query, key, *tables, row_of(T, span))
 
 

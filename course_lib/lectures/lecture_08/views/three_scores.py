@@ -184,7 +184,7 @@ def attention_parts(
     x = ours(ids, mask, output_hidden_states=True).hidden_states[layer - 1]  # (B, T, H)
     attention = blocks[layer - 1].attention
     query, key, _ = attention.projections(x, None)  # (B, A, T, D)
-    return score_parts(query, key, *attention.positions(x))
+    return score_parts(query, key, *attention.project_positions(x))
 
 
 def _encoder_of(model: nn.Module) -> Any:

@@ -32,16 +32,13 @@ USUAL = {
 
 def guide_view() -> Live:
     """A dropdown for each question; below them the choice, why, its numbers, where it is taught and
-    what would change it. Where no kernel runs: the answer to the usual case, and the table."""
+    what would change it. Where no kernel runs: the answer to the usual case."""
     controls = {
         name: choice(question.asks, USUAL[name],
                      [(label, value) for value, label in question.answers.items()])
         for name, question in guide().questions.items()
     }  # fmt: skip
-    usual, table = guide_picture(USUAL), guide_table()
-    folded = f"<details><summary>The whole guide as a table</summary>{table.inner}</details>"
-    static = Html(card(usual.inner + folded, "guide", WIDTH), f"{usual.text}\n\n{table.text}")
-    live = playground(lambda **answers: guide_picture(answers), controls, static)
+    live = playground(lambda **answers: guide_picture(answers), controls, guide_picture(USUAL))
     for control in controls.values():
         control.style.description_width = "260px"
     return live
@@ -106,13 +103,17 @@ def answer_text(answers: Mapping[str, str]) -> str:
 
 
 def guide_table() -> Html:
-    """Every rule in order, to print: the first that fits is the answer. As text, Markdown."""
+    """Every rule in order, folded, to print: the first that fits is the answer. As text,
+    Markdown."""
     choices = guide().choices
     rows = [
         (f"{place}", in_words(rule.when), choices[rule.choose].name)
         for place, rule in enumerate(guide().rules, start=1)
     ]
-    return written_table(HEAD, rows, "guide-table", WIDTH)
+    table = written_table(HEAD, rows, "guide-table", WIDTH)
+    title = f"The {len(rows)} rules as a table"
+    folded = f"<details><summary>{title}</summary>{table.inner}</details>"
+    return Html(card(folded, "guide-rules", WIDTH), table.text, folded)
 
 
 def choices_table() -> Html:

@@ -147,7 +147,7 @@ def _text(entry: Entry) -> str:
 
 
 def errata_index() -> Html:
-    """Every erratum by its number: what was said, what became of it, and on which page."""
+    """Every erratum by its number, folded: what was said, what became of it, and on which page."""
     head = counted(SIGNS, (entry.verdict for entry in errata()))
     missing = f"Not settled yet: {', '.join(unsettled())}." if unsettled() else ""
     lines = "".join(
@@ -155,7 +155,8 @@ def errata_index() -> Html:
         "</li>"
         for e in errata()
     )
-    body = f'{headed(head)}<ul style="list-style:none;padding:0;margin:0">{lines}</ul>'
+    listed = f'<ul style="list-style:none;padding:0;margin:0">{lines}</ul>'
+    body = f"{headed(head)}<details><summary>Each by its number</summary>{listed}</details>"
     text = "\n".join([head, *map(_text, errata()), *filter(None, [missing])])
     return Html(card(f"{body}<p>{missing}</p>" if missing else body, "index", WIDTH), text)
 

@@ -13,6 +13,10 @@ PARTS ?=
 CHANGED ?=
 # The name of a new lecture, e.g. `make new-lecture NB=13 NAME=choosing_a_variant`.
 NAME ?=
+# `PDF=no`: kit and decks without PDFs, and so without a browser. A file of your own plans for the kit.
+PDF ?=
+PLAN ?=
+NO_PDF := $(if $(filter no 0 false,$(PDF)),--no-pdf)
 
 .PHONY: lab test notebooks slides site kit new-lecture bench release clean help
 
@@ -20,8 +24,9 @@ help:
 	@echo "make lab        install into $(VENV) and open the course in JupyterLab"
 	@echo "make test       run every test, with the time of each part (PARTS=\"lint package\" for some)"
 	@echo "make notebooks  execute notebooks/source and write the notebooks (NB=02 for one)"
-	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one)"
+	@echo "make slides     build the decks, HTML and PDF, into slides/build (NB=02 for one, PDF=no)"
 	@echo "make kit        write the instructor's kit into build/kit: syllabi, notes, exams, grading"
+	@echo "                (PDF=no without a browser, PLAN=my.toml for a plan of your own)"
 	@echo "make site       build the pages as a site, without server or network, into build/site"
 	@echo "make new-lecture  lay an empty room, page and deck (NB=13 NAME=choosing_a_variant)"
 	@echo "make bench      measure the speed figures the course states"
@@ -39,13 +44,13 @@ test: $(VENV)/.test
 notebooks: $(VENV)/.test
 	$(PY) notebooks/source/build.py $(NB)
 
-slides: $(VENV)/.test
-	$(PY) slides/source/build.py $(NB)
+slides: $(VENV)/.slides
+	$(PY) slides/source/build.py $(NB) $(NO_PDF)
 
-kit: $(VENV)/.test
-	$(PY) -m course_lib.teaching.kit --into build/kit
+kit: $(VENV)/$(if $(NO_PDF),.lab,.kit)
+	$(PY) -m course_lib.teaching.kit --into build/kit $(NO_PDF) $(if $(PLAN),--plan "$(PLAN)")
 
-site: $(VENV)/.test
+site: $(VENV)/.site
 	$(PY) notebooks/site/build.py $(NB)
 
 new-lecture: $(VENV)/.test
@@ -68,22 +73,29 @@ clean:
 	-@rmdir build 2>/dev/null || true
 
 # Stamps: an environment is made once, and again when what it is made from changes. A stamp is
-# written last, so an interrupted installation is repeated.
-$(VENV)/.lab: $(VENV)/.made $(SETUP)
+# written last, so an interrupted installation is repeated. `.made` marks an environment that was made
+# here; another one, VENV=~/my-env, is installed into and never removed.
+$(VENV)/.lab: $(SETUP) | $(PY)
 	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx]'
 	-$(PIP) install --no-deps financetoolkit==2.3.0
 	-$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.lab
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,slides,site,test]'
+# What a command needs beyond the lab: its extra in pyproject.toml, a few packages.
+$(VENV)/.kit $(VENV)/.slides $(VENV)/.site: $(VENV)/.lab
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,$(subst .,,$(notdir $@))]'
 	@touch $@
 
-$(VENV)/.made:
+$(VENV)/.test: $(VENV)/.lab
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,kit,slides,site,test]'
+	@touch $(VENV)/.kit $(VENV)/.slides $(VENV)/.site $@
+
+$(PY):
 	@for python in "$(PYTHON)" python3 python3.13 python3.12 python3.11 python; do \
 		if [ -n "$$python" ] && "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 			echo "making $(VENV) with $$python ($$("$$python" --version 2>&1))"; \
-			"$$python" -m venv $(VENV) && touch $@ && exit 0; \
+			"$$python" -m venv $(VENV) && touch $(VENV)/.made && exit 0; \
+			rm -f $(PY); \
 			echo "That Python cannot make environments; on Debian or Ubuntu: sudo apt install python3-venv" >&2; \
 			exit 1; \
 		fi; \

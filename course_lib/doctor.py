@@ -35,10 +35,12 @@ EXTRAS = {  # an extra: what needs it
     "languages": "lecture 10's translations",
     "domains": "lecture 11's diagnoses and licences",
     "onnx": "lecture 12's ONNX Runtime",
+    "kit": "the PDFs of the instructor's kit",
     "slides": "building the decks",
     "site": "building the site",
 }
 COMPILERS = ("c++", "g++", "clang++", "cl")
+OS_RELEASE = Path("/etc/os-release")  # which Linux
 BROWSERS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
     # where one is that no PATH names
@@ -487,17 +489,35 @@ def program(names: Sequence[str]) -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
+def how_to_install_browser() -> str:
+    """The command that installs a Chromium or Chrome on this system."""
+    if sys.platform == "darwin":
+        return "brew install --cask google-chrome"
+    if os.name == "nt":
+        return "winget install Google.Chrome"
+    managers = {
+        "apt-get": "sudo apt install chromium", "dnf": "sudo dnf install chromium",
+        "pacman": "sudo pacman -S chromium", "zypper": "sudo zypper install chromium",
+        "apk": "sudo apk add chromium",
+    }  # fmt: skip
+    manager = next(filter(shutil.which, managers), "apt-get")
+    if manager == "apt-get" and "ID=ubuntu" in _words(OS_RELEASE):
+        return f"{managers[manager]}-browser"
+    return managers[manager]
+
+
 def tools() -> Iterator[Finding]:
     """Programs that are not Python packages."""
-    for needs, path, what in (
-        ("lecture 12's torch.compile", program(COMPILERS), "C++ compiler"),
-        ("building pages and decks", program(BROWSERS), "Chromium or Chrome"),
+    browser, install = program(BROWSERS), f"install one with `{how_to_install_browser()}`"
+    for needs, path, what, remedy in (
+        ("lecture 12's torch.compile", program(COMPILERS), "C++ compiler", "install one"),
+        ("printing PDFs, and building pages", browser, "Chromium or Chrome", install),
     ):
         if path:
             yield Finding(f"for {needs}", "good", f"a {what}", here=path)
         else:
-            without = "the page leaves it out" if "lecture" in needs else "only pictures need it"
-            yield Finding(f"for {needs}", "note", f"no {what}; {without}", f"install a {what}")
+            without = "the page leaves it out" if "lecture" in needs else "only these need it"
+            yield Finding(f"for {needs}", "note", f"no {what}; {without}", remedy)
 
 
 def environment() -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from axe import serious_findings
 from lab import offline_context, take_picture
 from playwright.sync_api import Browser, Page
 
+from course_lib.doctor import BROWSERS, program
 from course_lib.teaching.folders import MARK
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,13 +58,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory, deck_builder: ModuleType) -
 @pytest.fixture(scope="module")
 def page(source: Path, folder: Path, deck_builder: ModuleType) -> Path:
     """The deck built as `make slides` does it: the page, and beside it assets and hand-out."""
-    return deck_builder.build(source, folder)
+    return deck_builder.build(source, folder, pdf=program(BROWSERS) is not None)
 
 
 def test_decks_are_written_beside_others_of_ours_and_over_nobodys_files(
     deck_builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deck_builder, "build", lambda path, to: (to / path.name).touch())
+    monkeypatch.setattr(deck_builder, "build", lambda path, to, pdf: (to / path.name).touch())
     monkeypatch.setattr(deck_builder, "copy_assets", lambda to: None)
     folder = tmp_path / "decks"
     for name, kept in (("01", False), ("02", True)):
@@ -82,14 +83,15 @@ def test_decks_are_written_beside_others_of_ours_and_over_nobodys_files(
 def test_the_command_builds_what_it_is_told(
     deck_builder: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deck_builder, "build", lambda path, to: (to / path.name).touch())
+    monkeypatch.setattr(deck_builder, "build", lambda path, to, pdf: (to / path.name).touch())
     monkeypatch.setattr(deck_builder, "copy_assets", lambda to: to.mkdir())
-    monkeypatch.setattr(sys, "argv", ["build.py", "02", "--into", str(tmp_path / "decks")])
+    call = ["build.py", "--no-pdf", "--into", str(tmp_path / "decks")]
+    monkeypatch.setattr(sys, "argv", [*call, "02"])
     deck_builder.main()
     assert {p.name for p in (tmp_path / "decks").iterdir()} == {
         MARK, "02_bert_mlm_nsp.md", "assets"
     }  # fmt: skip
-    monkeypatch.setattr(sys, "argv", ["build.py", "99", "--into", str(tmp_path / "decks")])
+    monkeypatch.setattr(sys, "argv", [*call, "99"])
     with pytest.raises(SystemExit, match="begins with '99'"):
         deck_builder.main()
 

@@ -364,7 +364,31 @@ def test_no_compiler_and_no_browser(put: Set) -> None:
     put(shutil=SimpleNamespace(which=lambda name: None))
     compiler, browser = doctor.tools()
     says(compiler, "note", "no C++ compiler")
-    says(browser, "note", "no Chromium")
+    says(browser, "note", "no Chromium", doctor.how_to_install_browser())
+
+
+@pytest.mark.parametrize(
+    ("system", "manager", "release", "command"),
+    [
+        ("darwin", "", "", "brew install --cask google-chrome"),
+        ("linux", "apt-get", "ID=debian", "sudo apt install chromium"),
+        ("linux", "apt-get", "NAME=x\nID=ubuntu", "sudo apt install chromium-browser"),
+        ("linux", "apt-get", "ID=mint\nID_LIKE=ubuntu", "sudo apt install chromium"),
+        ("linux", "dnf", "ID=fedora", "sudo dnf install chromium"),
+        ("linux", "pacman", "", "sudo pacman -S chromium"),
+        ("linux", "", "", "sudo apt install chromium"),
+    ],
+)
+def test_each_system_installs_a_browser_in_its_way(
+    system: str, manager: str, release: str, command: str, put: Set, tmp_path: Path
+) -> None:
+    (tmp_path / "os-release").write_text(release)
+    put(sys=SimpleNamespace(platform=system), os=SimpleNamespace(name="posix"),
+        shutil=SimpleNamespace(which=lambda name: name if name == manager else None),
+        OS_RELEASE=tmp_path / "os-release")  # fmt: skip
+    assert doctor.how_to_install_browser() == command
+    put(os=SimpleNamespace(name="nt"), sys=SimpleNamespace(platform="win32"))
+    assert doctor.how_to_install_browser() == "winget install Google.Chrome"
 
 
 @pytest.mark.parametrize(

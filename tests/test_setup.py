@@ -121,7 +121,7 @@ def test_workflow_runs_what_it_can_on_windows_and_macos(root: Path) -> None:
     student = re.search(r"install -c constraints.txt -e '\.\[([\w,]+)\]'\n", makefile)
     windows = re.search(r'pip install -c constraints.txt -e "\.\[([\w,]+)\]"', "\n".join(runs))
     assert student and windows
-    assert {*student[1].split(","), "slides", "test"} == {*windows[1].split(",")}
+    assert {*student[1].split(","), "kit", "slides", "test"} == {*windows[1].split(",")}
     parts = "package exercises notebooks"
     assert f"python tests/run.py {parts}" in runs
     assert f'make test PARTS="{parts}"' in [s.get("run") for s in jobs["macos"]["steps"]]
@@ -170,6 +170,41 @@ def test_make_asks_for_a_newer_python(root: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode != 0
     assert "needs Python 3.11 or newer; found: Python 3.9.2" in done.stderr
+
+
+@posix
+@pytest.mark.parametrize(
+    ("command", "extra", "made"),
+    [("kit", ",kit]", ""), ("slides", ",slides]", ""), ("site", ",site]", ""),
+     ("kit PDF=no", "", ""), ("bench", "", ""), ("kit", "", ".kit"), ("test", ",test]", "")],
+)  # fmt: skip
+def test_beside_the_lab_a_command_installs_only_what_it_adds(
+    command: str, extra: str, made: str, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in filter(None, ("bin/python", ".lab", made)):
+        (tmp_path / name).touch()
+    told = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+    done = subprocess.run(
+        ["make", "-n", *command.split(), f"VENV={tmp_path}"], cwd=root, capture_output=True,
+        text=True, env={name: value for name, value in os.environ.items() if name not in told},
+    )  # fmt: skip
+    assert done.returncode == 0 and " -m venv" not in done.stdout
+    installs = [line for line in done.stdout.splitlines() if "pip" in line]
+    assert len(installs) == bool(extra) and all(extra in line for line in installs)
+    assert f"{tmp_path}/bin/python" in done.stdout.splitlines()[-1]
+
+
+@posix
+def test_an_environment_of_ones_own_is_not_made_again(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    call = ["make", "-n", "kit", f"VENV={tmp_path}"]
+    done = subprocess.run(call, cwd=root, capture_output=True, text=True)
+    assert " -m venv" not in done.stdout and "'.[lab," in done.stdout
+    call[-1] += "/other"
+    done = subprocess.run(call, cwd=root, capture_output=True, text=True)
+    assert f"-m venv {tmp_path}/other" in done.stdout
 
 
 def _only_basics(folder: Path) -> str:

@@ -255,6 +255,13 @@ def test_a_script_without_export_is_refused(live: ModuleType) -> None:
         live.Recorded("01-1", {}, "Odd", "function render() {}").plain_script()
 
 
+def test_of_a_page_only_what_its_controls_need_is_run(live: ModuleType, tmp_path: Path) -> None:
+    cells = ["x = 1", "from ipywidgets import IntSlider", "slow = x", "n = x + 1", "IntSlider(n)"]
+    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, cells)])
+    nbformat.write(notebook, tmp_path / "page.ipynb")
+    assert live.needed_on_page(tmp_path / "page.ipynb") == [0, 1, 3, 4]
+
+
 # --- in a browser -----------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from needed import needed_on_page
 from site_links import to_pages
 
 from course_lib.files import write_atomic
@@ -98,9 +99,6 @@ def _from_a_run(path: Path) -> dict[str, Recorded]:
 def run_page(path: Path) -> dict[str, Recorded]:
     """Run the cells that a page's controls need, and record each live view. By cell id."""
     from IPython.core.interactiveshell import InteractiveShell
-
-    sys.path.append(str(ROOT / "tests" / "browser"))
-    from needed import needed_on_page  # the tests find out in the same way what to run
 
     shell, found = InteractiveShell.instance(), {}
     cells = nbformat.read(path, as_version=4).cells

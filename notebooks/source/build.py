@@ -38,7 +38,7 @@ from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
 from course_lib import __version__
-from course_lib.doctor import BROWSERS, program
+from course_lib.doctor import BROWSERS, how_to_install_browser, program
 from course_lib.files import sha256_of, write_atomic
 from course_lib.teaching.exercises import exercise
 from course_lib.teaching.numbers import filled
@@ -154,7 +154,10 @@ def _publishing() -> dict[str, str]:
     """With a browser at hand plotly adds a picture to each figure, for GitHub and for print."""
     browser = program(BROWSERS)
     if not browser:
-        print("no Chromium found: figures are saved without a picture for GitHub", file=sys.stderr)
+        print(
+            "no Chromium found: figures are saved without a picture for GitHub; install one with "
+            f"`{how_to_install_browser()}`", file=sys.stderr,
+        )  # fmt: skip
         return {}
     return {"PLOTLY_RENDERER": "plotly_mimetype+png", "BROWSER_PATH": browser}
 

@@ -2,6 +2,7 @@
 
     python slides/source/build.py        every deck
     python slides/source/build.py 02     one
+    python slides/source/build.py --no-pdf     pages only, without a browser
 
 A deck is `slides/source/NN_name.md`: a few `key: value` lines, then slides, with a line `---`
 before each. A slide starts with a heading that names its minutes, `## The input {minutes=3}`, and
@@ -52,7 +53,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from course_lib.teaching.folders import MARK, written_whole
 from course_lib.teaching.numbers import filled
-from course_lib.teaching.printing import print_pages
+from course_lib.teaching.printing import add_no_pdf, print_pages, printer
 from course_lib.teaching.rooms import room
 
 SOURCES = Path(__file__).resolve().parent
@@ -395,14 +396,14 @@ def write_pdf(page_file: Path) -> list[Path]:
     return print_pages([page_file], drawn, "?print-pdf&showNotes=separate-page", viewport=size)
 
 
-def build(source: Path, folder: Path = BUILD) -> Path:
-    """Write a deck's page beside the assets that are there, and its PDF where a Chromium is found;
-    returns the page."""
+def build(source: Path, folder: Path = BUILD, pdf: bool = True) -> Path:
+    """Write a deck's page beside the assets that are there, and its PDF; returns the page."""
     deck = read(source)
     target = folder / f"{deck.stem}.html"
     target.write_text(page(deck), encoding="utf-8")
     print(f"{target.name}: {len(deck.slides)} slides, {deck.minutes:g} minutes", flush=True)
-    for printed in write_pdf(target):
+    target.with_suffix(".pdf").unlink(missing_ok=True)  # of an earlier state of the deck
+    for printed in write_pdf(target) if pdf else []:
         print(f"{printed.name}: the hand-out with notes", flush=True)
     return target
 
@@ -411,17 +412,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build the decks, HTML and PDF.")
     parser.add_argument("number", nargs="?", default="", help="only those whose name begins so")
     parser.add_argument("--into", type=Path, default=BUILD, help="the folder to write")
+    add_no_pdf(parser)
     arguments = parser.parse_args()
     chosen = sources(arguments.number)
     if not chosen:
         raise SystemExit(f"no deck in {SOURCES} begins with {arguments.number!r}")
     try:
-        write_decks(chosen, arguments.into, kept=bool(arguments.number))
+        if arguments.pdf:
+            printer()
+        write_decks(chosen, arguments.into, kept=bool(arguments.number), pdf=arguments.pdf)
     except (DeckError, ValueError) as error:
         raise SystemExit(str(error)) from error
 
 
-def write_decks(chosen: Sequence[Path], folder: Path, *, kept: bool) -> None:
+def write_decks(chosen: Sequence[Path], folder: Path, *, kept: bool, pdf: bool = True) -> None:
     """Write these decks into a folder of their own, in place of the one that is there; kept: the
     decks in it stay, but for those written anew. Raises ValueError for others' files in it."""
     with written_whole(folder, "make slides") as new:
@@ -429,7 +433,7 @@ def write_decks(chosen: Sequence[Path], folder: Path, *, kept: bool) -> None:
             shutil.copytree(folder, new, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MARK))
         copy_assets(new / "assets")
         for source in chosen:
-            build(source, new)
+            build(source, new, pdf)
 
 
 if __name__ == "__main__":

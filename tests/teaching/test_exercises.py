@@ -27,7 +27,13 @@ from course_lib.teaching.exercises import all_exercises, check, exercise, hint, 
 from course_lib.teaching.exercises.calling import _unchanged, shown_input
 from course_lib.teaching.exercises.form import Case, Draw, Edit, Exercise, Other, Stage, copy_of
 from course_lib.teaching.exercises.machinery import all_stages, check_answer, drawn, observed
-from course_lib.teaching.exercises.naming import ANY_LIST, ANY_NUMBER, ANY_TENSOR
+from course_lib.teaching.exercises.naming import (
+    ANY_LIST,
+    ANY_NUMBER,
+    ANY_TENSOR,
+    _is,
+    in_sentences,
+)
 from course_lib.teaching.exercises.outputs import Exact, Items, Number, Numbers, Table, Wrong, alike
 from course_lib.teaching.exercises.report import Report, Verdict
 from course_lib.teaching.exercises.shared_mistakes import shared_mistakes
@@ -300,10 +306,43 @@ def toy_with(function: Any, **changes: Any) -> Report:
     return check_answer(replace(TOY, **changes), function, 0)
 
 
+EITHER = (
+    "Your function has one of these mistakes:\n(1) One taken off.\n(2) One less is too little.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([("A.",)], "A."),
+        ([("A.",), ("B.",)], "Your function has one of these mistakes:\n(1) A.\n(2) B."),
+        ([("A.", "B.")], "Your function has two mistakes:\n(1) A.\n(2) B."),
+        ([("A.", "B."), ("C.", "A.")],
+         "A.\nYour function has a second mistake, one of these:\n(1) B.\n(2) C."),
+        ([("A.", "B."), ("C.", "D.")],
+         "Your function has two mistakes, one of these pairs:\n(1) A. B.\n(2) C. D."),
+    ],
+)  # fmt: skip
+def test_several_mistakes_are_whole_sentences(names: Any, text: str) -> None:
+    assert in_sentences(names) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("loss", "loss is"), ("bias", "bias is"), ("list of spans", "list of spans is"),
+        ("ids at positions", "ids at positions are"), ("total weights", "total weights are"),
+        ("BERT's FLOPs", "BERT's FLOPs are"), ("number of rows", "number of rows is"),
+    ],
+)  # fmt: skip
+def test_a_name_has_its_verb(name: str, sentence: str) -> None:
+    assert _is(name) == sentence
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda x, f: -toy(x, f), "the sign is turned"),
+        (lambda x, f: -toy(x, f), "is of the opposite sign"),
         (lambda x, f: 100 * toy(x, f), "in percent"),
         (lambda x, f: toy(x, f).flip(0), "opposite order"),
         (lambda x, f: toy(x, f).round(decimals=2), "rounded to two decimals"),
@@ -311,7 +350,7 @@ def toy_with(function: Any, **changes: Any) -> Report:
         (lambda x, f: toy(x, f)[None], "an axis too many"),
         (lambda x, f: toy(x, f)[..., None].expand(-1, -1, 3), "the mean over axis -1"),
         (lambda x, f: toy(x, 1 / f), "Divided."),
-        (lambda x, f: x / f - 1 - (x / f - 1).mean(-1, keepdim=True) / 2, "Divided.\nAnd: One"),
+        (lambda x, f: x / f - 1 - (x / f - 1).mean(-1, keepdim=True) / 2, "a second mistake"),
         (lambda x, f: list(toy(x, 1 / f)), "Divided."),
         (lambda x, f: torch.ones(2, 2), "the same for all inputs"),
         (lambda x, f: "text", "expected a tensor of shape (2, 2), that is (N, T)"),
@@ -319,7 +358,7 @@ def toy_with(function: Any, **changes: Any) -> Report:
         # Right values, a wrong slope: the last stage sees it.
         (lambda x, f: toy(x, f) + (x - x.detach()), "Gradient of `x`"),
         (lambda x, f: toy(x, f) + 1e-5 * x, "you have"),
-        (TOY.with_mistakes(TOY.mistakes[1]), "Either: One taken off.\nOr: One less is too little."),
+        (TOY.with_mistakes(TOY.mistakes[1]), EITHER),
         (lambda x: x, "my_toy(x, factor)"),
         (3.5, "without parentheses"),
         (missing_key, "A dictionary has no entry 'b': `.get('b')` gives None"),
@@ -478,13 +517,13 @@ ADDED = {"mistakes": (Other(lambda x, factor: x + factor, "Added."),)}
         # None that fits the cases drawn first, and not those drawn again.
         (FIRST_DRAW, lambda x, f: x + f + (f != ONCE), "you have", "Added."),
         (FIRST_DRAW, lambda x, f: x * f * (1 + (f == ONCE)), "you have", "doubled"),
-        (FIRST_DRAW, lambda x, f: x + f, "Added.", "Either"),
+        (FIRST_DRAW, lambda x, f: x + f, "Added.", "one of these"),
         # A pair only where each of the two shows alone.
         (NOT_ALONE, lambda x, f: toy(x * f, f), "you have", "alone"),
-        (DECORATED, lambda x, f: x / f, "Divided.", "Either"),
-        (ADDED, lambda x, f: f + x, "Added.", "Either"),
+        (DECORATED, lambda x, f: x / f, "Divided.", "one of these"),
+        (ADDED, lambda x, f: f + x, "Added.", "one of these"),
         # Nothing is named of yes and no, nor where all is zero; functions are not shown.
-        (YES, lambda x, f: toy(x, f) - 1e10, "Positive sum: you have False; it is True.", "too"),
+        (YES, lambda x, f: toy(x, f) - 1e10, "Positive sum: you have False; expected True.", "too"),
         (ZERO, lambda x, f: x * f + 1, "you have", "one too large"),
         (FUNCTIONS, lambda fs, f: f + 0.123, "For factor = 3.0000: X: you have", "built-in"),
     ],
@@ -498,12 +537,12 @@ def test_the_mistake_that_explains_everything_is_named(
 
 def test_a_difference_in_the_seventh_digit_is_shown() -> None:
     message = toy_with(lambda x, f: toy(x, f) * (1 + 3e-6)).message
-    actual, right = message.split("you have ")[1].split("; it is ")
+    actual, right = message.split("you have ")[1].split("; expected ")
     assert actual.strip() != right.strip(". ")
 
 
 def test_the_difference_of_two_whole_numbers_is_told() -> None:
-    assert Number("n", kind="int").difference(7, 5) == "you have 7; it is 5 (2 too many)."
+    assert Number("n", kind="int").difference(7, 5) == "you have 7; expected 5 (2 too many)."
 
 
 @dataclass
@@ -588,7 +627,7 @@ def test_too_few_results_can_have_a_name() -> None:
 
 def test_a_table_that_differs_is_told_where() -> None:
     table = Table("table")
-    assert "at 'b' you have 3.0000; it is 2.0000" in table.difference(
+    assert "at 'b' you have 3.0000; expected 2.0000" in table.difference(
         {"a": 1.0, "b": 3.0}, {"a": 1.0, "b": 2.0}
     )
     assert "'c' should not be in it; 'b' is missing" in table.difference({"c": 1.0}, {"b": 2.0})
@@ -633,7 +672,7 @@ WEIGHED = {
         ({"scale": lambda s: 1}, "`temperature` has no effect. `scores.abs()` is not divided by"),
         ({"scale": lambda s: 1 / s}, "`scores.abs()` is multiplied by `temperature`; divide."),
         ({"scale": lambda s: s * s}, "is divided by the square of `temperature`."),
-        ({"start": lambda s: 0}, "`start` has no effect. Left out: `start`."),
+        ({"start": lambda s: 0}, "`start` has no effect. You left out `start`."),
         ({"magnitude": lambda x: x.abs().floor()}, "Output: at [] you have"),  # no name at all
     ],
 )

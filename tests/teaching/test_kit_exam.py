@@ -8,25 +8,30 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from conftest import load
 from gift_parts import read
 
 from course_lib.teaching import printing
 from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.exercises.form import compiled
 from course_lib.teaching.exercises.machinery import check_answer
+from course_lib.teaching.kit import __main__ as kit
 from course_lib.teaching.kit import bank, exam
+from course_lib.teaching.kit.bank import Item
 from course_lib.teaching.kit.gift import gift, gift_item, text2qti
 from course_lib.teaching.kit.pages import as_html
 from course_lib.teaching.quizzes import Choice
 
 LECTURES = sorted({item.lecture for item in bank.bank()})
 SEED = 4711
+SLIDES = Path(__file__).resolve().parents[2] / "slides" / "source" / "build.py"
 
 
 def test_the_bank_is_large_and_every_item_has_a_key() -> None:
@@ -157,18 +162,51 @@ def test_a_paper_is_printed_also_in_a_notebook(tmp_path: Path, chromium: str) ->
     with ThreadPoolExecutor(1) as thread:  # in this one a browser test's loop may run
         written = thread.submit(lambda: asyncio.run(cell())).result()
     assert sorted(path.name for path in written) == [
-        "key.html", "key.pdf", "paper.gift.txt", "paper.html", "paper.pdf",
+        "key.html", "key.pdf", "paper.gift.txt", "paper.html", "paper.pdf", "paper.text2qti.txt",
     ]  # fmt: skip
     assert (tmp_path / "paper.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_without_a_browser_the_pdfs_are_left_out_and_it_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+COMMANDS = {
+    "exam": (exam, ["--seed", "1", "--lectures", "12", "--out"]),
+    "kit": (kit, ["--into"]),
+    "slides": (load(SLIDES), ["02", "--into"]),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("missing", ["browser", "playwright"])
+def test_who_cannot_print_is_told_what_to_install_and_nothing_is_written(
+    name: str, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if missing == "browser":
+        monkeypatch.setattr(printing, "BROWSERS", ("no-such-browser",))
+    else:
+        monkeypatch.setattr(printing, "program", lambda names: sys.executable)
+        monkeypatch.setattr(printing, "find_spec", lambda name: None)
+    module, options = COMMANDS[name]
+    monkeypatch.setattr(sys, "argv", [name, *options, str(tmp_path / "out")])
+    command = "pip install playwright" if missing == "playwright" else "sudo|brew|winget"
+    with pytest.raises(SystemExit, match=f"install with `.*({command}).*--no-pdf") as ended:
+        module.main()
+    assert "\n" not in str(ended.value) and not list(tmp_path.iterdir())
+
+
+def test_a_browser_that_does_not_start_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(printing, "program", lambda names: "/bin/false")
+    with pytest.raises(printing.NoPrinter, match="/bin/false is here and does not start"):
+        exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
+
+
+def test_without_pdfs_no_browser_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printing, "BROWSERS", ("no-such-browser",))
-    written = exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
-    assert {path.suffix for path in written} == {".html", ".txt"}
-    assert "NO PDF: no Chromium" in capsys.readouterr().err
+    monkeypatch.setattr(
+        sys, "argv", ["exam", "--seed", "1", "--no-pdf", "--out", str(tmp_path / "out")]
+    )
+    exam.main()
+    assert {p.suffix for p in (tmp_path / "out").iterdir() if p.stem[0] != "."} == {".html", ".txt"}
 
 
 # ---------------------------------------------------------------- for learning platforms
@@ -203,15 +241,42 @@ def test_gift_keeps_its_own_signs_apart_from_the_texts() -> None:
 
 def test_what_text2qti_reads_has_a_line_for_each_thing() -> None:
     text = text2qti(bank.bank(), SEED)
+    assert items_match(text, bank.bank(), SEED)
+
+
+def items_match(text: str, items: Sequence[Item], seed: int) -> bool:
+    """Whether a text for text2qti has these items in this order, each with its points, its choices
+    in the seed's order, and its key."""
     blocks = text.strip().split("\n\n")[1:]
-    assert len(blocks) == len(bank.bank())
-    for item, block in zip(bank.bank(), blocks, strict=True):
+    assert len(blocks) == len(items)
+    for item, block in zip(items, blocks, strict=True):
         title, points, question, *rest = block.splitlines()
         assert (title, points) == (f"Title: {item.id}", f"Points: {item.points}")
         assert re.match(r"\d+\.  <(p|div)>.*</(p|div|pre)>$", question)
         starred = [line for line in rest if line.startswith("*")]
         assert len(starred) == sum(choice.correct for choice in item.choices)
         assert item.choices or rest[-1] == "____"
+        lines = [html for line in rest if (html := re.sub(r"^\S+\s+<(p|div)>", "", line)) != line]
+        choices = bank.shuffled_choices(item, seed)
+        keys = [x for choice in choices for x in (choice.text, choice.why) if x] or [item.key]
+        expected = [as_html(x).removeprefix("<p>").replace("\n", "&#10;") for x in keys]
+        assert [html.removesuffix("</div>") for html in lines] == expected
+        right = [choice.correct for choice in choices]
+        marks = [line[:2] for line in rest if not line.startswith(("...", "____"))]
+        assert [mark[0] == "*" or mark == "[*" for mark in marks] == right
+    return True
+
+
+def test_a_papers_text_for_qti_is_the_printed_paper() -> None:
+    paper = bank.draw(SEED)
+    text = text2qti(paper.items, paper.seed)
+    assert items_match(text, paper.items, paper.seed)
+    key = exam.paper_page(paper, with_key=True)
+    on_paper = re.findall(r'class="points">([\d.qrx]+) · (\d+) points', key)
+    assert re.findall(r"Title: (.*)\nPoints: (.*)\n", text) == on_paper
+    printed = re.findall(r'class="letter">\w\)</span>(.*?)</li>', exam.paper_page(paper))
+    here = re.findall(r"^\*?\w\)  <(?:div|p)>(.*?)(?:</div>)?$", text, re.MULTILINE)
+    assert here == printed and len(here) > 30
 
 
 def test_the_marks_of_the_course_become_plain_html() -> None:

@@ -6,9 +6,12 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
+import unicodedata
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,14 @@ from course_lib.teaching.exercises import all_exercises
 from course_lib.teaching.kit import grading, report
 from course_lib.teaching.kit.grading import Limits, grade
 from course_lib.teaching.kit.report import Row
-from course_lib.teaching.kit.submissions import code_cells, needed, submissions
+from course_lib.teaching.kit.submissions import (
+    Submission,
+    class_list,
+    code_cells,
+    needed,
+    submissions,
+    with_list,
+)
 
 HEAD = "def my_uncertainty(logits):\n"
 CHECK = '\n\ncheck("12.1", my_uncertainty)'
@@ -63,8 +73,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     there = tmp_path_factory.mktemp("class") / "submitted"
     for name, cells in ANSWERS.items():
         write(there / f"{name}.ipynb", cells)
-    write(there / "twin.ipynb", [f"{HEAD}    return ...{CHECK}"])
-    write(there / "twin" / "12.ipynb", ANSWERS["nothing"])
+    write(there / "twin.ipynb", ANSWERS["wrong"])
+    write(there / "twin" / "12.ipynb", [f"{HEAD}    return ...{CHECK}"])
     write(there / "twin" / ".ipynb_checkpoints" / "12.ipynb", ANSWERS["right"])
     (there / "torn.ipynb").write_text('{"cells": [', encoding="utf-8")
     (there / "empty").mkdir()
@@ -103,8 +113,6 @@ def test_a_wrong_answer_gets_the_name_of_its_mistake(graded: Any) -> None:
         ("comma", "no Python", "no Python: expected ':', line "),
         ("nothing", "missing", "no function has its name"),
         ("empty", "missing", "no function has its name"),
-        ("twin", "missing", "no function has its name"),
-        ("twin.ipynb", "unanswered", "left as it is"),
     ],
 )
 def test_every_accident_is_a_row_of_its_own(
@@ -145,15 +153,51 @@ def test_a_torn_file_is_told_beside_the_missing_answer(graded: Any) -> None:
     assert "not a notebook" in rows[0].said
 
 
+def test_two_submissions_of_one_name_are_one_students(graded: Any) -> None:
+    rows = [one for one in graded[0] if one.student == "twin"]
+    assert [(x.notebook, x.status) for x in rows] == [
+        ("twin/12.ipynb", "unanswered"), ("twin.ipynb", "wrong")
+    ]  # fmt: skip
+
+
+def test_the_short_table_has_a_line_a_student_by_name(graded: Any) -> None:
+    rows, out = graded
+    with open(out / "totals.csv", encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    names = [line["student"] for line in lines]
+    assert names == sorted({row.student for row in rows}, key=str.casefold)
+    by_name = {line["student"]: line for line in lines}
+    of = str(all_exercises()["12.1"].minutes)
+    right = ("points", "of", "percent", "passed", "answered", "exercises", "notes")
+    assert [by_name["right"][x] for x in right] == [of, of, "100.0", "1", "1", "1", ""]
+    assert all(line["of"] == of for line in lines)
+    assert by_name["nothing"]["notes"] == "No exercise was answered."
+    assert "torn.ipynb is not a notebook" in by_name["torn"]["notes"]
+    assert by_name["empty"]["notes"].startswith("No notebook was handed in")
+    assert by_name["twin"]["notes"].startswith("2 submissions (twin/12.ipynb, twin.ipynb)")
+
+
+def test_points_of_a_student_are_those_of_the_best_answers() -> None:
+    of = {"12.1": 10, "12.2": 20}
+    best = (("12.1", 0.1), ("12.1", 3.3), ("12.2", 0.2))
+    rows = [Row("Zoë", "a.ipynb", id, "wrong", points, of[id]) for id, points in best]
+    anna = Submission("=anna", notebooks={"a": []}, number="7")
+    text = report.totals_csv([(Submission("Zoë"), rows), (anna, [])], of)
+    lines = list(csv.reader(text.splitlines()))
+    assert lines[0] == list(report.TOTALS)
+    assert lines[1] == ["'=anna", "7", "0", "30", "0.0", "0", "0", "2", "No exercise was answered."]
+    assert lines[2] == ["Zoë", "", "3.5", "30", "11.7", "0", "2", "2", ""]
+
+
 def test_nobody_is_lost_and_every_student_has_a_report(folder: Path, graded: Any) -> None:
     rows, out = graded
-    assert {one.student for one in rows} == {s.student for s in submissions(folder)}
+    assert {one.student for one in rows} == {s.student for s in submissions(folder)[0]}
     with open(out / "grades.csv", encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
     assert [line["student"] for line in table] == [one.student for one in rows]
     assert [line["status"] for line in table] == [one.status for one in rows]
     reports = sorted((out / "reports").iterdir())
-    assert len(reports) == len(submissions(folder))
+    assert len(reports) == len(submissions(folder)[0]) and submissions(folder)[1] == ["notes.txt"]
     assert not [p for p in out.rglob("*") if ".tmp" in p.name]
 
 
@@ -186,6 +230,119 @@ def test_a_folder_without_submissions_is_refused(tmp_path: Path) -> None:
         submissions(tmp_path)
     with pytest.raises(ValueError, match="is no folder"):
         submissions(tmp_path / "none")
+
+
+MOODLE = {  # what is handed in: (student, number, notebooks, words of its note)
+    "Anna Meier_11_assignsubmission_file_/12.ipynb": ("Anna Meier (11)", "11", 1, ""),
+    "Anna Meier_12_assignsubmission_file_/12.ipynb": ("Anna Meier (12)", "12", 1, ""),
+    "Anna Meier.ipynb": ("Anna Meier (no number)", "", 1, ""),
+    "Ben van_der_Berg_13_assignsubmission_file_12.ipynb": ("Ben van der Berg", "13", 1, ""),
+    "Cem_14_assignsubmission_file/a/12.ipynb": ("Cem", "14", 2, "2 notebooks (Cem_14"),
+    "Cem_14_assignsubmission_file/13.ipynb": ("Cem", "14", 2, "the best answer counts"),
+    "Dana Łoś_15_assignsubmission_onlinetext_/text.html": ("Dana Łoś", "15", 1, ""),
+    "Dana Łoś_15_assignsubmission_file_/12.ipynb": ("Dana Łoś", "15", 1, ""),
+    "Eli_16_assignsubmission_file_/12.ipynb": ("Eli", "16", 2, "2 submissions (Eli_16"),
+    "Eli_16_assignsubmission_file_ (1)/12.ipynb": ("Eli", "16", 2, "2 submissions (Eli_16"),
+    "Participant 17_17_assignsubmission_file_/12.ipynb": ("Participant 17", "17", 1, ""),
+    "Fay_18_assignsubmission_file_/12.pdf": ("Fay", "18", 0, "handed in, but Fay_18_assign"),
+    "Gil_19_assignsubmission_file_work.zip": ("Gil", "19", 0, "Unpack the zip file"),
+    "Hal_20_assignsubmission_file_a.ipynb": ("Hal", "20", 2, "2 notebooks (Hal_20"),
+    "Hal_20_assignsubmission_file_b.ipynb": ("Hal", "20", 2, "2 notebooks (Hal_20"),
+    "Ida_21.ipynb": ("Ida_21", "", 1, ""),
+    "Jo/12.ipynb": ("Jo", "", 1, ""),
+    "__MACOSX/x.ipynb": None,
+    ".hidden/x.ipynb": None,
+    "list.csv": None,
+}
+
+
+def handed_in(folder: Path) -> Path:
+    for name in MOODLE:
+        write(folder / name, ANSWERS["nothing"])
+    (folder / "Kim_22_assignsubmission_file_").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("how", ["folder", "zip", "zipped folder", "folder in a folder"])
+def test_what_moodle_gives_out_is_whose_it_is(how: str, tmp_path: Path) -> None:
+    there = tmp_path / "all" / "sub"
+    handed_in(there)
+    if "zip" in how:
+        whole = how == "zipped folder"
+        name = shutil.make_archive(str(tmp_path / "sub"), "zip", there.parent if whole else there)
+        source = Path(name)
+    else:
+        source = there if how == "folder" else there.parent
+    students, beside = submissions(source)
+    result = {(one.student, one.number): one for one in students}
+    assert beside == ["list.csv"] and len(result) == len(students)
+    expected = {case[:2]: case for case in MOODLE.values() if case}
+    assert set(result) == {*expected, ("Kim", "22")}
+    assert "an empty folder" in " ".join(result["Kim", "22"].notes)
+    for student, number, notebooks, note in filter(None, MOODLE.values()):
+        one = result[student, number]
+        assert len(one.notebooks) == notebooks
+        assert note in " ".join(one.notes) and bool(one.notes) == bool(note)
+    assert [one.student for one in students] == sorted((s for s, _ in result), key=str.casefold)
+
+
+@pytest.mark.parametrize("spelling", ["NFC", "NFD"])
+def test_one_name_in_two_spellings_is_one_student(spelling: Any, tmp_path: Path) -> None:
+    write(tmp_path / unicodedata.normalize(spelling, "Zoë") / "12.ipynb", [])
+    write(tmp_path / "Zoë.ipynb", [])
+    ((one,), _) = submissions(tmp_path)
+    assert one.student == "Zoë" and len(one.notebooks) == 2
+
+
+@pytest.mark.parametrize(("content", "words"), [(b"PK\x05\x06", "no zip file"), (b"", "no zip")])
+def test_what_is_neither_folder_nor_zip_is_refused(
+    content: bytes, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(ValueError, match=words):
+        submissions(tmp_path / "a.zip")
+
+
+def test_a_zip_file_of_nothing_or_cut_off_is_refused(tmp_path: Path) -> None:
+    whole = Path(shutil.make_archive(str(tmp_path / "sub"), "zip", handed_in(tmp_path / "x")))
+    data = bytearray(whole.read_bytes())
+    data[len(data) // 3 : len(data) // 2] = bytes(len(data) // 2 - len(data) // 3)
+    whole.write_bytes(data)
+    with pytest.raises(ValueError, match=r"sub\.zip cannot be unpacked"):
+        submissions(whole)
+    with zipfile.ZipFile(tmp_path / "none.zip", "w"):
+        pass
+    with pytest.raises(ValueError, match="holds no notebook"):
+        submissions(tmp_path / "none.zip")
+
+
+@pytest.mark.parametrize(
+    ("text", "absent"),
+    [
+        ("Anna Meier\nMuster, Max\nBO  LI\n", {"Muster, Max"}),
+        ("Identifier,Full name,Grade\nParticipant 11,Anna Meier,-\nParticipant 3,Max,-\n", {"Max"}),
+        ("First name,Last name\nAnna,Meier\nBo,Li\n", set()),
+        ("Identifier,Full name\nParticipant 12,Anna Meier\n", {"Anna Meier"}),
+    ],
+)
+def test_who_handed_in_nothing_is_named(text: str, absent: set[str], tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(text, encoding="utf-8-sig")
+    students = [Submission("Anna Meier", number="11"), Submission("Bo Li")]
+    result = with_list(students, class_list(tmp_path / "list.csv"))
+    assert {one.student for one in result if "Nothing was handed in." in one.notes} == absent
+    here = {one.student for one in result if "Not on the list of students." in one.notes}
+    assert here == ({"Bo Li"} if "Bo" not in text and "BO" not in text else set()) | (
+        {"Anna Meier"} if "12" in text else set()
+    )
+    assert len(result) == 2 + len(absent)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"\xff\xfe", b"Full name,Grade\n", None])
+def test_a_class_list_without_names_is_refused(content: bytes | None, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "list.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"list\.csv (names no student|cannot be read)"):
+        class_list(tmp_path / "list.csv")
 
 
 def test_a_lecture_stands_for_its_exercises() -> None:

@@ -61,11 +61,9 @@ def test_a_session_fits_its_time_by_the_decks_own_plan(
 
 
 @pytest.mark.parametrize("plan", plans.plans(), ids=lambda plan: plan.id)
-def test_a_plan_has_every_lecture_once_and_what_it_needs_before(plan: plans.Plan) -> None:
+def test_a_plan_of_the_course_has_every_lecture_once(plan: plans.Plan) -> None:
     order = [lecture for slot in plan.slots for lecture in (*slot.teach, *slot.read)]
     assert sorted(order) == sorted(LECTURES)
-    for place, lecture in enumerate(order):
-        assert set(notes_of(lecture).needs) <= set(order[:place]), lecture
     for slot in plan.slots:
         assert slot.minutes == sum(notes_of(lecture).minutes for lecture in slot.teach)
     page = kit.plan_page(plan)
@@ -103,15 +101,102 @@ def test_faulty_notes_are_named(
         plans.notes_of.__wrapped__("12")
 
 
+def own_plan(folder: Path, slots: str, id: str = "mine", more: str = "") -> Path:
+    path = folder / "plan.toml"
+    head = f"[[plan]]\nid = {id!r}\ntitle = 'BERT in May'\nabout = 'Short.'\n{more}\n"
+    path.write_text(f"{head}slots = [{slots}]\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "names", ["'02', '03', '04', '13'", "2, 3, 4, 13", "'2', 'Lecture 03', 'lecture_4', ' 13 '"]
+)
+def test_a_plan_of_ones_own_may_number_as_people_do(names: str, tmp_path: Path) -> None:
+    (plan,) = plans.plans(own_plan(tmp_path, f"{{ when = 'May', teach = [{names}] }}"))
+    assert plan.slots[0].teach == ("02", "03", "04", "13")
+
+
+@pytest.mark.parametrize(
+    ("slots", "more", "message"),
+    [
+        ("{ when = 'A', teach = ['02', '03', '13'] }", "", "(mine): lecture 13 (A) needs lecture "
+         "04, which is not in the plan; add 04 before 13, or leave 13 out, or, where students"),
+        ("{ when = 'A', teach = ['02', '03'] }, { when = 'B', teach = ['13'] }, { when = 'C', read "
+         "= ['04'] }", "", "13 (B) needs lecture 04, which comes only later (C); move 04 before"),
+        ("{ when = 'A', teach = ['03', '02'] }", "", "03 (A) needs lecture 02, which comes only"),
+        ("{ when = 'A', teach = ['02', '2'] }", "", "lecture 02 stands in it twice (A; A)"),
+        ("{ when = 'A', teach = ['02'] }, { when = 'B', read = ['02'] }", "", "twice (A; B)"),
+        ("{ when = 'A', teach = ['99'] }", "", "teach = ['99']; '99' is no lecture. Expected a"),
+        ("{ when = 'A', teach = ['00'] }", "", "'00' is no lecture"),
+        ("{ when = 'A', teach = [4.0] }", "", "4.0 is no lecture"),
+        ("{ when = 'A', teach = [true] }", "", "True is no lecture"),
+        ("{ when = 'A', teach = '04' }", "", "has teach = '04'; expected list"),
+        ("{ when = 'A', teach = ['02'] }", "known = ['xx']", "known = ['xx']; 'xx' is no lecture"),
+        ("{ when = 'A', teach = ['02'] }", "knows = ['03']", "unknown keys ['knows']"),
+        ("{ when = 'A', teech = ['02'] }", "", "unknown keys ['teech']"),
+        ("{ teach = ['02'] }", "", "expected when, and teach, read or also"),
+        ("'02'", "", "slot 1 is '02'; expected when"),
+        ("", "", "it has no lecture; name some"),
+        ("{ when = 'A', teach = [], also = 'An exam.' }", "", "it has no lecture"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_taught_is_refused_and_says_why(
+    slots: str, more: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(KitError, match=re.escape(message)):
+        plans.plans(own_plan(tmp_path, slots, more=more))
+
+
+def test_what_students_know_need_not_be_taught(tmp_path: Path) -> None:
+    slots = "{ when = 'A', teach = ['13'] }, { when = 'exam', also = 'A paper.' }"
+    (plan,) = plans.plans(own_plan(tmp_path, slots, more="known = ['3', 4]"))
+    assert plan.known == ("03", "04") and "Known before:" in kit.plan_page(plan)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds nothing; expected [[plan]]"), ("plan = []", "holds plan; expected [[plan]]"),
+        ("plan = 3", "expected [[plan]]"), ("plan = [3]", "plan 1 is 3; expected [[plan]]"),
+        ("teach = ['02']", "holds teach; expected [[plan]]"), ("[[plan", "is not TOML"),
+        (None, "is missing; expected [[plan]]"), (b"\xff", "is not UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_plan_is_refused(
+    text: str | bytes | None, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.toml"
+    if text is not None:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(KitError, match=re.escape(message)):
+        plans.plans(path)
+    with pytest.raises(KitError, match="cannot be read"):
+        plans.plans(tmp_path)
+
+
+def test_a_plans_id_is_its_own_and_the_name_of_a_page(tmp_path: Path) -> None:
+    path = own_plan(tmp_path, "{ when = 'A', teach = ['02'] }", id="6-weeks")
+    with pytest.raises(KitError, match="a plan with the id '6-weeks', as the course has one"):
+        plans.all_plans(path)
+    path.write_text(2 * path.read_text().replace("6-weeks", "b"))
+    with pytest.raises(KitError, match="two plans with the id 'b'"):
+        plans.plans(path)
+    path.write_text(path.read_text().replace("'b'", "'../b'"))
+    with pytest.raises(KitError, match=r"has id = '\.\./b'; expected letters"):
+        plans.plans(path)
+
+
 def test_the_kit_is_one_folder_in_which_every_link_leads_somewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(printing, "BROWSERS", ("no-such-browser",))
-    made = ("submitted/A.ipynb", "graded/grades.csv", "graded/reports/A.html")
+    made = ("submitted/A.ipynb", "graded/totals.csv", "graded/grades.csv", "graded/reports/A.html")
     monkeypatch.setattr(  # grading takes seconds; it has its own tests
         kit, "_sample", lambda folder: [write_atomic(folder / name, "") for name in made]
     )
-    written = kit.build(tmp_path / "kit")
+    plan = own_plan(tmp_path, "{ when = 'May', teach = ['02'] }")
+    written = kit.build(tmp_path / "kit", plan, pdf=False)
+    plan.unlink()
     index = tmp_path / "kit" / "index.html"
     linked = {index, *(index.parent / x for x in re.findall(r'href="([^"]+)"', index.read_text()))}
     assert linked == set(written)
@@ -123,6 +208,7 @@ def test_the_kit_is_one_folder_in_which_every_link_leads_somewhere(
     assert "the PDFs are left out" in index.read_text(encoding="utf-8")
     of_page_8 = (index.parent / "lecture-08.html").read_text(encoding="utf-8")
     assert "<code>notebooks/08_deberta_attention.ipynb</code>" in of_page_8
+    assert "BERT in May" in (index.parent / "syllabus-mine.html").read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="not as make kit wrote it"):
-        kit.build(tmp_path)
+        kit.build(tmp_path, pdf=False)
     assert set(written) <= set(tmp_path.rglob("*"))

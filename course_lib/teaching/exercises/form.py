@@ -103,7 +103,7 @@ Known = Edit | Other
 
 def omitted(term: str, what: str, instead: str = "0") -> Edit:
     """The mistake of leaving out one term of a sum: omitted("V * H", "the word embeddings")."""
-    return Edit(term, instead, f"Left out: {what}.")
+    return Edit(term, instead, f"You left out {what}.")
 
 
 def written(id: str) -> dict[str, Any]:

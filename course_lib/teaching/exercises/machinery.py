@@ -25,7 +25,7 @@ from .calling import (
 )
 from .form import Answer, Case, Exercise, Stage, copy_of
 from .gradients import all_stages
-from .naming import Naming
+from .naming import Naming, in_sentences
 from .outputs import Wrong, digits_apart, kind_of, text_of
 from .question import Question, drawn, inputs_in_words, observed, question_of, size_of
 from .report import Note, Report, Verdict
@@ -118,15 +118,8 @@ def _compare(question: Question, answer: Guarded) -> None:
     else:
         names, kind = naming.name(place, question.outs[place])
     if names:
-        raise Wrong(f"{either(names)}\n{first.message}", kind)
+        raise Wrong(f"{in_sentences(names)}\n{first.message}", kind)
     raise first
-
-
-def either(names: Sequence[str]) -> str:
-    """Several mistakes that fit equally well, as one text."""
-    if len(names) == 1:
-        return names[0]
-    return "Either: " + "\nOr: ".join(names)
 
 
 # ---------------------------------------------------------------- reports
@@ -187,7 +180,7 @@ def what_was_raised(error: BaseException | None, exercise: Exercise, inputs: Cas
             advice = f"\n{hint}"
             break
     values = inputs_in_words(exercise, inputs)
-    values = f"\n{values[:-2]}." if values else ""
+    values = f"\nIt was called with {values[4:-2]}." if values else ""
     return f"Your function raised {type(error).__name__}: {raised}{place}{values}{advice}"
 
 

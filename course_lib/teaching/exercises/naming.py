@@ -3,14 +3,15 @@
 A mistake is named only when it agrees with the answer on every case of the stage and differs from
 the solution on one of them, does so again on a second draw of these cases, and passes the stages
 which the answer passed. Where several do, those that agree on the other stages' cases as well are
-named: "either … or". Mistakes that any exercise can have (`shared_mistakes.py`) are tried where
-none of the exercise's own explains the answer. Otherwise there is no name, and the first difference
-is shown: a wrong name sends a reader the wrong way.
+named, as a list of which one is meant. Mistakes that any exercise can have (`shared_mistakes.py`)
+are tried where none of the exercise's own explains the answer. Otherwise there is no name, and the
+first difference is shown: a wrong name sends a reader the wrong way.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -33,6 +34,27 @@ PAIRS_SECONDS = 2.0  # processor time for all pairs of mistakes
 STATISTIC = (
     0.01  # from this tolerance on a number is a statistic, which nothing "turns" or "halves"
 )
+
+
+Names = list[tuple[str, ...]]  # for each explanation the one mistake, or the two, that make it
+
+
+def in_sentences(names: Names) -> str:
+    """Explanations that fit equally well, as sentences; several points are numbered."""
+    common = [say for say in names[0] if all(say in name for name in names)]
+    rest = [" ".join(say for say in name if say not in common) for name in names]
+    if len(names) == 1:
+        return (
+            names[0][0] if len(common) == 1 else _listed("Your function has two mistakes:", common)
+        )
+    if common:
+        return f"{common[0]}\n" + _listed("Your function has a second mistake, one of these:", rest)
+    pairs = "two mistakes, one of these pairs:" if len(names[0]) > 1 else "one of these mistakes:"
+    return _listed(f"Your function has {pairs}", rest)
+
+
+def _listed(sentence: str, points: Sequence[str]) -> str:
+    return "\n".join([sentence, *(f"({n}) {point}" for n, point in enumerate(points, 1))])
 
 
 class Naming:
@@ -59,13 +81,13 @@ class Naming:
             (case, self._output(case), self._of(solution, case)) for case in self.question.others
         ]
 
-    def name(self, place: int, out: Out) -> tuple[list[str], str]:
+    def name(self, place: int, out: Out) -> tuple[Names, str]:
         """What to say of output number `place`, and how it was found; [] if nobody foresaw it."""
         constant = self._constant(place)
         if constant and not self.stage.observe:  # what is observed may well be always the same
-            return [f"Your {out.name}: the same for all inputs."], "constant"
+            return [(f"Your {_is(out.name)} the same for all inputs.",)], "constant"
         if exchanged := self._exchanged():
-            return [exchanged], "universal"
+            return [(exchanged,)], "universal"
         outputs, right = ([self._part(x, place) for x in xs] for xs in (self.outputs, self.right))
         if all(_same(a, b, out) for a, b in zip(outputs, right, strict=True)):
             return [], "unforeseen"  # right numbers of the wrong type: no mistake explains that
@@ -73,7 +95,7 @@ class Naming:
         if names := self._known(((known,) for known in own), place, out):
             return names, "known"
         if constant:
-            return [f"Your {out.name}: the same for all inputs."], "constant"
+            return [(f"Your {_is(out.name)} the same for all inputs.",)], "constant"
         if out.tol < STATISTIC and (names := self._universal(outputs, right, place, out)):
             return names[:MOST_NAMED], "universal"
         if names := self._known(((known,) for known in shared_mistakes(self.exercise)), place, out):
@@ -128,26 +150,26 @@ class Naming:
 
     # ---------------------------------------------------------------- known mistakes
 
-    def _known(self, tried: Iterable[tuple[Known, ...]], place: int, out: Out) -> list[str]:
+    def _known(self, tried: Iterable[tuple[Known, ...]], place: int, out: Out) -> Names:
         agreeing = [known for known in tried if self._agrees(known, place, out)]
         agreeing = [known for known in agreeing if self._holds(known, place, out)]
         if len(agreeing) > 1:
             scores = [self._score(known, place, out) for known in agreeing]
             pairs = zip(agreeing, scores, strict=True)
             agreeing = [known for known, score in pairs if score == max(scores)]
-        names = dict.fromkeys("\nAnd: ".join(k.say for k in known) for known in agreeing)
+        names = dict.fromkeys(tuple(k.say for k in known) for known in agreeing)
         return list(names)[:MOST_NAMED]
 
-    def of_whole_results(self) -> list[str]:
+    def of_whole_results(self) -> Names:
         """The exercise's mistakes that return exactly this, however many results it is."""
         tol = max(out.tol for out in self.question.outs)
         seen = [*zip(self.cases, self.outputs, strict=True), *((a, b) for a, b, _ in self._second)]
-        names = []
+        names: Names = []
         for known in (known for known in self.exercise.mistakes if not known.endless):
             function = self.exercise.with_mistakes(known)
             pairs = ((b, self._of(function, a)) for a, b in seen if b is not NOTHING)
             if all(alike(plain(x), plain(y), tol) for x, y in pairs):
-                names.append(known.say)
+                names.append((known.say,))
         return names[:MOST_NAMED]
 
     def _agrees(self, known: tuple[Known, ...], place: int, out: Out) -> bool:
@@ -196,12 +218,12 @@ class Naming:
                 score += self._other_outputs(output, theirs)
         return score
 
-    def _universal(self, outputs: list[Any], right: list[Any], place: int, out: Out) -> list[str]:
+    def _universal(self, outputs: list[Any], right: list[Any], place: int, out: Out) -> Names:
         """What explains both draws, and would not have shown in a stage that was passed."""
         kept = [self._part(b, place) for b in self._right_before(out.name)]
         outputs += [self._part(a, place) for _, a, _ in self._second]
         right += [self._part(b, place) for _, _, b in self._second]
-        return list(_universal(outputs, right, out, kept))
+        return [(name,) for name in _universal(outputs, right, out, kept)]
 
     def _pairs(self) -> Iterator[tuple[Known, ...]]:
         edits = [known for known in self.exercise.mistakes if isinstance(known, Edit)]
@@ -264,28 +286,28 @@ def _float(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
 
 
 ANY_NUMBER: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
-    ("the sign is turned", lambda y: -y),
-    ("the logarithm has base 2 (bits); expected nats", _float(lambda y: y / math.log(2))),
-    ("the logarithm has base 10; expected the natural one", _float(lambda y: y / math.log(10))),
-    ("this is exp of it", _float(torch.exp)),
-    ("this is its logarithm", _float(torch.log)),
-    ("this is 1 minus it", lambda y: 1 - y),
-    ("this is 1 divided by it", _float(torch.reciprocal)),
-    ("it is in percent; expected a fraction of 1", lambda y: 100 * y),
-    ("it is a fraction of 1; expected percent", _float(lambda y: y / 100)),
-    ("it is squared", lambda y: y * y),
-    ("this is its square root", _float(torch.sqrt)),
-    ("it is doubled", lambda y: 2 * y),
-    ("it is halved", _float(lambda y: y / 2)),
-    ("it is one too large", lambda y: y + 1),
-    ("it is one too small", lambda y: y - 1),
-    ("it is a thousand times too small", _float(lambda y: y / 1e3)),
-    ("it is a million times too small", _float(lambda y: y / 1e6)),
-    ("it is rounded to a whole number; do not round", _float(lambda y: y.round())),
-    ("it is rounded to one decimal; do not round", _float(lambda y: (10 * y).round() / 10)),
-    ("it is rounded to two decimals; do not round", _float(lambda y: (100 * y).round() / 100)),
-    ("it is rounded to three decimals; do not round", _float(lambda y: (1e3 * y).round() / 1e3)),
-    ("it is rounded to four decimals; do not round", _float(lambda y: (1e4 * y).round() / 1e4)),
+    ("of the opposite sign", lambda y: -y),
+    ("in bits, with logarithms to base 2; expected nats", _float(lambda y: y / math.log(2))),
+    ("made with logarithms to base 10; expected natural ones", _float(lambda y: y / math.log(10))),
+    ("exp of what is expected", _float(torch.exp)),
+    ("the logarithm of what is expected", _float(torch.log)),
+    ("1 minus what is expected", lambda y: 1 - y),
+    ("1 divided by what is expected", _float(torch.reciprocal)),
+    ("in percent; expected a fraction of 1", lambda y: 100 * y),
+    ("given as a fraction of 1; expected percent", _float(lambda y: y / 100)),
+    ("squared", lambda y: y * y),
+    ("the square root of what is expected", _float(torch.sqrt)),
+    ("doubled", lambda y: 2 * y),
+    ("halved", _float(lambda y: y / 2)),
+    ("one too large", lambda y: y + 1),
+    ("one too small", lambda y: y - 1),
+    ("a thousand times too small", _float(lambda y: y / 1e3)),
+    ("a million times too small", _float(lambda y: y / 1e6)),
+    ("rounded to a whole number; do not round", _float(lambda y: y.round())),
+    ("rounded to one decimal; do not round", _float(lambda y: (10 * y).round() / 10)),
+    ("rounded to two decimals; do not round", _float(lambda y: (100 * y).round() / 100)),
+    ("rounded to three decimals; do not round", _float(lambda y: (1e3 * y).round() / 1e3)),
+    ("rounded to four decimals; do not round", _float(lambda y: (1e4 * y).round() / 1e4)),
 )  # fmt: skip
 ANY_TENSOR: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
     ("the first row stands in every row", lambda y: y[:1].expand_as(y)),
@@ -295,8 +317,8 @@ ANY_TENSOR: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
     ("the first two axes are exchanged", lambda y: y.transpose(0, 1)),
     ("there is an axis too many", lambda y: y[None]),
     ("there is an axis too many, at the end", lambda y: y[..., None]),
-    ("it is divided by the length of the last axis", _float(lambda y: y / y.shape[-1])),
-    ("it is all zeros", torch.zeros_like),
+    ("everything is divided by the length of the last axis", _float(lambda y: y / y.shape[-1])),
+    ("there are zeros only", torch.zeros_like),
     ("True and False are exchanged", lambda y: ~y if y.dtype is torch.bool else y * math.nan),
     ("only the total is there, the sum over all", lambda y: y.sum()),
     ("only the mean over all is there", _float(lambda y: y.mean())),
@@ -341,9 +363,23 @@ def _universal(
         return
     for say, change in table:
         if _explains(change, [*pairs, *((b, b) for b in kept)], out):
-            yield f"Your {out.name}: {say}." if table is not ANY_LIST else f"Your list {say}."
+            yield _universal_sentence(say, change, out)
     if isinstance(out, (Numbers, Number)) and not kept:
         yield from _not_reduced(pairs, out)
+
+
+def _universal_sentence(say: str, change: Callable[[Any], Any], out: Out) -> str:
+    if (say, change) in ANY_LIST:
+        return f"Your list {say}."
+    if (say, change) in ANY_TENSOR:
+        return f"In your {out.name} {say}."
+    return f"Your {_is(out.name)} {say}."
+
+
+def _is(name: str) -> str:
+    """The name with its verb: "loss is", "ids at padded positions are"."""
+    head = re.split(r" (?:of|at|where|with|over|in|on|that|to)\b", name)[0]
+    return f"{name} {'are' if re.search(r'[^aisu]s$', head) else 'is'}"
 
 
 def _explains(change: Callable[[Any], Any], pairs: list[tuple[Any, Any]], out: Out) -> bool:
@@ -364,7 +400,7 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
             if all(a.shape[axis] == 1 for a in tensors):
                 continue  # nothing to add up: an axis too many
             if all(alike(getattr(a.double(), how)(axis), b, out.tol) for a, b in pairs):
-                yield f"Your {out.name}: the {how} over axis {axis} is still to be taken."
+                yield f"In your {out.name} the {how} over axis {axis} is still to be taken."
 
 
 def _tensor(x: Any) -> Any:

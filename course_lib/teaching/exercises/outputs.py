@@ -49,7 +49,7 @@ class Out:
     def difference(self, x: Any, right: Any) -> str:
         """Both values, with as many digits as it takes to see that they differ."""
         actual, expected = digits_apart(x, right)
-        return f"you have {actual}; it is {expected}{self._unit}."
+        return f"you have {actual}; expected {expected}{self._unit}."
 
     @property
     def _unit(self) -> str:
@@ -120,7 +120,7 @@ class Numbers(Out):
             where = where[:-1]
         at = f"at [{', '.join(map(str, where))}] " if where else ""
         actual, expected = digits_apart(x[tuple(where)], right[tuple(where)])
-        return f"{at}you have {actual}; it is {expected}{self._unit}."
+        return f"{at}you have {actual}; expected {expected}{self._unit}."
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Items(Out):
         pairs = zip(x, right, strict=False)
         first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(x), len(right)))
         actual, expected = (repr(y[first]) if first < len(y) else "nothing" for y in (x, right))
-        return f"from place {first} on you have {actual}; it is {expected}."
+        return f"from place {first} on you have {actual}; expected {expected}."
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Table(Out):
             return f"{'; '.join(parts)}. It is {shown(right)}."
         name = next(k for k in right if not alike(x[k], right[k], self.tol))
         actual, expected = digits_apart(x[name], right[name])
-        return f"at {name!r} you have {actual}; it is {expected}{self._unit}."
+        return f"at {name!r} you have {actual}; expected {expected}{self._unit}."
 
 
 @dataclass(frozen=True)

@@ -354,8 +354,8 @@ def _sums(solution: _Solution, node: ast.AST) -> Iterator[Place]:
         yield node, a, f"{one} too {more}: you take {x}; expected {what}."
         yield node, f"({a} {'+' if plus else '-'} {one + 1})", f"One too {less}: expected {what}."
     elif plus and _number(left) is None:
-        yield node, a, f"{solution.without(node, left)}Left out: {y}."
-        yield node, b, f"{solution.without(node, right)}Left out: {x}."
+        yield node, a, f"{solution.without(node, left)}You left out {y}."
+        yield node, b, f"{solution.without(node, right)}You left out {x}."
         if not solution.counts:
             yield node, f"({a} - {b})", f"{_upper(y)} is subtracted; it is added."
     elif not plus:

@@ -1,6 +1,7 @@
 """Write the instructor's kit: `python -m course_lib.teaching.kit --into build/kit` (make kit).
 
-A folder of pages that load nothing, each with its PDF where a Chromium is found, and an index."""
+A folder of pages that load nothing, each with its PDF (without a Chromium: --no-pdf), and an index.
+`--plan FILE` adds syllabi of your own, in the form of syllabus.toml (see plans.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import argparse
 import inspect
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from course_lib.files import write_atomic
 from ..exercises import all_exercises
 from ..exercises.form import Exercise
 from ..folders import MARK, written_whole
+from ..printing import add_no_pdf, printer
 from ..rooms import lectures_with
 from . import bank, exam, grading
 from .gift import gift, text2qti
 from .pages import as_html, bullets, page, printed, table
-from .plans import SESSION, Notes, Plan, lectures, minutes, named, notes_of, plans
+from .plans import SESSION, Notes, Plan, all_plans, lectures, minutes, named, notes_of
 from .report import STATUSES
 
 SAMPLE_SEED = 1
@@ -36,33 +38,41 @@ COLUMNS_SAY = """
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the instructor's kit.")
     parser.add_argument("--into", type=Path, default=Path("build/kit"), help="the folder to write")
-    folder = parser.parse_args().into
+    parser.add_argument("--plan", type=Path, help="a file of your own plans, as kit/syllabus.toml")
+    add_no_pdf(parser)
+    options = parser.parse_args()
+    folder = options.into
     try:
-        written = build(folder)
+        written = build(folder, options.plan, options.pdf)
     except ValueError as error:
         raise SystemExit(str(error)) from error
     print(f"{len(written)} files; begin with {folder / FIRST}")
 
 
-def build(folder: Path) -> list[Path]:
+def build(folder: Path, own: Path | None = None, pdf: bool = True) -> list[Path]:
     """Write the whole kit, in place of one that is there; returns its files.
 
-    Raises ValueError for a folder with other things in it (see `written_whole`)."""
+    own: a file with plans of one's own. Raises ValueError for a faulty plan, a machine that cannot
+    make PDFs, and a folder with other things in it (see `written_whole`)."""
+    syllabi = all_plans(own)
+    if pdf:
+        printer()
     with written_whole(folder, COMMAND) as new:
-        for name, text in _pages().items():
+        for name, text in _pages(syllabi).items():
             write_atomic(new / name, text)
-        papers = exam.write_paper(bank.draw(SAMPLE_SEED), new / "exam")
+        exam.write_paper(bank.draw(SAMPLE_SEED), new / "exam", pdf)
         _sample(new / "grading")
         pages = [p for p in sorted(new.glob("*.html")) if p.name != FIRST]
         reports = sorted((new / "grading" / "graded" / "reports").glob("*.html"))
-        pdf = bool(printed([*pages, *reports])) and any(p.suffix == ".pdf" for p in papers)
-        write_atomic(new / FIRST, index(new, pdf))
+        if pdf:
+            printed([*pages, *reports])
+        write_atomic(new / FIRST, index(new, syllabi, pdf))
     return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MARK)
 
 
-def _pages() -> dict[str, str]:
+def _pages(syllabi: Sequence[Plan]) -> dict[str, str]:
     """Every page and plain file but the index, by its name."""
-    pages = {f"syllabus-{plan.id}.html": plan_page(plan) for plan in plans()}
+    pages = {f"syllabus-{plan.id}.html": plan_page(plan) for plan in syllabi}
     pages |= {f"lecture-{n}.html": notes_page(notes_of(n)) for n in lectures()}
     pages["grading.html"] = grading_page()
     pages["bank.html"] = bank_page()
@@ -76,11 +86,12 @@ def _pages() -> dict[str, str]:
 
 def plan_page(plan: Plan) -> str:
     sessions = [lecture for slot in plan.slots for lecture in slot.teach]
+    known = "".join(f"<p>Known before: {_link(notes_of(lecture))}</p>" for lecture in plan.known)
     total = sum(slot.minutes for slot in plan.slots)
     head = (
         f"<p>{escape(plan.about)}</p><p class='small'>{len(sessions)} sessions of {SESSION} "
         f"minutes, {minutes(total)} minutes planned: slides, what is shown live, exercises in "
-        "class. The rest of each session is for questions.</p>"
+        f"class. The rest of each session is for questions.</p>{known}"
     )
     rows = []
     for slot in plan.slots:
@@ -90,7 +101,7 @@ def plan_page(plan: Plan) -> str:
         time = minutes(slot.minutes) if slot.teach else "–"
         rows.append((f"<b class='when'>{escape(slot.when)}</b>", "".join(cells) + also, time))
     body = table(("when", "lectures", "minutes"), rows, numbers=(2,))
-    return page(f"Syllabus: {plan.title.lower()}", head + body)
+    return page(f"Syllabus: {plan.title}", head + body)
 
 
 def _link(notes: Notes) -> str:
@@ -206,7 +217,7 @@ def _sample(folder: Path) -> None:
 # ---------------------------------------------------------------- the index
 
 
-def index(folder: Path, pdf: bool) -> str:
+def index(folder: Path, syllabi: Sequence[Plan], pdf: bool) -> str:
     """The page that names every file of the kit."""
     files = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
 
@@ -218,7 +229,7 @@ def index(folder: Path, pdf: bool) -> str:
             parts.append(f'<a href="{escape(other)}">PDF</a>')
         return " · ".join(parts)
 
-    planned = [link(f"syllabus-{plan.id}.html", plan.title) for plan in plans()]
+    planned = [link(f"syllabus-{plan.id}.html", plan.title) for plan in syllabi]
     notes = [
         link(f"lecture-{n}.html", f"{n} {notes_of(n).deck.title}")
         + f" <span class='small'>{minutes(notes_of(n).minutes)} minutes</span>"
@@ -229,6 +240,7 @@ def index(folder: Path, pdf: bool) -> str:
         link("exam/paper.html", f"A sample paper (seed {SAMPLE_SEED})"),
         link("exam/key.html", "its key"),
         link("exam/paper.gift.txt", "its items for Moodle (GIFT)"),
+        link("exam/paper.text2qti.txt", "its items for Canvas and others, as text2qti reads them"),
         link("exam/bank.gift.txt", "The whole bank for Moodle (GIFT)"),
         link(
             "exam/bank.text2qti.txt", "The whole bank for Canvas and others, as text2qti reads it"
@@ -237,7 +249,8 @@ def index(folder: Path, pdf: bool) -> str:
     grades = [link("grading.html", "What the command does, and what it does not protect from")]
     grades += [link(name, label) for name, label in (
         *((n, "A sample report") for n in sorted(files) if "/reports/" in n and n.endswith("html")),
-        ("grading/graded/grades.csv", "its table"),
+        ("grading/graded/totals.csv", "its table of students"),
+        ("grading/graded/grades.csv", "its table of exercises"),
         *((n, "the notebook that was graded") for n in sorted(files) if n.endswith(".ipynb")),
     )]  # fmt: skip
     assert not files, f"the index names no {sorted(files)}"
@@ -248,7 +261,7 @@ def index(folder: Path, pdf: bool) -> str:
         return f"<ul>{''.join(f'<li>{one}</li>' for one in links)}</ul>"
 
     return page("BERT and its family: the instructor's kit", "\n".join([
-        "" if pdf else "<p class='mark'>Made without a browser: the PDFs are left out.</p>",
+        "" if pdf else "<p class='mark'>Made with --no-pdf: the PDFs are left out.</p>",
         "<h2>Syllabus</h2>", items(planned), "<h2>Each lecture</h2>", items(notes),
         "<p class='small'>Aims, minutes, what to show live, what goes wrong, exercises. The "
         "slides: <code>make slides</code>; <kbd>s</kbd> opens the notes, <kbd>b</kbd> darkens the "

@@ -2,9 +2,11 @@
 
     python -m course_lib.teaching.kit.exam --seed 4711 --lectures 02 03 04 --out exam
 
-writes a paper, its key, and the paper's items for learning platforms: the same for the same seed,
-on every machine. Whoever has the course can read every item and its key; a paper tests whether they
-were understood, not whether they were kept secret."""
+writes a paper, its key, and its items for learning platforms, the same for the same seed, on
+every machine: `paper.gift.txt` for Moodle, and `paper.text2qti.txt`, of which the program text2qti
+makes QTI, for Canvas and others, with the printed paper's questions, order, choices, points and
+key. Whoever has the course can read every item and its key; a paper tests whether they were
+understood, not whether they were kept secret."""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ from pathlib import Path
 from course_lib.files import write_atomic
 
 from ..folders import written_whole
+from ..printing import add_no_pdf, printer
 from .bank import ASKED, LETTERS, Item, Paper, draw, shuffled_choices
-from .gift import gift
+from .gift import gift, text2qti
 from .pages import as_html, page, printed
 
 HEADINGS = {
@@ -95,14 +98,16 @@ def _choices(item: Item, seed: int, with_key: bool) -> str:
 # ---------------------------------------------------------------- the command
 
 
-def write_paper(paper: Paper, folder: Path) -> list[Path]:
-    """Write paper and key as pages (and PDF, where a browser is found), and the items as GIFT."""
+def write_paper(paper: Paper, folder: Path, pdf: bool = True) -> list[Path]:
+    """Write paper and key as pages and PDF, and the items as GIFT and for text2qti."""
+    title = f"BERT and its family: exam, paper {paper.name}"
     written = [
         write_atomic(folder / "paper.html", paper_page(paper)),
         write_atomic(folder / "key.html", paper_page(paper, with_key=True)),
         write_atomic(folder / "paper.gift.txt", gift(paper.items, paper.seed)),
+        write_atomic(folder / "paper.text2qti.txt", text2qti(paper.items, paper.seed, title)),
     ]
-    return written + printed(written[:2])
+    return written + (printed(written[:2]) if pdf else [])
 
 
 def main() -> None:
@@ -114,13 +119,16 @@ def main() -> None:
     for kind, number in ASKED.items():
         parser.add_argument(f"--{kind}", type=int, default=number, help=f"items ({number})")
     parser.add_argument("--out", type=Path, default=Path("exam"), help="the folder to write")
+    add_no_pdf(parser)
     options = parser.parse_args()
     try:
+        if options.pdf:
+            printer()
         paper = draw(
             options.seed, options.lectures, {kind: getattr(options, kind) for kind in ASKED}
         )
         with written_whole(options.out, "the exam's command") as new:
-            names = [path.name for path in write_paper(paper, new)]
+            names = [path.name for path in write_paper(paper, new, options.pdf)]
     except ValueError as error:
         raise SystemExit(str(error)) from error
     for name in names:

@@ -53,10 +53,10 @@ def gift_item(item: Item, seed: int) -> str:
 
 
 def text2qti(items: Iterable[Item], seed: int, title: str = "BERT and its family") -> str:
-    """The items as `text2qti` reads them: it makes QTI of a text. Each text is one line of HTML,
-    which it leaves alone."""
+    """The items, in this order, as `text2qti` reads them: it makes QTI of a text. Each text is one
+    line of HTML, which it leaves alone. title: of the quiz, where it is imported."""
     parts = [f"Quiz title: {title}"]
-    for number, item in enumerate(sorted(items, key=lambda item: item.lecture), 1):
+    for number, item in enumerate(items, 1):
         lines = [
             f"Title: {item.id}",
             f"Points: {item.points}",

@@ -1,10 +1,14 @@
-"""Grade a folder of submitted notebooks: a table (CSV) and a report for each student.
+"""Grade a folder of submitted notebooks: two tables (CSV) and a report for each student.
 
     python -m course_lib.teaching.kit.grading submitted --exercises 12 03.1 --out graded
 
 `submitted` holds `name.ipynb` for each student, or a folder `name/` with notebooks, as learning
-platforms give them out. `--exercises` names what is graded: exercises, or lectures for all they
-have.
+platforms give them out, or it is a zip file of these; of Moodle's names, such as
+`Anna Meier_123456_assignsubmission_file_`, the student's name and number are read. `--exercises`
+names what is graded: exercises, or lectures for all they have. `totals.csv` has a line for each
+student, with points, percent, and what is unusual (no notebook, two submissions); `--students LIST`
+adds those who handed in nothing, from a list of names or Moodle's grading worksheet. `grades.csv`
+has a line for each answer.
 
 Every answer is run in a process of its own, which starts in an empty folder, with a clean
 environment, and is ended with everything it started. A notebook is not run: only the statements
@@ -52,8 +56,8 @@ from ..exercises import all_exercises
 from ..exercises.form import Exercise
 from ..exercises.machinery import all_stages
 from ..exercises.outputs import printable
-from .report import STATUSES, Row, as_csv, file_name, report_page
-from .submissions import Needed, Submission, needed, submissions
+from .report import STATUSES, Row, as_csv, file_name, report_page, totals_csv
+from .submissions import Needed, Submission, class_list, needed, submissions, with_list
 
 SEEDS = 2**48  # a seed is multiplied by 1,000 where cases are drawn, and must fit 63 bits then
 
@@ -88,13 +92,17 @@ def grade(
     seed: int | None = None,
     limits: Limits | None = None,
     jobs: int = 1,
+    listed: Sequence[tuple[str, str]] = (),
 ) -> list[Row]:
-    """Grade every student of the folder and write grades.csv and reports/ into `out`.
+    """Grade every student of the folder and write grades.csv, totals.csv and reports/ into `out`.
 
-    Both are written under a temporary name and renamed, after each student, so that an interrupted
-    run has left what was done by then. Raises ValueError for unknown exercises, for a folder
-    without submissions and for an `out` that holds something."""
-    tasks, students = chosen(exercises), submissions(folder)
+    All are written under a temporary name and renamed, after each student, so that an interrupted
+    run has left what was done by then. listed: (name, number) of the whole class, where it is
+    known. Raises ValueError for unknown exercises, for a folder without submissions and for an
+    `out` that holds something."""
+    tasks = chosen(exercises)
+    students, beside = submissions(folder)
+    students = with_list(students, listed) if listed else students
     limits = limits or Limits()
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; name a new folder.")
@@ -102,6 +110,9 @@ def grade(
         raise ValueError(f"{out} is not empty; name a new folder, so that no grades are lost.")
     seed = secrets.randbelow(SEEDS) if seed is None else seed
     rows: list[Row] = []
+    done: list[tuple[Submission, list[Row]]] = []
+    if beside:
+        print(f"Nobody's submission, passed over: {', '.join(beside)}")
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
         started = [
@@ -111,11 +122,14 @@ def grade(
         for student, answers in started:
             own = [*_broken(student), *(answer.result() for answer in answers)]
             rows += own
+            done.append((student, own))
             report = out / "reports" / f"{file_name(student.student)}.html"
-            write_atomic(report, report_page(student.student, own))
+            write_atomic(report, report_page(student.student, own, student.notes))
             write_atomic(out / "grades.csv", as_csv(rows))
-            passed = sum(row.status == "passed" for row in own)
-            print(f"{student.student}: {passed} of {len(tasks)} passed", flush=True)
+            write_atomic(out / "totals.csv", totals_csv(done, {x.id: x.minutes for x in tasks}))
+            passed = len({row.exercise for row in own if row.status == "passed"})
+            counted = f"{student.student}: {passed} of {len(tasks)} passed."
+            print(" ".join([counted, *student.notes]), flush=True)
     finally:
         pool.shutdown(cancel_futures=True)  # Ctrl-C: what has not begun is left
     return rows
@@ -303,9 +317,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=about, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, help="the submitted notebooks")
+    parser.add_argument("folder", type=Path, help="the submitted notebooks, or their zip file")
     parser.add_argument("--exercises", nargs="+", required=True, help="as 12.1, or 12 for all")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
+    parser.add_argument("--students", type=Path, help="a list of the class, to name who is absent")
     parser.add_argument("--seed", type=int, help="your secret, a long number; drawn if left out")
     parser.add_argument("--seconds", type=int, default=Limits.seconds, help="for an answer (60)")
     parser.add_argument("--memory", type=int, default=Limits.memory, help="MB for an answer (2048)")
@@ -314,11 +329,17 @@ def main() -> None:
     seed = secrets.randbelow(SEEDS) if options.seed is None else options.seed
     print("\n".join(protection()))
     try:
-        rows = grade(options.folder, options.exercises, options.out, seed,
-                     Limits(options.seconds, memory=options.memory), options.jobs)  # fmt: skip
+        listed = class_list(options.students) if options.students else []
+        limits = Limits(options.seconds, memory=options.memory)
+        rows = grade(
+            options.folder, options.exercises, options.out, seed, limits, options.jobs, listed
+        )
     except ValueError as error:
         raise SystemExit(str(error)) from error
-    print(f"{len(rows)} rows in {options.out / 'grades.csv'}; the seed, for your eyes: {seed}")
+    print(
+        f"A line a student in {options.out / 'totals.csv'}, {len(rows)} answers in "
+        f"{options.out / 'grades.csv'}; the seed, for your eyes: {seed}"
+    )
 
 
 if __name__ == "__main__":

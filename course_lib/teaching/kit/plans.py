@@ -1,6 +1,8 @@
 """The syllabi and the notes on each lecture, read from TOML and checked while reading.
 
-`syllabus.toml` stands here; a lecture's `teaching.toml` in its room, beside its exercises and quiz.
+`syllabus.toml` stands here, and a file of the same form holds plans of your own; a lecture's
+`teaching.toml` stands in its room, beside its exercises and quiz. In every plan a lecture comes
+after those it needs: taught or read earlier, or `known = ["02"]`, known to the students already.
 Minutes of exercises are the exercises' own, minutes of a deck those of its plan: neither is typed a
 second time."""
 
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -16,11 +18,16 @@ from typing import Any
 
 from ..exercises import all_exercises
 from ..exercises.form import Exercise
-from ..rooms import lectures_with, room_file
+from ..rooms import lectures_with, room_file, two_digits
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SESSION = 90  # minutes
 SLIDE = re.compile(r"^#{1,2} .*\{minutes=(\d+(?:\.\d+)?)", re.MULTILINE)
+SYLLABUS = Path(__file__).with_name("syllabus.toml")
+FORM = (
+    'expected [[plan]] with id, title, about and slots = [{ when = "week 1", teach = ["02"] }, …], '
+    f"as in {SYLLABUS}"
+)
 TITLE = re.compile(r"^title:\s*(.+?)\s*$", re.MULTILINE)
 
 
@@ -96,12 +103,13 @@ class Slot:
 
 @dataclass(frozen=True)
 class Plan:
-    """A syllabus: its slots in order."""
+    """A syllabus: its slots in order. known: lectures that students know before it begins."""
 
     id: str
     title: str
     about: str
     slots: tuple[Slot, ...] = field(default=())
+    known: tuple[str, ...] = ()
 
 
 @lru_cache
@@ -143,33 +151,111 @@ def lectures() -> tuple[str, ...]:
     return tuple(n for n in lectures_with("exercises") if room_file(n, "teaching.toml").is_file())
 
 
-@lru_cache
-def plans() -> tuple[Plan, ...]:
-    """Every syllabus. Raises KitError for a faulty file."""
-    path = Path(__file__).with_name("syllabus.toml")
-    result = []
-    for number, entry in enumerate(_read(path).get("plan", []), 1):
-        where = f"{path}, plan {number}"
-        _expect(where, entry, {"id": str, "title": str, "about": str, "slots": list})
-        slots = []
-        for slot in entry.pop("slots"):
-            if surplus := set(slot) - {"when", "teach", "read", "also"} or "when" not in slot:
-                raise KitError(f"{where} has a slot {slot}; expected when, teach, read, also "
-                               f"(unknown: {surplus}).")  # fmt: skip
-            slots.append(Slot(**_tuples(slot)))
-        result.append(Plan(**entry, slots=tuple(slots)))
+def plans(path: Path = SYLLABUS) -> tuple[Plan, ...]:
+    """Every plan of a file, the course's own by default. Raises KitError for a faulty file, and for
+    a plan in which a lecture stands twice, or before one that it needs."""
+    entries = _read(path, FORM)
+    if set(entries) != {"plan"} or not isinstance(entries["plan"], list) or not entries["plan"]:
+        raise KitError(f"{path} holds {', '.join(entries) or 'nothing'}; {FORM}.")
+    result = [_plan(f"{path}, plan {n}", entry) for n, entry in enumerate(entries["plan"], 1)]
+    ids = [plan.id for plan in result]
+    if twice := [id for id in ids if ids.count(id) > 1]:
+        raise KitError(f"{path} has two plans with the id {twice[0]!r}; give each its own.")
     return tuple(result)
+
+
+def all_plans(own: Path | None = None) -> tuple[Plan, ...]:
+    """The plans of a file of one's own, if there is one, then the course's. Raises KitError."""
+    yours = plans(own) if own else ()
+    ids = [plan.id for plan in plans()]
+    if taken := [plan.id for plan in yours if plan.id in ids]:
+        raise KitError(
+            f"{own} has a plan with the id {taken[0]!r}, as the course has one; give it another "
+            f"than {', '.join(ids)}."
+        )
+    return (*yours, *plans())
+
+
+def _plan(where: str, entry: Any) -> Plan:
+    if not isinstance(entry, dict):
+        raise KitError(f"{where} is {entry!r}; {FORM}.")
+    known = _lectures(where, "known", entry.get("known", []))
+    entry = {key: x for key, x in entry.items() if key != "known"}
+    _expect(where, entry, {"id": str, "title": str, "about": str, "slots": list})
+    if not re.fullmatch(r"[\w-]+", entry["id"], re.ASCII):
+        raise KitError(
+            f"{where} has id = {entry['id']!r}; expected letters, digits and hyphens, as in "
+            "10-weeks: a page is named by it."
+        )
+    slots = tuple(_slot(f"{where}, slot {n}", x) for n, x in enumerate(entry.pop("slots"), 1))
+    plan = Plan(**entry, slots=slots, known=known)
+    if faults := [*_faults(plan)]:
+        raise KitError("\n".join(f"{where} ({plan.id}): {fault}" for fault in faults))
+    return plan
+
+
+def _slot(where: str, slot: Any) -> Slot:
+    keys = {"when": str, "teach": list, "read": list, "also": str}
+    if not isinstance(slot, dict) or "when" not in slot:
+        raise KitError(f"{where} is {slot!r}; expected when, and teach, read or also.")
+    _expect(where, slot, {key: kind for key, kind in keys.items() if key in slot or key == "when"})
+    lists = {key: _lectures(where, key, slot[key]) for key in ("teach", "read") if key in slot}
+    return Slot(**slot | lists)
+
+
+def _lectures(where: str, key: str, names: Any) -> tuple[str, ...]:
+    """Lectures as they are numbered, of any usual spelling: 4, "4", "04", "lecture 04"."""
+    result = []
+    for name in names if isinstance(names, list) else [names]:
+        plain = re.sub(r"^lecture[\s_]*", "", str(name).strip(), flags=re.IGNORECASE)
+        lecture = two_digits("" if isinstance(name, float) else plain)
+        if lecture not in lectures() or isinstance(name, bool):
+            raise KitError(
+                f"{where} has {key} = {names!r}; {name!r} is no lecture. Expected a list of "
+                f'numbers as text, as {key} = ["02", "03"], out of {", ".join(lectures())}.'
+            )
+        result.append(lecture)
+    return tuple(result)
+
+
+def _faults(plan: Plan) -> Iterator[str]:
+    """What is wrong with the order of a plan's lectures, a sentence each."""
+    order = [(x, slot.when) for slot in plan.slots for x in (*slot.teach, *slot.read)]
+    if not order:
+        yield 'it has no lecture; name some: teach = ["02", …] in a slot.'
+    when: dict[str, str] = {}  # of those that have come
+    later = dict(reversed(order))
+    for lecture, now in order:
+        if lecture in when:
+            yield (f"lecture {lecture} stands in it twice ({when[lecture]}; {now}); take one out.")
+            continue
+        when[lecture] = now
+        for need in notes_of(lecture).needs:
+            if need in when or need in plan.known:
+                continue
+            first = f"lecture {lecture} ({now}) needs lecture {need}, which "
+            if need in later:
+                yield f"{first}comes only later ({later[need]}); move {need} before {lecture}."
+            else:
+                yield (
+                    f"{first}is not in the plan; add {need} before {lecture}, or leave {lecture} "
+                    f'out, or, where students know it already, write known = ["{need}"].'
+                )
 
 
 def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, form: str = "every lecture has one, as lecture 12") -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
-        raise KitError(f"{path} is missing; every lecture has one, as lecture 12.") from error
+        raise KitError(f"{path} is missing; {form}.") from error
+    except OSError as error:
+        raise KitError(f"{path} cannot be read ({error.strerror}); {form}.") from error
+    except UnicodeDecodeError as error:
+        raise KitError(f"{path} is not UTF-8; save it as UTF-8 text.") from error
     except tomllib.TOMLDecodeError as error:
         raise KitError(f"{path} is not TOML: {error}. Mend the line it names.") from error
 

@@ -1,4 +1,5 @@
-"""What grading writes: a row for each answer, the table of all, a report for each student."""
+"""What grading writes: a row for each answer, a table of these, a short one of the students, and a
+report for each student."""
 
 from __future__ import annotations
 
@@ -7,13 +8,25 @@ import hashlib
 import io
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 
 from ..exercises import all_exercises
-from .pages import as_html, page, table
+from .pages import as_html, bullets, page, table
+from .submissions import Submission
 
+TOTALS = (
+    "student",
+    "number",
+    "points",
+    "of",
+    "percent",
+    "passed",
+    "answered",
+    "exercises",
+    "notes",
+)
 STATUSES = {
     "passed": "every stage passed",
     "wrong": "a stage not passed",
@@ -26,6 +39,7 @@ STATUSES = {
     "crashed": "the process ended without a result",
     "broken notebook": "the file is no notebook",
 }
+NOT_ANSWERED = ("unanswered", "missing", "broken notebook")
 
 
 @dataclass(frozen=True)
@@ -54,12 +68,44 @@ COLUMNS = [field.name for field in fields(Row) if field.name != "passed"]
 
 def as_csv(rows: Sequence[Row]) -> str:
     """The table. Texts that a spreadsheet would take for formulas get an apostrophe in front."""
+    return _csv(COLUMNS, ([getattr(row, name) for name in COLUMNS] for row in rows))
+
+
+def totals_csv(students: Sequence[tuple[Submission, Sequence[Row]]], of: Mapping[str, int]) -> str:
+    """The short table: a line a student, by name. of: the points of each graded exercise.
+
+    points: of an exercise that stands in several notebooks those of the best answer; percent: of
+    all points, with one decimal; passed, answered, exercises: how many."""
+    lines = []
+    for student, rows in sorted(students, key=lambda one: one[0].student.casefold()):
+        answered = {row.exercise for row in rows if row.status not in NOT_ANSWERED}
+        passed = {row.exercise for row in rows if row.status == "passed"}
+        points, all_points = points_of(rows), sum(of.values())
+        notes = [*student.notes]
+        if student.notebooks and not answered:
+            notes.append("No exercise was answered.")
+        lines.append(
+            [student.student, student.number, f"{points:g}", all_points,
+             round(100 * points / all_points, 1), len(passed), len(answered), len(of),
+             " ".join(notes)]
+        )  # fmt: skip
+    return _csv(TOTALS, lines)
+
+
+def points_of(rows: Sequence[Row]) -> float:
+    """A student's points: of each exercise those of the best answer."""
+    best: dict[str, float] = {}
+    for row in rows:
+        best[row.exercise] = max(row.points, best.get(row.exercise, 0))
+    return round(sum(best.values()), 1)
+
+
+def _csv(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        values = (getattr(row, name) for name in COLUMNS)
-        writer.writerow([_harmless(x) if isinstance(x, str) else x for x in values])
+    writer.writerow(head)
+    for line in lines:
+        writer.writerow([_harmless(x) if isinstance(x, str) else x for x in line])
     return table.getvalue()
 
 
@@ -77,12 +123,9 @@ def file_name(student: str) -> str:
 SIGNS = {True: "✓ passed", False: "✗ stopped here", None: "– not reached"}
 
 
-def report_page(student: str, rows: Sequence[Row]) -> str:
+def report_page(student: str, rows: Sequence[Row], notes: Sequence[str] = ()) -> str:
     """What came of a student's answers, for her to read: no seeds, no inputs to come."""
-    best: dict[str, float] = {}  # of an exercise that stands in two notebooks
-    for row in rows:
-        best[row.exercise] = max(row.points, best.get(row.exercise, 0))
-    points, total = sum(best.values()), sum({row.exercise: row.of for row in rows}.values())
+    points, total = points_of(rows), sum({row.exercise: row.of for row in rows}.values())
     head = table(
         ("exercise", "result", "stages", "points"),
         ((escape(row.exercise or row.notebook), escape(row.status),
@@ -96,7 +139,9 @@ def report_page(student: str, rows: Sequence[Row]) -> str:
     )
     answers = "\n".join(_answer(row) for row in rows)
     return page(
-        f"Report: {student}", f"<p>{points:g} of {total} points.</p>{head}{summary}{answers}"
+        f"Report: {student}",
+        f"<p>{points:g} of {total} points.</p>{bullets(notes) if notes else ''}"
+        f"{head}{summary}{answers}",
     )
 
 

@@ -213,7 +213,7 @@ RIGHT = {
 }
 WRONG = {
     "03.1": [
-        (align_padding_cut, "it is [-100"),
+        (align_padding_cut, "expected [-100"),
         (lambda labels, w: [labels[x] for x in w if x is not None], "one label for each piece"),
         (lambda labels, w: [labels[x] for x in w], "`word is None`"),
         (lambda labels, w: [labels[t] for t in range(len(w))], "not labels[position]"),

@@ -236,7 +236,7 @@ WRONG = {
     "06.4": [
         (begin_with(lambda N, M: range(0, N, N // M)), "the paper's wording"),
         (begin_with(lambda N, M: range(N - M + 1, N + 1)), "counted from 0"),
-        (begin_with(lambda N, M: [3, *by_distance(N, M)[1:]]), "you have [3, 3]; it is [0, 3]"),
+        (begin_with(lambda N, M: [3, *by_distance(N, M)[1:]]), "you have [3, 3]; expected [0, 3]"),
         (begin_tokens_only, "'position.weight', 'segment.weight'"),
         (begin_shorter, "has 1 now"),
         (begin_backwards, "The teacher's numbers changed"),

@@ -185,7 +185,7 @@ def extra(L, d, k, shared, rows=0, matrices=2):
 
 
 WRONG_EXTRA = [
-    (partial(extra, rows=1, matrices=4), "And: Four matrices"),
+    (partial(extra, rows=1, matrices=4), "(2) Four matrices"),
     (lambda L, d, k, shared: 7 * L + d, "you have"),
 ]
 

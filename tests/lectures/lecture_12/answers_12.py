@@ -202,6 +202,6 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "12.6": [
         (lambda w: int8(w, whole=torch.trunc), "You cut off"),
         (lambda w: int8(w, over=lambda w: w.abs().max(1) / 127), ".amax(dim) gives"),
-        (lambda w: (int8(w)[0].tolist(), int8(w)[1]), "it is 'int8'"),
+        (lambda w: (int8(w)[0].tolist(), int8(w)[1]), "expected 'int8'"),
     ],
 }  # fmt: skip

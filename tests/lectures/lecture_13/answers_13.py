@@ -199,7 +199,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "13.2": [
         (of_what_is_there, "return nan"),
-        (lambda *inputs: written_out(*inputs, missing=0.0), "it is nan"),
+        (lambda *inputs: written_out(*inputs, missing=0.0), "expected nan"),
         (lambda *inputs: written_out(*inputs, missing=None), "returned None"),
         (lambda *inputs: written_out(*inputs, halves=lambda two: two[:1]), "first half of MNLI"),
         (lambda row, recipe: row["WNLI"] and written_out(row, recipe), "row.get(task)"),

@@ -288,14 +288,14 @@ WRONG = {
     "14.3": [
         (rows_of(lambda s, p, e, t: 1.5 * mixed(s, p, e, t) - 0.25), "Are there numbers"),
         (rows_of(lambda s, p, e, t: mixed(e, t)), "The seed has no effect: no second"
-         " experiment. It must go in.\nAnd: The epoch has no effect"),
+         " experiment. It must go in.\n(2) The epoch has no effect"),
         (rows_of(lambda s, p, e, t: mixed(s + p + e, t)), "A collision of sums"),
         (rows_of(lambda *places: mixed(*places) ** 2), "ten tenths of [0, 1)"),
         (rows_of(lambda s, p, e, t: (mixed(s, p, e) + 0.1 * t) % 1), "neighbouring"),
         (lambda s, p, examples, tokens: torch.Generator().manual_seed(examples), "loop over"),
     ],
     "14.4": [
-        (lambda x: skew_by_gather(x, turn=-1).T, "And: Rows and columns"),
+        (lambda x: skew_by_gather(x, turn=-1).T, "(2) Rows and columns"),
         (skew_by_gather, "in new memory"),
         (lambda x: skew_by_cutting(x).clone(), "in new memory"),
         (lambda x: skew_by_cutting(x).tolist(), "in new memory"),

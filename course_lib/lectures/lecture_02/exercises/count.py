@@ -71,20 +71,21 @@ COUNT = Exercise(
         omitted("2 * (H + H)", "the two LayerNorms of each block, 4H in a block"),
         Edit("2 * (H + H)", "H + H",
              "Each block was given one LayerNorm; it has two, one after each half."),
-        Edit("2 * (H + H)", "0", "Left out: every LayerNorm, one after the embeddings and two in a "
-             "block, 2H each.", more=(("+ 2 * H", ""),)),
+        Edit("2 * (H + H)", "0", "You left out every LayerNorm, one after the embeddings and two "
+             "in a block, 2H each.", more=(("+ 2 * H", ""),)),
         Edit("2 * (H + H)", "2 * H", "Each LayerNorm was counted with H numbers; it has a gain and "
              "a bias, 2H.", more=(("+ 2 * H", "+ H"),)),
         attention("4 * H * H",
-                  "Left out: the biases of the linear layers. Each has as many as it has outputs.",
+                  "You left out the biases of the linear layers. Each has as many as it has "
+                  "outputs.",
                   more=(("(H * F + F) + (F * H + H)", "2 * H * F"), ("H * H + H\n", "H * H\n"))),
         attention("4 * H * H",
-                  "Left out: the biases of query, key, value and output, 4H in a block."),
+                  "You left out the biases of query, key, value and output, 4H in a block."),
         Edit("(H * F + F) + (F * H + H)", "2 * H * F",
-             "Left out: the biases of the feed-forward layers, F + H in a block."),
-        Edit("pooler = H * H + H", "pooler = H * H", "Left out: the pooler's bias, H."),
-        attention("3 * (H * H + H)", "Left out: attention's output projection: after the heads are "
-                  "joined, one more layer H to H."),
+             "You left out the biases of the feed-forward layers, F + H in a block."),
+        Edit("pooler = H * H + H", "pooler = H * H", "You left out the pooler's bias, H."),
+        attention("3 * (H * H + H)", "You left out attention's output projection: after the heads "
+                  "are joined, one more layer H to H."),
         Edit("(F * H + H)", "H", "The feed-forward part was given one matrix; it has two, H to F "
              "and back."),
         Edit("L * (", "(", "The block was counted once; there are L of them, each with its own "
@@ -105,8 +106,9 @@ COUNT = Exercise(
              "exercise counts no head."),
         Edit("return embeddings", "return 2 * H + 2 + embeddings",
              "The NSP head was counted, 2H + 2; the exercise leaves it out."),
-        Edit("+ 2 * H", "+ V * H + 2 * H", "A matrix of V×H too many. The decoder of the MLM head "
-             "is the word embedding matrix once more (tied), and this exercise counts no head."),
+        Edit("+ 2 * H", "+ V * H + 2 * H", "You count a matrix of V×H too many. The decoder of the "
+             "MLM head is the word embedding matrix once more (tied), and this exercise counts no "
+             "head."),
         Edit("config.intermediate_size", "4 * config.hidden_size",
              "4H stands where the configuration's own intermediate_size should."),
         Edit("config.type_vocab_size", "2",

@@ -137,9 +137,9 @@ HEADS = Exercise(
             "which makes 2n + 1."),
         tag("4 * (n or 0) + 1", "Four tags a kind were counted. BIO has two, B- and I-, and one O: "
             "2n + 1."),
-        tag("2 * (n or 0) + 2", "One tag too many. Special tokens and padding have none: their "
-            "label is −100, and the loss leaves them out. 2n + 1."),
-        tag("2", "Tags were counted with two logits. A logit for each tag: 2n + 1."),
+        tag("2 * (n or 0) + 2", "You have one tag too many. Special tokens and padding have none: "
+            "their label is −100, and the loss leaves them out. 2n + 1."),
+        tag("2", "Tags were counted with two logits. Each has one logit: 2n + 1."),
         Edit('"answer": 2', '"answer": 1', "An answer was counted with one vector. It has two "
              "ends, and a vector for each: S and E."),
         Edit('"answer": 2', '"answer": 3', "An answer was counted with three vectors. No answer "

@@ -69,9 +69,9 @@ SPANS = Exercise(
          "which always gives three parts."),
         (r"NoneType", "Nothing is open yet, or no longer, and your code asks for its kind: ask `is "
          "not None` first."),
-        (r"list index out of range", 'Either parts of a tag were read that O does not have, '
-         '"O".split("-")[1], or a position behind the last tag: where you look at the next word, '
-         "the last word has none."),
+        (r"list index out of range", "You read a position that a list does not have. There are two "
+         'usual places: O has one part only, so there is no "O".split("-")[1]; and where you look '
+         "at the next word, the last word has none."),
     ),
     stages=(
         Stage("at most one entity", sentences("O O O", "O Bx O", "O O By Iy Iy O")),

@@ -84,9 +84,9 @@ COUNT = Exercise(
         Edit("+ 2 * E", "+ E", "One segment was counted; there are two, 2·E."),
         Edit("(E + E)", "E", "The LayerNorm of the embeddings was counted with one number a unit; "
              "it has two, a gain and a bias."),
-        Edit("E * H + H", "E * H", "Left out: the projection's bias, H numbers."),
-        Edit("pooler = H * H + H", "pooler = H * H", "Left out: the pooler's bias, H numbers."),
-        Edit("E * H + H", "E * H", "Left out: the biases of the projection and of the pooler, H "
+        Edit("E * H + H", "E * H", "You left out the projection's bias, H numbers."),
+        Edit("pooler = H * H + H", "pooler = H * H", "You left out the pooler's bias, H numbers."),
+        Edit("E * H + H", "E * H", "You left out the biases of the projection and of the pooler, H "
              "numbers each.", more=(("pooler = H * H + H", "pooler = H * H"),)),
         Edit("E * H + H", "E * H + H + H * E + E", "A way back from H to E was counted; one linear "
              "layer leads from E to H, and none back."),
@@ -118,30 +118,30 @@ COUNT = Exercise(
              '"none" else 1)', "Both LayerNorms were counted once as soon as anything is shared. A "
              "LayerNorm belongs to the half before it; if that half is not shared, there are L of "
              "them."),
-        Edit("norm = 2 * H", "norm = 0", "Left out: the LayerNorms of the blocks, 2H after each "
+        Edit("norm = 2 * H", "norm = 0", "You left out the LayerNorms of the blocks, 2H after each "
              "half."),
-        Edit("norm = 2 * H", "norm = 0", "Left out: every LayerNorm, 2E after the embeddings and "
-             "2H after each half of a block.", more=(("(E + E)", "0"),)),
+        Edit("norm = 2 * H", "norm = 0", "You left out every LayerNorm, 2E after the embeddings "
+             "and 2H after each half of a block.", more=(("(E + E)", "0"),)),
         Edit("feeding * (feed_forward + norm)", "feeding * feed_forward", "One LayerNorm a block "
              "was counted; there are two, 2H after each half."),
         Edit("norm = 2 * H", "norm = H", "Each LayerNorm was counted with one number a unit; it "
              "has two, a gain and a bias.", more=(("(E + E)", "E"),)),
-        Edit("4 * (H * H + H)", "4 * H * H", "Left out: the biases of the linear layers. Each has "
-             "as many as it has outputs.",
+        Edit("4 * (H * H + H)", "4 * H * H", "You left out the biases of the linear layers. Each "
+             "has as many as it has outputs.",
              more=(("(H * F + F) + (F * H + H)", "2 * H * F"), ("E * H + H", "E * H"),
                    ("pooler = H * H + H", "pooler = H * H"))),
-        Edit("4 * (H * H + H)", "4 * H * H", "Left out: the biases of the blocks' linear layers. "
-             "Each has as many as it has outputs.",
+        Edit("4 * (H * H + H)", "4 * H * H", "You left out the biases of the blocks' linear "
+             "layers. Each has as many as it has outputs.",
              more=(("(H * F + F) + (F * H + H)", "2 * H * F"),)),
         Edit("4 * (H * H + H)", "4 * H * H",
-             "Left out: the biases of query, key, value and output, 4H."),
+             "You left out the biases of query, key, value and output, 4H."),
         Edit("(H * F + F) + (F * H + H)", "2 * H * F",
-             "Left out: the biases of the feed-forward layers, F + H."),
+             "You left out the biases of the feed-forward layers, F + H."),
         *(Edit("(H * F + F) + (F * H + H)", f"2 * H * F + 2 * {size}", f"Both feed-forward layers "
                f"were given {size} biases. Each has as many as it has outputs: F, then H.")
           for size in "FH"),
         Edit("4 * (H * H + H)", "3 * (H * H + H)",
-             "Left out: attention's output projection, one more layer H to H."),
+             "You left out attention's output projection, one more layer H to H."),
         Edit("(F * H + H)", "H",
              "The feed-forward half was given one matrix; it has two, H to F and back."),
         Edit("+ pooler", "+ L * pooler",

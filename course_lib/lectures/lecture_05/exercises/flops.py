@@ -84,7 +84,7 @@ FLOPS = Exercise(
         Edit("4 * T * H * H", "T * H * H",
              "One layer H to H was counted; attention has four: query, key, value and output."),
         Edit("4 * T * H * H", "3 * T * H * H",
-             "Left out: attention's output projection, the fourth layer H to H."),
+             "You left out attention's output projection, the fourth layer H to H."),
         omitted("(projections + ", "query, key, value and output projection, four layers H to H",
                 instead="("),
         Edit("2 * T * H * F", "T * H * F",

@@ -112,7 +112,7 @@ STEPS = Exercise(
              "then H to 1."),
         Edit(RTD, "2 * T * H * H", "The last layer of the discriminator's head is missing: H to H, "
              "then H to 1."),
-        Edit(GENERATOR, "0", "Left out: the generator. It is thrown away after training, but in "
+        Edit(GENERATOR, "0", "You left out the generator. It is thrown away after training, but in "
              "every step it reads the text and learns."),
         Edit("3 * (generator + discriminator)", "generator + 3 * discriminator",
              "The generator was counted forward only. No gradient reaches it from the "

@@ -143,12 +143,12 @@ BUCKET = Exercise(
         Edit("exact + (", "(", "Beyond `exact` you count from zero: add `exact`, for the near "
              "buckets come first."),
         Edit(CUT, "far", "Distances beyond furthest − 1 get buckets beyond the last, as in "
-             "transformers and in `log_bucket`, where the row is cut afterwards. Asked is the "
+             "transformers and in `log_bucket`, where the row is cut afterwards. Follow the "
              "authors' rule: they all stay in bucket k − 1."),
         Edit(CUT, "far.clamp(max=buckets - (distance > 0).long())",
              "That is transformers' rule, and this library's: from `furthest` on, what is to the "
              "right has bucket −k, hence row 0 of the table, which no text of up to `furthest` "
-             "tokens trains. Asked is the authors' rule: bucket −(k − 1), as for furthest − 1."),
+             "tokens trains. Follow the authors' rule: bucket −(k − 1), as for furthest − 1."),
         Edit(CUT, "far.clamp(max=buckets)",
              "Your last bucket is k; with 0 to k − 1 there are k of them already."),
         Edit(WHERE, WHERE.replace("exact", "buckets // 2"), "Distances up to half of the buckets "

@@ -87,7 +87,7 @@ SIZES = Exercise(
         Stage("mBERT, XLM and XLM-R", published_sizes, remark=closing_answer),
     ),
     mistakes=(
-        Edit(" + feed_forward + hidden", "", "Left out: all six biases of a block.",
+        Edit(" + feed_forward + hidden", "", "You left out all six biases of a block.",
              more=(("4 * (hidden * hidden + hidden)", "4 * hidden * hidden"),)),
         Edit(" + feed_forward + hidden", " + 2 * hidden", "All six biases of a block have length "
              "`hidden` in your count. The first of the feed-forward part is as long as that part "
@@ -99,9 +99,9 @@ SIZES = Exercise(
                 "types * hidden"),
         omitted(" + 4 * hidden", "the two LayerNorms of a block", ""),
         omitted(" + feed_forward + hidden", "the biases of the feed-forward part", ""),
-        Edit("4 * (hidden * hidden + hidden)", "4 * hidden * hidden", "Left out: the biases of the "
-             "attention."),
-        Edit("4 * (hidden * hidden + hidden)", "3 * (hidden * hidden + hidden)", "Left out: the "
+        Edit("4 * (hidden * hidden + hidden)", "4 * hidden * hidden", "You left out the biases of "
+             "the attention."),
+        Edit("4 * (hidden * hidden + hidden)", "3 * (hidden * hidden + hidden)", "You left out the "
              "attention's output matrix. There are four: query, key, value and output."),
         Edit("4 * (hidden * hidden + hidden)", "3 * hidden * hidden + 4 * hidden", "Three matrices "
              "of attention are counted, with four biases. The fourth is the output's."),

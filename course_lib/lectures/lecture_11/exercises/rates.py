@@ -62,7 +62,7 @@ RATES = Exercise(
              "the top one's."),
         Edit(RATIO, "every[-1] / every[0]", "That is the head over the embeddings. Asked are the "
              "top *layer* and the lowest layer."),
-        Edit(RATIO, "every[layers] - every[1]", "That is a difference. Asked is how many *times* "
+        Edit(RATIO, "every[layers] - every[1]", "That is a difference. Return how many *times* "
              "as fast."),
     ),
 )  # fmt: skip

@@ -132,7 +132,7 @@ REPETITION = Exercise(
              "Expected runs of n words in their order.",
              more=((RUNS, "[word for text in test for word in text]"),)),
         Edit(SHARE, "sum(run in read for run in runs) / len(read)", "You divide by the runs of the "
-             "*training* texts. Asked is how much of the test was read."),
+             "*training* texts. Return how much of the test was read."),
         Edit(SHARE, "1 - sum(run in read for run in runs) / len(runs)", "That is the fraction that "
              "was *not* read."),
         Edit(SHARE, "sum(run in read for run in runs)", "That is a number of runs. Expected a "

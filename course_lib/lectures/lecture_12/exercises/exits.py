@@ -109,7 +109,7 @@ EXITS = Exercise(
              "argmax of the comparison finds the first True; of the uncertainties, the largest."),
         Edit(FIRST, "len(sure) - sure.int().argmax(dim=0)", "You count from the last layer down. "
              "Layer 1 is the one next to the text."),
-        Edit(FIRST, "sure.sum(dim=0)", "You count the layers that are sure. Asked is the number of "
+        Edit(FIRST, "sure.sum(dim=0)", "You count the layers that are sure. Return the number of "
              "the first one."),
         Edit(SURE, "(uncertainties.mean(dim=1, keepdim=True) <= speed).repeat(1, "
              "uncertainties.shape[1])", "The whole batch leaves together in your answer, by its "

@@ -108,7 +108,7 @@ INT8 = Exercise(
         Edit("largest / 127", "largest", "Your scale is the largest weight. A *step* is a 127th of "
              "it."),
         Edit("largest / 127", "127 / largest", "Your scale is upside down: how many steps there "
-             "are to 1. Asked is how large a step is, so that whole · scale is the weight again."),
+             "are to 1. Return how large a step is, so that whole · scale is the weight again."),
         Edit(LARGEST, "weight.abs().max().expand(len(weight))", "All rows have one scale, that of "
              "the largest row; so it is in torch's dynamic quantisation. Small rows then have few "
              "steps: take the maximum of each row."),
@@ -143,7 +143,7 @@ INT8 = Exercise(
              "division."),
         Edit(SCALE, "largest / 127", "A row of zeros has scale 0 in your answer (or next to it). "
              "Dividing by that gives nan, and which whole number a nan becomes, nobody promises. "
-             "Asked is a scale of 1."),
+             "Return a scale of 1."),
         Edit(INT, ".to(torch.int32)", "Your whole numbers take four bytes each. "
              "Nothing is saved before they are int8: .to(torch.int8)."),
         Edit(INT, ".to(torch.int64)", "Your whole numbers take eight bytes each, "

@@ -90,7 +90,7 @@ UNCERTAINTY = Exercise(
         Edit(RETURN, "entropy / entropy.max()", "You divide by the largest entropy of the *batch*. "
              "A text's number then depends on its neighbours. Divide by the largest possible one."),
         Edit(RETURN, "1 - entropy / math.log(logits.shape[-1])", "This is how *sure* the exit is. "
-             "Asked is how unsure: 0 for a certain answer."),
+             "Return how unsure it is: 0 for a certain answer."),
         Edit(ENTROPY, "log_p.exp().amax(dim=-1)", "This is the largest probability. FastBERT asks "
              "for the entropy: it also counts how the rest is shared out.", more=PLAIN),
         Edit(ENTROPY, "1 - log_p.exp().amax(dim=-1)", "This is 1 minus the largest probability. "

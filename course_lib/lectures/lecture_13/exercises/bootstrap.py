@@ -96,9 +96,9 @@ BOOTSTRAP = Exercise(
         Edit(QUANTILES, f"({OF_A} - {OF_B}.flip(0))", "You subtract B's upper end from A's lower "
              "end, and the other way round. That is as wide as if both were tested on different "
              "texts."),
-        Edit(QUANTILES, OF_A, "This is the interval of A's own accuracy. Asked is that of the "
+        Edit(QUANTILES, OF_A, "This is the interval of A's own accuracy. Return that of the "
              "difference."),
-        Edit(QUANTILES, OF_B, "This is the interval of B's own accuracy. Asked is that of the "
+        Edit(QUANTILES, OF_B, "This is the interval of B's own accuracy. Return that of the "
              "difference."),
         Edit(ENDS, "[0.05, 0.95]", "These are the ends of 90%. 95% leave 2.5% out on *either* "
              "side."),

@@ -102,7 +102,7 @@ SEEDS = Exercise(
     ),
     mistakes=(
         Edit(ALWAYS, "True", "In one seed the other model is better, and still you name a better "
-             "one. Asked is every seed, not most of them, and not the mean alone."),
+             "one. Every seed counts, not most of them, nor the mean alone."),
         Edit(ALWAYS, "(gains * side >= 0).all()", "As good as the other is not better: in a seed "
              "with equal scores nobody wins."),
         Edit(CLEARLY, "True", "You do not compare with the standard deviation: that all seeds "
@@ -111,8 +111,8 @@ SEEDS = Exercise(
         Edit(SPREAD, "gains.std(correction=0)", "Your standard deviation divides by n. A few seeds "
              "are a sample: divide by n − 1, as .std() of torch does (numpy's does not)."),
         Edit(SPREAD, "gains.var()", "This is the variance. Its root is the standard deviation."),
-        Edit(SPREAD, "2 * gains.std()", "You ask for two standard deviations. Asked is more than "
-             "one."),
+        Edit(SPREAD, "2 * gains.std()", "You ask for two standard deviations. More than one "
+             "is enough."),
         Edit(SPREAD, "a.std()", "You take the standard deviation of a's scores. What seeds do to "
              "both models alike is no doubt about which is better: take that of the differences."),
         Edit(SPREAD, "b.std()", "You take the standard deviation of b's scores. Take that of the "

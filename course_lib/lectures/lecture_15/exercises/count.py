@@ -90,12 +90,12 @@ COUNT = Exercise(
         omitted("= H + T * H", "the class token's own vector, H numbers", "= T * H"),
         Edit(TOKENS, "H + N * H", "Positions were counted for N patches. The class token has one, "
              "too: N + 1."),
-        Edit(TOKENS, "N * H", "Left out: the class token, its vector and its position, H numbers "
-             "each."),
-        Edit(TOKENS, "H", "Left out: the position embeddings, learned as BERT's are, H numbers for "
-             "each of N + 1 tokens."),
-        Edit(TOKENS, "0", "Left out: the class token's vector and the position embeddings."),
-        Edit(EMBEDDING, "pixels * H", "Left out: the bias of the patches' projection, H."),
+        Edit(TOKENS, "N * H", "You left out the class token, its vector and its position, H "
+             "numbers each."),
+        Edit(TOKENS, "H", "You left out the position embeddings, learned as BERT's are, H numbers "
+             "for each of N + 1 tokens."),
+        Edit(TOKENS, "0", "You left out the class token's vector and the position embeddings."),
+        Edit(EMBEDDING, "pixels * H", "You left out the bias of the patches' projection, H."),
         Edit(EMBEDDING, "config.patch_size**2 * H + H", "The patches' projection was counted for "
              "one channel. A patch has C·P·P numbers."),
         Edit(EMBEDDING, "N * (pixels * H + H)", "The projection was counted once for each patch. "
@@ -111,7 +111,7 @@ COUNT = Exercise(
         Edit(NO_LAST, " + last_norm + 1000 * H + 1000", "The head of a thousand classes was "
              "counted. It is left out here (with it B/16 has 86,567,656)."),
         Edit(TOKENS, "H + T * H + 2 * H", "Segment embeddings were counted, 2H. ViT has none."),
-        Edit(TOKENS, "2 * H + T * H", "H numbers too many beside the positions. There is one "
+        Edit(TOKENS, "2 * H + T * H", "You count H numbers too many. There is one "
              "class token, in front, and nothing like BERT's [SEP] at the end."),
         Edit(NORMS, "H + H", "Each block was given one LayerNorm. It has two, one before each "
              "half."),
@@ -121,11 +121,13 @@ COUNT = Exercise(
         Edit(NORMS, "H + H", "Each LayerNorm was counted with H numbers in the blocks. It has a "
              "gain and a bias, 2H, and there are two."),
         omitted(BIASES, "the biases of the dense layers in the blocks, 5H + F in each"),
-        Edit(BIASES, "2 * H + F", "Left out: the biases of query, key and value, 3H in a block."),
-        Edit(BIASES, "4 * H", "Left out: the biases of the feed-forward part, F + H in a block."),
+        Edit(BIASES, "2 * H + F", "You left out the biases of query, key and value, 3H in a "
+             "block."),
+        Edit(BIASES, "4 * H", "You left out the biases of the feed-forward part, F + H in a "
+             "block."),
         Edit("L * (weights", "(weights", "The block was counted once. There are L of them, each "
              "with its own weights."),
-        Edit(WEIGHTS, "3 * H * H + 2 * H * F", "Left out: the weight of attention's output "
+        Edit(WEIGHTS, "3 * H * H + 2 * H * F", "You left out the weight of attention's output "
              "projection, the fourth layer H to H of a block."),
         Edit(WEIGHTS, "4 * H * H + H * F", "The feed-forward part was given one matrix. It has "
              "two, H to F and back."),
@@ -138,7 +140,7 @@ COUNT = Exercise(
              "of them; there are as many rows."),
         Edit(RETURN, "return parameters, projected + L * block", "A multiply-add was counted as "
              "one; it counts as two FLOPs, a product and a sum. (Many tables count it as one.)"),
-        Edit(RETURN, "return parameters, 2 * L * block", "Left out of the FLOPs: the projection of "
+        Edit(RETURN, "return parameters, 2 * L * block", "The FLOPs lack the projection of "
              "the patches. Words are looked up in a table; patches are multiplied by a matrix."),
         Edit(RETURN, "return parameters, 3 * 2 * (projected + L * block)", "The backward pass was "
              "counted in the FLOPs as well (three times the forward one). Leave it out."),
@@ -154,7 +156,7 @@ COUNT = Exercise(
              "counted for one channel. A patch has C·P·P numbers."),
         Edit(BLOCK, "N * weights + 2 * N * N * H", "The blocks' FLOPs were counted for N tokens. "
              "The class token passes through every block, too: N + 1."),
-        Edit(BLOCK, "T * weights", "Left out of the FLOPs: the two products inside attention, "
+        Edit(BLOCK, "T * weights", "The FLOPs lack the two products inside attention, "
              "queries with keys and attention weights with values. They grow with T²."),
         Edit(BLOCK, "T * weights + T * T * H", "Attention has two products of T² · H: queries with "
              "keys, and attention weights with values. One is missing."),

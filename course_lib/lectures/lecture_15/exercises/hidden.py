@@ -104,7 +104,7 @@ HIDDEN = Exercise(
         Edit("return pixels,", "return pixels[:, 0],", "Your mask has no channels: (B, height, "
              "width). A hidden patch is hidden in all C of them."),
         Edit("return pixels,", "return hidden,", "This is `hidden` itself, one entry a patch. "
-             "Asked is one a pixel and channel."),
+             "Return one a pixel and channel."),
         Edit(LOSS, "apart.mean()", "This is the error of all pixels. Those that the model was "
              "shown do not count: to copy them is no task."),
         Edit(LOSS, "apart[~pixels].sum() / (~pixels).sum().clamp(min=1)", "This is the error of "

@@ -74,8 +74,8 @@ COUNT = Exercise(
              "embeddings are counted. ModernBERT has none."),
         Edit("= vocab * hidden + hidden", "= 2 * vocab * hidden + hidden", "The token table is "
              "counted twice. The decoder reads the same one: it is tied."),
-        Edit(ATTENTION, "3 * hidden * hidden", "Left out: the attention's output matrix. There are "
-             "four: query, key, value and output."),
+        Edit(ATTENTION, "3 * hidden * hidden", "You left out the attention's output matrix. There "
+             "are four: query, key, value and output."),
         Edit(ATTENTION, "4 * (hidden * hidden + hidden)", "The attention has biases in your count. "
              "ModernBERT's dense layers have none."),
         Edit(GATED, "2 * hidden * inner", "The gate is left out. The first matrix of the "
@@ -88,7 +88,7 @@ COUNT = Exercise(
              "in your count. ModernBERT's dense layers have none."),
         Edit(NORMS, "2 * layers * hidden + hidden", "All blocks have two norms in your count. The "
              "first has no norm before its attention: the embeddings' norm has just been."),
-        Edit(NORMS, "2 * layers * hidden - hidden", "Left out: the norm after the last block. "
+        Edit(NORMS, "2 * layers * hidden - hidden", "You left out the norm after the last block. "
              "Where norms stand *before* the halves of a block, the last sum has none."),
         Edit(NORMS, "4 * layers * hidden - 2 * hidden + 2 * hidden", "Norms have a weight and no "
              "bias here: one vector each, not two."),
@@ -105,17 +105,17 @@ COUNT = Exercise(
              "The masked-word head is in your encoder. It is the second result, by itself."),
         Edit(HEAD, "hidden * hidden + hidden + vocab + vocab * hidden", "The decoder's matrix is "
              "counted once more. It is the token table itself: tied."),
-        Edit(HEAD, "hidden * hidden + hidden", "Left out: the decoder's biases, one for each token "
-             "of the vocabulary. It is the only layer that has kept them."),
+        Edit(HEAD, "hidden * hidden + hidden", "You left out the decoder's biases, one for each "
+             "token of the vocabulary. It is the only layer that has kept them."),
         Edit(HEAD, "hidden * hidden + hidden + hidden + vocab", "The head's norm, or its dense "
              "layer, has a bias in your count. Neither has."),
         Edit(HEAD, "hidden * hidden + 2 * hidden + hidden + vocab", "This is BERT's head, with the "
              "biases of its dense layer and its norm. Here neither has any."),
-        Edit(HEAD, "hidden * hidden + vocab", "Left out: the norm of the head, behind its dense "
+        Edit(HEAD, "hidden * hidden + vocab", "You left out the norm of the head, behind its dense "
              "layer."),
-        Edit(HEAD, "hidden + vocab", "Left out: the head's dense layer, (H, H)."),
-        Edit(HEAD, "vocab", "Left out: the head's dense layer and its norm, which stand before the "
-             "decoder."),
+        Edit(HEAD, "hidden + vocab", "You left out the head's dense layer, (H, H)."),
+        Edit(HEAD, "vocab", "You left out the head's dense layer and its norm, which stand before "
+             "the decoder."),
         Edit(HEAD, "encoder + hidden * hidden + hidden + vocab", "This is encoder and head "
              "together. The second result is what the head adds."),
     ),

@@ -89,7 +89,7 @@ FLOPS = Exercise(
         Edit(PAIR, "8 * layers * tokens * hidden**2 + 4 * hidden *", "The four dense layers of "
              "attention are counted, too. Asked are its two products alone."),
         Edit(PAIRS, "(whole * tokens**2 + local * pairs_seen(tokens, window)) // layers", "This is "
-             "the mean of a layer. Asked is the whole stack."),
+             "the mean of a layer. Return that of the whole stack."),
         Edit(REACH, "min(window, tokens - 1)", "You look `window` tokens to *either* side. It is "
              "window // 2."),
         Edit(REACH, "min((window - 1) // 2, tokens - 1)", "Your window has `window` tokens at "
@@ -132,6 +132,7 @@ FLOPS = Exercise(
         Edit(LONG, "2 * (whole * length**2 + local * pairs_seen(length, window)) >= "
              "layers * length**2", "Where it is exactly half, you go on. Half is enough."),
         Edit(LONG, "whole * length**2 + local * pairs_seen(length, window) >= layers * length**2",
-             "This is the length from which on it is cheaper at all. Asked is twice as cheap."),
+             "This is the length from which on it is cheaper at all. Return that of half the "
+             "cost."),
     ),
 )  # fmt: skip

@@ -97,7 +97,7 @@ GEGLU = Exercise(
              "more than twice as large."),
         Edit(WIDTH, "plain_width // 3", "A third of the width: that is half as large. 3·H·F is to "
              "equal 2·H·plain_width."),
-        Edit(WIDTH, "4 * plain_width // 3", "This is 2F, the number of rows of `expand`. Asked is "
+        Edit(WIDTH, "4 * plain_width // 3", "This is 2F, the number of rows of `expand`. Return "
              "F, the width after the gate."),
         Edit(WIDTH, "-(-2 * plain_width // 3)", "You round up. Then the part is a little larger "
              "than the plain one; it may be no larger."),
@@ -105,7 +105,7 @@ GEGLU = Exercise(
              "part is a little larger than the plain one; it may be no larger."),
         Edit(WIDTH, "2 * (plain_width // 3)", "You round before you double, and lose a unit where "
              "one more would still be no larger. Multiply first: 2 * plain_width // 3."),
-        Edit(WIDTH, "contract.shape[1]", "This is the F of the matrices given. Asked is how wide a "
+        Edit(WIDTH, "contract.shape[1]", "This is the F of the matrices given. Return how wide a "
              "gated part may be beside a plain one of `plain_width`."),
         Edit(WIDTH, "2 * plain_width * x.shape[-1] // 3", "The hidden size is still in it. It "
              "stands on both sides of 3·H·F = 2·H·plain_width, and cancels."),

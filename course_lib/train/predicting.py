@@ -136,8 +136,8 @@ def entities(
     for n, (part, (number, start)) in enumerate(zip(parts, begins, strict=True)):
         probabilities = logits[n, list(task.first[n])].double().softmax(-1)  # (words, tags)
         for entity in _entities_of(part, probabilities, tagger.names):
-            place = {"start": start + entity.start, "end": start + entity.end}
-            result[number].append(replace(entity, **place))
+            moved = replace(entity, start=start + entity.start, end=start + entity.end)
+            result[number].append(moved)
     return result
 
 

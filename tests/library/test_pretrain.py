@@ -1005,7 +1005,7 @@ def test_longer_is_a_new_run_with_the_old_ones_model(file, tmp_path, monkeypatch
     out, rates = tmp_path / "out", []
     main([str(file()), "--out", str(out), "--device", "cpu"])
     said = refused(capsys, str(file()), "--out", str(out), "--steps", "5", "--device", "cpu")
-    more = said.partition("with ")[2].partition(":")[0].split()
+    more = said.partition("same command with ")[2].partition(": ")[0].split()
     assert more[0] == "--start" and more[2] == "--out"
     set_rate = loop.set_learning_rate
     monkeypatch.setattr(loop, "set_learning_rate",

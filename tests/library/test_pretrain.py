@@ -279,11 +279,15 @@ UNFIT = [
     (small("modernbert", settings={"biases": 1}), "biases=1 was given; expected true or false"),
     *[(small(family, settings={"max_positions": 32 + more}), "expected at most 31, the positions")
       for family, more in (("bert", -1), ("roberta", 0))],
-    (small("bert", "mlm+nsp", settings={"type_vocab_size": 1}), "type_vocab_size=1 were .* 2 segm"),
+    (small("bert", "mlm+nsp", settings={"type_vocab_size": 1}), "type_vocab_size=1 was .* 2 segm"),
     *[(replace(small(), text=replace(small().text, **more)), "the world has its own vocabulary")
       for more in ({"added": 3}, {"vocabulary": "vocab.txt"})],
-    (replace(small(), model=ModelPart(generator=0.5)), "generator was given .*only an ELECTRA"),
-    (replace(small_elmo(), objective=ObjectivePart("bilm", 0.3)), "rate was given with fam.*elmo"),
+    (replace(small(), text=TextPart("world", 150, 300, length=32)), "the world has its own vocab"),
+    (replace(small(), text=TextPart("law", 150)), "stories was given; .* only the world"),
+    (small(short_length=16), "short_length was given; .* only short_steps"),
+    (replace(small(), model=ModelPart(rows="random")), "rows was given; .* only a start"),
+    (replace(small(), model=ModelPart(generator=0.5)), "generator was given; .*only an ELECTRA"),
+    (replace(small_elmo(), objective=ObjectivePart("bilm", 0.3)), "rate was given; .* elmo masks"),
     (small("electra", "rtd", size="small", settings={"hidden_size": 33}), "hidden_size=33"),
 ]  # fmt: skip
 

@@ -14,6 +14,11 @@ On several processes, on one machine or many, with the same recipe and the same 
 
 from __future__ import annotations
 
+if __name__ == "__main__":  # before torch is imported, which takes seconds
+    from course_lib.train.stopping import leave, listen
+
+    listen(leave)
+
 import argparse
 import hashlib
 import json
@@ -61,9 +66,18 @@ from .loop import Objective, Report, check_sharded, fit, is_due
 from .metrics import evaluate, evaluate_bilm
 from .new_vocabulary import with_vocabulary
 from .precision import choose_precision
-from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe
+from .pretrain_recipe import (
+    ModelPart,
+    ObjectivePart,
+    PretrainRecipe,
+    TextPart,
+    TrainingPart,
+    read_recipe,
+    with_start,
+)
 from .pretrain_text import Reading, read_text, read_words
-from .state import check_finite, put_weights, whole_weights
+from .state import check_finite, differences, put_weights, saved_step, whole_weights
+from .stopping import one_line, stage
 
 RUN, LOG, RESULTS, RECIPE_FILE = "run.safetensors", "log.jsonl", "results.json", "recipe.json"
 MODEL, OWN_MODEL = "model", "model.safetensors"  # as transformers has it, or as ours
@@ -163,29 +177,41 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
 
     Raises ValueError where the checkpoint has no masked-word head as BERT's, and where the recipe
     asks for another objective or shape."""
-    result, part = load_pretrained(recipe.model.start), recipe.model
+    part = recipe.model
+    if recipe.objective.name != "mlm":
+        raise ValueError(
+            f"objective {recipe.objective.name!r} was given with start={part.start!r}; expected "
+            "mlm: a start goes on with masked words."
+        )
+    if part.settings:
+        raise ValueError(
+            f"settings {sorted(part.settings)} were given with start={part.start!r}; expected "
+            "none: they are the checkpoint's. Leave them out."
+        )
+    result = load_pretrained(part.start)
     model, old = result.model, result.tokenizer
     if isinstance(model, BertForPreTraining):
         headless, model = model, BertForMaskedLM(model.encoder)
         model.mlm = headless.mlm
         model.encoder.pooler = None  # nobody reads it, and transformers' class has none
-    whole = type(model) is BertForMaskedLM and isinstance(old, WordPiece)
-    if not whole or recipe.objective.name != "mlm" or part.settings:
+    if type(model) is not BertForMaskedLM:
         raise ValueError(
-            f"start={part.start!r} was given, a {type(model).__name__} with a "
-            f"{type(old).__name__} as tokenizer, with objective {recipe.objective.name!r} and "
-            f"settings {sorted(part.settings)}; expected a BertForMaskedLM with a WordPiece "
-            "vocabulary, objective mlm, and no settings: they are the checkpoint's."
+            f"start={part.start!r} was given, a {type(model).__name__}; expected a BertForMaskedLM."
         )
-    assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
-    if (
-        not isinstance(model.config, ENCODERS[part.family].config_class)
-        or part.size != ModelPart.size
-    ):
+    if not isinstance(old, WordPiece):
         raise ValueError(
-            f"family={part.family!r} and size={part.size!r} were given with "
-            f"start={part.start!r}, which has a {type(model.config).__name__}; expected neither: "
-            "they are the checkpoint's. Leave them out."
+            f"start={part.start!r} was given, whose tokenizer is a {type(old).__name__}; expected "
+            "one with a WordPiece vocabulary."
+        )
+    if not isinstance(model.config, ENCODERS[part.family].config_class):
+        raise ValueError(
+            f"family={part.family!r} was given with start={part.start!r}, which has a "
+            f"{type(model.config).__name__}; expected none but the checkpoint's. Leave it out."
+        )
+    if part.size != ModelPart.size:
+        raise ValueError(
+            f"size={part.size!r} was given with start={part.start!r}; expected none: the size is "
+            "the checkpoint's. Leave it out."
         )
     moved = with_vocabulary(model, old, tokenizer, part.rows, recipe.training.seed)
     return moved, masked_lm_loss
@@ -236,26 +262,32 @@ def _check(recipe: PretrainRecipe) -> None:
             f"family {family!r} was given with objective {objective!r}; expected one whose encoder "
             f"has a pooler, from which pairs are classified: {', '.join(POOLED)}."
         )
-    if unread := _unread(recipe):
-        raise ValueError(
-            f"{', '.join(unread)} was given with family {family!r}, objective {objective!r} and "
-            f"source {recipe.text.source!r}, which do not read it. Leave it out: only an ELECTRA "
-            "has a generator, a start alone new rows, an ELMo masks nothing, and the world has its "
-            "own vocabulary."
-        )
+    for name, reason in _unread(recipe).items():
+        raise ValueError(f"{name} was given; expected none: {reason}. Leave it out.")
 
 
-def _unread(recipe: PretrainRecipe) -> list[str]:
-    """Settings that are not the usual ones and that a run of this kind would never read."""
+def _unread(recipe: PretrainRecipe) -> dict[str, str]:
+    """Settings that are not the usual ones and that a run of this kind would never read -> why."""
     model, objective, text = recipe.model, recipe.objective, recipe.text
-    elmo = model.family == "elmo"
-    usual = vars(ObjectivePart(objective.name)).items()
-    result = [name for name, value in usual if elmo and getattr(objective, name) != value]
-    result += ["generator"] * (objective.name != "rtd" and model.generator != ModelPart.generator)
-    result += ["rows"] * (not model.start and model.rows != ModelPart.rows)
-    result += ["added"] * (text.added > 0 and (elmo or text.source == "world"))
-    own = text.source == "world" and not elmo and isinstance(text.vocabulary, str)
-    return result + ["vocabulary"] * own
+    elmo, result = model.family == "elmo", {}
+    for name, value in vars(ObjectivePart(objective.name)).items():
+        if elmo and getattr(objective, name) != value:
+            result[name] = "an elmo masks nothing"
+    if objective.name != "rtd" and model.generator != ModelPart.generator:
+        result["generator"] = "only an ELECTRA has one"
+    if not model.start and model.rows != ModelPart.rows:
+        result["rows"] = "only a start has new rows"
+    own = text.source == "world" and not elmo
+    if text.added > 0 and (elmo or own):
+        result["added"] = "the world has its own vocabulary" if own else "an elmo has no pieces"
+    if own and text.vocabulary != 8_192:
+        result["vocabulary"] = "the world has its own vocabulary"
+    if text.source != "world" and text.stories != TextPart.stories:
+        result["stories"] = "only the world has stories"
+    training = recipe.training
+    if not training.short_steps and training.short_length != TrainingPart.short_length:
+        result["short_length"] = "only short_steps have it"
+    return result
 
 
 def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds) -> None:
@@ -266,15 +298,17 @@ def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds
             f"length={length} was given; expected at most {config.longest_text}, the positions "
             f"that the model has for text (max_positions={config.max_positions})."
         )
-    segments = 2 if recipe.objective.name in PAIRS else 0
-    enough = config.vocab_size >= pieces and config.type_vocab_size >= segments
-    if not enough or config.pad_token_id != special.pad:
-        raise ValueError(
-            f"vocab_size={config.vocab_size}, pad_token_id={config.pad_token_id} and "
-            f"type_vocab_size={config.type_vocab_size} were given for {pieces:,} pieces, [PAD] at "
-            f"{special.pad}, and {segments} segments; expected a row for each. Leave them out of "
-            "the settings: they follow the text and the objective."
-        )
+    segments, pad = 2 if recipe.objective.name in PAIRS else 0, special.pad
+    for name, right, expected in (
+        ("vocab_size", config.vocab_size >= pieces, f"at least {pieces:,}, a row for each piece"),
+        ("pad_token_id", config.pad_token_id == pad, f"{pad}, where the vocabulary has [PAD]"),
+        ("type_vocab_size", config.type_vocab_size >= segments, f"at least {segments} segments"),
+    ):
+        if not right:
+            raise ValueError(
+                f"{name}={getattr(config, name)} was given; expected {expected}. Leave it out of "
+                "the settings: it follows the text and the objective."
+            )
 
 
 def batches_of(ready: Pretraining) -> Callable[[int], Batch]:
@@ -334,7 +368,7 @@ class TrainingLog:
     every: int = 1
 
     def __post_init__(self) -> None:
-        self._began, self._first = time.perf_counter(), 0
+        self._began, self._first, self.step = time.perf_counter(), 0, 0
         self.notes: list[str] = []
 
     def memory(self) -> dict[str, Any]:
@@ -347,7 +381,7 @@ class TrainingLog:
 
         A log that was lost, cut or changed is kept beside, and its losses are written again. Of a
         run that starts with a checkpoint, the log begins with what it is worth before step 1."""
-        self._first, self.notes = done, memory.get("notes", [])
+        self._first, self.step, self.notes = done, done, memory.get("notes", [])
         if self.distributed.is_main_process:
             self._restore(done, memory, losses)
         recipe = self.ready.recipe
@@ -372,6 +406,7 @@ class TrainingLog:
 
     def __call__(self, report: Report) -> None:
         reports, at = self.ready.recipe.reports, (report.step, report.steps)
+        self.step = report.step
         if reports.log_every and is_due(*at, reports.log_every):
             speed = {"tokens_per_second": report.tokens_per_second}
             self._write(report.step, {**report.losses, **speed})
@@ -497,22 +532,32 @@ def pretrain(
         if distributed.is_main_process:
             lock_output_folder(path, recipe, about)
             print(f"{recipe.name}: {count_parameters(ready.model):,} parameters, "
-                  f"{len(ready.train):,} sequences of {recipe.text.length} tokens, vocabulary of "
-                  f"{ready.special.vocab_size:,}, {_where(distributed)}",
+                  f"{len(ready.train):,} sequences of {recipe.text.length} tokens and "
+                  f"{len(ready.heldout):,} held out, vocabulary of {ready.special.vocab_size:,}, "
+                  f"{_where(distributed)}",
                   *ready.reading.notes, sep="\n  ", flush=True)  # fmt: skip
         training_log = TrainingLog(ready, path / LOG, distributed, check)
-        history = fit(
-            ready.model, ready.objective, batches,
-            steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
-            released_schedule=training.released_schedule,
-            weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
-            accumulate=training.accumulate, precision=training.precision, seed=training.seed,
-            callbacks=[training_log], checkpoint=path / RUN,
-            checkpoint_every=recipe.reports.save_every,
-            distributed=distributed,
-        )  # fmt: skip
+        with stage(lambda: f"at step {training_log.step:,}; {_next(path)}"):
+            history = fit(
+                ready.model, ready.objective, batches,
+                steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
+                released_schedule=training.released_schedule,
+                weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
+                accumulate=training.accumulate, precision=training.precision, seed=training.seed,
+                callbacks=[training_log], checkpoint=path / RUN,
+                checkpoint_every=recipe.reports.save_every,
+                distributed=distributed,
+            )  # fmt: skip
         check()
-        return finish(ready, path, history.precision, distributed, training_log.notes)
+        with stage(lambda: f"while the results were written; {_next(path)}"):
+            return finish(ready, path, history.precision, distributed, training_log.notes)
+
+
+def _next(out: Path) -> str:
+    """What the command of a stopped run does when it is given again."""
+    step = saved_step(out / RUN)
+    saved = f"after step {step:,}" if step else "from the beginning: no step was saved yet"
+    return f"the same command goes on {saved}"
 
 
 def refuse_foreign(out: Path) -> None:
@@ -541,21 +586,37 @@ def lock_output_folder(out: Path, recipe: PretrainRecipe, about: dict[str, Any])
         return
     begun = _begun(out / RECIPE_FILE)
     parts = [name for name in requested["recipe"] if name != "reports"]
-    different = [name for name in parts if begun["recipe"].get(name) != requested["recipe"][name]]
-    text = requested["text"]
+    then, now = ({n: of["recipe"].get(n) for n in parts} for of in (begun, requested))
+    different, text = differences(then, now), requested["text"]
     usual = {name: True for name in ("lowercase", "strip_accents") if name in text}
     begun_text = {**usual, **begun["text"]}  # what was done before it was written down
-    if any(text.get(name) != value for name, value in begun_text.items()):
-        different.append("the text that was read")
+    known = [name for name in begun_text if name not in ("source", "stories")]  # the recipe's, too
+    then, now = ({name: of.get(name) for name in known} for of in (begun_text, text))
+    different += differences(then, now, "the text that was read")
     if different:
+        longer = _longer(out, recipe) if "training.steps:" in " ".join(different) else ""
         raise ValueError(
-            f"{out} holds a run that differs in: {', '.join(different)}; expected the same recipe "
-            "and text, to go on with it. Choose another --out, or delete the folder."
+            f"{out} holds another run, which\n  " + "\n  ".join(different) + "\nexpected the same "
+            "recipe and text, to go on with it. Choose another --out, or delete the folder."
+            + longer
         )
     if unknown := sorted(text.keys() - begun_text.keys()):
         print(f"{out} was begun before {', '.join(unknown)} was written down: whether that part of "
               "the text is still the same cannot be told. From now on it can.")  # fmt: skip
         write_atomic(out / RECIPE_FILE, json.dumps({**begun, "text": text}, indent=1) + "\n")
+
+
+def _longer(out: Path, recipe: PretrainRecipe) -> str:
+    """How to train longer than a run's steps, at the last of which its learning rate is near 0."""
+    how = "begin anew with more steps, in another --out"
+    if recipe.objective.name == "mlm" and "deberta" not in recipe.model.family:
+        how = (
+            f"let it end, then give the same command with --start {out / MODEL} --out {out}-longer"
+        )
+    return (
+        f"\nTo train longer, {how}: a run's learning rate falls to near 0 at its last step, and "
+        "climbs and falls again in the new one."
+    )
 
 
 def _begun(path: Path) -> dict[str, Any]:
@@ -599,6 +660,7 @@ def finish(
         "text": ready.reading.about,
         **({"notes": notes} if (notes := [*ready.reading.notes, *notes]) else {}),
         "rows": len(ready.train),
+        "heldout_rows": len(ready.heldout),
         "parameters": count_parameters(model),
         "reached": reached,
         "curve": read_log(out / LOG),
@@ -636,6 +698,12 @@ def store(model: nn.Module, tokenizer: Any, out: Path) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    """The command. Ctrl-C and SIGTERM end it with one line, and the status 130 or 143."""
+    with one_line():
+        _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m course_lib.train.pretrain",
         description="Pre-train a model by a recipe file.",
@@ -643,6 +711,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("recipe", help="a TOML file, such as data/recipes/course_bert.toml")
     parser.add_argument("--out", required=True, help="folder for checkpoint, log and results")
     parser.add_argument("--steps", type=int, help="instead of the recipe's number of steps")
+    parser.add_argument(
+        "--start", help="a checkpoint, such as another run's model/, instead of the recipe's model"
+    )
     parser.add_argument("--device", choices=DEVICES, default="auto", help="auto: a GPU if there is")
     parser.add_argument(
         "--fsdp", action="store_true",
@@ -653,6 +724,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         recipe = read_recipe(options.recipe)
         if options.steps is not None:
             recipe = replace(recipe, training=replace(recipe.training, steps=options.steps))
+        if options.start is not None:
+            recipe = with_start(recipe, options.start)
         distributed = join(options.device, options.fsdp)
         results = pretrain(recipe, options.out, distributed)
     except (ValueError, OSError, FloatingPointError) as error:

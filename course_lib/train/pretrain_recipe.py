@@ -176,16 +176,14 @@ class PretrainRecipe(Part):
         short, length = self.training.short_length, self.text.length
         if not self.training.short_steps:
             return
-        if short < 8 or length % short:
+        check_size("short_length", short, 8)
+        if length % short:
             raise ValueError(
-                f"short_length={short} was given for sequences of {length}; expected a length of "
-                "at least 8 that divides it."
+                f"short_length={short} was given for sequences of {length}; expected a length that "
+                "divides it."
             )
-        if self.objective.name not in ("mlm", "rtd") or self.objective.units != "tokens":
-            raise ValueError(
-                "short_steps was given with pairs, spans or whole words; expected objective mlm or "
-                "rtd with single tokens: a piece of a sequence may hold half a pair or a word."
-            )
+        check_choice("objective (with short_steps)", self.objective.name, ("mlm", "rtd"))
+        check_choice("units (with short_steps)", self.objective.units, ("tokens",))
 
     def as_dict(self) -> dict[str, Any]:
         """All settings as plain values, those left to their defaults too. Of the settings that came
@@ -204,6 +202,15 @@ class PretrainRecipe(Part):
             if not used:
                 del result[part][name]
         return result
+
+
+def with_start(recipe: PretrainRecipe, start: str) -> PretrainRecipe:
+    """The recipe with a checkpoint in place of its model and vocabulary: its text and training are
+    what they were, its learning rate climbs and falls anew."""
+    model, text = ModelPart(recipe.model.family, start=start), recipe.text
+    if text.source != "world":
+        text = replace(text, vocabulary=start, added=0)
+    return replace(recipe, model=model, text=text)
 
 
 def read_recipe(path: str | Path) -> PretrainRecipe:

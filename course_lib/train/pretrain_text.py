@@ -43,11 +43,12 @@ def read_text(part: TextPart) -> Reading:
     Raises ValueError where there is no text in it, or too little to hold any out, and
     FileNotFoundError where there is no such source."""
     if part.source == "world":
-        if part.lowercase is not None or part.strip_accents is not None:
-            raise ValueError(
-                "lowercase or strip_accents was given for the micro-world, which has a vocabulary "
-                "of its own; expected neither."
-            )
+        for name in ("lowercase", "strip_accents"):
+            if getattr(part, name) is not None:
+                raise ValueError(
+                    f"{name} was given for the micro-world, which has a vocabulary of its own; "
+                    "expected none. Leave it out."
+                )
         world, stories, held = _world(part)
         ids = world.documents(stories), world.documents(held)
         return Reading(world.tokenizer, ids, _about(world, part), _namesake(part))
@@ -58,7 +59,7 @@ def read_text(part: TextPart) -> Reading:
     if isinstance(part.vocabulary, str):  # a file may change, and a name mean another checkpoint
         about["vocabulary_hash"] = corpus_hash([tokenizer.vocab])
     form = {"lowercase": tokenizer.lowercase, "strip_accents": tokenizer.strip_accents}
-    notes += _say(form, about, part)
+    notes += _say(form, about, part) + _fewer(part, len(tokenizer), "pieces")
     ids = (_encode(tokenizer, texts[0]), _encode(tokenizer, texts[1]))
     return Reading(tokenizer, ids, about, notes)
 
@@ -84,6 +85,7 @@ def read_words(part: TextPart) -> Reading:
              for text in texts]  # fmt: skip
     train = [sentence for document in words[0] for sentence in document]
     known = WordVocabulary.of(train, part.vocabulary)
+    notes += _fewer(part, known.predicted, "words to predict")
     unseen = {w for document in words[1] for s in document for w in s} - known.ids.keys()
     vocabulary = WordVocabulary([*known.vocab[4:], *sorted(unseen)], known.predicted)
     ids = [[[vocabulary.encode(s) for s in document] for document in text if document]
@@ -190,6 +192,13 @@ def _say(form: dict[str, bool], about: dict[str, Any], part: TextPart) -> tuple[
         f"{about['marked']:.1%} of the words have accents or other marks (in English fewer than "
         f"{RARE:.1%}): they are {marks}, and capitals are {capitals}. {change}",
     )
+
+
+def _fewer(part: TextPart, count: int, what: str) -> tuple[str, ...]:
+    """A line where a text gave fewer than the recipe has in `vocabulary`."""
+    if isinstance(part.vocabulary, str) or count >= part.vocabulary + part.added:
+        return ()
+    return (f"vocabulary = {part.vocabulary:,}: {count:,} {what} came out of this text.",)
 
 
 def _tokenizer(part: TextPart, texts: Iterable[str], about: Mapping[str, Any]) -> WordPiece:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +94,12 @@ def load_run(
     tensors, header = _read(path)
     saved = json.loads(header["recipe"])
     if saved != json.loads(json.dumps(recipe, default=float)):
-        different = sorted(k for k in {*saved, *recipe} if saved.get(k) != recipe.get(k))
+        different = differences(saved, json.loads(json.dumps(recipe, default=float)))
         raise ValueError(
-            f"{path} was saved by a run with other settings ({', '.join(different)}); expected the "
-            "same recipe, else the result would be a mixture. Choose another checkpoint path, or "
-            "delete the file to begin anew."
+            f"{path} was saved by a run with other settings, which\n  "
+            + "\n  ".join(different)
+            + "\nexpected the same recipe, else the result would be a mixture. Choose another "
+            "checkpoint path, or delete the file to begin anew."
         )
     put_weights(model, _under("model.", tensors))
     _restore_optimizer(optimizer, _under("optimizer.", tensors))
@@ -105,6 +107,26 @@ def load_run(
         scaler.load_state_dict(json.loads(header["scaler"]))
     history = {name: values.tolist() for name, values in _under("history.", tensors).items()}
     return int(header["step"]), history, json.loads(header.get("memories", "{}"))
+
+
+def saved_step(path: Path) -> int:
+    """The step after which a run was saved; 0 where nothing whole was."""
+    nothing = suppress(SafetensorError, OSError, TypeError, KeyError, ValueError)
+    with nothing, safe_open(path, framework="pt") as file:
+        return int(file.metadata()["step"])
+    return 0
+
+
+def differences(then: Any, now: Any, name: str = "") -> list[str]:
+    """A line for each setting that differs, by its whole name, with both values."""
+    if isinstance(then, Mapping) or isinstance(now, Mapping):
+        then, now, lines = then or {}, now or {}, []
+        for key in {**then, **now}:
+            whole = f"{name}.{key}" if name else key
+            lines += differences(then.get(key), now.get(key), whole)
+        return lines
+    then, now = ("not set" if value is None else json.dumps(value) for value in (then, now))
+    return [f"differs in {name}: {then} then, {now} now"] * (then != now)
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

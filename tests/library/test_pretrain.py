@@ -64,6 +64,7 @@ from course_lib.train.pretrain_recipe import (
     read_recipe,
 )
 from course_lib.train.pretrain_text import read_words
+from course_lib.train.schedule import warmup_then_linear
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "intermediate_size": 64}
@@ -278,11 +279,15 @@ UNFIT = [
     (small("modernbert", settings={"biases": 1}), "biases=1 was given; expected true or false"),
     *[(small(family, settings={"max_positions": 32 + more}), "expected at most 31, the positions")
       for family, more in (("bert", -1), ("roberta", 0))],
-    (small("bert", "mlm+nsp", settings={"type_vocab_size": 1}), "type_vocab_size=1 were .* 2 segm"),
+    (small("bert", "mlm+nsp", settings={"type_vocab_size": 1}), "type_vocab_size=1 was .* 2 segm"),
     *[(replace(small(), text=replace(small().text, **more)), "the world has its own vocabulary")
       for more in ({"added": 3}, {"vocabulary": "vocab.txt"})],
-    (replace(small(), model=ModelPart(generator=0.5)), "generator was given .*only an ELECTRA"),
-    (replace(small_elmo(), objective=ObjectivePart("bilm", 0.3)), "rate was given with fam.*elmo"),
+    (replace(small(), text=TextPart("world", 150, 300, length=32)), "the world has its own vocab"),
+    (replace(small(), text=TextPart("law", 150)), "stories was given; .* only the world"),
+    (small(short_length=16), "short_length was given; .* only short_steps"),
+    (replace(small(), model=ModelPart(rows="random")), "rows was given; .* only a start"),
+    (replace(small(), model=ModelPart(generator=0.5)), "generator was given; .*only an ELECTRA"),
+    (replace(small_elmo(), objective=ObjectivePart("bilm", 0.3)), "rate was given; .* elmo masks"),
     (small("electra", "rtd", size="small", settings={"hidden_size": 33}), "hidden_size=33"),
 ]  # fmt: skip
 
@@ -662,13 +667,22 @@ def test_a_folder_with_another_run_is_refused(file, tmp_path, capsys):
     main([str(file()), "--out", str(out), "--steps", "3", "--device", "cpu"])
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     for old, new, part in (
-        ("intermediate_size = 64", "intermediate_size = 96", "model"),
-        ("batch_size = 8", "batch_size = 9", "training"),
-        ("stories = 150", "stories = 151", "text, the text that was read"),
-    ):
+        ("intermediate_size = 64", "intermediate_size = 96",
+         "model.settings.intermediate_size: 64 then, 96 now"),
+        ("batch_size = 8", "batch_size = 9", "training.batch_size: 8 then, 9 now"),
+        ("stories = 150", "stories = 151", "text.stories: 150 then, 151 now"),
+        ('name = "small"', 'name = "other"', 'name: "small" then, "other" now'),
+        ("hidden_size = 32, ", "", "model.settings.hidden_size: 32 then, not set now"),
+        ("[reports]", "released_schedule = true\n[reports]",
+         "training.released_schedule: not set then, true now"),
+    ):  # fmt: skip
         said = refused(capsys, str(file((old, new))), "--out", str(out), "--steps", "3")
-        assert f"holds a run that differs in: {part}; expected the same" in said
-    assert "training" in refused(capsys, str(file()), "--out", str(out))  # other steps
+        assert f"holds another run, which\n  differs in {part}\nexpected the same" in said
+        assert "To train longer" not in said
+    said = refused(capsys, str(file(("batch_size = 8", "batch_size = 9"))), "--out", str(out))
+    lines = ["training.steps: 3 then, 12 now", "training.batch_size: 8 then, 9 now"]
+    assert [f"  differs in {line}" for line in lines] == said.splitlines()[1:3]
+    assert f"with --start {out / 'model'} --out {out}-longer" in said
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     (out / RUN).write_bytes(before[out / RUN][:-50])
     said = refused(capsys, str(file()), "--out", str(out), "--steps", "3")
@@ -804,7 +818,10 @@ def test_a_folder_whose_text_or_vocabulary_has_changed_is_refused(file, tmp_path
          lambda: vocabulary.write_text("\n".join(pieces), encoding="utf-8")),
     ):  # fmt: skip
         spoil()
-        assert "differs in: the text that was read; expected" in refused(capsys, *given)
+        said = refused(capsys, *given)
+        assert "differs in the text that was read.vocabulary_hash: " in said or (
+            "differs in the text that was read.heldout_hash: " in said
+        )
         assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == finished
         mend()
     # A run begun before this was written down goes on, says so, and is compared from then on.
@@ -837,7 +854,7 @@ def test_an_older_run_goes_on_only_as_older_runs_read_their_text(tmp_path, capsy
             pretrain(recipe, out)
             assert "was begun before heldout_hash, marked was" in capsys.readouterr().out
         else:
-            with pytest.raises(ValueError, match="differs in: the text that was read"):
+            with pytest.raises(ValueError, match="differs in the text that was read"):
                 pretrain(recipe, out)
 
 
@@ -931,6 +948,78 @@ def start(monkeypatch):
         return process
 
     return start
+
+
+def signalled_run(kind: str, number: int, arguments: list[str], sent: int) -> None:
+    """The command, which is sent a signal in the `number`-th call of a function of this kind, and
+    another at once, as torchrun and a second Ctrl-C do; what it says goes into a file."""
+    torch.set_num_threads(1)
+    owner, name = {
+        "read": (command, "read_text"), "step": (torch.optim.AdamW, "step"),
+        "write": (os, "fsync"), "measure": (command, "measure"), "store": (command, "store"),
+        "results": (command, "read_log"),
+    }[kind]  # fmt: skip
+    whole, left = getattr(owner, name), [number]
+
+    def counted(*inputs, **named):
+        left[0] -= 1
+        if left[0] == 0:
+            try:
+                os.kill(os.getpid(), sent)
+            finally:
+                os.kill(os.getpid(), sent)
+        return whole(*inputs, **named)
+
+    setattr(owner, name, counted)
+    with open(arguments[2] + ".said", "w") as sys.stderr:
+        main(arguments)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+def test_a_signal_ends_a_run_with_one_line_at_every_stage(file, tmp_path):
+    """What the line says is what happens: the next command goes on after that step."""
+    recipe, whole, out = file(), tmp_path / "whole", tmp_path / "out"
+    main([str(recipe), "--out", str(whole), "--device", "cpu"])
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    new, end = "goes on from the beginning: no step was saved yet", "goes on after step 12"
+    for sent, kind, number, where in (
+        (signal.SIGINT, "read", 1, "before the first step; the same command goes on"),
+        (signal.SIGTERM, "step", 2, f"at step 1; the same command {new}"),
+        (signal.SIGINT, "step", 5, "at step 4; the same command goes on after step 3"),
+        (signal.SIGTERM, "measure", 1, "at step 6; the same command goes on after step 3"),
+        (signal.SIGINT, "write", 3, "at step 6; the same command goes on after step 3"),
+        (signal.SIGTERM, "step", 8, "at step 10; the same command goes on after step 9"),
+        (signal.SIGTERM, "store", 1, f"while the results were written; the same command {end}"),
+    ):
+        arguments = [str(recipe), "--out", str(out), "--device", "cpu"]
+        process = context.Process(target=signalled_run, args=(kind, number, arguments, sent))
+        process.start()
+        process.join(AGAINST_HANGING)
+        said = Path(f"{out}.said").read_text()
+        assert (said, process.exitcode) == (f"pretrain: stopped {where}\n", 128 + sent), kind
+        assert not [*out.glob("*.tmp*"), *out.glob("*.holder")], kind
+    main([str(recipe), "--out", str(out), "--device", "cpu"])
+    found, expected = (tensors_in(folder / RUN)[0] for folder in (out, whole))
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_longer_is_a_new_run_with_the_old_ones_model(file, tmp_path, monkeypatch, capsys):
+    """As the refusal says it; its learning rate climbs and falls again, over its own steps."""
+    out, rates = tmp_path / "out", []
+    main([str(file()), "--out", str(out), "--device", "cpu"])
+    said = refused(capsys, str(file()), "--out", str(out), "--steps", "5", "--device", "cpu")
+    more = said.partition("same command with ")[2].partition(": ")[0].split()
+    assert more[0] == "--start" and more[2] == "--out"
+    set_rate = loop.set_learning_rate
+    monkeypatch.setattr(loop, "set_learning_rate",
+                        lambda *given: (rates.append(given[1]), set_rate(*given)))  # fmt: skip
+    main([str(file()), *more, "--steps", "5", "--device", "cpu"])
+    assert rates == [3e-3 * warmup_then_linear(step, 5) for step in range(5)]
+    log, reached = read_log(Path(more[3]) / LOG), json.loads((out / RESULTS).read_text())["reached"]
+    assert log[0]["step"] == 0
+    assert log[0]["heldout_loss"] == pytest.approx(reached["heldout_loss"], abs=1e-4)
+    assert json.loads((out / RECIPE_FILE).read_text())["recipe"]["training"]["steps"] == 12
 
 
 def tensors_in(path: Path):

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +23,22 @@ from safetensors.torch import load_file, save_file
 from test_pretrain import SMALL, small
 
 from course_lib.family.bert import bert_for_pretraining
+from course_lib.files import lock_file
 from course_lib.objectives.next_sentence import make_pairs
 from course_lib.objectives.pretraining import pretraining_batches, pretraining_loss
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.train.distributed import ONE_PROCESS, Distributed, ManyProcesses, join, part_of
 from course_lib.train.loop import fit
-from course_lib.train.pretrain import LOG, RESULTS, batches_of, main, pretrain, read_log, set_up
+from course_lib.train.pretrain import (
+    LOG,
+    RESULTS,
+    RUN,
+    batches_of,
+    main,
+    pretrain,
+    read_log,
+    set_up,
+)
 from course_lib.train.pretrain_recipe import read_recipe
 from course_lib.train.state import whole_weights
 
@@ -168,6 +181,17 @@ save_every = 4
 """
 
 
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone",
+            "--local-addr", "127.0.0.1", "--nproc_per_node", "2"]  # fmt: skip
+
+
+def environment() -> dict[str, str]:
+    loopback = "lo" if sys.platform == "linux" else "lo0"
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    return {**os.environ, "GLOO_SOCKET_IFNAME": loopback, "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": paths}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """What two processes left behind, after they were given what one had begun."""
@@ -175,13 +199,9 @@ def folder(tmp_path_factory) -> Path:
     (path / "recipe.toml").write_text(RECIPE)
     for way in WAYS:
         train(checkpoint=path / f"one to {way}.safetensors", stop=True)
-    loopback = "lo" if sys.platform == "linux" else "lo0"
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1",
-         "--nproc_per_node", "2", __file__, str(path)],
-        env={**os.environ, "GLOO_SOCKET_IFNAME": loopback, "OMP_NUM_THREADS": "1",
-             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])},
-        capture_output=True, text=True, timeout=AGAINST_HANGING,
+        [*TORCHRUN, __file__, str(path)],
+        env=environment(), capture_output=True, text=True, timeout=AGAINST_HANGING,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     (path / "said.txt").write_text(done.stdout + done.stderr)
@@ -273,6 +293,32 @@ def test_processes_draw_their_own_dropout_and_notice_what_differs(folder):
     for rank in range(2):
         said = (folder / f"differs {rank}.txt").read_text()
         assert said.startswith("The number differs between the processes (0, 1); expected the same")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
+def test_a_signal_ends_all_processes_with_one_line(tmp_path, sent):
+    """torchrun passes it on. Its own words come besides; a process that it left behind would hold
+    the file open to which all of them write, and the run's lock."""
+    recipe, out = tmp_path / "recipe.toml", tmp_path / "out"
+    recipe.write_text(RECIPE.replace("steps = 6", "steps = 100_000"))
+    run = subprocess.Popen(
+        [*TORCHRUN, "-m", "course_lib.train.pretrain", str(recipe), "--out", str(out),
+         "--device", "cpu"],
+        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    began = time.monotonic()
+    while not (out / RUN).exists() and run.poll() is None:
+        assert time.monotonic() - began < AGAINST_HANGING
+        time.sleep(0.1)
+    run.send_signal(sent)
+    said, _ = run.communicate(timeout=AGAINST_HANGING)
+    lines = [line for line in said.splitlines() if line.startswith("pretrain: ")]
+    assert len(lines) == 1, said
+    assert re.fullmatch(r"pretrain: stopped at step .*; the same command goes on after.*", lines[0])
+    assert "KeyboardInterrupt" not in said and not list(out.glob("*.holder")), said
+    with lock_file(out / RUN):
+        assert read_log(out / LOG)
 
 
 # ---------------------------------------------------------------- rows

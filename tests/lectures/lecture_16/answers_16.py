@@ -235,11 +235,11 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda *case: cost(*case, pair=2), "Half of it"),
         (lambda *case: cost(*case, count=lambda t, w: t * min(t, 2 * (w // 2) + 1)),
          "you count them whole"),
-        (lambda *case: (cost(*case)[0], cost(*case)[1] or 0), "it is None"),
+        (lambda *case: (cost(*case)[0], cost(*case)[1] or 0), "expected None"),
     ],
     "16.6": [
         (encoder_off_by(lambda V, H, L, F: H), "All blocks have two norms"),
         (encoder_off_by(lambda V, H, L, F: -2 * H), "you have"),
-        (encoder_off_by(lambda V, H, L, F: H + 4 * L * H), "And:"),
+        (encoder_off_by(lambda V, H, L, F: H + 4 * L * H), "two mistakes:"),
     ],
 }  # fmt: skip

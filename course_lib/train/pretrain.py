@@ -66,15 +66,7 @@ from .loop import Objective, Report, check_sharded, fit, is_due
 from .metrics import evaluate, evaluate_bilm
 from .new_vocabulary import with_vocabulary
 from .precision import choose_precision
-from .pretrain_recipe import (
-    ModelPart,
-    ObjectivePart,
-    PretrainRecipe,
-    TextPart,
-    TrainingPart,
-    read_recipe,
-    with_start,
-)
+from .pretrain_recipe import ModelPart, ObjectivePart, PretrainRecipe, read_recipe, with_start
 from .pretrain_text import Reading, read_text, read_words
 from .state import check_finite, differences, put_weights, saved_step, whole_weights
 from .stopping import one_line, stage
@@ -178,41 +170,25 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
     Raises ValueError where the checkpoint has no masked-word head as BERT's, and where the recipe
     asks for another objective or shape."""
     part = recipe.model
-    if recipe.objective.name != "mlm":
-        raise ValueError(
-            f"objective {recipe.objective.name!r} was given with start={part.start!r}; expected "
-            "mlm: a start goes on with masked words."
-        )
-    if part.settings:
-        raise ValueError(
-            f"settings {sorted(part.settings)} were given with start={part.start!r}; expected "
-            "none: they are the checkpoint's. Leave them out."
-        )
+    check_choice("objective (with a start)", recipe.objective.name, ("mlm",))
     result = load_pretrained(part.start)
     model, old = result.model, result.tokenizer
     if isinstance(model, BertForPreTraining):
         headless, model = model, BertForMaskedLM(model.encoder)
         model.mlm = headless.mlm
         model.encoder.pooler = None  # nobody reads it, and transformers' class has none
-    if type(model) is not BertForMaskedLM:
-        raise ValueError(
-            f"start={part.start!r} was given, a {type(model).__name__}; expected a BertForMaskedLM."
-        )
-    if not isinstance(old, WordPiece):
-        raise ValueError(
-            f"start={part.start!r} was given, whose tokenizer is a {type(old).__name__}; expected "
-            "one with a WordPiece vocabulary."
-        )
-    if not isinstance(model.config, ENCODERS[part.family].config_class):
-        raise ValueError(
-            f"family={part.family!r} was given with start={part.start!r}, which has a "
-            f"{type(model.config).__name__}; expected none but the checkpoint's. Leave it out."
-        )
-    if part.size != ModelPart.size:
-        raise ValueError(
-            f"size={part.size!r} was given with start={part.start!r}; expected none: the size is "
-            "the checkpoint's. Leave it out."
-        )
+    kind, config = type(model).__name__, getattr(model, "config", None)
+    for right, given, expected in (
+        (kind == "BertForMaskedLM", f"a {kind}", "a BertForMaskedLM"),
+        (isinstance(old, WordPiece), f"a {type(old).__name__}", "a WordPiece vocabulary"),
+        (isinstance(config, ENCODERS[part.family].config_class),
+         f"a {type(config).__name__}, with family={part.family!r}", "its own family"),
+        (part.size == ModelPart.size, f"with size={part.size!r}", "its own size. Leave it out"),
+        (not part.settings, f"with settings {sorted(part.settings)}", "its own. Leave them out"),
+    ):  # fmt: skip
+        if not right:
+            raise ValueError(f"start={part.start!r} was given, {given}; expected {expected}.")
+    assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
     moved = with_vocabulary(model, old, tokenizer, part.rows, recipe.training.seed)
     return moved, masked_lm_loss
 
@@ -269,25 +245,21 @@ def _check(recipe: PretrainRecipe) -> None:
 def _unread(recipe: PretrainRecipe) -> dict[str, str]:
     """Settings that are not the usual ones and that a run of this kind would never read -> why."""
     model, objective, text = recipe.model, recipe.objective, recipe.text
-    elmo, result = model.family == "elmo", {}
-    for name, value in vars(ObjectivePart(objective.name)).items():
-        if elmo and getattr(objective, name) != value:
-            result[name] = "an elmo masks nothing"
-    if objective.name != "rtd" and model.generator != ModelPart.generator:
-        result["generator"] = "only an ELECTRA has one"
-    if not model.start and model.rows != ModelPart.rows:
-        result["rows"] = "only a start has new rows"
-    own = text.source == "world" and not elmo
-    if text.added > 0 and (elmo or own):
-        result["added"] = "the world has its own vocabulary" if own else "an elmo has no pieces"
-    if own and text.vocabulary != 8_192:
-        result["vocabulary"] = "the world has its own vocabulary"
-    if text.source != "world" and text.stories != TextPart.stories:
-        result["stories"] = "only the world has stories"
-    training = recipe.training
-    if not training.short_steps and training.short_length != TrainingPart.short_length:
-        result["short_length"] = "only short_steps have it"
-    return result
+    elmo, world = model.family == "elmo", text.source == "world"
+    own, training = world and not elmo, recipe.training
+    why = {name: (elmo and getattr(objective, name) != value, "an elmo masks nothing")
+           for name, value in vars(ObjectivePart(objective.name)).items()} | {
+        "generator": (objective.name != "rtd" and model.generator != ModelPart.generator,
+                      "only an ELECTRA has one"),
+        "rows": (not model.start and model.rows != ModelPart.rows, "only a start has new rows"),
+        "added": (text.added > 0 and (elmo or world), "it is for WordPieces of a text"),
+        "vocabulary": (own and text.vocabulary != 8_192, "the world has its own vocabulary"),
+        "stories": (not world and text.stories != type(text).stories, "only the world has any"),
+        "short_length": (not training.short_steps
+                         and training.short_length != type(training).short_length,
+                         "only short_steps have it"),
+    }  # fmt: skip
+    return {name: reason for name, (unread, reason) in why.items() if unread}
 
 
 def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds) -> None:

@@ -176,7 +176,7 @@ WRONG = [
     (
         "[training]",
         '[objective]\nunits = "words"\n[training]\nshort_steps = 2',
-        "half a pair or a word",
+        r"units \(with short_steps\)='words' was given; expected one of tokens",
     ),
 ]
 
@@ -281,8 +281,9 @@ UNFIT = [
       for family, more in (("bert", -1), ("roberta", 0))],
     (small("bert", "mlm+nsp", settings={"type_vocab_size": 1}), "type_vocab_size=1 was .* 2 segm"),
     *[(replace(small(), text=replace(small().text, **more)), "the world has its own vocabulary")
-      for more in ({"added": 3}, {"vocabulary": "vocab.txt"})],
+      for more in ({"vocabulary": "vocab.txt"},)],
     (replace(small(), text=TextPart("world", 150, 300, length=32)), "the world has its own vocab"),
+    (replace(small(), text=replace(small().text, added=3)), "added was given; .* WordPieces"),
     (replace(small(), text=TextPart("law", 150)), "stories was given; .* only the world"),
     (small(short_length=16), "short_length was given; .* only short_steps"),
     (replace(small(), model=ModelPart(rows="random")), "rows was given; .* only a start"),
@@ -321,9 +322,22 @@ def test_a_vocabulary_beside_a_file_of_ours_keeps_its_settings(tmp_path):
     words = WordPiece.from_words(["the", "cat"], lowercase=False, strip_accents=True)
     sizes = {**SMALL, "vocab_size": len(words)}
     model = deberta_masked_lm(deberta_encoder(DebertaConfig(**sizes)))
-    assert command.store(model, words, tmp_path) == "model.safetensors"
-    again = WordPiece.from_file(tmp_path)
+    assert command.store(model, words, tmp_path) == "model"
+    again = load_pretrained(tmp_path / "model").tokenizer
     assert (again.vocab, again.normalisation) == (words.vocab, words.normalisation)
+
+
+def test_a_vocabulary_that_a_text_does_not_fill_is_said(tmp_path):
+    """The model has as many rows as pieces came out, and the results say so."""
+    written(tmp_path / "text", paragraphs(120))
+    text = TextPart(str(tmp_path / "text"), vocabulary=400_000, length=32)
+    said = pretrain(replace(small(steps=1), text=text), tmp_path / "out")["notes"][-1]
+    pieces = len(WordPiece.from_file(tmp_path / "out/model"))
+    assert said == f"vocabulary = 400,000: {pieces:,} pieces came out of this text."
+    ready = set_up(replace(small(), text=replace(text, vocabulary=90)))
+    assert not [note for note in ready.reading.notes if "came out" in note]
+    elmo = set_up(replace(small_elmo(), text=text)).reading
+    assert elmo.notes[-1].startswith(f"vocabulary = 400,000: {elmo.tokenizer.predicted:,} words")
 
 
 class SomeProcesses(Distributed):

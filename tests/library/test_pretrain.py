@@ -27,7 +27,12 @@ from course_lib.checkpoints import load, load_pretrained
 from course_lib.checkpoints.elmo import load_elmo
 from course_lib.config import BertConfig, encoder_flops
 from course_lib.encoder import Encoder, Pooler
-from course_lib.family.deberta import DebertaConfig, deberta_encoder, deberta_masked_lm
+from course_lib.family.deberta import (
+    DebertaConfig,
+    DebertaForMaskedLM,
+    deberta_encoder,
+    deberta_masked_lm,
+)
 from course_lib.files import lock_file
 from course_lib.heads import BertForPreTraining, BertForReplacedTokens
 from course_lib.objectives.bilm import bilm_loss
@@ -461,10 +466,13 @@ def theirs_agree(folder: Path, model, sequences: PackedSequences):
     given = {"input_ids": sequences.input_ids, "attention_mask": sequences.attention_mask}
     if "distilbert" not in name.lower() and model.config.type_vocab_size > 1:
         given["token_type_ids"] = sequences.token_type_ids
+    if isinstance(model, DebertaForMaskedLM):  # its decoder is read here alone
+        model = model.encoder
+    names = ("prediction_logits", "logits", "last_hidden_state")
     ours, scores = (
-        said.prediction_logits if hasattr(said, "prediction_logits") else said.logits
-        for said in (model(**given), theirs(**given))
-    )  # fmt: skip
+        next(getattr(output, name) for name in names if hasattr(output, name))
+        for output in (model(**given), theirs(**given))
+    )
     real = sequences.attention_mask.bool()
     assert (ours[real] - scores[real]).abs().max() < 1e-4
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder))

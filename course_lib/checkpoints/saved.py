@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from course_lib.family.mobilebert import MobileBertConfig
 from course_lib.files import json_object, one_error, write_atomic
 from course_lib.heads import BertForMaskedLM
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
+from course_lib.text.features import check_tokenizer
 from course_lib.text.tokenizer_files import CONFIG as TOKENIZER_CONFIG
 from course_lib.text.tokenizer_files import NAMES, WHOLE
 from course_lib.text.unigram import Unigram
@@ -127,7 +129,8 @@ def save_folder(
 
     half: weights in float16, half the size and about three significant digits. The file of weights
     is written last. Of a DeBERTa with its enhanced mask decoder, which transformers does not have,
-    it holds what the released ones hold: AutoModel reads the encoder. Raises CheckpointError for a
+    it holds what the released ones hold: AutoModel reads the encoder. Warns of ONNX files that
+    stand there from before. Raises CheckpointError for a
     model that transformers does not have, for weights that are not finite numbers (in float16: up
     to 65,504), and for a tokenizer with more tokens than the model has rows, or whose [PAD] is not
     the model's; then nothing is written."""
@@ -137,6 +140,8 @@ def save_folder(
     if isinstance(model, DebertaForMaskedLM):
         model, more = _without_decoder(model)
     hf_model, folder = to_transformers(model), Path(folder)
+    if tokenizer is not None:
+        check_tokenizer(tokenizer)
     tied = set(hf_model.all_tied_weights_keys)  # read back from the table that they share
     family = family_of(encoder_of(model).config)
     state = {
@@ -157,6 +162,11 @@ def save_folder(
         write_atomic(folder / name, text)
     data = safetensors.torch.save(state, metadata={"format": "pt"})
     write_atomic(folder / WEIGHTS, data)
+    for other in sorted(folder.glob("*.onnx")):
+        warnings.warn(
+            f"{other} was there before: it is of another model. Export it anew, or delete it.",
+            stacklevel=2,
+        )
     return hashlib.sha256(data).hexdigest()
 
 

@@ -123,6 +123,8 @@ def shuffled(count: int, batch_size: int, seed: int = 0) -> Callable[[int], Tens
 
 def check_batch_size(batch_size: int, count: int, what: str = "examples") -> None:
     """Raise ValueError unless a batch can be filled."""
+    if not count:
+        raise ValueError(f"no {what} were given; expected at least one.")
     if not is_whole(batch_size) or not 1 <= batch_size <= count:
         raise ValueError(
             f"batch_size={batch_size!r} was given for {count} {what}; expected 1 to {count}."

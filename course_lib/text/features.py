@@ -46,6 +46,16 @@ class Tokenizer(Protocol):
 # ---------------------------------------------------------------- a label a text, or a pair
 
 
+def check_tokenizer(tokenizer: object) -> None:
+    """Raise TypeError for what is no tokenizer, such as all that `load_pretrained` returns."""
+    if not hasattr(tokenizer, "encode"):
+        within = "; its tokenizer is .tokenizer" if hasattr(tokenizer, "tokenizer") else ""
+        raise TypeError(
+            f"a {type(tokenizer).__name__} was given as tokenizer; expected one of the course's, "
+            f"such as WordPiece{within}."
+        )
+
+
 def text_sequences(
     texts: Sequence[str],
     labels: Sequence[str],
@@ -60,11 +70,10 @@ def text_sequences(
     alphabetical order; of other texts for the same model give these, task.names. A text that is too
     long loses its end, a pair loses, token by token, the end of the one that is longer at that
     moment.
-    Raises ValueError for no texts, a label that is none of the names, labels that are all the
-    same, without names for labels that differ in white space or capitals alone, and as
-    `plain_sequences`."""
+    Raises ValueError for no texts, a label that is none of the names, and as `plain_sequences`;
+    without names for labels that are all the same, or differ in white space or capitals alone."""
     texts, labels = check_texts(texts), check_texts(labels)
-    names = _names_of(labels) if names is None else check_texts(names)
+    given, names = names, _names_of(labels) if names is None else check_texts(names)
     if len(texts) != len(labels):
         raise ValueError(
             f"{len(texts)} texts and {len(labels)} labels were given; expected a label for each."
@@ -73,7 +82,7 @@ def text_sequences(
     number = _numbers_of(names)
     if unknown := sorted(set(labels) - number.keys()):
         raise ValueError(f"the label {unknown[0]!r} was given; expected one of {_listed(names)}.")
-    if len(set(labels)) < 2:
+    if given is None and len(set(labels)) < 2:
         raise ValueError(
             f"all {len(labels)} texts have the label {labels[0]!r}; expected at least two classes: "
             "of one there is nothing to learn. Was the data sorted, and then cut?"
@@ -94,6 +103,7 @@ def plain_sequences(
     Raises ValueError for no texts, as many second texts as there are not texts, a text without a
     token, and a length that does not hold one token of each; TypeError for one text instead of
     several, and for what is no text."""
+    check_tokenizer(tokenizer)
     texts, second = check_texts(texts), None if second is None else check_texts(second)
     if not texts:
         raise ValueError("No texts were given; expected at least one.")
@@ -173,8 +183,9 @@ def tagged_sequences(
     names: the tags; None: UPOS or ENTITY_TAGS, or, where the sentences have others, those that they
     have, O first; of other sentences for the same model give these, task.names. Words that no
     longer fit whole are cut. Raises ValueError for no sentences, a tag that is none of the names,
-    words that all have the same tag, a word without a token, and a length too short for a
-    sentence's first word."""
+    without names for words that all have the same tag, a word without a token, and a length too
+    short for a sentence's first word."""
+    check_tokenizer(tokenizer)
     sentences = check_each(sentences, TaggedSentence, one="sentence")
     if not sentences:
         raise ValueError("No sentences were given; expected at least one.")
@@ -182,6 +193,11 @@ def tagged_sequences(
         names = ()
     elif names is None:
         there = {tag for sentence in sentences for tag in sentence.tags(kind)}
+        if len(there) < 2:
+            raise ValueError(
+                f"every word has the tag {min(there)!r}; expected at least two tags. "
+                "For sentences that a model shall tag give kind=None."
+            )
         names = UPOS if kind == "pos" else ENTITY_TAGS
         if not there <= set(names):
             names = _tag_names(there)
@@ -202,11 +218,6 @@ def tagged_sequences(
         labels.append(label)
         firsts.append(first)
         left_out.append(len(sentence.words) - len(first))
-    if kind is not None and len({tag for sentence in sentences for tag in sentence.tags(kind)}) < 2:
-        raise ValueError(
-            f"every word has the tag {sentences[0].tags(kind)[0]!r}; expected at least two tags. "
-            "For sentences that a model shall tag give kind=None."
-        )
     return TaggedSequences(
         to_sequences(packed), torch.stack(labels), tuple(names),
         tuple(sentence.words for sentence in sentences), tuple(firsts),
@@ -314,6 +325,7 @@ def question_sequences(
     Raises ValueError for no questions, two with one id, a question or passage without a token, a
     question that leaves no room for the passage, and a stride below 1 or with gaps between the
     windows."""
+    check_tokenizer(tokenizer)
     questions = check_each(questions, Question, one="question")
     if not questions:
         raise ValueError("No questions were given; expected at least one.")

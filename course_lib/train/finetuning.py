@@ -125,6 +125,20 @@ def check_task(task: object) -> None:
         )
 
 
+def check_learnable(task: Task) -> None:
+    """Raise ValueError for a task without texts, and for one of a single class."""
+    if not len(task):
+        raise ValueError("A task without texts was given; expected texts to learn from.")
+    if isinstance(task, LabelledSequences | TaggedSequences):
+        labels = task.labels[task.labels >= 0].unique()
+        if len(labels) < 2:
+            only = task.names[int(labels[0])] if len(labels) else "none"
+            raise ValueError(
+                f"all texts of the task have one label, {only!r}; expected two or more: of one "
+                "there is nothing to learn. Was the data sorted, and then cut?"
+            )
+
+
 def classifier_on(
     encoder: Encoder | Pretrained,
     classes: int | Sequence[str],
@@ -195,6 +209,7 @@ def finetune(
     check_size("seed", seed, 0)
     encoder = unwrap_encoder(encoder)
     model = head_on(encoder, task, seed, plain_head)
+    check_learnable(task)
     batch_size = max(1, min(16, len(task))) if batch_size is None else batch_size
     steps = count_steps(len(task), batch_size, steps, epochs)
     learning_rate = default_rate(encoder) if learning_rate is None else learning_rate

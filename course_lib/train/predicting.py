@@ -114,10 +114,11 @@ def entities(
     """The entities of each text, in their order; with a model of tags without B- and I-, such as
     parts of speech, each word whose tag is not O.
 
-    texts: texts, cut into words at white space and around punctuation that ends a word or begins
-    it ("Smith-Jones" is one word), or TaggedSentences, whose own words are taken. A word has the
-    tag of its first piece. A longer text is read in parts of `length` tokens (up to 512), one after
-    the other; at their borders an entity ends. model, tokenizer, errors: as in `predict`."""
+    texts: texts, cut into words at white space and at punctuation, or TaggedSentences, whose own
+    words are taken. One word are "Smith-Jones", "U.S.A", "O'Brien" and "1,000"; a final 's is one
+    of its own, as in CoNLL files. A word has the tag of its first piece. A longer text is read in
+    parts of `length` tokens (up to 512), one after the other; at their borders an entity ends.
+    model, tokenizer, errors: as in `predict`."""
     tagger, tokenizer = _ready(model, BertForTokenClassification, tokenizer, "tagged_sequences")
     length = _length(tagger, length)
     parts: list[TaggedSentence] = []
@@ -181,6 +182,8 @@ def answer(
 _IDEOGRAPH = (
     r"[\u2e80-\u2fff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+JOINING = "-.'’&_·"  # inside a word
+POSSESSIVE = re.compile(r"(.+)(['’]s)", re.IGNORECASE)
 
 
 def _split(text: str, tokenizer: Tokenizer, number: int) -> TaggedSentence:
@@ -196,9 +199,25 @@ def _words(text: str) -> Iterator[str]:
         inner = [n for n, c in enumerate(part) if unicodedata.category(c)[0] not in "PS"]
         first, last = (inner[0], inner[-1] + 1) if inner else (len(part), len(part))
         yield from part[:first]
-        if inner:
-            yield part[first:last]
+        for word in _pieces(part[first:last]):
+            yield from (found.groups() if (found := POSSESSIVE.fullmatch(word)) else [word])
         yield from part[last:]
+
+
+def _pieces(part: str) -> Iterator[str]:
+    """A word that punctuation neither begins nor ends, cut at what stands inside but for JOINING,
+    and for a comma or colon between two digits."""
+    begin = 0
+    for n, c in enumerate(part):
+        between_digits = c in ",:" and part[n - 1].isdigit() and part[n + 1].isdigit()
+        if unicodedata.category(c)[0] not in "PS" or c in JOINING or between_digits:
+            continue
+        if begin < n:
+            yield part[begin:n]
+        yield c
+        begin = n + 1
+    if begin < len(part):
+        yield part[begin:]
 
 
 def _parts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -73,7 +74,7 @@ def test_of_a_pair_the_longer_text_is_cut():
         ({"texts": [], "labels": []}, "No texts were given"),
         ({"labels": ["a"]}, "2 texts and 1 labels were given"),
         ({"labels": ["a", "c"]}, "label 'c' was given; expected one of a, b"),
-        ({"labels": ["b", "b"]}, "all 2 texts have the label 'b'; expected at least two classes"),
+        ({"labels": ["b", "b"], "names": None}, "all 2 texts have the label .b.; expected at"),
         ({"names": ("a", "b", "a")}, "names a, b, a were given; expected each of them once"),
         ({"texts": ["ann", " \n"]}, "text 1, .* has no token"),
         ({"second": ["lee"]}, "2 first and 1 second texts"),
@@ -143,7 +144,7 @@ def test_sentences_without_tags_can_be_tagged():
     [
         ({"sentences": []}, "No sentences were given"),
         ({"kind": "words"}, "kind='words' was given; expected 'pos' or 'entities'"),
-        ({"kind": "pos"}, "every word has the tag 'NOUN'; .* give kind=None"),
+        ({"kind": "pos", "names": None}, "every word has the tag 'NOUN'; .* give kind=None"),
         ({"names": ("O", "B-LOC")}, "s: the tag 'B-PER' was given; expected one of O, B-LOC"),
         ({"length": 2}, "length=2 was given; s begins with 'Ann'"),
     ],
@@ -406,3 +407,28 @@ def test_stories_that_cannot_be(world: MicroWorld, stories: list[Story], monkeyp
     monkeypatch.delitem(story_tags.__globals__["TAG_OF_WORD"], "the")
     with pytest.raises(ValueError, match=r"part of speech of 'the' .* expected it in"):
         story_tags(stories)
+
+
+def test_texts_of_one_class_are_scored_where_the_names_are_given():
+    """A test file may well be of one class; to learn from, `finetune` refuses it."""
+    task = text_sequences(["ann", "lee"], ["b", "b"], ("a", "b"), SMALL, 9)
+    assert task.labels.tolist() == [1, 1]
+    one = TaggedSentence("s", "Ann met", ("Ann", "met"), ("X",) * 2, ("O",) * 2)
+    tagged = tagged_sequences([one], "entities", SMALL, 9, ("O", "B-PER"))
+    assert set(tagged.labels[tagged.labels >= 0].tolist()) == {0}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda given: text_sequences(["ann", "lee"], ["a", "b"], None, given, 9),
+        lambda given: tagged_sequences([YORK], "entities", given, 14),
+        lambda given: question_sequences([Question("q", "who", "ann", ())], given, 14, 4),
+    ],
+)
+def test_what_is_no_tokenizer_is_refused(make):
+    pretrained = SimpleNamespace(tokenizer=SMALL)
+    with pytest.raises(TypeError, match=r"a SimpleNamespace was given.*its tokenizer is \.tok"):
+        make(pretrained)
+    with pytest.raises(TypeError, match="a NoneType was given as tokenizer; expected one"):
+        make(None)

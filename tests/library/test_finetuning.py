@@ -652,3 +652,12 @@ def test_no_word_is_lost_in_pretraining_wherever_the_padding_is(place, units):
         for some, ids in ((texts, entities), (shifted, entities.gather(1, order)))
     )
     assert same_tensors(one.inputs, other.inputs) and same_tensors(one.targets, other.targets)
+
+
+@pytest.mark.parametrize(("labels", "message"), [(["a"] * 3, "one label, 'a'"), ([], "no|without")])
+def test_where_there_is_nothing_to_learn(labels: list[str], message: str):
+    task = text_sequences(["ann", "lee", "bob"], ["a"] * 3, ("a", "b"), WORDS, 9)[: len(labels)]
+    encoder = Encoder(BertConfig(vocab_size=len(WORDS), hidden_size=4, num_heads=1, num_layers=1,
+                                 intermediate_size=4, max_positions=9))  # fmt: skip
+    with pytest.raises(ValueError, match=message):
+        finetune(encoder, task, steps=1)

@@ -30,7 +30,7 @@ from course_lib.train.finetuning import (
     outputs_on,
     predicted_tags,
 )
-from course_lib.train.predicting import answer, entities, predict
+from course_lib.train.predicting import _words, answer, entities, predict
 
 WORDS = WordPiece.from_words(
     ["ann", "bob", "lee", "rome", "##shire", "york", "lives", "in", "where", ".", "?", ",", "-"]
@@ -82,6 +82,22 @@ def test_entities(length):
     assert all(TEXT[e.start : e.end] == e.text and 0.9 < e.score < 1 for e in result)
     assert [e.start for e in result] == sorted(e.start for e in result)
     assert [(e.label, e.start, e.end) for e in other] == [("LOC", 3, 7)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Tom Becker's train", ["Tom", "Becker", "'s", "train"]),
+        ("(Emma,Aisha) from Cape Town;Lisbon—born", ["(", "Emma", ",", "Aisha", ")", "from", "Cape",
+         "Town", ";", "Lisbon", "—", "born"]),
+        ("Smith-Jones, U.S.A., 1,000 at 12:30", ["Smith-Jones", ",", "U.S.A", ".", ",", "1,000",
+         "at", "12:30"]),
+        ("O'Brien didn't: a/b '’s", ["O'Brien", "didn't", ":", "a", "/", "b", "'", "’", "s"]),
+    ],
+)  # fmt: skip
+def test_words_of_a_text(text, words):
+    """As CoNLL files have them: names on both sides of punctuation are two."""
+    assert list(_words(text)) == words
 
 
 @pytest.mark.parametrize(

@@ -341,3 +341,13 @@ def test_berts_head_on_another_member(tmp_path: Path, name: str):
         for model in (classifier, plain):
             with pytest.raises(CheckpointError, match=r"Only .* has|pooler 'tanh' was given"):
                 save_folder(model, tmp_path / "folder", None)
+
+
+def test_an_onnx_file_of_before_is_told(tmp_path: Path):
+    model = BertForMaskedLM(Encoder(SMALL))
+    (tmp_path / "model.onnx").write_bytes(b"of another model")
+    with pytest.warns(UserWarning, match=r"model\.onnx was there before: it is of another model"):
+        save_folder(model, tmp_path, None)
+    with pytest.raises(TypeError, match=r"its tokenizer is \.tokenizer"):
+        save_folder(model, tmp_path / "new", load_pretrained("course-bert"))
+    assert not (tmp_path / "new").exists()

@@ -73,7 +73,7 @@ def text_sequences(
     Raises ValueError for no texts, a label that is none of the names, and as `plain_sequences`;
     without names for labels that are all the same, or differ in white space or capitals alone."""
     texts, labels = check_texts(texts), check_texts(labels)
-    given, names = names, _names_of(labels) if names is None else check_texts(names)
+    own_names, names = names is None, _names_of(labels) if names is None else check_texts(names)
     if len(texts) != len(labels):
         raise ValueError(
             f"{len(texts)} texts and {len(labels)} labels were given; expected a label for each."
@@ -82,7 +82,7 @@ def text_sequences(
     number = _numbers_of(names)
     if unknown := sorted(set(labels) - number.keys()):
         raise ValueError(f"the label {unknown[0]!r} was given; expected one of {_listed(names)}.")
-    if given is None and len(set(labels)) < 2:
+    if own_names and len(set(labels)) < 2:
         raise ValueError(
             f"all {len(labels)} texts have the label {labels[0]!r}; expected at least two classes: "
             "of one there is nothing to learn. Was the data sorted, and then cut?"

@@ -200,7 +200,7 @@ def _words(text: str) -> Iterator[str]:
         first, last = (inner[0], inner[-1] + 1) if inner else (len(part), len(part))
         yield from part[:first]
         for word in _pieces(part[first:last]):
-            yield from (found.groups() if (found := POSSESSIVE.fullmatch(word)) else [word])
+            yield from (match.groups() if (match := POSSESSIVE.fullmatch(word)) else [word])
         yield from part[last:]
 
 

@@ -178,7 +178,7 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
         model.mlm = headless.mlm
         model.encoder.pooler = None  # nobody reads it, and transformers' class has none
     kind, config = type(model).__name__, getattr(model, "config", None)
-    for right, given, expected in (
+    for right, actual, expected in (
         (kind == "BertForMaskedLM", f"a {kind}", "a BertForMaskedLM"),
         (isinstance(old, WordPiece), f"a {type(old).__name__}", "a WordPiece vocabulary"),
         (isinstance(config, ENCODERS[part.family].config_class),
@@ -187,7 +187,7 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
         (not part.settings, f"with settings {sorted(part.settings)}", "its own. Leave them out"),
     ):  # fmt: skip
         if not right:
-            raise ValueError(f"start={part.start!r} was given, {given}; expected {expected}.")
+            raise ValueError(f"start={part.start!r} was given, {actual}; expected {expected}.")
     assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
     moved = with_vocabulary(model, old, tokenizer, part.rows, recipe.training.seed)
     return moved, masked_lm_loss

@@ -119,7 +119,8 @@ def saved_step(path: Path) -> int:
 
 def differences(then: Any, now: Any, name: str = "") -> list[str]:
     """A line for each setting that differs, by its whole name, with both values."""
-    if isinstance(then, Mapping) or isinstance(now, Mapping):
+    both = [value for value in (then, now) if value is not None]
+    if both and all(isinstance(value, Mapping) for value in both):
         then, now, lines = then or {}, now or {}, []
         for key in {**then, **now}:
             whole = f"{name}.{key}" if name else key

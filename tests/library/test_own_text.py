@@ -69,7 +69,7 @@ def test_words_that_differ_by_marks_stay_apart(language: str, tmp_path: Path):
     assert tokenizer.decode(tokenizer.encode(words[0])) == words[0]
     assert (tokenizer.lowercase, tokenizer.strip_accents) == (True, False)
     assert reading.about["strip_accents"] is False and reading.about["marked"] > 0.05
-    assert re.search(r"% of the words have .*: they are kept, and cap", reading.notes[-1])
+    assert re.search(r"% of the words have .*: they are kept, and cap", " ".join(reading.notes))
     stripped = read_text(replace(part, strip_accents=True)).tokenizer
     assert stripped.strip_accents and stripped.normalisation["lowercase"]
     if language not in ("Korean", "Japanese"):
@@ -84,11 +84,11 @@ def test_rare_marks_are_dropped(tmp_path: Path):
     reading = read_text(part)
     assert reading.about["marked"] == 0 and reading.tokenizer.strip_accents
     assert reading.tokenizer.encode("naïve") == reading.tokenizer.encode("naive")
-    assert "they are dropped, and capitals are lower-cased" in reading.notes[-1]
+    assert "they are dropped, and capitals are lower-cased" in " ".join(reading.notes)
     kept = read_text(replace(part, strip_accents=False))
     assert kept.tokenizer.vocab == reading.tokenizer.vocab
     assert kept.tokenizer.tokenize("naïve") == ["[UNK]"]
-    assert "they are kept, and capitals are lower-cased" in kept.notes[-1]
+    assert "they are kept, and capitals are lower-cased" in " ".join(kept.notes)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_a_letter_in_two_forms_is_named(tmp_path: Path):
     text = LANGUAGES["German"][0]
     loose = unicodedata.normalize("NFD", text)
     part = folder(tmp_path, text)
-    assert len(read_text(part).notes) == 1
+    assert not any("NFC" in note for note in read_text(part).notes)
     (tmp_path / "text" / "b.txt").write_text("\n\n".join(f"{loose} {n}" for n in range(40)))
     assert re.match(r"\d+ of \d+ paragraphs are not .*NFC", read_text(part).notes[0])
 

@@ -130,10 +130,10 @@ def save_folder(
     half: weights in float16, half the size and about three significant digits. The file of weights
     is written last. Of a DeBERTa with its enhanced mask decoder, which transformers does not have,
     it holds what the released ones hold: AutoModel reads the encoder. Warns of ONNX files that
-    stand there from before. Raises CheckpointError for a
-    model that transformers does not have, for weights that are not finite numbers (in float16: up
-    to 65,504), and for a tokenizer with more tokens than the model has rows, or whose [PAD] is not
-    the model's; then nothing is written."""
+    stand there from before. Raises CheckpointError for a model that transformers does not have, for
+    weights that are not finite numbers (in float16: up to 65,504), and for a tokenizer with more
+    tokens than the model has rows, or whose [PAD] is not the model's; TypeError for what is no
+    tokenizer. Then nothing is written."""
     import safetensors.torch
 
     more: State = {}

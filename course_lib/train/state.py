@@ -92,9 +92,9 @@ def load_run(
     if not path.exists():
         return 0, {}, {}
     tensors, header = _read(path)
-    saved = json.loads(header["recipe"])
-    if saved != json.loads(json.dumps(recipe, default=float)):
-        different = differences(saved, json.loads(json.dumps(recipe, default=float)))
+    saved, current = json.loads(header["recipe"]), json.loads(json.dumps(recipe, default=float))
+    if saved != current:
+        different = differences(saved, current)
         raise ValueError(
             f"{path} was saved by a run with other settings, which\n  "
             + "\n  ".join(different)

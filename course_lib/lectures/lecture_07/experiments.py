@@ -8,6 +8,7 @@ is the encoder that is kept, frozen: what a linear probe finds in its vectors.""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -45,9 +46,14 @@ from course_lib.teaching.results import kept, last_losses, stored
 from course_lib.teaching.results import outcome as outcome  # where page 07 imports it from
 from course_lib.teaching.shipped import CHECKPOINTS, NETWORKS
 from course_lib.teaching.shipped import micro_electra as micro_electra  # page 07, too
-from course_lib.text.tasks import LabelledWords, swapped_words
+from course_lib.text.tasks import LabelledSequences, LabelledWords, swapped_words
 from course_lib.text.world import MicroWorld
-from course_lib.train.finetuning import class_accuracy, classifier_on, labelled_batches
+from course_lib.train.finetuning import (
+    class_accuracy,
+    classifier_on,
+    labelled_batches,
+    predicted_classes,
+)
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import Objective, Report, fit
 from course_lib.train.metrics import evaluation_mask
@@ -58,6 +64,7 @@ from course_lib.train.probing import (
     text_probe,
     word_probe,
 )
+from course_lib.train.watch import commonest_share, encoder_likeness
 
 from .ablation_steps import ABLATION_STEPS, ablation_step, kept_encoder
 
@@ -96,6 +103,8 @@ DEEP_SEEDS = range(1)
 EXAMPLES, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
+TUNED_RATES = (1e-4, 3e-4, 1e-3, 3e-3)
+RATES = (5e-4, 1e-3, 2e-3, 4e-3)  # of pre-training
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
 ENDS = ("BERT", "ELECTRA")  # also compared at equal FLOPs
 SEEDS = range(3)
@@ -253,6 +262,64 @@ summary = partial(
 )
 
 
+# ---------------------------------------------------------------- each step at its own rate
+
+
+def split_in_two(task: LabelledSequences) -> tuple[LabelledSequences, LabelledSequences]:
+    """To choose a rate on, and to test with."""
+    half = len(task) // 2
+    return task[:half], task[half:]
+
+
+def fine_tuned_at_best(encoder: Encoder, material: Stories, seed: int) -> dict[str, Any]:
+    """Accuracy on the unstated fact after fine-tuning at the best of TUNED_RATES: one half of the
+    held-out texts chooses, the other half tests. one_answer: the share of the commonest answer."""
+    choose, test = split_in_two(material.facts_heldout)
+    tried = {}
+    for rate in TUNED_RATES:
+        model = fine_tuned_model(deepcopy(encoder), material, "[CLS]", seed, rate)
+        tried[rate] = class_accuracy(model, choose), class_accuracy(model, test), model
+    best = max(tried, key=lambda rate: (tried[rate][0], -rate))
+    answers = predicted_classes(tried[best][2], test)
+    return {
+        "tuned": tried[best][1], "tuned_rate": best, "one_answer": commonest_share(answers),
+    }  # fmt: skip
+
+
+def reached_and_tuned(run: Run) -> dict[str, Any]:
+    """Both probes, fine-tuning, and how alike the vectors of different texts are."""
+    encoder = kept_encoder(run.model)
+    alike = encoder_likeness(encoder, run.material.heldout)
+    tuned_scores = fine_tuned_at_best(encoder, run.material, run.seed)
+    return {**reached(run), "likeness": alike, **tuned_scores}
+
+
+def random_at_best(material: Stories) -> list[dict[str, Any]]:
+    """The same of random initialisation: the zero line."""
+    runs = []
+    for seed in SEEDS:
+        model = randomly_initialised(EQUAL_STEPS["BERT"], material.world, seed)[0]
+        encoder = kept_encoder(model).eval()
+        runs.append({
+            "seed": seed, **measure(model, material),
+            "likeness": encoder_likeness(encoder, material.heldout),
+            **fine_tuned_at_best(encoder, material, seed),
+        })  # fmt: skip
+    return runs
+
+
+BY_RATE = replace(
+    VARIANTS_OF_ELECTRA, name="07_rates",
+    recipes={
+        f"{name}, {rate:g}": replace(FULL, stone=name, learning_rate=rate)
+        for name in ABLATION_STEPS
+        for rate in RATES
+    },
+    measure=reached_and_tuned, label="07-rate-{stone}-{learning_rate}",
+    more={"untrained": random_at_best},
+)  # fmt: skip
+
+
 # ---------------------------------------------------------------- past the plateau
 
 
@@ -324,15 +391,23 @@ class MeanPooled(BertForClassification):
 
 def fine_tuned(encoder: Encoder, material: Stories, pooling: str, seed: int) -> float:
     """Held-out accuracy on the unstated fact after fine-tuning; pooling: "[CLS]" or "mean"."""
+    model = fine_tuned_model(encoder, material, pooling, seed)
+    return class_accuracy(model, material.facts_heldout)
+
+
+def fine_tuned_model(
+    encoder: Encoder, material: Stories, pooling: str, seed: int, rate: float = 1e-3
+) -> BertForClassification:
+    """The model that was fine-tuned on the unstated fact."""
     task = material.facts
     model = classifier_on(encoder, task.names, seed, plain_head=True)
     if pooling == "mean":
         model = MeanPooled(model.encoder, task.names)
     fit(
         model, classification_loss, labelled_batches(task, 16, seed), steps=TUNED_STEPS, seed=seed,
-        precision=PRECISION,
+        learning_rate=rate, precision=PRECISION,
     )  # fmt: skip
-    return class_accuracy(model, material.facts_heldout)
+    return model
 
 
 @torch.no_grad()
@@ -555,5 +630,13 @@ ELECTRA = Experiment(
     replayed=LONG,
     more={"weights": shipped_weights},
 )
-EXPERIMENTS = (ELECTRA, ABLATION, VARIANTS_OF_ELECTRA, PAST_PLATEAU, WIDER_GENERATORS, DEEPER)
+EXPERIMENTS = (
+    ELECTRA,
+    ABLATION,
+    VARIANTS_OF_ELECTRA,
+    BY_RATE,
+    PAST_PLATEAU,
+    WIDER_GENERATORS,
+    DEEPER,
+)
 RESULTS = results_of(EXPERIMENTS) | {"07_past_plateau": build_past_plateau}

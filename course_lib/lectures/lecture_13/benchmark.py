@@ -1,9 +1,11 @@
 """`13_benchmark`: every member of the family on the nine twins of GLUE, one recipe for all.
 
-What `pretraining_runs` trained is fine-tuned on each twin; the learning rate is the better of two
-on validation texts, chosen for each member. Controls: random initialisation, and a plain model as
-large as each member of another size than BERT. FastBERT is BERT with exits, fine-tuned in its own
-way. Averages are the leaderboard's; intervals resample the test texts."""
+What `pretraining_runs` trained is fine-tuned on each twin; each member has the learning rate that
+is best on the task's validation texts, seed 0, and that has a worse one on either side. A run that
+says one thing to all texts has collapsed: it is counted, and repeated at a lower rate. Controls:
+random initialisation, and a plain model as large as each member of another size than BERT. FastBERT
+is BERT with exits, fine-tuned in its own way. Averages are the leaderboard's; intervals resample
+the test texts."""
 
 from __future__ import annotations
 
@@ -27,14 +29,13 @@ from .pretraining_runs import (
     CONTROLS,
     MEMBERS,
     RECIPES,
-    pretraining_run,
+    pretraining_rates,
     replay,
+    settled_run,
 )
-from .tuning_runs import FAST, RANDOM, Tuning, start_of, tuned
+from .tuning_runs import FAST, RANDOM, Tuning, best_of, settled, tuned, untrained_start
 
-SEEDS, DRAWS = range(2), 1_000
-RATES = (5e-4, 1e-3)
-CHOSEN_ON = ("CoLA", "QQP")  # whose validation texts choose a member's rate, seed 0
+SEEDS, DRAWS = range(3), 1_000
 MISMATCHED = "MNLI, mismatched"
 SENTIMENT = "SST-2"  # the task of the worked example, text by text
 TOKENS = 32  # of the text whose FLOPs are counted
@@ -79,57 +80,55 @@ def true_labels(name: str, split: str) -> list[Any]:
     return [task.names[n] for n in task.labels]
 
 
-@lru_cache
-def rate_of(recipe: Tuning) -> float:
-    """The rate of RATES that is better on validation texts."""
-    tried = rates_tried(recipe)
-    return max(RATES, key=lambda rate: tried[str(rate)])
+@cache
+def rates_tried(recipe: Tuning, name: str) -> tuple[dict[float, float], float]:
+    """What each rate tried reaches on a twin's validation texts, seed 0, and the best rate."""
+
+    def score(rate: float) -> float:
+        outcome = task_run(recipe, name, rate, 0)
+        if "diverged" in outcome:
+            return -1.0
+        true = true_labels(name, "validation")
+        return task_mean(scored(name, outcome["said"]["validation"], true))
+
+    return best_of(score)
 
 
-@lru_cache
-def rates_tried(recipe: Tuning) -> dict[str, float]:
-    """What each of RATES reaches on the validation texts of CHOSEN_ON, seed 0."""
-    return {
-        str(rate): fmean(
-            task_mean(
-                glue_score(
-                    name,
-                    task_run(recipe, name, rate, 0)["said"]["validation"],
-                    true_labels(name, "validation"),
-                )
-            )
-            for name in CHOSEN_ON
-        )
-        for rate in RATES
-    }
+@cache
+def settled_task(recipe: Tuning, name: str, seed: int) -> tuple[dict[str, Any], float, list[float]]:
+    """A start on a twin: what it says, its rate, and the rates at which it collapsed."""
+    return settled(lambda rate: task_run(recipe, name, rate, seed), rates_tried(recipe, name)[1])
 
 
 def one_run(recipe: Tuning, seed: int) -> dict[str, Any]:
     """A start on all nine twins: its scores, their average, and what it took."""
-    rate, scores, seconds, layers = rate_of(recipe), {}, 0.0, []
+    scores, seconds, layers = {}, 0.0, []
+    rates: dict[str, float] = {}
+    fallen: dict[str, list[float]] = {}
     for name in GLUE:
-        outcome = task_run(recipe, name, rate, seed)
+        outcome, rates[name], fallen[name] = settled_task(recipe, name, seed)
         for row, split in tests_of(name).items():
             scores[row] = scored(name, outcome["said"][split], true_labels(name, split))
         seconds += outcome["cpu_seconds"]
         layers += [outcome["layers"]] if "layers" in outcome else []
-    about = {} if recipe.start in (RANDOM, FAST) else pretraining_run(RECIPES[recipe.start], seed)
+    about = {} if recipe.start in (RANDOM, FAST) else settled_run(RECIPES[recipe.start], seed)
+    renamed = {name: f"pretraining_{name}" for name in ("cpu_seconds", "rate", "collapsed")}
     return {
         "seed": seed,
-        "rate": rate,
+        "rates": rates,
+        "collapsed": {name: of for name, of in fallen.items() if of},
         "scores": scores,
         "average": average(scores),
-        "sentiment": right_on(recipe, SENTIMENT, rate, seed),
+        "sentiment": right_on(recipe, SENTIMENT, seed),
         "tuning_seconds": round(seconds, 1),
         **({"layers": fmean(layers)} if layers else {}),
-        **{f"pretraining_{k}" if k == "cpu_seconds" else k: v
-           for k, v in about.items() if k != "seed"},
-    }  # fmt: skip
+        **{renamed.get(k, k): v for k, v in about.items() if k != "seed"},
+    }
 
 
-def right_on(recipe: Tuning, name: str, rate: float, seed: int) -> str:
+def right_on(recipe: Tuning, name: str, seed: int) -> str:
     """Of every test text of a task 1 where the answer is right, else 0, in one string."""
-    predictions = task_run(recipe, name, rate, seed)["said"]["test"]
+    predictions = settled_task(recipe, name, seed)[0]["said"]["test"]
     return "".join(
         str(int(a == b)) for a, b in zip(predictions, true_labels(name, "test"), strict=True)
     )
@@ -169,7 +168,7 @@ def resampled_averages(
     """The average on each of DRAWS resampled test sets; sets: which texts, by row of the scores."""
     draws: dict[str, list[dict[str, float]]] = {}
     for name in GLUE:
-        predictions = task_run(recipe, name, rate_of(recipe), seed)["said"]
+        predictions = settled_task(recipe, name, seed)[0]["said"]
         for row, split in tests_of(name).items():
             score = partial(scored, name)
             draws[row] = resampled(score, predictions[split], true_labels(name, split), sets[row])
@@ -219,9 +218,13 @@ BENCHMARK = Experiment(
 def build() -> dict[str, Any]:
     """What data/results/13_benchmark.json holds."""
     result = BENCHMARK.build()
-    rates = {name: rates_tried(recipe) for name, recipe in TUNINGS.items()}
-    flops = {name: text_flops(start_of(recipe, 0), TOKENS) for name, recipe in TUNINGS.items()}
+    rates = {
+        name: {task: rates_tried(recipe, task)[0] for task in GLUE}
+        for name, recipe in TUNINGS.items()
+    }
+    flops = {name: text_flops(untrained_start(recipe), TOKENS) for name, recipe in TUNINGS.items()}
     result["pretraining"] = {name: asdict(recipe) for name, recipe in RECIPES.items()}
+    result["pretraining_rates"] = pretraining_rates(RECIPES)
     return {**result, "text_flops": flops, "rates": rates, "intervals": intervals(TUNINGS, SEEDS)}
 
 

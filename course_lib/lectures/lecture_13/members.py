@@ -6,8 +6,8 @@ the model, its loss and its batches; what is kept of it is an encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -71,20 +71,24 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Material:
-    """A text as the members read it: in sequences, in pairs of each kind, and the units that are
-    masked together. length: tokens of a sequence. hash: of the documentation, which depends on what
-    is installed."""
+    """A text as the members read it. train and unseen: its two parts, each by what reads it:
+    sequences ("single"), pairs of each kind ("nsp", "sop"). units: of the single sequences of both,
+    what is masked together. length: tokens of a sequence. hash: of the documentation, which depends
+    on what is installed."""
 
     special: SpecialIds
-    single: PackedSequences
-    nsp: PackedSequences
-    sop: PackedSequences
-    units: Mapping[str, torch.Tensor]
-    heldout: PackedSequences
+    train: Mapping[str, PackedSequences]
+    unseen: Mapping[str, PackedSequences]
+    units: Mapping[str, tuple[torch.Tensor, torch.Tensor]]
     length: int = LENGTH
     num_heads: int = 2
     precision: str = "float32"
     hash: str = ""
+
+    @property
+    def heldout(self) -> PackedSequences:
+        """What masked words are predicted in: held-out texts, one a sequence."""
+        return self.unseen["single"]
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Trainee:
-    """A member before its pre-training. kept: the model that stays, which has the encoder."""
+    """A member before its pre-training. kept: the model that stays, which has the encoder. heldout:
+    the same batches as in training, of texts that no training saw."""
 
     kept: Any
     parts: tuple[Part, ...]
     batches: Batches
+    heldout: Batches
 
 
 @lru_cache
@@ -120,14 +126,23 @@ def _stories() -> Material:
     """Drawn with seed 0 of each split, one a sequence."""
     world = MicroWorld.load()
     stories, unseen = world.stories(STORIES), world.stories(HELDOUT, split="heldout")
-    documents, single = world.documents(stories), story_sequences(world, stories, LENGTH)
-    return Material(
-        world.special, single,
-        make_pairs(documents, world.special, length=LENGTH),
-        make_ordered_pairs(documents, world.special, length=LENGTH),
-        story_units(world, stories, single),
-        story_sequences(world, unseen, LENGTH),
-    )  # fmt: skip
+    train, heldout = (
+        _in_all_ways(world.documents(s), story_sequences(world, s, LENGTH), world.special, LENGTH)
+        for s in (stories, unseen)
+    )
+    both = ((stories, train), (unseen, heldout))
+    one, other = (story_units(world, s, ways["single"]) for s, ways in both)
+    return Material(world.special, train, heldout, {name: (one[name], other[name]) for name in one})
+
+
+def _in_all_ways(
+    documents: Any, single: PackedSequences, special: SpecialIds, length: int
+) -> dict[str, PackedSequences]:
+    return {
+        "single": single,
+        "nsp": make_pairs(documents, special, length=length),
+        "sop": make_ordered_pairs(documents, special, length=length),
+    }
 
 
 def _documentation() -> Material:
@@ -135,16 +150,16 @@ def _documentation() -> Material:
     whole words."""
     reading = read_text(TextPart(DOCUMENTATION, vocabulary=PIECES))
     special, (documents, unseen) = reading.tokenizer.special, reading.documents
-    single = pack_documents(documents, special, SHORT)
-    word_ids = word_numbers(reading.tokenizer, single.input_ids, single.attention_mask)  # type: ignore
-    return Material(
-        special, single,
-        make_pairs(documents, special, length=SHORT),
-        make_ordered_pairs(documents, special, length=SHORT),
-        {"phrases": word_ids, "spans": word_ids},
-        pack_documents(unseen, special, SHORT)[: 2 * HELDOUT],
-        SHORT, 4, "bfloat16", reading.about["hash"],
-    )  # fmt: skip
+    train, heldout = (
+        _in_all_ways(part, pack_documents(part, special, SHORT)[:most], special, SHORT)
+        for part, most in ((documents, None), (unseen, 2 * HELDOUT))
+    )
+    word_ids = tuple(
+        word_numbers(reading.tokenizer, of.input_ids, of.attention_mask)  # type: ignore
+        for of in (train["single"], heldout["single"])
+    )
+    units: Any = {"phrases": word_ids, "spans": word_ids}
+    return Material(special, train, heldout, units, SHORT, 4, "bfloat16", reading.about["hash"])
 
 
 def shape(recipe: Recipe, **more: Any) -> dict[str, Any]:
@@ -180,16 +195,27 @@ def trainee(recipe: Recipe, seed: int, teacher: Any = None) -> Trainee:
     return MEMBERS[recipe.member](recipe, seed, *([teacher] if recipe.teacher else []))
 
 
-def _reading(recipe: Recipe, seed: int, sequences: PackedSequences, **masking: Any) -> Batches:
-    special = prepare(recipe.text).special
-    return pretraining_batches(
-        sequences, special, batch_size=recipe.batch_size, seed=seed + 100, **masking
-    )
+def _made(
+    recipe: Recipe, seed: int, kept: Any, parts: Sequence[Part], kind: str = "single",
+    units: str = "", **masking: Any,
+) -> Trainee:  # fmt: skip
+    """A trainee that reads sequences of a kind, and whose masking takes `units` together."""
+    read = prepare(recipe.text)
+    both = []
+    for part, sequences in enumerate((read.train, read.unseen)):
+        if units:
+            masking["word_of"] = read.units[units][part]
+        both.append(
+            pretraining_batches(
+                sequences[kind], read.special, batch_size=recipe.batch_size, seed=seed + 100,
+                **masking,
+            )
+        )  # fmt: skip
+    return Trainee(kept, tuple(parts), *both)
 
 
-def _plain(recipe: Recipe, seed: int, model: Any, loss: Objective, **masking: Any) -> Trainee:
-    batches = _reading(recipe, seed, prepare(recipe.text).single, **masking)
-    return Trainee(model, (Part(model, loss),), batches)
+def _plain(recipe: Recipe, seed: int, model: Any, loss: Objective, **reading: Any) -> Trainee:
+    return _made(recipe, seed, model, [Part(model, loss)], **reading)
 
 
 # ---------------------------------------------------------------- one entry a member
@@ -199,8 +225,7 @@ def _bert(recipe: Recipe, seed: int) -> Trainee:
     """Masked words and NSP."""
     config = BertConfig(**shape(recipe))
     model = BertForPreTraining(Encoder(config, pooler=Pooler(config)))
-    batches = _reading(recipe, seed, prepare(recipe.text).nsp)
-    return Trainee(model, (Part(model, pretraining_loss),), batches)
+    return _plain(recipe, seed, model, pretraining_loss, kind="nsp")
 
 
 def _roberta(recipe: Recipe, seed: int) -> Trainee:
@@ -215,8 +240,7 @@ def _albert(recipe: Recipe, seed: int) -> Trainee:
     """One block for all layers, narrow embeddings, SOP."""
     config = AlbertConfig(**shape(recipe, embedding_size=recipe.embedding_size))
     model = BertForPreTraining(albert_encoder(config))
-    batches = _reading(recipe, seed, prepare(recipe.text).sop)
-    return Trainee(model, (Part(model, albert_loss),), batches)
+    return _plain(recipe, seed, model, albert_loss, kind="sop")
 
 
 def _distilbert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
@@ -224,10 +248,8 @@ def _distilbert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     taught_by = masked_words(teacher)
     config = DistilBertConfig(**shape(recipe))
     student = initialise_from(BertForMaskedLM(distilbert_encoder(config)), taught_by)
-    batches = _reading(recipe, seed, prepare(recipe.text).single)
-    return Trainee(
-        student, (Part(DistillationPair(student, taught_by), distilbert_loss()),), batches
-    )
+    part = Part(DistillationPair(student, taught_by), distilbert_loss())
+    return _made(recipe, seed, student, [part])
 
 
 def _tinybert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
@@ -237,16 +259,14 @@ def _tinybert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
     matrix = fit_matrix(config, teacher.config)
     layers = layer_mapping(recipe.num_layers, teacher.config.num_layers)
     pair = DistillationPair(student, teacher.encoder, matrix, scores=True)
-    batches = _reading(recipe, seed, prepare(recipe.text).single, rate=0.0)
-    return Trainee(student, (Part(pair, tinybert_loss(layers)),), batches)
+    return _made(recipe, seed, student, [Part(pair, tinybert_loss(layers))], rate=0.0)
 
 
 def _electra(recipe: Recipe, seed: int) -> Trainee:
     """A generator of a quarter of the width, and the discriminator, which is kept."""
     config = ElectraConfig(**shape(recipe, embedding_size=recipe.hidden_size))
     both: Electra = electra_from(config)
-    batches = _reading(recipe, seed, prepare(recipe.text).single, mix=PAPER_MIX)
-    return Trainee(both.discriminator, (Part(both, electra_loss()),), batches)
+    return _made(recipe, seed, both.discriminator, [Part(both, electra_loss())], mix=PAPER_MIX)
 
 
 def _deberta(recipe: Recipe, seed: int) -> Trainee:
@@ -259,17 +279,15 @@ def _deberta(recipe: Recipe, seed: int) -> Trainee:
 def _spanbert(recipe: Recipe, seed: int) -> Trainee:
     """Spans, and the span-boundary objective."""
     model = BertForSpanPreTraining(Encoder(BertConfig(**shape(recipe))))
-    units = prepare(recipe.text).units["spans"]
-    made = _plain(recipe, seed, model, spanbert_loss, word_of=units, spans={}, boundaries=True)
-    return replace(made, kept=model.masked_lm)
+    part = Part(model, spanbert_loss)
+    masking: dict[str, Any] = {"units": "spans", "spans": {}, "boundaries": True}
+    return _made(recipe, seed, model.masked_lm, [part], **masking)
 
 
 def _ernie(recipe: Recipe, seed: int) -> Trainee:
     """Units masked as a whole, ERNIE's knowledge masking: noun phrases, or words."""
     model = BertForMaskedLM(Encoder(BertConfig(**shape(recipe))))
-    return _plain(
-        recipe, seed, model, masked_lm_loss, word_of=prepare(recipe.text).units["phrases"]
-    )
+    return _plain(recipe, seed, model, masked_lm_loss, units="phrases")
 
 
 def _mobile_config(recipe: Recipe, **more: Any) -> MobileBertConfig:
@@ -311,10 +329,10 @@ def _mobilebert(recipe: Recipe, seed: int, teacher: Any) -> Trainee:
         "progressive", L, transfer_loss, pretraining_distillation_loss(),
         steps=100 * L, transfer_steps=round(100 * L * TRANSFER),
     )  # fmt: skip
-    parts = tuple(
+    parts = [
         Part(pair_of(student, teacher, s), s.objective, s.steps / (100 * L), s.scale) for s in plan
-    )
-    return Trainee(student, parts, _reading(recipe, seed, prepare(recipe.text).single))
+    ]
+    return _made(recipe, seed, student, parts)
 
 
 MEMBERS: dict[str, Callable[..., Trainee]] = {

@@ -1,18 +1,26 @@
 """Every member pre-trained on the same text for equally many FLOPs: the first half of the
 benchmark. Models are kept in the cache, so that any part can be repeated by itself.
 
+Each member has its own learning rate: the one whose held-out loss, of the member's own objective
+with seed 0, is lowest. A run whose vectors have become alike (ALIKE) has collapsed: it is counted,
+and run again at half the rate.
+
 FLOPs are those of the matrix products, forward and backward, of every network that runs: ELECTRA's
 generator and the forward pass of a student's teacher among them. What the teacher's own
 pre-training took is not in it; the page says so."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from statistics import mean
 from time import process_time
 from typing import Any
+
+import torch
 
 from course_lib.checkpoints import load, save
 from course_lib.encoder import Encoder, count_parameters
@@ -22,10 +30,14 @@ from course_lib.text.world import MicroWorld
 from course_lib.train.flops import step_flops
 from course_lib.train.loop import fit
 from course_lib.train.metrics import evaluate
+from course_lib.train.precision import choose_precision, computing_in
+from course_lib.train.watch import ALIKE, encoder_likeness
 
 from .members import Recipe, Trainee, masked_words, prepare, trainee
 
 BERT = Recipe()
+FIRST_RATE = 1e-3  # that is tried; then its neighbours, by factors of two
+HELDOUT_BATCHES, AGAIN = 10, 2
 NARROW = 24  # ALBERT's and MobileBERT's embeddings
 MEMBERS = {
     "BERT": BERT,
@@ -109,12 +121,13 @@ def untrained(recipe: Recipe) -> Any:
 def path_of(recipe: Recipe, seed: int) -> Path:
     """Where the model of a recipe and a seed lies."""
     shape = f"{recipe.num_layers}x{recipe.hidden_size}"
-    name = f"13-{recipe.text}-{recipe.member}-{shape}-{recipe.flops}-{seed}.safetensors"
+    rate = f"{recipe.learning_rate:g}"
+    name = f"13-{recipe.text}-{recipe.member}-{shape}-{recipe.flops}-{rate}-{seed}.safetensors"
     return cache_dir("results") / name
 
 
-def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[Any, list[float]]:
-    """Pre-train a member, or only the first `steps` of its steps: the model that is kept, and the
+def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[Trainee, list[float]]:
+    """Pre-train a member, or only the first `steps` of its steps: the member, trained, and the
     losses."""
     member, done = _with_teacher(recipe, seed), 0
     losses: list[float] = []
@@ -128,37 +141,115 @@ def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[Any, lis
         done, losses = done + count, losses + history.losses["total"]
         if steps is not None:
             break
-    return member.kept.requires_grad_(True), losses
+    member.kept.requires_grad_(True)
+    return member, losses
 
 
-def pretraining_run(recipe: Recipe, seed: int) -> dict[str, Any]:
+@torch.no_grad()
+def heldout_loss(member: Trainee, precision: str) -> float:
+    """A trained member's own loss on HELDOUT_BATCHES of texts that no training saw; of several
+    parts the last one's."""
+    part, losses = member.parts[-1], []
+    part.model.eval()
+    torch.manual_seed(0)  # an ELECTRA's generator samples
+    for step in range(HELDOUT_BATCHES):
+        batch = member.heldout(step)
+        with computing_in(choose_precision(precision)):
+            outputs = part.model(**batch.inputs)
+        losses.append(float(part.loss(outputs, batch.targets)["total"]))
+    return mean(losses)
+
+
+def pretraining_run(recipe: Recipe, seed: int, files: Sequence[Path] = ()) -> dict[str, Any]:
     """One member pre-trained: its steps, size and time, and how many held-out masked words it finds
-    (where it has a head that names words). Read from the cache if it was trained before."""
+    (where it has a head that names words). Read from the cache if it was trained before, and
+    `files` are still there."""
 
     def run() -> dict[str, Any]:
         began = process_time()
-        model, losses = train(recipe, seed)
+        try:
+            member, losses = train(recipe, seed)
+        except FloatingPointError:
+            return {"seed": seed, "rate": recipe.learning_rate, "diverged": True}
+        model, read = member.kept, prepare(recipe.text)
         seconds = process_time() - began
         save(model, path_of(recipe, seed))
         return {
             "seed": seed,
+            "rate": recipe.learning_rate,
             "steps": len(losses),
             "flops": len(losses) * flops_a_step(recipe),
             "parameters": parameters_of(model),
             "masked_accuracy": masked_accuracy(model, recipe.text),
             "loss": mean(losses[-50:]),
+            "heldout_loss": heldout_loss(member, read.precision),
+            "likeness": encoder_likeness(encoder_of(model), read.heldout),
             "cpu_seconds": round(seconds, 1),
         }
 
     settings = {"seed": seed, **asdict(recipe), "hash": prepare(recipe.text).hash}
-    files = [path_of(recipe, seed)]
     return kept(f"13-{recipe.member}-{seed}", settings, MicroWorld.load(), run, files)
 
 
+def lowest_inside(cost: Callable[[float], float], first: float) -> dict[float, float]:
+    """Costs by rate: `first` and its neighbours, and on from the lowest by factors of two until
+    it has a higher one on either side."""
+    tried = {first: cost(first)}
+    while True:
+        best = min(tried, key=lambda rate: tried[rate])
+        missing = [rate for rate in (best / 2, best * 2) if rate not in tried]
+        if not missing:
+            return dict(sorted(tried.items()))
+        tried |= {rate: cost(rate) for rate in missing}
+
+
+@lru_cache
+def rates_tried(recipe: Recipe) -> dict[float, float]:
+    """The held-out loss of seed 0 by learning rate; of a run that collapsed it is infinite."""
+
+    def cost(rate: float) -> float:
+        run = pretraining_run(replace(recipe, learning_rate=rate), 0)
+        return float("inf") if collapsed(run) else run["heldout_loss"]
+
+    return lowest_inside(cost, FIRST_RATE)
+
+
+def at_best(recipe: Recipe) -> Recipe:
+    """The recipe with the best of its rates."""
+    tried = rates_tried(recipe)
+    return replace(recipe, learning_rate=min(tried, key=lambda rate: tried[rate]))
+
+
+def collapsed(run: Mapping[str, Any]) -> bool:
+    """Whether a run's vectors are alike whatever the text, or it ended in no numbers at all."""
+    return "diverged" in run or bool(run["likeness"] >= ALIKE)
+
+
+def settled_run(recipe: Recipe, seed: int) -> dict[str, Any]:
+    """What is said of the run at the recipe's best rate. One that collapsed is repeated at half the
+    rate, up to AGAIN times; "collapsed" are the rates at which it did."""
+    rate, fallen = at_best(recipe).learning_rate, []
+    for n in range(AGAIN + 1):
+        run = pretraining_run(replace(recipe, learning_rate=rate / 2**n), seed)
+        if not collapsed(run):
+            break
+        fallen.append(run["rate"])
+    return {**run, "collapsed": fallen}
+
+
 def pretrained(recipe: Recipe, seed: int) -> Any:
-    """The pre-trained model of a recipe."""
-    pretraining_run(recipe, seed)
-    return load(path_of(recipe, seed))
+    """The model of that run."""
+    now = replace(recipe, learning_rate=settled_run(recipe, seed)["rate"])
+    pretraining_run(now, seed, [path_of(now, seed)])
+    return load(path_of(now, seed))
+
+
+def pretraining_rates(recipes: Mapping[str, Recipe]) -> dict[str, dict[float, float | None]]:
+    """The held-out losses by rate of each recipe as a file holds them; None: collapsed."""
+    return {
+        name: {rate: loss if isfinite(loss) else None for rate, loss in rates_tried(of).items()}
+        for name, of in recipes.items()
+    }
 
 
 def encoder_of(model: Any) -> Encoder:

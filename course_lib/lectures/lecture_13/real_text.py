@@ -1,8 +1,8 @@
 """`13_documentation`: the members once more, on text that people wrote: the documentation of what
 is installed here, and three tasks made of its docstrings (see teaching/documentation_tasks.py).
 
-As in `13_benchmark`: equal FLOPs, equal settings, the better of two rates. A bag of words has seen
-the same labels."""
+As in `13_benchmark`: equal FLOPs, and for each member and task the best of its rates. A bag of
+words has seen the same labels."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from course_lib.text.english import LabelledText
 from course_lib.text.tasks import LabelledSequences
 from course_lib.train.baselines import label_accuracy
 
-from .benchmark import RATES, SPEED
+from .benchmark import SPEED
 from .members import DOCUMENTATION, PIECES, SHORT, prepare
-from .pretraining_runs import MEMBERS, pretraining_run, recipe_of
-from .tuning_runs import FAST, RANDOM, Tuning, tuned
+from .pretraining_runs import MEMBERS, pretraining_rates, recipe_of, settled_run
+from .tuning_runs import FAST, RANDOM, Tuning, best_of, settled, tuned
 
 SEEDS = range(3)
 TASKS = (SECTION, KIND, PACKAGE)
@@ -68,11 +68,15 @@ def task(name: str, split: str) -> LabelledSequences:
     return as_sequences(name, items(name, split), tokenizer(), SHORT)
 
 
-def right_on(recipe: Tuning, name: str, rate: float, seed: int, split: str) -> str:
-    """Of every text of one of ANSWERED 1 where a fine-tuned start is right, else 0, in one
-    string."""
+@cache
+def task_run(recipe: Tuning, name: str, rate: float, seed: int) -> dict[str, Any]:
+    """What a start, fine-tuned on a task, says of every text of ANSWERED."""
     about = {"task": name, "texts": texts(name).hash, "read": prepare(DOCUMENTATION).hash}
-    outcome = tuned(recipe, name, rate, seed, partial(task, name), ANSWERED, about)
+    return tuned(recipe, name, rate, seed, partial(task, name), ANSWERED, about)
+
+
+def right(outcome: dict[str, Any], name: str, split: str) -> str:
+    """Of every text of a split 1 where a fine-tuned start is right, else 0, in one string."""
     pairs = zip(outcome["said"][split], items(name, split), strict=True)
     return "".join(str(int(prediction == item.label)) for prediction, item in pairs)
 
@@ -82,27 +86,37 @@ def accuracy(right: str) -> float:
     return right.count("1") / len(right)
 
 
-@lru_cache
-def rates_tried(recipe: Tuning) -> dict[float, float]:
-    """The mean accuracy on validation texts, seed 0, by rate."""
-    return {
-        rate: fmean(accuracy(right_on(recipe, name, rate, 0, "validation")) for name in TASKS)
-        for rate in RATES
-    }
+@cache
+def rates_tried(recipe: Tuning, name: str) -> tuple[dict[float, float], float]:
+    """The accuracy on a task's validation texts, seed 0, by rate, and the best rate."""
+
+    def score(rate: float) -> float:
+        outcome = task_run(recipe, name, rate, 0)
+        return -1.0 if "diverged" in outcome else accuracy(right(outcome, name, "validation"))
+
+    return best_of(score)
 
 
 def one_run(recipe: Tuning, seed: int) -> dict[str, Any]:
     """A start on all tasks: which texts it has right, its accuracy on each, and their mean."""
-    tried = rates_tried(recipe)
-    rate = max(tried, key=lambda one: tried[one])
-    right = {name: right_on(recipe, name, rate, seed, "test") for name in TASKS}
-    scores = {name: accuracy(of) for name, of in right.items()}
+    runs = {
+        name: settled(
+            lambda rate, name=name: task_run(recipe, name, rate, seed),  # type: ignore[misc]
+            rates_tried(recipe, name)[1],
+        )
+        for name in TASKS
+    }
+    texts_right = {name: right(outcome, name, "test") for name, (outcome, _, _) in runs.items()}
+    scores = {name: accuracy(of) for name, of in texts_right.items()}
     about: dict[str, Any] = {}
     if recipe.start not in (RANDOM, FAST):
-        about = pretraining_run(recipe_of(recipe.start, DOCUMENTATION), seed)
+        about = settled_run(recipe_of(recipe.start, DOCUMENTATION), seed)
+        renamed = {name: f"pretraining_{name}" for name in ("rate", "collapsed")}
+        about = {renamed.get(key, key): value for key, value in about.items()}
     return {
-        **about, "seed": seed, "rate": rate, "right": right, "scores": scores,
-        "mean": fmean(scores.values()),
+        **about, "seed": seed, "rates": {name: rate for name, (_, rate, _) in runs.items()},
+        "collapsed": {name: fallen for name, (_, _, fallen) in runs.items() if fallen},
+        "right": texts_right, "scores": scores, "mean": fmean(scores.values()),
     }  # fmt: skip
 
 
@@ -119,6 +133,13 @@ DOCUMENTATION_TASKS = Experiment(
     more={
         "pretraining": lambda _: {
             name: asdict(recipe_of(name, DOCUMENTATION)) for name in PRETRAINED
+        },
+        "pretraining_rates": lambda _: pretraining_rates(
+            {name: recipe_of(name, DOCUMENTATION) for name in PRETRAINED}
+        ),
+        "rates": lambda _: {
+            start: {name: rates_tried(recipe, name)[0] for name in TASKS}
+            for start, recipe in TUNINGS.items()
         },
         "bag_of_words": lambda _: bag_of_words(),
         "texts": lambda _: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -21,11 +22,14 @@ from course_lib.train.finetuning import (
     predicted_classes,
     predicted_values,
 )
+from course_lib.train.watch import ONE_ANSWER, commonest_share
 
-from .members import prepare, trainee
-from .pretraining_runs import encoder_of, pretrained, recipe_of
+from .members import Recipe, prepare, trainee
+from .pretraining_runs import AGAIN, at_best, encoder_of, pretrained, recipe_of, untrained
 
 RANDOM, FAST = "random initialisation", "FastBERT"
+LADDER = (5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3)  # of learning rates
+FIRST = 5e-4  # that is tried, with its neighbours
 Texts = LabelledSequences | ScoredSequences
 
 
@@ -42,10 +46,52 @@ class Tuning:
 
 def start_of(recipe: Tuning, seed: int) -> Encoder:
     """The encoder that is fine-tuned."""
-    name = "BERT" if recipe.start in (FAST, RANDOM) else recipe.start
-    pretraining = recipe_of(name, recipe.text)
-    random = recipe.start == RANDOM
-    return encoder_of(trainee(pretraining, seed).kept if random else pretrained(pretraining, seed))
+    if recipe.start == RANDOM:
+        return encoder_of(trainee(pretraining_of(recipe), seed).kept)
+    return encoder_of(pretrained(pretraining_of(recipe), seed))
+
+
+def untrained_start(recipe: Tuning) -> Encoder:
+    """An encoder as large as that which is fine-tuned."""
+    return encoder_of(untrained(pretraining_of(recipe)))
+
+
+def pretraining_of(recipe: Tuning) -> Recipe:
+    """A start's pre-training, at the rate all begin with; FAST and RANDOM are as large as BERT."""
+    return recipe_of("BERT" if recipe.start in (FAST, RANDOM) else recipe.start, recipe.text)
+
+
+def best_of(score: Callable[[float], float]) -> tuple[dict[float, float], float]:
+    """What each rate tried scores, and the best: FIRST and its neighbours on LADDER, and on from
+    the best until it has a neighbour on either side."""
+    tried: dict[float, float] = {}
+    at, end = LADDER.index(FIRST), len(LADDER) - 1
+    while True:
+        for n in range(max(at - 1, 0), min(at + 1, end) + 1):
+            tried.setdefault(LADDER[n], score(LADDER[n]))
+        # Of those that score alike, the one nearest to where the others began.
+        best = max(tried, key=lambda rate: (tried[rate], -abs(math.log(rate / FIRST))))
+        if at == (at := LADDER.index(best)):
+            return dict(sorted(tried.items())), best
+
+
+def settled(
+    run: Callable[[float], dict[str, Any]], rate: float
+) -> tuple[dict[str, Any], float, list[float]]:
+    """A task's run at its best rate, that rate, and the rates at which it collapsed: one that says
+    a single answer is repeated up to AGAIN times, each time a step of LADDER lower."""
+    fallen: list[float] = []
+    for lower in reversed(LADDER[: LADDER.index(rate) + 1][-1 - AGAIN :]):
+        outcome = run(lower)
+        if not one_answer(outcome):
+            return outcome, lower, fallen
+        fallen.append(lower)
+    return run(rate), rate, fallen
+
+
+def one_answer(outcome: Mapping[str, Any], split: str = "validation") -> bool:
+    """Whether a fine-tuned model says one thing to (nearly) all texts of a split."""
+    return "diverged" in outcome or commonest_share(outcome["said"][split]) >= ONE_ANSWER
 
 
 def tuned(
@@ -70,15 +116,19 @@ def tuned(
             "steps": recipe.steps, "learning_rate": rate, "seed": seed,
             "precision": prepare(recipe.text).precision,
         }  # fmt: skip
-        if recipe.start == FAST and isinstance(train, LabelledSequences):
-            return _with_exits(recipe, encoder, train, tasks, settings)
         batch_size = recipe.batch_size
-        model = finetune(encoder, train, batch_size=batch_size, plain_head=True, **settings)
+        try:
+            if recipe.start == FAST and isinstance(train, LabelledSequences):
+                return _with_exits(recipe, encoder, train, tasks, settings)
+            model = finetune(encoder, train, batch_size=batch_size, plain_head=True, **settings)
+        except FloatingPointError:
+            return {"diverged": True, "cpu_seconds": round(process_time() - began, 1)}
         predictions = {split: _predictions(model, task) for split, task in tasks.items()}
         return {"said": predictions, "cpu_seconds": round(process_time() - began, 1)}
 
-    flops = recipe_of("BERT", recipe.text).flops
-    settings = {**about, "rate": rate, "seed": seed, **asdict(recipe), "flops": flops}
+    begins = pretraining_of(recipe)
+    begins = begins if recipe.start == RANDOM else at_best(begins)
+    settings = {**about, "rate": rate, "seed": seed, **asdict(recipe), "from": asdict(begins)}
     return kept(f"13-{recipe.start}-{name}-{seed}", settings, MicroWorld.load(), run)
 
 

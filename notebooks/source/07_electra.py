@@ -334,45 +334,100 @@ for name, cost in costs.items():
 # trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it. (Lecture 06 asks the same
 # after fine-tuning the whole network; its numbers cannot be compared with these.)
 #
-# The result file: {{number:FULL.steps}} steps and {{number:len(SEEDS)}} seeds each; BERT a second time, with as many steps as cost
-# the FLOPs of ELECTRA's steps. The last row is what always answering the majority class would give.
+# One learning rate for all five would be unfair: what suits one objective is too low for another, or too high. So
+# {{number:len(RATES)}} rates each, {{number:len(SEEDS)}} seeds, {{number:FULL.steps}} steps, from the result file:
 
 # %%
-from course_lib.lectures.lecture_07.experiments import outcome
+from course_lib.lectures.lecture_07.experiments import RATES, outcome
+from course_lib.teaching import curves_chart
 from course_lib.teaching.results import in_words, read_result
 
 found = read_result("07_stepping_stones")
-slots, facts = outcome(found, "kinds"), outcome(found, "jobs")
-print(f"{'':34}{'steps':>6}{'slot-category probe':>24}{'unstated-fact probe':>24}")
-for name in slots:
-    said = name.replace("arithmetic", "FLOPs")
-    print(f"{said:34}{found['recipes'][name]['steps']:6}{in_words(slots[name]):>24}{in_words(facts[name]):>24}")
-start = found["untrained"]
-print(
-    f"{'random initialisation':40}{in_words([f['kinds'] for f in start]):>24}{in_words([f['jobs'] for f in start]):>24}"
-)
+slots, start = outcome(found, "kinds"), found["untrained"]
+by_rate = {step: [[(rate, slots[f"{step}, {rate:g}"][seed]) for rate in RATES] for seed in range(3)] for step in EQUAL_STEPS}
+curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-category probe", percent=True, log_x=True,
+             title="Five objectives, each at five learning rates",
+             levels={"random initialisation": sum(one["kinds"] for one in start) / len(start)})  # fmt: skip
+
+# %% [markdown]
+# *A line is the mean of {{number:len(SEEDS)}} seeds, the band around it goes from the least to the most. At one rate, {{number:FULL.learning_rate}}, BERT
+# is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; each at its own best rate, {{number:electra_behind}}.*
+#
+# The best rates, and what else each reached there. The last two columns are explained below. The zero lines: random
+# initialisation, and always answering the majority class.
+
+# %%
+from course_lib.lectures.lecture_07.numbers import best_rate, collapsed
+
+print(f"{'':24}{'rate':>8}{'slot-category':>22}{'unstated fact':>22}{'vectors alike':>22}  collapsed at")
+for step in EQUAL_STEPS:
+    best = f"{step}, {best_rate(step):g}"
+    cells = [in_words(outcome(found, measure)[best]) for measure in ("kinds", "jobs", "likeness")]
+    dead = [f"{rate:g} ({collapsed(step, rate)} of 3)" for rate in RATES if collapsed(step, rate)]
+    print(f"{step:24}{best_rate(step):>8g}" + "".join(f"{cell:>22}" for cell in cells) + "  " + ", ".join(dead))
+cells = [in_words([one[measure] for one in start]) for measure in ("kinds", "jobs", "likeness")]
+print(f"{'random initialisation':32}" + "".join(f"{cell:>22}" for cell in cells))
 tested = material.slots.labels[~material.slots.learn], material.facts_heldout.labels
-print(f"{'majority class':40}" + "".join(f"{labels.bincount().max() / len(labels):>24.1%}" for labels in tested))
+print(f"{'majority class':32}" + "".join(f"{labels.bincount().max() / len(labels):>22.1%}" for labels in tested))
+
+# %% [markdown]
+# - **Much of the gap was the learning rate.** Whoever predicts "replaced or not" wants a higher rate than BERT: {{number:best_rate('ELECTRA')}}, where BERT's
+#   best is {{number:best_rate('BERT')}}. At equal steps ELECTRA stays behind ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict
+#   words lie close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
+# - **A good probe may sit in a dead encoder.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere; but the vectors of its last layer are the
+#   same for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs. The probe reads all layers, and finds what the embeddings have learned. Such a run counts as collapsed here, not as a
+#   score.
+# - **What is best for the probe is not best for fine-tuning.** There lower rates win: BERT {{number:tuned_at_best('BERT')}} (pre-trained at {{number:best_rate('BERT', 'tuned')}}), ELECTRA
+#   {{number:tuned_at_best('ELECTRA')}} (at {{number:best_rate('ELECTRA', 'tuned')}}), random initialisation {{number:untrained('tuned'):.1%}}. ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four rates, chosen on other texts.)
+#
+# In the paper every other step is above BERT, and ELECTRA the first (below). But runs that stop at {{number:FULL.steps}} steps only say
+# *who starts sooner*, and both probes are shaped like a **cloze**, a text with a gap: masked-LM training asks just this.
+#
+# ### Why did my run die?
+#
+# Three BERTs of the micro-world, alike but for the learning rate. None raises an error.
 
 # %%
-points = {name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal steps")}
-ablation_chart({"equal steps": points}, percent=True, title="Slot-category probe", x_title="accuracy")
+from dataclasses import replace
 
-# %% [markdown]
-# *Each dot is a seed, each bar a mean. Random initialisation: {{number:untrained('kinds'):.0%}}.*
+from course_lib.lectures.lecture_07.ablation_steps import kept_encoder
+from course_lib.train.watch import ALIKE, base_rate_loss, encoder_likeness
+
+alike, losses = {}, {}
+
+
+def watch(report):
+    likeness = encoder_likeness(kept_encoder(report.model), material.heldout, most=100)
+    alike[f"rate {rate:g}"][0].append((report.step, likeness))
+
+
+watch.every = 25
+for rate in (1e-3, 5e-3, 1e-2):
+    alike[f"rate {rate:g}"] = [[]]
+    recipe = replace(FULL, stone="BERT", learning_rate=rate)
+    losses[rate] = train_ablation_step(recipe, material, steps=150, callbacks=[watch])[1].losses["total"]
+words = material.heldout.input_ids[material.heldout.attention_mask.bool()]
+words = words[words > world.special.mask]
+print(f"knowing only how common each word is: {base_rate_loss(words):.2f} nats a word")
+for rate, loss in losses.items():
+    print(f"rate {rate:<6g} loss of the last 20 steps {sum(loss[-20:]) / 20:.2f}, likeness {alike[f'rate {rate:g}'][0][-1][1]:.3f}")
 
 # %%
-equal = {name.split(": ")[1]: values for name, values in slots.items() if name.startswith("equal arithmetic")}
-dots_chart(equal, percent=True, title="Slot-category probe, equal FLOPs", y_title="accuracy")
+curves_chart(alike, x_title="step", y_title="likeness", title="Does the text make a difference?", levels={"collapsed": ALIKE})
 
 # %% [markdown]
-# *BERT, with {{number:bert_steps}} steps, against ELECTRA with {{number:FULL.steps}}.*
-
-# %% [markdown]
-# Read it as it is: on the slot-category probe every other ablation step is below BERT here, and the two that predict
-# "replaced or not" are the last. In the paper every other step is above BERT, and ELECTRA the first (below). But runs that
-# stop at {{number:FULL.steps}} steps only say *who starts sooner*, and both probes are shaped like a **cloze**, a text with a
-# gap: masked-LM training asks just this.
+# *Likeness: the mean cosine between the vectors that two different texts have at the same position. At 1 the encoder writes
+# the same, whatever it reads. From {{number:ALIKE}} on, this course calls a run collapsed.*
+#
+# Three signs, none of which is an error:
+#
+# - **The loss stands at the base rate**: what it costs to know how common each word is, and to read nothing. Every run passes
+#   here; a collapsed one stays.
+# - **The vectors are alike.** Exercise 07.7 computes this.
+# - **One answer**: fine-tuned, such an encoder says one class to nearly all texts.
+#
+# The first cure is a lower rate. A collapsed run is run again, counted, and named as what it is: its score says nothing about
+# the objective.
 #
 # ### Past the plateau, and asked both ways
 #
@@ -540,9 +595,10 @@ for said, runs in by_layers.items():
 #
 # ### Candidate causes
 #
-# Tested above: *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays),
+# Tested above: *the learning rate* of the short runs (it made much of the gap), *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays),
 # *the generator's size* (a wider one brings more by most measures, and does not turn the order) and *depth* (nor do four layers). Not tested:
 #
+# - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best in the short runs, above all for ELECTRA.
 # - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
 #   it read. BERT's own recipe puts a random word at a tenth of them.
 # - *A word says more than yes or no.* A masked word, one of {{number:world().tokenizer.vocab_size}}, is a large surprise; a label is a small
@@ -555,13 +611,12 @@ for said, runs in by_layers.items():
 # One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our
 # probes read the vectors of *all* layers side by side, the embeddings too. What a lower layer holds, they can find.
 #
-# Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM are level
-# ({{number:slots('All-tokens MLM')}} and {{number:slots('Replace MLM')}}), at {{number:all_tokens_cost}} times the FLOPs.
+# Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM have
+# {{number:slots('All-tokens MLM')}} and {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
 #
-# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder of the ablation,
-# and BERT falls from {{number:bert_facts('equal steps')}} to {{number:bert_facts('equal arithmetic')}} with more steps, only to reach
-# {{number:past_score('BERT', 'jobs')}} past the plateau. A guess, not tested: random vectors keep every name apart, so the probe can
-# memorise them; training first pulls names together, as names, and then tells them apart.
+# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder of the ablation at its best rate
+# ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has {{number:past_score('BERT', 'jobs')}} past the plateau. A column that random weights win measures nothing yet: random vectors
+# keep every name apart, so the probe can memorise them (a guess, not tested).
 #
 # ### What the paper found
 #
@@ -596,9 +651,9 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 
 # %% [markdown]
 # - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category
-#   probe ({{number:variant('generator 1/2'):.0%}} against {{number:slots('ELECTRA')}}, less than the spread).
+#   probe ({{number:variant('generator 1/2'):.0%}} against {{number:variant('generator 1/4'):.0%}}, less than the spread).
 # - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}}
-#   against {{number:slots('ELECTRA')}}. The paper's sign; but nothing that predicting words teaches reaches an untied
+#   against {{number:variant('generator 1/4'):.0%}}. The paper's sign; but nothing that predicting words teaches reaches an untied
 #   discriminator, and our probe asks for that. In its own task (ROC-AUC) it falls behind less than the seeds differ.
 # - *λ on the generator's loss*, as some lectures print it: the discriminator learns its own task badly, a ROC-AUC of
 #   {{number:wrong_term('auc')}} against {{number:variant('generator 1/4', 'auc'):.0%}}. Now look at the probe: the same encoder has *more* there,
@@ -715,6 +770,17 @@ def my_shares(model, rows):
 
 
 check("07.6", my_shares)
+
+# %% [markdown]
+# {{exercise:07.7}}
+
+
+# %%
+def my_likeness(vectors, attention_mask):
+    return ...
+
+
+check("07.7", my_likeness)
 
 # %% [markdown]
 # ## Quiz

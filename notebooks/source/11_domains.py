@@ -276,7 +276,7 @@ pieces_view(vocabularies)
 # %% [markdown]
 # *Choose an example or write your own words. Diagnoses fall apart under the first two vocabularies. So do rare words of law and finance; but they are rare, as the table below counts. Punctuation is shown and not counted.*
 #
-# *Diabetic retinopathy* is {{number:cut_retinopathy}} pieces of BERT's vocabulary: the first guess. The slides that this course grew from (*source lecture 000* in the table of claims) hold errors, which we check. They praise BioBERT for gene and drug names. Its vocabulary is BERT's: *BRCA1* stays `{{number:pieces('BRCA1', 'bert-base')}}` and *metformin* `{{number:pieces('metformin', 'bert-base')}}`,
+# *Diabetic retinopathy* is {{number:cut_retinopathy}} pieces of BERT's vocabulary: the first guess. The slides that this course grew from (*a source lecture* in the table of claims) hold errors, which we check. They praise BioBERT for gene and drug names. Its vocabulary is BERT's: *BRCA1* stays `{{number:pieces('BRCA1', 'bert-base')}}` and *metformin* `{{number:pieces('metformin', 'bert-base')}}`,
 # however much it reads. Their other examples fare alike: *TP53* is `{{number:pieces('TP53', 'bert-base')}}`, *EGFR* `{{number:pieces('EGFR', 'bert-base')}}`, *aspirin* `{{number:pieces('aspirin', 'bert-base')}}`, *ibuprofen* `{{number:pieces('ibuprofen', 'bert-base')}}`.
 #
 # Diagnoses name few of these. Their own vocabulary has `{{number:pieces('aspirin', 'medicine')}}` whole, and cuts *BRCA1* into `{{number:pieces('BRCA1', 'medicine')}}`: a vocabulary knows what was in its text.
@@ -310,7 +310,7 @@ words_table()
 # - **① depends on the model you have.** Under bert-base's vocabulary only medicine has a mismatch: {{number:fertility('medicine', 'bert-base')}} pieces a word, general text {{number:fertility('general', 'bert-base')}}, law {{number:fertility('law', 'bert-base')}}, finance {{number:fertility('finance', 'bert-base')}}. A new vocabulary would save next to nothing in law.
 # - *course-bert's vocabulary* is smaller and learned from documentation alone. It cuts all three: medicine {{number:fertility('medicine', 'course')}}, law {{number:fertility('law', 'course')}}, finance {{number:fertility('finance', 'course')}}, general text {{number:fertility('general', 'course')}}. Our runs start from it: a large mismatch in medicine, a small one in law.
 # - *② Frequent words*: {{number:stored('11_words')['domains']['medicine']['shared']:.0%}} of medicine's frequent words are also frequent in general text, {{number:stored('11_words')['domains']['finance']['shared']:.0%}} of finance's.
-# - *③ Long legal sentences*: source lecture 000 says 40 words and more. Licences have {{number:stored('11_words')['domains']['law']['sentence']['mean']:.0f}}, our documentation {{number:stored('11_words')['domains']['general']['sentence']['mean']:.0f}}, that of finance {{number:stored('11_words')['domains']['finance']['sentence']['mean']:.0f}}. Longer, not three times as long; other law may differ.
+# - *③ Long legal sentences*: one of the source lectures says 40 words and more. Licences have {{number:stored('11_words')['domains']['law']['sentence']['mean']:.0f}}, our documentation {{number:stored('11_words')['domains']['general']['sentence']['mean']:.0f}}, that of finance {{number:stored('11_words')['domains']['finance']['sentence']['mean']:.0f}}. Longer, not three times as long; other law may differ.
 # - *Latin and nested clauses*, its other marks of law: licences have {{number:stored('11_words')['domains']['law']['latin']:.1f}} Latin phrases in 10,000 words, documentation {{number:stored('11_words')['domains']['general']['latin']:.1f}}; {{number:stored('11_words')['domains']['law']['clauses']:.1f}} words such as *which* and *unless* a sentence, documentation {{number:stored('11_words')['domains']['general']['clauses']:.1f}}. A licence is no judgment: here neither mark tells much.
 # - **The last two columns** are a warning. Licences are copied from one another. Split them at random, and {{number:stored('11_words')['domains']['law']['repeated']['at random']:.0%}} of what you test on was read in training. Here families stay together: {{number:stored('11_words')['domains']['law']['repeated']['by family']:.0%}}, and what is left was not looked at; phrases that all lawyers use, perhaps.
 #
@@ -461,7 +461,7 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 #
 # - *The plain half*: course-bert {{number:news_of('course-bert', 'plain')}}, MiniLM {{number:news_of('MiniLM', 'plain')}}.
 # - *The hedged half stays near chance*: {{number:news_of('course-bert', 'hedged')}} and {{number:news_of('MiniLM', 'hedged')}}. Ninety labels do not teach what *smaller than feared* does to a loss. Financial PhraseBank, on which FinBERT was tuned, has some thousands of sentences.
-# - *Not tested*, though source lecture 000 names them: *numbers*, and *time* (what was good news last year need not be so today). FinBERT's program says P(positive) − P(negative), so that *no news* lies between.
+# - *Not tested*, though one of the source lectures names them: *numbers*, and *time* (what was good news last year need not be so today). FinBERT's program says P(positive) − P(negative), so that *no news* lies between.
 #
 # ## What the papers found
 #
@@ -480,7 +480,7 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # | FinBERT (Araci) | a part of Reuters TRC2 | BERT's vocabulary | Financial PhraseBank; score P(positive) − P(negative) |
 # | FinBERT (Yang et al.) | filings, earnings calls, analysts' reports | FinVocab: {{number:printed('finbert')['yang']['vocabulary_uncased']}} pieces, uncased | – |
 #
-# Source lecture 000 prints a BioBERT table with *QA: BERT 12.24 → BioBERT 19.62*. 12.24 is the gain in the abstract. Compare a suspicious number with the abstract before you build on it.
+# One of the source lectures prints a BioBERT table with *QA: BERT 12.24 → BioBERT 19.62*. 12.24 is the gain in the abstract. Compare a suspicious number with the abstract before you build on it.
 #
 # ### Which way?
 #

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import log10
-from statistics import mean
 from typing import Any
 
 import torch
@@ -32,12 +31,12 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.lectures.lecture_07.ablation_steps import ABLATION_STEPS
-from course_lib.lectures.lecture_07.experiments import SEEDS
+from course_lib.lectures.lecture_07.experiments import ENDS, RATES, SEEDS
 from course_lib.lectures.lecture_07.numbers import (
     GENERATOR_MEASURES,
     MEASURES,
+    at_rate,
     bert_encoder,
-    bert_steps,
     cost,
     curve_of,
     disc_fraction,
@@ -48,8 +47,6 @@ from course_lib.lectures.lecture_07.numbers import (
     paper_score,
     past_runs,
     price,
-    slot_categories,
-    slot_percent,
     untrained,
     variants,
 )
@@ -63,10 +60,11 @@ from course_lib.objectives.replaced_tokens import (
     replaced_labels,
     replaced_token_loss,
 )
-from course_lib.teaching import curves_chart, dots_chart
+from course_lib.teaching import curves_chart
 from course_lib.teaching.numbers import signed
 from course_lib.teaching.results import outcome
 from course_lib.teaching.style import BLUE, GREEN, INK, ORANGE, VERMILION, template
+from course_lib.train.watch import ALIKE
 
 SIZES = ("small", "base", "large")
 BOLD = ' font-weight="650"'
@@ -310,35 +308,31 @@ def paper_steps() -> Any:
 # ---------------------------------------------------------------- 12, 13: measured here
 
 
-def measured_steps() -> Any:
-    """The five ablation steps after equal steps, and BERT at ELECTRA's FLOPs."""
-    groups = {step: slot_categories(step) for step in ABLATION_STEPS}
-    groups[f"BERT, {bert_steps():,} steps"] = slot_categories("BERT", "equal arithmetic")
-    means = {name: mean(values) for name, values in groups.items()}
-    assert min(means, key=lambda name: means[name]) == "ELECTRA"  # as the slide says
-    figure = dots_chart(
-        groups, percent=True, title="", y_title="slot-category probe",
-        levels={"random initialisation": untrained("kinds")},
-    )  # fmt: skip
-    under = [text.replace(f", n {len(SEEDS)}", "") for text in figure.layout.xaxis.ticktext]
-    figure.update_xaxes(ticktext=under)
-    return for_a_hall(figure, 1120, 390, right=240)
-
-
-def beside_the_paper() -> str:
-    """For each ablation step what ours reached, and its points over BERT here and in Table 5."""
-    rows = [
-        (
-            f"<strong>{step}</strong>",
-            spread(slot_categories(step), ""),
-            signed(slot_percent(step) - slot_percent("BERT")) if step != "BERT" else "",
-            f"{paper_score(step)}",
-            signed(paper_score(step) - paper_score("BERT")) if step != "BERT" else "",
-        )
+def by_rate(measure: str) -> dict[str, list[list[tuple[float, float]]]]:
+    """Of each ablation step and seed, what it reached at each learning rate of pre-training."""
+    return {
+        step: [[(rate, at_rate(step, rate, measure)[seed]) for rate in RATES] for seed in SEEDS]
         for step in ABLATION_STEPS
-    ]
-    head = ("", "slot-category, ours", "over BERT", "GLUE, the paper", "over BERT")
-    return table(head, rows, size=24)
+    }
+
+
+def measured_steps() -> Any:
+    """The five ablation steps after equal steps, at each learning rate."""
+    figure = curves_chart(
+        by_rate("kinds"), x_title="learning rate of pre-training", y_title="slot-category probe",
+        title="", percent=True, log_x=True, levels={"random initialisation": untrained("kinds")},
+    )  # fmt: skip
+    return for_a_hall(figure, 1120, 390, right=260)
+
+
+def alike_by_rate() -> Any:
+    """How alike the vectors of different texts are: of both ends, at each learning rate."""
+    figure = curves_chart(
+        {step: runs for step, runs in by_rate("likeness").items() if step in ENDS},
+        x_title="learning rate of pre-training", y_title="likeness", title="", log_x=True,
+        levels={"collapsed": ALIKE},
+    )  # fmt: skip
+    return for_a_hall(figure, 1120, 390, right=200)
 
 
 def past_table() -> str:

@@ -34,7 +34,8 @@ from course_lib.teaching.claims import Settled, compared, printed
 from course_lib.text.world import MicroWorld, story_sequences
 
 from .ablation_steps import ABLATION_STEPS
-from .experiments import ENDS, micro_electra
+from .experiments import micro_electra
+from .numbers import best_rate
 
 TOKENS = 128  # of the text whose FLOPs are counted
 
@@ -309,10 +310,18 @@ MEASURES = {
 FULL = "generator 1/4"  # of the variants: embeddings all tied, λ on the discriminator
 
 
-def steps_here(measure: str, setting: str = "equal steps") -> Settled:
-    points = ABLATION_STEPS if setting == "equal steps" else ENDS
-    runs = [f"{setting}: {name}" for name in points]
+def steps_here(measure: str, rate: float | None = None) -> Settled:
+    """At one learning rate, or each step at its own best one."""
+    runs = [f"{name}, {rate or best_rate(name):g}" for name in ABLATION_STEPS]
     return compared("07_stepping_stones", measure, runs[1:], runs[0], MEASURES[measure])
+
+
+def rates_matter() -> Settled:
+    """ELECTRA less BERT, on the slot-category probe: at one rate, and at each one's best."""
+    one, own = (steps_here("kinds", rate) for rate in (0.001, None))
+    return Settled(
+        (one.value[-1], own.value[-1]), f"at 0.001, {one.detail}; own rates, {own.detail}"
+    )
 
 
 def past(measure: str) -> Settled:

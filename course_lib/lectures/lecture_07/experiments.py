@@ -1,9 +1,9 @@
-"""Lecture 07's experiments: from BERT to ELECTRA at equal steps, its two ends also at equal
-FLOPs.
+"""Lecture 07's experiments: from BERT to ELECTRA at equal steps; its two ends, for longer, at
+equal FLOPs.
 
-`07_stepping_stones`: the five ablation steps, all else equal. `07_variants`: ELECTRA with other
-generators, with other ties between its two networks, and with λ on the other loss. What is tested
-is the encoder that is kept, frozen: what a linear probe finds in its vectors."""
+`07_stepping_stones`: the five ablation steps, each at all of RATES. `07_variants`: ELECTRA with
+other generators, with other ties between its two networks, and with λ on the other loss. What is
+tested is the encoder that is kept, frozen: what a linear probe finds in its vectors."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ EXAMPLES, SWAPS = 3, 4  # stories, and swaps of each, that the page shows
 STRENGTHS = (0.01, 1.0)  # of the swapped-word probe; the first is the one that is reported
 TUNED_STEPS, POOLINGS = 200, ("[CLS]", "mean")  # of fine-tuning
 TUNED_RATES = (1e-4, 3e-4, 1e-3, 3e-3)
-RATES = (5e-4, 1e-3, 2e-3, 4e-3)  # of pre-training
+RATES = (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)  # of pre-training
 EQUAL_STEPS = {name: replace(FULL, stone=name) for name in ABLATION_STEPS}
 ENDS = ("BERT", "ELECTRA")  # also compared at equal FLOPs
 SEEDS = range(3)
@@ -190,14 +190,6 @@ def measure(model: nn.Module, material: Stories, seed: int = 0) -> dict[str, flo
     return scores
 
 
-def untrained(material: Stories, seeds: Sequence[int] = range(3)) -> list[dict[str, float]]:
-    """The same measures at random initialisation: what any training must beat."""
-    recipe = EQUAL_STEPS["BERT"]
-    return [
-        measure(randomly_initialised(recipe, material.world, seed)[0], material) for seed in seeds
-    ]
-
-
 @cache
 def flops_a_step(recipe: ElectraRecipe, material: Stories) -> int:
     """FLOPs of a training step, mean of five batches, generator included."""
@@ -243,26 +235,12 @@ VARIANTS_OF_ELECTRA = Experiment(
 )
 
 
-def ablation_recipes(material: Stories) -> dict[str, ElectraRecipe]:
-    """The five steps at equal steps, and the two ends at equal FLOPs."""
-    equal = equal_flops(costs_of(EQUAL_STEPS, material))
-    return {f"equal steps: {name}": recipe for name, recipe in EQUAL_STEPS.items()} | {
-        f"equal arithmetic: {name}": recipe for name, recipe in equal.items()
-    }
-
-
-ABLATION = replace(
-    VARIANTS_OF_ELECTRA, name="07_stepping_stones", recipes=ablation_recipes,
-    more={"flops_a_step": partial(costs_of, EQUAL_STEPS), "untrained": untrained},
-)  # fmt: skip
-
-
 summary = partial(
     results.summary, measures=("kinds", "jobs", "auc", "words_by_generator"), aside=("untrained",)
 )
 
 
-# ---------------------------------------------------------------- each step at its own rate
+# ---------------------------------------------------------------- the ablation, by learning rate
 
 
 def split_in_two(task: LabelledSequences) -> tuple[LabelledSequences, LabelledSequences]:
@@ -308,15 +286,18 @@ def random_at_best(material: Stories) -> list[dict[str, Any]]:
     return runs
 
 
-BY_RATE = replace(
-    VARIANTS_OF_ELECTRA, name="07_rates",
+ABLATION = replace(
+    VARIANTS_OF_ELECTRA, name="07_stepping_stones",
     recipes={
         f"{name}, {rate:g}": replace(FULL, stone=name, learning_rate=rate)
         for name in ABLATION_STEPS
         for rate in RATES
     },
     measure=reached_and_tuned, label="07-rate-{stone}-{learning_rate}",
-    more={"untrained": random_at_best},
+    more={
+        "flops_a_step": partial(costs_of, EQUAL_STEPS), "untrained": random_at_best,
+        "tuned_steps": TUNED_STEPS,
+    },
 )  # fmt: skip
 
 
@@ -634,7 +615,6 @@ EXPERIMENTS = (
     ELECTRA,
     ABLATION,
     VARIANTS_OF_ELECTRA,
-    BY_RATE,
     PAST_PLATEAU,
     WIDER_GENERATORS,
     DEEPER,

@@ -16,7 +16,9 @@ from course_lib.objectives.replaced_tokens import RELEASED_MIX
 from course_lib.teaching.claims import printed
 from course_lib.teaching.numbers import percent
 from course_lib.teaching.results import outcome, stored
+from course_lib.train.watch import ALIKE
 
+from .ablation_steps import ABLATION_STEPS
 from .exercises.steps import published_step, training_step
 from .experiments import (
     DEEP,
@@ -25,6 +27,7 @@ from .experiments import (
     GENERATOR_SEEDS,
     LONG,
     PAST_SEEDS,
+    RATES,
     SEEDS,
     micro_electra,
 )
@@ -161,18 +164,48 @@ def paper_score(step: str) -> float:
     return float(printed("electra")["stones"][step])
 
 
-def slot_categories(step: str, setting: str = "equal steps") -> list[float]:
-    """The slot-category probe of each seed."""
-    return outcome(_steps(), "kinds")[f"{setting}: {step}"]
+def at_rate(step: str, rate: float, measure: str = "kinds") -> list[float]:
+    """What each seed of an ablation step reached at this learning rate of pre-training."""
+    return outcome(_steps(), measure)[f"{step}, {rate:g}"]
 
 
-def slots(step: str, setting: str = "equal steps") -> str:
-    return percent(slot_categories(step, setting))
+def collapsed(step: str, rate: float) -> int:
+    """How many seeds' last vectors are alike whatever the text (ALIKE)."""
+    return sum(alike >= ALIKE for alike in at_rate(step, rate, "likeness"))
 
 
-def bert_steps() -> int:
-    """As many of BERT's steps as cost what ELECTRA's steps cost."""
-    return int(_steps()["recipes"]["equal arithmetic: BERT"]["steps"])
+def best_rate(step: str, measure: str = "kinds") -> float:
+    """The one of RATES with the highest mean, by default of the slot-category probe, among those at
+    which no seed collapsed."""
+    alive = [rate for rate in RATES if not collapsed(step, rate)]
+    return max(alive, key=lambda rate: mean(at_rate(step, rate, measure)))
+
+
+def slot_categories(step: str) -> list[float]:
+    """The slot-category probe of each seed, at the step's best rate."""
+    return at_rate(step, best_rate(step))
+
+
+def slots(step: str) -> str:
+    return percent(slot_categories(step))
+
+
+def slots_at(step: str, rate: float) -> str:
+    return percent(at_rate(step, rate))
+
+
+def tuned_at_best(step: str) -> str:
+    """After fine-tuning, at the rate of pre-training that is best for that."""
+    return percent(at_rate(step, best_rate(step, "tuned"), "tuned"))
+
+
+def electra_behind(rate: float = 0.0) -> str:
+    """Points on the slot-category probe from ELECTRA to BERT, at a rate, or at each one's best."""
+    bert, other = (
+        mean(at_rate(step, rate or best_rate(step))) for step in ("BERT", "ELECTRA")
+    )  # fmt: skip
+    assert bert > other  # as the page says
+    return f"{100 * (bert - other):.0f}"
 
 
 def untrained(measure: str) -> float:
@@ -192,14 +225,10 @@ def less(better: str, worse: str) -> str:
     return f"{ahead:.1f}"
 
 
-def bert_facts(setting: str) -> str:
-    """BERT on the unstated-fact probe."""
-    return percent(outcome(_steps(), "jobs")[f"{setting}: BERT"])
-
-
 def facts() -> list[float]:
-    """What each trained recipe reached on the unstated-fact probe, in the mean over its seeds."""
-    means = [mean(of) for of in outcome(_steps(), "jobs").values()]
+    """What each ablation step reached on the unstated-fact probe, in the mean over its seeds, where
+    the slot-category probe is best."""
+    means = [mean(at_rate(step, best_rate(step), "jobs")) for step in ABLATION_STEPS]
     assert max(means) < untrained("jobs")  # as the notes say
     return means
 

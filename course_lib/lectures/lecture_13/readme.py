@@ -24,7 +24,9 @@ def readme_table() -> str:
     for name in benchmark.in_order(both):
         cells = [name if name not in (*CONTROLS, RANDOM) else f"*{name}*"]
         for of in (benchmark.values_of, real_text.means):
-            cells += [_spread(of(name)), "" if name == "BERT" else in_points(of(name), of("BERT"))]
+            beside = "" if name == "BERT" else in_points(of(name), of("BERT"))
+            dead = of is real_text.means and real_text.collapsed(name)
+            cells += [_spread(of(name)), "collapsed" if dead else beside]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -148,6 +148,28 @@ def fractions_sorted(model, rows):
     return {n: used / rows[n]["compute"] for n in order if rows[n]["score"] <= limit}
 
 
+# ---------------------------------------------------------------- 07.7
+
+
+def alike(vectors, mask, keep=lambda a, b: a < b):
+    """Pair by pair."""
+    cosines = [
+        float(F.cosine_similarity(vectors[a, t], vectors[b, t], dim=0))
+        for t in range(vectors.shape[1])
+        for a in range(len(vectors))
+        for b in range(len(vectors))
+        if keep(a, b) and mask[a, t] and mask[b, t]
+    ]
+    return sum(cosines) / len(cosines)
+
+
+def alike_by_sums(vectors, mask):
+    """|the sum of n units|² is the sum of all cosines, n ones among them."""
+    units = F.normalize(vectors, dim=-1) * mask[..., None]
+    n = mask.sum(0)
+    return ((units.sum(0) ** 2).sum() - n.sum()) / (n * (n - 1)).sum()
+
+
 # ---------------------------------------------------------------- the answers
 
 RIGHT = {
@@ -162,6 +184,7 @@ RIGHT = {
     "07.5": [step, step_layers, lambda *sizes: torch.tensor(
         [float(x) for x in step(*sizes)], dtype=torch.float64)],
     "07.6": [fractions, fractions_sorted],
+    "07.7": [alike, alike_by_sums, lambda v, m: alike(v, m, keep=lambda a, b: a != b)],
 }  # fmt: skip
 
 WRONG = {
@@ -194,5 +217,9 @@ WRONG = {
     ],
     "07.6": [
         (lambda *args: {name: x**2 for name, x in fractions(*args).items()}, "you have"),
+    ],
+    "07.7": [
+        (lambda v, m: alike(v, m, keep=lambda a, b: True), "compared with itself"),
+        (lambda v, m: 1 - alike_by_sums(v, m), "you have"),
     ],
 }  # fmt: skip

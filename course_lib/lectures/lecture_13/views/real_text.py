@@ -52,6 +52,16 @@ def masked_accuracy(name: str) -> float | None:
     return None if None in accuracies else fmean(accuracies)
 
 
+def collapsed(name: str) -> bool:
+    """Whether the models of a start say one thing to all texts of a task: then every seed is right
+    on the very same texts."""
+    runs = stored(FILE)["runs"].get(name, [])
+    return len(runs) > 1 and any(
+        all(run["right"][task] == runs[0]["right"][task] for run in runs)
+        for task in runs[0]["right"]
+    )
+
+
 def beside_bert(name: str) -> tuple[float, tuple[float, float]]:
     """How far a start's mean is from BERT's, and where 95% of resampled test sets have it."""
     gained = _right(name) - _right("BERT")
@@ -77,7 +87,9 @@ def documentation_table() -> Html:
         cells += ["–" if pieces is None else f"{pieces:.1%}", f"{scores_of(name)['mean']:.1%}"]
         if name != BAG:
             cells.append(f"{100 * stdev(means(name)):.1f}")
-        if name not in ("BERT", BAG):
+        if collapsed(name):
+            cells.append("collapsed")
+        elif name not in ("BERT", BAG):
             cells.append(in_points(means(name), means("BERT")))
             low, high = beside_bert(name)[1]
             cells += [f"{signed(100 * low)} to {signed(100 * high)}"]

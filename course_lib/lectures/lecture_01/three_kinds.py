@@ -217,11 +217,12 @@ def collate(
         elif kind == "decoder":
             columns.append((read + target, [IGNORED] * (len(read) - 1) + target_labels))
         else:  # where a [MASK] stands, the label is its word
-            seen, hidden = set(visible), special.mask
-            rest = [word if k in seen else hidden for k, word in enumerate(target)]
-            masked = read if hidden in source else read + rest
-            words = iter([word for k, word in enumerate(target) if k not in seen])
-            labels = [next(words) if word == special.mask else IGNORED for word in masked]
+            seen, masked = set(visible), read
+            words = iter(target)
+            labels = [next(words) if word == special.mask else IGNORED for word in read]
+            if special.mask not in source:
+                masked = read + [w if k in seen else special.mask for k, w in enumerate(target)]
+                labels += [IGNORED if k in seen else w for k, w in enumerate(target)]
             if kind == LEFT:  # the text with all its words, each label one position before its word
                 true = [b if b != IGNORED else a for a, b in zip(masked, labels, strict=True)]
                 masked, labels = true, [*labels[1:], IGNORED]

@@ -99,8 +99,9 @@ guesses = predict_masked(model, words, first, second=second, top=6)
 print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# **Here it breaks.** The word depends on a person who was named in the sentences before, and so far the model has learned little more than what stands near
-# what. Lecture 02 trains four times as long and counts, kind of word by kind of word, what is learned and what is not.
+# **Here it breaks.** Pronouns, verbs, *both*: none has much more than a tenth of the probability, and whether the right one comes first is luck. The word depends on a person who was
+# named in the sentences before; so far the model has learned little more than what stands near what. Lecture 02 trains four times as long and counts, kind of word by
+# kind of word, what is learned and what is not.
 #
 # That is the whole trick of BERT's pre-training, on a thumbnail. How well it does in full, what it cannot know,
 # and how one tells: lecture 02.

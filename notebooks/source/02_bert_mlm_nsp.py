@@ -1049,7 +1049,7 @@ for kind in sorted(set(kind_of), key=kind_of.count, reverse=True):
 prediction_slider(watch.snapshots, f"{begins} {goes_on}", truth=hidden_word)
 
 # %% [markdown]
-# *Move the slider through the training: first frequent words, then words that fit the frame, in the end names that occur in the story.*
+# *Move the slider through the training: first frequent words, then words that fit the frame, in the end names, the one that was said before the others.*
 
 # %% [markdown]
 # ### Does B follow A, and is that hard?
@@ -1067,13 +1067,13 @@ names = [id for name in people for id in words.encode(name)]
 nameless = bag_of_words_accuracy(material.train, material.heldout_pairs, special, without=names)
 nsp_accuracy = curve.points[-1]["pair_accuracy"]
 always = material.heldout_pairs.next_sentence_label.float().mean().item()
+for length, row in read_result("02_controls")["documentation"].items():
+    print(f"documentation, {length:>3} tokens: majority class {row['majority']:.1%}, bag {row['bag']:.1%} ({row['pairs']:,} pairs)")
 bar_chart(
     {"majority class": max(always, 1 - always), "bag of<br>shared words": bag,
      "the same bag,<br>without names": nameless, "our model": nsp_accuracy},
     percent=True, title="NSP on held-out pairs of stories", y_title="accuracy",
 )  # fmt: skip
-for length, row in read_result("02_controls")["documentation"].items():
-    print(f"documentation, {length:>3} tokens: majority class {row['majority']:.1%}, bag {row['bag']:.1%} ({row['pairs']:,} pairs)")
 
 # %% [markdown]
 # *Names of persons help a little: a person goes from passage to passage. Without any name the words of the topic still suffice for most.*

@@ -443,7 +443,7 @@ for number, (one, other) in enumerate(layer[:, at] for layer in states):
 # Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel`: a process in Jupyter, a function of two points in scikit-learn). So the package is the label of
 # {{number:mentions}} mentions. Each kind of vector is frozen, and a **linear probe** (a linear classifier) says the sense from it. Half of the modules train the probe and
 # the other half tests it, both senses equally often: chance level is 50%. The ELMo here has read the documentation, as the course's BERT has, but much less of it. **The two are not
-# equals**: BERT read {{number:times_elmos('tokens'):.0f}} times as many tokens and has {{number:times_elmos('parameters'):.0f}} times as many parameters, some {{number:times_elmos('tokens') * times_elmos('parameters'):.0f}} times the training FLOPs. So the chart compares two models, not two ideas.
+# equals**: BERT read {{number:times_elmos('tokens'):.0f}} times as many tokens and has {{number:times_elmos('parameters'):.0f}} times as many parameters, some {{number:round(times_elmos('tokens') * times_elmos('parameters'), -1):.0f}} times the training FLOPs. So the chart compares two models, not two ideas.
 
 # %%
 from statistics import mean

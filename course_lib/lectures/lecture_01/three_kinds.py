@@ -203,14 +203,14 @@ def collate(
     kind: str,
     some: Sequence[Example],
     both: TwoLanguages,
-    shown: Sequence[Iterable[int]] | None = None,
+    visible_positions: Sequence[Iterable[int]] | None = None,
 ) -> Batch:
     """Examples as this kind of Transformer reads them, with labels (B, T) at the target's words.
 
     A word's label stands where the model says it: at its own [MASK], or one position before.
-    shown: of each target the positions whose words an encoder sees; they have no labels."""
+    visible_positions: of each target those whose words an encoder sees; they have no labels."""
     special, columns = both.special, list[tuple[list[int], ...]]()
-    for (source, target), visible in zip(some, shown or [()] * len(some), strict=True):
+    for (source, target), visible in zip(some, visible_positions or [()] * len(some), strict=True):
         read, target_labels = [special.cls, *source, special.sep], [*target, special.sep]
         if kind == "encoder-decoder":
             columns.append((read, [special.cls, *target], target_labels))

@@ -107,7 +107,8 @@ PRETRAINING = Experiment(
 def with_uniform_attention(model: BertForPreTraining) -> BertForPreTraining:
     """The model with queries that are zero and stay so: every score is 0, and each head takes the
     mean of all real positions."""
-    for block in model.encoder.stack.blocks:
+    blocks: Any = model.encoder.stack.blocks
+    for block in blocks:
         for parameter in block.attention.query.parameters():
             torch.nn.init.zeros_(parameter).requires_grad_(False)
     return model

@@ -18,15 +18,19 @@
 # you sit at, without a network.
 #
 # After this page you know that your machine is ready, what the course holds, and what a *masked word* is,
-# because you will have trained a model to guess one.
+# because you will have trained a model to guess one. You need Python, and have seen a training loop before; nothing else.
 #
 # {{parts}}
 #
 # ## Predict first
 #
 # In a moment a model will read about ten thousand short stories, for half a minute to two minutes, by machine.
-# Then it sees a story it has never met, with one word hidden. Will it put the right **kind** of word there? The
-# right **word**? Decide before you look.
+# Then it sees a story it has never met, twice, with one word hidden:
+#
+# 1. *… [MASK] she waters the green rose for jonen . finally the gardener picks the green rose …*
+# 2. *… then [MASK] waters the green rose for jonen . finally the gardener picks the green rose …*
+#
+# Will it find the word in the first gap? In the second? Decide before you look.
 #
 # ## Is this machine ready?
 
@@ -55,7 +59,7 @@ print(stories[1].text)
 # Fifteen in a hundred words are *selected for prediction*, and most of them hidden; the model guesses, it is told the
 # right word, its weights change a little; then the next stories. The curve is the *loss*: how surprised the model is by
 # the right words.
-# The word we watch is one that must *agree* with somebody named in the story.
+# We watch the first gap.
 
 # %%
 words = world.tokenizer
@@ -67,8 +71,9 @@ model = bert_for_pretraining(
     hidden_dropout=0.0, attention_dropout=0.0,
 )  # fmt: skip
 
-first, second, hidden_word = world.stories(1, seed=3, split="heldout")[0].with_gap("agreement")
-watch = WatchWord(words, first, second=second, truth=hidden_word, looks=9)
+first, second, pronoun = world.stories(1, seed=3, split="heldout")[0].with_gap("agreement")
+easy = second.replace("then [MASK]", f"[MASK] {pronoun}")  # another word of the same story
+watch = WatchWord(words, first, second=easy, truth="then", looks=9)
 history = fit(model, pretraining_loss, batches, steps=600, learning_rate=2e-3, callbacks=[LiveLoss(), watch])
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
@@ -77,38 +82,52 @@ print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 # fewer. MLM: masked language modelling, the guessing of hidden words.*
 
 # %%
-print(f"{first}\n{second}\nhidden: {hidden_word}")
-prediction_slider(watch.snapshots, f"{first} {second}", truth=hidden_word)
+print(f"{first}\n{easy}\nhidden: then")
+prediction_slider(watch.snapshots, f"{first} {easy}", truth="then")
 
 # %% [markdown]
-# *Move the slider to earlier steps: at first the most frequent words, then words of the right kind. Was your guess
-# right?*
+# *Move the slider: at the first steps the words that are frequent anywhere, at the last* then *with a large probability.* **In about a minute the model has
+# learned how these stories are built**: what opens a sentence, what stands between two names.
+#
+# Now the second gap, one word further on:
+
+# %%
+from course_lib.teaching import predict_masked
+
+print(f"{second}\nhidden: {pronoun}")
+guesses = predict_masked(model, words, first, second=second, top=6)
+print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
+# **Here it breaks.** Pronouns, verbs, *both*: none has much more than a tenth of the probability, and whether the right one comes first is luck. The word depends on a person who was
+# named in the sentences before; so far the model has learned little more than what stands near what. Lecture 02 trains four times as long and counts, kind of word by
+# kind of word, what is learned and what is not.
+#
 # That is the whole trick of BERT's pre-training, on a thumbnail. How well it does in full, what it cannot know,
 # and how one tells: lecture 02.
 #
 # ## The same in real English
 #
 # The course brings a small BERT of its own, trained by the same trick for well over an hour on the documentation of Python
-# and its libraries. The sentences below were written before it was trained, each with a word in mind.
+# and its libraries. The sentences below were written before it was trained, each with a word in mind: two of fifteen that it completes as its writer did, and two
+# that it does not. (All fifteen: lecture 02.)
 
 # %%
 from course_lib import load_pretrained
 from course_lib.text import english
-from course_lib.teaching import predict_masked
 
 course = load_pretrained("course-bert")
 blanks = english.blanks()
-for blank in (blanks[0], blanks[8], blanks[-1]):
+for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
     guesses = predict_masked(course.model, course.tokenizer, blank.text, top=5)
     print(f"{blank.text}   (in mind: {blank.word})")
     print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# *Five guesses each, as they come out, right or wrong, with their probabilities. `##`: a piece that goes on with a word (lecture 02).*
+# *Five guesses each, as they come out, with their probabilities. `##`: a piece that goes on with a word (lecture 02).*
 #
-# It has read technical English and nothing else: ask it about arrays, not about grandmothers. How it was made, and how it
+# Fixed turns of its trade it knows well. In the third sentence it repeats a word that it has just read, and is sure of it: it knows what often stands near, and little of
+# what is meant. And it has read technical English and nothing else: ask it about arrays, not about grandmothers. How it was made, and how it
 # learns to sort reviews, find names and answer questions: [lecture 03](03_fine_tuning.ipynb).
 #
 # ## The map
@@ -158,22 +177,9 @@ progress()
 #
 # ## What the course answers
 #
-# The lectures this course grew from contain 109 statements that are wrong or easily misread, and the papers a
-# few slips of their own. Each is settled on the page that teaches its subject, by code where code can. Four of
-# them belong to lecture 01, six to lecture 02, eleven to lecture 03, seventeen to lecture 04, twelve to lecture 05, sixteen to lecture 06,
-# seven to lecture 07, six to lecture 08, four to lecture 09, eight to lecture 10, four to lecture 11, seven to lecture 12, six to lecture 13, one to lecture 15. Dates of examinations and other matters of one particular class are left out
-# on purpose. As a sample, the six of lecture 02:
-
-# %%
-from course_lib import claims_table
-
-claims_table("02", only=["E70", "E71", "E72", "E101", "E102", "E103"])
-
-# %% [markdown]
-# ### Papers, in miniature
-#
-# The papers behind the lectures make a few claims for which they are known. What became of each at this course's size, with
-# small models in an invented world or on short English texts:
+# Statements of lectures and papers that are wrong or easily misread are settled on the page that teaches their subject, by code where code can: its part
+# *what they claim, what you measured*. [Page 13](13_choosing_a_variant.ipynb) has the index of them all, and of the questions for review. What became of the
+# papers' best-known claims at this course's size, with small models in an invented world or on short English texts, you can look up here at any time:
 
 # %%
 from course_lib.teaching import replication_table
@@ -184,12 +190,3 @@ replication_table()
 # *A sign, a colour and words for each outcome; the evidence unfolds. "Contradicted" means: the opposite was seen here,
 # and the causes named were tested. It does not mean that the paper is wrong at its own size. "Not settled": runs were made, and
 # do not decide.*
-#
-# Of the forty questions in those lectures, one is answered in lecture 01 (kinds of Transformer, static and contextual
-# vectors), two in lecture 02 (the two tasks combined, and what BERT
-# cannot do), six in lecture 03 (where an answer starts and ends, what follows from what, how sure a model may be), five
-# in lecture 04 (what RoBERTa's training teaches), eight in lecture 05 (sharing, its limits, and sentence order), five in
-# lecture 06 (what a student learns from a teacher), two in lecture 07 (replaced tokens, and training against
-# architecture), one in lecture 08 (what disentangled attention is worth), three in lecture 10 (transfer to another language,
-# one language or many, sharing out resources), three in lecture 11 (when to read on, which vocabulary, what carries over), two in
-# lecture 12 (leaving early, phones) and two in lecture 13 (benchmarks, and the closing topics).

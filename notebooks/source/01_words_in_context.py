@@ -15,11 +15,12 @@
 # After this page you can
 #
 # - make static vectors in two ways, and say what one vector a word cannot do;
-# - build ELMo from characters and LSTMs, and say what each of its two directions sees;
 # - compute attention among four words on paper: dot product, weights, output;
+# - build ELMo from characters and LSTMs, and say what each of its two directions sees;
 # - turn one block into an encoder, a decoder and an encoder-decoder, and say which of them BERT, GPT, BART and T5 are.
 #
-# You need matrix products and softmax; what an LSTM is stands below. Nothing is downloaded.
+# You need Python with a little PyTorch (tensors, a training loop), matrix products, logarithms and the softmax; and from [page 00](00_start_here.ipynb) what a
+# hidden word and a loss are. What attention and an LSTM are stands below. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -53,8 +54,8 @@ my_guesses = {"nearest to kernel": ..., "sees the whole sentence": ..., "from BE
 # %% [markdown]
 # ## By hand: one vector a word
 #
-# Words that mean alike stand beside the same words. So count who stands near whom. A text so small that the counts fit on
-# this page gave these (rows: words; columns: the neighbours we count).
+# Words that mean alike stand beside the same words: the **distributional hypothesis** (Harris 1954; Firth 1957, who judged a word by the company that it
+# keeps). So count who stands near whom. A text so small that the counts fit on this page gave these (rows: words; columns: the neighbours we count).
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_01.by_hand import COUNTS, NEAR, ppmi_by_hand
@@ -133,7 +134,8 @@ show(skip_gram_loss)
 
 # %% [markdown]
 # The two are closer than they look: skip-gram with negative sampling factorises, without writing it down, a table of PMI values
-# shifted by a constant (Levy and Goldberg 2014).
+# shifted by a constant (Levy and Goldberg 2014). Two relatives: **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of
+# the counts; **fastText** (Bojanowski et al. 2017) makes a word's vector of those of its letter groups, so that a new word has one too.
 #
 # Both live, on prose from the documentation of five Python libraries that this course installs anyway:
 
@@ -143,14 +145,13 @@ import time
 from course_lib.text.characters import words_of
 from course_lib.text.documentation import documentation_slice
 
-corpus = documentation_slice(3_000)
+corpus = documentation_slice(8_000)
 sentences = [words_of(paragraph) for paragraph in corpus.paragraphs]
-tables, seconds = {}, {}
-for name, make in (("PPMI + SVD", ppmi_vectors), ("skip-gram", skip_gram_vectors)):
+tables = {}
+for name, make, settings in (("PPMI + SVD", ppmi_vectors, {}), ("skip-gram", skip_gram_vectors, {"epochs": 4})):
     start = time.perf_counter()
-    tables[name] = make(sentences)
-    seconds[name] = time.perf_counter() - start
-    print(f"{name:12}{len(tables[name].words):6,} words in {seconds[name]:4.1f} s")
+    tables[name] = make(sentences, **settings)
+    print(f"{name:12}{len(tables[name].words):6,} words in {time.perf_counter() - start:4.1f} s")
 print(corpus)
 
 # %%
@@ -158,23 +159,27 @@ neighbours_view(tables, "kernel")
 
 # %% [markdown]
 # *The words whose vectors have the greatest cosine with that of the word you type, in both tables. What is known was in the
-# text at least five times.*
+# text at least five times.* On the machine where this page was written, `axis` and `random` have good company; `kernel` has graphics cards' and support vector
+# machines' words side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
+#
+# Such vectors also solve *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the three words of the question
+# are left out of the search, for one of them is often the nearest.
 #
 # ### What they can do, and what not
 #
-# They know what belongs together. In the invented stories of the course's **micro-world** every thing has a topic, and the nearest other thing (of those with one topic) has the same one in {{number:table('skip-gram')['same_topic']:.0%}} of the cases, by skip-gram. But seven of its words have two topics. To which of them do their (up to ten) nearest things belong? (From the result file; more text than above.)
+# **Static vectors know what belongs together.** In the invented stories of the course's **micro-world** every thing has a topic, and the nearest other thing (of those with one topic) has the same one in {{number:table('skip-gram')['same_topic']:.0%}} of the cases, by skip-gram (there are twelve topics). But seven of its words have two topics. To which of them do their (up to ten) nearest things belong? (From the result file; more text than above.)
 
 # %%
 from course_lib.teaching.results import read_result
 
 static = read_result("01_static")["runs"]["world"]["tables"]
+print(f"{'':8}" + "".join(f"{name:28}" for name in static))
 for word in static["skip-gram"]["topics"]:
     found = [", ".join(f"{n} {topic}" for topic, n in table["topics"][word].items()) for table in static.values()]
     print(f"{word:8}" + "".join(f"{said:28}" for said in found))
 
 # %% [markdown]
-# *Left PPMI and SVD, right skip-gram.* The sense that occurs more often takes the row; `spring`, by skip-gram, lies between: {{number:table('skip-gram')['topics']['spring']['river']}} of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the workshop. So with `kernel` above: on the machine where
-# this page was written, graphics cards have it nearly to themselves. Try `key`, `axis`.
+# **A word with two senses gets one row, and the sense that occurs more often takes it**; `spring`, by skip-gram, lies between: {{number:table('skip-gram')['topics']['spring']['river']}} things of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the workshop.
 #
 # A table has one row a word. Whatever the sentence, the row is the same:
 
@@ -186,8 +191,115 @@ second = rows[[numbered[word] for word in ("loan", "bank", "table")]]
 print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1], dim=0):.2f}")
 
 # %% [markdown]
-# 1.00, by construction. That is what *static* means. (A slide of the lectures that this course grew from prints one and the same row of
-# numbers for both sentences also under the heading *contextual*. It is a slip: there the two must differ, and below they do.)
+# 1.00, by construction. That is what *static* means. In *context* the two must differ, and below they do.
+#
+# ## By hand: attention from zero
+#
+# A vector *in context* must be made anew in each sentence, from the words around. Networks that read word after word hand on one state; what stood far away has
+# passed through many hands. **Attention** lets a word look at all others directly. (It began in 2014 as an aid to such a network: Bahdanau, Cho and Bengio, arXiv
+# 1409.0473, let a translator look back at every word that it had read.) It takes three steps, and you can do them on paper. (Later pages point here.)
+#
+# Four words, four numbers each. What the numbers stand for we decide: water, money, place, event. `bank` is half
+# water, half money; no word here is a place.
+
+# %% tags=["nbval-check-output"]
+from course_lib.lectures.lecture_01.by_hand import OTHER_WORDS, WORDS, attention_by_hand, positions, vectors_of
+
+x = vectors_of(WORDS)
+for word, row in zip(WORDS, x.tolist()):
+    print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
+
+# %% [markdown]
+# **Step 1, the scores.** How well do two words fit? Their dot product, divided by √4 = 2 (four numbers a vector). `bank` and
+# `river`: (1 · 2 + 1 · 0 + 0 + 0) / 2 = 1. All sixteen:
+
+# %% tags=["nbval-check-output"]
+scores = x @ x.T / 4**0.5
+for word, row in zip(WORDS, scores.tolist()):
+    print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
+
+# %% [markdown]
+# **Step 2, the weights.** Each row becomes **attention weights** that sum to one: the softmax. For `bank` the scores are 0, 1, 1, 1. e⁰ = 1 and e¹ = 2.718; their sum is
+# 9.154; so 0.109 for `the`, and 0.297 for each of the others.
+#
+# **Step 3, the output.** The sum of the vectors, each times its weight. The first number of `bank`: 0.109 · 0 + 0.297 · (2 + 1 + 2) = 1.48.
+
+# %% tags=["nbval-check-output"]
+weights = scores.softmax(dim=-1)
+output = weights @ x
+for word, row, new in zip(WORDS, weights.tolist(), output.tolist()):
+    line = [" ".join(f"{number:5.2f}" for number in numbers) for numbers in (row, new)]
+    print(f"{word:8}{line[0]}   output {line[1]}")
+
+# %%
+hand_attention_view()
+
+# %% [markdown]
+# *One word gathers (orange): its scores, its weights, what each word adds, and the sum. Choose the other sentence, or let a word see only what stands before it.*
+#
+# Before, `bank` was water 1, money 1. After, it is water 1.48, money 0.30: `river` and `flooded` have told it which bank it is. Beside *the savings bank paid* it goes the other way:
+
+# %% tags=["nbval-check-output"]
+other = attention_by_hand(vectors_of(OTHER_WORDS))[2]
+print(f"cosine of the two banks: before {cosine_similarity(x[2], vectors_of(OTHER_WORDS)[2], dim=0):.2f}, "
+      f"after {cosine_similarity(output[2], other[2], dim=0):.2f}")  # fmt: skip
+
+# %% [markdown]
+# ### Queries, keys, values
+#
+# Here a vector played three parts: what looks (the **query**), what is looked at (the **key**), what is handed over (the **value**). A Transformer makes the three by three
+# matrices that it learns, so that what a word looks for may differ from what it offers:
+#
+# softmax(Q Kᵀ / √D) V, with Q = x W_Q, K = x W_K, V = x W_V.
+#
+# Watch two of them being learned. Without them `bank` looks at all words of water or money alike. Suppose that the task rewards looking at what *happened*:
+
+# %% tags=["nbval-check-output"]
+torch.manual_seed(0)
+W_Q, W_K = (torch.randn(4, 4, requires_grad=True) for _ in "QK")
+optimizer = torch.optim.Adam([W_Q, W_K], lr=0.05)
+for step in range(201):
+    both = [((y @ W_Q) @ (y @ W_K).T / 4**0.5).softmax(dim=-1)[2] for y in (x, vectors_of(OTHER_WORDS))]
+    if step in (0, 200):
+        for words, row in zip((WORDS, OTHER_WORDS), both):
+            print(f"step {step:3}, bank: " + ", ".join(f"{word} {weight:.1f}" for word, weight in zip(words, row.tolist())))
+    loss = -sum(row[3].log() for row in both)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+# %% [markdown]
+# **With learned queries and keys `bank` finds the event in both sentences, though it has nothing of an event itself.** What it looks for is no longer what it is.
+#
+# Why divide by √D? The typical size of a sum of D products of independent numbers around zero grows like √D; without the division, the softmax of long vectors would put everything on one word.
+#
+# ### Heads
+#
+# One softmax gives one set of weights: a word cannot look at its verb for one reason and at its noun for another. So the numbers are cut into **heads**, each with its
+# own scores and weights; the outputs are put side by side again. Two heads of two numbers, for `flooded` (divided by √2 now: D is a head's width):
+
+# %% tags=["nbval-check-output"]
+for head, (row, said) in enumerate(zip(attention_by_hand(x, heads=2)[1][:, 3], ("water, money", "place, event")), 1):
+    print(f"head {head} ({said:12}): " + ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, row.tolist())))
+
+# %% [markdown]
+# The first head divides its attention among the words of water; the second stays with the only event.
+#
+# ### Order lost, order regained
+#
+# Nothing so far says *where* a word stands. Turn the sentence round, and every word gets exactly the vector that it had:
+
+# %% tags=["nbval-check-output"]
+turned = [3, 2, 1, 0]
+after = attention_by_hand(x[turned])[2]
+print(f"without positions, largest difference: {(after - output[turned]).abs().max():.2f}")
+x_placed = x + positions(4)
+placed, placed_turned = attention_by_hand(x_placed)[2], attention_by_hand(x[turned] + positions(4))[2]
+print(f"with positions,    largest difference: {(placed_turned - placed[turned]).abs().max():.2f}")
+
+# %% [markdown]
+# *dog bites man* and *man bites dog* would be one. So a vector for the position is added to each word: waves of several speeds in the first Transformer
+# (`positions` does that), learned vectors in BERT and GPT (lecture 02), distances in DeBERTa (lecture 08).
 #
 # ## ELMo: vectors in context
 #
@@ -201,8 +313,12 @@ elmo_drawing()
 # *Left: a word is read letter by letter, between two signs for its ends, so no word is unknown. Middle: two LSTM layers from the left, and two from the right; the first layers of
 # both read the same word vectors, each second layer reads the first of its own direction. Right: what a task takes, one weight a layer. Sizes as released: {{number:elmo_parameters}} parameters.*
 #
-# An **LSTM** reads word after word. It carries a memory, its *cells*, that gates write to, keep or erase; what it says at a word depends on the words so far. A *projection* makes
-# what it says narrower than the memory.
+# An **LSTM** reads word after word and carries a memory, its *cells*, along. At each word it computes three **gates**, numbers between 0 and 1, from the word and from what it said last. They
+# decide for every cell how much of the old stays, how much of the new is written, and how much is let out. What is let out is the word's vector: it depends on the words so far. A
+# *projection*, one more matrix, makes it narrower than the memory.
+
+# %% [markdown]
+# The parts, one by one:
 #
 # - *Character CNN*: filters of seven widths slide over the letters. Of each filter the largest value stays, **then** ReLU (so the authors' program). A
 #   **highway** layer is g · relu(Wx) + (1 − g) · x: its gate g decides, number by number, between a new value and the old.
@@ -298,8 +414,8 @@ three_drawing()
 # *ELMo: two chains, each from one side, next to each other but not in each other ("shallowly bidirectional"). GPT: only from the left. BERT: every position from
 # both sides, in every layer ("deeply bidirectional").*
 #
-# "Before 2018 all models were unidirectional, ELMo and BERT introduced bidirectionality" is what one of the source lectures says. Bidirectional LSTMs are older than that; and
-# ELMo never sees "the entire sentence at once" in any layer. What BERT's paper claims is *deep* bidirectionality (its Figure 3 and Appendix A.4).
+# A common misconception: before 2018 all models read in one direction. Bidirectional LSTMs are older; what BERT's paper claims is *deep* bidirectionality (its Figure 3 and
+# Appendix A.4).
 #
 # ### Two banks, two vectors
 #
@@ -320,14 +436,14 @@ for number, (one, other) in enumerate(layer[:, at] for layer in states):
     print(f"layer {number}: {shown[0]} …   {shown[1]} …   cosine {cosine_similarity(one, other, dim=0):.2f}")
 
 # %% [markdown]
-# *The first numbers of both vectors, layer by layer.* Layer 0 knows the letters only: 1.00. In the layers above the two part. Such *different* rows are what the slide
-# mentioned above should have shown.
+# *The first numbers of both vectors, layer by layer.* Layer 0 knows the letters only: 1.00. **In the layers above the two part: that is what *contextual* means.**
 #
 # ## Measure it: who tells senses apart?
 #
 # Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel`: a process in Jupyter, a function of two points in scikit-learn). So the package is the label of
 # {{number:mentions}} mentions. Each kind of vector is frozen, and a **linear probe** (a linear classifier) says the sense from it. Half of the modules train the probe and
-# the other half tests it, both senses equally often: chance level is 50%. The ELMo here has read the documentation, as the course's BERT has; it is small, and trained for a quarter of an hour.
+# the other half tests it, both senses equally often: chance level is 50%. The ELMo here has read the documentation, as the course's BERT has, but much less of it. **The two are not
+# equals**: BERT read {{number:times_elmos('tokens'):.0f}} times as many tokens and has {{number:times_elmos('parameters'):.0f}} times as many parameters, some {{number:round(times_elmos('tokens') * times_elmos('parameters'), -1):.0f}} times the training FLOPs. So the chart compares two models, not two ideas.
 
 # %%
 from statistics import mean
@@ -356,22 +472,28 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 #
 # - *Static*: {{number:senses(DOCS, 'skip-gram', 'word')}}, by construction. So is ELMo's layer 0 ({{number:senses(DOCS, 'ELMo', '0')}}), which knows the letters only.
 # - *ELMo's* LSTM layers: {{number:senses(DOCS, 'ELMo', '1')}} and {{number:senses(DOCS, 'ELMo', '2')}}. But the same network with *random* weights has {{number:best(DOCS, 'ELMo, random initialisation')}}: an LSTM mixes neighbours into a word
-#   even before it has learned anything. Most of what is above chance here is that.
+#   even before it has learned anything. Of what *this* ELMo has above chance, that is the larger part; one trained as long as BERT may well learn more.
 # - *BERT*: {{number:best(DOCS, 'BERT')}} in its best layer; random weights {{number:best(DOCS, 'BERT, random initialisation')}}. MiniLM, larger and trained for sentences, has {{number:best(DOCS, 'MiniLM')}}.
 # - *A bag of words*, the neighbours without any model, has {{number:senses(DOCS, 'bag of words', 'bag')}}; the mean of the neighbours' static vectors {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse, and the words around
-#   give them away. **Contextual vectors beat static ones by far; of ours, only BERT's beat a bag of the neighbours.** A comparison without that line would have said more than is so.
+#   give them away.
 #
-# The paper's ELMo read a billion words ten times (mean perplexity 39.7). It tells fine senses: F1 67.4 in layer 1 and 69.0 in layer 2, where always taking a dictionary's first sense has 65.9,
-# and a method made for the task 70.1 (its Table 5). For parts of speech its *first* layer is better, 97.3 against 96.8 (Table 6). Ours, on the course's tagged sentences: layers 0, 1, 2 have
+# **Contextual vectors beat static ones by far; of ours, only BERT's beat a bag of the neighbours. Whether attention beats LSTMs is not shown: the two had unequal training.**
+
+# %% [markdown]
+# **The published ELMo tells fine senses, too.** It read a billion words ten times (mean perplexity 39.7) and has F1 67.4 in layer 1 and 69.0 in layer 2, where always taking a dictionary's first sense has 65.9,
+# and a method made for the task 70.1 (its Table 5).
+#
+# **For parts of speech its *first* layer is better**, 97.3 against 96.8 (Table 6). Ours, on the course's tagged sentences: layers 0, 1, 2 have
 # {{number:mean(tags('0')):.1%}}, {{number:mean(tags('1')):.1%}}, {{number:mean(tags('2')):.1%}}; BERT {{number:max(map(mean, stored('01_senses')['tags']['BERT'].values())):.0%}}. (The same order as the paper's,
 # by a hair; and an ELMo with random weights has it too.)
-#
-# **In the micro-world**, where every sense is known, from one sentence: ELMo's layer 2 {{number:senses(WORLD, 'ELMo', '2')}}, its forward half alone {{number:senses(WORLD, 'ELMo', '2 forward')}}, its backward half
-# {{number:senses(WORLD, 'ELMo', '2 backward')}}: the telling words mostly stand *before* the word, where the backward reader has not been. BERT {{number:senses(WORLD, 'BERT', '4')}}, a bag of words {{number:senses(WORLD, 'bag of words', 'bag')}}.
-#
-# **What is a high cosine?** Two mentions of a word with the same sense have a cosine of {{number:cosine('ELMo', '2', 'same')}} in ELMo's layer 2, with different senses {{number:cosine('ELMo', '2', 'other')}}. But two mentions of *different
-# words* have {{number:cosine('ELMo', '2', 'chance')}}. In BERT's last layer: {{number:cosine('BERT', '4', 'same')}}, {{number:cosine('BERT', '4', 'other')}}, {{number:cosine('BERT', '4', 'chance')}}. Vectors of a network often crowd into one direction (**anisotropy**); a cosine says something only
-# beside the one of chance.
+
+# %% [markdown]
+# **In the micro-world the telling words mostly stand *before* the word**, where the backward reader has not been. From one sentence, every sense known: ELMo's layer 2 {{number:senses(WORLD, 'ELMo', '2')}}, its forward half alone {{number:senses(WORLD, 'ELMo', '2 forward')}}, its backward half
+# {{number:senses(WORLD, 'ELMo', '2 backward')}}. BERT {{number:senses(WORLD, 'BERT', '4')}}, a bag of words {{number:senses(WORLD, 'bag of words', 'bag')}}.
+
+# %% [markdown]
+# **A cosine says something only beside the one of chance.** Two mentions of a word with the same sense have a cosine of {{number:cosine('ELMo', '2', 'same')}} in ELMo's layer 2, with different senses {{number:cosine('ELMo', '2', 'other')}}; but two mentions of *different
+# words* have {{number:cosine('ELMo', '2', 'chance')}}. In BERT's last layer: {{number:cosine('BERT', '4', 'same')}}, {{number:cosine('BERT', '4', 'other')}}, {{number:cosine('BERT', '4', 'chance')}}. Vectors of a network often crowd into one direction (**anisotropy**).
 #
 # ### See it: nearest mentions, layer by layer
 #
@@ -404,67 +526,9 @@ layers_view(indexes, texts | {"course's BERT": ("the client sends a message to t
 # world that lecture 06 uses as a teacher; the course's BERT has read the documentation. Try *caro is a sailor . then he hauls the green seal* (word 10), or *a kernel of degree two* (word 2); and the layers in between.*
 #
 # %% [markdown]
-# ## By hand: attention from zero
+# ## The code: three kinds from one block
 #
-# An LSTM hands one state from word to word; what stood far away has passed through many hands. **Attention** lets a word look at all others directly. It
-# takes three steps, and you can do them on paper. (Later pages point here.)
-#
-# Four words, four numbers each. What the numbers stand for we decide: water, money, place, event. `bank` is half
-# water, half money; no word here is a place.
-
-# %% tags=["nbval-check-output"]
-from course_lib.lectures.lecture_01.by_hand import OTHER_WORDS, WORDS, attention_by_hand, positions, vectors_of
-
-x = vectors_of(WORDS)
-for word, row in zip(WORDS, x.tolist()):
-    print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
-
-# %% [markdown]
-# **Step 1, the scores.** How well do two words fit? Their dot product, divided by √4 = 2 (four numbers a vector). `bank` and
-# `river`: (1 · 2 + 1 · 0 + 0 + 0) / 2 = 1. All sixteen:
-
-# %% tags=["nbval-check-output"]
-scores = x @ x.T / 4**0.5
-for word, row in zip(WORDS, scores.tolist()):
-    print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
-
-# %% [markdown]
-# **Step 2, the weights.** Each row becomes **attention weights** that sum to one: the softmax. For `bank` the scores are 0, 1, 1, 1. e⁰ = 1 and e¹ = 2.718; their sum is
-# 9.154; so 0.109 for `the`, and 0.297 for each of the others.
-#
-# **Step 3, the output.** The sum of the vectors, each times its weight. The first number of `bank`: 0.109 · 0 + 0.297 · (2 + 1 + 2) = 1.48.
-
-# %% tags=["nbval-check-output"]
-weights = scores.softmax(dim=-1)
-output = weights @ x
-for word, row, new in zip(WORDS, weights.tolist(), output.tolist()):
-    line = [" ".join(f"{number:5.2f}" for number in numbers) for numbers in (row, new)]
-    print(f"{word:8}{line[0]}   output {line[1]}")
-
-# %%
-hand_attention_view()
-
-# %% [markdown]
-# *One word gathers (orange): its scores, its weights, what each word adds, and the sum. Choose the other sentence, or let a word see only what stands before it.*
-#
-# Before, `bank` was water 1, money 1. After, it is water 1.48, money 0.30: `river` and `flooded` have told it which bank it is. Beside *the savings bank paid* it goes the other way:
-
-# %% tags=["nbval-check-output"]
-other = attention_by_hand(vectors_of(OTHER_WORDS))[2]
-print(f"cosine of the two banks: before {cosine_similarity(x[2], vectors_of(OTHER_WORDS)[2], dim=0):.2f}, "
-      f"after {cosine_similarity(output[2], other[2], dim=0):.2f}")  # fmt: skip
-
-# %% [markdown]
-# ### Queries, keys, values
-#
-# Here a vector played three parts: what looks (the **query**), what is looked at (the **key**), what is handed over (the **value**). A Transformer makes the three by three
-# matrices that it learns, so that what a word looks for may differ from what it offers:
-#
-# softmax(Q Kᵀ / √D) V, with Q = x W_Q, K = x W_K, V = x W_V.
-#
-# Why divide by √D? The typical size of a sum of D products of independent numbers around zero grows like √D; without the division, the softmax of long vectors would put everything on one word.
-#
-# ### Try it: attention
+# First attention as code, then what is built around it.
 #
 # {{exercise:01.5}}
 
@@ -485,37 +549,20 @@ from course_lib.kernels.attention import attention_reference, attention_scores, 
 show(attention_scores, attention_reference)
 
 # %% [markdown]
-# ### Heads
+# ### The block
 #
-# One softmax gives one set of weights: a word cannot look at its verb for one reason and at its noun for another. So the numbers are cut into **heads**, each with its
-# own scores and weights; the outputs are put side by side again. Two heads of two numbers, for `flooded` (divided by √2 now: D is a head's width):
+# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks of attention and a small network applied to each word.
 
-# %% tags=["nbval-check-output"]
-for head, (row, said) in enumerate(zip(attention_by_hand(x, heads=2)[1][:, 3], ("water, money", "place, event")), 1):
-    print(f"head {head} ({said:12}): " + ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, row.tolist())))
+# %%
+from course_lib.lectures.lecture_02.views import block_drawing
 
-# %% [markdown]
-# The first head divides its attention among the words of water; the second stays with the only event.
-#
-# ### Order lost, order regained
-#
-# Nothing so far says *where* a word stands. Turn the sentence round, and every word gets exactly the vector that it had:
-
-# %% tags=["nbval-check-output"]
-turned = [3, 2, 1, 0]
-after = attention_by_hand(x[turned])[2]
-print(f"without positions, largest difference: {(after - output[turned]).abs().max():.2f}")
-x_placed = x + positions(4)
-placed, placed_turned = attention_by_hand(x_placed)[2], attention_by_hand(x[turned] + positions(4))[2]
-print(f"with positions,    largest difference: {(placed_turned - placed[turned]).abs().max():.2f}")
+block_drawing()
 
 # %% [markdown]
-# *dog bites man* and *man bites dog* would be one. So a vector for the position is added to each word: waves of several speeds in the first Transformer
-# (`positions` does that), learned vectors in BERT and GPT (lecture 02), distances in DeBERTa (lecture 08).
+# *One block, as BERT has it. In attention the words meet; the feed-forward network changes each word by itself. After both, what came in is added back, and LayerNorm brings a vector's numbers
+# to mean 0 and variance 1. Lecture 02 builds it line by line. F: how wide the feed-forward network is inside.*
 #
-# ## The code: three kinds from one block
-#
-# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks of attention and a small network applied to each word. Three kinds are built of them. They differ in *who may see whom*. An **encoder** reads a finished text, and each word sees all. A **decoder** writes: each word sees itself and those before it.
+# Three kinds are built of such blocks. They differ in *who may see whom*. An **encoder** reads a finished text, and each word sees all. A **decoder** writes: each word sees itself and those before it.
 # An **encoder-decoder** does both, and what is written also looks at all that was read: **cross-attention**.
 #
 # {{exercise:01.6}}
@@ -541,14 +588,13 @@ masks_view()
 # | **decoder** | itself and what stands before | predict the next word | auto-regressive | *writing* | GPT-2, GPT-3, LLaMA |
 # | **encoder-decoder** | the source whole, its own text so far | write the target text | sequence to sequence | *rewriting*: translate, summarise | the first Transformer, BART, T5 |
 #
-# *The bank of the river*: at `bank` the decoder has seen *the bank* and cannot know which. The encoder sees *river*. But the encoder cannot write a text word by
-# word: each word would have to see those that are not yet there. BERT is a reader, not a writer. ("The first encoder-only Transformer", as some lectures call it, is a
-# shorthand; the paper does not claim it.)
+# *The bank of the river*: at `bank` the decoder has seen *the bank* and cannot know which. The encoder sees *river*. But it has learned to fill gaps that have a right side, and a text
+# that is being written has none yet: BERT as it is published reads. Whether an encoder *can* write, the experiment below tells.
 #
 # ### From BERT to GPT
 #
-# Lecture 02 builds BERT's `Block`. GPT (2018) changes the mask only: a triangle. GPT-2 also moves LayerNorm (it brings a vector's numbers to mean 0 and
-# variance 1; lecture 02) before each half (with one more at the end).
+# GPT (2018) keeps the block and changes what is around it: the mask is a triangle; the loss asks for the next word at *every* position instead of the hidden words; and there are no
+# segments and no LayerNorm on the embeddings. GPT-2 also moves LayerNorm before each half of the block, with one more at the end:
 
 # %%
 from course_lib.family.gpt import CausalStack, PreNormBlock
@@ -609,7 +655,7 @@ print(f"BART:  largest difference of logits {(mine.logits - reference.logits).ab
 # The same block, the same width, the same text, three kinds, and a task that each can be put to: *translate*. The micro-world speaks English only, so the second language is made by a rule:
 # every word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters; they must learn each word's translation, and the order.
 #
-# The encoder gets the sentence and as many `[MASK]` (a sign for *a word is wanted here*) as there are words to say, and says them all at once. The decoder reads
+# The encoder gets the sentence and as many `[MASK]` (a sign for *a word is wanted here*) as there are words to say, and says them all at once. (So it is told the length.) The decoder reads
 # sentence, `[SEP]` (a sign that separates), and then says word after word. The encoder-decoder reads with one half and says with the other. 250 steps each:
 
 # %%
@@ -634,29 +680,36 @@ for example in unseen[:3]:
 # %% [markdown]
 # *Sentences that no training has seen.*
 #
-# For this task all three will do. Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:steps_of('encoder: fill gaps')}} steps); how many of them
-# are right? *Continue*: say the next sentence; is it one that the world could say? *Translate*: as above; is it right from end to end? ({{number:steps_of('encoder: translate')}} steps each.)
+# **For this task all three will do.** Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:steps_of('encoder: fill gaps')}} steps); how many of them
+# are right? *Continue*: say the next sentence; is it one that the world could say? (A question of grammar only: repeating what was read would pass.) *Translate*: as above; is it right from end to end? ({{number:steps_of('encoder: translate')}} steps each.)
 
 # %%
+from course_lib.lectures.lecture_01.three_kinds import LEFT, SHOWN, STEPWISE
 from course_lib.teaching.results import in_words
 
 runs = read_result("01_three_kinds")["runs"]
 measures = {"fill gaps": "words", "continue": "possible", "translate": "whole"}
-print(f"{'':20}" + "".join(f"{task:>24}" for task in measures))
-for kind in (*KINDS, "decoder, left only"):
+print(f"{'':24}" + "".join(f"{task:>23}" for task in measures))
+for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
     cells = [[run[measure] for run in runs.get(f"{kind}: {task}", [])] for task, measure in measures.items()]
-    print(f"{kind:20}" + "".join(f"{in_words(values) if values else '':>24}" for values in cells))
+    print(f"{kind:24}" + "".join(f"{in_words(values) if values else '':>23}" for values in cells))
 
 # %% [markdown]
-# *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read what stands before it, and nothing else.*
+# *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read what stands before it, and nothing else. "Word by word": the encoder fills one `[MASK]` at a time, from the left, and
+# reads what it has filled. "Trained for it": the same, and in training the first words of the answer, a random number of them, are shown.*
 #
-# - *Fill gaps*: the encoder is ahead, {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder has {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder, {{number:kind_score('decoder', 'fill gaps', 'words')}}, has read the whole text before it says the missing words, and is no
-#   better than one that has read the left side only, {{number:kind_score(LEFT, 'fill gaps', 'words')}}. A likely reason: while it reads, no word of it sees what comes later.
-# - *Continue*: the encoder fails, {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ much). It says all words at once; each is likely by itself, and they do not fit one another. Whoever says word after word
-#   hears what it has said: {{number:kind_score('decoder', 'continue', 'possible')}} and {{number:kind_score('encoder-decoder', 'continue', 'possible')}}.
-# - *Translate*: {{number:kind_score('encoder', 'translate', 'whole')}}, {{number:kind_score('decoder', 'translate', 'whole')}}, {{number:kind_score('encoder-decoder', 'translate', 'whole')}}, no difference that three seeds could show. For a rule as simple as ours, any of the three will do.
+# **Gaps want both sides.** The encoder is ahead, {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder has {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder, {{number:kind_score('decoder', 'fill gaps', 'words')}}, has read the whole text before it says the missing words, and is no
+# better than one that has read the left side only, {{number:kind_score(LEFT, 'fill gaps', 'words')}}. A likely reason: while it reads, no word of it sees what comes later.
+
+# %% [markdown]
+# **Writing is a matter of training and decoding, not of the kind.** The encoder that says all words at once has {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ much): each word is likely by itself, and they do not fit one another. Filling them word by word
+# does not help a model that never trained so, {{number:kind_score(STEPWISE, 'continue', 'possible')}}. *Trained for it*, the same encoder has {{number:kind_score(SHOWN, 'continue', 'possible')}}; decoder and encoder-decoder, which train so by construction, {{number:kind_score('decoder', 'continue', 'possible')}} and {{number:kind_score('encoder-decoder', 'continue', 'possible')}}. What remains the
+# decoder's own: it need not be told the length, learns from every word of a text in one pass, and keeps what it has computed while it writes. The encoder computes everything anew for each word.
+
+# %% [markdown]
+# **Translating tells no difference that three seeds could show**: {{number:kind_score('encoder', 'translate', 'whole')}}, {{number:kind_score('decoder', 'translate', 'whole')}}, {{number:kind_score('encoder-decoder', 'translate', 'whole')}}. For a rule as simple as ours, any of the three will do.
 #
-# "Encoders understand, decoders write, encoder-decoders translate": so for the first two here, not for the third. And mind the scale: two layers, one topic's stories, equal *steps*. The encoder-decoder has its two layers
+# And mind the scale: two layers, one topic's stories, equal *steps*. The encoder-decoder has its two layers
 # twice, so it has more parameters and its step costs more; and today's large decoders do all three, at a size where this page says nothing.
 #
 # ## See it: the family tree
@@ -672,9 +725,9 @@ tree_view()
 #
 # - *Where BERT, GPT, BART and T5 stand.* GPT (June 2018) took the decoder, BERT (October 2018) the encoder, of the Transformer of 2017; T5 and BART (both October 2019) kept both halves. BART's
 #   encoder reads a damaged text, and its decoder writes it whole; T5 writes only what was taken out, and tells every task as text.
+# - *Between the kinds*: XLNet (June 2019) predicts the words of a text one after the other, as a decoder does, but in a random order, so that over many orders each word is predicted from both sides.
 # - *Sesame Street.* Mark that group: ELMo, BERT, two models named ERNIE that have nothing to do with each other (lecture 09), and Big Bird, whose attention is sparse so that texts can be long.
-# - *Dates, corrected.* One lecture has BigBird in 2012, GPT-3 in June 2020, BART in November 2019, M2M-100 in 2021 and InstructGPT in February 2022. By their arXiv numbers: July 2020, May 2020, October 2019,
-#   October 2020, March 2022. And BigBird is an encoder, with a decoder if wanted.
+# - *Dates*: an arXiv number begins with year and month. That is how to check one.
 #
 # ### The road so far
 #
@@ -697,8 +750,8 @@ tree_view()
 
 # %%
 print(f"{'':26}{'you said':>14}   answer")
-answers = {"nearest to kernel": "words of its more frequent sense", "sees the whole sentence": "no, neither",
-           "from BERT to GPT": "the mask, and what it is trained to say"}  # fmt: skip
+answers = {"nearest to kernel": "a mixture of both, the frequent sense first", "sees the whole sentence": "no, neither",
+           "from BERT to GPT": "mask and loss; segments and a LayerNorm go"}  # fmt: skip
 for name, value in answers.items():
     print(f"{name:26}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 

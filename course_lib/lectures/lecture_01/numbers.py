@@ -14,7 +14,7 @@ from course_lib.teaching.results import stored
 from course_lib.teaching.shipped import micro_elmo
 
 from .claims import accuracy, best_layer, kind_scores, tags
-from .three_kinds import LEFT
+from .three_kinds import LEFT, SHOWN, STEPWISE
 
 
 @cache
@@ -46,6 +46,20 @@ def mentions() -> int:
 def table(name: str) -> dict[str, Any]:
     about: dict[str, Any] = stored("01_static")["runs"]["world"]["tables"][name]
     return about
+
+
+def times_elmos(what: str) -> float:
+    """The course's BERT over the ELMo of the documentation: "tokens" read, or "parameters"."""
+    elmo_run, bert_run = stored("01_elmo")["runs"]["documentation"], stored("03_checkpoint")
+
+    def measure(run: dict[str, Any]) -> int:
+        training, length = run["recipe"]["training"], run["recipe"]["text"]["length"]
+        short = training["short_steps"]
+        read = short * training["short_length"] + (training["steps"] - short) * length
+        count: int = run["parameters"] if what == "parameters" else read * training["batch_size"]
+        return count
+
+    return measure(bert_run) / measure(elmo_run)
 
 
 def kind_score(kind: str, task: str, measure: str) -> str:

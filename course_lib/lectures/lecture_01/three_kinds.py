@@ -4,8 +4,8 @@ same three tasks.
 Every task is told as a source and a target, lists of words of the micro-world: a word that is
 missing from two sentences, the sentence after a sentence, a sentence in a second language. The
 kinds differ in who may see whom, and so in how the target is put to them:
-- encoder: all words see all; the target's words are [MASK] and are all predicted at once, so it
-  must be told how many there are;
+- encoder: all words see all; the target's words are [MASK], so it must be told how many there
+  are. It predicts them all at once, or one at a time from the left (STEPWISE, SHOWN);
 - decoder: source, [SEP], target in one row, each word sees what stands before it; the target is
   said word by word;
 - encoder-decoder: the source is read as by the encoder, the target is said as by the decoder.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise, product
@@ -41,6 +41,9 @@ from course_lib.train.loop import Callback, History, fit
 NAMES = ("input_ids", "attention_mask")
 KINDS = ("encoder", "decoder", "encoder-decoder")
 LEFT = "decoder, left only"  # at a gap it has seen what stands before it, and nothing else
+STEPWISE = "encoder, word by word"  # trained as the encoder; fills one [MASK] at a time
+SHOWN = "encoder, trained for it"  # the same, and in training it sees the first words of the target
+ENCODERS = (KINDS[0], STEPWISE, SHOWN)
 TASKS = ("fill gaps", "continue", "translate")
 GAPS = 3  # in two sentences
 TOPIC, STORIES, HELDOUT = "river", 20_000, 2_000  # stories of all topics, of which one is read
@@ -181,7 +184,7 @@ class PostNormCausalStack(Stack):
 def build(recipe: KindRecipe, vocab_size: int, seed: int = 0) -> nn.Module:
     """The model of a recipe, randomly initialised. Encoder and decoder differ in the mask alone:
     both have GPT's head, the token table again. Raises ValueError for another kind."""
-    if recipe.kind not in (*KINDS, LEFT):
+    if recipe.kind not in (*KINDS, *ENCODERS, LEFT):
         raise ValueError(f"kind={recipe.kind!r} was given; expected one of {', '.join(KINDS)}.")
     torch.manual_seed(seed)
     shape: dict[str, Any] = dict(
@@ -192,25 +195,34 @@ def build(recipe: KindRecipe, vocab_size: int, seed: int = 0) -> nn.Module:
     if recipe.kind == "encoder-decoder":
         return Seq2Seq(BartConfig(**shape))
     config = BertConfig(**shape)
-    stack = Stack if recipe.kind == "encoder" else PostNormCausalStack
+    stack = Stack if recipe.kind in ENCODERS else PostNormCausalStack
     return GptForNextToken(Encoder(config, Embeddings(config), stack(config)))
 
 
-def collate(kind: str, some: Sequence[Example], both: TwoLanguages) -> Batch:
+def collate(
+    kind: str,
+    some: Sequence[Example],
+    both: TwoLanguages,
+    visible_positions: Sequence[Iterable[int]] | None = None,
+) -> Batch:
     """Examples as this kind of Transformer reads them, with labels (B, T) at the target's words.
 
-    A word's label stands where the model says it: at its own [MASK], or one position before."""
+    A word's label stands where the model says it: at its own [MASK], or one position before.
+    visible_positions: of each target those whose words an encoder sees; they have no labels."""
     special, columns = both.special, list[tuple[list[int], ...]]()
-    for source, target in some:
+    for (source, target), visible in zip(some, visible_positions or [()] * len(some), strict=True):
         read, target_labels = [special.cls, *source, special.sep], [*target, special.sep]
         if kind == "encoder-decoder":
             columns.append((read, [special.cls, *target], target_labels))
         elif kind == "decoder":
             columns.append((read + target, [IGNORED] * (len(read) - 1) + target_labels))
         else:  # where a [MASK] stands, the label is its word
-            masked = read if special.mask in source else read + [special.mask] * len(target)
+            seen, masked = set(visible), read
             words = iter(target)
-            labels = [next(words) if word == special.mask else IGNORED for word in masked]
+            labels = [next(words) if word == special.mask else IGNORED for word in read]
+            if special.mask not in source:
+                masked = read + [w if k in seen else special.mask for k, w in enumerate(target)]
+                labels += [IGNORED if k in seen else w for k, w in enumerate(target)]
             if kind == LEFT:  # the text with all its words, each label one position before its word
                 true = [b if b != IGNORED else a for a, b in zip(masked, labels, strict=True)]
                 masked, labels = true, [*labels[1:], IGNORED]
@@ -245,6 +257,7 @@ class Trained:
         """What the model says of each source. Of the target an encoder is told the length."""
         kind = self.recipe.kind
         say = _at_once if kind in ("encoder", LEFT) else _one_by_one
+        say = _from_the_left if kind in (STEPWISE, SHOWN) else say
         parts = (some[k : k + 50] for k in range(0, len(some), 50))
         return [answer for part in parts for answer in say(self.model, kind, part, self.both)]
 
@@ -286,6 +299,23 @@ def _at_once(
 
 
 @torch.no_grad()
+def _from_the_left(
+    model: nn.Module, kind: str, some: Sequence[Example], both: TwoLanguages
+) -> list[list[int]]:
+    """The most probable word at the first [MASK], then at the next, which has read the first."""
+    answers = [[both.special.mask] * len(one.target) for one in some]
+    for step in range(max(map(len, answers), default=0)):
+        so_far = [Example(one.source, answer) for one, answer in zip(some, answers, strict=True)]
+        batch = collate(kind, so_far, both, [range(step)] * len(some))
+        predictions = model(**batch.inputs).logits.argmax(-1)
+        at = batch.targets["labels"] != IGNORED  # the first of them is the next word's
+        for row, answer in enumerate(answers):
+            if step < len(answer):
+                answer[step] = int(predictions[row, at[row].int().argmax()])
+    return answers
+
+
+@torch.no_grad()
 def _one_by_one(
     model: nn.Module, kind: str, some: Sequence[Example], both: TwoLanguages
 ) -> list[list[int]]:
@@ -319,8 +349,12 @@ def train(
 
     def batches(step: int) -> Batch:
         draw = random.Random(f"{seed} {step}")
-        some = draw.sample(pairs, recipe.batch_size)
-        return collate(recipe.kind, [example(both, recipe.task, a, b, draw) for a, b in some], both)
+        drawn = draw.sample(pairs, recipe.batch_size)
+        some = [example(both, recipe.task, a, b, draw) for a, b in drawn]
+        if recipe.kind != SHOWN:
+            return collate(recipe.kind, some, both)
+        begun = [range(draw.randrange(len(one.target))) for one in some]  # as when it writes
+        return collate(recipe.kind, some, both, begun)
 
     history = fit(
         model, target_loss, batches, steps=steps or recipe.steps, seed=seed,
@@ -336,7 +370,8 @@ def two_languages() -> TwoLanguages:
 
 
 def recipes(usual: KindRecipe | None = None) -> dict[str, KindRecipe]:
-    """Every kind on every task, and gaps filled by a decoder that does not read on behind them."""
+    """Every kind on every task; gaps filled by a decoder that does not read on behind them, and
+    sentences said by an encoder one word at a time."""
     usual = usual or KindRecipe()
-    cells = [*product(KINDS, TASKS), (LEFT, TASKS[0])]
+    cells = [*product(KINDS, TASKS), (LEFT, TASKS[0]), (STEPWISE, TASKS[1]), (SHOWN, TASKS[1])]
     return {f"{kind}: {task}": replace(usual, kind=kind, task=task) for kind, task in cells}

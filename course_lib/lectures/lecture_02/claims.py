@@ -285,7 +285,11 @@ def gap(run: str) -> Settled:
 def bag_of_words() -> Settled:
     runs = result("02_pretraining")
     bag, model = runs["levels"]["bag_of_words_pairs"], outcome(runs, "live")["pair_accuracy"]
-    return Settled(bag, f"bag of shared words {bag:.1%}, the live model {in_words(model)}")
+    detail = f"stories: bag of shared words {bag:.1%}, the live model {in_words(model)}"
+    for length, row in result("02_controls")["documentation"].items():
+        detail += f"; documentation, {length} tokens: bag {row['bag']:.1%}, majority class "
+        detail += f"{row['majority']:.1%}"
+    return Settled(bag, detail)
 
 
 # ================================================================ what the paper's ablations say

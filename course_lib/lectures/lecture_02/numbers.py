@@ -192,6 +192,11 @@ def level_of(name: str) -> str:
     return f"{result()['levels'][name]:.1%}"
 
 
+def documentation(length: int, name: str) -> str:
+    """NSP on pairs of the documentation, of this length: the accuracy of "bag" or "majority"."""
+    return f"{stored('02_controls')['documentation'][str(length)][name]:.1%}"
+
+
 def lost(change: str, task: str, than: str = "full") -> str:
     return f"{difference('bert', 'ablation_tasks', than, change)[task]:.1f}"
 

@@ -160,7 +160,7 @@ def mean_of(layer, measure):
 def test_the_three_kinds_were_trained_with_these_recipes():
     recipes = lecture_01.kind_recipes()
     results = read_result("01_three_kinds")
-    assert len(recipes) == len(KINDS) * len(TASKS) + 1 and results["left_only"] == LEFT
+    assert len(recipes) == len(KINDS) * len(TASKS) + 3 and results["left_only"] == LEFT
     assert (results["pairs"], results["words"]) == (len(sentence_pairs(BOTH)), len(BOTH.words))
     for name, runs in results["runs"].items():
         sizes = {run["parameters"] for run in runs}

@@ -14,6 +14,8 @@ from course_lib.lectures.lecture_01.three_kinds import (
     KINDS,
     LEFT,
     LONGEST,
+    SHOWN,
+    STEPWISE,
     TASKS,
     Example,
     KindRecipe,
@@ -110,6 +112,9 @@ def test_rows_by_hand():
         assert batch.inputs["input_ids"].tolist() == [ids]
         expected = [IGNORED if label == -1 else label for label in labels]
         assert batch.targets["labels"].tolist() == [expected]
+    begun = collate(SHOWN, [Example([11], [21, 22, 23])], BOTH, [range(1)])
+    assert begun.inputs["input_ids"].tolist() == [[CLS, 11, SEP, 21, MASK, MASK]]
+    assert begun.targets["labels"].tolist() == [[IGNORED] * 4 + [22, 23]]
     batch = collate("encoder-decoder", [plain, Example([11], [21, 22])], BOTH)
     assert batch.inputs["input_ids"].tolist() == [[CLS, 11, 12, SEP], [CLS, 11, SEP, 0]]
     assert batch.inputs["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
@@ -163,6 +168,21 @@ def test_word_by_word_says_in_a_batch_what_it_says_alone(kind):
         assert answer == alone[: alone.index(SEP)] if SEP in alone else answer == alone
 
 
+@pytest.mark.parametrize("kind", [STEPWISE, SHOWN])
+def test_an_encoder_that_fills_from_the_left_reads_what_it_has_filled(kind):
+    """Against a plain loop, one text and one [MASK] at a time."""
+    trained = untrained(kind, seed=1)
+    some = heldout_examples(BOTH, "continue")[:3]
+    for answer, (source, target) in zip(trained.say(some), some, strict=True):
+        read = [CLS, *source, SEP]
+        ids = [*read, *[MASK] * len(target)]
+        for at in range(len(read), len(ids)):
+            row = torch.tensor([ids])
+            with torch.no_grad():
+                ids[at] = int(trained.model(row, torch.ones_like(row)).logits[0, at].argmax())
+        assert answer == ids[len(read) :]
+
+
 def test_an_encoder_says_as_many_words_as_it_is_asked_for():
     trained = untrained("encoder")
     some = heldout_examples(BOTH, "continue")[:5]
@@ -184,6 +204,10 @@ def test_scores_by_hand(monkeypatch):
 
 
 def test_a_few_steps_lower_the_loss():
-    for name in ("encoder-decoder: continue", "decoder, left only: fill gaps"):
+    for name in (
+        "encoder-decoder: continue",
+        "decoder, left only: fill gaps",
+        f"{SHOWN}: continue",
+    ):
         losses = train(recipes()[name], steps=25).history.losses["total"]
         assert sum(losses[-5:]) < 0.9 * sum(losses[:5])

@@ -28,20 +28,20 @@ from drawing import (
 from course_lib import count_parameters, pretraining_batches
 from course_lib.family.roberta import position_ids_after_padding
 from course_lib.lectures.lecture_04 import numbers
-from course_lib.lectures.lecture_04.claims import average, errors_removed
-from course_lib.lectures.lecture_04.experiments import LIVE, RECIPES, SCHEMES
+from course_lib.lectures.lecture_04.claims import average
+from course_lib.lectures.lecture_04.experiments import LIVE, SCHEMES
 from course_lib.lectures.lecture_04.numbers import (
     FEW,
-    MORE,
     ODD,
     PARTS,
     ROBERTA_BETA2,
     STAGES,
     bpe,
     ends,
-    gain,
+    over_ten_copies,
     paper,
     power,
+    text_and_steps,
     world,
 )
 from course_lib.lectures.lecture_04.views.byte_pieces import word_merges
@@ -50,7 +50,7 @@ from course_lib.objectives.coverage import coverage
 from course_lib.objectives.sequences import PackedSequences
 from course_lib.teaching import coverage_chart, curves_chart, dots_chart, tokens_row
 from course_lib.teaching.claims import difference, printed
-from course_lib.teaching.numbers import signed
+from course_lib.teaching.numbers import percent, signed
 from course_lib.teaching.style import BLUE, FAINT, GREEN, INK, ORANGE, VERMILION, template
 from course_lib.teaching.tokens import PLAIN
 from course_lib.train.schedule import adam_trace, warmup_then_linear

@@ -485,7 +485,6 @@ dots_chart(
 # | MLM alone | 52.4 | {{number:sentence_score('none', 'NSP')}} | 53.3 | {{number:sentence_score('none', 'SOP')}} | 79.0 |
 # | NSP too | 90.5 | {{number:sentence_score('NSP', 'NSP')}} | **52.0** | **{{number:sentence_score('NSP', 'SOP')}}** | 79.2 |
 # | SOP too | **78.9** | **{{number:sentence_score('SOP', 'NSP')}}** | 86.5 | {{number:sentence_score('SOP', 'SOP')}} | 80.1 |
-#
 # | linear bag, trained on NSP | | {{number:alone('trained on NSP, sees both', 'NSP')}} | | {{number:alone('trained on NSP, sees both', 'SOP')}} | |
 # | linear bag of A, trained on SOP | | {{number:alone('trained on SOP, sees A', 'NSP')}} | | {{number:alone('trained on SOP, sees A', 'SOP')}} | |
 #
@@ -511,7 +510,7 @@ for tested_on in ("NSP", "SOP"):
 
 # %% [markdown]
 # *Above, tested on NSP; below, on SOP. The model trained on SOP stays a few points above the majority class on NSP; the model
-# trained on NSP learns its own task late, and order on the way.*
+# trained on NSP learns its own task late, and on the way what is out of step.*
 #
 # - **SOP teaches little of NSP here**: {{number:past('SOP', 'NSP')}}; the majority class has {{number:majority_nsp}}, the bag of A alone {{number:alone('trained on SOP, sees A', 'NSP')}}. With one
 #   segment enough for SOP, the model never had to compare topics. The paper's model, on real text, has {{number:paper_pairs('SOP', 'NSP')}}.

@@ -436,7 +436,7 @@ for run, name in names.items():
 
 # %% [markdown]
 # **What remains after 600: the taught student is ahead of the untrained one in {{number:ahead('step 400: fresh weights', 'step 0: fresh')}} seeds and of the one alone in {{number:ahead('step 400: fresh weights', 'step 400: alone')}}; the one alone is ahead of
-# the untrained one in {{number:ahead('step 400: alone', 'step 0: fresh')}}.** The lead of having had a teacher halves with more fine-tuning, and is not gone. (One rate was tried for each.)
+# the untrained one in {{number:ahead('step 400: alone', 'step 0: fresh')}}.** The lead over the one alone is half as large as after 200, in the mean. (One rate was tried for each.)
 #
 # ### An early table, and its lesson: leave one out
 #
@@ -481,7 +481,7 @@ ablation_chart(
 # %%
 print(f"{'masked-token accuracy, probe:':32}{'at step 0':>20}{'after 400 steps':>44}")
 for begin in (name.removeprefix("begin: ") for name in words_found if name.startswith("begin: ")):
-    start, = {run["masked_accuracy"] for run in probed["runs"][f"step 0: {begin}"][:1]}
+    start = probed["runs"][f"step 0: {begin}"][0]["masked_accuracy"]
     probe_at_0 = in_words(outcome(probed, "job_accuracy 200")[f"step 0: {begin}"])
     later = (in_words(values[f"begin: {begin}"]) for values in (words_found, jobs))
     print(f"{called(begin):24}{start:7.1%}{probe_at_0:>24}  " + "".join(f"{value:>24}" for value in later))
@@ -758,7 +758,7 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # *Dots: means over seeds, bars: least and most. Upper left is good. The wide students, like the teacher here, were
 # fine-tuned for 200 steps, the narrow ones for {{number:TINY.prediction}}: compare those of one width. Both students called "alone" were stopped
 # before they had learned the stories: how far they are below the others is the distance at that step, not the price of
-# having no teacher.*
+# having no teacher. A wide student that was never trained has {{number:probe('step 0: fresh')}}, the zero line.*
 
 # %% [markdown]
 # ## What the papers reached

@@ -18,8 +18,8 @@
 # - pack text into sequences in four ways, build a large batch out of small ones, and cut any text into pieces made of bytes;
 # - read a table of results without comparing a test score with a development score.
 #
-# You need what lecture 02 builds: masked language modelling (**MLM**) and next-sentence prediction (**NSP**). Both
-# are said again in a sentence where they are needed. Nothing is downloaded.
+# You need what lecture 02 builds: masked language modelling (**MLM**) and next-sentence prediction (**NSP**). The paper's
+# tables are of models fine-tuned as in lecture 03. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -70,9 +70,9 @@ for epochs in (1, 2, 10, 13, 40):
     print(f"after {epochs:2} epochs: static 15.0%   ten copies {ten:6.2%}   dynamic {dynamic:6.2%}")
 
 # %% [markdown]
-# The middle column is what BERT really did: its program wrote **ten copies** of the text, each with its own mask,
-# and read these again and again. Many lectures, among them those this course grew from, tell you the first column.
-# BERT was never that static.
+# The middle column is what BERT did by RoBERTa's account: its program wrote **ten copies** of the text, each with its own
+# mask, and read these again and again. (Ten is the default of its flag `dupe_factor`; the example command in its README has
+# five.) That BERT had one mask, the first column, is a common misconception.
 #
 # How often were the copies read? Forty epochs is the count of BERT's paper. But nine in ten of its steps read
 # sequences of 128 tokens instead of 512, which adds up to about {{number:epochs_by_schedule}} epochs: hence that row.
@@ -292,6 +292,18 @@ for scheme, end in live.items():
     )
 
 # %% [markdown]
+# What needs no network: always the most frequent word, and the most likely word between its two neighbours, counted in the same stories (and
+# shown them unmasked, which favours it).
+
+# %%
+from course_lib.lectures.lecture_04.numbers import by_counting
+
+for rule, accuracy in by_counting(LIVE.stories).items():
+    print(f"{rule:28}{accuracy:.1%} masked-token accuracy on new stories")
+
+# %% [markdown]
+# **One mask that is read forty times teaches far less than counting neighbours; ten masks or dynamic ones teach more.**
+#
 # Read the first row from left to right. With static masking the training loss is almost nothing: the model has
 # *memorised* the tokens at its selected positions. Select other positions **of the very same stories** and it is worse
 # than a guess from word frequencies, which costs about {{number:by_frequency():.1f}} nats. It has not learned the stories;
@@ -332,44 +344,49 @@ figure.update_yaxes(range=[0, 1])
 # *Each mark is a seed, each bar a mean. Static masking is far below; ten copies come close to dynamic masking.*
 
 # %% [markdown]
-# ### And with more text?
+# ### More text, or more steps?
 #
-# Four times as many stories, again forty epochs and so four times as many steps, three seeds. RoBERTa's authors
-# expect dynamic masking to become crucial with more steps or more text (section 4.1). Guess first: does the distance
-# between the schemes grow or shrink?
+# Four times as many stories, again forty epochs, and so four times as many *steps*. Two things change at once. So the table has all
+# four cells (dynamic masking, {{number:text_seeds()}} each). Guess first: which is worth more here, four times the text or four times the steps?
 
 # %%
-figure = dots_chart(
-    outcome(result, "heldout_accuracy", more), percent=True,
-    title=f"Masked-token accuracy on new stories ({more})", y_title="accuracy",
-)  # fmt: skip
-figure.update_yaxes(range=[0, 1])
+from course_lib.lectures.lecture_04.numbers import masks_or_text, text_and_steps
+from course_lib.teaching.results import in_words
+
+for stories, row in text_and_steps().items():
+    cells = "   ".join(f"{steps:,} steps: {in_words(values)}" for steps, values in row.items())
+    print(f"{stories:5,} stories   {cells}   two neighbours, counted: {by_counting(stories)['two neighbours, counted']:.1%}")
 
 # %% [markdown]
-# *Static masking is still last: dynamic masking gains {{number:signed(gain('static', MORE))}} points on it, and
-# {{number:signed(gain('static', FEW))}} on the small set (differences before rounding). Ten copies and dynamic masking overlap.*
+# **Steps, by far.** Four times the steps bring {{number:steps_gain()}} points, four times the text {{number:text_gain()}}: after 1,000 steps the model has not learned yet what
+# 400 stories can teach. RoBERTa's own Table 4, further below, says the same in large: at equal steps ten times the text brings little.
+#
+# ### When do ten masks run out?
+#
+# RoBERTa's authors expect dynamic masking to become crucial with more steps or more text (section 4.1). What it gains on ten copies,
+# seed by seed:
 
 # %%
-from statistics import mean
+from course_lib.lectures.lecture_04.numbers import over_ten_copies
 
-for name in result["runs"]:
-    errors = {scheme: 1 - mean(values) for scheme, values in outcome(result, "heldout_accuracy", name).items()}
-    for other in ("static", "ten copies"):
-        fewer = errors[other] - errors["dynamic"]
-        print(f"{name:14} dynamic over {other:11} {100 * fewer:+5.1f} points: {fewer / errors[other]:4.0%} of its errors")
+for what, points in over_ten_copies().items():
+    print(f"{what:32}" + ", ".join(f"{100 * gain:+.1f}" for gain in points) + " points")
 
 # %% [markdown]
-# In *points* the distances shrink. But with more text every scheme makes fewer errors, so there are fewer points to win.
-# Counted in the other scheme's errors, dynamic masking removes {{number:errors_removed('static', FEW):.0%}} of those of static masking on the
-# small set and {{number:errors_removed('static', MORE):.0%}} on the larger one; of those of ten copies, {{number:errors_removed('ten copies', FEW):.0%}} and
-# {{number:errors_removed('ten copies', MORE):.0%}}. Which measure one takes decides whether the distance to static masking shrinks or grows.
+# **Masks run out with steps, not with text.** The more often the same 400 stories are read, the more dynamic masking gains; with new stories in
+# their place, read as often, it gains no more than before. And it is ahead at every seed, while *one* mask stays far behind: {{number:signed(gain('static', FEW))}} points on 400
+# stories, {{number:signed(gain('static', MORE))}} on 1,600.
 #
-# Two things hold by either measure. One mask is far behind. And ten masks are nearly enough: compared seed by seed,
-# dynamic masking always beats them, by {{number:range_over_ten(FEW)}} points on the small set and by
-# {{number:range_over_ten(MORE)}} on the larger one, and nothing here says that more text makes the eleventh mask crucial.
-#
-# What this does not show is how large the effect is for a real model. Ours has two layers, its world is made, and
-# BERT's text was some {{number:text_times}} times larger than even our larger set. For that, the paper.
+# Does dynamic masking multiply the data? No new text comes in. But how near does it come? 400 stories with ten masks and 4,000 with one are equally many masked
+# texts, and in 1,000 steps each is read four times:
+
+# %%
+for what, values in masks_or_text().items():
+    print(f"{what:32}{in_words(values)}")
+
+# %% [markdown]
+# **Ten masks on one text are worth {{number:of_new_text()}} points less than ten times the text with one**: not new data, but nearly as good in this
+# world, after so few steps. (Two layers, a made world; BERT's text was some {{number:text_times}} times larger than our larger set. For that, the paper.)
 #
 # ### What the paper measured
 #
@@ -391,9 +408,8 @@ for name in result["runs"]:
 # are right. Their "static" already had ten masks; the harm of *one* mask, which you just saw, was never in that
 # comparison.
 #
-# So do not say that dynamic masking multiplies the data. The text stays the same; what varies is which positions are
-# selected. What dynamic masking saves for certain is disk space. What made RoBERTa strong must be elsewhere: the next sections go through
-# the other changes, and the last asks which of them brought the gain.
+# What dynamic masking saves for certain is disk space. What made RoBERTa strong must be elsewhere: the next sections go
+# through the other changes, and the last asks which of them brought the gain.
 #
 # ## Full sequences
 #
@@ -506,14 +522,16 @@ for name, found in (
 # | 8,000 | 31,000 | 1e-3 | 3.77 | 84.6 | 92.8 |
 #
 # 2,000 is best. 8,000 was taken because large batches spread over many GPUs more easily (section 4.3). The learning
-# rate was raised with the batch, so the rows differ in two settings, not one. What the learning rate and Adam's
+# rate was raised with the batch, so the rows differ in two settings, not one. (Up to a *critical batch size*, which grows while the loss
+# falls, twice the batch needs about half the steps; above it, more: McCandlish et al. 2018. How high the rate may then be is what
+# LAMB, lecture 05, is about.) What the learning rate and Adam's
 # β₂ have to do with large batches stands in the appendix near the end of this page.
 #
 # ## Bytes instead of words
 #
 # BERT's WordPiece knows 30,522 pieces; what it cannot spell becomes `[UNK]` and is lost. RoBERTa cuts text into
-# **bytes**, of which there are 256. Then it counts pairs of *neighbours* inside words and joins the most frequent pair into one piece, again and again,
-# 50,000 times. This is *byte-level byte-pair encoding*. (256 bytes, 50,000 merges and 9 other entries make 50,265.)
+# **bytes**, of which there are 256. Pairs of *neighbours* inside words are counted and the most frequent pair is joined into one piece, again and again,
+# 50,000 times: *byte-level byte-pair encoding*. RoBERTa did not count anew, it took GPT-2's merges as they are. (256 bytes, 50,000 merges and 9 other entries make 50,265.)
 #
 # Every text is a row of bytes, so there is no unknown word. We learn such pieces from the documentation of the Python
 # packages installed here. `Ġ` stands for a space.
@@ -553,12 +571,12 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 
 # %% [markdown]
 # Was it an improvement? The authors say that the byte-level vocabulary did *slightly worse* on some tasks than
-# BERT's, and that they kept it because it fits every text (section 4.4). It also costs 15 million parameters, as
-# counted above.
+# BERT's, and that they kept it because it fits every text (section 4.4). It also costs 15 million parameters, as counted
+# above. Two things changed at once: BERT's 30,522 pieces are lower-cased, RoBERTa's keep case, so neither the sizes nor the scores compare bytes with
+# words alone. And bytes are not equally cheap for all: a letter of Greek or Cyrillic takes two, a Chinese sign three, and merges learned
+# from English do not join them.
 #
 # ## What it took, what it gave
-#
-# All changes together, beside BERT-large:
 #
 # | | BERT-large | RoBERTa-large | RoBERTa-base |
 # |---|---|---|---|
@@ -571,15 +589,13 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | masking, pairs | ten copies, NSP | dynamic, none | dynamic, none |
 # | training FLOPs, as ELECTRA's authors count | 1.9e20 | 3.2e21 | |
 #
-# Sources: BERT sections 3 and A.2 and its released program (ten copies, ε); RoBERTa section 3 and Table 9; ELECTRA
-# Tables 1 and 2. The rows for learning rate and Adam are explained in the appendix below. The 160 GB are books and
-# Wikipedia, 16, which is BERT's text; CC-News (news articles), 76; OpenWebText (pages linked on Reddit), 38; Stories (a
-# story-like part of a web crawl), 31.
+# (BERT sections 3 and A.2 and its released program; RoBERTa section 3 and Table 9; ELECTRA Tables 1 and 2. The 160 GB: books and
+# Wikipedia, 16; CC-News, 76; OpenWebText, 38; Stories, 31.)
 #
-# "One day on 1,024 V100 GPUs" (section 5) is the run of 100,000 steps on the 16 GB, not the model that everybody uses.
-# That one took {{number:times('roberta_500k')}} times BERT-large's FLOPs, if all of BERT's steps are counted at length 512, as
-# ELECTRA's authors do. Nine tenths of them were at 128: counted so, it is about {{number:times_whole_short}} times.
-#
+# "One day on 1,024 V100 GPUs" (section 5) is a run of 100,000 steps on the 16 GB. The model that everybody uses took
+# {{number:times('roberta_500k')}} times BERT-large's FLOPs by ELECTRA's count, about {{number:times_whole_short}} times if BERT's short sequences are counted as short.
+
+# %% [markdown]
 # ### Step by step
 #
 # More text and more steps, one after the other (large, development sets, Table 4):
@@ -592,27 +608,18 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | 160 GB, 300,000 steps | 94.4 / 88.7 | 90.0 | 96.1 |
 # | 160 GB, 500,000 steps | 94.6 / 89.4 | 90.2 | 96.4 |
 #
-# The first step down the table, from BERT to RoBERTa on the *same 16 GB*, is the largest by far:
-# {{number:first_stage(min)}} to {{number:first_stage(max)}} of the whole gain. It bundles masks, full sequences, no
-# NSP, large batches, bytes and longer training. How much each of them is worth, this table cannot say.
-#
-# How much more did it read? It depends on what one counts: 100,000 × 8,000 against 1,000,000 × 256 *sequences* is
-# {{number:more_read('sequences')}} times as many. But BERT's sequences were short, 128 tokens for nine tenths of its steps; in
-# *tokens* it is {{number:more_read('tokens')}} times.
-#
+# **The first step, on BERT's own 16 GB, brings {{number:first_stage(min)}} to {{number:first_stage(max)}} of the whole gain; ten times the text, at equal steps, less than half a point.** The
+# first step bundles masks, full sequences, no NSP, large batches, bytes and more reading ({{number:more_read('sequences')}} times as many *sequences*, {{number:more_read('tokens')}} times as
+# many *tokens*). How much each is worth, this table cannot say.
+
+# %% [markdown]
 # ### Development set, test set, ensemble
 #
-# A *development set* has known answers: authors look at it as often as they like and choose settings by it. The
-# answers of a *test set* are kept back, and a server gives the score. The two do not compare. Nor do one model and an
-# *ensemble*, several models whose answers are averaged.
+# A *development set* has known answers, and settings are chosen by it. The answers of a *test set* are kept back. The two do not
+# compare; nor do one model and an *ensemble*, several models whose answers are averaged. Before you compare two numbers, ask
+# four questions: Development or test set? One model or an ensemble? Extra data? Which average?
 #
-# Before you compare two numbers, ask four questions. Development or test set? One model or an ensemble? Extra data?
-# Which average?
-#
-# ### RoBERTa on GLUE and RACE
-#
-# GLUE is nine tasks on English sentences with one average. RoBERTa's paper reports it twice (Table 5), and BERT-large
-# has a row to stand beside each:
+# GLUE is nine tasks on English sentences with one average. RoBERTa's paper reports it twice (Table 5):
 #
 # | task: what is asked | BERT-large, dev, one model | RoBERTa-large, dev, one model | BERT-large, test, one model | RoBERTa, test, 5 to 7 models a task |
 # |---|---|---|---|---|
@@ -627,30 +634,23 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | WNLI: whom does the pronoun mean? | – | 91.3 | 65.1 | 89.0 |
 # | **average** | **{{number:bert_dev}}** | **{{number:roberta_dev}}** | **{{number:str(printed('glue')['bert_large_leaderboard']['printed'])}}** | **{{number:str(printed('glue')['roberta_test']['printed'])}}** |
 #
-# Left half: each of the eight tasks rises, {{number:dev_gain(max)}} the most and {{number:dev_gain(min)}} the least. RoBERTa's scores are medians of
-# five runs. The average is ours, as the paper prints none: eight tasks, one number each, without WNLI, which is so small
-# and odd that many leave it out. (BERT-large's SST-2 is 93.2 here and 93.7 in Table 4: the paper prints both.)
+# **Like for like, each of the eight tasks rises, {{number:dev_gain(max)}} the most and {{number:dev_gain(min)}} the least** (left half; RoBERTa: medians of five runs). That average is
+# ours: eight tasks, one number each, without WNLI, which is small and odd.
 #
-# Right half: the public leaderboard (BERT-large's row as copied in the README of the XLM repository). Its average takes
-# all nine tasks and the mean of a task's two numbers: matched / mismatched for MNLI, F1 / accuracy for QQP and MRPC,
-# Pearson / Spearman (two measures of correlation) for STS-B. Both averages are as printed. RoBERTa's paper prints two numbers for MNLI only, so
-# {{number:str(printed('glue')['roberta_test']['printed'])}} cannot be recomputed from its column.
+# The right half mixes better training with ensembles and tricks (RTE, STS-B and MRPC start from the MNLI model, QNLI and WNLI are
+# put in another form). Both its averages are as printed, over nine tasks, with the mean of a task's two numbers (BERT-large's row: the README of the XLM repository).
 #
-# In this half better training is mixed with ensembles and with tricks: RTE, STS-B and MRPC start from the MNLI model,
-# QNLI and WNLI are put in another form. So its gain is not the training's alone.
-#
-# RACE, met in Table 2, has its own table for RoBERTa-large (Table 7): test set, one model on both sides.
-#
-# | RACE, test, one model | accuracy |
+# | RACE, test, one model (Table 7) | accuracy |
 # |---|---|
 # | BERT-large, from Yang et al. (2019) | 72.0 |
 # | RoBERTa-large | 83.2 |
 #
 # These two may stand side by side: {{number:printed('roberta')['race']['roberta'] - printed('roberta')['race']['bert_large']:.1f}} points.
-#
+
+# %% [markdown]
 # ### Three comparisons that circulate
 #
-# All three stand in a lecture that this course grew from. Each goes wrong on at least one of the four questions:
+# Common misconceptions. Each goes wrong on at least one of the four questions:
 #
 # | as told | what stands behind it | like for like |
 # |---|---|---|
@@ -658,8 +658,7 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | SQuAD 2.0: 89.4 against 83.1 | dev; against test | 89.4 against 81.8 dev; 89.8 against 83.1 test |
 # | GLUE: 88.5 against 84.6 | an ensemble's test average; against *base*'s score on one task | {{number:roberta_dev}} against {{number:bert_dev}}, mean of eight dev tasks |
 #
-# "GLUE average" alone is at least six different numbers: test or dev, with or without WNLI, MNLI once or twice,
-# pairs of metrics averaged or not. Exercise 04.5 rebuilds four of them from the printed rows.
+# Exercise 04.5 rebuilds four GLUE averages from the printed rows.
 #
 # ### Your three guesses
 
@@ -721,8 +720,7 @@ figure = curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴"
 figure.for_each_annotation(lambda label: label.update(text=label.text.split()[0]))  # the name alone
 
 # %% [markdown]
-# *The smaller model takes the higher rate and the shorter climb. One of the lectures this course grew from mixes the
-# two: base's rate with large's climb.*
+# *The smaller model takes the higher rate and the shorter climb. A common slip mixes the two: base's rate with large's climb.*
 
 # %% [markdown]
 # ## What they claim, what you measured
@@ -784,5 +782,10 @@ quiz("04")
 # - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692. Read section 4 beside this page, then Tables 4 to 7 with the four
 #   questions in mind.
 # - Sennrich, Haddow, Birch (2016), arXiv 1508.07909: byte-pair encoding for words.
+# - Training well with little: Izsak et al. (2021), *How to Train BERT with an Academic Budget*, arXiv 2104.07705 (one day, eight
+#   GPUs); Geiping and Goldstein (2022), *Cramming*, arXiv 2212.14034 (one day, one GPU).
+# - Sellam et al. (2021), *The MultiBERTs*, arXiv 2106.16163: 25 BERTs that differ in their seed, and how much scores vary with it.
+# - McCandlish et al. (2018), arXiv 1812.06162: critical batch sizes. Wettig et al. (2022), arXiv 2202.08005: more than 15%
+#   (lecture 16).
 # - Wang et al. (2018), *GLUE*, arXiv 1804.07461: the tasks behind the averages.
 # - Lan et al. (2019), *ALBERT*, arXiv 1909.11942, Table 5: what NSP learns, measured.

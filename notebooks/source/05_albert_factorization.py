@@ -19,7 +19,8 @@
 # - build ALBERT's objective for two segments, sentence-order prediction, and say what next-sentence prediction lacks.
 #
 # You need the encoder of lecture 02: embeddings, a stack of blocks (attention, then feed-forward), masked language
-# modelling (**MLM**) and next-sentence prediction (**NSP**). Nothing is downloaded.
+# modelling (**MLM**) and next-sentence prediction (**NSP**). The paper's tables are of fine-tuned models (lecture 03);
+# the bag-of-words baselines are logistic regressions over words. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -78,6 +79,21 @@ factors_picture()
 # Why may the short row be so short? A token's own vector knows nothing of its neighbours: "bank" has one row, whatever
 # the sentence. All that depends on the sentence is made later, at width H. So H should be large and E need not be.
 #
+# But the short rows must be *learned* short. Could one cut a finished matrix instead? The singular values of a trained
+# one, MiniLM's with 384 numbers a token, say how much of its squared size the E strongest directions keep:
+
+# %%
+try:
+    trained = load_pretrained("all-MiniLM-L6-v2", instead="nothing: this needs real weights").encoder.embeddings.token
+    squares = torch.linalg.svdvals(trained.weight.detach()).square().cumsum(0)
+    print(", ".join(f"E = {E}: {squares[E - 1] / squares[-1]:.0%}" for E in (64, 128, 256)))
+except FileNotFoundError as missing:
+    print(missing)
+
+# %% [markdown]
+# **A matrix that was trained wide cannot be cut afterwards without loss**: all of its directions are in use. ALBERT's
+# training has never known more than E.
+#
 # A toy to check on paper: three tokens, E = 2, H = 3. The vector of token 2 is its short row times the matrix.
 
 # %% tags=["nbval-check-output"]
@@ -85,7 +101,7 @@ table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])  # V×E
 project = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])  # E×H
 print("token 2:", (table[2] @ project).tolist())
 try:
-    project @ table[2]  # as some slides write it: the second factor first
+    project @ table[2]  # a common slip: the second factor first
 except RuntimeError as error:
     print(str(error).split("\n")[0])
 
@@ -384,17 +400,37 @@ bar_chart(
 # *NSP is nearly solved by shared words; on SOP the same baseline is at chance level.* ("Majority class" above: always
 # the more frequent label, {{number:majority_nsp}} for NSP, where a chunk of one sentence always gets a random B.)
 #
-# It cannot do better: swapping two segments does not change which words they share. Topic cannot help.
+# It cannot do better: swapping two segments does not change which words they share. **Topic solves NSP and is worth nothing
+# on SOP.**
 #
-# The lengths alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP: our stories are short, and a true B ends where its story ends.
-# (BERT's program does the same; on long documents it hardly matters.) On SOP they reach {{number:guessed('SOP', 'lengths'):.0%}}: no story here
-# is too long for the sequence, but the first sentences of our stories have other lengths than the last. So this is the order
-# itself, and no trace of how the pairs were made: with the sentences of each story shuffled, the guess falls to chance level.
+# The lengths alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP: our stories are short, and a true B ends where its story ends. On SOP they
+# reach {{number:guessed('SOP', 'lengths'):.0%}}: the first sentences of our stories have other lengths than the last.
 #
-# Look at the last number of each line, too ("words by segment"). It belongs to a bag-of-words baseline that knows
-# which word stands in *which* segment. On SOP it is right on {{number:guessed('SOP', 'ordered'):.0%}}, because every story of our world opens
-# and ends with sentences of its own. Real text has no such fixed frame. On NSP it is poor: a linear model that sees the
-# segments apart cannot ask whether a word stands in both. So read what follows as a statement about topic, not about difficulty.
+# The last number of each line ("words by segment") is a linear model that knows which word stands in *which* segment. On SOP it
+# is right on {{number:guessed('SOP', 'ordered'):.0%}}. So what does SOP ask for in this world? Let the model see *one* segment, and nothing to compare it with. And
+# what does a linear model that was trained on NSP make of SOP?
+
+# %%
+from course_lib.lectures.lecture_05.experiments import words_alone
+
+for what, tested_on in words_alone(material).items():
+    print(f"{what:28}" + "".join(f"   on {task} {accuracy:.1%}" for task, accuracy in tested_on.items()))
+
+# %% [markdown]
+# **In the toy world SOP needs no comparison of A with B**: every story opens and ends with sentences of its own, so segment A alone
+# gives the order away in {{number:alone('trained on SOP, sees A', 'SOP')}} of the pairs. And a linear model that learned NSP is right on {{number:alone('trained on NSP, sees both', 'SOP')}} of SOP's, although
+# it cannot know what order is. Keep these two numbers for the tables below: they are the zero lines of what follows.
+#
+# Is real text like that? The same baselines on the documentation of Python packages:
+
+# %%
+for length, tasks in read_result("05_lengths")["words"].items():
+    for task, found in tasks.items():
+        print(f"{length:>4} tokens, {task}:", ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()))
+
+# %% [markdown]
+# **On documentation none of them helps with SOP; NSP yields to shared words there, too.** On SOP no baseline is more than {{number:most_on_documentation('SOP')}}
+# points above the majority class; on NSP shared words gain {{number:most_on_documentation('NSP')}}. (Fine-tuning a model on such text for both tasks would be a small Table 5 of the paper; it is not done here.)
 #
 # Now two small ALBERTs (one block run twice, H = 128, E = 64) from the same random initialisation, one trained with each objective, both tested on both: 400
 # steps here, {{number:LIVE.steps}} in the result file that follows. Before you run it: which of the four accuracies will be
@@ -449,9 +485,12 @@ dots_chart(
 # | MLM alone | 52.4 | {{number:sentence_score('none', 'NSP')}} | 53.3 | {{number:sentence_score('none', 'SOP')}} | 79.0 |
 # | NSP too | 90.5 | {{number:sentence_score('NSP', 'NSP')}} | **52.0** | **{{number:sentence_score('NSP', 'SOP')}}** | 79.2 |
 # | SOP too | **78.9** | **{{number:sentence_score('SOP', 'NSP')}}** | 86.5 | {{number:sentence_score('SOP', 'SOP')}} | 80.1 |
+# | linear bag, trained on NSP | | {{number:alone('trained on NSP, sees both', 'NSP')}} | | {{number:alone('trained on NSP, sees both', 'SOP')}} | |
+# | linear bag of A, trained on SOP | | {{number:alone('trained on SOP, sees A', 'NSP')}} | | {{number:alone('trained on SOP, sees A', 'SOP')}} | |
 #
 # The first row agrees: without a pair objective a model is near chance level on both tasks. The two bold cross-tests
-# differ. But these runs stop after {{number:LIVE.steps}} steps. Would they agree later?
+# differ from the paper's, and **neither lies far from a bag of words**: what crosses over here needs no reading of the pair.
+# But these runs stop after {{number:LIVE.steps}} steps. Is it different later?
 #
 # ### Four times the steps
 #
@@ -471,21 +510,20 @@ for tested_on in ("NSP", "SOP"):
 
 # %% [markdown]
 # *Above, tested on NSP; below, on SOP. The model trained on SOP stays a few points above the majority class on NSP; the model
-# trained on NSP learns its own task late, and order on the way.*
+# trained on NSP learns its own task late, and on the way what is out of step.*
 #
-# - **SOP teaches little of NSP here**: {{number:past('SOP', 'NSP')}}; the majority class has {{number:majority_nsp}}, the five shorter
-#   runs had {{number:sentence_score('SOP', 'NSP')}}. Both segments of our SOP are of one story, so it never had to compare topics. The paper's are
-#   of one document too, and its model has {{number:paper_pairs('SOP', 'NSP')}}. Why ours has less is not settled here. One candidate, tried
-#   in a run of the same length: the released program mixes some pairs into SOP whose B is of another document (its quirk, above;
-#   `as_released`). With them, {{number:released_elsewhere}} of the pairs, ours has {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}: some of the gap, in one seed, and not all of it.
-# - **NSP teaches order here**: {{number:past('NSP', 'SOP')}} on swapped pairs, also past the plateau. The paper's model stays
-#   at chance level. Why ours does not, is tested below.
+# - **SOP teaches little of NSP here**: {{number:past('SOP', 'NSP')}}; the majority class has {{number:majority_nsp}}, the bag of A alone {{number:alone('trained on SOP, sees A', 'NSP')}}. With one
+#   segment enough for SOP, the model never had to compare topics. The paper's model, on real text, has {{number:paper_pairs('SOP', 'NSP')}}.
+#   The released program also mixes some pairs into SOP whose B is of another document (its quirk, above; `as_released`): with
+#   them, {{number:released_elsewhere}} of the pairs, ours has {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}: some of the gap, in one seed, and not all of it.
+# - **NSP's model is right on {{number:past('NSP', 'SOP')}} of SOP.** The paper's stays at chance level. This does *not* show that ours
+#   learned order: the linear bag that was trained on NSP has {{number:alone('trained on NSP, sees both', 'SOP')}}. The control follows.
 # - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past('SOP', 'SOP')}}; NSP has {{number:past('NSP', 'NSP')}}, has
 #   just passed the bag of words ({{number:bag_nsp}}), and is still rising.
 # - **Masked tokens**: {{number:past('SOP', 'masked_accuracy')}} with SOP, {{number:past('NSP', 'masked_accuracy')}} with NSP. (MLM alone was run so long with other
 #   widths only, so this says nothing of what a second objective costs.)
 #
-# Before you believe that the NSP model has understood order, look for a shortcut. In NSP a wrong B is taken from a random
+# Where is the shortcut? In NSP a wrong B is taken from a random
 # place of another story, also from its *beginning*:
 
 # %%
@@ -531,10 +569,9 @@ curves_chart(
 # *One line for each way to choose the wrong B; in step the mean of {{number:len(IN_STEP_SEEDS)}} seeds, shaded from the lower to the higher, from a random place
 # {{number:len(LONG_SEEDS)}} seed. In step, the line stays at chance level.*
 #
-# **That was it.** With a wrong B in step the model learns its own task ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}} on ordinary NSP
-# pairs) and nothing of order: {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}} on SOP, where the paper has 52.0, and where ours had
-# {{number:past('NSP', 'SOP')}}. So the paper's finding holds here, under a condition: NSP teaches topic, unless a wrong B is
-# also out of place. A test measures whatever is easiest.
+# **NSP teaches topic here, as in the paper; what looked like order was a B out of step.** With a wrong B in step the model learns its own
+# task ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}} on ordinary NSP pairs) and nothing of order: {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}} on SOP, where the
+# paper has 52.0, and where ours had {{number:past('NSP', 'SOP')}}. A test measures whatever is easiest.
 #
 # ### Width against sharing
 #
@@ -583,7 +620,7 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Width decides who starts sooner, a thousand steps apart; behind the rise the four lie much closer. The learning rate falls over the
+# *The wide ones start sooner, by a thousand steps; behind the rise the four lie much closer. The learning rate falls over the
 # whole of a run, so the points at step {{number:GRID.steps}} are not the numbers of the grid above.*
 #
 # | after {{number:LONG.steps}} steps | all shared | none shared | sharing costs |
@@ -602,11 +639,18 @@ curves_chart(
 # were taken up above. What an early stop does *not* touch: the counts of weights, FLOPs and activations, the
 # bag-of-words baselines, and the clues in the pairs.
 #
-# Why does E = {{number:WIDTHS[0]}} start later? Two guesses. Its projection gives smaller numbers: a random initialisation with
-# standard deviation 0.05 makes them of size 0.05·√E. Or the words do not find their places in {{number:WIDTHS[0]}}
-# directions so soon. Nothing here tells the two apart. To try it: `train_albert` takes a recipe, and
-# `replace(LIVE, task="none", embedding_size=32, initializer_range=0.1)` is one. (It makes all initial weights larger, so it gives a
-# hint only.)
+# Why does E = {{number:WIDTHS[0]}} start later? Two causes are mixed in the grid. The width; and the *scale*: with a standard deviation of 0.05
+# a projected row is about 0.05·√E large, so the narrow one starts at half the size. A control: E = {{number:WIDTHS[1]}} with tables and
+# projection halved, which is the narrow one's scale. Everything shared, {{number:GRID.steps}} steps, the same seeds:
+
+# %%
+scaled = outcome(read_result("05_start_scale"), "masked_accuracy")
+for name, values in {"E=128, all": found["E=128, all"], **scaled, "E=32, all": found["E=32, all"]}.items():
+    print(f"{name:22}masked-token accuracy {in_words(values)}")
+
+# %% [markdown]
+# **Of the {{number:scale_gap()[0]}} points between the widths at this stop, {{number:scale_gap()[1]}} are the starting scale's**; the rest is the width's, or that of a rate which
+# suits one scale better (one rate was tried). Whoever compares widths must match the scale first.
 #
 # ### The paper's grid
 #
@@ -626,49 +670,30 @@ curves_chart(
 # ### How far does each layer move a vector?
 #
 # One block, used again and again: does it settle, so that nothing changes any more? ALBERT's authors looked at the
-# distance between what goes into a layer and what comes out (their Figure 1). We do the same. The block of the
-# model just trained on SOP was used twice in each reading; here it runs twelve times, ten more than it has learned for. Beside it one of random
-# initialisation, and real MiniLM, whose six blocks are all different.
+# distance between what goes into a layer and what comes out (their Figure 1). We do the same with the model just trained on
+# SOP, for the two visits that its block has learned for. Beside it a block of random initialisation, the zero line.
 
 # %%
 from course_lib.train.metrics import layer_distances
 
 batch = material.heldout["SOP"][:32]
-deep = albert(
-    "base", vocab_size=world.special.vocab_size, hidden_size=128, num_heads=2, intermediate_size=512,
+untrained = albert(
+    "base", vocab_size=world.special.vocab_size, hidden_size=128, num_heads=2, intermediate_size=512, num_layers=2,
     embedding_size=LIVE.embedding_size, initializer_range=LIVE.initializer_range,
 )  # fmt: skip
-model.encoder.stack.plan = [(0, 0)] * 12
-encoders = {"one block, trained": model.encoder, "one block, random": deep.eval()}
 distances = {}
 with torch.no_grad():
-    for name, encoder in encoders.items():
+    for name, encoder in {"trained": model.encoder, "random": untrained.eval()}.items():
         states = encoder(batch.input_ids, batch.attention_mask, batch.token_type_ids, output_hidden_states=True)
         distances[name] = layer_distances(states.hidden_states, batch.attention_mask)
-
-# %%
-try:
-    real = load_pretrained("all-MiniLM-L6-v2", instead="the two small models above")
-    ids = torch.tensor([real.tokenizer.encode("the heron waited by the bank until the river was quiet.")])
-    with torch.no_grad():
-        states = real.encoder(ids, output_hidden_states=True).hidden_states
-    distances["MiniLM, six blocks"] = layer_distances(states, torch.ones_like(ids))
-except FileNotFoundError as missing:
-    print(missing)
-layer_distance_chart(distances, title="How far a layer moves a token's vector")
+layer_distance_chart(distances, title="How far each visit moves a token's vector")
 
 # %% [markdown]
-# *Left: Euclidean distance between input and output of each layer. Right: the angle between them. MiniLM, if you have it,
-# moves a vector farthest in its last layer.*
-
-# %% [markdown]
-# The first visit also makes short vectors long, since a LayerNorm gives all vectors about the same length (not in the chart).
-# Both single blocks turn a vector less at each further visit. The trained one turns it more than the random one in its first
-# visits, the ones it has learned for; by the twelfth the two hardly differ. This block saw 400 steps and two visits,
-# so the picture shows how to look, not what a finished ALBERT does.
+# *Left: Euclidean distance between input and output of each visit, which depends on how long the vectors are. Right: the angle
+# between them, which does not. The trained block turns a vector more at both visits.*
 #
-# For that, the paper's Figure 1: a block trained for 24 visits. There distance and angle stay away from zero and
-# oscillate, more smoothly than BERT's, whose layers differ.
+# Two visits cannot say whether a block settles. The paper's Figure 1 can, with a block trained for 24: distance and angle
+# stay away from zero and oscillate, more smoothly than BERT's, whose layers differ.
 #
 # ### n-gram masking: up to three words at once
 #
@@ -713,13 +738,13 @@ tokens_row(shown, masked.action[0, :28].tolist())
 #
 # | varied | settings | mean | where |
 # |---|---|---|---|
-# | depth, one block of large | 1 · 3 · 6 · 12 · 24 · 48 layers | 52.9 · 71.2 · 77.2 · 81.5 · **82.1** · 81.8 | Table 11 |
+# | depth, one block of large (a deeper model goes on from a shallower one's weights, A.1) | 1 · 3 · 6 · 12 · 24 · 48 layers | 52.9 · 71.2 · 77.2 · 81.5 · **82.1** · 81.8 | Table 11 |
 # | width H, three layers | 1,024 · 2,048 · 4,096 · 6,144 | 71.2 · 74.6 · **76.3** · 74.0 | Table 12 |
 # | dropout, xxlarge | with · without | 90.4 · **90.7** | Table 8 |
 # | more text (XLNet's and RoBERTa's), base | without · with | 80.1 · **80.8** (both SQuADs lose) | Table 7 |
 #
-# The recipe behind them: SentencePiece (cuts raw text into pieces, without splitting it at spaces first) with 30,000
-# pieces, LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of 4,096, n-gram masks, SOP.
+# The recipe behind them: SentencePiece (cuts raw text into pieces and treats the space as a letter; by default no piece
+# crosses one) with 30,000 pieces, LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of 4,096, n-gram masks, SOP.
 #
 # ### One model, or an ensemble?
 #
@@ -845,5 +870,7 @@ quiz("05")
 # - Lan et al. (2019), *ALBERT*, arXiv 1909.11942. Section 3 beside this page; then Tables 2 to 5, asking of each
 #   number whether it is speed, size or score.
 # - Dehghani et al. (2018), *Universal Transformers*, arXiv 1807.03819: one block, many times, with a way to stop.
+# - Takase and Kiyono (2021), *Lessons on Parameter Sharing across Layers in Transformers*, arXiv 2104.06022: between one
+#   block and none shared, a few blocks in sequence, in cycles, or in cycles and back.
 # - You et al. (2019), *LAMB*, arXiv 1904.00962: the optimiser for very large batches.
 # - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692: BERT's architecture as it was, trained better and longer.

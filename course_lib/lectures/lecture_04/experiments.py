@@ -1,12 +1,15 @@
-"""Lecture 04's experiment: static masking, ten copies, dynamic masking.
+"""Lecture 04's experiments: static masking, ten copies, dynamic masking; more text or more steps.
 
-A small RoBERTa reads the same few stories forty times, as BERT read its corpus by the paper's
-count. All else is equal: only the draw of the mask differs between the schemes."""
+`04_masking_schemes`: a small RoBERTa reads the same few stories forty times, as BERT read its
+corpus by the paper's count. All else is equal: only the draw of the mask differs between the
+schemes. `04_text_or_steps`: that file's two amounts of text differ in the number of steps as well;
+here are the cells that tell the two apart, and texts against masks at equal steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -15,7 +18,14 @@ import torch
 from course_lib.family.roberta import roberta_for_masked_lm
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.masked_lm import masked_lm_loss
-from course_lib.teaching.experiments import Stories, Trainer, english_world
+from course_lib.teaching.experiments import (
+    Experiment,
+    Run,
+    Stories,
+    Trainer,
+    english_world,
+    results_of,
+)
 from course_lib.teaching.results import REPLAYED, in_words, kept, made_with
 from course_lib.text.world import MicroWorld
 from course_lib.train.loop import History, Report
@@ -50,6 +60,26 @@ RECIPES = {
 }
 SEEDS = {"400 stories": range(5), "1,600 stories": range(3)}
 LIVE = RECIPES["400 stories"]
+
+
+@dataclass(frozen=True)
+class SchemeRecipe(MaskingRecipe):
+    """A recipe that names its masking scheme."""
+
+    scheme: str = "dynamic"
+
+
+# Text and steps apart; and ten times the text with one mask, for 400 stories with ten.
+TEXT_OR_STEPS = {
+    f"{recipe.scheme}, {recipe.stories:,} stories, {recipe.steps:,} steps": recipe
+    for recipe in (
+        SchemeRecipe(steps=4_000),
+        SchemeRecipe(stories=1_600),
+        SchemeRecipe(steps=4_000, scheme="ten copies"),
+        SchemeRecipe(stories=4_000, scheme="static"),
+    )
+}
+TEXT_SEEDS = range(2)
 
 
 def prepare_masking(recipe: MaskingRecipe, world: MicroWorld | None = None) -> Stories:
@@ -130,6 +160,28 @@ def one_run(scheme: str, recipe: MaskingRecipe, material: Stories, seed: int) ->
     return kept(f"04-{recipe.stories}-{scheme}-{seed}", settings, material.world, run)
 
 
+def train_recipe(
+    recipe: SchemeRecipe, material: Stories, **settings: Any
+) -> tuple[BertForMaskedLM, History]:
+    """`train_scheme` on as many stories as the recipe says."""
+    stories = prepare_masking(recipe, material.world)
+    return train_scheme(recipe.scheme, recipe, stories, **{"precision": "float32", **settings})
+
+
+def reached(run: Run) -> dict[str, float]:
+    """What a model predicts in new stories; all recipes are measured on the same."""
+    return run.material.masked_scores(run.model)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "04_text_or_steps", TEXT_OR_STEPS, TEXT_SEEDS, partial(prepare_masking, LIVE),
+        train_recipe, reached, label="04-{scheme}-{stories}-{steps}-{seed}",
+        replayed=next(iter(TEXT_OR_STEPS.values())),
+    ),
+)  # fmt: skip
+
+
 def replay(material: Stories) -> list[float]:
     """The first losses of seed 0, dynamic, in float32: alike on every machine to six digits."""
     _, history = train_scheme("dynamic", LIVE, material, steps=REPLAYED, precision="float32")
@@ -180,4 +232,4 @@ def summary(results: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-RESULTS = {"04_masking_schemes": build}
+RESULTS = {"04_masking_schemes": build} | results_of(EXPERIMENTS)

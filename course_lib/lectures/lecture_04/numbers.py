@@ -27,14 +27,25 @@ from course_lib.objectives.pretraining import counted_together, split_batch
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.teaching.claims import claims, difference, printed, settled
 from course_lib.teaching.experiments import Stories
-from course_lib.teaching.numbers import cpu_hours, percent, signed
+from course_lib.teaching.numbers import cpu_hours, in_letters, percent, signed
 from course_lib.teaching.results import stored
 from course_lib.teaching.style import BLUE, GREEN, GREY, ORANGE
+from course_lib.text.counts import NeighbourCounts, Unigram
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
 from course_lib.train.metrics import evaluation_mask
 
-from .claims import average, errors_removed, gained_over
-from .experiments import LIVE, RECIPES, SCHEMES, SEEDS, outcome, prepare_masking
+from .claims import LONGER, average, gained_longer, gained_over, text_or_steps
+from .experiments import (
+    LIVE,
+    RECIPES,
+    SCHEMES,
+    SEEDS,
+    TEXT_OR_STEPS,
+    TEXT_SEEDS,
+    MaskingRecipe,
+    outcome,
+    prepare_masking,
+)
 
 FEW, MORE = RECIPES  # the two amounts of text
 ROBERTA_BETA2 = 0.98  # RoBERTa, section 3.1 and Table 9
@@ -143,11 +154,79 @@ def gain(over: str, of: str) -> float:
     return 100 * mean(gained_over(over, of))
 
 
-def range_over_ten(of: str) -> str:
-    """Points that dynamic masking gains over ten copies: the least and the most of the seeds."""
-    gains = gained_over("ten copies", of)
-    assert min(gains) > 0  # the page: at every seed
+@cache
+def by_counting(stories: int) -> dict[str, float]:
+    """Held-out masked-token accuracy of two rules that count in so many stories."""
+    material = prepare_masking(MaskingRecipe(stories=stories), world())
+    documents = world().documents(material.stories)
+    selected = evaluation_mask(material.heldout, world().special).selected
+    rules = {"the most frequent word": Unigram, "two neighbours, counted": NeighbourCounts}
+    return {
+        name: float(rule(documents).accuracy(material.heldout, selected))
+        for name, rule in rules.items()
+    }
+
+
+def text_seeds() -> str:
+    return f"{in_letters(len(TEXT_SEEDS))} seeds"
+
+
+def text_and_steps() -> dict[int, dict[int, list[float]]]:
+    """By stories and by steps: held-out accuracy with dynamic masking, for the same seeds."""
+    first = slice(len(TEXT_SEEDS))
+    cells = {
+        (recipe.stories, recipe.steps): ends("heldout_accuracy", of)["dynamic"][first]
+        for of, recipe in RECIPES.items()
+    } | {
+        (recipe.stories, recipe.steps): text_or_steps()[name]
+        for name, recipe in TEXT_OR_STEPS.items()
+        if recipe.scheme == "dynamic"
+    }  # fmt: skip
+    return {n: {steps: cells[n, steps] for steps in (1_000, 4_000)} for n in (400, 1_600)}
+
+
+def _least_and_most(gains: list[float]) -> str:
     return f"{100 * min(gains):.1f} to {100 * max(gains):.1f}"
+
+
+def steps_gain() -> str:
+    """Points that four times the steps bring, with few stories and with many."""
+    return _least_and_most(
+        [mean(row[4_000]) - mean(row[1_000]) for row in text_and_steps().values()]
+    )
+
+
+def text_gain() -> str:
+    """Points that four times the text brings, after few steps and after many."""
+    few, many = text_and_steps().values()
+    return _least_and_most([mean(many[steps]) - mean(few[steps]) for steps in few])
+
+
+def over_ten_copies() -> dict[str, list[float]]:
+    """What dynamic masking gains on ten copies, seed by seed."""
+    few, more = (f"{of}, {recipe.steps:,} steps" for of, recipe in RECIPES.items())
+    rows = {
+        few: gained_over("ten copies", FEW),
+        LONGER: gained_longer(),
+        more: gained_over("ten copies", MORE),
+    }
+    assert min(map(min, rows.values())) > 0  # the page: at every seed
+    return rows
+
+
+def masks_or_text() -> dict[str, list[float]]:
+    """As many masked texts twice: few stories with ten masks each, ten times as many with one."""
+    few = ends("heldout_accuracy")["ten copies"][: len(TEXT_SEEDS)]
+    return {
+        "400 stories, ten masks": few,
+        "4,000 stories, one mask": text_or_steps()["static, 4,000 stories, 1,000 steps"],
+    }
+
+
+def of_new_text() -> str:
+    ten, one = map(mean, masks_or_text().values())
+    assert one > ten
+    return f"{100 * (one - ten):.1f}"
 
 
 # ---------------------------------------------------------------- formats, and large batches

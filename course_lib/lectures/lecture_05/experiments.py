@@ -6,13 +6,13 @@ curves. `05_in_step`: NSP whose wrong B is in step with A. `05_as_released`: SOP
 the released program, some of them with a B of another story. `05_lengths`: what the lengths of two
 segments tell (length_leak.py). `05_sharing`: width of the embeddings
 against what is shared, at equal steps. `05_sharing_past_plateau`: its corners for four times the
-steps."""
+steps. `05_start_scale`: the same widths, the wide one begun at the narrow one's scale."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -43,12 +43,13 @@ from course_lib.teaching import results
 from course_lib.teaching.experiments import Experiment, Run, Trainer, english_world, results_of
 from course_lib.teaching.results import outcome as outcome  # where page 05 imports it from
 from course_lib.text.world import MicroWorld
-from course_lib.train.baselines import PAIR_FEATURES, bag_of_words_accuracy
+from course_lib.train.baselines import bag_of_words_accuracy
 from course_lib.train.loop import Batches, Objective
 from course_lib.train.metrics import evaluate
 
 from .length_leak import build as build_lengths
-from .recipes import LIVE, AlbertRecipe, small_albert
+from .length_leak import without_transformer
+from .recipes import LIVE, AlbertRecipe, ScaledRecipe, small_albert
 
 IN_STEP = "NSP in step"  # see pairs_in_step
 AS_RELEASED = "SOP as released"  # see prepare_as_released
@@ -70,6 +71,8 @@ EVERY = 500  # steps between two looks of a long run
 GRID = AlbertRecipe(steps=1_000, num_layers=2, task="none")
 WIDTHS = (32, 128)
 GRID_SEEDS = range(3)
+# A projected row is 0.05 · √E large: four times the width, twice the scale.
+OTHER_SCALE = {WIDTHS[1]: 0.5}
 CORNERS = tuple((width, sharing) for width in WIDTHS for sharing in ("all", "none"))
 CORNER_SEEDS = range(1)
 
@@ -161,20 +164,35 @@ def measure(
 
 
 def guesses(material: PairMaterial) -> dict[str, dict[str, float]]:
-    """What needs no Transformer: the majority class; a bag of the words both segments
-    share; one that keeps apart which words stand in which segment; and the lengths alone."""
-    levels = {}
-    for task, train in material.train.items():
-        heldout = material.heldout[task]
-        label = heldout.next_sentence_label
-        assert label is not None
-        swapped = label.float().mean().item()
-        bags = {
-            kind: bag_of_words_accuracy(train, heldout, material.world.special, kind=kind)
-            for kind in PAIR_FEATURES
+    """For each task, what needs no Transformer."""
+    special = material.world.special
+    return {
+        task: without_transformer(train, material.heldout[task], special)
+        for task, train in material.train.items()
+    }
+
+
+def one_segment(pairs: PackedSequences, segment: int) -> PackedSequences:
+    """Pairs of which one segment alone is seen, 0 for A and 1 for B."""
+    return replace(pairs, attention_mask=pairs.attention_mask * (pairs.token_type_ids == segment))
+
+
+def words_alone(material: PairMaterial) -> dict[str, dict[str, float]]:
+    """Linear bags of words, by what they see and were trained on: accuracy on each task's pairs."""
+    special = material.world.special
+
+    def tested(task: str, see: Callable[[PackedSequences], PackedSequences]) -> dict[str, float]:
+        train = see(material.train[task])
+        return {
+            on: bag_of_words_accuracy(train, see(material.heldout[on]), special, kind="ordered")
+            for on in ("NSP", "SOP")
         }
-        levels[task] = {"commoner label": max(swapped, 1 - swapped), **bags, "pairs": len(heldout)}
-    return levels
+
+    return {
+        "trained on SOP, sees A": tested("SOP", partial(one_segment, segment=0)),
+        "trained on SOP, sees B": tested("SOP", partial(one_segment, segment=1)),
+        "trained on NSP, sees both": tested("NSP", lambda pairs: pairs),
+    }
 
 
 def task_recipes() -> dict[str, AlbertRecipe]:
@@ -235,6 +253,16 @@ def corner_recipes() -> dict[str, AlbertRecipe]:
     return {name: replace(cells[name], steps=LONG.steps) for name in names}
 
 
+def scaled_recipes() -> dict[str, ScaledRecipe]:
+    """A width a recipe, all shared, at the other width's scale: "E=128, start × 0.5"."""
+    return {
+        f"E={width}, start × {scale:g}": ScaledRecipe(
+            **asdict(replace(GRID, embedding_size=width)), embedding_scale=scale
+        )
+        for width, scale in OTHER_SCALE.items()
+    }
+
+
 def reached(run: Run) -> dict[str, float]:
     """What an ALBERT reached."""
     parameters = count_parameters(run.model)
@@ -249,11 +277,21 @@ def in_float32(run: Run) -> dict[str, float]:
 TASKS_ON_PAIRS = Experiment(
     "05_sentence_tasks", task_recipes(), TASK_SEEDS, partial(prepare_pairs, LIVE), train_albert,
     reached, label="05-{task}-{num_layers}-{embedding_size}-{sharing}-{seed}",
-    replayed=task_recipes()["SOP"], precision=None, more={"guesses": guesses},
+    replayed=task_recipes()["SOP"], precision=None,
+    more={"guesses": guesses, "words alone": words_alone},
 )  # fmt: skip
 GRID_OF_SHARING = replace(
     TASKS_ON_PAIRS, name="05_sharing", recipes=grid_recipes(), seeds=GRID_SEEDS,
     prepare=partial(prepare_pairs, GRID), replayed=list(grid_recipes().values())[-1], more={},
+)  # fmt: skip
+START_SCALE = replace(
+    GRID_OF_SHARING, name="05_start_scale", recipes=scaled_recipes(),
+    label="05-scale-{embedding_size}-{embedding_scale}-{seed}", precision="float32",
+    train=replace(train_albert, precision="float32"),
+    measure=lambda run: {
+        "parameters": count_parameters(run.model), **in_float32(run)
+    },
+    replayed=next(iter(scaled_recipes().values())),
 )  # fmt: skip
 PAST_PLATEAU = Experiment(
     "05_past_plateau", long_recipes(), LONG_SEEDS, partial(prepare_pairs, LONG),
@@ -281,6 +319,7 @@ SOP_AS_RELEASED = replace(
 )  # fmt: skip
 EXPERIMENTS = (
     TASKS_ON_PAIRS, PAST_PLATEAU, NSP_IN_STEP, SOP_AS_RELEASED, GRID_OF_SHARING, CORNERS_OF_SHARING,
+    START_SCALE,
 )  # fmt: skip
 
 

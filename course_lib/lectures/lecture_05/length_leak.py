@@ -2,7 +2,8 @@
 
 A pair is made in one of WAYS. On the documentation of what is installed, a classifier sees nothing
 but the two lengths. Then the same sentences get random words, so that nothing else is left, and a
-small BERT is trained on their order."""
+small BERT is trained on their order. Beside it, what words tell of NSP's pairs and of SOP's in the
+same documentation: the zero lines of both tasks on real text."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from course_lib.objectives.next_sentence import (
     Pair,
     PairsOfDocument,
     join,
+    make_pairs,
     pack_pairs,
     take_sentences,
     truncate_pair,
@@ -26,13 +28,14 @@ from course_lib.objectives.pretraining import pretraining_batches
 from course_lib.objectives.sentence_order import (
     IN_ORDER,
     SWAPPED,
+    make_ordered_pairs,
     ordered_pairs_of_document,
     sentence_order_loss,
 )
 from course_lib.objectives.sequences import PackedSequences, SpecialIds
 from course_lib.teaching.results import kept, made_with
 from course_lib.text.world import MicroWorld
-from course_lib.train.baselines import bag_of_words_accuracy
+from course_lib.train.baselines import PAIR_FEATURES, bag_of_words_accuracy
 from course_lib.train.loop import fit
 from course_lib.train.metrics import evaluate
 from course_lib.train.pretrain_recipe import TextPart
@@ -98,6 +101,34 @@ def guessed_by_length(reading: Reading) -> dict[str, dict[str, float]]:
     return {str(length): {way: accuracy(way, length) for way in WAYS} for length in LENGTHS}
 
 
+def without_transformer(
+    train: PackedSequences, heldout: PackedSequences, special: SpecialIds
+) -> dict[str, float]:
+    """What needs no Transformer: the majority class; a bag of the words both segments
+    share; one that keeps apart which words stand in which segment; and the lengths alone."""
+    label = heldout.next_sentence_label
+    assert label is not None
+    ones = label.float().mean().item()
+    bags = {
+        kind: bag_of_words_accuracy(train, heldout, special, kind=kind) for kind in PAIR_FEATURES
+    }
+    return {"commoner label": max(ones, 1 - ones), **bags, "pairs": len(heldout)}
+
+
+def guessed_by_words(reading: Reading) -> dict[str, dict[str, dict[str, float]]]:
+    """For each length and task: `without_transformer` on the documentation's pairs."""
+    special, levels = reading.tokenizer.special, {}
+    for length in LENGTHS[1:]:
+        pairs = {
+            task: [make(split[:DOCUMENTS], special, length=length) for split in reading.documents]
+            for task, make in (("NSP", make_pairs), ("SOP", make_ordered_pairs))
+        }
+        levels[str(length)] = {
+            task: without_transformer(*both, special) for task, both in pairs.items()
+        }
+    return levels
+
+
 def without_meaning(documents: Sequence[Document], vocab_size: int, seed: int) -> list[Document]:
     """The same sentences, as long as they were, of words drawn at random."""
     draw = random.Random(seed)
@@ -144,6 +175,7 @@ def build() -> dict[str, Any]:
         **made_with(world, "float32"),
         "read": reading.about,
         "guessed": guessed_by_length(reading),
+        "words": guessed_by_words(reading),
         "runs": {
             way: [learned_from_lengths(way, reading, world, READER, seed) for seed in SEEDS]
             for way in WAYS

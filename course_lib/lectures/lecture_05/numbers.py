@@ -171,6 +171,26 @@ def guessed(task: str, what: str) -> float:
     return float(sentence_tasks()["guesses"][task][what])
 
 
+def alone(what: str, tested: str) -> str:
+    """What a linear bag of words reaches: which one, and on which task's pairs."""
+    return f"{sentence_tasks()['words alone'][what][tested]:.1%}"
+
+
+def most_on_documentation(task: str) -> str:
+    """Points of the best baseline over the majority class, on pairs of the documentation."""
+    levels = [of[task] for of in stored("05_lengths")["words"].values()]
+    kinds = ("shared", "ordered", "lengths")
+    return f"{100 * max(at[kind] - at['commoner label'] for at in levels for kind in kinds):.1f}"
+
+
+def scale_gap() -> tuple[str, str]:
+    """Points between the widths, all shared; and those that the wide one loses where it starts at
+    the narrow one's scale."""
+    wide, narrow = (grid_accuracy(width, "all") for width in reversed(WIDTHS))
+    (halved,) = outcome(stored("05_start_scale"), "masked_accuracy").values()
+    return f"{100 * (wide - narrow):.0f}", f"{100 * (wide - mean(halved)):.0f}"
+
+
 class Sign(NamedTuple):
     """How many pairs of a task show a sign, which fraction of all they are, and which fraction of
     them has the label 1."""

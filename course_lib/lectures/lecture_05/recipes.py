@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
-from course_lib.family.albert import AlbertConfig, albert_encoder
+from course_lib.encoder import Encoder
+from course_lib.family.albert import AlbertConfig, albert_encoder, tables_of
 from course_lib.heads import BertForPreTraining
 from course_lib.text.world import MicroWorld
 
@@ -28,6 +30,13 @@ class AlbertRecipe:
     initializer_range: float = 0.05
 
 
+@dataclass(frozen=True)
+class ScaledRecipe(AlbertRecipe):
+    """One whose embedding tables and projection start this many times as large."""
+
+    embedding_scale: float = 1.0
+
+
 LIVE = AlbertRecipe(steps=1_000, num_layers=2)
 
 
@@ -40,4 +49,16 @@ def small_albert(recipe: AlbertRecipe, world: MicroWorld, seed: int) -> BertForP
         embedding_size=recipe.embedding_size, sharing=recipe.sharing,
         initializer_range=recipe.initializer_range,
     )  # fmt: skip
-    return BertForPreTraining(albert_encoder(config))
+    encoder = albert_encoder(config)
+    if isinstance(recipe, ScaledRecipe):
+        scale_embeddings(encoder, recipe.embedding_scale)
+    return BertForPreTraining(encoder)
+
+
+@torch.no_grad()
+def scale_embeddings(encoder: Encoder, factor: float) -> None:
+    """Multiply the tables and the projection, in place; the LayerNorm between them stays."""
+    tables = tables_of(encoder)
+    for part in (tables.token, tables.position, tables.segment, encoder.embeddings.project):
+        assert isinstance(part, nn.Embedding | nn.Linear)
+        part.weight.mul_(factor)

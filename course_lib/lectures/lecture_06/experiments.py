@@ -5,7 +5,9 @@
 `06_tinybert`: narrower students that learn its inner steps, then a task, each part left out in
 turn. `06_tinybert_attention`: the attention loss lighter, and the general stage longer.
 `06_tinybert_deeper`: with attention and without, where students are four layers deep.
-`06_past_plateau`: DistilBERT with its teacher and without, five times as long, with curves."""
+`06_past_plateau`: DistilBERT with its teacher and without, five times as long, with curves.
+`06_probe`: students before their first step and after 400, fine-tuned as the others and three
+times as long: the probe's zero line."""
 
 from __future__ import annotations
 
@@ -276,9 +278,11 @@ def alone(model: Any) -> Any:
     return model.student if isinstance(model, DistillationPair) else model
 
 
-def unstated_fact_accuracy(encoder: Encoder, material: Stories, seed: int) -> float:
+def unstated_fact_accuracy(
+    encoder: Encoder, material: Stories, seed: int, steps: int = 200
+) -> float:
     """Held-out accuracy after fine-tuning on the task."""
-    settings: Any = {"steps": 200, "seed": seed, "precision": PRECISION, "plain_head": True}
+    settings: Any = {"steps": steps, "seed": seed, "precision": PRECISION, "plain_head": True}
     model = finetune(encoder, material.facts, **settings)
     return class_accuracy(model, material.facts_heldout)
 
@@ -312,6 +316,58 @@ LONGER = replace(
     DISTILBERT, name="06_past_plateau", recipes=PAST_PLATEAU, seeds=PAST_SEEDS,
     settings=lambda _: {"teacher": teacher_hash(), "every": PAST_EVERY},
     curve=(PAST_EVERY, predicted), replayed=PAST,
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- the probe's zero line
+
+
+@dataclass(frozen=True)
+class ProbeRecipe(StudentRecipe):
+    """A student, trained for `steps` (0: as it was initialised), and the fine-tuning steps."""
+
+    finetuning: tuple[int, ...] = (200,)
+
+
+def probed(recipe: StudentRecipe, **changes: Any) -> ProbeRecipe:
+    return ProbeRecipe(**{**asdict(recipe), **changes})
+
+
+LONGER_PROBE = (200, 600)  # is 200 enough?
+PROBED = {f"step 0: {name}": probed(recipe, steps=0) for name, recipe in STARTS.items()}
+PROBED["step 0: fresh"] = probed(STARTS["fresh"], steps=0, finetuning=LONGER_PROBE)
+PROBED |= {
+    f"step {FULL.steps}: {name}": probed(STUDENTS[name], finetuning=LONGER_PROBE)
+    for name in ("alone", "fresh weights")
+}
+
+
+def train_probed(
+    recipe: ProbeRecipe, material: Stories, *, seed: int = 0, **settings: Any
+) -> tuple[BertForMaskedLM, History]:
+    """`by_shipped_teacher`, or no training at all."""
+    if recipe.steps or settings.get("steps"):
+        return by_shipped_teacher(recipe, material, seed=seed, **settings)
+    student = randomly_initialised_student(recipe, micro_teacher(), material.world, seed)
+    return student.eval(), History()
+
+
+def probe(run: Run) -> dict[str, float]:
+    """Masked-token accuracy, and the unstated-fact probe by fine-tuning steps."""
+    return {
+        "masked_accuracy": masked_accuracy(run.model, run.material),
+        **{
+            f"job_accuracy {steps}": unstated_fact_accuracy(
+                run.model.encoder, run.material, run.seed, steps
+            )
+            for steps in run.recipe.finetuning
+        },
+    }
+
+
+PROBE = replace(
+    DISTILBERT, name="06_probe", recipes=PROBED, train=train_probed, measure=probe,
+    label="06-probe-{begin}-{seed}", replayed=PROBED[f"step {FULL.steps}: alone"],
 )  # fmt: skip
 
 
@@ -520,5 +576,5 @@ DEEPER = Experiment(
 summary = partial(
     results.summary, measures=("masked_accuracy", "job_accuracy"), aside=("taught_by",)
 )
-EXPERIMENTS = (SHIPPED_TEACHER, DISTILBERT, LONGER, TINYBERT, BY_ATTENTION, DEEPER)
+EXPERIMENTS = (SHIPPED_TEACHER, DISTILBERT, LONGER, PROBE, TINYBERT, BY_ATTENTION, DEEPER)
 RESULTS = results_of(EXPERIMENTS)

@@ -54,6 +54,7 @@ from .experiments import (
     TeacherRecipe,
     general_stage,
     micro_teacher,
+    prepare,
     randomly_initialised_student,
 )
 from .views.temperature import soften
@@ -206,6 +207,60 @@ def gradient_norm(temperature: float) -> float:
     ours = (2 * torch.randn(64, 1_000, generator=draw)).requires_grad_()
     theirs = 2 * torch.randn(64, 1_000, generator=draw)
     return torch.autograd.grad(soft_target_loss(ours, theirs, temperature), ours)[0].norm().item()
+
+
+@lru_cache(maxsize=1)
+def gradients_at_the_start() -> dict[str, dict[float, float]]:
+    """The norm of T²·KL's gradient for the student's logits, by how the student is initialised and
+    by T: the shipped teacher, the first batch of the experiments, no step made."""
+    world, teacher = the_world(), the_teacher()
+    batch = prepare(world).batches(FULL, 0)(0)
+    real = batch.inputs["attention_mask"].bool()
+    norms: dict[str, dict[float, float]] = {}
+    for begin, recipe in (
+        ("the teacher's layers", FULL),
+        ("random initialisation", STARTS["fresh"]),
+    ):
+        student = randomly_initialised_student(recipe, teacher, world, 0)
+        inputs = [batch.inputs[k] for k in ("input_ids", "attention_mask", "token_type_ids")]
+        with torch.no_grad():
+            theirs, ours = (model(*inputs).logits[real] for model in (teacher, student))
+        ours.requires_grad_()
+        norms[begin] = {
+            T: torch.autograd.grad(soft_target_loss(ours, theirs, T), ours)[0].norm().item()
+            for T in (1.0, 2.0, 4.0, 8.0)
+        }
+    return norms
+
+
+def gradient_fall(begin: str) -> str:
+    """How many times smaller it is at T = 8 than at T = 2, where the page says it is largest."""
+    norms = gradients_at_the_start()[begin]
+    assert norms[2.0] == max(norms.values())
+    return f"{norms[2.0] / norms[8.0]:.0f}"
+
+
+def probed() -> dict[str, Any]:
+    return stored("06_probe")
+
+
+def probe(name: str, steps: int = 200) -> str:
+    """The unstated-fact probe after so many fine-tuning steps."""
+    return percent(outcome(probed(), f"job_accuracy {steps}")[name])
+
+
+def ahead(one: str, other: str, steps: int = 600) -> str:
+    """In how many seeds one student is ahead of another on the probe: "2 of 3"."""
+    values = outcome(probed(), f"job_accuracy {steps}")
+    pairs = list(zip(values[one], values[other], strict=True))
+    return f"{sum(a > b for a, b in pairs)} of {len(pairs)}"
+
+
+def first_masked() -> str:
+    """Masked-token accuracy before the first step, where layers are copied: the least and most."""
+    values = outcome(probed(), "masked_accuracy")
+    starts = [values[f"step 0: {name}"][0] for name in STARTS if name != "fresh"]
+    return f"{min(starts):.0%} to {max(starts):.0%}"
 
 
 STORY = 11  # of 40 new ones: a masked word of which the teacher is not certain

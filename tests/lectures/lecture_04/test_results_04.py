@@ -13,6 +13,7 @@ from itertools import pairwise
 import pytest
 
 from course_lib.lectures.lecture_04 import experiments as lecture_04
+from course_lib.lectures.lecture_04 import numbers
 from course_lib.objectives.masked_lm import eligible_positions
 from course_lib.teaching.results import read_result
 from course_lib.text.world import MicroWorld
@@ -59,6 +60,31 @@ def test_the_harm_of_one_mask_is_smaller_with_more_text():
     few, more = (lecture_04.outcome(MASKING, "heldout_accuracy", name) for name in MASKING["runs"])
     lost = [statistics.mean(s["dynamic"]) - statistics.mean(s["static"]) for s in (few, more)]
     assert lost[0] > lost[1]
+
+
+def test_steps_bring_far_more_than_text():
+    """Four cells: four times the steps at both amounts of text, four times the text at both."""
+    few, more = numbers.text_and_steps().values()
+    for row in (few, more):
+        assert min(row[4_000]) > max(row[1_000]) + 0.2
+    for steps in few:
+        assert 0 < statistics.mean(more[steps]) - statistics.mean(few[steps]) < 0.06
+
+
+def test_ten_masks_run_out_with_more_steps_on_the_same_text():
+    few, longer, more = numbers.over_ten_copies().values()
+    assert min(longer) > max(few) > max(more)
+
+
+def test_ten_masks_are_worth_nearly_as_much_as_ten_times_the_text():
+    ten, one = map(statistics.mean, numbers.masks_or_text().values())
+    assert 0.02 < one - ten < 0.06
+
+
+def test_counting_neighbours_lies_between_one_mask_and_many():
+    counted = numbers.by_counting(lecture_04.LIVE.stories)["two neighbours, counted"]
+    reached = lecture_04.outcome(MASKING, "heldout_accuracy", "400 stories")
+    assert max(reached["static"]) < counted < min(reached["dynamic"])
 
 
 def test_with_one_mask_the_answers_are_learned_and_not_the_stories():

@@ -84,6 +84,30 @@ def test_the_guesses_are_those_of_today():
         )  # library versions may fit otherwise
 
 
+def test_a_bag_of_one_segments_words_solves_sop_and_one_trained_on_nsp_most_of_it():
+    """The zero lines of what models trained on one task do on the other's pairs."""
+    again = lecture_05.words_alone(lecture_05.prepare_pairs(lecture_05.LIVE))
+    for what, accuracies in TASKS["words alone"].items():
+        assert again[what] == pytest.approx(accuracies, abs=0.004)
+    sop = {what: accuracies["SOP"] for what, accuracies in again.items()}
+    assert sop["trained on SOP, sees A"] > 0.9 and sop["trained on NSP, sees both"] > 0.75
+
+
+def test_on_documentation_words_help_with_nsp_and_not_with_sop():
+    for tasks in read_result("05_lengths")["words"].values():
+        nsp, sop = tasks["NSP"], tasks["SOP"]
+        assert nsp["shared"] > nsp["commoner label"] + 0.1
+        assert max(sop["shared"], sop["ordered"]) < sop["commoner label"] + 0.04
+
+
+def test_part_of_what_width_gains_early_is_the_starts_scale():
+    """For every seed, the wide one that starts at the narrow one's scale lies between the two."""
+    grid = lecture_05.outcome(SHARING, "masked_accuracy")
+    narrow, wide = (grid[f"E={width}, all"] for width in lecture_05.WIDTHS)
+    (halved,) = lecture_05.outcome(read_result("05_start_scale"), "masked_accuracy").values()
+    assert max(narrow) < min(halved) and max(halved) < min(wide)
+
+
 def test_less_sharing_is_more_weights():
     weights = {name: runs[0]["parameters"] for name, runs in SHARING["runs"].items()}
     for width in lecture_05.WIDTHS:

@@ -50,6 +50,26 @@ def test_one_recipe_of_two_files_is_one_run():
         assert cell == parts[part][: len(cell)]
 
 
+def test_the_probes_trained_students_are_those_of_the_other_file():
+    probed, found = (read_result(f"06_{name}")["runs"] for name in ("probe", "distilbert"))
+    for name in ("alone", "fresh weights"):
+        for again, run in zip(probed[f"step 400: {name}"], found[name], strict=True):
+            assert again["masked_accuracy"] == pytest.approx(run["masked_accuracy"], abs=0.002)
+            assert again["job_accuracy 200"] == pytest.approx(run["job_accuracy"], abs=0.02)
+
+
+def test_the_probes_zero_line_is_no_lower_than_a_student_alone():
+    """What page 06 says of 200 fine-tuning steps; layers of the teacher are worth all of it at
+    once, and a part of the masked tokens."""
+    probed = read_result("06_probe")["runs"]
+    values = {name: [run["job_accuracy 200"] for run in runs] for name, runs in probed.items()}
+    assert min(values["step 0: fresh"]) > max(values["step 400: alone"])
+    copied = [name for name in lecture_06.STARTS if name != "fresh"]
+    for name in copied:
+        assert min(values[f"step 0: {name}"]) > max(values["step 0: fresh"])
+        assert all(0.2 < run["masked_accuracy"] < 0.5 for run in probed[f"step 0: {name}"])
+
+
 def test_the_deeper_teacher_was_trained_by_its_recipe():
     teacher = read_result("06_tinybert_deeper")["teacher"]
     assert teacher.items() >= asdict(lecture_06.DEEP_TEACHER).items()

@@ -1,13 +1,14 @@
 """What each position term is for: a task that one of them solves and the other does not.
 
-A text is words drawn at random, with one gap. The answer is the word that stands 1 to 4 positions to
-the left of the gap. Either the *query* says how many (in the gap stands a cue word), or the *keys*
-do: every word carries a number, and just one of them the number of positions from it to the gap.
-Trained in seconds, on the page."""
+A text is words drawn at random, with one gap. The answer is the word that stands 1 to 4 positions
+to the left of the gap. Either the *query* says how many (in the gap stands a cue word), or the
+*keys* do: every word carries a number, and just one of them the number of positions from it to the
+gap. Trained in seconds, on the page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -68,7 +69,7 @@ def cue_model(terms: Sequence[str] | None, seed: int = 0) -> nn.Module:
     """One block, 64 wide, randomly initialised: DeBERTa with these position terms and no decoder;
     None: BERT."""
     torch.manual_seed(seed)
-    shape = dict(
+    shape: dict[str, Any] = dict(
         vocab_size=CUE + DISTANCES + 1, max_positions=LONGER, num_layers=1, hidden_size=64,
         num_heads=2, intermediate_size=128, hidden_dropout=0.0, attention_dropout=0.0,
         initializer_range=0.1, type_vocab_size=0,

@@ -20,7 +20,7 @@ from course_lib.teaching.numbers import in_letters, percent, signed, whole
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
-from .claims import paper_changes
+from .claims import all_from, paper_changes
 from .cue_words import STEPS as CUE_STEPS
 from .cue_words import TOKENS as TOKENS_OF_CUES
 from .embedding_numbers import NUMBERS as OF_EMBEDDINGS
@@ -345,20 +345,14 @@ def named(name: str) -> list[float]:
 
 
 def all_named() -> str:
-    """BERT, the given positions and far distances name all workers, in every seed."""
-    assert all(min(named(name)) > 0.99 for name in (*WITH_POSITIONS, FAR))
+    """All name all workers, in every seed, with positions or with distances alone."""
+    assert all(min(named(name)) > 0.99 for name in (*WITH_POSITIONS, FAR, NEAR))
     return workers()
 
 
 def workers() -> str:
     assert len(stored("08_queue")["words"]) == 8  # as the guesses say
     return "eight"
-
-
-def all_from(name: str) -> int:
-    """The step from which on even the slowest seed names all."""
-    curves = [run["curve"] for run in stored("08_queue")["runs"][name]]
-    return max(next(step for step, right in curve if right > 0.99) for curve in curves)
 
 
 def accuracy(recipe: str) -> str:

@@ -72,11 +72,18 @@ def in_float32(what: str, size: str, best: bool = False) -> str:
     return f"{row.ratio:.1f}" if best or row.ratio > 2 else f"{row.ratio:.2f}"
 
 
+OURS = "ours in bfloat16, by the rules (the course's step)"
+
+
 def ladder(size: str, to: str = "ours in float32", of: str = "transformers as shipped") -> str:
     """Times as fast as another row of the stored run's table of steps, by medians."""
-    (rows,) = (rows for title, rows in stored_run()["tables"] if title.startswith(f"{STEP}, {size}"))
+    (rows,) = (
+        rows
+        for title, rows in stored_run()["tables"].items()
+        if title.startswith(f"{STEP}, {size}")
+    )
     fast, slow = (
-        median(row["rates"]) for name in (to, of) for row in rows if row["name"] == name
+        statistics.median(row["rates"]) for name in (to, of) for row in rows if row["name"] == name
     )
     return f"{fast / slow:.1f}"
 
@@ -409,7 +416,9 @@ def peers_lost() -> str:
 
 
 def ladder_titles() -> list[str]:
-    return [title for title in stored_run()["tables"] if title.startswith("Pre-training step")]
+    return [
+        title for title in stored_run()["tables"].items() if title.startswith("Pre-training step")
+    ]
 
 
 def ladder_in_words() -> str:

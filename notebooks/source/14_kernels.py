@@ -531,7 +531,7 @@ speed_chart(read_result("14_speed_float32"))
 #
 # As shipped, transformers takes {{number:in_float32('Pre-training step', 'mini', False)}} (mini) and {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours. Now tune and compile it, and give it our largest trick, logits at the selected
 # positions only: {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times are left. So what were the ten times? The first run has float32, too: there
-# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 adds {{number:ladder('tiny', OURS, 'ours in float32')}} and {{number:ladder('mini', OURS, 'ours in float32')}} times: mostly doing less, then the number format. (As shipped, transformers also trains
+# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 adds {{number:ladder('tiny', BY_RULES, 'ours in float32')}} and {{number:ladder('mini', BY_RULES, 'ours in float32')}} times: mostly doing less, then the number format. (As shipped, transformers also trains
 # with a dropout of 0.1; ours has none.) In float32 a step is
 # compute-bound: {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as
 # transformers': most of its time is in dense layers, which both have.

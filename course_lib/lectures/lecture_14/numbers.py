@@ -72,7 +72,7 @@ def in_float32(what: str, size: str, best: bool = False) -> str:
     return f"{row.ratio:.1f}" if best or row.ratio > 2 else f"{row.ratio:.2f}"
 
 
-OURS = "ours in bfloat16, by the rules (the course's step)"
+BY_RULES = "ours in bfloat16, by the rules (the course's step)"
 
 
 def ladder(size: str, to: str = "ours in float32", of: str = "transformers as shipped") -> str:
@@ -416,9 +416,7 @@ def peers_lost() -> str:
 
 
 def ladder_titles() -> list[str]:
-    return [
-        title for title in stored_run()["tables"].items() if title.startswith("Pre-training step")
-    ]
+    return [title for title in stored_run()["tables"] if title.startswith("Pre-training step")]
 
 
 def ladder_in_words() -> str:

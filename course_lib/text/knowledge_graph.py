@@ -130,9 +130,11 @@ def _mentions_in(
         start = stop
 
 
-def align(mentions: Iterable[Mention], shape: tuple[int, int], entities: int) -> Tensor:
+def align(
+    mentions: Iterable[Mention], shape: tuple[int, int], entities: int, first_only: bool = False
+) -> Tensor:
     """The entity of each position, (N, T) int64, −1 where there is none: it stands on every piece
-    of its mention, as in the released program (the paper puts it on the first).
+    of its mention; first_only: on the first alone, as the paper has it.
 
     shape: (N, T); entities: how many the graph has. Raises ValueError for an entity that is not in
     the graph, a mention outside the text, and two at one place; nothing is left out silently."""
@@ -155,5 +157,5 @@ def align(mentions: Iterable[Mention], shape: tuple[int, int], entities: int) ->
                 f"{mention} meets another mention; expected one entity a position. Keep the "
                 "longer one."
             )
-        aligned[n, start:stop] = entity
+        aligned[n, start : start + 1 if first_only else stop] = entity
     return aligned

@@ -196,6 +196,38 @@ with torch.device("meta"):
 # says 134 million for the whole; the released file has {{number:sizes_of_models()['DeBERTa-base'][0] / 1000000.0:.1f}}.) The second generation has the table only, and
 # half as many rows: {{number:second_saves}} million less.
 #
+# ## What each term is for
+#
+# A task small enough to train here. A text is {{number:TOKENS_OF_CUES}} words drawn at random, with one gap. The answer is the word that stands one to
+# four positions to the left of the gap. Who says how many?
+#
+# - *The query*: in the gap stands a cue word, one for each distance.
+# - *The keys*: the gap is always the same token. Every word carries a number, and only one of them carries its own distance to the gap.
+#
+# One block, 64 wide, two heads. Which term can solve which task? Guess before you run it (it takes about half a minute).
+
+# %%
+from course_lib.lectures.lecture_08.cue_words import LONGER, MODELS, WORDS, cue_accuracy, cue_model, train_cue
+
+print(f"{'accuracy':34}{'cue in the query':>18}{f'in {LONGER} tokens':>16}{'in the keys':>14}")
+for name, (terms, steps) in MODELS.items():
+    by_query, by_keys = (train_cue(cue_model(terms), says, steps=steps) for says in ("query", "key"))
+    reached = cue_accuracy(by_query, "query"), cue_accuracy(by_query, "query", LONGER), cue_accuracy(by_keys, "key")
+    print(f"{name:34}{reached[0]:18.0%}{reached[1]:16.0%}{reached[2]:14.0%}")
+print(f"{'a guess':34}{1 / WORDS:18.0%}{1 / WORDS:16.0%}{1 / WORDS:14.0%}")
+
+# %% [markdown]
+# *Held-out texts; {{number:CUE_STEPS}} steps each, the last line three times as many. One seed.*
+#
+# **Content-to-position lets the query's content choose a distance; position-to-content lets the key's content choose it.** So c2p alone
+# solves the first task and p2c alone the second. With both terms a model can do both, though the second is not quite learned after so few steps with every seed. What the other term still gets has a cause, too. In the first task
+# p2c cannot see the cue when it attends, so it attends to the same distances in every text. The four candidates arrive mixed, and the feed-forward layer, which does see the
+# cue, has to tell them apart.
+#
+# The middle column is what relative positions are for: texts twice as long as those of the training. "Three to the left" is
+# the same row there. BERT must learn each pair of absolute positions for itself, which takes it longer, and the second half of the longer texts has position
+# embeddings that no training text used.
+#
 # ## See it
 #
 # ### Which row?
@@ -240,7 +272,10 @@ for blocks in (1, 2):
 #
 # The fourth product, position-to-position, is one number for each head and distance, the same for all words. DeBERTa leaves
 # it out. T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1) keeps, beside content-to-content, only this one, as a learned
-# number: the **relative position bias**. Here are both kinds for four words, computed from small tables with k = 2:
+# number: the **relative position bias**. Others keep other products. Shaw et al. (2018) have content-to-content and content-to-position, and add a
+# vector of the distance to the values, too. Transformer-XL (Dai et al. 2019) has four terms, two of them with one learned vector in the query's place, so that a key or a distance
+# may count more for every query. TUPE (Ke et al. 2020) keeps content with content and *absolute* position with absolute position, each with
+# projections of its own, and adds T5's bias. Position-to-content is DeBERTa's own. Here are both kinds for four words, computed from small tables with k = 2:
 
 # %%
 bias_maps()
@@ -435,7 +470,7 @@ ablation_chart(
 #
 # Some things depend on the absolute position. The paper's example is a sentence with two nouns in the same surroundings,
 # one the subject and one not; ours is a queue. *"then the … sees the lamp . then the … sees the boat ."*: eight workers, always in
-# the same order, all eight masked. What they see is drawn anew each time. Only the position says who comes.
+# the same order, all eight masked. What they see is drawn anew each time. Only the position says who comes. Must it be given?
 
 # %%
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
@@ -454,21 +489,29 @@ queue = read_result("08_queue")
 queue_chart(queue)
 
 # %% [markdown]
-# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of {{number:in_letters(len(SEEDS))}} seeds,
-# bands their range. One in eight is chance level.*
+# *Masked-token accuracy over the eight workers, along training (steps on a logarithmic axis); lines are means of {{number:in_letters(len(QUEUE_SEEDS))}} seeds,
+# bands their range.*
 
 # %%
+from math import log
+
+workers, measures = len(queue["words"]), ("accuracy", "mlm_loss")
+print(f"{'':38}{'accuracy':>22}{'loss at the end':>18}")
 for name, values in outcome(queue, "accuracy").items():
-    print(f"{shown(name):38}{in_words(values)} after {queue['recipes'][name]['steps']} steps")
+    loss = outcome(queue, "mlm_loss")[name]
+    print(f"{shown(name):38}{in_words(values):>22}{sum(loss) / len(loss):18.3f}")
+print(f"{'one name for all gaps':38}{1 / workers:22.1%}{log(workers):18.3f}")
 
 # %% [markdown]
-# Distances alone do not name the queue in {{number:QUEUE_RECIPES[DISTANCES_ONLY[0]].steps}} steps, with k = {{number:NARROW}} or with k = {{number:LENGTH}}: {{number:distances_only}},
-# chance level. In principle they could: the sequences have 58 tokens, so with k = {{number:LENGTH}} every token sees how far away
-# `[CLS]` is. Five times as many steps do not find it either (the line "longer"). Why not, we do not know (we tried one
-# learning rate); that something can be computed does not mean that training finds it. With the absolute position given, it
-# takes less than a hundred steps.
+# **Distances alone name the whole queue**, all {{number:all_named}} workers in every seed, and not only with k = {{number:LENGTH}}. There the reason is plain: the sequences have 58 tokens, so every token sees how far away
+# `[CLS]` is, and that distance *is* the position. Distances cut at k = {{number:NARROW}} do it as well. They still have a row for "far to the left" and one for "far to the right", and how much of
+# the text lies on either side tells the position, too (a likely reason, not one that we tested). The text's ends turn distances into absolute positions. Haviv et al.
+# (2022, arXiv 2203.16634) saw the like in language models without any position embeddings.
 #
-# How it is given matters less. The concatenation, the form of the source lecture, does it as well here, and quicker. It is
+# What a given position brings is speed. The slowest seed names all from step {{number:all_from('BERT')}} on in BERT, {{number:concat_from}} with the concatenation, {{number:decoder_from}} with the decoder; from {{number:all_from(FAR)}} and {{number:all_from(NEAR)}} with
+# far and near distances alone. The last line of the table is what a model has that gives all gaps the same word, as all do at the start: ln 8. A curve that stays there has learned nothing of the order.
+#
+# How the position is given matters less. The concatenation, the form of the source lecture, does it as well here. It is
 # only not what the authors built, and what their weights need.
 #
 # ### SiFT
@@ -527,35 +570,9 @@ for step in (0, 1e-4, 1e-2):
 # (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the line for 0.0001 shows is the random
 # part; compare it with the line for 0.) Because the perturbation is added *after* a normalisation, its size means the same in a model with long embeddings
 # and in one with short: hence "scale-invariant". The paper used it for its model of 1.5 billion weights, on SuperGLUE and, in an
-# appendix (Table 12), on GLUE. What does it bring in fine-tuning?
-#
-# Stored runs: the course's four-layer BERT, fine-tuned on {{number:sift_labels}} labels (the hero's job, which the story leaves out),
-# tested on {{number:sift_heldout}} held-out stories, {{number:sift_seeds}} seeds, each with labels of its own. A step of SiFT has {{number:sift_flops}} times the FLOPs of a
-# plain one, so plain training gets as many. And *noise*: perturbations of the same length, in random directions.
-
-# %%
-from course_lib.lectures.lecture_08.embedding_numbers import sift_rows
-
-for name, (steps, values, fitted) in sift_rows().items():
-    print(f"{name:28}{steps:6} steps{in_words(values):>28}   on its own labels {fitted:.0%}")
-
-# %%
-ablation_chart(
-    {"accuracy, held-out stories": {name: values for name, (_, values, _) in sift_rows().items()}}, percent=True,
-    title="Fine-tuned on few labels: plain, SiFT, noise", x_title="right",
-).update_layout(height=640)  # fmt: skip
-
-# %% [markdown]
-# *Each dot is a seed, with its own labels; compare within a seed. "climb": how far the perturbation moves uphill; the authors'
-# script climbs by 0.0001.*
-#
-# - *The authors' size* moves nothing here: {{number:sift_authors}}, plain training {{number:sift_plain}} at as many steps, {{number:sift_equal}} at equal FLOPs.
-# - *Climb 0.5 to 1* is so hard that {{number:sift_short_steps}} steps do not fit the labels ({{number:sift_unfitted}} right on them): stopped too early.
-# - *Climb 0.5, {{number:sift_long_steps}} steps*: {{number:sift_long}} against {{number:sift_plain_long}} at equal FLOPs ({{number:sift_gain}} points),
-#   and {{number:sift_noise_long}} by noise. Ahead of both in every seed, by less than the seeds differ from each other.
-#
-# So SiFT helps a little here, if the climb is large and the training long, and the direction counts for more than noise does. One task of
-# {{number:sift_seeds}} seeds is a hint, not the paper's result, which has 1.5 billion weights.
+# appendix (Table 12), on GLUE. Does it help our small BERT, fine-tuned on few labels? At its best it was ahead of plain training at equal FLOPs, and of
+# random perturbations of the same length, in {{number:sift_seeds}} of {{number:sift_seeds}} seeds ({{number:sift_gain}} points), by less than the seeds differ from each other; in most settings it was not. That is no finding.
+# The runs are in `data/results/08_sift.json`.
 #
 # ## What the paper reached
 #
@@ -594,7 +611,7 @@ ablation_chart(
 print(f"{'':12}{'you said':>20}   answer")
 answers = {
     "divides by": "sqrt(3d)",
-    "names them": "in principle, by the distance from [CLS]; not found in 1,500 steps",
+    "names them": "yes: the distance from the text's ends is the position",
     "more by": "30% in the paper (appendix A.7); counted, it depends on the batch",
 }
 for name, value in answers.items():
@@ -605,7 +622,7 @@ for name, value in answers.items():
 #
 # DeBERTa-v3 (He, Gao and Chen 2021) keeps this attention and is pre-trained as ELECTRA: a generator fills masked positions, and
 # the network that is kept, the discriminator, says of each token whether it was replaced (RTD, lecture 07). One thing of ELECTRA's
-# is changed. There, both networks read through one table of token embeddings. The abstract of v3 says that the two losses pull
+# is changed. (The generator is built otherwise, too: as wide as the discriminator and half as deep, where ELECTRA's is narrow.) There, both networks read through one table of token embeddings. The abstract of v3 says that the two losses pull
 # this table in different directions, a "tug-of-war", and that it hurts.
 #
 # Do they? The gradient of a loss on the table is one long vector. The cosine of two such vectors is 1 where they pull the same
@@ -733,7 +750,8 @@ for name, runs in shared["runs"].items():
 # Asked for *swapped words*, the discriminator's own task, the seeds disagree: one puts one table first, the other v3's way.
 #
 # Do not compare the ROC-AUC alone: each discriminator reads what *its* generator writes, and a better generator writes words that are
-# harder to tell. The probes ask all three the same. With few seeds, one size and one learning rate the abstract's claim is not settled.
+# harder to tell. The probes ask all three the same. With few seeds, one size and one learning rate the abstract's claim is not settled. The paper has the same
+# three in an ablation of its own, at base size, and there v3's way comes first.
 
 # %% [markdown]
 # ## What they claim, what you measured
@@ -804,6 +822,7 @@ quiz("08")
 # ## Read on
 #
 # - He, Liu, Gao and Chen (2020), *DeBERTa*, arXiv 2006.03654: sections 3.1 and 3.2, then appendix A.8.
-# - Shaw, Uszkoreit and Vaswani (2018), *Self-Attention with Relative Position Representations*, arXiv 1803.02155: distances
-#   in attention before DeBERTa.
+# - Shaw, Uszkoreit and Vaswani (2018), *Self-Attention with Relative Position Representations*, arXiv 1803.02155; Dai et al. (2019),
+#   *Transformer-XL*, arXiv 1901.02860; Ke, He and Liu (2020), TUPE, arXiv 2006.15595: distances in attention, before and beside DeBERTa.
+# - Haviv et al. (2022), *Transformer Language Models without Positional Encodings Still Learn Positional Information*, arXiv 2203.16634.
 # - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: the same attention, ELECTRA's objective, and how they share embeddings.

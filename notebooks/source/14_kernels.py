@@ -88,6 +88,10 @@ print(
 )
 
 # %% [markdown]
+# There is a second roof for memory. What fits into the processor's **cache**, a small memory close to the arithmetic, is read and written several times as fast as
+# the main memory; the rate above is the main memory's, measured on tensors that fit into no cache. The small tensors of a small model may lie under the higher roof, so read
+# "memory-bound" with the size in mind.
+#
 # The *ridge* is peak / bandwidth: the arithmetic intensity at which both are busy. (Four bytes a number and two FLOPs a
 # multiply-add make twice as many multiply-adds a number, before rounding.) Left of the ridge a kernel is **memory-bound**, right
 # of it **compute-bound**; where a processor multiplies bfloat16
@@ -98,7 +102,7 @@ print(
 # There are three ways to be faster, and each kernel below uses one or two.
 #
 # 1. **Do less**: leave out what nobody needs.
-# 2. **Move less**: keep a number where it is and use it again, instead of writing it and reading it back.
+# 2. **Move less**: keep a number where it is and use it again, instead of writing it and reading it back. Several operations in one pass over the numbers are called **fusion**.
 # 3. **Wait less** (latency): few large steps in place of many small ones.
 #
 # ## Try it: the bound of a piece of code
@@ -165,7 +169,8 @@ for name, step in steps.items():
     print(f"{name:10} at most {peak_bytes(step) / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# The fast one does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. At BERT-base's size, with
+# The fast one does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. The trick is BERT's own: its program gathers the hidden states of the
+# selected positions first (`gather_indexes` in `run_pretraining.py`); later programs dropped it. At BERT-base's size, with
 # 30,522 tokens in the vocabulary, the head is a fifth of a step's FLOPs; at *tiny*, even with 8,192, it is most of them.
 #
 # ## Puzzle: a mask that is never stored
@@ -257,7 +262,8 @@ def my_online_softmax(scores, values, chunk):
 check("14.5", my_online_softmax)
 
 # %% [markdown]
-# This is the heart of *FlashAttention* (Dao et al. 2022, arXiv 2205.14135): no T × T matrix is ever written. The course's GPU
+# This is the **online softmax** (Milakov and Gimelshein 2018, arXiv 1805.02867). *FlashAttention* (Dao et al. 2022, arXiv 2205.14135) puts it to work with two more ideas: *tiling*, so that
+# a tile of scores stays near the arithmetic, and *recomputation*, so that the backward pass makes the scores anew instead of reading them. No T × T matrix is ever written. The course's GPU
 # kernel for disentangled attention, in Triton, does it with both position terms read inside the loop. Many copies of the kernel
 # run side by side; a copy is called a *program*. In its loop `own` are the queries it works for, `met` the keys of the chunk that
 # has arrived; `s` are the scores of this tile, `p` its weights; `c2p` and `p2c` hold the position scores by distance, `shown` is the
@@ -524,7 +530,9 @@ speed_chart(read_result("14_speed_float32"))
 # *As above. {{number:where_measured(float32_run()['machine'])}}; other programs ran on that machine, so the bars are wide.*
 #
 # As shipped, transformers takes {{number:in_float32('Pre-training step', 'mini', False)}} (mini) and {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours. Now tune and compile it, and give it our largest trick, logits at the selected
-# positions only: {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times are left. So the ten times were mostly the number format, and doing less. In float32 a step is
+# positions only: {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times are left. So what were the ten times? The first run has float32, too: there
+# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 adds {{number:ladder('tiny', BY_RULES, 'ours in float32')}} and {{number:ladder('mini', BY_RULES, 'ours in float32')}} times: mostly doing less, then the number format. (As shipped, transformers also trains
+# with a dropout of 0.1; ours has none.) In float32 a step is
 # compute-bound: {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as
 # transformers': most of its time is in dense layers, which both have.
 #
@@ -559,8 +567,7 @@ for kind, share in [*shares.items(), ("sums, masks and all else", 1 - sum(shares
     print(f"{kind:32}{share:6.1%}")
 
 # %% [markdown]
-# On a processor without bfloat16 of its own, matrix products take most of the step: it is compute-bound, and there is little
-# to win. On one that has it they take about half. The other lines do few FLOPs a number that they read and write, so the roofline
+# On a processor without bfloat16 of its own, matrix products take most of the step: it is compute-bound, and only the other lines of the table can still be won. On one that has it they take about half. The other lines do few FLOPs a number that they read and write, so the roofline
 # above says: memory-bound. No better product helps there. To move less would.
 #
 # One cost hides inside these lines. Each large tensor is a block of memory that is requested from the system and given back

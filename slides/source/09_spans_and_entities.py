@@ -261,7 +261,8 @@ def gains() -> Any:
 
 def test_table() -> str:
     rows = printed("spanbert")["test"]
-    names = {"google_bert": "Google's BERT", "bert_1seq": "BERT, one sequence",
+    names = {"google_bert": "Google's BERT", "our_bert": "BERT, trained again",
+             "bert_1seq": "BERT, one sequence",
              "spanbert": "<strong>SpanBERT</strong>"}  # fmt: skip
     cells = [
         (said, *(" / ".join(f"{x}" for x in rows[row][task]) for task in ("squad_1", "squad_2")))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -29,6 +30,9 @@ from course_lib.family.deberta import (
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.disentangled import score_parts
 from course_lib.kernels.positions import log_bucket, position_rows
+from course_lib.objectives.masked_lm import masked_lm_loss
+from course_lib.objectives.sequences import Batch
+from course_lib.train.loop import Report, fit
 
 SIZES: dict[str, Any] = {
     "vocab_size": 30, "hidden_size": 12, "num_heads": 3, "num_layers": 2, "intermediate_size": 20,
@@ -285,6 +289,32 @@ def test_what_is_kept_is_renewed(generation: int, change: str):
                 edited.mul_(torch.rand_like(parameter))
     after = states(encoder)
     assert not close(after[REAL], before[REAL]) and close(after, uncached(encoder))
+
+
+@both_generations
+def test_a_model_evaluated_while_it_is_trained_answers_as_a_fresh_one(generation: int):
+    """With the course's own optimizer, whose fused step torch does not count as an edit."""
+    encoder = encoder_of(generation).float()
+    model = deberta_masked_lm(encoder)
+    answers: list[Tensor] = []
+
+    def look(report: Report) -> None:
+        with torch.no_grad():
+            answers.append(report.model.eval()(IDS, MASK).logits[REAL])
+            fresh = copy.deepcopy(model)
+            for attention in attentions(fresh.encoder):
+                attention._cache = EMPTY_CACHE
+            assert torch.allclose(fresh.eval()(IDS, MASK).logits[REAL], answers[-1], atol=1e-5)
+        report.model.train()
+
+    at = torch.tensor([1, 2, 8])  # positions of the flat batch
+    batch = Batch(
+        {"input_ids": IDS, "attention_mask": MASK, "predict_at": at},
+        {"labels": IDS.flatten()[at]},
+    )
+    fit(model, masked_lm_loss, lambda step: batch, steps=3, learning_rate=0.1, callbacks=[look])
+    assert len(answers) == 3
+    assert all((a - b).abs().max() > 1e-2 for a, b in pairwise(answers))
 
 
 @both_generations

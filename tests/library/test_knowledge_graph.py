@@ -100,6 +100,8 @@ def test_mentions_that_cannot_be(mention: Mention, says: str):
 def test_entities_stand_on_every_piece():
     aligned = align([Mention(0, 1, 4, 3), Mention(1, 7, 8, 0)], (2, 8), 9)
     assert aligned.tolist() == [[-1, 3, 3, 3, -1, -1, -1, -1], [-1] * 7 + [0]]
+    first = align([Mention(0, 1, 4, 3), Mention(1, 7, 8, 0)], (2, 8), 9, first_only=True)
+    assert first.tolist() == [[-1, 3, *[-1] * 6], [-1] * 7 + [0]]
 
 
 # ---------------------------------------------------------------- TransE

@@ -494,8 +494,22 @@ def positions(runs: Sequence[str], against: str) -> Settled:
     return compared("08_positions", "masked_accuracy", runs, against, WORDS)
 
 
-def queue(runs: Sequence[str], against: str = f"{NEAR}no decoder") -> Settled:
-    return compared("08_queue", "accuracy", runs, against, "workers named")
+def all_from(name: str) -> int:
+    """The step from which on even the slowest seed names the whole queue."""
+    curves = [run["curve"] for run in result("08_queue")["runs"][name]]
+    return max(next(step for step, right in curve if right > 0.99) for curve in curves)
+
+
+def queue() -> Settled:
+    """The fraction of the queue named by distances alone, far and near; the steps after which every
+    seed names all: by far distances, by near ones, by BERT's absolute positions."""
+    reached, near = outcome(result("08_queue"), "accuracy"), f"{NEAR}no decoder"
+    named = tuple(mean(reached[name]) for name in (FAR, near))
+    steps = tuple(all_from(name) for name in (FAR, near, "BERT"))
+    detail = "workers named, {}: {:.0%}; {}: {:.0%}. All seeds name all from step {}, {} and {} on"
+    return Settled(
+        (*named, *steps), detail.format(FAR, named[0], near, named[1], *steps) + " (BERT)"
+    )
 
 
 def with_paper(paper: Settled, *here: Settled) -> Settled:

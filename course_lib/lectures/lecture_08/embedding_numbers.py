@@ -21,8 +21,7 @@ from .embedding_sharing import (
     V3,
     pulls_before_and_after,
 )
-from .sift_runs import CLIMBS, LONGER, NOISE_LONGER, PLAIN_LONGER, RECIPES
-from .sift_runs import FULL as PLAIN_RECIPE
+from .sift_runs import LONGER, NOISE_LONGER, PLAIN_LONGER
 from .sift_runs import SEEDS as SIFT_SEEDS
 
 
@@ -84,10 +83,6 @@ def sift_rows() -> dict[str, tuple[int, list[float], float]]:
     }
 
 
-def _sifted(name: str) -> str:
-    return f"{mean(sift_rows()[name][1]):.1%}"
-
-
 def _sift_gain() -> str:
     """Points of the long SiFT over plain training; the page says: ahead of both in every seed."""
     ours = sift_rows()[LONGER][1]
@@ -96,18 +91,6 @@ def _sift_gain() -> str:
     return signed(100 * (mean(ours) - mean(sift_rows()[PLAIN_LONGER][1])))
 
 
-def _sift_unfitted() -> str:
-    """Right on their own labels, of the climbs that a short training does not fit."""
-    fitted = [sift_rows()[f"SiFT, climb {step}"][2] for step in CLIMBS if step >= 0.5]
-    assert max(fitted) < 0.98
-    return f"{min(fitted):.0%} to {max(fitted):.0%}"
-
-
-SIFTED = {
-    "sift_authors": "SiFT, authors' size",
-    "sift_plain": "plain", "sift_equal": "plain, equal FLOPs",
-    "sift_long": LONGER, "sift_plain_long": PLAIN_LONGER, "sift_noise_long": NOISE_LONGER,
-}  # fmt: skip
 SHARED = {"words": "masked_accuracy", "auc": "auc", "swaps": "swapped_repeated", "slots": "slots"}
 
 
@@ -127,15 +110,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "share_more": _share_more,
     "share_seeds": lambda: len(SHARING_SEEDS),
     "share_steps": lambda: SHARING[ONE].steps,
-    **{name: partial(_sifted, recipe) for name, recipe in SIFTED.items()},
-    "sift_flops": lambda: f"{sift()['flops_a_step']['SiFT'] / sift()['flops_a_step']['plain']:.1f}",
     "sift_gain": _sift_gain,
-    "sift_heldout": lambda: sift()["heldout"],
-    "sift_labels": lambda: PLAIN_RECIPE.labels,
-    "sift_long_steps": lambda: RECIPES[LONGER].steps,
     "sift_seeds": lambda: in_letters(len(SIFT_SEEDS)),
-    "sift_short_steps": lambda: PLAIN_RECIPE.steps,
-    "sift_unfitted": _sift_unfitted,
     "tug_first": _tug_first,
     "tug_trained": _tug_trained,
 }

@@ -191,12 +191,12 @@ class QueueRecipe:
     initializer_range: float = 0.05
 
 
+QUEUE_SEEDS = range(3)
 NARROW = 4  # distances beyond are all alike
 LOOK_EVERY = 20
 QUEUE_RECIPES = {
     "BERT": QueueRecipe(kind="absolute"),
     f"distances to {LENGTH}, no decoder": QueueRecipe(),
-    f"distances to {LENGTH}, no decoder, longer": QueueRecipe(steps=1_500),
     f"distances to {NARROW}, no decoder": QueueRecipe(span=NARROW),
     f"distances to {NARROW}, place side by side": QueueRecipe(span=NARROW, decoder="concat"),
     f"distances to {NARROW}, decoder": QueueRecipe(span=NARROW, decoder="query"),
@@ -278,13 +278,14 @@ def queue_accuracy(model: nn.Module, world: MicroWorld, count: int = 100) -> lis
 
 
 def places_named(run: Run) -> dict[str, Any]:
-    """How many of the queue a model names at the end."""
+    """How many of the queue a model names at the end, and the training loss it ends with."""
     by_position = queue_accuracy(run.model, run.material)
-    return {"accuracy": mean(by_position), "places": by_position}
+    losses = results.last_losses(run.history)
+    return {"accuracy": mean(by_position), "places": by_position, **losses}
 
 
 QUEUE = Experiment(
-    "08_queue", QUEUE_RECIPES, SEEDS, english_world, train_queue, places_named,
+    "08_queue", QUEUE_RECIPES, QUEUE_SEEDS, english_world, train_queue, places_named,
     label="08-queue-{kind}-{decoder}-{span}", replayed=QUEUE_RECIPES["BERT"],
     curve=(LOOK_EVERY, lambda run: mean(queue_accuracy(run.model, run.material, count=25))),
     more={"words": lambda world: queues(world, 1).words},

@@ -20,7 +20,9 @@ from course_lib.teaching.numbers import in_letters, percent, signed, whole
 from course_lib.teaching.results import outcome, stored
 from course_lib.text.world import MicroWorld
 
-from .claims import paper_changes
+from .claims import all_from, paper_changes
+from .cue_words import STEPS as CUE_STEPS
+from .cue_words import TOKENS as TOKENS_OF_CUES
 from .embedding_numbers import NUMBERS as OF_EMBEDDINGS
 from .experiments import (
     ABSOLUTE,
@@ -29,6 +31,7 @@ from .experiments import (
     LENGTH,
     NARROW,
     QUEUE_RECIPES,
+    QUEUE_SEEDS,
     SEEDS,
     STORIES,
     small_model,
@@ -333,48 +336,23 @@ WITH_POSITIONS = {
     f"distances to {NARROW}, place side by side": "side by side",
     f"distances to {NARROW}, decoder": "decoder",
 }
-
-DISTANCES_ONLY = (f"distances to {LENGTH}, no decoder", f"distances to {NARROW}, no decoder")
-
-LONGER = f"distances to {LENGTH}, no decoder, longer"
+FAR, NEAR = f"distances to {LENGTH}, no decoder", f"distances to {NARROW}, no decoder"
 
 
-def _named(name: str) -> list[float]:
+def named(name: str) -> list[float]:
+    """The fraction of the queue that each seed names."""
     return outcome(stored("08_queue"), "accuracy")[name]
 
 
 def all_named() -> str:
-    """Whoever is given the position names all workers in every seed, after a hundred steps."""
-    assert all(min(_named(name)) > 0.99 and all_from(name) <= 100 for name in WITH_POSITIONS)
+    """All name all workers, in every seed, with positions or with distances alone."""
+    assert all(min(named(name)) > 0.99 for name in (*WITH_POSITIONS, FAR, NEAR))
     return workers()
 
 
 def workers() -> str:
     assert len(stored("08_queue")["words"]) == 8  # as the guesses say
     return "eight"
-
-
-def all_from(name: str) -> int:
-    """The step from which on even the slowest seed names all."""
-    curves = [run["curve"] for run in stored("08_queue")["runs"][name]]
-    return max(next(step for step, named in curve if named > 0.99) for curve in curves)
-
-
-def distances_only() -> str:
-    values = [v for name in DISTANCES_ONLY for v in _named(name)]
-    assert max(values) < 0.2
-    return f"{mean(values):.1%}"
-
-
-def longer_end() -> str:
-    assert QUEUE_RECIPES[LONGER].steps == 5 * QUEUE_RECIPES[DISTANCES_ONLY[0]].steps  # "five times"
-    return f"{mean(_named(LONGER)):.1%}"
-
-
-def longer_best() -> str:
-    """The highest that a seed of the long run ever has on the way."""
-    curves = (run["curve"] for run in stored("08_queue")["runs"][LONGER])
-    return f"{max(named for curve in curves for _, named in curve):.0%}"
 
 
 def accuracy(recipe: str) -> str:

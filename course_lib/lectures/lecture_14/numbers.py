@@ -72,6 +72,22 @@ def in_float32(what: str, size: str, best: bool = False) -> str:
     return f"{row.ratio:.1f}" if best or row.ratio > 2 else f"{row.ratio:.2f}"
 
 
+BY_RULES = "ours in bfloat16, by the rules (the course's step)"
+
+
+def ladder(size: str, to: str = "ours in float32", of: str = "transformers as shipped") -> str:
+    """Times as fast as another row of the stored run's table of steps, by medians."""
+    (rows,) = (
+        rows
+        for title, rows in stored_run()["tables"].items()
+        if title.startswith(f"{STEP}, {size}")
+    )
+    fast, slow = (
+        statistics.median(row["rates"]) for name in (to, of) for row in rows if row["name"] == name
+    )
+    return f"{fast / slow:.1f}"
+
+
 def share_in_float32(size: str) -> str:
     """Of the rate of matrix products, what the course's step reached there."""
     remark = next(r for t, r in float32_run()["remarks"].items() if t.startswith(f"{STEP}, {size}"))

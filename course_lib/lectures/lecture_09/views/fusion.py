@@ -39,7 +39,7 @@ def fusion_drawing() -> Html:
         rect(14, 342, 580, 48, "6 blocks of text: as in BERT", **TEXT, wide=2),
         arrow(304, 340, 304, 292),
         words(912, 416, "vectors of TransE: fixed, 100 wide,", 19),
-        words(912, 442, "at every token that names the entity", 19),
+        words(912, 442, "at a mention's first token (here: at all)", 19),
         rect(2, 54, WIDTH - 4, 246, fill="none", wide=2, dash="7 5", rounding=8),
         rect(14, 244, 580, 46, "words attend to words", **TEXT, wide=2),
         rect(720, 244, 384, 46, "entities attend to entities", **ENTITY, wide=2),

@@ -34,6 +34,7 @@ from .pretraining_runs import (
     settled_run,
 )
 from .tuning_runs import FAST, RANDOM, Tuning, best_of, settled, tuned, untrained_start
+from .tuning_runs import start_of as start_of  # page 13
 
 SEEDS, DRAWS = range(3), 1_000
 MISMATCHED = "MNLI, mismatched"

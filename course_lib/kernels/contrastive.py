@@ -118,9 +118,10 @@ def backward_in_chunks(encode: Encode, sides: Sequence[Sequence[Any]], loss: Los
             vectors.append(torch.cat(encoded).requires_grad_())
             sizes.append([len(part) for part in encoded])
     value = loss(*vectors)
-    gradients = torch.autograd.grad(value, vectors)
+    value.backward()  # also into weights of the loss's own
     after, states = _random_state(), iter(before)
-    for side, gradient, lengths in zip(sides, gradients, sizes, strict=True):
+    for side, whole, lengths in zip(sides, vectors, sizes, strict=True):
+        gradient = torch.zeros_like(whole) if whole.grad is None else whole.grad
         for chunk, part in zip(side, gradient.split(lengths), strict=True):
             _set_random_state(next(states))
             encode(chunk).backward(part)

@@ -55,9 +55,10 @@ def ranking_scores(
             f"a run of {len(run)} queries and judgements of {len(relevant)} were given; expected "
             "judgements, and at least one query that has both. Do the ids agree?"
         )
-    columns = [_of_query(query, run.get(query, {}), relevant[query], k) for query in relevant]
+    each = [_of_query(query, run.get(query, {}), relevant[query], k) for query in relevant]
+    recall, reciprocal_rank, ndcg, judged = np.array(each).T
     missing = tuple(query for query in relevant if not run.get(query))
-    return RankingScores(tuple(relevant), *np.array(columns).T, missing=missing)
+    return RankingScores(tuple(relevant), recall, reciprocal_rank, ndcg, judged, missing)
 
 
 def _of_query(

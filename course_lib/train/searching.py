@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from course_lib.config import check_choice, check_number, check_size
+from course_lib.config import check_number, check_size
 from course_lib.text.vocabulary import check_texts
 
 Ranking = dict[str, float]
@@ -127,7 +127,8 @@ class QuantisedIndex(VectorIndex):
 
     def __init__(self, vectors: Tensor, ids: Sequence[str] | None = None, *, bits: int = 8) -> None:
         super().__init__(vectors, ids)
-        check_choice("bits", bits, (8, 1))  # type: ignore[arg-type]
+        if bits not in (8, 1):
+            raise ValueError(f"bits={bits!r} was given; expected 8 or 1.")
         self.bits = bits
         self.scale = self.vectors.abs().amax(dim=0).clamp(min=1e-12) / 127  # (H,)
         self.codes: Any = _signs(self.vectors)

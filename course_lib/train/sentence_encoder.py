@@ -146,12 +146,12 @@ def _pooling_in(folder: Path) -> tuple[str, bool]:
     types = [module["type"].rpartition(".")[2] for module in modules]
     if types not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise CheckpointError(
-            f"{folder / MODULES} lists {', '.join(types)}; expected Transformer, Pooling and "
+            f"{folder / MODULES} lists {', '.join(types) or 'nothing'}; expected Transformer, Pooling and "
             "perhaps Normalize: nothing else is read here."
         )
     settings = read_json(path := folder / modules[1]["path"] / "config.json")
     old = {name: on for name, on in settings.items() if name.startswith("pooling_mode_")}
-    named = [name for name, on in old.items() if on] or [settings.get("pooling_mode")]
+    named = [name for name, on in old.items() if on] or [str(settings.get("pooling_mode"))]
     known = {**{name: kind for kind, name in OLD_NAMES.items()}, "cls": "cls", "mean": "mean"}
     if len(named) != 1 or named[0] not in known:
         raise CheckpointError(f"{path} pools by {named}; expected mean or cls, one of them.")

@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from .upcast import upcast, upcast_type
 
-CHUNK_BYTES = 2**22  # of the similarities that are held at once, 4 MiB
+CHUNK_BYTES = 2**20  # of the similarities that are held at once, 1 MiB
 
 
 def maxsim_reference(
@@ -59,11 +59,9 @@ class _Best(torch.autograd.Function):
             chunk = _gather(documents[which], at)
             similar = upcast(tokens @ chunk.flatten(0, 1).T).unflatten(1, real.shape)
             if not real.all():
-                similar = similar.masked_fill(~real, -torch.inf)
-            values, winners = similar.max(dim=2)
-            best[:, which] = values
-            if any(ctx.needs_input_grad):
-                positions.append(winners.to(torch.int32))
+                similar.masked_fill_(~real, -torch.inf)
+            best[:, which], winners = similar.max(dim=2)
+            positions += [winners.to(torch.int32)] * any(ctx.needs_input_grad)
         ctx.save_for_backward(tokens, documents, mask, *positions)
         return best
 

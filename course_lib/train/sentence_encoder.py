@@ -146,8 +146,8 @@ def _pooling_in(folder: Path) -> tuple[str, bool]:
     types = [module["type"].rpartition(".")[2] for module in modules]
     if types not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise CheckpointError(
-            f"{folder / MODULES} lists {', '.join(types) or 'nothing'}; expected Transformer, Pooling and "
-            "perhaps Normalize: nothing else is read here."
+            f"{folder / MODULES} lists {', '.join(types) or 'nothing'}; expected Transformer, "
+            "Pooling and perhaps Normalize: nothing else is read here."
         )
     settings = read_json(path := folder / modules[1]["path"] / "config.json")
     old = {name: on for name, on in settings.items() if name.startswith("pooling_mode_")}

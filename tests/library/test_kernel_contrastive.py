@@ -96,7 +96,7 @@ def test_gradients_a_chunk_at_a_time(dropout, negatives):
 
 
 def test_a_temperature_that_is_learned():
-    """Weights of the loss's own get their gradients, too; a side that it does not read gets zeros."""
+    """Weights of the loss itself learn too; a side that it does not read gets zeros."""
     results = []
     for way in (backward_in_chunks, backward_in_chunks_reference):
         encoder, scale = Encoder(), torch.tensor(2.0, requires_grad=True)

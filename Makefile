@@ -76,18 +76,18 @@ clean:
 # written last, so an interrupted installation is repeated. `.made` marks an environment that was made
 # here; another one, VENV=~/my-env, is installed into and never removed.
 $(VENV)/.lab: $(SETUP) | $(PY)
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,search]'
 	-$(PIP) install --no-deps financetoolkit==2.3.0
 	-$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 	@touch $@
 
 # What a command needs beyond the lab: its extra in pyproject.toml, a few packages.
 $(VENV)/.kit $(VENV)/.slides $(VENV)/.site: $(VENV)/.lab
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,$(subst .,,$(notdir $@))]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,search,$(subst .,,$(notdir $@))]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.lab
-	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,kit,slides,site,test]'
+	$(PIP) install -c constraints.txt -e '.[lab,weights,languages,domains,onnx,search,kit,slides,site,test]'
 	@touch $(VENV)/.kit $(VENV)/.slides $(VENV)/.site $@
 
 $(PY):

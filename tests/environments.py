@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "environments"
-EXTRAS = ("lab", "weights", "languages", "domains", "onnx")  # what `make lab` installs
+EXTRAS = ("lab", "weights", "languages", "domains", "onnx", "search")  # what `make lab` installs
 NO_DEPENDENCIES = "financetoolkit==2.3.0"
 TO_RUN = ("pip", "pytest>=8", "nbval>=0.11,<0.12", "psutil>=5.9", "setuptools>=77", "wheel")
 

@@ -14,6 +14,7 @@ from course_lib.train.allocator import keep_freed_memory
 
 from . import (
     attention,
+    contrastive,
     corruption,
     disentangled,
     disentangled_gpu,
@@ -46,6 +47,7 @@ OF_ONE_KIND: dict[str, Callable[..., list[Table]]] = {
     "disentangled": disentangled.tables,
     "modern": modern.tables,
     "disentangled_gpu": disentangled_gpu.tables,
+    "contrastive": contrastive.tables,
 }
 TABLES = ("pretraining", *OF_ONE_KIND)
 WITH_COMPILED = ("distillation", "disentangled")  # which have a contender of torch.compile

@@ -1,0 +1,175 @@
+"""One vector a text: an encoder, its tokenizer and a way to pool (Reimers and Gurevych 2019,
+section 3), in and out of the folders that sentence-transformers reads."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.checkpoints import CheckpointError, load_pretrained, save_folder
+from course_lib.checkpoints.families import Tokenizer
+from course_lib.checkpoints.reading import read_json
+from course_lib.config import check_choice, check_size
+from course_lib.encoder import Encoder, mean_state
+from course_lib.files import one_error, write_atomic
+from course_lib.text.features import check_tokenizer, plain_sequences
+
+MODULES, LIMITS, ABOUT = (
+    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+)  # fmt: skip
+POOLING = "1_Pooling/config.json"
+# What their files call the two ways to pool, in versions before 6 and since.
+OLD_NAMES = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
+
+
+class SentenceEncoder(nn.Module):
+    """Texts to vectors (N, H).
+
+    pooling: "mean" of the states at real tokens, [CLS] and [SEP] among them, or "cls", the first
+    state. normalize: vectors of unit length, so that a dot product is the cosine. length: how many
+    tokens a text may have; by default 256, or as many as the model can, if these are fewer. Raises
+    TypeError for what is no tokenizer, ValueError for another way to pool and a length that the
+    model cannot."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        tokenizer: Tokenizer,
+        pooling: str = "mean",
+        normalize: bool = True,
+        length: int | None = None,
+    ) -> None:
+        super().__init__()
+        check_tokenizer(tokenizer)
+        check_choice("pooling", pooling, OLD_NAMES)
+        longest = encoder.config.longest_text
+        self.length = min(256, longest) if length is None else length
+        check_size("length", self.length, 3, longest)
+        self.encoder, self.tokenizer = encoder, tokenizer
+        self.pooling, self.normalize = pooling, normalize
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        """Each (B, T), as an encoder takes them -> (B, H), with a graph: what a loss compares."""
+        output = self.encoder(input_ids, attention_mask, token_type_ids)
+        states = output.last_hidden_state  # (B, T, H)
+        vectors = states if self.pooling == "cls" else mean_state(states, attention_mask)
+        return F.normalize(vectors[:, 0], dim=-1) if self.normalize else vectors[:, 0]
+
+    @torch.no_grad()
+    def encode(self, texts: Sequence[str], batch_size: int = 32) -> Tensor:
+        """One vector a text, in their order: (N, H) float32 on the processor, fit for training.
+
+        Texts of like length are read together, with dropout off; afterwards every part is in the
+        mode it was in. Warns where texts are cut, with their number. Raises TypeError for one text
+        instead of several, ValueError for no texts and for a text without a token."""
+        check_size("batch_size", batch_size)
+        sequences, cut = plain_sequences(texts, self.tokenizer, self.length)
+        if cut.texts:
+            warnings.warn(str(cut), stacklevel=3)
+        lengths = sequences.attention_mask.sum(dim=1)
+        order = lengths.argsort(descending=True, stable=True)
+        modes = [(part, part.training) for part in self.modules()]
+        device = next(self.parameters()).device
+        vectors = torch.empty(len(sequences), self.encoder.config.hidden_size)
+        self.eval()
+        try:
+            for which in order.split(batch_size):
+                inputs = sequences[which].inputs.items()
+                longest = int(lengths[which[0]])
+                batch = {name: value[:, :longest].to(device) for name, value in inputs}
+                vectors[which] = self(**batch).float().cpu()
+        finally:
+            for part, training in modes:
+                part.training = training
+        return vectors
+
+    def save_folder(self, folder: str | Path) -> str:
+        """Write a folder that `SentenceTransformer(folder)` and `SentenceEncoder.load` read, as
+        `course_lib.save_folder` does, which says what it raises; returns the weights' SHA-256."""
+        folder = Path(folder)
+        digest = save_folder(self.encoder, folder, self.tokenizer)
+        types = ["Transformer", "Pooling", *["Normalize"] * self.normalize]
+        modules = [
+            {"idx": n, "name": str(n), "path": f"{n}_{kind}" if n else "", "type": MODULE + kind}
+            for n, kind in enumerate(types)
+        ]
+        pooling = {name: kind == self.pooling for kind, name in OLD_NAMES.items()}
+        files: dict[str, Any] = {
+            LIMITS: {"max_seq_length": self.length, "do_lower_case": False},
+            ABOUT: {"model_type": "SentenceTransformer", "similarity_fn_name": "cosine"},
+            POOLING: {"word_embedding_dimension": self.encoder.config.hidden_size, **pooling},
+            MODULES: modules,
+        }
+        for name, content in files.items():
+            write_atomic(folder / name, json.dumps(content, indent=1) + "\n")
+        return digest
+
+    @classmethod
+    def load(cls, name: str | Path) -> SentenceEncoder:
+        """What such a folder holds, or the checkpoint of that name ("minilm"), in evaluation mode.
+
+        Raises as `load_pretrained`, and CheckpointError for a folder without modules.json, for
+        parts and settings that are not read here (other ways to pool, a dense layer, prompts,
+        shortened vectors), and for a tokenizer that could not be read."""
+        source = load_pretrained(name)
+        folder = source.path.parent
+        if not (folder / MODULES).is_file():
+            raise CheckpointError(
+                f"{folder} has no {MODULES}: it does not say how states become one vector. "
+                "SentenceEncoder(source.encoder, source.tokenizer, pooling=…), with source from "
+                "load_pretrained, makes one; its vectors mean little before training."
+            )
+        if source.tokenizer is None:
+            raise CheckpointError(f"{folder}: a tokenizer is needed. {source.tokenizer_error}")
+        with one_error(folder / MODULES, CheckpointError):
+            pooling, normalize = _pooling_in(folder)
+        with one_error(folder / LIMITS, CheckpointError):
+            length = _length_in(folder, source.encoder.config.longest_text)
+        return cls(source.encoder, source.tokenizer, pooling, normalize, length).eval()
+
+
+MODULE = "sentence_transformers.models."  # the names that all their versions read
+
+
+def _pooling_in(folder: Path) -> tuple[str, bool]:
+    """The way to pool, and whether vectors are made unit length."""
+    modules = json.loads((folder / MODULES).read_text(encoding="utf-8"))
+    types = [module["type"].rpartition(".")[2] for module in modules]
+    if types not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        raise CheckpointError(
+            f"{folder / MODULES} lists {', '.join(types) or 'nothing'}; expected Transformer, "
+            "Pooling and perhaps Normalize: nothing else is read here."
+        )
+    settings = read_json(path := folder / modules[1]["path"] / "config.json")
+    old = {name: on for name, on in settings.items() if name.startswith("pooling_mode_")}
+    named = [name for name, on in old.items() if on] or [str(settings.get("pooling_mode"))]
+    known = {**{name: kind for kind, name in OLD_NAMES.items()}, "cls": "cls", "mean": "mean"}
+    if len(named) != 1 or named[0] not in known:
+        raise CheckpointError(f"{path} pools by {named}; expected mean or cls, one of them.")
+    return known[named[0]], "Normalize" in types
+
+
+def _length_in(folder: Path, longest: int) -> int:
+    """How many tokens a text may have; also refuses settings that would change the vectors."""
+    limits, about, tokenizer = (
+        read_json(folder / name) if (folder / name).is_file() else {}
+        for name in (LIMITS, ABOUT, "tokenizer_config.json")
+    )
+    changed = {
+        "do_lower_case": limits.get("do_lower_case"),
+        "default_prompt_name": about.get("default_prompt_name"),
+        "truncate_dim": about.get("truncate_dim"),
+    }
+    if on := {name: value for name, value in changed.items() if value}:
+        raise CheckpointError(f"{folder} sets {on}, which is not read here; expected none of it.")
+    length = limits.get("max_seq_length") or tokenizer.get("model_max_length") or longest
+    return min(int(length), longest)

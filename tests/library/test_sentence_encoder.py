@@ -1,0 +1,158 @@
+"""One vector a text: by hand, in any order and mode, and in and out of the folders that
+sentence-transformers reads."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+import torch
+from torch import nn
+
+from course_lib import load_pretrained
+from course_lib.checkpoints import CheckpointError, MissingCheckpoint
+from course_lib.train.sentence_encoder import OLD_NAMES, SentenceEncoder
+
+TEXTS = [
+    "Return the mean of the rows.",
+    "Ça va?",
+    "x",
+    "A file that is opened must be closed, too.",
+]
+
+
+@pytest.fixture(scope="module")
+def course():
+    return load_pretrained("course-bert")
+
+
+def encoder_of(course, **settings):
+    return SentenceEncoder(course.encoder, course.tokenizer, **settings).eval()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_each_text_alone_gives_the_same(course, pooling, normalize):
+    """Whatever the batch and its padding, in the texts' own order."""
+    model = encoder_of(course, pooling=pooling, normalize=normalize)
+    expected = []
+    for text in TEXTS:
+        special = course.tokenizer.special
+        ids = torch.tensor([[special.cls, *course.tokenizer.encode(text), special.sep]])
+        states = course.encoder(ids).last_hidden_state[0]
+        vector = states[0] if pooling == "cls" else states.mean(dim=0)
+        expected.append(vector / vector.norm() if normalize else vector)
+    for batch_size in (1, 3, 32):
+        vectors = model.encode(TEXTS, batch_size)
+        assert vectors.dtype == torch.float32 and not vectors.requires_grad
+        bound = 1e-5 * max(1, vectors.abs().max().item())
+        assert (vectors - torch.stack(expected)).abs().max() <= bound
+
+
+def test_every_part_stays_in_its_mode(course):
+    model = encoder_of(course).train()
+    model.encoder.embeddings.eval()
+    before = [part.training for part in model.modules()]
+    first, second = model.encode(TEXTS), model.encode(TEXTS)
+    assert torch.equal(first, second)  # no dropout
+    assert [part.training for part in model.modules()] == before
+    model.eval()
+
+
+def test_vectors_train_a_probe(course):
+    """No inference tensors, which a graph would refuse."""
+    vectors = encoder_of(course).encode(TEXTS)
+    nn.Linear(vectors.shape[1], 2)(vectors).sum().backward()
+
+
+def test_longer_texts_are_cut_with_a_warning(course):
+    model = encoder_of(course, length=5)
+    with pytest.warns(UserWarning, match="3 of 4 did not fit into 5 positions"):
+        cut = model.encode(TEXTS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        short = model.encode(TEXTS[2:3])
+    assert (cut[2:3] - short).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["course-bert", "course-modernbert"])
+@pytest.mark.parametrize(("pooling", "normalize"), [("mean", True), ("cls", False)])
+def test_sentence_transformers_reads_the_folder(tmp_path, name, pooling, normalize):
+    library = pytest.importorskip("sentence_transformers")
+    source = load_pretrained(name)
+    model = SentenceEncoder(source.encoder, source.tokenizer, pooling, normalize, 8).eval()
+    model.save_folder(tmp_path)
+    other = library.SentenceTransformer(str(tmp_path), device="cpu")
+    again = SentenceEncoder.load(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the last text is cut, by both
+        ours, loaded = model.encode(TEXTS), again.encode(TEXTS)
+    assert torch.equal(ours, loaded)
+    assert other.max_seq_length == again.length == 8
+    theirs = torch.as_tensor(other.encode(TEXTS, batch_size=2))
+    assert (theirs - ours).abs().max() <= 1e-6 * max(1, ours.abs().max().item())
+    assert other.similarity_fn_name == "cosine"
+    # And what they save again, with the names of their version.
+    other.save(str(tmp_path / "theirs"))
+    back = SentenceEncoder.load(tmp_path / "theirs")
+    assert (back.pooling, back.normalize, back.length) == (pooling, normalize, 8)
+
+
+def test_minilm_as_its_package_ships_it():
+    library = pytest.importorskip("sentence_transformers")
+    try:
+        model = SentenceEncoder.load("minilm")
+    except MissingCheckpoint:
+        pytest.skip("the weights of MiniLM are not installed")
+    folder = load_pretrained("minilm").path.parent
+    assert (model.pooling, model.normalize, model.length) == ("mean", True, 256)
+    theirs = torch.as_tensor(library.SentenceTransformer(str(folder), device="cpu").encode(TEXTS))
+    assert (theirs - model.encode(TEXTS)).abs().max() <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "says"),
+    [
+        ("modules.json", "[]", "lists nothing; expected"),
+        ("modules.json", '[{"type": 1}]', "modules.json.*cannot be read"),
+        ("modules.json", '[{"type": "x.Transformer", "path": ""}]', "lists Transformer; expected"),
+        ("1_Pooling/config.json", {"pooling_mode": "max"}, r"pools by \['max'\]"),
+        ("1_Pooling/config.json", dict.fromkeys(OLD_NAMES.values(), True),
+         "one of them"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case"),
+        ("config_sentence_transformers.json", {"truncate_dim": 32}, "truncate_dim"),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}, "prompt"),
+        ("sentence_bert_config.json", {"max_seq_length": "long"}, "sentence_bert_config.json"),
+        ("modules.json", None, "has no modules.json"),
+        ("vocabulary", None, "a tokenizer is needed"),
+    ],
+)  # fmt: skip
+def test_what_is_not_read_is_refused(course, tmp_path, file, change, says):
+    encoder_of(course).save_folder(tmp_path)
+    if file == "vocabulary":
+        for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+            (tmp_path / name).unlink()
+    elif change is None:
+        (tmp_path / file).unlink()
+    else:
+        text = change if isinstance(change, str) else json.dumps(change)
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=says):
+        SentenceEncoder.load(tmp_path)
+
+
+def test_what_does_not_fit(course):
+    with pytest.raises(ValueError, match="pooling='max'"):
+        encoder_of(course, pooling="max")
+    with pytest.raises(ValueError, match="length=100000"):
+        encoder_of(course, length=100_000)
+    with pytest.raises(TypeError, match=r"its tokenizer is \.tokenizer"):
+        SentenceEncoder(course.encoder, course)
+    model = encoder_of(course)
+    with pytest.raises(ValueError, match="text 1, '', has no token"):
+        model.encode(["a text", ""])
+    with pytest.raises(ValueError, match="No texts were given"):
+        model.encode([])
+    with pytest.raises(TypeError, match="put it into a list"):
+        model.encode("one text")

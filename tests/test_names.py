@@ -36,7 +36,8 @@ FILE = re.compile(r"\.(py|md|toml|ipynb|txt|json|jsonl|safetensors)$")
 OTHERS = {
     "AutoModelForMaskedLM.from_pretrained", "XLMRobertaConfig", "attn_norm", "camembert",
     "concat_batches", "dupe_factor", "gather_indexes", "h5py.File",
-    "lg_sampling_factor", "name.ipynb", "name_reference", "sample_alpha", "sha256sum", "sparse_prediction",
+    "lg_sampling_factor", "name.ipynb", "name_reference",
+    "sample_alpha", "sha256sum", "sparse_prediction",
 }  # fmt: skip
 
 # What happened to a thing, or how it stands in a picture, is not what it is.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -15,10 +16,10 @@ from course_lib.lectures.lecture_15.exercises.count import sizes
 from course_lib.teaching.numbers import percent
 from course_lib.teaching.verdicts import in_points
 
-from . import picture_runs
-from .views.results import LARGER, MASKED, PICTURES, POSITIONS, reached
+from . import picture_runs, scene_runs
+from .views.results import LARGER, MASKED, PICTURES, POSITIONS, SCENES, reached
 
-GENTLE, MEAN, LOW = ", a quarter of the rate", ", mean of patches", "0 to 4: random"
+GENTLE, MEAN = ", a quarter of the rate", ", mean of patches"
 
 
 def right(file: str, recipe: str, what: str = "accuracy") -> str:
@@ -29,6 +30,21 @@ def right(file: str, recipe: str, what: str = "accuracy") -> str:
 def compared(file: str, recipe: str, against: str) -> str:
     """The mean difference in points with the rule's word."""
     return in_points(reached(file, recipe), reached(file, against))
+
+
+def mean_of(file: str, what: str, recipe: str) -> float:
+    """The mean over the seeds of what a recipe's runs record."""
+    return fmean(reached(file, recipe, what))
+
+
+def fifty(start: str) -> str:
+    """What a start reached with 50 labelled scenes, at its best rate."""
+    return right(SCENES, scene_runs.best_rate(start))
+
+
+def fifty_rule(start: str, against: str) -> str:
+    """Two starts compared, each at its best rate."""
+    return compared(SCENES, *(scene_runs.best_rate(one) for one in (start, against)))
 
 
 def parameters() -> int:

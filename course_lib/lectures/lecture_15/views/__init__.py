@@ -9,11 +9,12 @@ from .maps import (
     scene_cards,
 )
 from .results import (
+    fifty_chart,
     masked_chart,
     orders_chart,
-    other_chart,
     pictures_chart,
     positions_chart,
     resolution_chart,
+    retrieval_table,
 )
 from .two_inputs import two_inputs_drawing

@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from math import log10
 from typing import Any
 
-from course_lib.images import digits
+from course_lib.images import SHAPES, digits
 from course_lib.teaching import ablation_chart, curves_chart
+from course_lib.teaching.numbers import percent
+from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
 
 from ..picture_runs import CNN, FEW, KEPT, LOGISTIC, SIZES, VIT
+from ..scene_runs import CANDIDATES, LONGER, RANDOM, best_rate
+from ..scene_runs import FILE as SCENES
+from ..scene_runs import MASKED as ENCODED
 
 Run = Mapping[str, Any]
 ORDERS = {KEPT: "", "one permutation": ", one permutation", "one a picture": ", one a picture"}
@@ -79,15 +84,26 @@ def masked_chart() -> Any:
     )
 
 
-def other_chart() -> Any:
-    """0 to 4 with 50 labels, after pre-training on 5 to 9."""
+def fifty_chart() -> Any:
+    """50 labelled scenes: random initialisation, with more steps, and after masked patches."""
     names = {
-        "random": "0 to 4: random",
-        "masked patches of 5 to 9": "0 to 4: masked patches of 5 to 9",
-        "labels of 5 to 9": "0 to 4: labels of 5 to 9",
-    }
-    groups = {"0 to 4": {label: reached(MASKED, name) for label, name in names.items()}}
-    return ablation_chart(groups, title="After other digits", x_title="right", percent=True)
+        "random": RANDOM, "random, five times the steps": LONGER, "after masked patches": ENCODED,
+    }  # fmt: skip
+    rows = {label: reached(SCENES, best_rate(start)) for label, start in names.items()}
+    return ablation_chart(
+        {"which shape?": rows}, title="50 labelled scenes", x_title="right", percent=True,
+        levels={"which shape?": {"chance level": 1 / len(SHAPES)}},
+    )  # fmt: skip
+
+
+def retrieval_table() -> Html:
+    """CLIP in small: what it retrieves among the candidates, beside chance level."""
+    runs = stored(SCENES)["runs"]["CLIP"]
+    measures = ("accuracy", "five", "picture_accuracy")
+    rows = [("chance level", *(percent(n / CANDIDATES, 1) for n in (1, 5, 1)))]
+    rows += [(f"seed {run['seed']}", *(percent(run[what], 1) for what in measures)) for run in runs]
+    head = ("", "picture → sentence", "… among the first five", "sentence → picture")
+    return number_table(head, rows, "retrieval", 700)
 
 
 def resolution_chart() -> Any:

@@ -464,12 +464,13 @@ show(scene_runs.contrastive_loss)
 
 # %%
 clip, _ = scene_runs.trained_clip(scene_runs.LIVE, seed=0, callbacks=[LiveLoss(part="total")])
-for name, value in scene_runs.retrieved(clip).items():
-    print(f"{name:18}{value:7.1%}")
-print(f"{'chance level':18}{1 / scene_runs.CANDIDATES:7.1%}")
+retrieved = scene_runs.retrieved(clip)
+for name in ("accuracy", "picture_accuracy", "five"):
+    print(f"{name:18}{retrieved[name]:7.1%}")
+print(f"{'chance level':18}{1 / scene_runs.CANDIDATES:7.1%}   (of the first two)")
 
 # %% [markdown]
-# *accuracy: of a picture the right sentence is first; picture_accuracy: of a sentence the right picture; five: the right sentence is among the first five; one_word: of the pictures that got a wrong sentence, those where just one word is wrong.*
+# *accuracy: of a picture the right sentence is first; picture_accuracy: of a sentence the right picture; five: the right sentence is among the first five.*
 #
 # With {{number:scene_runs.CLIP.steps}} steps, from the result file:
 
@@ -477,7 +478,7 @@ print(f"{'chance level':18}{1 / scene_runs.CANDIDATES:7.1%}")
 retrieval_table()
 
 # %% [markdown]
-# None of these sentences stood in training, so the model has not memorised captions: it has learned what *red*, *circle* and *top left* look like from nothing but pairs. {{number:percent(mean_of(SCENES, 'one_word', 'CLIP'))}} of its errors are a sentence with one wrong word. In a batch of {{number:scene_runs.CLIP.batch_size}} such a near miss is rare, so the loss seldom asks for the last word. CLIP's authors used batches of 32,768.
+# None of these sentences stood in training, so the model has not memorised captions: it has learned what *red*, *circle* and *top left* look like from nothing but pairs. Where its first sentence is wrong, {{number:mean_of(SCENES, 'wrong_words', 'CLIP'):.1f}} of the eight words that vary are wrong on average. In a batch of {{number:scene_runs.CLIP.batch_size}} two scenes seldom share so much, so the loss rarely asks for the last word. CLIP's authors used batches of 32,768.
 #
 # ### Larger pictures
 #

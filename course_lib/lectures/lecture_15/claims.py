@@ -13,7 +13,7 @@ from course_lib.family.vit import VitConfig, vit, vit_for_classification
 from course_lib.teaching.claims import Settled, combined, compared, printed, result, verdict
 from course_lib.teaching.results import in_words
 
-from .scene_runs import CANDIDATES, LONGER, RANDOM, best_rate
+from .scene_runs import CANDIDATES, LONGER, PAIRS, RANDOM, best_rate
 from .scene_runs import MASKED as ENCODED
 from .views.results import LARGER, MASKED, PICTURES, POSITIONS, SCENES
 
@@ -109,7 +109,7 @@ def encoded() -> Settled:
 def retrieval() -> Settled:
     """CLIP in small: the right sentence of a picture first, among the candidates; the least seed's,
     and that of the picture of a sentence."""
-    runs = result(SCENES)["runs"]["CLIP"]
+    runs = result(PAIRS)["runs"]["CLIP"]
     least = tuple(min(run[what] for run in runs) for what in ("accuracy", "picture_accuracy"))
     detail = (
         f"of {CANDIDATES} unseen sentences the right one first for "

@@ -12,5 +12,5 @@ from . import picture_runs, scene_runs
 summary = partial(
     results.summary, measures=("accuracy", "train_accuracy", "at_once", "five", "picture_accuracy")
 )
-EXPERIMENTS = (*picture_runs.EXPERIMENTS, scene_runs.EXPERIMENT)
+EXPERIMENTS = picture_runs.EXPERIMENTS + scene_runs.EXPERIMENTS
 RESULTS = results_of(EXPERIMENTS)

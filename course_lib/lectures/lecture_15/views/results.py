@@ -13,7 +13,7 @@ from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
 
 from ..picture_runs import CNN, FEW, KEPT, LOGISTIC, SIZES, VIT
-from ..scene_runs import CANDIDATES, LONGER, RANDOM, best_rate
+from ..scene_runs import CANDIDATES, LONGER, PAIRS, RANDOM, best_rate
 from ..scene_runs import FILE as SCENES
 from ..scene_runs import MASKED as ENCODED
 
@@ -98,7 +98,7 @@ def fifty_chart() -> Any:
 
 def retrieval_table() -> Html:
     """CLIP in small: what it retrieves among the candidates, beside chance level."""
-    runs = stored(SCENES)["runs"]["CLIP"]
+    runs = stored(PAIRS)["runs"]["CLIP"]
     measures = ("accuracy", "five", "picture_accuracy")
     rows = [("chance level", *(percent(n / CANDIDATES, 1) for n in (1, 5, 1)))]
     rows += [(f"seed {run['seed']}", *(percent(run[what], 1) for what in measures)) for run in runs]

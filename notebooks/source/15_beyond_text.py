@@ -18,7 +18,7 @@
 # - say what ViT changes of BERT, and what it does not touch;
 # - feed words and patches to one and the same stack of layers;
 # - test what positions, labels and pre-training are worth to a model that knows nothing of pictures;
-# - pre-train on masked patches so that it pays (MAE), and match pictures with sentences (CLIP);
+# - train two encoders to match pictures with sentences (CLIP);
 # - look at what a ViT reads, and say how far to trust such a picture.
 #
 # You need the encoder of lecture 02. Masking, for one section, is lecture 02's too. Nothing is downloaded.
@@ -35,9 +35,9 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.family.vit import AUTHORS, VitConfig, VitEncoder, resize_positions
 from course_lib.images import cut_patches, digits, join_patches, scenes
-from course_lib.lectures.lecture_15 import picture_runs, scene_runs
+from course_lib.lectures.lecture_15 import clip_runs, picture_runs
 from course_lib.lectures.lecture_15.views import (
-    attention_maps_view, attentions_of, fifty_chart, masked_chart, orders_chart, pictures_chart, position_similarity,
+    attention_maps_view, attentions_of, masked_chart, orders_chart, pictures_chart, position_similarity,
     positions_chart, resolution_chart, retrieval_table, rollout, scene_cards, two_inputs_drawing,
 )  # fmt: skip
 from course_lib.teaching import LiveLoss
@@ -426,59 +426,33 @@ masked_chart()
 #
 # So it fails here, and we tested two causes with 50 labels. *Fine-tuning too fast?* At a quarter of the learning rate, for both, it is still {{number:gentle_rule}}. *The class token?* No prediction is made from its last vector while patches are predicted, so it is never asked to sum up a picture. With a classifier that reads the mean of the patches instead: {{number:mean_random}} from random initialisation and {{number:mean_masked}} after masked patches, {{number:mean_rule}}. The third cause is the pictures: {{number:len(digits())}} of them, sixteen patches each, are very little to pre-train on. (The paper's B/16 reaches {{number:printed('vit')['masked']['accuracy']}}% on ImageNet with masked patches, 2 points above training from scratch and 4 below pre-training on labels.)
 #
-# ### Masked patches that pay: MAE
-#
-# So give it pictures that never run out: scenes, drawn anew at every step. And do it as a *masked autoencoder* does (MAE, He et al. 2021):
-#
-# - {{number:percent(scene_runs.RATE)}} of the patches are hidden, not half: neighbours give less away.
-# - **The encoder reads the visible patches alone.** No mask vector enters it, so what it reads while pre-training looks like what it reads afterwards, and of {{number:(scene_runs.SIZE // scene_runs.PATCH) ** 2}} patches only {{number:(scene_runs.SIZE // scene_runs.PATCH) ** 2 // 4}} cost anything.
-# - A small *decoder* puts a learned vector where a patch is missing, and predicts its pixels. Afterwards it is thrown away.
-
-# %%
-show(scene_runs.MaskedAutoencoder.forward)
-
-# %% [markdown]
-# Pixels are standardised first. As they are, they differ by so little beside the positions that the loss stood still in a first trial of 1,200 steps.
-#
-# Then {{number:scene_runs.LABELS}} labelled scenes and a question: what shape has the first thing? Each row is at the best of {{number:len(scene_runs.RATES)}} learning rates, which was chosen on other scenes than those of the test.
-
-# %%
-fifty_chart()
-
-# %% [markdown]
-# *Right on {{number:scene_runs.TESTED}} scenes whose sentences never occur in training. From above: random initialisation; the same with five times the steps; after masked patches. A dot is a seed.*
-#
-# - {{number:fifty(scene_runs.RANDOM)}} from random initialisation, {{number:fifty(scene_runs.MASKED)}} after masked patches: {{number:fifty_rule(scene_runs.MASKED, scene_runs.RANDOM)}}. More steps with the same labels do not replace it: {{number:fifty(scene_runs.LONGER)}}.
-# - All three have memorised their {{number:scene_runs.LABELS}} training scenes. What masked patches taught is what a shape *is*: to finish a triangle from one of its corners, a model must tell it from a square.
-# - After pre-training {{number:percent(mean_of(SCENES, 'left', scene_runs.best_rate(scene_runs.MASKED)))}} of the hidden pixels' variance is left unexplained. It cannot come near zero: where all four patches of a thing are hidden, nothing says that it is there.
-#
 # ### Pictures and sentences: CLIP
 #
-# The other idea that made ViTs useful needs no labels either, only pictures with their captions. CLIP (Radford et al. 2021) trains two encoders, one for pictures and one for texts. Each makes one vector. In a batch of pairs every picture must find its own sentence among all of them, and every sentence its own picture:
+# An idea that works at this size, and that made ViTs useful, needs no labels either, only pictures with their captions. CLIP (Radford et al. 2021) trains two encoders, one for pictures and one for texts. Each makes one vector. In a batch of pairs every picture must find its own sentence among all of them, and every sentence its own picture:
 
 # %%
-show(scene_runs.contrastive_loss)
+show(clip_runs.contrastive_loss)
 
 # %% [markdown]
-# A minute of it on this machine, or less: {{number:scene_runs.LIVE.steps}} steps on scenes drawn anew. Then {{number:scene_runs.CANDIDATES}} scenes and sentences that were never shown, no two alike.
+# A minute of it on this machine, or less: {{number:clip_runs.LIVE.steps}} steps on scenes drawn anew. Then {{number:clip_runs.CANDIDATES}} scenes and sentences that were never shown, no two alike.
 
 # %%
-clip, _ = scene_runs.trained_clip(scene_runs.LIVE, seed=0, callbacks=[LiveLoss(part="total")])
-retrieved = scene_runs.retrieved(clip)
+clip, _ = clip_runs.trained_clip(clip_runs.LIVE, seed=0, callbacks=[LiveLoss(part="total")])
+retrieved = clip_runs.retrieved(clip)
 for name in ("accuracy", "picture_accuracy", "five"):
     print(f"{name:18}{retrieved[name]:7.1%}")
-print(f"{'chance level':18}{1 / scene_runs.CANDIDATES:7.1%}   (of the first two)")
+print(f"{'chance level':18}{1 / clip_runs.CANDIDATES:7.1%}   (of the first two)")
 
 # %% [markdown]
 # *accuracy: of a picture the right sentence is first; picture_accuracy: of a sentence the right picture; five: the right sentence is among the first five.*
 #
-# With {{number:scene_runs.CLIP.steps}} steps, from the result file:
+# With {{number:clip_runs.CLIP.steps}} steps, from the result file:
 
 # %%
 retrieval_table()
 
 # %% [markdown]
-# None of these sentences stood in training, so the model has not memorised captions: it has learned what *red*, *circle* and *top left* look like from nothing but pairs. Where its first sentence is wrong, {{number:mean_of(scene_runs.PAIRS, 'wrong_words', 'CLIP'):.1f}} of the eight words that vary are wrong on average. In a batch of {{number:scene_runs.CLIP.batch_size}} two scenes seldom share so much, so the loss rarely asks for the last word. CLIP's authors used batches of 32,768.
+# None of these sentences stood in training, so the model has not memorised captions: it has learned what *red*, *circle* and *top left* look like from nothing but pairs. Where its first sentence is wrong, {{number:mean_of(clip_runs.FILE, 'wrong_words', 'CLIP'):.1f}} of the eight words that vary are wrong on average. In a batch of {{number:clip_runs.CLIP.batch_size}} two scenes seldom share so much, so the loss rarely asks for the last word. CLIP's authors used batches of 32,768.
 #
 # ### Larger pictures
 #
@@ -551,7 +525,7 @@ quiz("15")
 #
 # - **DeiT** (Touvron et al. 2020, arXiv 2012.12877): a ViT trained on ImageNet alone, with strong data augmentation and a CNN as its teacher. No 300 million pictures are needed.
 # - **BEiT** (Bao et al. 2021, arXiv 2106.08254): hidden patches are predicted as tokens of a learned visual vocabulary, as BERT predicts words.
-# - **MAE** (He et al. 2021, arXiv 2111.06377): the pixels themselves, and an encoder that never sees a mask. Measured above.
+# - **MAE** (He et al. 2021, arXiv 2111.06377): three patches of four are hidden, the encoder reads the others alone, and a small decoder, thrown away later, predicts the pixels. With enough pictures it beats pre-training on labels.
 # - **DINO** (Caron et al. 2021, arXiv 2104.14294; DINOv2: Oquab et al. 2023, arXiv 2304.07193): no labels; a student must agree with a slowly moving copy of itself about other crops of a picture. Its attention shows objects. DINOv2 adds hidden patches.
 # - **CLIP** (Radford et al. 2021, arXiv 2103.00020; SigLIP: Zhai et al. 2023, arXiv 2303.15343, with a sigmoid for each pair): pictures and captions. Measured above. Many language models that read pictures see through such an encoder.
 #

@@ -13,9 +13,8 @@ from course_lib.family.vit import VitConfig, vit, vit_for_classification
 from course_lib.teaching.claims import Settled, combined, compared, printed, result, verdict
 from course_lib.teaching.results import in_words
 
-from .scene_runs import CANDIDATES, LONGER, PAIRS, RANDOM, best_rate
-from .scene_runs import MASKED as ENCODED
-from .views.results import LARGER, MASKED, PICTURES, POSITIONS, SCENES
+from .clip_runs import CANDIDATES, FILE
+from .views.results import LARGER, MASKED, PICTURES, POSITIONS
 
 
 def shared() -> Settled:
@@ -99,17 +98,10 @@ def masked() -> Settled:
     ])  # fmt: skip
 
 
-def encoded() -> Settled:
-    """50 labelled scenes after a masked autoencoder less random, each at its best rate; and less
-    five times the steps from random initialisation."""
-    after, *others = (best_rate(start) for start in (ENCODED, RANDOM, LONGER))
-    return combined([compared(SCENES, "accuracy", [after], other, "50 scenes") for other in others])
-
-
 def retrieval() -> Settled:
     """CLIP in small: the right sentence of a picture first, among the candidates; the least seed's,
     and that of the picture of a sentence."""
-    runs = result(PAIRS)["runs"]["CLIP"]
+    runs = result(FILE)["runs"]["CLIP"]
     least = tuple(min(run[what] for run in runs) for what in ("accuracy", "picture_accuracy"))
     detail = (
         f"of {CANDIDATES} unseen sentences the right one first for "

@@ -16,8 +16,8 @@ from course_lib.lectures.lecture_15.exercises.count import sizes
 from course_lib.teaching.numbers import percent
 from course_lib.teaching.verdicts import in_points
 
-from . import picture_runs, scene_runs
-from .views.results import LARGER, MASKED, PICTURES, POSITIONS, SCENES, reached
+from . import clip_runs, picture_runs
+from .views.results import LARGER, MASKED, PICTURES, POSITIONS, reached
 
 GENTLE, MEAN = ", a quarter of the rate", ", mean of patches"
 
@@ -35,16 +35,6 @@ def compared(file: str, recipe: str, against: str) -> str:
 def mean_of(file: str, what: str, recipe: str) -> float:
     """The mean over the seeds of what a recipe's runs record."""
     return fmean(reached(file, recipe, what))
-
-
-def fifty(start: str) -> str:
-    """What a start reached with 50 labelled scenes, at its best rate."""
-    return right(SCENES, scene_runs.best_rate(start))
-
-
-def fifty_rule(start: str, against: str) -> str:
-    """Two starts compared, each at its best rate."""
-    return compared(SCENES, *(scene_runs.best_rate(one) for one in (start, against)))
 
 
 def parameters() -> int:

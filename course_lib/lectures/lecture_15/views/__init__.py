@@ -9,7 +9,6 @@ from .maps import (
     scene_cards,
 )
 from .results import (
-    fifty_chart,
     masked_chart,
     orders_chart,
     pictures_chart,

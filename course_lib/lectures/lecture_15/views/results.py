@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from math import log10
 from typing import Any
 
-from course_lib.images import SHAPES, digits
+from course_lib.images import digits
 from course_lib.teaching import ablation_chart, curves_chart
 from course_lib.teaching.numbers import percent
 from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
 
+from ..clip_runs import CANDIDATES
+from ..clip_runs import FILE as CLIP
 from ..picture_runs import CNN, FEW, KEPT, LOGISTIC, SIZES, VIT
-from ..scene_runs import CANDIDATES, LONGER, PAIRS, RANDOM, best_rate
-from ..scene_runs import FILE as SCENES
-from ..scene_runs import MASKED as ENCODED
 
 Run = Mapping[str, Any]
 ORDERS = {KEPT: "", "one permutation": ", one permutation", "one a picture": ", one a picture"}
@@ -84,21 +83,9 @@ def masked_chart() -> Any:
     )
 
 
-def fifty_chart() -> Any:
-    """50 labelled scenes: random initialisation, with more steps, and after masked patches."""
-    names = {
-        "random": RANDOM, "random, five times the steps": LONGER, "after masked patches": ENCODED,
-    }  # fmt: skip
-    rows = {label: reached(SCENES, best_rate(start)) for label, start in names.items()}
-    return ablation_chart(
-        {"which shape?": rows}, title="50 labelled scenes", x_title="right", percent=True,
-        levels={"which shape?": {"chance level": 1 / len(SHAPES)}},
-    )  # fmt: skip
-
-
 def retrieval_table() -> Html:
     """CLIP in small: what it retrieves among the candidates, beside chance level."""
-    runs = stored(PAIRS)["runs"]["CLIP"]
+    runs = stored(CLIP)["runs"]["CLIP"]
     measures = ("accuracy", "five", "picture_accuracy")
     rows = [("chance level", *(percent(n / CANDIDATES, 1) for n in (1, 5, 1)))]
     rows += [(f"seed {run['seed']}", *(percent(run[what], 1) for what in measures)) for run in runs]

@@ -32,9 +32,9 @@ def compared(file: str, recipe: str, against: str) -> str:
     return in_points(reached(file, recipe), reached(file, against))
 
 
-def mean_of(file: str, what: str, recipe: str) -> float:
-    """The mean over the seeds of what a recipe's runs record."""
-    return fmean(reached(file, recipe, what))
+def wrong_words() -> str:
+    """How many words are wrong where CLIP's first sentence is, the mean over the seeds."""
+    return f"{fmean(reached(clip_runs.FILE, 'CLIP', 'wrong_words')):.1f}"
 
 
 def parameters() -> int:
@@ -48,6 +48,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "none": partial(right, POSITIONS, "no positions"),
     "vit_lost_rule": partial(compared, POSITIONS, "ViT, one permutation", "1-D positions"),
     "cnn_lost_rule": partial(compared, POSITIONS, "CNN, one permutation", "CNN"),
+    "wrong_words": wrong_words,
     "cnn_moved": partial(right, PICTURES, "CNN shifted, all"),
     "gentle_rule": partial(compared, MASKED, f"masked patches, 50{GENTLE}", f"random, 50{GENTLE}"),
     "mean_random": partial(right, MASKED, f"random, 50{MEAN}"),

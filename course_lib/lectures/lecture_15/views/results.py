@@ -8,7 +8,6 @@ from typing import Any
 
 from course_lib.images import digits
 from course_lib.teaching import ablation_chart, curves_chart
-from course_lib.teaching.numbers import percent
 from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
 
@@ -87,8 +86,8 @@ def retrieval_table() -> Html:
     """CLIP in small: what it retrieves among the candidates, beside chance level."""
     runs = stored(CLIP)["runs"]["CLIP"]
     measures = ("accuracy", "five", "picture_accuracy")
-    rows = [("chance level", *(percent(n / CANDIDATES, 1) for n in (1, 5, 1)))]
-    rows += [(f"seed {run['seed']}", *(percent(run[what], 1) for what in measures)) for run in runs]
+    rows = [("chance level", *(f"{n / CANDIDATES:.1%}" for n in (1, 5, 1)))]
+    rows += [(f"seed {run['seed']}", *(f"{run[what]:.1%}" for what in measures)) for run in runs]
     head = ("", "picture → sentence", "… among the first five", "sentence → picture")
     return number_table(head, rows, "retrieval", 700)
 

@@ -81,12 +81,18 @@ def without_padding(model: nn.Module) -> Served:
     return Served(lambda ids, mask: model(ids, mask, remove_padding=True).logits, bytes_of(model))
 
 
-def in_onnx_runtime(model: Any) -> Served:
-    """Exported by torch to the exchange format ONNX, run by ONNX Runtime; any B and T."""
+def in_onnx_runtime(model: Any, int8: bool = False) -> Served:
+    """Exported by torch to the exchange format ONNX, run by ONNX Runtime; any B and T. int8: its
+    matrix products with weights, and the tables, in whole numbers (dynamic quantisation)."""
     import onnxruntime
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # as Windows may
         path = export_onnx(model, Path(folder, "model.onnx"))
+        if int8:
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+
+            path, whole = Path(folder, "int8.onnx"), path
+            quantize_dynamic(whole, path, weight_type=QuantType.QInt8)
         stored, graph = path.stat().st_size, path.read_bytes()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
@@ -110,6 +116,7 @@ WAYS: dict[str, Callable[[nn.Module], Served]] = {
     "padding removed": without_padding,
     "torch.compile": compiled,
     "ONNX Runtime": in_onnx_runtime,
+    "ONNX Runtime, int8": partial(in_onnx_runtime, int8=True),
 }
 
 
@@ -119,7 +126,8 @@ def missing() -> dict[str, str]:
     if not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
         wants["torch.compile"] = "a C++ compiler"
     if lacking := missing_packages():
-        wants["ONNX Runtime"] = f"pip install {' '.join(lacking)}"
+        command = f"pip install {' '.join(lacking)}"
+        wants |= dict.fromkeys(("ONNX Runtime", "ONNX Runtime, int8"), command)
     return wants
 
 

@@ -234,7 +234,7 @@ def my_int8(weight):
 check("12.6", my_int8)
 
 # %% [markdown]
-# torch does this for all dense layers of a model, with one scale for each matrix, and rounds what enters a layer as it comes (**dynamic quantisation**). Here is how the library asks for it, and for a model that leaves torch altogether: **ONNX**, a file format that other programs run.
+# torch does this for all dense layers of a model, with one scale for each matrix, and rounds what enters a layer as it comes (**dynamic quantisation**). Here is how the library asks for it, and for a model that leaves torch altogether: **ONNX**, a file format that other programs run. The two together, ONNX *with* int8, are what people ship; there the embedding matrix is rounded as well, so the file shrinks to about a quarter.
 
 # %%
 show(serving.in_int8, serving.in_onnx_runtime)
@@ -291,7 +291,7 @@ for name, wants in serving.missing().items():
     print(f"{name}: not on this machine; it wants {wants}")
 
 # %% [markdown]
-# bfloat16 and int8 round; the others differ by float32's own rounding. Whether rounding changes *answers* is a question for a task.
+# bfloat16 and both int8 ways round; the others differ by float32's own rounding. Whether rounding changes *answers* is a question for a task.
 #
 # ## See it
 #
@@ -461,13 +461,13 @@ lost_table()
 # %%
 from course_lib.bench import as_table, measure
 
-shown = ("float32", "bfloat16", "int8", "ONNX Runtime")
+shown = ("float32", "bfloat16", "int8", "ONNX Runtime", "ONNX Runtime, int8")
 rows = measure([row for row in serving.contenders(1, 32, num_layers=4) if row.name in shown], rounds=3, seconds=0.3)
 print(as_table(rows, "float32"))
 int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for r in rows if r.name == "float32")
 
 # %% [markdown]
-# The ratio of int8 is the third guess. It depends on the processor: those with instructions for bytes (VNNI, AMX, Arm's dot products) gain much, others little; so it is with bfloat16. It depends on the width, too: in the table above int8 gave {{number:int8_times}} times, as course-bert's products are small, and more of the time goes to other things.
+# The ratio of torch's int8 is the third guess; the last row is the same idea in the program that people ship it with. It depends on the processor: those with instructions for bytes (VNNI, AMX, Arm's dot products) gain much, others little; so it is with bfloat16. It depends on the width, too: in the table above int8 gave {{number:int8_times}} times, as course-bert's products are small, and more of the time goes to other things.
 #
 # ### Which one? A budget decides
 
@@ -547,4 +547,8 @@ quiz("12")
 #
 # - Liu et al. (2020), *FastBERT: a Self-distilling BERT with Adaptive Inference Time*, arXiv 2004.02178: section 3, and Table 2.
 # - Sun et al. (2020), *MobileBERT: a Compact Task-Agnostic BERT for Resource-Limited Devices*, arXiv 2004.02984: section 3.
+# - Xin et al. (2020), *DeeBERT: Dynamic Early Exiting for Accelerating BERT Inference*, arXiv 2004.12993: exits trained on labels with the backbone frozen, and entropy as here.
+# - Zhou et al. (2020), *BERT Loses Patience: Fast and Robust Inference with Early Exit* (PABEE), arXiv 2006.04152: a text leaves when several exits in a row give the same answer.
+# - Sanh, Wolf and Rush (2020), *Movement Pruning: Adaptive Sparsity by Fine-Tuning*, arXiv 2005.07683: weights that fine-tuning moves towards zero are taken out. Michel et al. (2019), *Are Sixteen Heads Really Better than One?*, arXiv 1905.10650: whole heads.
+# - Zafrir et al. (2019), *Q8BERT: Quantized 8Bit BERT*, arXiv 1910.06188: quantisation-aware training, where rounding takes part in fine-tuning, so that the weights learn to live with it.
 # - Jacob et al. (2018), *Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference*, arXiv 1712.05877: what eight bits need.

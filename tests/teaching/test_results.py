@@ -203,7 +203,7 @@ def test_the_first_steps_of_seed_0_give_the_recorded_losses(name: str) -> None:
 
 
 OTHER_REPLAYS = ("06_tinybert_deeper", "11_medicine", "12_mobilebert", "13_benchmark",
-                 "15_positions", "16_ladder")  # fmt: skip
+                 "15_clip", "15_positions", "16_ladder")  # fmt: skip
 
 
 @pytest.mark.usefixtures("recorded_draws")

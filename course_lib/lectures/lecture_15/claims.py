@@ -11,7 +11,9 @@ from course_lib.encoder import Encoder, count_parameters
 from course_lib.family.bert import bert
 from course_lib.family.vit import VitConfig, vit, vit_for_classification
 from course_lib.teaching.claims import Settled, combined, compared, printed, result, verdict
+from course_lib.teaching.results import in_words
 
+from .clip_runs import CANDIDATES, FILE
 from .views.results import LARGER, MASKED, PICTURES, POSITIONS
 
 
@@ -96,10 +98,17 @@ def masked() -> Settled:
     ])  # fmt: skip
 
 
-def labels() -> Settled:
-    """Pre-trained on the labels of 5 to 9 less on their masked patches: 0 to 4, 50 labels."""
-    names = ["0 to 4: labels of 5 to 9", "0 to 4: masked patches of 5 to 9"]
-    return compared(MASKED, "accuracy", names, "0 to 4: random", "digits 0 to 4, 50 labels")
+def retrieval() -> Settled:
+    """CLIP in small: the right sentence of a picture first, among the candidates; the least seed's,
+    and that of the picture of a sentence."""
+    runs = result(FILE)["runs"]["CLIP"]
+    least = tuple(min(run[what] for run in runs) for what in ("accuracy", "picture_accuracy"))
+    detail = (
+        f"of {CANDIDATES} unseen sentences the right one first for "
+        f"{in_words([run['accuracy'] for run in runs])} of the pictures; chance level "
+        f"{1 / CANDIDATES:.1%}"
+    )
+    return Settled(least, detail)
 
 
 def larger() -> Settled:

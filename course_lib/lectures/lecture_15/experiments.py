@@ -7,8 +7,10 @@ from functools import partial
 from course_lib.teaching import results
 from course_lib.teaching.experiments import results_of
 
-from . import picture_runs
+from . import clip_runs, picture_runs
 
-summary = partial(results.summary, measures=("accuracy", "train_accuracy", "at_once"))
-EXPERIMENTS = picture_runs.EXPERIMENTS
+summary = partial(
+    results.summary, measures=("accuracy", "train_accuracy", "at_once", "five", "picture_accuracy")
+)
+EXPERIMENTS = (*picture_runs.EXPERIMENTS, clip_runs.EXPERIMENT)
 RESULTS = results_of(EXPERIMENTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -15,10 +16,10 @@ from course_lib.lectures.lecture_15.exercises.count import sizes
 from course_lib.teaching.numbers import percent
 from course_lib.teaching.verdicts import in_points
 
-from . import picture_runs
+from . import clip_runs, picture_runs
 from .views.results import LARGER, MASKED, PICTURES, POSITIONS, reached
 
-GENTLE, MEAN, LOW = ", a quarter of the rate", ", mean of patches", "0 to 4: random"
+GENTLE, MEAN = ", a quarter of the rate", ", mean of patches"
 
 
 def right(file: str, recipe: str, what: str = "accuracy") -> str:
@@ -29,6 +30,11 @@ def right(file: str, recipe: str, what: str = "accuracy") -> str:
 def compared(file: str, recipe: str, against: str) -> str:
     """The mean difference in points with the rule's word."""
     return in_points(reached(file, recipe), reached(file, against))
+
+
+def wrong_words() -> str:
+    """How many words are wrong where CLIP's first sentence is, the mean over the seeds."""
+    return f"{fmean(reached(clip_runs.FILE, 'CLIP', 'wrong_words')):.1f}"
 
 
 def parameters() -> int:
@@ -42,6 +48,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "none": partial(right, POSITIONS, "no positions"),
     "vit_lost_rule": partial(compared, POSITIONS, "ViT, one permutation", "1-D positions"),
     "cnn_lost_rule": partial(compared, POSITIONS, "CNN, one permutation", "CNN"),
+    "wrong_words": wrong_words,
     "cnn_moved": partial(right, PICTURES, "CNN shifted, all"),
     "gentle_rule": partial(compared, MASKED, f"masked patches, 50{GENTLE}", f"random, 50{GENTLE}"),
     "mean_random": partial(right, MASKED, f"random, 50{MEAN}"),

@@ -50,13 +50,13 @@ from course_lib.train.loop import Callback, Report, fit
 
 PRECISION = "float32"
 SEEDS = range(3)
-DIGITS, LOW, HIGH = "digits", "digits 0 to 4", "digits 5 to 9"
+DIGITS = "digits"
 PLACE, THINGS = "scenes: which row", "scenes: a circle"
 QUESTIONS = {  # of a scene's two things; only one of them asks where
     PLACE: lambda pair: pair[0].row,
     THINGS: lambda pair: "yes" if "circle" in (pair[0].shape, pair[1].shape) else "no",
 }
-PATCH = {DIGITS: 2, LOW: 2, HIGH: 2, PLACE: 8, THINGS: 8}
+PATCH = {DIGITS: 2, PLACE: 8, THINGS: 8}
 KEPT, ONE, EACH = "as they are", "one permutation", "one a picture"  # orders of the patches
 VIT, CNN, LOGISTIC = "ViT", "CNN", "logistic regression"
 MEAN = "ViT, mean of patches"  # read by the classifier, instead of the class token
@@ -71,9 +71,8 @@ class PictureRecipe:
     labelled: pictures with labels, drawn by the seed, 0: all. shift: up to so many pixels a
     picture is moved whenever it is read.
 
-    start: "random", or after which pre-training: "masked patches", on the pictures of `read`, or
-    "labels", on those of `read` and their labels. equal_flops: the pre-training's FLOPs are spent
-    on more steps with labels instead."""
+    start: "random", or "masked patches", after pre-training on the pictures of `read`. equal_flops:
+    the pre-training's FLOPs are spent on more steps with labels instead."""
 
     task: str = DIGITS
     model: str = VIT
@@ -147,7 +146,6 @@ PICTURES = {
     },
 }  # fmt: skip
 PRETRAINED = replace(MAIN, start="masked patches", start_steps=1_000)
-OTHER = replace(MAIN, task=LOW, labelled=50)
 MASKED = {
     **{f"random, {n}": replace(MAIN, labelled=n) for n in FEW},
     **{f"masked patches, {n}": replace(PRETRAINED, labelled=n) for n in FEW},
@@ -158,11 +156,6 @@ MASKED = {
     ),
     "random, 50, mean of patches": replace(MAIN, labelled=50, model=MEAN),
     "masked patches, 50, mean of patches": replace(PRETRAINED, labelled=50, model=MEAN),
-    "0 to 4: random": OTHER,
-    "0 to 4: masked patches of 5 to 9": replace(
-        OTHER, start="masked patches", read=HIGH, start_steps=400
-    ),
-    "0 to 4: labels of 5 to 9": replace(OTHER, start="labels", read=HIGH, start_steps=400),
 }
 RESOLUTION = {
     "bicubic": LargerRecipe(),
@@ -181,19 +174,7 @@ def pictures_of(task: str) -> dict[str, LabelledPictures]:
     if task in QUESTIONS:
         made = {"train": scenes(2_000, 0), "test": scenes(1_000, 0, "test")}
         return {split: one.labelled(QUESTIONS[task]) for split, one in made.items()}
-    by_split = {split: digits(split) for split in SPLITS}
-    if task == DIGITS:
-        return by_split
-    first = 5 if task == HIGH else 0
-    return {split: only(pictures, first) for split, pictures in by_split.items()}
-
-
-def only(pictures: LabelledPictures, first: int, count: int = 5) -> LabelledPictures:
-    """Those of `count` classes, the first of them `first`."""
-    labels = pictures.labels - first
-    inside = (labels >= 0) & (labels < count)
-    names = pictures.names[first : first + count]
-    return LabelledPictures(pictures.pixel_values[inside], labels[inside], names)
+    return {split: digits(split) for split in SPLITS}
 
 
 def sample(pictures: LabelledPictures, count: int, seed: int) -> LabelledPictures:
@@ -281,18 +262,14 @@ def settings(recipe: PictureRecipe, seed: int) -> dict[str, Any]:
 def pretrained(recipe: PictureRecipe, seed: int) -> VitEncoder:
     """The recipe's encoder after its pre-training; see `first_stage`."""
     encoder, read = random_vit(recipe, seed), pictures_of(recipe.read)["train"]
-    if recipe.start == "labels":
-        model: Any = head_on(encoder, read, seed)
-        objective: Any = classification_loss
-        batches = labelled_batches(read, recipe.batch_size, seed)
-    else:
-        model, objective = VitForMaskedPatches(encoder), masked_patch_loss
-        batches = masked_patch_batches(
-            read.pixel_values, PATCH[recipe.read], batch_size=recipe.batch_size, seed=seed
-        )
-    fit(model, objective, batches, steps=recipe.start_steps, **settings(recipe, seed))
-    result: VitEncoder = model.encoder
-    return result
+    batches = masked_patch_batches(
+        read.pixel_values, PATCH[recipe.read], batch_size=recipe.batch_size, seed=seed
+    )
+    fit(
+        VitForMaskedPatches(encoder), masked_patch_loss, batches, steps=recipe.start_steps,
+        **settings(recipe, seed),
+    )  # fmt: skip
+    return encoder
 
 
 def first_stage(recipe: PictureRecipe) -> PictureRecipe:

@@ -70,15 +70,6 @@ def test_a_picture_is_moved_by_whole_pixels():
     assert not torch.equal(moved, runs.moved(images, 1, 1))
 
 
-def test_digits_of_some_classes():
-    low, high = (runs.pictures_of(task) for task in (runs.LOW, runs.HIGH))
-    assert low["train"].names == tuple("01234") and high["test"].names == tuple("56789")
-    assert len(low["train"]) + len(high["train"]) == len(digits())
-    whole = digits()
-    sevens = whole.pixel_values[whole.labels == 7]
-    assert torch.equal(high["train"].pixel_values[high["train"].labels == 2], sevens)
-
-
 def test_questions_about_scenes():
     """The row is that of the first thing; what is held out is asked with the same classes."""
     for task, names in ((runs.PLACE, ("bottom", "middle", "top")), (runs.THINGS, ("no", "yes"))):

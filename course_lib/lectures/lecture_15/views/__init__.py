@@ -11,9 +11,9 @@ from .maps import (
 from .results import (
     masked_chart,
     orders_chart,
-    other_chart,
     pictures_chart,
     positions_chart,
     resolution_chart,
+    retrieval_table,
 )
 from .two_inputs import two_inputs_drawing

@@ -8,8 +8,11 @@ from typing import Any
 
 from course_lib.images import digits
 from course_lib.teaching import ablation_chart, curves_chart
+from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import stored
 
+from ..clip_runs import CANDIDATES
+from ..clip_runs import FILE as CLIP
 from ..picture_runs import CNN, FEW, KEPT, LOGISTIC, SIZES, VIT
 
 Run = Mapping[str, Any]
@@ -79,15 +82,14 @@ def masked_chart() -> Any:
     )
 
 
-def other_chart() -> Any:
-    """0 to 4 with 50 labels, after pre-training on 5 to 9."""
-    names = {
-        "random": "0 to 4: random",
-        "masked patches of 5 to 9": "0 to 4: masked patches of 5 to 9",
-        "labels of 5 to 9": "0 to 4: labels of 5 to 9",
-    }
-    groups = {"0 to 4": {label: reached(MASKED, name) for label, name in names.items()}}
-    return ablation_chart(groups, title="After other digits", x_title="right", percent=True)
+def retrieval_table() -> Html:
+    """CLIP in small: what it retrieves among the candidates, beside chance level."""
+    runs = stored(CLIP)["runs"]["CLIP"]
+    measures = ("accuracy", "five", "picture_accuracy")
+    rows = [("chance level", *(f"{n / CANDIDATES:.1%}" for n in (1, 5, 1)))]
+    rows += [(f"seed {run['seed']}", *(f"{run[what]:.1%}" for what in measures)) for run in runs]
+    head = ("", "picture → sentence", "… among the first five", "sentence → picture")
+    return number_table(head, rows, "retrieval", 700)
 
 
 def resolution_chart() -> Any:

@@ -86,7 +86,7 @@ def measures(relevant, ranking, k, *, log=math.log, cut=True, positive=True):
             reciprocal = 1 / (place + 1)
             break
     best = sorted(relevant.values())[::-1][:k]
-    ndcg = dcg([relevant[d] if d in relevant else 0 for d in first]) / dcg(best)
+    ndcg = dcg([relevant.get(d, 0) for d in first]) / dcg(best)
     return ndcg, reciprocal, len(right & set(first)) / len(right)
 
 

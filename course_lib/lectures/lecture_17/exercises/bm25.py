@@ -29,7 +29,7 @@ def bm25(query: list[str], documents: list[list[str]], k1: float, b: float) -> T
 
 # ---------------------------------------------------------------- cases
 
-WORDS = "stop run log plot save load mask token batch epoch".split()
+WORDS = ["stop", "run", "log", "plot", "save", "load", "mask", "token", "batch", "epoch"]
 
 
 def case(draw: Draw, documents: int, query: int, k1: float, b: float) -> Case:
@@ -42,7 +42,7 @@ def case(draw: Draw, documents: int, query: int, k1: float, b: float) -> Case:
 
 def by_hand(draw: Draw) -> list[Case]:
     return [(["run"], [["stop", "run"], ["run", "run", "log"], ["plot"]], 1.0, 1.0),
-            (["run", "log"], [["run", "run"], ["run", "stop", "log"], ["plot"]], 1.0, 0.0)]  # fmt: skip
+            (["run"], [["run", "run"], ["run", "stop", "log"], ["plot"]], 1.0, 0.0)]  # fmt: skip
 
 
 def repeated(draw: Draw, documents: int, k1: float, b: float) -> Case:

@@ -54,8 +54,8 @@ MEASURES = Exercise(
     solution=measures,
     helpers=(discounted,),
     returns=(Number("nDCG"), Number("reciprocal rank"), Number("recall")),
-    see="course_lib.train.ranking_metrics.ranking_scores takes a whole run, and counts equal scores "
-    "as the mean over all their orders",
+    see="course_lib.train.ranking_metrics.ranking_scores takes a whole run, and counts equal "
+    "scores as the mean over all their orders",
     stages=(
         Stage("three documents, on paper", by_hand),
         Stage("everything relevant is ranked",

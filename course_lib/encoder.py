@@ -438,7 +438,6 @@ class Encoder(nn.Module):
             attention_scores=tuple(scores) if output_attention_scores else None,
         )
 
-
     def pool(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """The pooler's vector of each text: (B, T, H) -> (B, H)."""
         pooler: Any = self.pooler

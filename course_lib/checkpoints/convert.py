@@ -81,7 +81,12 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
         )
     family = family.under_head(type(ours))
     _check_pooler(ours, family)
-    kind = getattr(transformers, family.classes[type(ours)])
+    kind = getattr(transformers, name := family.classes[type(ours)], None)
+    if kind is None:
+        raise CheckpointError(
+            f"transformers {transformers.__version__} has no {name}; a newer one does: "
+            "pip install -U transformers."
+        )
     if not kind._supports_sdpa:
         attention = "eager"
     options = {**_their_config(encoder_of(ours).config, family), **_their_head(ours, family)}

@@ -764,6 +764,8 @@ MODERNBERT = Member(
     seeds=range(16),
     scores=False,  # theirs come of one matrix, and are turned
 )
+
+
 def shared_keys(case: Case) -> str:
     groups = case.config.num_key_value_heads
     return "all" if groups == case.config.num_heads else f"{groups} of more"

@@ -215,7 +215,7 @@ def test_compare_finds_it_equal(name: str, kind: str, seed: int):
     assert f"3 sequences of up to {longest} tokens" in found.batch
     assert ("two segments" in found.batch) == (kinds > 1)
     exact = compare(ours.double())
-    # Parts of transformers' DeBERTa, XLM, ModernBERT and others are float32 whatever the weights are.
+    # Parts of transformers' models of these are float32 whatever the weights are.
     short = MEMBERS[name].family in SHORT_SUMS
     assert exact.equal and exact.tolerance == (1e-5 if short else 1e-10)
     theirs = to_transformers(ours.float())

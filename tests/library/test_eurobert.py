@@ -1,6 +1,6 @@
-"""What is EuroBERT's and UltraBERT's own: each setting against ModernBERT or a plain version written
-here, long texts beside transformers' two ways of attention, released configurations in their words.
-That both equal transformers' on drawn shapes is tested in test_parity.py."""
+"""What is EuroBERT's and UltraBERT's own: each setting against ModernBERT or a plain version, long
+texts beside transformers' two ways of attention, released configurations in their words. That both
+equal transformers' on drawn shapes is tested in test_parity.py."""
 
 from __future__ import annotations
 

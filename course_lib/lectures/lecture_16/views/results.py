@@ -130,10 +130,16 @@ def ladder_table() -> Html:
     return number_table(HEAD, ladder_rows(), "ladder", 780)
 
 
-def ladder_2026_table() -> Html:
+HEAD_2026 = (
+    "rung", "FLOPs a step", "steps", "weights of the blocks", "right", "seeds",
+    "beside the one before",
+)  # fmt: skip
+
+
+def rows_2026() -> list[tuple[str, ...]]:
     """The rungs above ModernBERT: what they take, what they weigh, what they reach."""
     flops = runs_of("BERT")[0]["flops_a_step"]
-    rows = [
+    return [
         (
             name, f"{runs_of(name)[0]['flops_a_step'] / flops:.2f}",
             str(runs_of(name)[0]["steps"]), f"{runs_of(name)[0]['block_parameters']:,}",
@@ -142,9 +148,11 @@ def ladder_2026_table() -> Html:
         )
         for name in (LAST, *RUNGS_2026)
     ]  # fmt: skip
-    head = ("rung", "FLOPs a step", "steps", "weights of the blocks", "right", "seeds",
-            "beside the one before")  # fmt: skip
-    return number_table(head, rows, "ladder of 2026", 780)
+
+
+def ladder_2026_table() -> Html:
+    """The same as a table."""
+    return number_table(HEAD_2026, rows_2026(), "ladder of 2026", 780)
 
 
 def extended(way: str, length: int) -> list[float]:
@@ -152,10 +160,15 @@ def extended(way: str, length: int) -> list[float]:
     return [run["by"][str(length)] for run in stored(EXTENSION)["runs"][way]]
 
 
-def extension_table() -> Html:
+def extension_head() -> tuple[str, ...]:
+    """What the next function's columns are."""
+    return ("", "rate", *(f"{n:,} tokens" for n in LENGTHS), f"at {LENGTHS[1]}, beside the first")
+
+
+def extension_rows() -> list[tuple[str, ...]]:
     """Ways to go on with a model that read 64 tokens at a time, by length of what it reads now."""
     longest, first = LENGTHS[1], next(iter(WAYS))
-    rows = [
+    return [
         (
             way, f"{stored(EXTENSION)['runs'][way][0]['rate']:g}" if WAYS[way].steps else "",
             *(f"{fmean(extended(way, n)):.1%}" for n in LENGTHS),
@@ -163,8 +176,11 @@ def extension_table() -> Html:
         )
         for way in WAYS
     ]  # fmt: skip
-    head = ("", "rate", *(f"{n:,} tokens" for n in LENGTHS), f"at {longest}, beside the first")
-    return number_table(head, rows, "extension", 780)
+
+
+def extension_table() -> Html:
+    """The same as a table."""
+    return number_table(extension_head(), extension_rows(), "extension", 780)
 
 
 def by_place(name: str, what: str) -> list[tuple[int, list[float]]]:

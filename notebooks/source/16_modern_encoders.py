@@ -132,7 +132,7 @@ packing_drawing()
 #
 # ## Try it
 #
-# Six pieces to build, three of them before the page shows them. A wrong answer gets the name of its mistake; `hint("16.1")` helps a step at a time, `reveal("16.1")` shows a solution. No later cell needs your answers.
+# Seven pieces to build, three of them before the page shows them. A wrong answer gets the name of its mistake; `hint("16.1")` helps a step at a time, `reveal("16.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:16.1}}
 
@@ -751,6 +751,17 @@ def my_parameters(vocab, hidden, layers, inner):
 
 
 check("16.6", my_parameters)
+
+# %% [markdown]
+# {{exercise:16.7}}
+
+
+# %%
+def my_grouped(query, key, value, mask):
+    return ...
+
+
+check("16.7", my_grouped)
 
 # %% [markdown]
 # To go on: add a rung of your own to `ladder.CHANGES` (a window of 8? the old order of norms at the top?) and run it.

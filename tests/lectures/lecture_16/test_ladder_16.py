@@ -55,7 +55,11 @@ def test_the_rungs_of_2026_change_one_thing_each():
         own[name] = ladder.model_of(recipe, 0).config
     names = {f.name for f in fields(top)}
     differ = [n for n in names if getattr(top, n) != getattr(own["RMSNorm"], n)]
-    assert set(differ) <= {"classifier_pooling"} and own["RMSNorm"].norm == "rms_norm" and own["RMSNorm"].embedding_norm
+    assert (
+        set(differ) <= {"classifier_pooling"}
+        and own["RMSNorm"].norm == "rms_norm"
+        and own["RMSNorm"].embedding_norm
+    )
     steps = [*own.values()]
     for before, after, changes in zip(steps, steps[1:], ("SwiGLU", "grouped heads"), strict=False):
         different = {

@@ -1014,8 +1014,8 @@ def _last_of(types: list[str], layers: int) -> int:
     whole = [layer for layer, kind in enumerate(types) if kind == "full_attention"]
     every = (3, *range(1, layers + 2))
     fits = (n for n in every if [*range(n - 1, layers, n)] == whole)
-    if found := next(fits, None):
-        return found
+    if every_n := next(fits, None):
+        return every_n
     raise ValueError(f"layer_types={types} was given; expected the last of every n to be global.")
 
 

@@ -149,8 +149,8 @@ def grouped() -> Settled:
         weights = count_parameters(few().stack) / count_parameters(many().stack)
     flops = [forward_flops(few, n) / forward_flops(many, n) for n in (128, 8_192)]
     parts = (weights, *flops)
-    said = "{:.0%} of the weights; {:.0%} of the FLOPs at 128 tokens, {:.0%} at 8,192"
-    return Settled(parts, said.format(*parts))
+    detail = "{:.0%} of the weights; {:.0%} of the FLOPs at 128 tokens, {:.0%} at 8,192"
+    return Settled(parts, detail.format(*parts))
 
 
 def radius() -> Settled:

@@ -124,7 +124,7 @@ def longer_run(recipe: Recipe, seed: int) -> dict[str, Any]:
     """One way to go on, at the rate that is best for seed 0."""
     rates = {rate: tried(recipe, 0, rate)["0"] for rate in (RATES if recipe.steps else (0.0,))}
     best = max(rates, key=rates.__getitem__)
-    found = {n: value for n, value in tried(recipe, seed, best).items() if n != "0"}
+    by = {n: value for n, value in tried(recipe, seed, best).items() if n != "0"}
     rated = {f"{rate:g}": value for rate, value in rates.items()}
     return {
         "seed": seed,

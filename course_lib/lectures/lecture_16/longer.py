@@ -130,8 +130,8 @@ def longer_run(recipe: Recipe, seed: int) -> dict[str, Any]:
         "seed": seed,
         "rate": best,
         "rated": rated,
-        "accuracy": found[str(LONGEST)],
-        "by": found,
+        "accuracy": by[str(LONGEST)],
+        "by": by,
     }
 
 

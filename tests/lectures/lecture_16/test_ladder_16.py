@@ -86,14 +86,17 @@ def test_an_extension_keeps_the_weights_and_reads_as_many_tokens_a_step():
 
 
 def test_what_the_page_says_of_the_extension():
-    """Longer texts teach what as many steps of short ones do not, and not what is longer still."""
+    """Longer texts teach what as many steps of short ones do not, also beyond their own length; and
+    of the rates that were tried none at the upper end is best."""
     runs = read_result("16_longer")["runs"]
     by = {name: [run["by"] for run in of] for name, of in runs.items()}
     for seed in ladder.SEEDS:
         as_it_is, short = by["as it is"][seed], by["100 steps of 64 tokens"][seed]
         for name in ("100 steps of 512, base kept", "100 steps of 512, larger base"):
-            assert by[name][seed]["512"] > max(as_it_is["512"], short["512"]) + 0.03
-            assert by[name][seed]["2048"] < by[name][seed]["512"]
+            for n in ("512", "2048"):
+                assert by[name][seed][n] > max(as_it_is[n], short[n]) + 0.1
+    rates = {name: of[0]["rate"] for name, of in runs.items() if longer.WAYS[name].steps}
+    assert max(rates.values()) < max(longer.RATES), rates
 
 
 def test_a_gate_has_as_many_weights():

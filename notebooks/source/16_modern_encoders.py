@@ -561,7 +561,7 @@ longer_chart()
 #
 # ### Longer in a hundred steps
 #
-# So let us do that: the rung "RMSNorm" has read 64 tokens at a time. It reads on, in a hundred more steps of as many tokens each: texts of 64 (which says what mere training brings), texts of 512, and texts of 512 with the global layers' base at 160,000. Of four learning rates other stories choose the best, for seed 0.
+# So let us do that: the rung "RMSNorm" has read 64 tokens at a time. It reads on, in a hundred more steps of as many tokens each: texts of 64 (which says what mere training brings), texts of 512, and texts of 512 with the global layers' base at 160,000. Of five learning rates other stories choose the best, for seed 0.
 
 # %%
 extension_table()

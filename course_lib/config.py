@@ -111,8 +111,14 @@ class BertConfig:
         return False
 
     @property
+    def pools_late(self) -> bool:
+        """Whether a pooler reads every state, and the mean is taken of what it makes of them."""
+        return False
+
+    @property
     def gelu_form(self) -> str:
-        """How `activate` is to compute: "none" for GELU itself, "tanh" approximated; "relu"."""
+        """How `activate` is to compute: "none" for GELU itself, "tanh" approximated; others by
+        name."""
         return {"gelu": "none", "gelu_new": "tanh"}.get(self.hidden_act, self.hidden_act)
 
 
@@ -181,7 +187,8 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # xlm: Lample and Conneau 2019 and the released configurations; token types are languages, which
 # those of 1, 17 and 100 are not told. xlm-roberta: Conneau et al. 2019, section 3. mobilebert, and
 # ib-bert, its teacher: Sun et al. 2020, section 3, and the configurations of the authors' program.
-# modernbert: Warner et al. 2024, section 2, and the released configurations.
+# modernbert: Warner et al. 2024, section 2, and the released configurations. eurobert: the released
+# configurations.
 # vit: Dosovitskiy et al. 2020, Table 1; the number is a patch's height and width in pixels.
 BASE_AND_LARGE = {"base": _size(12, 768, 12), "large": _size(24, 1024, 16)}
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
@@ -239,6 +246,10 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "modernbert": {
         "base": _size(22, 768, 12, intermediate_size=1_152),
         "large": _size(28, 1024, 16, intermediate_size=2_624),
+    },
+    "eurobert": {
+        "210m": _size(12, 768, 12, vocab_size=128_256),
+        "2.1b": _size(32, 2_304, 18, intermediate_size=6_144, num_key_value_heads=6),
     },
     "deberta-v3": {
         "small": _size(6, 768, 12),

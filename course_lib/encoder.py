@@ -179,8 +179,9 @@ class FeedForward(nn.Module):
 
 
 def activate(x: Tensor, form: str) -> Tensor:
-    """GELU, in the `form` that torch calls "none" or "tanh", or "relu"."""
-    return F.relu(x) if form == "relu" else F.gelu(x, approximate=form)
+    """GELU, in the `form` that torch calls "none" or "tanh", or "relu" or "silu"."""
+    others = {"relu": F.relu, "silu": F.silu}
+    return others[form](x) if form in others else F.gelu(x, approximate=form)
 
 
 class Block(nn.Module):
@@ -429,15 +430,21 @@ class Encoder(nn.Module):
         if isinstance(mask, Packing):
             kept_states = states if output_hidden_states else states[-1:]
             states = [mask.pad(state) for state in kept_states]  # each (B, T, H) again
-        pool_mean = self.pooler is not None and self.config.pools_mean
-        pooled = mean_state(states[-1], attention_mask) if pool_mean else states[-1]
         return EncoderOutput(
             last_hidden_state=states[-1],
-            pooler_output=None if self.pooler is None else self.pooler(pooled),
+            pooler_output=None if self.pooler is None else self.pool(states[-1], attention_mask),
             hidden_states=tuple(states) if output_hidden_states else None,
             attentions=tuple(weights) if output_attentions else None,
             attention_scores=tuple(scores) if output_attention_scores else None,
         )
+
+    def pool(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """The pooler's vector of each text: (B, T, H) -> (B, H)."""
+        pooler: Any = self.pooler
+        if self.config.pools_late:  # every token as if it were the first one
+            hidden = pooler(hidden.flatten(0, 1)[:, None]).unflatten(0, hidden.shape[:2])
+            return mean_state(hidden, mask)[:, 0]
+        return pooler(mean_state(hidden, mask) if self.config.pools_mean else hidden)
 
 
 def to_autocast_dtype(x: Tensor) -> Tensor:

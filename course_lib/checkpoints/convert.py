@@ -81,7 +81,12 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
         )
     family = family.under_head(type(ours))
     _check_pooler(ours, family)
-    kind = getattr(transformers, family.classes[type(ours)])
+    kind = getattr(transformers, name := family.classes[type(ours)], None)
+    if kind is None:
+        raise CheckpointError(
+            f"transformers {transformers.__version__} has no {name}; a newer one does: "
+            "pip install -U transformers."
+        )
     if not kind._supports_sdpa:
         attention = "eager"
     options = {**_their_config(encoder_of(ours).config, family), **_their_head(ours, family)}
@@ -151,7 +156,8 @@ def _same_names(theirs: set[str], ours: set[str], kind: str) -> None:
 
 def _their_config(config: Any, family: Family) -> dict[str, Any]:
     _check_fixed(asdict(config), family, f"the {type(config).__name__}")
-    theirs = {name: getattr(config, ours) for ours, name in family.settings.items()}
+    settings = {ours: n for ours, n in family.settings.items() if n not in family.derived}
+    theirs = {name: getattr(config, ours) for ours, name in settings.items()}
     # transformers 5 no longer writes this, but ctranslate2 and older versions ask for it.
     kind = {n: v for n, v in family.fixed.items() if n == "position_embedding_type"}
     return {**theirs, **kind, **family.more(config)}
@@ -248,7 +254,7 @@ def canonical(state: Mapping[str, Tensor], family: Family) -> State:
     """Their weights without prefix, old names, second names of tied weights and position counts."""
     clean: State = {}
     for name, value in state.items():
-        name = name.removeprefix(family.prefix)
+        name = name.removeprefix(family.prefix).removeprefix(family.stored_prefix)
         for old, new in _OLD_NAMES:
             name = name.removesuffix(old) + new if name.endswith(old) else name
         if not name.endswith("position_ids"):

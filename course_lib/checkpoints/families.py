@@ -20,9 +20,11 @@ from course_lib.family.deberta import (
 from course_lib.family.distilbert import DistilBertConfig, distilbert_encoder
 from course_lib.family.electra import ElectraConfig, electra_encoder
 from course_lib.family.ernie import ErnieConfig, ernie_encoder
+from course_lib.family.eurobert import EuroBertConfig, EuroBertForMaskedLM, eurobert_encoder
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
+from course_lib.family.ultrabert import UltraBertConfig, UltraBertForMaskedLM
 from course_lib.family.vit import VitConfig, VitEncoder, VitForClassification, vit_encoder
 from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm_encoder
 from course_lib.family.xlm_roberta import XlmRobertaConfig
@@ -62,6 +64,8 @@ MODELS: tuple[type[Model], ...] = (  # most heads first, but fine-tuned ones bef
     BertForPreTraining,
     DebertaForMaskedLM,
     XlmForLanguageModel,
+    UltraBertForMaskedLM,
+    EuroBertForMaskedLM,
     BertForMaskedLM,
     BertForReplacedTokens,
     VitEncoder,
@@ -98,6 +102,8 @@ class Family:
     stored: Mapping[str, str] = field(default_factory=dict)  # theirs -> what its files call it
     of_head: Mapping[type[Model], Mapping[str, str]] = field(default_factory=dict)  # see under_head
     fixed_in: Mapping[type[Model], Mapping[str, Any]] = field(default_factory=dict)  # as `fixed`
+    stored_prefix: str = ""  # what stands before encoder names in files, where it is another
+    derived: tuple[str, ...] = ()  # settings that `read` makes and no file of theirs has
 
     @property
     def has_pooler(self) -> bool:
@@ -791,11 +797,8 @@ def _read_modernbert(theirs: dict[str, Any]) -> dict[str, Any]:
     if (head := theirs["classifier_activation"]) != theirs["hidden_activation"]:
         raise ValueError(f"classifier_activation={head!r} was given; expected hidden_activation's.")
     ropes, layers = theirs.get("rope_parameters") or {}, theirs["num_hidden_layers"]
-    for kind, name in (("full", "global"), ("sliding", "local")):
-        rope = ropes.get(f"{kind}_attention") or {}
-        if (form := rope.get("rope_type", "default")) != "default":
-            raise ValueError(f"rope_type={form!r} was given; expected 'default'.")
-        theirs[f"{name}_rope_theta"] = rope.get("rope_theta", theirs[f"{name}_rope_theta"])
+    for kind, name in _ROPES.items():
+        theirs[name] = _rope_base(ropes.get(kind) or {}, theirs[name])
     every = theirs["global_attn_every_n_layers"]
     if types := theirs.get("layer_types"):
         if len(types) != layers:
@@ -809,6 +812,16 @@ def _read_modernbert(theirs: dict[str, Any]) -> dict[str, Any]:
     if every is None:
         raise ValueError(f"layer_types={types} was given; expected every n-th layer to be global.")
     return theirs
+
+
+_ROPES = {"full_attention": "global_rope_theta", "sliding_attention": "local_rope_theta"}
+
+
+def _rope_base(rope: Mapping[str, Any], otherwise: Any) -> Any:
+    """The base of the angles; raises ValueError where they are stretched in some way."""
+    if (form := rope.get("rope_type", rope.get("type", "default"))) != "default":
+        raise ValueError(f"rope_type={form!r} was given; expected 'default'.")
+    return rope.get("rope_theta", otherwise)
 
 
 def _in_head(part: str) -> dict[str, str]:
@@ -880,6 +893,171 @@ MODERNBERT = Family(
     dropouts={**BERT.dropouts, BertForQuestionAnswering: "classifier_dropout"},  # none there
     more=_modernbert_settings,
     read=_read_modernbert,
+)
+
+
+def _read_eurobert(theirs: dict[str, Any]) -> dict[str, Any]:
+    """The base as one number, the first token's pooling in our word; refuses other head sizes."""
+    heads, hidden = theirs["num_attention_heads"], theirs["hidden_size"]
+    if (size := theirs.get("head_dim")) and size * heads != hidden:
+        raise ValueError(
+            f"head_dim={size!r} was given for {heads} heads; expected their sizes to add up to "
+            f"hidden_size, {hidden}."
+        )
+    rope = theirs.get("rope_parameters") or theirs.get("rope_scaling") or {}
+    pooling = theirs["classifier_pooling"]
+    return {
+        **theirs,
+        "global_rope_theta": _rope_base(rope, theirs.get("rope_theta", 10_000.0)),
+        "classifier_pooling": "cls" if pooling == "bos" else pooling,
+    }
+
+
+EUROBERT = Family(
+    model_type="eurobert",
+    config_class=EuroBertConfig,
+    encoder=eurobert_encoder,
+    classes={
+        Encoder: "EuroBertModel",
+        EuroBertForMaskedLM: "EuroBertForMaskedLM",
+        BertForClassification: "EuroBertForSequenceClassification",
+        BertForTokenClassification: "EuroBertForTokenClassification",
+    },
+    prefix="model.",
+    modules={
+        "embeddings.token": "embed_tokens",
+        **{
+            f"stack.blocks.#.attention.{ours}": f"layers.#.self_attn.{theirs}_proj"
+            for ours, theirs in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "o"))
+        },
+        "stack.blocks.#.attention_norm": "layers.#.input_layernorm",
+        "stack.blocks.#.feed_forward.expand": "layers.#.mlp.gate_proj",  # what the curve is on
+        "stack.blocks.#.feed_forward.gate": "layers.#.mlp.up_proj",
+        "stack.blocks.#.feed_forward.contract": "layers.#.mlp.down_proj",
+        "stack.blocks.#.output_norm": "layers.#.post_attention_layernorm",
+        "stack.norm": "norm",
+        "mlm.decoder": "lm_head",
+        "classifier": "classifier",
+    },
+    heads={"mlm": "lm_head."},
+    tied={},
+    settings={
+        **{n: SETTINGS[n] for n in SETTINGS if n not in ("type_vocab_size", "hidden_dropout")},
+        "attention_dropout": "attention_dropout",
+        "layer_norm_eps": "rms_norm_eps",
+        **{n: n for n in ("hidden_act", "num_key_value_heads", "classifier_pooling")},
+        "global_base": "global_rope_theta",
+    },
+    fixed={
+        **{"pre_norm": True, "first_norm": True, "final_norm": True, "rotary": True},
+        **{"gated": True, "type_vocab_size": 0, "norm": "rms_norm", "embedding_norm": False},
+        **{"biases": False, "attention_bias": False, "mlp_bias": False},
+        **{"hidden_dropout": 0.0, "global_every": 1, "tie_word_embeddings": False},
+    },
+    absent={
+        **{"hidden_size": 768, "num_attention_heads": 12, "classifier_pooling": "late"},
+    },
+    of_head={BertForClassification: {"pooler.dense": "dense"}},
+    derived=("global_rope_theta",),
+    more=lambda config: {
+        "rope_parameters": {"rope_type": "default", "rope_theta": config.global_base},
+        "classifier_pooling": config.classifier_pooling.replace("cls", "bos"),
+    },
+    read=_read_eurobert,
+)
+
+
+def _ultrabert_settings(config: UltraBertConfig) -> dict[str, Any]:
+    """Layers and bases in their words, and the window as they measure it."""
+    layers = map(config.is_global, range(config.num_layers))
+    bases = {"full_attention": config.global_base, "sliding_attention": config.local_base}
+    return {
+        "sliding_window": config.window // 2,
+        "layer_types": ["full_attention" if whole else "sliding_attention" for whole in layers],
+        "rope_parameters": {
+            kind: {"rope_type": "default", "rope_theta": base} for kind, base in bases.items()
+        },
+    }
+
+
+def _read_ultrabert(theirs: dict[str, Any]) -> dict[str, Any]:
+    """As ours are spelt; released configurations list windows and bases a layer, which must be one
+    of each kind here. (transformers merges such lists without a word.)"""
+    read = _read_eurobert({**theirs, "rope_parameters": None, "rope_theta": None})
+    layers, windows = theirs["num_hidden_layers"], theirs.get("attention_windows")
+    types = theirs.get("layer_types")
+    if windows is not None:
+        types = types or ["sliding_attention" if each else "full_attention" for each in windows]
+        read["sliding_window"] = _one_of([w for w in windows if w], "attention_windows", 128)
+    if types and len(types) != layers:
+        raise ValueError(f"{len(types)} layers were given; expected num_hidden_layers, {layers:,}.")
+    read["global_attn_every_n_layers"] = _last_of(types, layers) if types else 3
+    ropes, bases = theirs.get("rope_parameters") or {}, theirs.get("rope_theta")
+    types = types or [("sliding", "full")[(n + 1) % 3 == 0] + "_attention" for n in range(layers)]
+    if bases is not None and not isinstance(bases, list | tuple):
+        raise ValueError(f"rope_theta={bases!r} was given; expected a list, a base a layer.")
+    for kind, name in _ROPES.items():
+        own = [base for base, of in zip(bases or (), types, strict=False) if of == kind]
+        read[name] = _rope_base(ropes.get(kind) or {}, _one_of(own, "rope_theta", theirs[name]))
+    return {**read, "local_attention": 2 * read["sliding_window"]}
+
+
+def _one_of(values: list[Any], name: str, otherwise: Any) -> Any:
+    """The value that all of them have; raises ValueError where they differ."""
+    if len(set(values)) > 1:
+        raise ValueError(f"{name} of {values} were given; expected one for each kind of layer.")
+    return values[0] if values else otherwise
+
+
+def _last_of(types: list[str], layers: int) -> int:
+    """Of how many layers the last one is global; 3 where that fits, as where none is."""
+    whole = [layer for layer, kind in enumerate(types) if kind == "full_attention"]
+    every = (3, *range(1, layers + 2))
+    fits = (n for n in every if [*range(n - 1, layers, n)] == whole)
+    if every_n := next(fits, None):
+        return every_n
+    raise ValueError(f"layer_types={types} was given; expected the last of every n to be global.")
+
+
+ULTRABERT = replace(
+    EUROBERT,
+    model_type="ultrabert",
+    config_class=UltraBertConfig,
+    classes={
+        Encoder: "UltrabertModel",
+        UltraBertForMaskedLM: "UltrabertForMaskedLM",
+        **_for_tasks("Ultrabert"),
+    },
+    modules={
+        **EUROBERT.modules,
+        **TASK_HEADS,
+        "mlm.first": "head.linear1",
+        "mlm.second": "head.linear2",
+        "mlm.decoder": "head.decoder",
+    },
+    heads={"mlm": "head."},
+    stored_prefix="ultrabert.",
+    older={"cls": "head.decoder"},
+    stored={"head.decoder": "cls"},
+    settings={
+        **EUROBERT.settings,
+        "local_base": "local_rope_theta",
+        "window": "local_attention",
+        "global_every": "global_attn_every_n_layers",
+        "prediction_size": "prediction_head_size",
+    },
+    fixed={n: v for n, v in EUROBERT.fixed.items() if n != "global_every"},
+    absent={
+        **{"vocab_size": 32_000, "hidden_size": 4_096, "intermediate_size": 11_008},
+        **{"num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": None},
+        **{"sliding_window": 128, "classifier_pooling": "cls", "classifier_dropout": 0.0},
+        **{"global_rope_theta": 2_560_000.0, "local_rope_theta": 10_000.0},
+    },
+    of_head={BertForClassification: {}},  # where its pooler is
+    dropouts=BERT.dropouts,
+    derived=(*_ROPES.values(), "local_attention", "global_attn_every_n_layers"),
+    more=_ultrabert_settings,
+    read=_read_ultrabert,
 )
 
 
@@ -962,7 +1140,7 @@ FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
     for family in (
         *(BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2),
-        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT, VIT),
+        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT, EUROBERT, ULTRABERT, VIT),
     )
 }
 
@@ -999,7 +1177,8 @@ def newest_name(name: str, family: Family) -> str:
 def stored_name(name: str, family: Family) -> str:
     """What transformers' files call the weight that its model calls so, prefix included."""
     bare = name.removeprefix(family.prefix)
-    return name.removesuffix(bare) + (renamed(bare, family.stored) or bare)
+    prefix = name.removesuffix(bare) and (family.stored_prefix or family.prefix)
+    return prefix + (renamed(bare, family.stored) or bare)
 
 
 def renamed(name: str, table: Mapping[str, str]) -> str | None:

@@ -13,6 +13,8 @@ from pathlib import Path
 from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
 from course_lib.family.deberta import DebertaForMaskedLM
+from course_lib.family.eurobert import EuroBertForMaskedLM
+from course_lib.family.ultrabert import UltraBertForMaskedLM
 from course_lib.family.vit import VitEncoder, VitForClassification
 from course_lib.family.xlm import XlmForLanguageModel
 from course_lib.files import (
@@ -360,6 +362,8 @@ _NEEDED: dict[type[Model], tuple[str, ...]] = {  # one weight of each part
     BertForPreTraining: ("mlm.bias", "pair.dense.weight", POOLER),
     DebertaForMaskedLM: ("mlm.bias", "decoder.position.weight"),
     XlmForLanguageModel: ("mlm.bias",),
+    UltraBertForMaskedLM: ("mlm.decoder.weight",),
+    EuroBertForMaskedLM: ("mlm.decoder.weight",),
     BertForMaskedLM: ("mlm.bias",),
     BertForReplacedTokens: ("rtd.score.weight",),
     VitEncoder: (),

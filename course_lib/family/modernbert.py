@@ -10,6 +10,7 @@ gives from every model here."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar
@@ -152,7 +153,7 @@ class ModernAttention(SelfAttention):
         if isinstance(mask, Packing):
             tokens = mask.shape[1]
             query_positions = key_positions = mask.positions % tokens  # (N,)
-        heads = (self.num_heads, -1)  # (…, T, H) -> (…, T, A, D)
+        heads = (-1, query.shape[-1] // self.num_heads)  # (…, T, H) -> (…, T, A, D)
         q, k = query.unflatten(-1, heads), key.unflatten(-1, heads)
         q, k = rotary(q, k, base, tokens, query_positions, key_positions)
         return q.flatten(-2), k.flatten(-2)
@@ -197,11 +198,13 @@ def modern_block(config: ModernBertConfig, layer: int) -> Block:
 
 
 class ModernStack(Stack):
-    """L of these blocks, and a norm at the end."""
+    """L of these blocks, and a norm at the end. block: makes one for a layer's number."""
 
-    def __init__(self, config: ModernBertConfig) -> None:
+    def __init__(
+        self, config: ModernBertConfig, block: Callable[[Any, int], Block] = modern_block
+    ) -> None:
         layer = count()
-        super().__init__(config, block=lambda _: modern_block(config, next(layer)))
+        super().__init__(config, block=lambda _: block(config, next(layer)))
         H, eps = config.hidden_size, config.layer_norm_eps
         self.norm = nn.LayerNorm(H, eps=eps) if config.final_norm else nn.Identity()
 
@@ -213,10 +216,14 @@ class ModernStack(Stack):
         return [*states[:-1], self.norm(states[-1])], weights, scores
 
 
-def modernbert_encoder(config: ModernBertConfig, pooler: bool = False) -> Encoder:
+def modernbert_encoder(
+    config: ModernBertConfig,
+    pooler: bool = False,
+    block: Callable[[Any, int], Block] = modern_block,
+) -> Encoder:
     """BERT's encoder out of ModernBERT's parts; a pooler only where one is wanted."""
     embeddings = Embeddings(config, positions=not config.rotary)
-    stack = ModernStack(config)
+    stack = ModernStack(config, block)
     if not config.biases:
         drop_biases(embeddings)
         drop_biases(stack)

@@ -60,6 +60,9 @@ def sliding_window_attention(
 ) -> Tensor:
     """The same at real tokens, at a cost that grows with T as the window's does, not with T².
 
+    A padding sees itself as well: beyond the window of all real tokens it would see nothing, and
+    there torch's fused attention, right forwards, gives T times the gradient.
+
     path: how a block is attended to, as in `attention`, or "reference". A text of up to four blocks
     is attended to as a whole: there blocks were slower on a processor. So is one of any length in a
     model that is exported, whose graph knows no length."""
@@ -69,6 +72,7 @@ def sliding_window_attention(
     size = max(window // 2, SMALLEST)  # C, tokens in a block
     if torch.compiler.is_exporting() or tokens <= 4 * size:
         seen = window_mask(query.transpose(1, 2), window, mask)
+        seen = seen | torch.eye(tokens, dtype=torch.bool, device=query.device)
         return attention(query, key, value, seen, dropout, path)
     count = -(-tokens // size)  # n
     behind = count * size - tokens
@@ -84,7 +88,8 @@ def sliding_window_attention(
     real = neighbours(blocks(real[:, None, :, None]))[:, :, 0, :, 0]  # (B, n, 3C)
     position = torch.arange(-size, 2 * size, device=query.device)  # of keys, from a block's first
     near = _near(position[size:-size], position, window)  # (C, 3C)
-    seen = near & real[:, :, None]  # (B, n, C, 3C)
+    itself = position[size:-size, None] == position
+    seen = near & (real[:, :, None] | itself)  # (B, n, C, 3C)
     result = attention(
         blocks(query).flatten(0, 1),
         neighbours(blocks(key)).flatten(0, 1),

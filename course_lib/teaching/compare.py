@@ -24,6 +24,8 @@ OUTPUTS = (
     "sop_logits",
 )
 ONE_A_ROW = ("pooler_output", "seq_relationship_logits", "sop_logits")  # the others: one a token
+# Of model types: those that are float32 somewhere whatever their weights are.
+SHORT_SUMS = ("deberta", "deberta-v2", "xlm", "modernbert", "eurobert", "ultrabert")
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,11 +164,12 @@ def _described(batch: dict[str, Tensor], config: Any) -> str:
 
 
 def _tolerance(ours: nn.Module, theirs: Any) -> float:
-    """What the precision of both allows. In transformers' DeBERTa, XLM and ModernBERT parts of the
-    sum are float32 whatever the weights are: the scale of DeBERTa's scores, in its first generation
-    LayerNorm, too; XLM's softmax; what ModernBERT turns by its position."""
+    """What the precision of both allows. In some of transformers' models parts of the sum are
+    float32 whatever the weights are: the scale of DeBERTa's scores, in its first generation
+    LayerNorm, too; XLM's softmax; what ModernBERT turns by its position; EuroBERT's and UltraBERT's
+    norms."""
     exact = next(ours.parameters()).dtype == torch.float64
-    short = theirs.config.model_type in ("deberta", "deberta-v2", "xlm", "modernbert")
+    short = theirs.config.model_type in SHORT_SUMS
     return 1e-10 if exact and not short else 1e-5
 
 

@@ -150,7 +150,7 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
 # | 13 | [Choosing a variant: nine tasks, one honest benchmark, and a guide](13_choosing_a_variant.ipynb) | ready |
 # | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
 # | 15 | [Beyond text: ViT, the same encoder on patches](15_beyond_text.ipynb) | ready |
-# | 16 | [Modern encoders: from BERT to ModernBERT, change by change](16_modern_encoders.ipynb) | ready |
+# | 16 | [Modern encoders: from BERT to ModernBERT and on to 2026, change by change](16_modern_encoders.ipynb) | ready |
 #
 # Each page says at its head which pages it needs: most need page 02, some one or two more.
 #

@@ -8,7 +8,7 @@
 # ---
 
 # %% [markdown]
-# # Modern encoders: from BERT to ModernBERT, change by change
+# # Modern encoders: from BERT to ModernBERT and on to 2026, change by change
 #
 # **Lecture 16** · {{duration}} · {{colab}}
 #
@@ -18,6 +18,7 @@
 # - turn a query and a key by their positions (RoPE), and say what their score then depends on;
 # - count what a gate (GeGLU), a local layer and padding cost;
 # - read a ladder of changes, one at a time for equally many FLOPs, and say what three seeds show;
+# - say what the encoders of 2025 and 2026 changed again: RMSNorm, SwiGLU, grouped heads, the window;
 # - pre-train a ModernBERT on texts of your own, and load it in transformers.
 #
 # You need the encoder of lecture 02 and masking from lecture 04. Nothing is downloaded.
@@ -32,12 +33,13 @@ from pathlib import Path
 import torch
 
 from course_lib import (
-    MicroWorld, check, claims_table, compare, count_parameters, modernbert, modernbert_for_masked_lm, quiz, show,
+    MicroWorld, check, claims_table, compare, count_parameters, eurobert, eurobert_for_masked_lm,
+    modernbert, modernbert_for_masked_lm, quiz, show, to_transformers, ultrabert_for_masked_lm,
 )  # fmt: skip
 from course_lib.lectures.lecture_16 import gradients, ladder, step_times
 from course_lib.lectures.lecture_16.views import (
-    checkpoint_curves, checkpoints_table, cost_chart, ladder_chart, ladder_curves, ladder_table,
-    longer_chart, norms_chart, packing_drawing, real_text_curves, real_text_table, rotation_view,
+    checkpoint_curves, checkpoints_table, cost_chart, extension_table, ladder_2026_table,
+    ladder_chart, ladder_curves, ladder_table, longer_chart, norms_chart, packing_drawing, real_text_curves, real_text_table, rotation_view,
     speed_table, tasks_chart, then_and_now_drawing, window_view,
 )  # fmt: skip
 from course_lib.teaching import curves_chart
@@ -60,21 +62,26 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # %% [markdown]
 # ### What stayed, what went
 #
-# | | BERT, 2018 | ModernBERT, 2024 | why | from |
-# |---|---|---|---|---|
-# | *stayed* | bidirectional encoder, masked words, norm on the embeddings, decoder tied to them | the same | | |
-# | positions | learned table of 512 | queries and keys turned (RoPE) | only distance counts; longer texts | Su et al. 2021 |
-# | norms | after each half of a block (*post-norm*) | before it (*pre-norm*), and one at the end | deep models train stably | Xiong et al. 2020 |
-# | feed-forward | GELU | GeGLU: a gate | better for as many weights | Shazeer 2020 |
-# | attention | every layer sees all | one in three; the others 64 tokens on either side | long texts are cheaper | Beltagy et al. 2020 |
-# | padding | computed | removed | work for nothing | Portes et al. 2023 |
-# | biases | everywhere | in the decoder alone | simpler | Dayma et al. 2021 |
-# | segments, next sentence | yes | no | it does not help (lecture 04) | Liu et al. 2019 |
-# | masked | 15% | 30% | more to learn in each step | Wettig et al. 2022 |
-# | layers of the base size, all 768 wide | {{number:published('bert', 'base').num_layers}} | {{number:modern_layers}} | deep and thin | Warner et al. 2024 |
-# | text | 3.3 billion words | 2 trillion tokens, code too | | |
-# | longest text | 512 | 8,192 | | |
+# | | BERT, 2018 | ModernBERT, 2024 | EuroBERT 2025, UltraBERT 2026 | why | from |
+# |---|---|---|---|---|---|
+# | *stayed* | bidirectional encoder, masked words | the same | the same | | |
+# | positions | learned table of 512 | queries and keys turned (RoPE) | the same | only distance counts; longer texts | Su et al. 2021 |
+# | norms | after each half of a block (*post-norm*) | before it (*pre-norm*), and one at the end | before it, RMSNorm | deep models train stably; one step fewer | Xiong et al. 2020; Zhang and Sennrich 2019 |
+# | feed-forward | GELU | GeGLU: a gate | SwiGLU: the same gate with SiLU | better for as many weights | Shazeer 2020 |
+# | attention | every layer sees all | the *first* of three does; the others 64 tokens on either side | EuroBERT: every layer. UltraBERT: the *last* of three; the others 128 on either side | long texts are cheaper | Beltagy et al. 2020 |
+# | heads of keys and values | as many as of queries | as many | may be fewer: EuroBERT-2.1B has {{number:published('eurobert', '2.1b', EuroBertConfig).num_heads}} and {{number:published('eurobert', '2.1b', EuroBertConfig).num_key_value_heads}} | made for decoders, see below | Ainslie et al. 2023 |
+# | base of the angles | – | 10,000 local, 160,000 global | EuroBERT 250,000; UltraBERT 10,000 local, 2,560,000 global | longer texts | |
+# | padding | computed | removed | as the program likes | work for nothing | Portes et al. 2023 |
+# | biases | everywhere | in the decoder alone | none | simpler | Dayma et al. 2021 |
+# | norm on the embeddings | yes | yes | no | | |
+# | decoder | the token table | the token table | a matrix of its own | | |
+# | segments, next sentence | yes | no | no | it does not help (lecture 04) | Liu et al. 2019 |
+# | masked | 15% | 30% | – | more to learn in each step | Wettig et al. 2022 |
+# | layers of the size that is 768 wide | {{number:published('bert', 'base').num_layers}} | {{number:modern_layers}} | EuroBERT-210m {{number:published('eurobert', '210m', EuroBertConfig).num_layers}} | | Warner et al. 2024 |
+# | text | 3.3 billion words | 2 trillion tokens, code too | EuroBERT: 5 trillion, 15 languages | | |
+# | longest text | 512 | 8,192 | EuroBERT 8,192; UltraBERT 32,768 | | |
 #
+# (A dash: not used, or not said where we could read it.)
 # ("From" names where the idea was worked out; ModernBERT's paper puts them together in its section 2.) Nearly all of them are older than ModernBERT. That is the point: six years of small findings in one model.
 
 # %%
@@ -125,7 +132,7 @@ packing_drawing()
 #
 # ## Try it
 #
-# Six pieces to build, three of them before the page shows them. A wrong answer gets the name of its mistake; `hint("16.1")` helps a step at a time, `reveal("16.1")` shows a solution. No later cell needs your answers.
+# Seven pieces to build, three of them before the page shows them. A wrong answer gets the name of its mistake; `hint("16.1")` helps a step at a time, `reveal("16.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:16.1}}
 
@@ -198,6 +205,51 @@ from course_lib.kernels.sliding_window import sliding_window_attention_reference
 show(window_mask, sliding_window_attention_reference)
 
 # %% [markdown]
+# ### The encoders of 2025 and 2026
+#
+# **EuroBERT** takes the block of a decoder, Llama, and lets it see both ways. **UltraBERT** takes EuroBERT's block and ModernBERT's local layers. Each is a few lines of difference:
+#
+# - **RMSNorm**: a vector over the root of its mean square. LayerNorm takes the mean off first; RMSNorm does not, and has no bias.
+# - **SwiGLU**: the gate stays, SiLU, x · sigmoid(x), stands for GELU.
+# - **Grouped heads**: several heads of queries share one head of keys and values.
+
+# %%
+from course_lib.family.eurobert import GroupedAttention, RMSNorm, SwiGLU
+from course_lib.family.ultrabert import UltraBertConfig, UltraBertHead
+
+show(RMSNorm.forward, SwiGLU.forward, GroupedAttention.repeat_heads, UltraBertConfig.is_global, UltraBertHead.forward)
+
+# %% [markdown]
+# By hand: RMSNorm of (3, 4) divides by √((9 + 16) / 2) = 3.54 and gives (0.85, 1.13). LayerNorm of (3, 4) gives (−1, 1), and so it does for (103, 104): RMSNorm does not.
+#
+# Grouped heads were made for **decoders**, which store keys and values of everything that they have written: a quarter of the heads, a quarter of the memory. An encoder stores nothing. It saves two projections, and no attention score:
+
+# %% tags=["nbval-check-output"]
+from functools import partial
+
+from course_lib.train.flops import forward_flops
+
+for groups in (12, 4, 1):
+    build = partial(eurobert, "210m", num_key_value_heads=groups)
+    with torch.device("meta"):
+        blocks = count_parameters(build().stack)
+    flops = [forward_flops(build, tokens) / 1e9 for tokens in (128, 8_192)]
+    print(f"{groups:2} heads of keys for 12: blocks {blocks:11,} · one text of 128 tokens {flops[0]:5.1f}, of 8,192 {flops[1]:7,.0f} billion FLOPs")
+
+# %% [markdown]
+# ### What a window of 128 means
+#
+# The same number, two models, and twice as many tokens: ModernBERT's `local_attention` is the whole width, UltraBERT's `sliding_window` a radius. Ours has one `window`, the width, for both:
+
+# %% tags=["nbval-check-output"]
+tiny = {"num_layers": 6, "hidden_size": 16, "num_heads": 2, "intermediate_size": 8, "vocab_size": 50, "pad_token_id": 0}
+for name, ours in (("ModernBERT", modernbert("base", **tiny)), ("UltraBERT", ultrabert_for_masked_lm(**tiny).encoder)):
+    config = to_transformers(ours).config
+    number_there = getattr(config, "sliding_window" if name == "UltraBERT" else "local_attention")
+    layers = ["all" if block.attention.window is None else block.attention.window // 2 for block in ours.stack.blocks]
+    print(f"{name:10} transformers' number: {number_there} · on either side, layer by layer: {layers}")
+
+# %% [markdown]
 # ## Is it right?
 #
 # Ours beside transformers' `ModernBertForMaskedLM`, small, with the same random weights, on texts six times as long as the window: outputs and gradients.
@@ -207,13 +259,26 @@ small = {"vocab_size": 500, "num_layers": 4, "hidden_size": 64, "num_heads": 2, 
 torch.manual_seed(0)
 compare(modernbert_for_masked_lm("base", window=16, **small), length=96)
 
+# %% [markdown]
+# And the two newer ones, with two heads of keys for four of queries:
+
+# %%
+torch.manual_seed(0)
+newer = small | {"num_heads": 4, "num_key_value_heads": 2}
+compare(eurobert_for_masked_lm("210m", **newer), length=96)
+
+# %%
+compare(ultrabert_for_masked_lm(window=16, prediction_size=48, **newer), length=96)
+
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):  # knows shapes only
     for size in ("base", "large"):
         print(f"ModernBERT-{size:6}{count_parameters(modernbert(size)):13,}")
+    for size in ("210m", "2.1b"):
+        print(f"EuroBERT-{size:8}{count_parameters(eurobert(size)):13,}")
 
 # %% [markdown]
-# The paper says 149 and 395 million.
+# ModernBERT's paper says 149 and 395 million; EuroBERT's sizes are in their names.
 #
 # Without padding the states must be the same, at every real token:
 
@@ -322,6 +387,29 @@ for attempt in (
 # %% [markdown]
 # The last one is a choice, not a need: there is no table that ends. The limit says how far the model was meant to read.
 #
+# ### A trap in another program
+#
+# Padding is hidden by a mask that is *added* to the scores: the smallest number that their format has. transformers' ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. The smallest number of float64 is none of float32: it becomes minus infinity there. A query that sees nothing but hidden keys has a row of those, and no numbers come out. That query is padding, and nobody wants its answer; but the next layer multiplies it by the weight 0, and 0 times no number is no number. It takes four things at once: `attn_implementation="eager"` (which is asked for where attention weights are wanted), float64, local layers, and padding longer than half a window:
+
+# %% tags=["nbval-check-output"]
+torch.manual_seed(0)
+double = modernbert("base", window=8, **small, initializer_range=0.3).double().eval()
+short_and_long = (torch.arange(40) < torch.tensor([[40], [12]])).long()
+texts = torch.randint(5, 500, (2, 40))
+models = {"ours": double, "transformers, sdpa": to_transformers(double), "transformers, eager": to_transformers(double, attention="eager")}
+for name, each in models.items():
+    with torch.no_grad():
+        states = each(input_ids=texts, attention_mask=short_and_long).last_hidden_state
+    broken = int(states[short_and_long.bool()].isnan().any(dim=1).sum())
+    print(f"{name:20} real tokens without a state: {broken} of {int(short_and_long.sum())}")
+
+# %% [markdown]
+# In float32 nothing breaks. So the short half of a batch turns to nothing just where somebody computes in double precision to be careful. Ours takes the softmax in the format of the scores.
+#
+# Padding has a second trap, deeper down. A row that sees no key at all has the mean of all values, forwards; backwards, torch's fused attention on a processor gives every value T times the gradient. Losses that read padding (the softmax over possible starts of an answer does) then learn from it. In our local layers a padding sees itself, and the gradient is right.
+#
+# Three more, for who loads such models with transformers: `EuroBertConfig()` has the base 10,000, while the released files say 250,000; both EuroBERT and UltraBERT compute their norms in float32 whatever the model's format is, so `model.double()` is not double; and an UltraBERT's file calls its weights `ultrabert.…` and `cls`, its loaded model `model.…` and `head.decoder`.
+#
 # ## Measure it
 #
 # ### The ladder
@@ -377,6 +465,18 @@ real_text_curves()
 # From {{number:read_well('BERT')}} to **{{number:read_well('30% masked')}}**: **{{number:gained_there(LAST, 'BERT')}}**. Step by step: no segments and no biases {{number:gained_there('no segments, no biases', 'BERT')}}, norms before {{number:gained_there('pre-norm', 'no segments, no biases')}}, RoPE {{number:gained_there('RoPE', 'pre-norm')}}, GeGLU {{number:gained_there('GeGLU', 'RoPE')}}, local layers {{number:gained_there('local layers', 'GeGLU')}}, 30% masked {{number:gained_there('30% masked', 'local layers')}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And as rungs GeGLU and local layers are settled in neither text (alone, GeGLU is settled on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
 #
 # (Page 13 has another figure for BERT on this text: there it learns next-sentence prediction as well, in pairs of segments, and takes half as many steps again.)
+#
+# ### Three rungs further: 2026
+#
+# The stories again, and the ladder goes on from its top with what EuroBERT and UltraBERT have: RMSNorm, then SwiGLU, then one head of keys and values for the two of queries that this size has. The same FLOPs, learning rate and seeds.
+
+# %%
+ladder_2026_table()
+
+# %% [markdown]
+# *First row: the ladder's top. FLOPs of a step, BERT = 1; steps for equal FLOPs; right: held-out masked words found, mean and each seed. No times: nothing else was quiet on that machine.*
+#
+# RMSNorm {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} beside ModernBERT's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the seeds before you look at the means: in a row they lie points apart. These changes were not made to find more words in four layers of 128. RMSNorm is one step less to compute; SiLU is a curve like GELU that is cheaper; shared keys save a decoder's memory. A likely reason why encoders have them all the same: Llama's block is what fast programs for training exist for.
 #
 # ### A checkpoint of each kind
 #
@@ -458,6 +558,21 @@ longer_chart()
 # RoPE alone is no cure. Likely reasons: distances above 64 are new to it, and a softmax over 512 keys is spread more thinly than ever in training. The surprise is the **local layers**, better in every seed. They never see more than their window, however long the text is: only the global layers meet something new.
 #
 # Still they lose much. A model that is to read long texts should be trained on some. ModernBERT was: first on 1,024 tokens, then on 8,192, with a larger base for the angles of its global layers (160,000 instead of 10,000), so that they turn more slowly.
+#
+# ### Longer in a hundred steps
+#
+# So let us do that: the rung "RMSNorm" has read 64 tokens at a time. It reads on, in a hundred more steps of as many tokens each: texts of 64 (which says what mere training brings), texts of 512, and texts of 512 with the global layers' base at 160,000. Of five learning rates other stories choose the best, for seed 0.
+
+# %%
+extension_table()
+
+# %% [markdown]
+# *Held-out masked words found, mean of three seeds, by the length of the text. The commonest token said everywhere would find {{number:normed('post-norm, 0.002')}}; what the model finds at 64 tokens is what it could find at 512. Last: points at 512, with the rule's word.*
+#
+# - **It works.** A hundred steps of 512 tokens bring {{number:longer_by('100 steps of 512, base kept', 'as it is', 512)}} at 512 tokens, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 512)}}. As many steps of 64 tokens: {{number:longer_by('100 steps of 64 tokens', 'as it is', 512)}}. It is the length that teaches, not the steps. (With texts of 64 the smallest of the five rates is the best one, the end of the grid: there the model has little left to learn.)
+# - **It reaches further than it read.** At 2,048 tokens, four times what any step held, {{number:at_length('as it is', 2048)}} become {{number:at_length('100 steps of 512, base kept', 2048)}}. A likely reason: these stories stand one after another without a word to each other, and what had to be learned was to leave the others alone. That is all that is shown here. Whether a model *uses* what stands 500 tokens away needs texts in which that matters.
+# - **Where it may break: short texts.** At 64 tokens the hundred long steps bring {{number:longer_by('100 steps of 512, base kept', 'as it is', 64)}}, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 64)}}. Three seeds do not settle that; who needs both lengths mixes them.
+# - **The larger base** does little by itself: {{number:longer_by('larger base alone', 'as it is', 512)}} at 512 tokens. After the hundred steps, beside the base that was kept: {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 512)}} at 512 tokens, {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 2048)}} at 2,048. The weights know the old angles and must first learn the new ones. ModernBERT gave its larger base 300 billion tokens; here a step holds two thousand.
 #
 # ### What a text costs, by its length
 
@@ -576,10 +691,22 @@ print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
 #
 # ## Since then
 #
-# - **NeoBERT** (Le Breton et al. 2025): 28 layers at BERT-base's width, RoPE, SwiGLU (a gate with another activation), RMSNorm (a norm that subtracts no mean) before the halves, 20% masked, texts of up to 4,096 tokens.
-# - **EuroBERT** (Boizard et al. 2025): a decoder's architecture (that of Llama) read in both directions, for 15 languages, up to 8,192 tokens.
-# - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own trade: encoders at classification and retrieval, decoders at writing. To train one of them further in the other's way does not make up for it.
+# - **NeoBERT** (Le Breton et al. 2025): 28 layers at BERT-base's width, RoPE, SwiGLU, RMSNorm before the halves, 20% masked, texts of up to 4,096 tokens. transformers has no class of its own for it.
+# - **EuroBERT** (Boizard et al. 2025), on this page: 15 languages, 5 trillion tokens, up to 8,192 of them at once.
+# - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own trade: encoders at classification and retrieval, decoders at writing. To train one of them further in the other's way does not make up for it. Its encoders are of ModernBERT's class.
+# - **mmBERT** (Marone et al. 2025): ModernBERT's class for over 1,800 languages. Most of them join only in the last, short phase of the training, while the learning rate falls; so little text of each is not repeated until it is memorised.
+# - **LFM2.5-Encoder** (Liquid AI): by UltraBERT's card the one to beat at retrieval (BEIR) before UltraBERT, as Ettin was at GLUE and RoBERTa at names.
+# - **UltraBERT** (dmis-lab 2026), on this page: 150 and 380 million weights, English, 32,768 tokens, by its card the first to lead in classification *and* retrieval at its size. Its embedder's 67.24 on MTEB (English, version 2) is the card's figure; it was not measured here.
 # - **Decoders as embedders.** A decoder can be made to see both ways and to give vectors of texts (LLM2Vec, BehnamGhader et al. 2024). It is many times an encoder's size, and so is what each text costs.
+#
+# ### The recipe of today, in words
+#
+# What a modern run does besides, none of which was measured here:
+#
+# - **Warm-up, stable, decay.** The rate rises, stays for most of the training, and falls at the very end (ModernBERT: 3 billion tokens of warm-up, then 1.7 trillion at one rate). A run can so be prolonged, or branched: the decay is a short piece of its own, with the best text, or with another 1,700 languages. BERT's falling line must know its end before it begins.
+# - **StableAdamW.** AdamW, whose step of each matrix is made smaller where the gradient is suddenly far larger than its own recent mean. It takes the place of clipping the whole gradient.
+# - **Packing.** Texts of all lengths are laid into rows without gaps, and a block mask keeps them apart. Restarting the positions does not: that is one more trap, since with RoPE the positions of two texts hardly matter, and who sees whom does.
+# - **Two lengths.** Most of the training short, then longer, with a larger base: what a hundred steps above do in small.
 #
 # ## What they claim, what you measured
 #
@@ -624,6 +751,17 @@ def my_parameters(vocab, hidden, layers, inner):
 check("16.6", my_parameters)
 
 # %% [markdown]
+# {{exercise:16.7}}
+
+
+# %%
+def my_grouped(query, key, value, mask):
+    return ...
+
+
+check("16.7", my_grouped)
+
+# %% [markdown]
 # To go on: add a rung of your own to `ladder.CHANGES` (a window of 8? the old order of norms at the top?) and run it.
 
 # %% [markdown]
@@ -646,4 +784,5 @@ quiz("16")
 # - Shazeer (2020), *GLU Variants Improve Transformer*, arXiv 2002.05202: three pages.
 # - Wettig et al. (2022), *Should You Mask 15% in Masked Language Modeling?*, arXiv 2202.08005.
 # - Portes et al. (2023), *MosaicBERT*, arXiv 2312.17482; Beltagy et al. (2020), *Longformer*, arXiv 2004.05150.
-# - NeoBERT, arXiv 2502.19587; EuroBERT, arXiv 2503.05500; Ettin, arXiv 2507.11412; LLM2Vec, arXiv 2404.05961.
+# - Zhang and Sennrich (2019), *Root Mean Square Layer Normalization*, arXiv 1910.07467; Ainslie et al. (2023), *GQA*, arXiv 2305.13245.
+# - NeoBERT, arXiv 2502.19587; EuroBERT, arXiv 2503.05500; Ettin, arXiv 2507.11412; mmBERT, arXiv 2509.06888; LLM2Vec, arXiv 2404.05961.

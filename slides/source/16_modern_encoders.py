@@ -27,6 +27,29 @@ CHANGES = (
 )
 
 
+CHANGES_2026 = (
+    ("norm", "LayerNorm; on the embeddings, too", "RMSNorm; none on the embeddings"),
+    ("gate", "GELU", "SiLU"),
+    ("heads of keys and values", "as many as of queries", "may be fewer"),
+    ("local layers", "two of three, 64 on either side", "UltraBERT: two of three, 128 on either"),
+    ("global layer", "the first of three", "UltraBERT: the last; EuroBERT: all"),
+    ("decoder, biases", "token table, one bias", "a matrix of its own, no bias"),
+    ("longest text", "8,192", "EuroBERT 8,192, UltraBERT 32,768"),
+)
+
+
+def changes_2026() -> str:
+    return table(("", "ModernBERT, 2024", "2025 and 2026"), CHANGES_2026, numbers=False, size=18)
+
+
+def rungs_2026() -> str:
+    return table(results.HEAD_2026, results.rows_2026(), size=18)
+
+
+def extension() -> str:
+    return table(results.extension_head(), results.extension_rows(), size=20)
+
+
 def changes() -> str:
     head = ("", "BERT, 2018", "ModernBERT, 2024", "from")
     return table(head, CHANGES, numbers=False, size=22)

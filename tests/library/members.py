@@ -29,6 +29,12 @@ from course_lib.family.electra import (
     generator_config,
 )
 from course_lib.family.ernie import ErnieConfig, ernie, ernie_for_pretraining
+from course_lib.family.eurobert import (
+    EuroBertConfig,
+    EuroBertForMaskedLM,
+    eurobert,
+    eurobert_for_masked_lm,
+)
 from course_lib.family.mobilebert import (
     MobileBertConfig,
     mobilebert,
@@ -42,6 +48,7 @@ from course_lib.family.modernbert import (
 )
 from course_lib.family.roberta import RobertaConfig, roberta, roberta_for_masked_lm
 from course_lib.family.tinybert import tinybert, tinybert_for_masked_lm
+from course_lib.family.ultrabert import UltraBertConfig, UltraBertForMaskedLM
 from course_lib.family.vit import (
     VitConfig,
     VitForClassification,
@@ -69,7 +76,7 @@ class Kind(NamedTuple):
 
 class Member(NamedTuple):
     family: str  # its row in checkpoints.FAMILIES
-    published: str  # its row in PUBLISHED
+    published: str  # its row in PUBLISHED, if it has one
     draw: Configure
     kinds: dict[str, Kind]
     varied: dict[str, tuple[Callable[[Case], Any], set[Any]]]  # what the drawn cases must hold
@@ -220,6 +227,37 @@ def as_modernbert(settings: dict[str, Any], draw: random.Random) -> ModernBertCo
     return ModernBertConfig(**{**settings, **more})
 
 
+def as_eurobert(
+    settings: dict[str, Any], draw: random.Random, kind: type[EuroBertConfig] = EuroBertConfig
+) -> EuroBertConfig:
+    """One, two or as many heads of keys as of queries; SiLU or both GELUs; heads of even size."""
+    heads = draw.choice([1, 2, 3, 4, 6])
+    more = {
+        "num_heads": heads,
+        "num_key_value_heads": draw.choice([n for n in (1, 2, heads) if heads % n == 0]),
+        "hidden_size": heads * draw.choice([8, 10, 12]),
+        "type_vocab_size": 0,
+        "pad_token_id": draw.choice([0, 3]),
+        "hidden_act": draw.choice(["silu", "silu", "gelu", "gelu_new"]),
+        "layer_norm_eps": draw.choice([1e-5, 1e-6]),
+        "global_base": draw.choice([250_000.0, 500.0]),
+        "classifier_pooling": draw.choice(kind.choices["classifier_pooling"]),
+    }
+    return kind(**{**settings, **more, **_layers(settings, draw, kind)})
+
+
+def _layers(settings: dict[str, Any], draw: random.Random, kind: type) -> dict[str, Any]:
+    """UltraBERT's: odd radii and even, below and above the length, and the last of n global."""
+    if kind is EuroBertConfig:
+        return {}
+    return {
+        "window": 2 * draw.choice([1, 3, 4, 5, 128]),
+        "global_every": draw.choice([3, 3, *range(1, settings["num_layers"] + 1)]),
+        "local_base": draw.choice([10_000.0, 90.0]),
+        "prediction_size": draw.choice([5, 24, 40]),
+    }
+
+
 def as_vit(settings: dict[str, Any], draw: random.Random) -> VitConfig:
     """Patches of one to five pixels, one to sixteen of them, grey, coloured or of four channels."""
     texts = ("vocab_size", "max_positions", "type_vocab_size")
@@ -359,6 +397,12 @@ def gate_before_input(ours: Any, case: Case) -> None:
     """GELU over the other half."""
     weight = ours.encoder.stack.blocks[0].feed_forward.expand.weight
     weight.copy_(torch.cat(weight.clone().chunk(2)[::-1]))
+
+
+def gate_instead_of_input(ours: Any, case: Case) -> None:
+    """The activation over the other matrix."""
+    part = ours.encoder.stack.blocks[0].feed_forward
+    part.expand, part.gate = part.gate, part.expand
 
 
 def look_ahead(ours: Any, case: Case) -> None:
@@ -720,6 +764,78 @@ MODERNBERT = Member(
     seeds=range(16),
     scores=False,  # theirs come of one matrix, and are turned
 )
+
+
+def shared_keys(case: Case) -> str:
+    groups = case.config.num_key_value_heads
+    return "all" if groups == case.config.num_heads else f"{groups} of more"
+
+
+NO_SPECIAL = {"pad_token_id": 3, "bos_token_id": 1, "eos_token_id": 2}
+EUROBERT = Member(
+    family="eurobert",
+    published="eurobert",
+    draw=as_eurobert,
+    arrange=growing,
+    kinds={
+        "masked": Kind("EuroBertForMaskedLM", EuroBertForMaskedLM, by_name=eurobert_for_masked_lm),
+        "encoder": Kind("EuroBertModel", by_name=eurobert),
+    },
+    varied={
+        "activation": setting("hidden_act", "silu", "gelu", "gelu_new"),
+        "heads of keys": (shared_keys, {"1 of more", "2 of more", "all"}),
+    },
+    spoil=gate_instead_of_input,
+    counts={"210m": (310_266_624, 211_766_016), "2.1b": (2_403_092_736, 2_107_590_912)},
+    began=(
+        (NO_SPECIAL, {"global_base": 10_000.0, "num_key_value_heads": 3, "pad_token_id": 3}),
+        (
+            {
+                **NO_SPECIAL,
+                **{"num_key_value_heads": 1, "hidden_act": "gelu_new", "rms_norm_eps": 1e-3},
+                "rope_parameters": {"rope_type": "default", "rope_theta": 77.0},
+                "classifier_pooling": "bos",
+            },
+            {
+                **{"num_key_value_heads": 1, "hidden_act": "gelu_new", "layer_norm_eps": 1e-3},
+                **{"global_base": 77.0, "classifier_pooling": "cls"},
+            },
+        ),
+    ),
+    tasks=("classes", "regression", "tokens"),  # theirs has no class for answers
+    seeds=range(16),
+    scores=False,  # theirs are turned after the projections
+)
+ULTRABERT = EUROBERT._replace(
+    family="ultrabert",
+    published="",  # its cards do not say its depth
+    draw=partial(as_eurobert, kind=UltraBertConfig),
+    kinds={
+        "masked": Kind("UltrabertForMaskedLM", UltraBertForMaskedLM),
+        "encoder": Kind("UltrabertModel"),
+    },
+    varied={
+        **EUROBERT.varied,
+        "every": setting("global_every", 1, 2, 3),
+        "window below the length": (
+            lambda c: c.config.window // 2 + 1 < c.mask.shape[1],
+            {False, True},
+        ),
+    },
+    counts={},
+    began=(
+        (NO_SPECIAL, {"global_every": 3, "window": 256, "global_base": 2_560_000.0}),
+        (
+            {**NO_SPECIAL, "attention_windows": [3, 0], "rope_theta": [20.0, 90.0]},
+            {"global_every": 2, "window": 6, "global_base": 90.0, "local_base": 20.0},
+        ),
+        (
+            {**NO_SPECIAL, "attention_windows": [0, 0], "num_key_value_heads": 1},
+            {"global_every": 1, "num_key_value_heads": 1, "prediction_size": 768},
+        ),
+    ),
+    tasks=("classes", "regression", "tokens", "answers"),
+)
 DISENTANGLED = {
     "terms": setting("terms", *SUBSETS),
     "span below the length": (lambda c: c.config.span < c.mask.shape[1], {False, True}),
@@ -805,6 +921,8 @@ MEMBERS: dict[str, Member] = {
     "ernie": ERNIE,
     "mobilebert": MOBILEBERT,
     "modernbert": MODERNBERT,
+    "eurobert": EUROBERT,
+    "ultrabert": ULTRABERT,
     "deberta": DEBERTA,
     "deberta-v2": DEBERTA_V2,
 }

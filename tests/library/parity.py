@@ -150,14 +150,20 @@ def answer(model: Any, case: Case, **more: Any) -> Any:
 @contextmanager
 def in_float64(model: Any) -> Iterator[None]:
     """transformers' XLM makes its scores float32 before the softmax, its ViT within it, ModernBERT
-    there and in what it turns: a model in float64 stays in it here, so that all else can be held to
-    1e-10."""
-    kinds = ("xlm", "modernbert", "vit")
+    there and in what it turns, EuroBERT and UltraBERT there and in their norms: a model in float64
+    stays in it here, so that all else can be held to 1e-10."""
+    kinds = ("xlm", "modernbert", "vit", "eurobert", "ultrabert")
     if model.config.model_type not in kinds or model.dtype != torch.float64:
         yield
         return
-    softmax = F.softmax
+    softmax, to = F.softmax, torch.Tensor.to
+
+    def stay(x: Tensor, *args: Any, **named: Any) -> Tensor:
+        down = x.dtype == torch.float64 and args == (torch.float32,)
+        return x if down else to(x, *args, **named)
+
     with (
+        patch.object(torch.Tensor, "to", stay),
         patch.object(torch.Tensor, "float", lambda x: x),
         patch.object(F, "softmax", lambda x, dim, dtype=None: softmax(x, dim)),
     ):

@@ -65,6 +65,17 @@ def test_the_window_by_hand():
     assert torch.equal(alone[0].int(), torch.diag(torch.tensor([1, 1, 0], dtype=torch.int)))
 
 
+@pytest.mark.parametrize("path", ["fused", "plain"])
+@pytest.mark.parametrize("tokens", [20, 200])
+def test_padding_has_its_gradient_once(path, tokens):
+    """A loss that reads padding too, as an answer's does: of rows that see no real token each gives
+    the value's gradient once. (torch's fused attention gives it T times.)"""
+    mask = (torch.arange(tokens) < 3).long()[None]
+    query, key, value = (x.requires_grad_() for x in draw(*[(1, 1, tokens, 4)] * 3))
+    sliding_window_attention(query, key, value, 4, mask, path=path)[:, :, 6:].sum().backward()
+    assert value.grad[0, 0].sum() / 4 == pytest.approx(tokens - 6)
+
+
 @pytest.mark.parametrize("way", [sliding_window_attention, sliding_window_attention_reference])
 def test_nobody_sees_beyond_the_window(way):
     """A value moves the outputs of just those that are within reach, over the edges of blocks."""

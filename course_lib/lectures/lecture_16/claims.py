@@ -8,8 +8,12 @@ from typing import Any
 
 import torch
 
+from course_lib.encoder import count_parameters
+from course_lib.family.eurobert import eurobert
 from course_lib.family.modernbert import ModernBertConfig, modernbert, modernbert_encoder
+from course_lib.family.ultrabert import ultrabert
 from course_lib.kernels.rotary import rotary
+from course_lib.kernels.sliding_window import window_mask
 from course_lib.teaching.claims import Settled, combined, compared, result
 from course_lib.teaching.claims import verdict as in_every_seed
 from course_lib.train.flops import forward_flops
@@ -17,7 +21,7 @@ from course_lib.train.flops import forward_flops
 from .ladder import LAST
 from .numbers import biases_of_bert, size
 from .views.real_text import FILE as REAL
-from .views.results import ALONE, LADDER
+from .views.results import ALONE, LADDER, extended
 from .views.results import NORMS_FILE as NORMS
 
 
@@ -135,3 +139,47 @@ def padding() -> Settled:
         flops.append(counter.get_total_flops())
     share = flops[0] / flops[1]
     return Settled(share, f"{float(mask.float().mean()):.0%} real tokens: {share:.0%} of the FLOPs")
+
+
+def grouped() -> Settled:
+    """EuroBERT-210m's blocks with one head of keys over those with twelve: weights, and FLOPs of a
+    text of 128 and of 8,192 tokens."""
+    few, many = (partial(eurobert, "210m", num_key_value_heads=n) for n in (1, 12))
+    with torch.device("meta"):
+        weights = count_parameters(few().stack) / count_parameters(many().stack)
+    flops = [forward_flops(few, n) / forward_flops(many, n) for n in (128, 8_192)]
+    parts = (weights, *flops)
+    detail = "{:.0%} of the weights; {:.0%} of the FLOPs at 128 tokens, {:.0%} at 8,192"
+    return Settled(parts, detail.format(*parts))
+
+
+def radius() -> Settled:
+    """How many keys a token in the middle sees in a local layer, both with 128 in transformers."""
+    from course_lib.checkpoints import to_transformers
+
+    sizes = {"num_layers": 2, "hidden_size": 8, "num_heads": 1, "intermediate_size": 8}
+    keys = []
+    for model, setting in (
+        (modernbert("base", vocab_size=9, pad_token_id=0, **sizes), "local_attention"),
+        (ultrabert(vocab_size=9, **sizes), "sliding_window"),
+    ):
+        assert getattr(to_transformers(model).config, setting) == 128
+        keys.append(int(window_mask(torch.empty(1, 999, 1), model.config.window)[0, 499].sum()))  # type: ignore[attr-defined]
+    return Settled(tuple(keys), "{} and {} keys, itself among them".format(*keys))
+
+
+def extended_reading() -> Settled:
+    """What a hundred steps of 512 tokens, and of 64, bring at 512; the former at 2,048."""
+    long, short = "100 steps of 512, base kept", "100 steps of 64 tokens"
+    gains = [
+        [
+            after - before
+            for after, before in zip(extended(way, n), extended("as it is", n), strict=True)
+        ]
+        for way, n in ((long, 512), (short, 512), (long, 2_048))
+    ]
+    detail = (
+        f"at 512 tokens {in_every_seed(gains[0])}; by steps of 64 {in_every_seed(gains[1])}; "
+        f"at 2,048 {in_every_seed(gains[2])}"
+    )
+    return Settled(tuple(fmean(x) for x in gains), detail)

@@ -8,7 +8,7 @@ from typing import Any
 from course_lib.teaching import results
 from course_lib.teaching.experiments import results_of
 
-from . import fine_tuning, ladder, real_text
+from . import fine_tuning, ladder, longer, real_text
 
 
 def summary(record: Mapping[str, Any]) -> str:
@@ -17,5 +17,10 @@ def summary(record: Mapping[str, Any]) -> str:
     return results.summary(record, measures=("mean" if "tasks" in first else "accuracy",))
 
 
-EXPERIMENTS = (*ladder.EXPERIMENTS, *real_text.EXPERIMENTS, *fine_tuning.EXPERIMENTS)
+EXPERIMENTS = (
+    *ladder.EXPERIMENTS,
+    *longer.EXPERIMENTS,
+    *real_text.EXPERIMENTS,
+    *fine_tuning.EXPERIMENTS,
+)
 RESULTS = results_of(EXPERIMENTS)

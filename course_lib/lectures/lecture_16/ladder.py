@@ -1,4 +1,5 @@
-"""`16_ladder`: from BERT to ModernBERT, one change a rung, for equally many FLOPs.
+"""`16_ladder`: from BERT to ModernBERT, one change a rung, for equally many FLOPs; `16_ladder_2026`
+goes on from there to what EuroBERT and UltraBERT have.
 
 Four layers, 128 wide, no dropout, the stories of the micro-world. Every rung keeps the changes of
 those before it; the controls, `16_controls`, make one change alone. A rung's accuracy is that of
@@ -21,6 +22,7 @@ import torch.nn.functional as F
 
 from course_lib.checkpoints import save
 from course_lib.encoder import count_parameters
+from course_lib.family.eurobert import EuroBertConfig, eurobert_encoder
 from course_lib.family.modernbert import AS_BERT, ModernBertConfig, modernbert_encoder
 from course_lib.files import cache_dir
 from course_lib.heads import BertForMaskedLM
@@ -71,6 +73,15 @@ CHANGES: dict[str, dict[str, Any]] = {
     "30% masked": {},
 }
 LAST = "30% masked"
+# EuroBERT's settings, as ModernBERT has them; and what is changed, one after another.
+AS_MODERN: dict[str, Any] = {
+    "norm": "layer_norm", "hidden_act": "gelu", "embedding_norm": True, "first_norm": False,
+}  # fmt: skip
+CHANGES_2026: dict[str, dict[str, Any]] = {
+    "RMSNorm": {**AS_MODERN, "norm": "rms_norm"},
+    "SwiGLU": {"hidden_act": "silu"},
+    "grouped heads": {"num_key_value_heads": 1},  # of the two heads that this size has
+}
 
 
 def changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
@@ -87,7 +98,17 @@ def _rungs() -> dict[str, Recipe]:
 
 
 RUNGS = _rungs()
-BEFORE = {name: one for one, name in pairwise(RUNGS)}  # a rung: the one below it
+
+
+def _rungs_2026() -> dict[str, Recipe]:
+    reached, rungs = RUNGS[LAST], {}
+    for name, changes in CHANGES_2026.items():
+        rungs[name] = reached = changed(reached, changes)
+    return rungs
+
+
+RUNGS_2026 = _rungs_2026()
+BEFORE = {name: one for one, name in pairwise((*RUNGS, *RUNGS_2026))}  # a rung: the one below it
 CONTROLS = {"BERT + RoPE": changed(BERT, ROTARY), "BERT + GeGLU": changed(BERT, GATED)}
 # Matrices keep the size of what goes through them: 1/√H. At 0.05 both ways begin nearly alike.
 DEEP = replace(BERT, num_layers=12, hidden_size=64, steps=250, warmup=0.0, initializer_range=0.125)
@@ -150,6 +171,8 @@ def model_of(recipe: Recipe, seed: int) -> BertForMaskedLM:
         "intermediate_size": 4 * H, "pad_token_id": prepare().world.special.pad,
         "initializer_range": recipe.initializer_range,
     } | AS_BERT | dict(recipe.changes)  # fmt: skip
+    if "norm" in settings:
+        return BertForMaskedLM(eurobert_encoder(EuroBertConfig(**settings)))
     return BertForMaskedLM(modernbert_encoder(ModernBertConfig(**settings)))
 
 
@@ -267,5 +290,6 @@ def ladder(name: str, recipes: Mapping[str, Recipe], **more: Any) -> Experiment:
 EXPERIMENTS = (
     ladder("16_ladder", RUNGS, losses=lambda _: train(RUNGS[LAST], 0, REPLAYED)[1].losses["total"]),
     ladder("16_controls", CONTROLS),
+    ladder("16_ladder_2026", RUNGS_2026),
     ladder("16_norms", NORMS),
 )

@@ -12,6 +12,7 @@ from course_lib.bench.measuring import where_measured
 from course_lib.config import published
 from course_lib.encoder import count_parameters
 from course_lib.family.bert import bert
+from course_lib.family.eurobert import EuroBertConfig
 from course_lib.family.modernbert import ModernBertConfig, modernbert, modernbert_for_masked_lm
 from course_lib.lectures.lecture_16.exercises import flops
 from course_lib.teaching.numbers import percent
@@ -25,7 +26,7 @@ from .ladder import HELDOUT, LAST, LENGTH, STORIES
 from .views.checkpoints import mean_tuned, right_of, tuned
 from .views.real_text import FILE as REAL
 from .views.real_text import real_runs
-from .views.results import NORMS_FILE, TIMES, half_way, reached, runs_of, seconds
+from .views.results import NORMS_FILE, TIMES, extended, half_way, reached, runs_of, seconds
 from .views.speed import speed_measured_on, times_ahead
 
 TOKENS, TRAINED_AT = 2 * 10**12, 1_024  # of ModernBERT's text; of its sequences, most of the time
@@ -80,6 +81,16 @@ def own_right(name: str) -> str:
 def own_tuned(name: str) -> str:
     """The mean of the four tasks, in percent with a decimal."""
     return percent(mean_tuned(name), 1)
+
+
+def at_length(way: str, length: int) -> str:
+    """What a way to go on finds in texts of a length, in percent."""
+    return percent(extended(way, length))
+
+
+def longer_by(way: str, other: str, length: int) -> str:
+    """Points between two ways at a length, with the rule's word."""
+    return in_points(extended(way, length), extended(other, length))
 
 
 def timed(one: str, other: str, tokens: int) -> str:

@@ -196,6 +196,29 @@ def encoder_off_by(change):
     return lambda *sizes: (by_norms(*sizes)[0] + change(*sizes), by_norms(*sizes)[1])
 
 
+# ---------------------------------------------------------------- 16.7
+
+
+def grouped_by_heads(query, key, value, mask, of=lambda head, n: head // n):
+    """A head after the other, with torch's own attention."""
+    n = query.shape[2] // key.shape[2]
+    heads = []
+    for head in range(query.shape[2]):
+        g = of(head, n) % key.shape[2]
+        heads.append(F.scaled_dot_product_attention(
+            query[:, :, head], key[:, :, g], value[:, :, g], attn_mask=mask[:, None].bool()
+        ))  # fmt: skip
+    return torch.stack(heads, dim=2)
+
+
+def grouped_by_torch(query, key, value, mask):
+    """As torch has it, by a switch."""
+    q, k, v = (x.transpose(1, 2) for x in (query, key, value))
+    hidden = mask[:, None, None].bool()
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=hidden, enable_gqa=True)
+    return out.transpose(1, 2)
+
+
 RIGHT: dict[str, list[Any]] = {
     "16.1": [rotary, rotary_by_matrices,
              lambda q, k, base: rotary_reference(q, k, base, q.shape[1]),
@@ -206,12 +229,17 @@ RIGHT: dict[str, list[Any]] = {
     "16.4": [by_index, by_text, lambda x, mask, layer: by_text(x, mask, named(layer))],
     "16.5": [cost, cost_by_formula],
     "16.6": [parameters, by_norms],
+    "16.7": [grouped_by_heads, grouped_by_torch],
 }  # fmt: skip
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "16.1": [
         (rotary_of_neighbours, "You pair neighbours"),
         (lambda q, k, base: rotary(q, k, base, layout=lambda x: x),
          "They meet one *half* of the features"),
+    ],
+    "16.7": [
+        (lambda *case: grouped_by_heads(*case, of=lambda head, n: head), "Neighbours share"),
+        (lambda q, k, v, mask: grouped_by_torch(q, k, v, torch.ones_like(mask)), "read padding"),
     ],
     "16.2": [
         (lambda x, e, c, w: geglu(x, e.roll(len(e) // 2, 0), c, w), "GELU is on the *second* half"),

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from unittest.mock import patch
 
 import pytest
 import torch
 
+from course_lib.checkpoints import save
 from course_lib.encoder import count_parameters
 from course_lib.family.modernbert import ModernBertConfig
 from course_lib.kernels.masked_loss import IGNORED
-from course_lib.lectures.lecture_16 import gradients, ladder, step_times
+from course_lib.lectures.lecture_16 import gradients, ladder, longer, step_times
 from course_lib.lectures.lecture_16.views import results
 from course_lib.teaching.results import outcome, read_result
 
 torch.set_num_threads(1)
+
+
+def same(one, other):
+    weights = other.state_dict()
+    return all(torch.equal(value, weights[name]) for name, value in one.state_dict().items())
+
+
 RUNGS = ladder.RUNGS
 
 
@@ -40,6 +49,56 @@ def test_the_top_is_modernbert_but_for_its_size_its_base_and_its_initialisation(
     assert differ - sizes == {"global_base", "depth_scaled_init"}
 
 
+def test_the_rungs_of_2026_change_one_thing_each():
+    top, own = config_of(ladder.LAST), {}
+    for name, recipe in ladder.RUNGS_2026.items():
+        own[name] = ladder.model_of(recipe, 0).config
+    names = {f.name for f in fields(top)}
+    differ = [n for n in names if getattr(top, n) != getattr(own["RMSNorm"], n)]
+    assert (
+        set(differ) <= {"classifier_pooling"}
+        and own["RMSNorm"].norm == "rms_norm"
+        and own["RMSNorm"].embedding_norm
+    )
+    steps = [*own.values()]
+    for before, after, changes in zip(steps, steps[1:], ("SwiGLU", "grouped heads"), strict=False):
+        different = {
+            f.name for f in fields(after) if getattr(before, f.name) != getattr(after, f.name)
+        }
+        assert different == set(ladder.CHANGES_2026[changes])
+    assert own["grouped heads"].num_key_value_heads == 1 and own["grouped heads"].num_heads == 2
+
+
+def test_an_extension_keeps_the_weights_and_reads_as_many_tokens_a_step():
+    rung = ladder.RUNGS_2026[longer.TOP]
+    model = ladder.model_of(rung, 0)
+    path = ladder.path_of("of a test", rung, 0)
+    save(model, path)
+    with patch.multiple(longer, rung_run=lambda *_: None, path_of=lambda *_: path):
+        other = longer.with_base(0, 160_000.0)
+    path.unlink()
+    assert same(model, other) and other.config.global_base == 160_000.0
+    assert other.config.longest_text == max(longer.LENGTHS)
+    for way in longer.WAYS.values():
+        assert longer.TOKENS % way.length == 0 and way.steps in (0, 100)
+    for length, texts in longer.to_test().items():
+        assert texts.input_ids.shape[1] == (length or ladder.LONGEST)
+
+
+def test_what_the_page_says_of_the_extension():
+    """Longer texts teach what as many steps of short ones do not, also beyond their own length; and
+    of the rates that were tried none at the upper end is best."""
+    runs = read_result("16_longer")["runs"]
+    by = {name: [run["by"] for run in of] for name, of in runs.items()}
+    for seed in ladder.SEEDS:
+        as_it_is, short = by["as it is"][seed], by["100 steps of 64 tokens"][seed]
+        for name in ("100 steps of 512, base kept", "100 steps of 512, larger base"):
+            for n in ("512", "2048"):
+                assert by[name][seed][n] > max(as_it_is[n], short[n]) + 0.1
+    rates = {name: of[0]["rate"] for name, of in runs.items() if longer.WAYS[name].steps}
+    assert max(rates.values()) < max(longer.RATES), rates
+
+
 def test_a_gate_has_as_many_weights():
     with_gate, without = (
         count_parameters(ladder.model_of(RUNGS[name], 0).encoder.stack)
@@ -50,7 +109,7 @@ def test_a_gate_has_as_many_weights():
 
 def test_equal_flops():
     whole = RUNGS["BERT"].flops * ladder.flops_a_step(RUNGS["BERT"])
-    for recipe in (RUNGS | ladder.CONTROLS).values():
+    for recipe in (RUNGS | ladder.CONTROLS | ladder.RUNGS_2026).values():
         spent = ladder.steps_of(recipe) * ladder.flops_a_step(recipe)
         assert spent == pytest.approx(whole, rel=2e-3)
 

@@ -6,6 +6,8 @@ from .packing import packing_drawing
 from .real_text import real_text_curves, real_text_table
 from .results import (
     cost_chart,
+    extension_table,
+    ladder_2026_table,
     ladder_chart,
     ladder_curves,
     ladder_table,

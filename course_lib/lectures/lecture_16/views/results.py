@@ -13,9 +13,21 @@ from course_lib.teaching.page import Html, number_table
 from course_lib.teaching.results import outcome, stored
 from course_lib.teaching.verdicts import in_points
 
-from ..ladder import BEFORE, CONTROLS, FURTHER_BACK, LENGTH, LONGER, NORMS, RUNGS
+from ..ladder import (
+    BEFORE,
+    CONTROLS,
+    FURTHER_BACK,
+    LAST,
+    LENGTH,
+    LONGER,
+    NORMS,
+    RUNGS,
+    RUNGS_2026,
+)
+from ..longer import LENGTHS, WAYS
 
 LADDER, ALONE, NORMS_FILE, TIMES = "16_ladder", "16_controls", "16_norms", "16_times"
+LADDER_2026, EXTENSION = "16_ladder_2026", "16_longer"
 HEAD = (
     "rung", "FLOPs a step", "ms a step", "right", "beside the one before", "half-way", "equal time"
 )  # fmt: skip
@@ -24,7 +36,8 @@ Run = Mapping[str, Any]
 
 def runs_of(name: str) -> list[Run]:
     """A rung's or a control's stored runs, one a seed."""
-    runs: list[Run] = stored(LADDER if name in RUNGS else ALONE)["runs"][name]
+    later = LADDER_2026 if name in RUNGS_2026 else ALONE
+    runs: list[Run] = stored(LADDER if name in RUNGS else later)["runs"][name]
     return runs
 
 
@@ -115,6 +128,59 @@ def ladder_rows() -> list[tuple[str, ...]]:
 def ladder_table() -> Html:
     """The ladder in numbers."""
     return number_table(HEAD, ladder_rows(), "ladder", 780)
+
+
+HEAD_2026 = (
+    "rung", "FLOPs a step", "steps", "weights of the blocks", "right", "seeds",
+    "beside the one before",
+)  # fmt: skip
+
+
+def rows_2026() -> list[tuple[str, ...]]:
+    """The rungs above ModernBERT: what they take, what they weigh, what they reach."""
+    flops = runs_of("BERT")[0]["flops_a_step"]
+    return [
+        (
+            name, f"{runs_of(name)[0]['flops_a_step'] / flops:.2f}",
+            str(runs_of(name)[0]["steps"]), f"{runs_of(name)[0]['block_parameters']:,}",
+            f"{fmean(reached(name)):.1%}", " ".join(f"{100 * x:.1f}" for x in reached(name)),
+            in_points(reached(name), reached(BEFORE[name])) if name != LAST else "",
+        )
+        for name in (LAST, *RUNGS_2026)
+    ]  # fmt: skip
+
+
+def ladder_2026_table() -> Html:
+    """The same as a table."""
+    return number_table(HEAD_2026, rows_2026(), "ladder of 2026", 780)
+
+
+def extended(way: str, length: int) -> list[float]:
+    """Held-out masked words found in texts of this length, a seed each."""
+    return [run["by"][str(length)] for run in stored(EXTENSION)["runs"][way]]
+
+
+def extension_head() -> tuple[str, ...]:
+    """What the next function's columns are."""
+    return ("", "rate", *(f"{n:,} tokens" for n in LENGTHS), f"at {LENGTHS[1]}, beside the first")
+
+
+def extension_rows() -> list[tuple[str, ...]]:
+    """Ways to go on with a model that read 64 tokens at a time, by length of what it reads now."""
+    longest, first = LENGTHS[1], next(iter(WAYS))
+    return [
+        (
+            way, f"{stored(EXTENSION)['runs'][way][0]['rate']:g}" if WAYS[way].steps else "",
+            *(f"{fmean(extended(way, n)):.1%}" for n in LENGTHS),
+            in_points(extended(way, longest), extended(first, longest)) if way != first else "",
+        )
+        for way in WAYS
+    ]  # fmt: skip
+
+
+def extension_table() -> Html:
+    """The same as a table."""
+    return number_table(extension_head(), extension_rows(), "extension", 780)
 
 
 def by_place(name: str, what: str) -> list[tuple[int, list[float]]]:

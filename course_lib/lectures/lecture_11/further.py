@@ -1,0 +1,106 @@
+"""`11_labels` and `11_rates`: what the four ways leave open.
+
+Does reading on help a task that words alone cannot answer, from 20 labels to 500, and what does
+reading the task's own titles bring (TAPT)? Is it the learning rate that makes a model forget? The
+ways are those of ways.py, trained in bfloat16; each finished run is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from course_lib.checkpoints import load_pretrained
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import kept
+from course_lib.text.domains import domain
+from course_lib.text.world import MicroWorld
+from course_lib.train.finetuning import LOSSES, head_on, labelled_batches, task_score
+from course_lib.train.loop import fit
+
+from .tasks import LENGTH, as_task, chapters, short_sentences, word_order
+from .ways import GENERAL, SEEDS, RatedWay, pretrain, ready, steps_of
+from .whole_words import bits_a_character, words_right
+
+PRECISION, LABELS, BATCH = "bfloat16", (20, 100, 500), 20
+RATES = {"chapters": (3e-4, 1e-3, 3e-3), "word order": (3e-4, 1e-3)}  # of fine-tuning
+STEPS = {"chapters": 300, "word order": 150}
+TASK_TEXT = 0.2  # of the budget, on the 500 titles of the task
+
+LABELLED: dict[str, RatedWay] = {
+    "random initialisation": RatedWay(times=0, file="medicine_afresh"),
+    "as it is": RatedWay(times=0),
+    "task text": RatedWay(times=TASK_TEXT, task_text=True),
+    "continued": RatedWay(),
+}
+RATED: dict[str, RatedWay] = {
+    f"continued, rate {rate:g}": RatedWay(learning_rate=rate) for rate in (3e-4, 1e-4)
+}
+
+
+def tuned(encoder: Any, tokenizer: Any, texts: Any, task: str, rate: float, seed: int) -> float:
+    """The test accuracy of a copy of the encoder, fine-tuned."""
+    train, test = (as_task(texts, side, tokenizer, LENGTH[task]) for side in ("train", "test"))
+    head = head_on(encoder, train, seed)
+    batches = labelled_batches(train, min(BATCH, len(texts.train)), seed)
+    fit(
+        head, LOSSES[type(train)], batches, steps=STEPS[task], learning_rate=rate, seed=seed,
+        precision=PRECISION,
+    )  # fmt: skip
+    return task_score(head, test)
+
+
+def scores_of(encoder: Any, tokenizer: Any, seed: int) -> dict[str, float]:
+    """Accuracy of the chapter, and of the order of words by the number of labels, at each rate."""
+    texts = {"chapters": chapters(seed=seed)}
+    texts |= {f"word order, {n}": word_order(n, seed=seed) for n in LABELS}
+    return {
+        f"{name}, rate {rate:g}": tuned(encoder, tokenizer, of, task, rate, seed)
+        for name, of in texts.items()
+        for task in [name.split(",")[0]]
+        for rate in RATES[task]
+    }
+
+
+def one_run(way: RatedWay, seed: int, tasks: bool) -> dict[str, Any]:
+    """A way from its start to what it knows, and to its tasks. Finished runs are kept."""
+
+    def run() -> dict[str, Any]:
+        ready.cache_clear()
+        steps, prepared = steps_of(way), ready(way, seed)
+        pretrain(way, seed, steps, precision=PRECISION)
+        model: Any = prepared.model.eval()
+        tokenizer: Any = prepared.reading.tokenizer
+        scores: dict[str, Any] = {"seed": seed, "steps": steps}
+        for name, field in (("in domain", "medicine"), ("general", "general")):
+            sentences = short_sentences(field)
+            scores[name] = words_right(model, tokenizer, sentences)
+            scores[f"{name}, bits"] = bits_a_character(model, tokenizer, sentences)
+        return scores | (scores_of(model.encoder, tokenizer, seed) if tasks else {})
+
+    about = {"seed": seed, **asdict(way), "weights": load_pretrained(GENERAL).sha256,
+             "text": domain("medicine").hash}  # fmt: skip
+    return kept("11-labels" if tasks else "11-rates", about, MicroWorld.load(), run)
+
+
+def counted(seed: int) -> dict[str, float]:
+    """What a bag of words reaches in each task."""
+    from course_lib.train.baselines import label_accuracy
+
+    texts = {"chapters": chapters(seed=seed)}
+    texts |= {f"word order, {n}": word_order(n, seed=seed) for n in LABELS}
+    return {name: label_accuracy(of.train, of.test, "words") for name, of in texts.items()}
+
+
+def experiment(name: str, ways: Mapping[str, RatedWay], tasks: bool, **more: Any) -> Experiment:
+    """The file of some ways."""
+    return Experiment(
+        name, ways, SEEDS, run=lambda way, _, seed: one_run(way, seed, tasks),
+        precision=PRECISION, more=more,
+    )  # fmt: skip
+
+
+EXPERIMENTS = (
+    experiment("11_labels", LABELLED, True, counting_words=lambda _: [*map(counted, SEEDS)]),
+    experiment("11_rates", RATED, False),
+)

@@ -199,12 +199,10 @@ def test_lines_are_the_attention_weights(model, english, others, stories) -> Non
 
 
 def test_the_table_counts_every_word_that_has_a_translation(model, english, others, stories):
-    """At random initialisation, too; no Sumorian word is spelled as in English."""
+    """At random initialisation, too, whether it is spelled alike or otherwise."""
     table = across.alignment_table(model, english, others["norlish"], stories)
     rows = {line[:1]: line.split()[-4:] for line in table.splitlines()[1:]}
     assert list(rows) == ["0", "1", "2", "3"] and all(row[2][-1] in "%–" for row in rows.values())
-    far = across.alignment_table(model, english, others["sumorian"], stories)
-    assert all(line.split()[-2] == "–" for line in far.splitlines()[1:])
     both = [(s, s.told_in(others["norlish"])) for s in stories]
     pairs_ = [p for one, two in both for p in zip(one.trace, two.trace, strict=True)]
     hits = [t.slot in {u.slot for u in there} for here, there in pairs_ for t in here if t.slot]

@@ -116,8 +116,8 @@ def alignment_table(
 
 FURTHEST = 3  # a distance that stands for all from here on
 HEADER = (
-    f"{'translation moved by':22}{'words':>7}{'finds it, spelled otherwise':>29}{'spelled alike':>15}"
-    f"{'looks at the same position':>28}"
+    f"{'translation moved by':22}{'words':>7}{'finds it, spelled otherwise':>29}"
+    f"{'spelled alike':>15}{'looks at the same position':>28}"
 )
 
 

@@ -34,8 +34,8 @@ def aligned_chart() -> Any:
     return ablation_chart(
         {
             "Norlish": reached("retrieval", "norlish"),
-            "Norlish, means off": reached("retrieval centred", "norlish"),
-            "Sumorian, means off": reached("retrieval centred", "sumorian"),
+            "Norlish, mean-centred": reached("retrieval centred", "norlish"),
+            "Sumorian, mean-centred": reached("retrieval centred", "sumorian"),
         },
         title="Translations found by the nearest vector", x_title="found", percent=True,
     )  # fmt: skip
@@ -46,8 +46,8 @@ def transfer_chart() -> Any:
     return ablation_chart(
         {
             "tested in English": reached("slots english", "norlish"),
-            "in Norlish, means off": reached(OTHER, "norlish"),
-            "in Sumorian, means off": reached(OTHER, "sumorian"),
+            "in Norlish, mean-centred": reached(OTHER, "norlish"),
+            "in Sumorian, mean-centred": reached(OTHER, "sumorian"),
         },
         title="What kind of word? Asked of words not spelled as in English", x_title="right",
         percent=True,

@@ -112,7 +112,7 @@ for said, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
 #
 # At the start both networks are at their chance loss. With {{number:ElectraConfig().vocab_size}} words the generator's is ln {{number:ElectraConfig().vocab_size}};
 # with two labels the discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = {{number:disc_weight}}.
-# Some lectures print L_Disc + λ·L_MLM.
+# It is often misprinted as L_Disc + λ·L_MLM.
 
 # %% tags=["nbval-check-output"]
 from math import log
@@ -303,6 +303,39 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # For one and the same discriminator, a better generator's replacements are fewer and harder to detect. The shipped
 # pair has a higher ROC-AUC all the same: it is better in *both* networks.
 #
+# ### What it learns: does this word fit?
+#
+# **ELECTRA learns what it is trained for: with a generator of half the width, its vectors tell a word that contradicts its story in {{number:of_width('generator 1/2', 'repeated')}}, every seed. BERT's do not.**
+#
+# A question of ELECTRA's own shape. The **swapped-word probe**: in every second unseen story
+# one word is swapped for another of its category, so that the story contradicts itself. A linear classifier on the frozen
+# vectors says from the vector at this word whether it is swapped. Two kinds: a word that the story *repeats*, and a *fact* about
+# somebody whom it names (job, city, animal).
+
+# %%
+from course_lib.text.tasks import swapped_words
+
+show(swapped_words)
+
+# %% [markdown]
+# ELECTRA with a generator of half its width, {{number:LONG.steps}} steps; BERT {{number:past()['recipes']['BERT']['steps']}} steps; {{number:RUNS[len(PAST_SEEDS) - 1]}} each. Two lines need no training: random
+# initialisation, and *counting*, which calls a word swapped where it stands nowhere else in its story. Chance level is 50%.
+
+# %%
+from course_lib.lectures.lecture_07.experiments import counted_swaps
+from course_lib.lectures.lecture_07.numbers import generator_runs, past_runs
+from course_lib.teaching.results import in_words, read_result
+
+print(f"{'':28}{'repeated words':>24}{'facts':>24}")
+contenders = {"ELECTRA, generator 1/2": [generator_runs(kind)["generator 1/2"] for kind in ("repeated", "facts")]}
+contenders |= {name: [past_runs(kind)[name] for kind in ("repeated", "facts")] for name in ("BERT", "random initialisation")}
+for name, columns in contenders.items():
+    print(f"{name:28}" + "".join(f"{in_words(values):>24}" for values in columns))
+print(f"{'counting':28}" + "".join(f"{counted_swaps(material.swapped[kind]):>24.1%}" for kind in ("repeated", "fact")))
+
+# %% [markdown]
+# Counting shows what repeated words ask for: comparing, and nothing else. It is perfect there and blind to facts, where one has to know that this hero is a baker. ELECTRA's vectors hold much of both, and nobody told the model what a swap is.
+#
 # ### From BERT to ELECTRA in five steps
 #
 # ELECTRA changes several things at once. The paper takes them apart (Table 5), and so do we:
@@ -340,7 +373,6 @@ for name, cost in costs.items():
 # %%
 from course_lib.lectures.lecture_07.experiments import RATES, outcome
 from course_lib.teaching import curves_chart
-from course_lib.teaching.results import in_words, read_result
 
 found = read_result("07_stepping_stones")
 slots, start = outcome(found, "kinds"), found["untrained"]
@@ -353,22 +385,22 @@ curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-cat
 # *A line is the mean of {{number:len(SEEDS)}} seeds, the band around it goes from the least to the most. At one rate, {{number:FULL.learning_rate}}, BERT
 # is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; each at its own best rate, {{number:electra_behind}}.*
 #
-# The best rates, and what else each reached there. The last two columns are explained below. The zero lines: random
+# The best rates, and what else each reached there. The last two columns are explained below (*Why did my run die?*). The zero lines: random
 # initialisation, and always answering the majority class.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import best_rate, collapsed
 
-print(f"{'':24}{'rate':>8}{'slot-category':>22}{'unstated fact':>22}{'vectors alike':>22}  collapsed at")
+print(f"{'':24}{'rate':>8}{'slot-category':>22}{'vectors alike':>22}  collapsed at")
 for step in EQUAL_STEPS:
     best = f"{step}, {best_rate(step):g}"
-    cells = [in_words(outcome(found, measure)[best]) for measure in ("kinds", "jobs", "likeness")]
+    cells = [in_words(outcome(found, measure)[best]) for measure in ("kinds", "likeness")]
     dead = [f"{rate:g} ({collapsed(step, rate)} of 3)" for rate in RATES if collapsed(step, rate)]
     print(f"{step:24}{best_rate(step):>8g}" + "".join(f"{cell:>22}" for cell in cells) + "  " + ", ".join(dead))
-cells = [in_words([one[measure] for one in start]) for measure in ("kinds", "jobs", "likeness")]
+cells = [in_words([one[measure] for one in start]) for measure in ("kinds", "likeness")]
 print(f"{'random initialisation':32}" + "".join(f"{cell:>22}" for cell in cells))
-tested = material.slots.labels[~material.slots.learn], material.facts_heldout.labels
-print(f"{'majority class':32}" + "".join(f"{labels.bincount().max() / len(labels):>22.1%}" for labels in tested))
+tested = material.slots.labels[~material.slots.learn]
+print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 
 # %% [markdown]
 # - **Much of the gap was the learning rate.** Whoever predicts "replaced or not" wants a higher rate than BERT: {{number:best_rate('ELECTRA')}}, where BERT's
@@ -431,35 +463,27 @@ curves_chart(alike, x_title="step", y_title="likeness", title="Does the text mak
 #
 # ### Past the plateau, and asked both ways
 #
-# So once more, longer, past the **plateau** (the early stretch in which a small model hardly gets better), and with a question
-# of ELECTRA's own shape. The **swapped-word probe**: in every second unseen story
-# one word is swapped for another of its category, so that the story contradicts itself. A linear classifier says
-# from the vector at this word whether it is swapped. Two kinds: a word that the story *repeats*, and a *fact* about
-# somebody whom it names (job, city, animal).
+# So once more, longer, past the **plateau** (the early stretch in which a small model hardly gets better), and by three families of questions, with the narrow generator of the ablation:
 #
 # | measure | asks | shaped like the training of |
 # |---|---|---|
 # | slot-category, unstated-fact probe | what stands here? | masked LM |
 # | swapped-word probe | does this word fit? | replaced token detection (**RTD**) |
 # | fine-tuning: the hero's job | which class? | neither |
-
-# %%
-from course_lib.text.tasks import swapped_words
-
-show(swapped_words)
-
-# %% [markdown]
+#
 # BERT makes {{number:past()['recipes']['BERT']['steps']}} steps, ELECTRA (the shipped one) {{number:LONG.steps}}: equal FLOPs, the generator
 # counted. Random initialisation is the control. Fine-tuning: {{number:past()['tuned_steps']}} steps, everything learns, the
 # classifier reads [CLS] or the mean vector. **{{number:RUNS[len(PAST_SEEDS) - 1]}} each.**
 
 # %%
-from course_lib.lectures.lecture_07.numbers import MEASURES, past_runs
+from course_lib.lectures.lecture_07.numbers import MEASURES, learned_swaps
 
 long_runs = {said: past_runs(measure) for measure, said in MEASURES.items()}
 print(f"{'':36}" + "".join(f"{name:>24}" for name in long_runs["slot-category probe"]))
 for said, runs in long_runs.items():
     print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
+learned = [f"{learned_swaps(name)} of {len(values)}" for name, values in long_runs["slot-category probe"].items()]
+print(f"{'swapped repeated words: learned by':36}" + "".join(f"{cell:>24}" for cell in learned))
 
 # %%
 panels = {"what stands here?": "slot-category probe", "does it fit?": "swapped-word probe, repeated words",
@@ -475,8 +499,7 @@ ablation_chart(
 
 # %% [markdown]
 # - *Cloze-shaped*: BERT, {{number:past_score('BERT', 'kinds')}} against {{number:past_score('ELECTRA', 'kinds')}}.
-# - *RTD-shaped*: ELECTRA, {{number:past_score('ELECTRA', 'repeated')}} against {{number:past_score('BERT', 'repeated')}} on repeated words,
-#   {{number:past_score('ELECTRA', 'facts')}} against {{number:past_score('BERT', 'facts')}} on facts. BERT is hardly above random
+# - *RTD-shaped*: two groups, so a mean says nothing. **{{number:learned_swaps('ELECTRA')}} of {{number:len(PAST_SEEDS)}} seeds of ELECTRA have learned it, none of BERT's**, which is hardly above random
 #   initialisation. Look at the dots: {{number:in_letters(len(learnt_seeds('auc')))}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of
 #   those stand on their own plateau still: ROC-AUC {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe with a hundredth of the
 #   regularisation changes little; first seed, repeated words: ELECTRA {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}}, BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
@@ -499,7 +522,22 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 # ELECTRA's (E), as stored in the result file.*
 
 # %% [markdown]
-# ### What a small generator has not learned by then: to copy
+# ### What the paper found
+#
+# The paper's own ablation steps (Table 5), at base size (mean of the GLUE development scores):
+#
+# | BERT | Replace MLM | ELECTRA 15% | All-tokens MLM | ELECTRA |
+# |---|---|---|---|---|
+# | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
+#
+# There most of the gain comes with "all tokens", and little from predicting "replaced or not" instead of "which word".
+# (ELECTRA-base has 85.0 in this table and 85.1 in Table 1, below: trust no difference of a tenth.)
+#
+# ### Appendix: the generator, λ, and what was not tried
+#
+# Who is content with the four experiments above may go on to *What the paper reached*.
+#
+# #### What a small generator has not learned by then: to copy
 #
 # What ELECTRA's discriminator must detect, its generator decides. Masked-token accuracy by the kind of word, of the most
 # likely word and of a sampled one, beside BERT's, means over the runs:
@@ -523,13 +561,13 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 # What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the
 # discriminator learns. The generator has one head and a quarter of the width. Is that why?
 #
-# ### A generator that copies
+# #### A generator that copies
 #
 # The same ELECTRA, {{number:LONG.steps}} steps, with generators of a half and of the whole width. {{number:RUNS[len(GENERATOR_SEEDS) - 1]}} each, {{number:cpu_hours('07_generators')}} CPU hours.
 # *cost*: FLOPs of a step, the first = 1; the kept network is the same.
 
 # %%
-from course_lib.lectures.lecture_07.numbers import GENERATOR_MEASURES, generator_costs, generator_runs
+from course_lib.lectures.lecture_07.numbers import GENERATOR_MEASURES, generator_costs
 
 by_width = {said: generator_runs(measure) for measure, said in GENERATOR_MEASURES.items()}
 print(f"{'':36}" + "".join(f"{name:>24}" for name in generator_costs()))
@@ -564,72 +602,7 @@ ablation_chart(
 # The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
 # deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
 #
-# ### Twice as deep
-#
-# Two layers are few. So: four, a generator half as wide, {{number:DEEP.steps}} steps, against a BERT of four layers
-# ({{number:deep()['recipes']['BERT']['steps']}} steps, equal FLOPs). {{number:RUNS[len(DEEP_SEEDS) - 1]}}, {{number:cpu_hours('07_deep')}} CPU hours.
-
-# %%
-from course_lib.lectures.lecture_07.numbers import by_depth
-
-by_layers = {said: by_depth(measure) for measure, said in (MEASURES | {"copies": "repeated words named"}).items()}
-print(f"{'':35}" + "".join(f"{name:>22}" for name in by_layers["slot-category probe"]))
-for said, runs in by_layers.items():
-    print(f"{said:35}" + "".join(f"{in_words(values):>22}" for values in runs.values()))
-
-# %% [markdown]
-# *"Repeated words named": of the masked words that stand elsewhere in the story, by BERT or by ELECTRA's generator (a quarter
-# as wide as the discriminator at two layers, half as wide at four).*
-#
-# Four layers (one run, {{number:DEEP.steps}} steps) hold more than two layers with the same half-wide generator ({{number:LONG.steps}} steps;
-# "generator 1/2" in the table before):
-# {{number:deep_score('ELECTRA', 'repeated')}} against {{number:of_width('generator 1/2', 'repeated')}} on repeated words, {{number:deep_score('ELECTRA', 'facts')}} against {{number:of_width('generator 1/2', 'facts')}} on facts,
-# {{number:deep_score('ELECTRA', 'jobs')}} against {{number:of_width('generator 1/2', 'jobs')}} on the unstated-fact probe. After fine-tuning with mean pooling they do not:
-# {{number:deep_electra_mean}} against {{number:of_width('generator 1/2', 'tuned_mean')}}, where BERT goes from {{number:past_score('BERT', 'tuned_mean')}} to {{number:deep_bert_mean}}. (With [CLS] it is the
-# other way round: {{number:deep_score('ELECTRA', 'tuned_[CLS]')}} against {{number:of_width('generator 1/2', 'tuned_[CLS]')}}, and BERT goes from {{number:past_score('BERT', 'tuned_[CLS]')}} to {{number:deep_score('BERT', 'tuned_[CLS]')}}.) Depth and
-# steps changed together. The generator now names {{number:deep_score('ELECTRA', 'copies')}} of the repeated words.
-#
-# The order stays as it was, question by question: BERT
-# {{number:deep_score('BERT', 'kinds')}} against {{number:deep_score('ELECTRA', 'kinds')}} on slot categories, {{number:deep_score('BERT', 'repeated')}} against {{number:deep_score('ELECTRA', 'repeated')}} on
-# repeated words, {{number:deep_bert_mean}} against {{number:deep_electra_mean}} after fine-tuning.
-#
-# ### Candidate causes
-#
-# Tested above: *the learning rate* of the short runs (it made much of the gap), *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays),
-# *the generator's size* (a wider one brings more by most measures, and does not turn the order) and *depth* (nor do four layers). Not tested:
-#
-# - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best in the short runs, above all for ELECTRA.
-# - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
-#   it read. BERT's own recipe puts a random word at a tenth of them.
-# - *A word says more than yes or no.* A masked word, one of {{number:world().tokenizer.vocab_size}}, is a large surprise; a label is a small
-#   one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture
-#   02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and
-#   "all tokens" may weigh more.
-# - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, on few texts.
-# - *Size.* Four layers at most, 128 wide. The paper's smallest has twelve, and reads real text.
-#
-# One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our
-# probes read the vectors of *all* layers side by side, the embeddings too. What a lower layer holds, they can find.
-#
-# Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM have
-# {{number:slots('All-tokens MLM')}} and {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
-#
-# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder of the ablation at its best rate
-# ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has {{number:past_score('BERT', 'jobs')}} past the plateau. A column that random weights win measures nothing yet: random vectors
-# keep every name apart, so the probe can memorise them (a guess, not tested).
-#
-# ### What the paper found
-#
-# The paper's own ablation steps (Table 5), at base size (mean of the GLUE development scores):
-#
-# | BERT | Replace MLM | ELECTRA 15% | All-tokens MLM | ELECTRA |
-# |---|---|---|---|---|
-# | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
-#
-# There most of the gain comes with "all tokens", and little from predicting "replaced or not" instead of "which word".
-# (ELECTRA-base has 85.0 in this table and 85.1 in Table 1, below: trust no difference of a tenth.)
-#
-# ### How good should the generator be? What should be shared? Where does λ go?
+# #### How good should the generator be? What should be shared? Where does λ go?
 #
 # One change each to the ELECTRA of the ablation, {{number:FULL.steps}} steps again. *cost*: FLOPs of a step, the first line = 1.
 # The two cautions hold here too: a cloze-shaped probe, and short runs.
@@ -655,14 +628,23 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 # - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}}
 #   against {{number:variant('generator 1/4'):.0%}}. The paper's sign; but nothing that predicting words teaches reaches an untied
 #   discriminator, and our probe asks for that. In its own task (ROC-AUC) it falls behind less than the seeds differ.
-# - *λ on the generator's loss*, as some lectures print it: the discriminator learns its own task badly, a ROC-AUC of
+# - *λ on the generator's loss*, the misprint: the discriminator learns its own task badly, a ROC-AUC of
 #   {{number:wrong_term('auc')}} against {{number:variant('generator 1/4', 'auc'):.0%}}. Now look at the probe: the same encoder has *more* there,
 #   {{number:wrong_term('kinds')}}.
 #
 # Why not chance level? Adam divides a gradient by its usual size, so a small loss still moves the discriminator's own
 # weights. But not fully: the whole gradient is clipped to length 1, and beside a loss 50 times as large most of these weights'
-# gradients are then smaller than Adam's ε, the small number that it adds to what it divides by. So λ acts in two places: on these
-# weights, and in the *shared* embeddings, where the generator's gradient prevails.
+# gradients are then smaller than Adam's ε, the small number that it adds to what it divides by: 1e-6 in our loop, 1e-8 by default in torch. Counted:
+
+# %%
+from course_lib.lectures.lecture_07.experiments import VARIANTS, tiny_gradients
+
+for name in ("generator 1/4", "λ on the generator"):
+    small_ones = tiny_gradients(VARIANTS[name], material, 50)
+    print(f"{name:20} gradients of the discriminator's own weights below 1e-6 after 50 steps: {small_ones:.0%}")
+
+# %% [markdown]
+# So λ acts in two places: on these weights, and in the *shared* embeddings, where the generator's gradient prevails.
 #
 # And why does the probe rise? A guess: its embeddings are trained by predicting words. Freezing them would test it. Which
 # place of λ you call better depends on what you measure.
@@ -671,6 +653,31 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 # generator is worse than one trained by masked words, and so is training the two one after the other. With a generator as
 # large as the discriminator, sharing nothing gives 83.6 on GLUE (section 3.2), sharing the token embeddings 84.3, sharing
 # all weights 84.4.
+#
+# #### Candidate causes
+#
+# Tested above: *the learning rate* of the short runs (it made much of the gap), *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays) and
+# *the generator's size* (a wider one brings more by most measures, and does not turn the order). Not tested:
+#
+# - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best in the short runs, above all for ELECTRA.
+# - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
+#   it read. BERT's own recipe puts a random word at a tenth of them.
+# - *A word says more than yes or no.* A masked word, one of {{number:world().tokenizer.vocab_size}}, is a large surprise; a label is a small
+#   one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture
+#   02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and
+#   "all tokens" may weigh more.
+# - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, on few texts.
+# - *Size.* Two layers, 128 wide. The paper's smallest has twelve, and reads real text.
+#
+# One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our
+# probes read the vectors of *all* layers side by side, the embeddings too. What a lower layer holds, they can find.
+#
+# Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM have
+# {{number:slots('All-tokens MLM')}} and {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
+#
+# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder of the ablation at its best rate
+# ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has {{number:past_score('BERT', 'jobs')}} past the plateau. A column that random weights win measures nothing yet: random vectors
+# keep every name apart, so the probe can memorise them (a guess, not tested).
 #
 # ## What the paper reached, and at what price
 #
@@ -693,7 +700,8 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 # {{number:shortest_behind}} point below a BERT-small that was trained to its end. Below, not above: "better in 6% of the
 # time" would be wrong. And Table 1 has no BERT-small stopped at the same place to set beside it.
 #
-# At equal FLOPs ELECTRA wins in every size. (The large ELECTRA reads ten times the text of BERT, XLNet's 33 billion
+# At equal FLOPs, as the authors count them, ELECTRA wins in every size. But 6.4e19 counts every step of BERT-base at 512 tokens, and nine of ten were at 128 (lecture 04): BERT spent about {{number:times_whole_short()}} times less than that, ELECTRA-base did not. "The same compute" holds for BERTs that the authors trained
+# themselves. And large ELECTRAs mask 25% of the text, small and base ones 15%. (The large ELECTRA reads ten times the text of BERT, XLNet's 33 billion
 # tokens instead of 3.3, section 3.1: against BERT-large more differs than the task.) But read claims with a divisor in
 # hand:
 
@@ -703,11 +711,17 @@ print(f"ELECTRA-400K used {large / roberta:.2f} of RoBERTa-500K's FLOPs")
 print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 
 # %% [markdown]
-# "The performance of BERT-large with a quarter of the compute", as one of the lectures has it, mixes the two lines.
-# With a third of BERT-large's compute, and better, there is ELECTRA-*base* (6.4e19, 85.1). Other lectures give ELECTRA-base
-# a quarter of BERT-base's training cost; the paper's figures are equal. One gives it a GLUE mean of 81.6: it is 85.1 on
-# development sets (Table 1). The released base model, another one (ELECTRA-Base++ by its README), has 82.7 on the test
+# "The performance of BERT-large with a quarter of the compute" mixes the two lines.
+# With a third of BERT-large's compute, and better, there is ELECTRA-*base* (6.4e19, 85.1). It did not cost a quarter of
+# BERT-base's training either; the paper's figures are equal. Its GLUE mean is 85.1 on development sets (Table 1). The released base model, another one (ELECTRA-Base++ by its README), has 82.7 on the test
 # sets.
+#
+# ### What came after
+#
+# - **MC-BERT** (Xu et al. 2020) asks a harder question than yes or no: which of a few candidate words stood here? A meta controller, trained like the generator, offers them.
+# - **COCO-LM** (Meng et al. 2021) corrects what a generator replaced, a word from the vocabulary with a shortcut for copying, and pulls the vectors of a text and of its corrupted twin together.
+# - **DeBERTaV3** (lecture 08) keeps RTD and stops the discriminator's gradient from reaching the shared embeddings.
+# - **A discriminator as a zero-shot scorer** (Yao et al. 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*. The corruptor above is all that one needs: write a story with two endings, and compare P(replaced).
 #
 # What it cannot do: name the word for a gap. The kept network has no vocabulary head; the generator, thrown away, had one.
 
@@ -798,4 +812,5 @@ quiz("07")
 #
 # - Clark, Luong, Le and Manning (2020), *ELECTRA*, arXiv 2003.10555: section 2 is two pages; then Table 5.
 # - Goodfellow et al. (2014), *Generative Adversarial Nets*, arXiv 1406.2661: what ELECTRA looks like and is not.
+# - Xu et al. (2020), *MC-BERT*, arXiv 2006.05744; Meng et al. (2021), *COCO-LM*, arXiv 2102.08473: RTD with harder questions.
 # - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: replaced tokens again, with other sharing of the embeddings.

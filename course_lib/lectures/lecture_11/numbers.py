@@ -9,7 +9,8 @@ from typing import Any
 
 from course_lib.teaching.claims import printed
 from course_lib.teaching.numbers import percent
-from course_lib.teaching.results import stored
+from course_lib.teaching.results import outcome, stored
+from course_lib.teaching.verdicts import by_rule
 from course_lib.text.domains import INSTALL
 from course_lib.text.english import finance
 
@@ -24,6 +25,7 @@ from .views.results import (
     RANDOM,
     REPLACED,
     finance_rows,
+    labelled,
     switch,
     ways,
 )
@@ -74,6 +76,22 @@ def lost(name: str) -> str:
 def news_of(start: str, measure: str) -> str:
     """The mean over the seeds, of the "plain" or the "hedged" sentences or all, in percent."""
     return percent(finance_rows(measure)[start])
+
+
+def labelled_at(task: str, start: str, rate: str = ", rate 0.001") -> str:
+    """What a start of `11_labels` reached in a task, the mean over the seeds, in percent."""
+    return percent(labelled(task, rate)[start])
+
+
+def bits_at(text: str, start: str) -> str:
+    """Bits a character of hidden words, of the domain or of general text."""
+    return f"{mean(outcome(stored('11_labels'), f'{text}, bits')[start]):.2f}"
+
+
+def against(task: str, start: str, other: str) -> str:
+    """The rule's word for two starts of `11_labels`."""
+    scores = labelled(task)
+    return by_rule(scores[start], scores[other])
 
 
 def fertility(domain: str, which: str) -> str:

@@ -18,7 +18,9 @@ from .views.results import (
     ADDED,
     ADDED_RANDOM,
     AFRESH,
+    BAG,
     CONTINUED,
+    FINE_TUNED_AT,
     GENERAL,
     LONGER,
     MIXED,
@@ -78,9 +80,10 @@ def news_of(start: str, measure: str) -> str:
     return percent(finance_rows(measure)[start])
 
 
-def labelled_at(task: str, start: str, rate: str = ", rate 0.001") -> str:
-    """What a start of `11_labels` reached in a task, the mean over the seeds, in percent."""
-    return percent(labelled(task, rate)[start])
+def labelled_at(task: str, start: str, *rates: float) -> str:
+    """What a start of `11_labels` reached in a task, the mean over the seeds, in percent: at the
+    best of these rates, or of all that were tried."""
+    return percent(labelled(task, rates or FINE_TUNED_AT)[start])
 
 
 def bits_at(text: str, start: str) -> str:

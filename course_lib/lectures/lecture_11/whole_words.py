@@ -66,7 +66,8 @@ def words_right(
     """The fraction of hidden words all of whose pieces get the highest logit; the words, and the
     errors, are those of `hidden_pieces`."""
     pieces = hidden_pieces(model, tokenizer, sentences, seed)
-    return 1 - len(pieces.words[~pieces.right].unique()) / len(pieces.words.unique())
+    hidden, missed = pieces.words.unique(), pieces.words[~pieces.right].unique()
+    return 1 - len(missed) / len(hidden)
 
 
 def bits_a_character(

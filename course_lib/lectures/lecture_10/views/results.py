@@ -136,10 +136,11 @@ def _mean(runs: list[dict[str, Any]], measure: str) -> str:
 
 def table_of(runs: Mapping[str, list[dict[str, Any]]], measures: Mapping[str, str]) -> str:
     """Means over the seeds as lines of text: a row a recipe, a column a measure."""
-    lines = [f"{'':32}" + "".join(f"{title:>17}" for title in measures)]
+    width = max(17, *(len(title) + 2 for title in measures))
+    lines = [f"{'':32}" + "".join(f"{title:>{width}}" for title in measures)]
     for name, of in runs.items():
         cells = [
-            f"{mean(run[key] for run in of):17.1%}" if key in of[0] else f"{'–':>17}"
+            f"{mean(run[key] for run in of):{width}.1%}" if key in of[0] else f"{'–':>{width}}"
             for key in measures.values()
         ]
         lines.append(f"{name:32}{''.join(cells)}")

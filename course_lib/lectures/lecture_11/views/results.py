@@ -188,9 +188,8 @@ def labelled(task: str, rates: Sequence[float] = FINE_TUNED_AT) -> dict[str, lis
     that it was tried at; the bag of words below."""
     found = stored("11_labels")
     by_rate = [outcome(found, f"{task}, rate {rate:g}") for rate in rates]
-    best = {
-        name: max((of[name] for of in by_rate if name in of), key=mean) for name in found["runs"]
-    }
+    tried = {name: [of[name] for of in by_rate if name in of] for name in found["runs"]}
+    best = {name: max(values, key=mean) for name, values in tried.items() if values}
     return best | {BAG: [one[task] for one in found["counting_words"]]}
 
 

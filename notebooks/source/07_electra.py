@@ -19,8 +19,7 @@
 # - count a training step honestly, with both networks in it, and compare at equal steps and at equal FLOPs;
 # - say of "a quarter of the compute" whose compute that is.
 #
-# You need masked language modelling (**MLM**) and the encoder of lecture 02; the narrow embedding matrix of lecture 05 is used again.
-# Nothing is downloaded.
+# You need masked language modelling (**MLM**) and the encoder of lecture 02; the narrow embedding matrix of lecture 05 is used again. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -32,20 +31,17 @@ from course_lib import (
     quiz, reveal, show,
 )  # fmt: skip
 from course_lib.lectures.lecture_07.experiments import micro_electra, prepare
-from course_lib.teaching import LiveLoss, dots_chart, ablation_chart
+from course_lib.teaching import LiveLoss, ablation_chart
 from course_lib.lectures.lecture_07.views import corruptor_view, networks_drawing
 
 # %% [markdown]
 # ## Predict first
 #
-# BERT selects {{number:FULL.rate:.0%}} of a text for prediction and learns from these alone. ELECTRA (Clark et al. 2020, arXiv
-# 2003.10555) lets a small BERT, the **generator**, fill the gaps. A second network, the **discriminator**, reads the
-# result and says of *every* token: original, or replaced? Afterwards the generator is thrown away.
+# BERT selects {{number:FULL.rate:.0%}} of a text for prediction and learns from these alone. ELECTRA (Clark et al. 2020, arXiv 2003.10555) lets a small BERT, the **generator**, fill the gaps. A second network, the **discriminator**, reads the result and says of *every* token: original, or replaced? Afterwards the generator is thrown away.
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. The generator fills {{number:FULL.rate:.0%}} of the positions. The word that it *samples* is the right one in
-#    {{number:SAMPLED_RIGHT}} of 10. What fraction of the tokens that the discriminator reads has really been replaced?
+# 1. The generator fills {{number:FULL.rate:.0%}} of the positions. The word that it *samples* is the right one in {{number:SAMPLED_RIGHT}} of 10. What fraction of the tokens that the discriminator reads has really been replaced?
 # 2. The two losses are added, one of them times {{number:disc_weight}}. Which one?
 # 3. An ELECTRA-base and a BERT-base are both trained and both used. Which of the two *reads a text* faster?
 
@@ -61,13 +57,11 @@ my_guesses = {"fraction replaced": ..., "times 50": ..., "reads faster": ...}
 networks_drawing()
 
 # %% [markdown]
-# *From left to right: what the generator reads and samples, and what the discriminator makes of the result. The dashed box
-# is thrown away after training. The rest of this page fills this picture.*
+# *From left to right: what the generator reads and samples, and what the discriminator makes of the result. The dashed box is thrown away after training. The rest of this page fills this picture.*
 #
 # ### One sentence, worked
 #
-# Two positions of *"the gardener waters the old roses"* are masked. The generator fills both, by sampling from
-# its distribution. Once it samples the very word that stood there.
+# Two positions of *"the gardener waters the old roses"* are masked. The generator fills both, by sampling from its distribution. Once it samples the very word that stood there.
 
 # %% tags=["nbval-check-output"]
 text = ["the", "gardener", "waters", "the", "old", "roses"]
@@ -78,24 +72,17 @@ for before, gap, after in zip(text, masked, filled):
     print(f"{before:10}{gap:10}{after:10}{label}  {'replaced' if label else 'original'}")
 
 # %% [markdown]
-# *waters* was masked, sampled again, and is **original**: label 0. *wet* is a good word in this position, and still
-# replaced: label 1. The discriminator sees the third column only. There is no `[MASK]` in it; the second column, which
-# the generator reads, has two. "ELECTRA replaces tokens instead of masking" forgets that column.
+# *waters* was masked, sampled again, and is **original**: label 0. *wet* is a good word in this position, and still replaced: label 1. The discriminator sees the third column only. There is no `[MASK]` in it; the second column, which the generator reads, has two. "ELECTRA replaces tokens instead of masking" forgets that column.
 #
-# Two conventions. The paper's discriminator gives the probability that a token is *original*; the released code, and
-# this course, that it is *replaced*. Their logits differ in sign. And the paper masks every selected position, while the
-# code leaves {{number:RELEASED_MIX[2]:.0%}} of them as they are.
+# Two conventions. The paper's discriminator gives the probability that a token is *original*; the released code, and this course, that it is *replaced*. Their logits differ in sign. And the paper masks every selected position, while the code leaves {{number:RELEASED_MIX[2]:.0%}} of them as they are.
 #
 # The code also draws positions *with replacement*: of its 9 draws among the 62 words of a sequence of 64, only
-# {{number:distinct_draws}} are distinct on average, where 15% would be 10. (Where a position was drawn twice and the generator samples two
-# different words, the discriminator reads a third one, whose id is the mean of theirs.) Ours selects each position once,
+# {{number:distinct_draws}} are distinct on average, where 15% would be 10. (Where a position was drawn twice and the generator samples two different words, the discriminator reads a third one, whose id is the mean of theirs.) Ours selects each position once,
 # as BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
 #
 # ### Sampled is not most likely
 #
-# How many tokens get replaced depends on the words that are *sampled*. Suppose the right word has a probability of one
-# half, and no other word has more. Then taking the most likely word (arg-max) is always right. Sampling is right half of
-# the time. Three gaps, with the probability of the right word and that of its strongest rival:
+# How many tokens get replaced depends on the words that are *sampled*. Suppose the right word has a probability of one half, and no other word has more. Then taking the most likely word (arg-max) is always right. Sampling is right half of the time. Three gaps, with the probability of the right word and that of its strongest rival:
 
 # %% tags=["nbval-check-output"]
 gaps = {"waters": (0.5, 0.2), "old": (0.4, 0.3), "roses": (0.3, 0.5)}
@@ -105,14 +92,11 @@ for said, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
     print(f"{said:9} is right at {accuracy:.0%} of the gaps; 15% of gaps then give {0.15 * (1 - accuracy):.0%} replaced")
 
 # %% [markdown]
-# *Masked-token accuracy*, in papers and on this page, is that of the arg-max. The fraction replaced follows from the
-# second line, the **sampled accuracy**: fraction masked · (1 − sampled accuracy). That answers the first guess.
+# *Masked-token accuracy*, in papers and on this page, is that of the arg-max. The fraction replaced follows from the second line, the **sampled accuracy**: fraction masked · (1 − sampled accuracy). That answers the first guess.
 #
 # ### Two losses of different size
 #
-# At the start both networks are at their chance loss. With {{number:ElectraConfig().vocab_size}} words the generator's is ln {{number:ElectraConfig().vocab_size}};
-# with two labels the discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = {{number:disc_weight}}.
-# Some lectures print L_Disc + λ·L_MLM.
+# At the start both networks are at their chance loss. With {{number:ElectraConfig().vocab_size}} words the generator's is ln {{number:ElectraConfig().vocab_size}}; with two labels the discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = {{number:disc_weight}}. It is often misprinted as L_Disc + λ·L_MLM.
 
 # %% tags=["nbval-check-output"]
 from math import log
@@ -123,13 +107,11 @@ print(f"discriminator's fraction of L_MLM + 50 · L_Disc: {50 * disc / (mlm + 50
 print(f"discriminator's fraction of L_Disc + 50 · L_MLM: {disc / (disc + 50 * mlm):.2%}")
 
 # %% [markdown]
-# A discriminator's loss is small by nature: two answers, and most tokens are original. λ lifts it up. As a factor
-# of the generator's loss the same λ would drown it. What that does to training we measure below.
+# A discriminator's loss is small by nature: two answers, and most tokens are original. λ lifts it up. As a factor of the generator's loss the same λ would drown it. What that does to training we measure below.
 #
 # ## Try it
 #
-# Two pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("07.1")` helps a
-# step at a time, `reveal("07.1")` shows a solution. No later cell needs your answers.
+# Two pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("07.1")` helps a step at a time, `reveal("07.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:07.1}}
 
@@ -157,8 +139,7 @@ check("07.2", my_corrupt)
 #
 # ### Two networks, one embedding matrix
 #
-# Both are BERT encoders. The generator is narrower, and as deep. Its embedding matrix is the discriminator's own, of the
-# same width; a projection leads to its own, smaller width (lecture 05's factorised embeddings).
+# Both are BERT encoders. The generator is narrower, and as deep. Its embedding matrix is the discriminator's own, of the same width; a projection leads to its own, smaller width (lecture 05's factorised embeddings).
 
 # %%
 from course_lib.family.electra import ElectraConfig, electra_encoder, electra_from, fill_in, generator_config
@@ -168,10 +149,7 @@ show(electra_encoder, generator_config, electra_from)
 # %% [markdown]
 # ### What passes between them
 #
-# Sampled tokens. Sampling is not differentiable: no gradient flows back through it, so the generator's own weights get
-# none from the discriminator's loss. There is no adversarial training. The generator learns masked language modelling, as
-# BERT does, and nothing else. `sample_tokens` (in `kernels/sampling.py`) samples each word with its probability after the
-# softmax.
+# Sampled tokens. Sampling is not differentiable: no gradient flows back through it, so the generator's own weights get none from the discriminator's loss. There is no adversarial training. The generator learns masked language modelling, as BERT does, and nothing else. `sample_tokens` (in `kernels/sampling.py`) samples each word with its probability after the softmax.
 
 # %%
 from course_lib.family.electra import Electra
@@ -217,9 +195,7 @@ with torch.device("meta"):
     print(f"BERT-base without pooler  {count_parameters(bert('base')) - 768 * 769:12,}")
 
 # %% [markdown]
-# What is kept of ELECTRA-base has exactly BERT-base's encoder. So the third guess: neither; the same encoder reads at the
-# same speed. "Faster inference" is said of ELECTRA, and is wrong. A *training step* costs more, because there are two
-# networks in it; how much more is counted below.
+# What is kept of ELECTRA-base has exactly BERT-base's encoder. So the third guess: neither; the same encoder reads at the same speed. "Faster inference" is said of ELECTRA, and is wrong. A *training step* costs more, because there are two networks in it; how much more is counted below.
 #
 # ### Where gradients stop
 #
@@ -244,8 +220,7 @@ print(f"embeddings both read: {sum(p.numel() for p in both.generator.parameters(
 #
 # ### A corruptor
 #
-# An ELECTRA of the micro-world, trained for this course and shipped with it. Write a story of your own (in its words:
-# people, jobs, places, things), choose how much to mask, sample again.
+# An ELECTRA of the micro-world, trained for this course and shipped with it. Write a story of your own (in its words: people, jobs, places, things), choose how much to mask, sample again.
 
 # %%
 world = MicroWorld.load()
@@ -254,9 +229,7 @@ story = world.stories(3, seed=5, split="heldout")[0]
 corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 
 # %% [markdown]
-# *Rows: the text; with gaps; as the generator filled it; and P(replaced), the discriminator's probability for
-# each token, in percent and as shade. Tokens that were really replaced are outlined twice. At a filled gap, the discriminator
-# "found" or "missed" a replacement, and "believed" a right guess or raised a "false alarm".*
+# *Rows: the text; with gaps; as the generator filled it; and P(replaced), the discriminator's probability for each token, in percent and as shade. Tokens that were really replaced are outlined twice. At a filled gap, the discriminator "found" or "missed" a replacement, and "believed" a right guess or raised a "false alarm".*
 
 # %% [markdown]
 # Try a story that contradicts itself, with as little masked as the slider allows: is P(replaced) high for your own words?
@@ -265,8 +238,7 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 #
 # ### One, live
 #
-# A small ELECTRA from random initialisation, 200 steps: the discriminator has two layers and is 128 wide, the generator a
-# quarter as wide. Beside it the one that is shipped, of the same shape, after {{number:LONG.steps}} steps.
+# A small ELECTRA from random initialisation, 200 steps: the discriminator has two layers and is 128 wide, the generator a quarter as wide. Beside it the one that is shipped, of the same shape, after {{number:LONG.steps}} steps.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import (
@@ -292,16 +264,41 @@ for name, either in (("200 steps", model), ("shipped", trained)):
           f"ROC-AUC {area_under_curve(logits, labels):.0%}, loss {loss:.3f}")  # fmt: skip
 
 # %% [markdown]
-# Stories that neither has seen. **ROC-AUC** takes a replaced and an original token at random: how often has the replaced
-# one the higher P(replaced)? Chance level is 50%. (The loss needs a level too: a discriminator that answers
-# P(replaced) = {{number:look_at('replaced', 0)}} for every token, where so many are replaced, has {{number:constant_loss}}.)
+# Stories that neither has seen. **ROC-AUC** takes a replaced and an original token at random: how often has the replaced one the higher P(replaced)? Chance level is 50%. (The loss needs a level too: a discriminator that answers P(replaced) = {{number:look_at('replaced', 0)}} for every token, where so many are replaced, has {{number:constant_loss}}.)
 #
-# Why is so much replaced? On all held-out stories the shipped generator's arg-max is right at {{number:look_at('words_by_generator', -1)}} of
-# the gaps, and {{number:FULL.rate:.0%}} times the rest would be {{number:replaced_by_argmax}} of all tokens. Replaced are
+# Why is so much replaced? On all held-out stories the shipped generator's arg-max is right at {{number:look_at('words_by_generator', -1)}} of the gaps, and {{number:FULL.rate:.0%}} times the rest would be {{number:replaced_by_argmax}} of all tokens. Replaced are
 # {{number:look_at('replaced', -1)}}: the words that it *samples* are right at {{number:long_sampled_last}} of the gaps only.
 #
-# For one and the same discriminator, a better generator's replacements are fewer and harder to detect. The shipped
-# pair has a higher ROC-AUC all the same: it is better in *both* networks.
+# For one and the same discriminator, a better generator's replacements are fewer and harder to detect. The shipped pair has a higher ROC-AUC all the same: it is better in *both* networks.
+#
+# ### What it learns: does this word fit?
+#
+# **ELECTRA learns what it is trained for: with a generator of half the width, its vectors tell a word that contradicts its story in {{number:of_width('generator 1/2', 'repeated')}}, every seed. BERT's do not.**
+#
+# A question of ELECTRA's own shape. The **swapped-word probe**: in every second unseen story one word is swapped for another of its category, so that the story contradicts itself. A linear classifier on the frozen vectors says from the vector at this word whether it is swapped. Two kinds: a word that the story *repeats*, and a *fact* about somebody whom it names (job, city, animal).
+
+# %%
+from course_lib.text.tasks import swapped_words
+
+show(swapped_words)
+
+# %% [markdown]
+# ELECTRA with a generator of half its width, {{number:LONG.steps}} steps; BERT {{number:past()['recipes']['BERT']['steps']}} steps; {{number:RUNS[len(PAST_SEEDS) - 1]}} each. Two lines need no training: random initialisation, and *counting*, which calls a word swapped where it stands nowhere else in its story. Chance level is 50%.
+
+# %%
+from course_lib.lectures.lecture_07.experiments import counted_swaps
+from course_lib.lectures.lecture_07.numbers import generator_runs, past_runs
+from course_lib.teaching.results import in_words, read_result
+
+print(f"{'':28}{'repeated words':>24}{'facts':>24}")
+contenders = {"ELECTRA, generator 1/2": [generator_runs(kind)["generator 1/2"] for kind in ("repeated", "facts")]}
+contenders |= {name: [past_runs(kind)[name] for kind in ("repeated", "facts")] for name in ("BERT", "random initialisation")}
+for name, columns in contenders.items():
+    print(f"{name:28}" + "".join(f"{in_words(values):>24}" for values in columns))
+print(f"{'counting':28}" + "".join(f"{counted_swaps(material.swapped[kind]):>24.1%}" for kind in ("repeated", "fact")))
+
+# %% [markdown]
+# Counting shows what repeated words ask for: comparing, and nothing else. It is perfect there and blind to facts, where one has to know that this hero is a baker. ELECTRA's vectors hold much of both, and nobody told the model what a swap is.
 #
 # ### From BERT to ELECTRA in five steps
 #
@@ -325,14 +322,9 @@ for name, cost in costs.items():
     print(f"{name:16}{cost / 1e9:6.2f} billion FLOPs a step, {cost / costs['BERT']:.2f} of BERT's")
 
 # %% [markdown]
-# (BERT and Replace MLM compute their last layer only at positions selected for prediction. All-tokens MLM and ELECTRA
-# predict at every position. ELECTRA 15% could save it too; our code classifies every token and then leaves most out of
-# the loss.)
+# (BERT and Replace MLM compute their last layer only at positions selected for prediction. All-tokens MLM and ELECTRA predict at every position. ELECTRA 15% could save it too; our code classifies every token and then leaves most out of the loss.)
 #
-# How good is an encoder? We freeze it and train two linear probes on its vectors, those of all layers side by side. The
-# **slot-category probe**: what category of word stands here (a hero, a city, a thing …), tested on words that it was not
-# trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it. (Lecture 06 asks the same
-# after fine-tuning the whole network; its numbers cannot be compared with these.)
+# How good is an encoder? We freeze it and train two linear probes on its vectors, those of all layers side by side. The **slot-category probe**: what category of word stands here (a hero, a city, a thing …), tested on words that it was not trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it. (Lecture 06 asks the same after fine-tuning the whole network; its numbers cannot be compared with these.)
 #
 # One learning rate for all five would be unfair: what suits one objective is too low for another, or too high. So
 # {{number:len(RATES)}} rates each, {{number:len(SEEDS)}} seeds, {{number:FULL.steps}} steps, from the result file:
@@ -340,7 +332,6 @@ for name, cost in costs.items():
 # %%
 from course_lib.lectures.lecture_07.experiments import RATES, outcome
 from course_lib.teaching import curves_chart
-from course_lib.teaching.results import in_words, read_result
 
 found = read_result("07_stepping_stones")
 slots, start = outcome(found, "kinds"), found["untrained"]
@@ -350,38 +341,30 @@ curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-cat
              levels={"random initialisation": sum(one["kinds"] for one in start) / len(start)})  # fmt: skip
 
 # %% [markdown]
-# *A line is the mean of {{number:len(SEEDS)}} seeds, the band around it goes from the least to the most. At one rate, {{number:FULL.learning_rate}}, BERT
-# is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; each at its own best rate, {{number:electra_behind}}.*
+# *A line is the mean of {{number:len(SEEDS)}} seeds, the band around it goes from the least to the most. At one rate, {{number:FULL.learning_rate}}, BERT is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; each at its own best rate, {{number:electra_behind}}.*
 #
-# The best rates, and what else each reached there. The last two columns are explained below. The zero lines: random
-# initialisation, and always answering the majority class.
+# The best rates, and what else each reached there. The last two columns are explained below (*Why did my run die?*). The zero lines: random initialisation, and always answering the majority class.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import best_rate, collapsed
 
-print(f"{'':24}{'rate':>8}{'slot-category':>22}{'unstated fact':>22}{'vectors alike':>22}  collapsed at")
+print(f"{'':24}{'rate':>8}{'slot-category':>22}{'vectors alike':>22}  collapsed at")
 for step in EQUAL_STEPS:
     best = f"{step}, {best_rate(step):g}"
-    cells = [in_words(outcome(found, measure)[best]) for measure in ("kinds", "jobs", "likeness")]
+    cells = [in_words(outcome(found, measure)[best]) for measure in ("kinds", "likeness")]
     dead = [f"{rate:g} ({collapsed(step, rate)} of 3)" for rate in RATES if collapsed(step, rate)]
     print(f"{step:24}{best_rate(step):>8g}" + "".join(f"{cell:>22}" for cell in cells) + "  " + ", ".join(dead))
-cells = [in_words([one[measure] for one in start]) for measure in ("kinds", "jobs", "likeness")]
+cells = [in_words([one[measure] for one in start]) for measure in ("kinds", "likeness")]
 print(f"{'random initialisation':32}" + "".join(f"{cell:>22}" for cell in cells))
-tested = material.slots.labels[~material.slots.learn], material.facts_heldout.labels
-print(f"{'majority class':32}" + "".join(f"{labels.bincount().max() / len(labels):>22.1%}" for labels in tested))
+tested = material.slots.labels[~material.slots.learn]
+print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 
 # %% [markdown]
-# - **Much of the gap was the learning rate.** Whoever predicts "replaced or not" wants a higher rate than BERT: {{number:best_rate('ELECTRA')}}, where BERT's
-#   best is {{number:best_rate('BERT')}}. At equal steps ELECTRA stays behind ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict
-#   words lie close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
-# - **A good probe may sit in a dead encoder.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere; but the vectors of its last layer are the
-#   same for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. The probe reads all layers, and finds what the embeddings have learned. Such a run counts as collapsed here, not as a
-#   score.
-# - **What is best for the probe is not best for fine-tuning.** There lower rates win, and none is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at {{number:best_rate('BERT', 'tuned')}}), ELECTRA
-#   {{number:tuned_at_best('ELECTRA')}} (at {{number:best_rate('ELECTRA', 'tuned')}}), random initialisation {{number:untrained('tuned'):.1%}}. ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four rates, chosen on other texts.)
+# - **Much of the gap was the learning rate.** Whoever predicts "replaced or not" wants a higher rate than BERT: {{number:best_rate('ELECTRA')}}, where BERT's best is {{number:best_rate('BERT')}}. At equal steps ELECTRA stays behind ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words lie close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
+# - **A good probe may sit in a dead encoder.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere; but the vectors of its last layer are the same for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. The probe reads all layers, and finds what the embeddings have learned. Such a run counts as collapsed here, not as a score.
+# - **What is best for the probe is not best for fine-tuning.** There lower rates win, and none is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at {{number:best_rate('ELECTRA', 'tuned')}}), random initialisation {{number:untrained('tuned'):.1%}}. ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four rates, chosen on other texts.)
 #
-# In the paper every other step is above BERT, and ELECTRA the first (below). But runs that stop at {{number:FULL.steps}} steps only say
-# *who starts sooner*, and both probes are shaped like a **cloze**, a text with a gap: masked-LM training asks just this.
+# In the paper every other step is above BERT, and ELECTRA the first (below). But runs that stop at {{number:FULL.steps}} steps only say *who starts sooner*, and both probes are shaped like a **cloze**, a text with a gap: masked-LM training asks just this.
 #
 # ### Why did my run die?
 #
@@ -416,50 +399,37 @@ for rate, loss in losses.items():
 curves_chart(alike, x_title="step", y_title="likeness", title="Does the text make a difference?", levels={"collapsed": ALIKE})
 
 # %% [markdown]
-# *Likeness: the mean cosine between the vectors that two different texts have at the same position. At 1 the encoder writes
-# the same, whatever it reads. From {{number:ALIKE}} on, this course calls a run collapsed.*
+# *Likeness: the mean cosine between the vectors that two different texts have at the same position. At 1 the encoder writes the same, whatever it reads. From {{number:ALIKE}} on, this course calls a run collapsed.*
 #
 # Three signs, none of which is an error:
 #
-# - **The loss stands at the base rate**: what it costs to know how common each word is, and to read nothing. Every run passes
-#   here; a collapsed one stays.
+# - **The loss stands at the base rate**: what it costs to know how common each word is, and to read nothing. Every run passes here; a collapsed one stays.
 # - **The vectors are alike.** Exercise 07.7 computes this.
 # - **One answer**: fine-tuned, such an encoder says one class to nearly all texts.
 #
-# The first cure is a lower rate. A collapsed run is run again, counted, and named as what it is: its score says nothing about
-# the objective.
+# The first cure is a lower rate. A collapsed run is run again, counted, and named as what it is: its score says nothing about the objective.
 #
 # ### Past the plateau, and asked both ways
 #
-# So once more, longer, past the **plateau** (the early stretch in which a small model hardly gets better), and with a question
-# of ELECTRA's own shape. The **swapped-word probe**: in every second unseen story
-# one word is swapped for another of its category, so that the story contradicts itself. A linear classifier says
-# from the vector at this word whether it is swapped. Two kinds: a word that the story *repeats*, and a *fact* about
-# somebody whom it names (job, city, animal).
+# So once more, longer, past the **plateau** (the early stretch in which a small model hardly gets better), and by three families of questions, with the narrow generator of the ablation:
 #
 # | measure | asks | shaped like the training of |
 # |---|---|---|
 # | slot-category, unstated-fact probe | what stands here? | masked LM |
 # | swapped-word probe | does this word fit? | replaced token detection (**RTD**) |
 # | fine-tuning: the hero's job | which class? | neither |
+#
+# BERT makes {{number:past()['recipes']['BERT']['steps']}} steps, ELECTRA (the shipped one) {{number:LONG.steps}}: equal FLOPs, the generator counted. Random initialisation is the control. Fine-tuning: {{number:past()['tuned_steps']}} steps, everything learns, the classifier reads [CLS] or the mean vector. **{{number:RUNS[len(PAST_SEEDS) - 1]}} each.**
 
 # %%
-from course_lib.text.tasks import swapped_words
-
-show(swapped_words)
-
-# %% [markdown]
-# BERT makes {{number:past()['recipes']['BERT']['steps']}} steps, ELECTRA (the shipped one) {{number:LONG.steps}}: equal FLOPs, the generator
-# counted. Random initialisation is the control. Fine-tuning: {{number:past()['tuned_steps']}} steps, everything learns, the
-# classifier reads [CLS] or the mean vector. **{{number:RUNS[len(PAST_SEEDS) - 1]}} each.**
-
-# %%
-from course_lib.lectures.lecture_07.numbers import MEASURES, past_runs
+from course_lib.lectures.lecture_07.numbers import MEASURES, learned_swaps
 
 long_runs = {said: past_runs(measure) for measure, said in MEASURES.items()}
 print(f"{'':36}" + "".join(f"{name:>24}" for name in long_runs["slot-category probe"]))
 for said, runs in long_runs.items():
     print(f"{said:36}" + "".join(f"{in_words(values):>24}" for values in runs.values()))
+learned = [f"{learned_swaps(name)} of {len(values)}" for name, values in long_runs["slot-category probe"].items()]
+print(f"{'swapped repeated words: learned by':36}" + "".join(f"{cell:>24}" for cell in learned))
 
 # %%
 panels = {"what stands here?": "slot-category probe", "does it fit?": "swapped-word probe, repeated words",
@@ -470,22 +440,14 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Left a cloze-shaped probe (slot-category), in the middle an RTD-shaped one (repeated words; chance level 50%), right the
-# unstated fact after fine-tuning. A dot is a run; all took {{number:cpu_hours('07_past_plateau')}} CPU hours.*
+# *Left a cloze-shaped probe (slot-category), in the middle an RTD-shaped one (repeated words; chance level 50%), right the unstated fact after fine-tuning. A dot is a run; all took {{number:cpu_hours('07_past_plateau')}} CPU hours.*
 
 # %% [markdown]
 # - *Cloze-shaped*: BERT, {{number:past_score('BERT', 'kinds')}} against {{number:past_score('ELECTRA', 'kinds')}}.
-# - *RTD-shaped*: ELECTRA, {{number:past_score('ELECTRA', 'repeated')}} against {{number:past_score('BERT', 'repeated')}} on repeated words,
-#   {{number:past_score('ELECTRA', 'facts')}} against {{number:past_score('BERT', 'facts')}} on facts. BERT is hardly above random
-#   initialisation. Look at the dots: {{number:in_letters(len(learnt_seeds('auc')))}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of
-#   those stand on their own plateau still: ROC-AUC {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe with a hundredth of the
-#   regularisation changes little; first seed, repeated words: ELECTRA {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}}, BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
-# - *Fine-tuned* (mean pooling): BERT, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation
-#   reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
+# - *RTD-shaped*: two groups, so a mean says nothing. **{{number:learned_swaps('ELECTRA')}} of {{number:len(PAST_SEEDS)}} seeds of ELECTRA have learned it, none of BERT's**, which is hardly above random initialisation. Look at the dots: {{number:in_letters(len(learnt_seeds('auc')))}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of those stand on their own plateau still: ROC-AUC {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe with a hundredth of the regularisation changes little; first seed, repeated words: ELECTRA {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}}, BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
+# - *Fine-tuned* (mean pooling): BERT, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #
-# The objective decides what the vectors hold. In this world, at this size, on this one task, masked LM's are the better
-# start, which is not what the paper found on GLUE. What "BERT is better" would have hidden is the second line: ELECTRA's
-# vectors hold something that BERT's do not show to a linear probe, whether a word agrees with its story.
+# The objective decides what the vectors hold. In this world, at this size, on this one task, masked LM's are the better start, which is not what the paper found on GLUE. What "BERT is better" would have hidden is the second line: ELECTRA's vectors hold something that BERT's do not show to a linear probe, whether a word agrees with its story.
 #
 # Pick a swap, and see both probes at work:
 
@@ -495,14 +457,24 @@ from course_lib.lectures.lecture_07.views import swaps_view
 swaps_view(read_result("07_past_plateau")["swaps"])
 
 # %% [markdown]
-# *The swapped word is outlined twice. Under each repeated word P(swapped) by a probe on BERT's vectors (B) and on
-# ELECTRA's (E), as stored in the result file.*
+# *The swapped word is outlined twice. Under each repeated word P(swapped) by a probe on BERT's vectors (B) and on ELECTRA's (E), as stored in the result file.*
 
 # %% [markdown]
-# ### What a small generator has not learned by then: to copy
+# ### What the paper found
 #
-# What ELECTRA's discriminator must detect, its generator decides. Masked-token accuracy by the kind of word, of the most
-# likely word and of a sampled one, beside BERT's, means over the runs:
+# The paper's own ablation steps (Table 5), at base size (mean of the GLUE development scores):
+#
+# | BERT | Replace MLM | ELECTRA 15% | All-tokens MLM | ELECTRA |
+# |---|---|---|---|---|
+# | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
+#
+# There most of the gain comes with "all tokens", and little from predicting "replaced or not" instead of "which word". (ELECTRA-base has 85.0 in this table and 85.1 in Table 1, below: trust no difference of a tenth.)
+#
+# ### Appendix: the generator, λ, and what was not tried
+#
+# #### What a small generator has not learned by then: to copy
+#
+# What ELECTRA's discriminator must detect, its generator decides. Masked-token accuracy by the kind of word, of the most likely word and of a sampled one, beside BERT's, means over the runs:
 
 # %%
 from statistics import mean
@@ -515,21 +487,16 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
     print(f"{kind:12}{one['gaps']:6}" + "".join(f"{rate:20.0%}" for rate in rates))
 
 # %% [markdown]
-# *Function* words belong to the sentence frame, *repeated* words stand elsewhere in the story. *Agreement* (*he* or *she*) and
-# a *fact* (a job, a city) follow from another word. *Name* is a further piece of a name, *free* what nothing in the story
-# tells. The generator names {{number:gap('ELECTRA', 'function')}} of the function words, but {{number:gap('ELECTRA', 'repeated')}} of the
-# repeated ones, where BERT names {{number:gap('BERT', 'repeated')}}: it does not copy yet.
+# *Function* words belong to the sentence frame, *repeated* words stand elsewhere in the story. *Agreement* (*he* or *she*) and a *fact* (a job, a city) follow from another word. *Name* is a further piece of a name, *free* what nothing in the story tells. The generator names {{number:gap('ELECTRA', 'function')}} of the function words, but {{number:gap('ELECTRA', 'repeated')}} of the repeated ones, where BERT names {{number:gap('BERT', 'repeated')}}: it does not copy yet.
 #
-# What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the
-# discriminator learns. The generator has one head and a quarter of the width. Is that why?
+# What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the discriminator learns. The generator has one head and a quarter of the width. Is that why?
 #
-# ### A generator that copies
+# #### A generator that copies
 #
-# The same ELECTRA, {{number:LONG.steps}} steps, with generators of a half and of the whole width. {{number:RUNS[len(GENERATOR_SEEDS) - 1]}} each, {{number:cpu_hours('07_generators')}} CPU hours.
-# *cost*: FLOPs of a step, the first = 1; the kept network is the same.
+# The same ELECTRA, {{number:LONG.steps}} steps, with generators of a half and of the whole width. {{number:RUNS[len(GENERATOR_SEEDS) - 1]}} each, {{number:cpu_hours('07_generators')}} CPU hours. *cost*: FLOPs of a step, the first = 1; the kept network is the same.
 
 # %%
-from course_lib.lectures.lecture_07.numbers import GENERATOR_MEASURES, generator_costs, generator_runs
+from course_lib.lectures.lecture_07.numbers import GENERATOR_MEASURES, generator_costs
 
 by_width = {said: generator_runs(measure) for measure, said in GENERATOR_MEASURES.items()}
 print(f"{'':36}" + "".join(f"{name:>24}" for name in generator_costs()))
@@ -545,94 +512,20 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Left: of the masked words that stand elsewhere in the story, those that the generator names. Middle and right: frozen
-# probes of the discriminator, cloze-shaped and RTD-shaped (repeated words). A dot is a run.*
+# *Left: of the masked words that stand elsewhere in the story, those that the generator names. Middle and right: frozen probes of the discriminator, cloze-shaped and RTD-shaped (repeated words). A dot is a run.*
 #
-# **A wider one learns it in as many steps** (a longer run of the narrow one was not tried). As wide as the discriminator, the generator
-# names {{number:of_width('generator 1', 'copies')}} of the repeated words (a half: {{number:of_width('generator 1/2', 'copies')}}). Now its wrong words are harder to detect, and with each seed the
-# discriminator holds more than with a quarter:
+# **A wider one learns it in as many steps** (a longer run of the narrow one was not tried). As wide as the discriminator, the generator names {{number:of_width('generator 1', 'copies')}} of the repeated words (a half: {{number:of_width('generator 1/2', 'copies')}}). Now its wrong words are harder to detect, and with each seed the discriminator holds more than with a quarter:
 #
 # - *RTD-shaped*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
-# - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe, {{number:of_width('generator 1', 'tuned_mean')}} against
-#   {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling, still not above random initialisation ({{number:past_random_mean}}).
+# - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe, {{number:of_width('generator 1', 'tuned_mean')}} against {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling, still not above random initialisation ({{number:past_random_mean}}).
 #
-# With [CLS] nothing is gained ({{number:of_width('generator 1', 'tuned_[CLS]')}} and {{number:of_width('generator 1/4', 'tuned_[CLS]')}}), and the slot-category probe hardly moves
-# ({{number:of_width('generator 1', 'kinds')}} and {{number:of_width('generator 1/4', 'kinds')}}, less than the seeds differ). ELECTRA stays below BERT where BERT was ahead, and a step
-# costs {{number:generator_costs()['generator 1']:.1f}} times as much. But none of the wider generators leaves its discriminator on the plateau, where the narrow
-# one left some: a half of the width is enough for that.
+# With [CLS] nothing is gained ({{number:of_width('generator 1', 'tuned_[CLS]')}} and {{number:of_width('generator 1/4', 'tuned_[CLS]')}}), and the slot-category probe hardly moves ({{number:of_width('generator 1', 'kinds')}} and {{number:of_width('generator 1/4', 'kinds')}}, less than the seeds differ). ELECTRA stays below BERT where BERT was ahead, and a step costs {{number:generator_costs()['generator 1']:.1f}} times as much. But none of the wider generators leaves its discriminator on the plateau, where the narrow one left some: a half of the width is enough for that.
 #
-# The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers
-# deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
+# The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
 #
-# ### Twice as deep
+# #### How good should the generator be? What should be shared? Where does λ go?
 #
-# Two layers are few. So: four, a generator half as wide, {{number:DEEP.steps}} steps, against a BERT of four layers
-# ({{number:deep()['recipes']['BERT']['steps']}} steps, equal FLOPs). {{number:RUNS[len(DEEP_SEEDS) - 1]}}, {{number:cpu_hours('07_deep')}} CPU hours.
-
-# %%
-from course_lib.lectures.lecture_07.numbers import by_depth
-
-by_layers = {said: by_depth(measure) for measure, said in (MEASURES | {"copies": "repeated words named"}).items()}
-print(f"{'':35}" + "".join(f"{name:>22}" for name in by_layers["slot-category probe"]))
-for said, runs in by_layers.items():
-    print(f"{said:35}" + "".join(f"{in_words(values):>22}" for values in runs.values()))
-
-# %% [markdown]
-# *"Repeated words named": of the masked words that stand elsewhere in the story, by BERT or by ELECTRA's generator (a quarter
-# as wide as the discriminator at two layers, half as wide at four).*
-#
-# Four layers (one run, {{number:DEEP.steps}} steps) hold more than two layers with the same half-wide generator ({{number:LONG.steps}} steps;
-# "generator 1/2" in the table before):
-# {{number:deep_score('ELECTRA', 'repeated')}} against {{number:of_width('generator 1/2', 'repeated')}} on repeated words, {{number:deep_score('ELECTRA', 'facts')}} against {{number:of_width('generator 1/2', 'facts')}} on facts,
-# {{number:deep_score('ELECTRA', 'jobs')}} against {{number:of_width('generator 1/2', 'jobs')}} on the unstated-fact probe. After fine-tuning with mean pooling they do not:
-# {{number:deep_electra_mean}} against {{number:of_width('generator 1/2', 'tuned_mean')}}, where BERT goes from {{number:past_score('BERT', 'tuned_mean')}} to {{number:deep_bert_mean}}. (With [CLS] it is the
-# other way round: {{number:deep_score('ELECTRA', 'tuned_[CLS]')}} against {{number:of_width('generator 1/2', 'tuned_[CLS]')}}, and BERT goes from {{number:past_score('BERT', 'tuned_[CLS]')}} to {{number:deep_score('BERT', 'tuned_[CLS]')}}.) Depth and
-# steps changed together. The generator now names {{number:deep_score('ELECTRA', 'copies')}} of the repeated words.
-#
-# The order stays as it was, question by question: BERT
-# {{number:deep_score('BERT', 'kinds')}} against {{number:deep_score('ELECTRA', 'kinds')}} on slot categories, {{number:deep_score('BERT', 'repeated')}} against {{number:deep_score('ELECTRA', 'repeated')}} on
-# repeated words, {{number:deep_bert_mean}} against {{number:deep_electra_mean}} after fine-tuning.
-#
-# ### Candidate causes
-#
-# Tested above: *the learning rate* of the short runs (it made much of the gap), *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays),
-# *the generator's size* (a wider one brings more by most measures, and does not turn the order) and *depth* (nor do four layers). Not tested:
-#
-# - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best in the short runs, above all for ELECTRA.
-# - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that
-#   it read. BERT's own recipe puts a random word at a tenth of them.
-# - *A word says more than yes or no.* A masked word, one of {{number:world().tokenizer.vocab_size}}, is a large surprise; a label is a small
-#   one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture
-#   02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and
-#   "all tokens" may weigh more.
-# - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, on few texts.
-# - *Size.* Four layers at most, 128 wide. The paper's smallest has twelve, and reads real text.
-#
-# One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our
-# probes read the vectors of *all* layers side by side, the embeddings too. What a lower layer holds, they can find.
-#
-# Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM have
-# {{number:slots('All-tokens MLM')}} and {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
-#
-# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder of the ablation at its best rate
-# ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has {{number:past_score('BERT', 'jobs')}} past the plateau. A column that random weights win measures nothing yet: random vectors
-# keep every name apart, so the probe can memorise them (a guess, not tested).
-#
-# ### What the paper found
-#
-# The paper's own ablation steps (Table 5), at base size (mean of the GLUE development scores):
-#
-# | BERT | Replace MLM | ELECTRA 15% | All-tokens MLM | ELECTRA |
-# |---|---|---|---|---|
-# | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
-#
-# There most of the gain comes with "all tokens", and little from predicting "replaced or not" instead of "which word".
-# (ELECTRA-base has 85.0 in this table and 85.1 in Table 1, below: trust no difference of a tenth.)
-#
-# ### How good should the generator be? What should be shared? Where does λ go?
-#
-# One change each to the ELECTRA of the ablation, {{number:FULL.steps}} steps again. *cost*: FLOPs of a step, the first line = 1.
-# The two cautions hold here too: a cloze-shaped probe, and short runs.
+# One change each to the ELECTRA of the ablation, {{number:FULL.steps}} steps again. *cost*: FLOPs of a step, the first line = 1. The two cautions hold here too: a cloze-shaped probe, and short runs.
 
 # %%
 variants = read_result("07_variants")
@@ -643,34 +536,44 @@ for name in variants["runs"]:
     cost = variants["flops_a_step"][name] / first
     print(f"{name:22}{cost:6.2f}" + "".join(f"{in_words(values[name]):>24}" for values in measured.values()))
 
+# %% [markdown]
+# ("Generator 1/4" is the recipe of the ablation.)
+# - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category probe ({{number:variant('generator 1/2'):.0%}} against {{number:variant('generator 1/4'):.0%}}, less than the spread).
+# - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}} against {{number:variant('generator 1/4'):.0%}}. The paper's sign; but nothing that predicting words teaches reaches an untied discriminator, and our probe asks for that. In its own task (ROC-AUC) it falls behind less than the seeds differ.
+# - *λ on the generator's loss*, the misprint: the discriminator learns its own task badly, a ROC-AUC of {{number:wrong_term('auc')}} against {{number:variant('generator 1/4', 'auc'):.0%}}. Now look at the probe: the same encoder has *more* there, {{number:wrong_term('kinds')}}.
+#
+# Why not chance level? Adam divides a gradient by its usual size, so a small loss still moves the discriminator's own weights. But not fully: the whole gradient is clipped to length 1, and beside a loss 50 times as large most of these weights' gradients are then smaller than Adam's ε, the small number that it adds to what it divides by: 1e-6 in our loop, 1e-8 by default in torch. Counted:
+
 # %%
-dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-category probe", y_title="accuracy")
+from course_lib.lectures.lecture_07.experiments import VARIANTS, tiny_gradients
+
+for name in ("generator 1/4", "λ on the generator"):
+    small_ones = tiny_gradients(VARIANTS[name], material, 50)
+    print(f"{name:20} gradients of the discriminator's own weights below 1e-6 after 50 steps: {small_ones:.0%}")
 
 # %% [markdown]
-# *Each dot is a seed. "Generator 1/4" is the recipe of the ablation.*
-
-# %% [markdown]
-# - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category
-#   probe ({{number:variant('generator 1/2'):.0%}} against {{number:variant('generator 1/4'):.0%}}, less than the spread).
-# - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}}
-#   against {{number:variant('generator 1/4'):.0%}}. The paper's sign; but nothing that predicting words teaches reaches an untied
-#   discriminator, and our probe asks for that. In its own task (ROC-AUC) it falls behind less than the seeds differ.
-# - *λ on the generator's loss*, as some lectures print it: the discriminator learns its own task badly, a ROC-AUC of
-#   {{number:wrong_term('auc')}} against {{number:variant('generator 1/4', 'auc'):.0%}}. Now look at the probe: the same encoder has *more* there,
-#   {{number:wrong_term('kinds')}}.
+# So λ acts in two places: on these weights, and in the *shared* embeddings, where the generator's gradient prevails.
 #
-# Why not chance level? Adam divides a gradient by its usual size, so a small loss still moves the discriminator's own
-# weights. But not fully: the whole gradient is clipped to length 1, and beside a loss 50 times as large most of these weights'
-# gradients are then smaller than Adam's ε, the small number that it adds to what it divides by. So λ acts in two places: on these
-# weights, and in the *shared* embeddings, where the generator's gradient prevails.
+# And why does the probe rise? A guess: its embeddings are trained by predicting words. Freezing them would test it. Which place of λ you call better depends on what you measure.
 #
-# And why does the probe rise? A guess: its embeddings are trained by predicting words. Freezing them would test it. Which
-# place of λ you call better depends on what you measure.
+# In the paper generators of a quarter to a half of the discriminator's width are best (Figure 3), an adversarial generator is worse than one trained by masked words, and so is training the two one after the other. With a generator as large as the discriminator, sharing nothing gives 83.6 on GLUE (section 3.2), sharing the token embeddings 84.3, sharing all weights 84.4.
 #
-# In the paper generators of a quarter to a half of the discriminator's width are best (Figure 3), an adversarial
-# generator is worse than one trained by masked words, and so is training the two one after the other. With a generator as
-# large as the discriminator, sharing nothing gives 83.6 on GLUE (section 3.2), sharing the token embeddings 84.3, sharing
-# all weights 84.4.
+# #### Candidate causes
+#
+# Tested above: *the learning rate* of the short runs (it made much of the gap), *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays) and *the generator's size* (a wider one brings more by most measures, and does not turn the order). Not tested:
+#
+# - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best in the short runs, above all for ELECTRA.
+# - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that it read. BERT's own recipe puts a random word at a tenth of them.
+# - *A word says more than yes or no.* A masked word, one of {{number:world().tokenizer.vocab_size}}, is a large surprise; a label is a small one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture 02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and "all tokens" may weigh more.
+# - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, on few texts.
+# - *Size.* Two layers, 128 wide. The paper's smallest has twelve, and reads real text.
+#
+# One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our probes read the vectors of *all* layers side by side, the embeddings too. What a lower layer holds, they can find.
+#
+# Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM have
+# {{number:slots('All-tokens MLM')}} and {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
+#
+# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder of the ablation at its best rate ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has {{number:past_score('BERT', 'jobs')}} past the plateau. A column that random weights win measures nothing yet: random vectors keep every name apart, so the probe can memorise them (a guess, not tested).
 #
 # ## What the paper reached, and at what price
 #
@@ -690,12 +593,9 @@ dots_chart(measured["kinds"], percent=True, title="ELECTRA's variants: slot-cate
 # | ELECTRA-1.75M (large) | 3.1e21 | 89.5 | Table 2 |
 #
 # The first line speaks for *learning sooner*: with a sixteenth of the FLOPs ELECTRA-small is
-# {{number:shortest_behind}} point below a BERT-small that was trained to its end. Below, not above: "better in 6% of the
-# time" would be wrong. And Table 1 has no BERT-small stopped at the same place to set beside it.
+# {{number:shortest_behind}} point below a BERT-small that was trained to its end. Below, not above: "better in 6% of the time" would be wrong. And Table 1 has no BERT-small stopped at the same place to set beside it.
 #
-# At equal FLOPs ELECTRA wins in every size. (The large ELECTRA reads ten times the text of BERT, XLNet's 33 billion
-# tokens instead of 3.3, section 3.1: against BERT-large more differs than the task.) But read claims with a divisor in
-# hand:
+# At equal FLOPs, as the authors count them, ELECTRA wins in every size. But 6.4e19 counts every step of BERT-base at 512 tokens, and nine of ten were at 128 (lecture 04): BERT spent about {{number:times_whole_short()}} times less than that, ELECTRA-base did not. "The same compute" holds for BERTs that the authors trained themselves. And large ELECTRAs mask 25% of the text, small and base ones 15%. (The large ELECTRA reads ten times the text of BERT, XLNet's 33 billion tokens instead of 3.3, section 3.1: against BERT-large more differs than the task.) But read claims with a divisor in hand:
 
 # %% tags=["nbval-check-output"]
 large, bert_large, roberta = 7.1e20, 1.9e20, 3.2e21
@@ -703,11 +603,14 @@ print(f"ELECTRA-400K used {large / roberta:.2f} of RoBERTa-500K's FLOPs")
 print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 
 # %% [markdown]
-# "The performance of BERT-large with a quarter of the compute", as one of the lectures has it, mixes the two lines.
-# With a third of BERT-large's compute, and better, there is ELECTRA-*base* (6.4e19, 85.1). Other lectures give ELECTRA-base
-# a quarter of BERT-base's training cost; the paper's figures are equal. One gives it a GLUE mean of 81.6: it is 85.1 on
-# development sets (Table 1). The released base model, another one (ELECTRA-Base++ by its README), has 82.7 on the test
-# sets.
+# "The performance of BERT-large with a quarter of the compute" mixes the two lines. With a third of BERT-large's compute, and better, there is ELECTRA-*base* (6.4e19, 85.1). It did not cost a quarter of BERT-base's training either; the paper's figures are equal. Its GLUE mean is 85.1 on development sets (Table 1). The released base model, another one (ELECTRA-Base++ by its README), has 82.7 on the test sets.
+#
+# ### What came after
+#
+# - **MC-BERT** (Xu et al. 2020) asks a harder question than yes or no: which of a few candidate words stood here? A meta controller, trained like the generator, offers them.
+# - **COCO-LM** (Meng et al. 2021) corrects what a generator replaced, a word from the vocabulary with a shortcut for copying, and pulls the vectors of a text and of its corrupted twin together.
+# - **DeBERTaV3** (lecture 08) keeps RTD and stops the discriminator's gradient from reaching the shared embeddings.
+# - **A discriminator as a zero-shot scorer** (Yao et al. 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*. The corruptor above is all that one needs: write a story with two endings, and compare P(replaced).
 #
 # What it cannot do: name the word for a gap. The kept network has no vocabulary head; the generator, thrown away, had one.
 
@@ -798,4 +701,5 @@ quiz("07")
 #
 # - Clark, Luong, Le and Manning (2020), *ELECTRA*, arXiv 2003.10555: section 2 is two pages; then Table 5.
 # - Goodfellow et al. (2014), *Generative Adversarial Nets*, arXiv 1406.2661: what ELECTRA looks like and is not.
+# - Xu et al. (2020), *MC-BERT*, arXiv 2006.05744; Meng et al. (2021), *COCO-LM*, arXiv 2102.08473: RTD with harder questions.
 # - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: replaced tokens again, with other sharing of the embeddings.

@@ -161,7 +161,7 @@ def one_vocabulary() -> Any:
 def spelling() -> Any:
     figure = for_a_hall(results.spelling_chart(), 1140, 470)
     figure.for_each_annotation(
-        lambda a: a.update(text=a.text.replace("of a sentence", "of a sentence, means off"))
+        lambda a: a.update(text=a.text.replace("of a sentence", "of a sentence, mean-centred"))
     )
     return accuracy(figure)
 

@@ -63,6 +63,10 @@ def tasks() -> Any:
     return figure.update_layout(xaxis_title_text="accuracy", xaxis2_title_text="F1")
 
 
+def labels() -> Any:
+    return for_a_hall(results.labels_chart(), 1140, 440)
+
+
 def switches() -> str:
     rows = []
     for task, names in results.SWITCHED.items():

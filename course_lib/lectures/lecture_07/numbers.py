@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from course_lib import MicroWorld, bert, count_parameters, electra
+from course_lib.config import encoder_flops, published
 from course_lib.family.electra import ElectraConfig
 from course_lib.objectives.replaced_tokens import RELEASED_MIX
 from course_lib.teaching.claims import printed
@@ -21,8 +22,6 @@ from course_lib.train.watch import ALIKE
 from .ablation_steps import ABLATION_STEPS
 from .exercises.steps import published_step, training_step
 from .experiments import (
-    DEEP,
-    DEEP_SEEDS,
     FULL,
     GENERATOR_SEEDS,
     LONG,
@@ -348,30 +347,22 @@ def of_width(name: str, measure: str) -> str:
     return percent(generator_runs(measure)[name])
 
 
-def deep() -> dict[str, Any]:
-    return stored("07_deep")
+LEARNED = 0.8  # of the swapped repeated words: a run above it has learned to compare
 
 
-def by_depth(measure: str) -> dict[str, list[float]]:
-    """What two and four layers reached, each at equal FLOPs; "copies": of the words that a story
-    repeats, those named by BERT and by ELECTRA's generator."""
-    values = {}
-    for layers, result in (("two", past()), ("four", deep())):
-        for name, runs in result["runs"].items():
-            reached = [
-                r["gaps"]["repeated"]["argmax"] if measure == "copies" else r[measure] for r in runs
-            ]
-            values[f"{name}, {layers} layers"] = reached
-    return values
+def learned_swaps(name: str) -> int:
+    """How many runs past the plateau tell a swapped repeated word from an original one."""
+    return sum(score > LEARNED for score in past_runs("repeated")[name])
 
 
-def deep_score(name: str, measure: str) -> str:
-    return percent(by_depth(measure)[f"{name}, four layers"])
+def times_whole_short() -> str:
+    """What ELECTRA's authors count for BERT over what it spent, most steps being at length 128."""
+    base, paper = published("bert", "base"), printed("bert")["pretraining"]
+    long, brief = (encoder_flops(base, paper[f"{kind}_length"]) for kind in ("long", "short"))
+    return f"{long / (paper['short_share'] * brief + (1 - paper['short_share']) * long):.1f}"
 
 
 NUMBERS: dict[str, Callable[[], Any]] = {
-    "deep_bert_mean": lambda: deep_score("BERT", "tuned_mean"),
-    "deep_electra_mean": lambda: deep_score("ELECTRA", "tuned_mean"),
     "past_random_mean": lambda: past_score("random initialisation", "tuned_mean"),
     # of 9 draws with replacement among the 62 words of 64 tokens
     "distinct_draws": lambda: f"{62 * (1 - (61 / 62) ** 9):.1f}",

@@ -147,6 +147,31 @@ def translation_retrieval(
     return [retrieval(a, b, centred=centred) for a, b in zip(first, second, strict=True)]
 
 
+def dictionary_retrieval(learn: Pairs, test: Pairs) -> float:
+    """Retrieval accuracy without a network, the mean of both directions: a dictionary is learned
+    from pairs, by how often two words stand in a sentence and its translation (Dice's coefficient),
+    and the translation is the sentence that best answers each word of this one."""
+    first, second = (_words_in(side, learn.special) for side in (learn.first, learn.second))
+    often = first.sum(0)[:, None] + second.sum(0)
+    dice = 2 * (first.T @ second) / often.clamp(min=1)  # (V, V)
+    accuracies = []
+    for one, other, table in (
+        (test.first, test.second, dice), (test.second, test.first, dice.T),
+    ):  # fmt: skip
+        best = torch.stack([table[:, ids].amax(dim=1) for ids in other])  # (N, V)
+        scores = _words_in(one, test.special) @ best.T
+        accuracies.append((scores.argmax(dim=1) == torch.arange(len(one))).float().mean().item())
+    return sum(accuracies) / 2
+
+
+def _words_in(texts: Sequence[Sequence[int]], special: SpecialIds) -> Tensor:
+    """Which words each text has: (N, V)."""
+    present = torch.zeros(len(texts), special.vocab_size)
+    for row, ids in zip(present, texts, strict=True):
+        row[list(ids)] = 1
+    return present
+
+
 def vectors_of(model: XlmForLanguageModel, pairs: Pairs) -> tuple[Tensor, Tensor]:
     """Sentence vectors of both sides in every layer: (L + 1, N, H) twice."""
     encoder = model.encoder.eval()

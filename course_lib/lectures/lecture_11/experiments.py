@@ -7,8 +7,8 @@ from functools import partial
 from course_lib.teaching import results
 from course_lib.teaching.experiments import results_of
 
-from . import switches, ways, words
+from . import further, switches, ways, words
 
 summary = partial(results.summary, measures=("in domain", "general", "score"))
-EXPERIMENTS = (*ways.EXPERIMENTS, *switches.EXPERIMENTS)
+EXPERIMENTS = (*ways.EXPERIMENTS, *further.EXPERIMENTS, *switches.EXPERIMENTS)
 RESULTS = words.RESULTS | results_of(EXPERIMENTS)

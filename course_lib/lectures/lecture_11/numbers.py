@@ -9,7 +9,8 @@ from typing import Any
 
 from course_lib.teaching.claims import printed
 from course_lib.teaching.numbers import percent
-from course_lib.teaching.results import stored
+from course_lib.teaching.results import outcome, stored
+from course_lib.teaching.verdicts import by_rule
 from course_lib.text.domains import INSTALL
 from course_lib.text.english import finance
 
@@ -17,13 +18,16 @@ from .views.results import (
     ADDED,
     ADDED_RANDOM,
     AFRESH,
+    BAG,
     CONTINUED,
+    FINE_TUNED_AT,
     GENERAL,
     LONGER,
     MIXED,
     RANDOM,
     REPLACED,
     finance_rows,
+    labelled,
     switch,
     ways,
 )
@@ -74,6 +78,23 @@ def lost(name: str) -> str:
 def news_of(start: str, measure: str) -> str:
     """The mean over the seeds, of the "plain" or the "hedged" sentences or all, in percent."""
     return percent(finance_rows(measure)[start])
+
+
+def labelled_at(task: str, start: str, *rates: float) -> str:
+    """What a start of `11_labels` reached in a task, the mean over the seeds, in percent: at the
+    best of these rates, or of all that were tried."""
+    return percent(labelled(task, rates or FINE_TUNED_AT)[start])
+
+
+def bits_at(text: str, start: str) -> str:
+    """Bits a character of hidden words, of the domain or of general text."""
+    return f"{mean(outcome(stored('11_labels'), f'{text}, bits')[start]):.2f}"
+
+
+def against(task: str, start: str, other: str) -> str:
+    """The rule's word for two starts of `11_labels`."""
+    scores = labelled(task)
+    return by_rule(scores[start], scores[other])
 
 
 def fertility(domain: str, which: str) -> str:

@@ -22,7 +22,7 @@ from course_lib.train.finetuning import Task
 TAGS = ("O", "B-ADDED", "I-ADDED")
 FEWEST = 20  # held-out texts of a class that a task has
 LICENCE_WORDS = 60  # of a licence are read
-LENGTH = {"chapters": 32, "added words": 32, "licences": 96, "finance": 48}
+LENGTH = {"chapters": 32, "added words": 32, "licences": 96, "finance": 48, "word order": 48}
 
 
 class Texts(NamedTuple):
@@ -119,6 +119,42 @@ def cut_by_rule(sentence: TaggedSentence) -> list[str]:
     return tags
 
 
+MOST_TITLES = 500  # labelled titles of `word_order`, at most
+
+
+def title_texts(seed: int = 0, split: str = "train", count: int = MOST_TITLES) -> list[str]:
+    """Diagnoses of five to fourteen words, none of them twice, drawn by the seed."""
+    there = [d for d in diagnoses() if d.split == split and 5 <= len(d.words) <= 14]
+    texts = [d.text for d in there if len({w.lower() for w in d.words}) == len(d.words)]
+    return random.Random(seed).sample(texts, count)
+
+
+@lru_cache(maxsize=16)
+def word_order(examples: int = MOST_TITLES, tested: int = 400, seed: int = 0) -> Texts:
+    """Is a diagnosis as it was written, or have two neighbouring words changed places? Each title
+    comes once, half of them changed, so which words it has says nothing of the answer."""
+    sides = {}
+    for split, count, drawn, part_seed in (
+        ("train", examples, MOST_TITLES, seed), ("heldout", tested, tested, 0),
+    ):  # fmt: skip
+        titles = title_texts(part_seed, split, drawn)[:count]
+        draw = random.Random(part_seed)
+        sides[split] = [
+            LabelledText(f"order-{split}-{n}", _exchanged(t, draw) if n % 2 else t,
+                         ("as written", "exchanged")[n % 2], split)
+            for n, t in enumerate(titles)
+        ]  # fmt: skip
+    return Texts(sides["train"], sides["heldout"], ("as written", "exchanged"))
+
+
+def _exchanged(text: str, draw: random.Random) -> str:
+    """A text with two neighbouring words in each other's place."""
+    words = text.split()
+    at = draw.randrange(len(words) - 1)
+    words[at : at + 2] = words[at + 1], words[at]
+    return " ".join(words)
+
+
 def finance_news() -> Texts:
     """The finance sentences written for this course."""
     return Texts(list(finance("train")), list(finance("test")), FINANCE_SENTIMENTS)
@@ -126,7 +162,7 @@ def finance_news() -> Texts:
 
 TASKS = {
     "chapters": chapters, "added words": added_words, "licences": licences,
-    "natural chapters": natural_chapters,
+    "natural chapters": natural_chapters, "word order": word_order,
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ at the end: the domain's tasks, fine-tuned."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -31,7 +31,7 @@ from course_lib.train.loop import Report, fit
 from course_lib.train.pretrain import Pretraining, batches_of, set_up
 from course_lib.train.pretrain_recipe import PretrainRecipe, read_recipe
 
-from .tasks import LENGTH, TASKS, Texts, as_task, cut_by_rule, short_sentences
+from .tasks import LENGTH, TASKS, Texts, as_task, cut_by_rule, short_sentences, title_texts
 from .whole_words import words_right
 
 PRECISION, SEEDS = "float32", range(3)
@@ -50,6 +50,14 @@ class WayRecipe:
     rows: str = "mean"
     replayed: int = 0
     times: float = 1.0
+
+
+@dataclass(frozen=True)
+class RatedWay(WayRecipe):
+    """learning_rate: of pre-training. task_text: the titles of the task are read, nothing else."""
+
+    learning_rate: float = 1e-3
+    task_text: bool = False
 
 
 MEDICINE = {
@@ -75,9 +83,10 @@ ABOUT = {"medicine": ("chapters", "added words"), "law": ("licences",)}
 def recipe_of(way: WayRecipe, seed: int) -> PretrainRecipe:
     """The file of a way with what the way changes."""
     recipe = read_recipe(data_path("recipes", f"{way.file}.toml"))
+    rate = getattr(way, "learning_rate", recipe.training.learning_rate)
     return replace(
         recipe, model=replace(recipe.model, rows=way.rows),
-        training=replace(recipe.training, seed=seed, precision=PRECISION),
+        training=replace(recipe.training, seed=seed, precision=PRECISION, learning_rate=rate),
     )  # fmt: skip
 
 
@@ -90,21 +99,30 @@ def ready(way: WayRecipe, seed: int) -> Pretraining:
 def batches_for(way: WayRecipe, seed: int) -> Callable[[int], Batch]:
     """The way's batches; every `replayed`-th one of general documentation."""
     prepared = ready(way, seed)
+    if getattr(way, "task_text", False):
+        return batches_of_text(prepared, [title_texts(seed)], seed)
     own = batches_of(prepared)
     if not way.replayed:
         return own
-    fast = fast_wordpiece(prepared.reading.tokenizer)  # type: ignore[arg-type]
-    documents = [
-        [e.ids for e in fast.encode_batch(list(d), add_special_tokens=False) if e.ids]
-        for d in documentation_slice(20_000).sentences()
-    ]
-    length = prepared.recipe.text.length
-    rows = pack_documents([d for d in documents if d], prepared.special, length)
-    general = pretraining_batches(
-        rows, prepared.special, batch_size=prepared.recipe.training.batch_size, seed=seed
-    )
+    general = batches_of_text(prepared, documentation_slice(20_000).sentences(), seed)
     every = way.replayed
     return lambda step: own(step - step // every) if step % every else general(step // every)
+
+
+def batches_of_text(
+    prepared: Pretraining, documents: Iterable[Sequence[str]], seed: int
+) -> Callable[[int], Batch]:
+    """Batches of other text, packed as the recipe packs its own."""
+    fast = fast_wordpiece(prepared.reading.tokenizer)  # type: ignore[arg-type]
+    cut = [
+        [e.ids for e in fast.encode_batch(list(d), add_special_tokens=False) if e.ids]
+        for d in documents
+    ]
+    recipe = prepared.recipe
+    rows = pack_documents([d for d in cut if d], prepared.special, recipe.text.length)
+    return pretraining_batches(
+        rows, prepared.special, batch_size=recipe.training.batch_size, seed=seed
+    )
 
 
 @lru_cache(maxsize=16)
@@ -122,7 +140,9 @@ def steps_of(way: WayRecipe) -> int:
     return round(way.times * BUDGET * reference / flops_a_step(way))
 
 
-def pretrain(way: WayRecipe, seed: int, steps: int, callbacks: Sequence[Any] = ()) -> list[float]:
+def pretrain(
+    way: WayRecipe, seed: int, steps: int, callbacks: Sequence[Any] = (), precision: str = PRECISION
+) -> list[float]:
     """Train the way's model, which `ready` holds; its losses."""
     if not steps:
         return []
@@ -130,7 +150,7 @@ def pretrain(way: WayRecipe, seed: int, steps: int, callbacks: Sequence[Any] = (
     history = fit(
         prepared.model, prepared.objective, batches_for(way, seed), steps=steps, seed=seed,
         learning_rate=training.learning_rate, weight_decay=training.weight_decay,
-        betas=training.betas, precision=PRECISION, callbacks=callbacks,
+        betas=training.betas, precision=precision, callbacks=callbacks,
     )  # fmt: skip
     return history.losses["total"]
 

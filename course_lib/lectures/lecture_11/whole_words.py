@@ -4,21 +4,34 @@ pieces."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from course_lib.heads import BertForMaskedLM
 from course_lib.objectives.sequences import pack, to_sequences
-from course_lib.text.wordpiece import WordPiece, word_numbers
+from course_lib.text.wordpiece import CONTINUES, WordPiece, word_numbers
 
 LENGTH, RATE = 64, 0.15
 
 
+class HiddenPieces(NamedTuple):
+    """Every hidden piece of some sentences: whether it has the highest logit (M,), its log
+    probability in bits (M,), its id (M,), and the number of its word (M,)."""
+
+    right: Tensor
+    bits: Tensor
+    ids: Tensor
+    words: Tensor
+
+
 @torch.no_grad()
-def words_right(
+def hidden_pieces(
     model: BertForMaskedLM, tokenizer: WordPiece, sentences: Sequence[str], seed: int = 1
-) -> float:
-    """The fraction of hidden words all of whose pieces get the highest logit.
+) -> HiddenPieces:
+    """What a model predicts where whole words are hidden.
 
     Which words are hidden depends on the sentences and the seed alone: 15% of the words of each,
     punctuation counted, every piece of one replaced by [MASK]. How many pieces a word has can then
@@ -36,12 +49,32 @@ def words_right(
     masked_ids = sequences.input_ids.masked_fill(hidden, tokenizer.special.mask)
     was_training = model.training
     model.eval()
-    right = torch.cat([
-        model(masked_ids[n : n + 50], sequences.attention_mask[n : n + 50]).logits.argmax(-1)
-        == sequences.input_ids[n : n + 50] for n in range(0, len(ids), 50)
+    logits = torch.cat([
+        model(masked_ids[part], sequences.attention_mask[part]).logits[hidden[part]]
+        for part in (slice(n, n + 50) for n in range(0, len(ids), 50))
     ])  # fmt: skip
     model.train(was_training)
+    answers = sequences.input_ids[hidden]
+    bits = logits.float().log_softmax(-1).gather(1, answers[:, None])[:, 0] / log(2)
     of = torch.arange(len(ids))[:, None].expand_as(word_of) * LENGTH + word_of
-    masked_words = of[hidden].unique()
-    missed = of[hidden & ~right].unique()
-    return 1 - len(missed) / len(masked_words)
+    return HiddenPieces(logits.argmax(-1) == answers, bits, answers, of[hidden])
+
+
+def words_right(
+    model: BertForMaskedLM, tokenizer: WordPiece, sentences: Sequence[str], seed: int = 1
+) -> float:
+    """The fraction of hidden words all of whose pieces get the highest logit; the words, and the
+    errors, are those of `hidden_pieces`."""
+    pieces = hidden_pieces(model, tokenizer, sentences, seed)
+    hidden, missed = pieces.words.unique(), pieces.words[~pieces.right].unique()
+    return 1 - len(missed) / len(hidden)
+
+
+def bits_a_character(
+    model: BertForMaskedLM, tokenizer: WordPiece, sentences: Sequence[str], seed: int = 1
+) -> float:
+    """What the hidden words cost, −log2 of their pieces' probabilities, by the characters that they
+    have: alike for all vocabularies. (The pieces of a word are taken as independent.)"""
+    pieces = hidden_pieces(model, tokenizer, sentences, seed)
+    texts = [tokenizer.vocab[n].removeprefix(CONTINUES) for n in pieces.ids.tolist()]
+    return -float(pieces.bits.sum()) / sum(map(len, texts))

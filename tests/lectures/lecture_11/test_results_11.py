@@ -3,13 +3,15 @@ say. Tests that read a domain skip where its package is not installed."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from course_lib import MicroWorld, load_pretrained
 from course_lib.heads import BertForMaskedLM
-from course_lib.lectures.lecture_11 import switches, tasks, ways, words
-from course_lib.lectures.lecture_11.whole_words import words_right
+from course_lib.lectures.lecture_11 import further, switches, tasks, ways, words
+from course_lib.lectures.lecture_11.whole_words import bits_a_character, hidden_pieces, words_right
 from course_lib.teaching.results import outcome, read_result
 from course_lib.teaching.verdicts import BETTER, OPEN, by_rule
 from course_lib.text.domains import SOURCES, domain, installed
@@ -121,6 +123,20 @@ def test_a_word_is_right_if_all_its_pieces_are(course):
         words_right(Oracle(), tokenizer, ["a b c d e f g " * 12])
 
 
+def test_bits_a_character_are_those_of_the_right_pieces(course):
+    """A model that gives every piece the same probability: log2 of the vocabulary for each."""
+
+    def even(ids, mask):
+        return type("Out", (), {"logits": torch.zeros(*ids.shape, len(course.tokenizer))})
+
+    even.training, even.eval, even.train = False, lambda: None, lambda mode: None
+    sentences = ["the function returns an indemnified array ."] * 20
+    pieces = hidden_pieces(even, course.tokenizer, sentences)
+    texts = [course.tokenizer.vocab[n].removeprefix("##") for n in pieces.ids.tolist()]
+    expected = len(texts) * math.log2(len(course.tokenizer)) / len("".join(texts))
+    assert bits_a_character(even, course.tokenizer, sentences) == pytest.approx(expected)
+
+
 def test_the_same_words_are_hidden_whatever_the_vocabulary(course, monkeypatch):
     """A vocabulary with the cut word as a whole one is asked for as many words."""
     from course_lib.train.new_vocabulary import extended, with_vocabulary
@@ -170,6 +186,19 @@ def test_chapters_are_balanced_and_no_family_is_on_both_sides():
 
 
 @needs_medicine
+def test_words_alone_do_not_tell_whether_two_changed_places():
+    texts = tasks.word_order(100, tested=200, seed=1)
+    assert len(texts.train) == 100 and len(texts.test) == 200
+    assert [item.label for item in texts.train].count("exchanged") == 50
+    titles = tasks.title_texts(1)
+    for item, title in zip(texts.train, titles, strict=False):
+        moved = [a != b for a, b in zip(item.text.split(), title.split(), strict=True)]
+        assert sorted(item.text.split()) == sorted(title.split())
+        assert sum(moved) == 2 * (item.label == "exchanged")
+    assert texts.train[:20] == tasks.word_order(20, tested=200, seed=1).train  # a curve's points
+
+
+@needs_medicine
 def test_added_words_are_what_a_diagnosis_adds():
     texts = tasks.added_words(60, 60)
     assert all(isinstance(item, TaggedSentence) for item in texts.train)
@@ -214,6 +243,14 @@ def test_every_fourth_batch_is_general():
     assert torch.equal(ids[0], own(1).inputs["input_ids"])
     assert not torch.equal(ids[3], own(3).inputs["input_ids"])
     assert torch.equal(ids[4], own(4).inputs["input_ids"])  # the next of its own
+
+
+@needs_medicine
+def test_task_text_is_the_titles_of_the_task(course):
+    batch = ways.batches_for(further.PLANNED["task text"], 0)(1)
+    known = {n for title in tasks.title_texts(0) for n in course.tokenizer.encode(title)}
+    labels = next(iter(batch.targets.values()))
+    assert len(labels) > 50 and set(labels[labels >= 0].tolist()) <= known
 
 
 def test_phrases_are_counted_as_whole_words():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from statistics import mean
 
 from torch import Tensor
 
@@ -91,9 +92,10 @@ def alignment_table(
     layer: int = 2,
     head: int = 1,
 ) -> str:
-    """Each word with a slot masked by itself: how often the head looks most at its translation, and
-    how often at the word of its own position; a line for each distance between the two."""
-    hits: dict[int, list[tuple[bool, bool]]] = {}
+    """Each word with a slot masked by itself: how often the head looks most at its translation, of
+    words spelled otherwise there and of words spelled alike, which need no dictionary; and how
+    often at the word of its own position. A line for each distance between the two."""
+    hits: dict[int, list[tuple[bool, bool, bool]]] = {}
     for story in stories:
         translation = story.told_in(other)
         together = sentence_pairs(english, other, [story])
@@ -105,19 +107,26 @@ def alignment_table(
                     _, attentions = guesses(model, one, word, together.special.mask)
                     at = int(attentions[layer - 1][0, head - 1, word, split:far].argmax())
                     distance = min(FURTHEST, min(abs(place - word) for place in same))
-                    hits.setdefault(distance, []).append((at in same, at == word))
+                    spellings = {translation.trace[index][place - 1].word for place in same}
+                    alike = sentence[word - 1].word in spellings
+                    hits.setdefault(distance, []).append((alike, at in same, at == word))
     rows = (_alignment_row(distance, pairs) for distance, pairs in sorted(hits.items()))
     return "\n".join([HEADER, *rows])
 
 
 FURTHEST = 3  # a distance that stands for all from here on
-HEADER = f"{'translation moved by':22}{'words':>7}{'looks at it':>14}{'at the same position':>23}"
+HEADER = (
+    f"{'translation moved by':22}{'words':>7}{'finds it, spelled otherwise':>29}"
+    f"{'spelled alike':>15}{'looks at the same position':>28}"
+)
 
 
-def _alignment_row(distance: int, hits: Sequence[tuple[bool, bool]]) -> str:
-    own, position = (sum(column) / len(hits) for column in zip(*hits, strict=True))
+def _alignment_row(distance: int, hits: Sequence[tuple[bool, bool, bool]]) -> str:
+    otherwise, alike = ([own for a, own, _ in hits if a is which] for which in (False, True))
     label = f"{distance}{' and more' * (distance == FURTHEST)}"
-    return f"{label:22}{len(hits):7}{own:14.0%}{position:23.0%}"
+    cells = "".join(f"{f'{mean(of):.0%}' if of else '–':>{width}}"
+                    for of, width in ((otherwise, 29), (alike, 15)))  # fmt: skip
+    return f"{label:22}{len(hits):7}{cells}{mean(at for *_, at in hits):28.0%}"
 
 
 def _same_slot(story: Story, translation: Story, sentence: int, word: int) -> list[int]:

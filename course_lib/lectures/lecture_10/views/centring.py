@@ -1,4 +1,4 @@
-"""Retrieval on paper: the nearest neighbour across two languages, and their means taken off."""
+"""Retrieval on paper: the nearest neighbour across two languages, raw and mean-centred."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def retrieval_chart(languages: str = "three") -> Any:
 
 
 def layers_table(languages: str = "three") -> str:
-    """Pairs with English: found by each layer's mean vectors, means off; and without a network."""
+    """Pairs with English: what each layer's mean-centred vectors find; and without a network."""
     result = stored(FILES[languages])
     measure = "layers with English centred"
     layers = len(next(iter(result["runs"].values()))[0][measure])
@@ -86,7 +86,7 @@ WITHOUT = {"spelling alone": "by_spelling", "counts of pieces": "by_counts"}
 
 
 def languages_table() -> str:
-    """Each of six languages with English: found by the last layer, means off; and without a
+    """Each of six languages with English: found by the last layer, mean-centred; and without a
     network."""
     result = stored(FILES["seven"])
     others = [name for name in NAMES if name != "en"]

@@ -34,8 +34,8 @@ def aligned_chart() -> Any:
     return ablation_chart(
         {
             "Norlish": reached("retrieval", "norlish"),
-            "Norlish, means off": reached("retrieval centred", "norlish"),
-            "Sumorian, means off": reached("retrieval centred", "sumorian"),
+            "Norlish, mean-centred": reached("retrieval centred", "norlish"),
+            "Sumorian, mean-centred": reached("retrieval centred", "sumorian"),
         },
         title="Translations found by the nearest vector", x_title="found", percent=True,
     )  # fmt: skip
@@ -46,8 +46,8 @@ def transfer_chart() -> Any:
     return ablation_chart(
         {
             "tested in English": reached("slots english", "norlish"),
-            "in Norlish, means off": reached(OTHER, "norlish"),
-            "in Sumorian, means off": reached(OTHER, "sumorian"),
+            "in Norlish, mean-centred": reached(OTHER, "norlish"),
+            "in Sumorian, mean-centred": reached(OTHER, "sumorian"),
         },
         title="What kind of word? Asked of words not spelled as in English", x_title="right",
         percent=True,
@@ -136,10 +136,11 @@ def _mean(runs: list[dict[str, Any]], measure: str) -> str:
 
 def table_of(runs: Mapping[str, list[dict[str, Any]]], measures: Mapping[str, str]) -> str:
     """Means over the seeds as lines of text: a row a recipe, a column a measure."""
-    lines = [f"{'':32}" + "".join(f"{title:>17}" for title in measures)]
+    width = max(17, *(len(title) + 2 for title in measures))
+    lines = [f"{'':32}" + "".join(f"{title:>{width}}" for title in measures)]
     for name, of in runs.items():
         cells = [
-            f"{mean(run[key] for run in of):17.1%}" if key in of[0] else f"{'–':>17}"
+            f"{mean(run[key] for run in of):{width}.1%}" if key in of[0] else f"{'–':>{width}}"
             for key in measures.values()
         ]
         lines.append(f"{name:32}{''.join(cells)}")

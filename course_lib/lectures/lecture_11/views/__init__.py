@@ -5,6 +5,8 @@ from .results import (
     differences_table,
     forgetting_chart,
     hidden_words_chart,
+    labels_chart,
+    labels_table,
     law_chart,
     switches_table,
     tasks_chart,

@@ -8,7 +8,7 @@ from typing import Any
 
 from course_lib.teaching import ablation_chart, curves_chart
 from course_lib.teaching.page import Html, number_table
-from course_lib.teaching.results import outcome, stored
+from course_lib.teaching.results import in_words, outcome, stored
 from course_lib.teaching.verdicts import in_points
 
 GENERAL, CONTINUED = "as it is", "continued"
@@ -173,6 +173,50 @@ def reached(name: str, measure: str) -> list[float]:
         scores: list[float] = stored("11_medicine")["without_encoder"].get(measure, [])
         return scores
     return ways(measure)[name]
+
+
+LABELS = {f"word order, {n}": f"word order, {n} labels" for n in (20, 100, 500)}
+BAG = "bag of words"
+TASK_TEXT = "task text"
+
+
+FINE_TUNED_AT = (3e-4, 1e-3, 3e-3)
+
+
+def labelled(task: str, rates: Sequence[float] = FINE_TUNED_AT) -> dict[str, list[float]]:
+    """What each start of `11_labels` reached in a task, a value a seed, at the best of the rates
+    that it was tried at; the bag of words below."""
+    found = stored("11_labels")
+    by_rate = [outcome(found, f"{task}, rate {rate:g}") for rate in rates]
+    tried = {name: [of[name] for of in by_rate if name in of] for name in found["runs"]}
+    best = {name: max(values, key=mean) for name, values in tried.items() if values}
+    return best | {BAG: [one[task] for one in found["counting_words"]]}
+
+
+def labels_table() -> Html:
+    """Each start of `11_labels`, fine-tuned: the chapter, and the order of words by the labels."""
+    columns = {"chapters": "chapter", **LABELS}
+    scores = {task: labelled(task) for task in columns}
+    rows = [
+        (name, *(in_words(scores[task][name]) for task in columns)) for name in scores["chapters"]
+    ]
+    chance = ("guessing", f"{1 / 21:.1%}", *("50.0%" for _ in LABELS))
+    return number_table(("", *columns.values()), [*rows, chance], "labels")
+
+
+def labels_chart() -> Any:
+    """Accuracy of the order of words against the number of labels, a curve a start."""
+    sizes = [int(task.split()[-1]) for task in LABELS]
+    scores = {n: labelled(task) for n, task in zip(sizes, LABELS, strict=True)}
+    curves = {
+        name: [list(zip(sizes, values, strict=True))
+               for values in zip(*(scores[n][name] for n in sizes), strict=True)]
+        for name in scores[sizes[0]]
+    }  # fmt: skip
+    return curves_chart(
+        curves, title="As written, or two words exchanged?", x_title="labelled titles",
+        y_title="accuracy", percent=True, log_x=True,
+    )  # fmt: skip
 
 
 def switch(name: str, measure: str = "score") -> list[float]:

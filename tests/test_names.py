@@ -35,8 +35,8 @@ FILE = re.compile(r"\.(py|md|toml|ipynb|txt|json|jsonl|safetensors)$")
 # Names of examples, of transformers, of the authors' programs and of a shell.
 OTHERS = {
     "AutoModelForMaskedLM.from_pretrained", "XLMRobertaConfig", "attn_norm", "camembert",
-    "concat_batches", "h5py.File", "lg_sampling_factor", "name.ipynb", "name_reference",
-    "sample_alpha", "sha256sum", "sparse_prediction",
+    "concat_batches", "dupe_factor", "gather_indexes", "h5py.File",
+    "lg_sampling_factor", "name.ipynb", "name_reference", "sample_alpha", "sha256sum", "sparse_prediction",
 }  # fmt: skip
 
 # What happened to a thing, or how it stands in a picture, is not what it is.

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from course_lib.family.bert import bert
+from course_lib.kernels.choosing import installed
 from course_lib.kernels.contrastive import backward_in_chunks, backward_in_chunks_reference
 from course_lib.kernels.maxsim import maxsim, maxsim_reference
 from course_lib.objectives.contrastive import info_nce_loss
@@ -57,13 +58,12 @@ def batch_step(way: Callable[..., Tensor], size: int, batch: int = BATCH) -> Ste
 
 
 def _maxsim(sizes: tuple[int, ...], training: bool) -> Table:
-    from sentence_transformers.util import maxsim as theirs
+    functions: dict[str, Callable[..., Tensor]] = {}
+    if installed("sentence_transformers"):
+        from sentence_transformers.util import maxsim as peer
 
-    functions = {
-        "sentence-transformers' maxsim": theirs,
-        "plain: all similarities at once": maxsim_reference,
-        "ours, maxsim": maxsim,
-    }
+        functions["sentence-transformers' maxsim"] = peer
+    functions |= {"plain: all similarities at once": maxsim_reference, "ours, maxsim": maxsim}
     makes = {name: partial(maxsim_step, f, sizes, training) for name, f in functions.items()}
     compared = contenders_of(makes, sizes[0] * sizes[2])
     what = "forward and backward" if training else "forward"

@@ -28,7 +28,7 @@ COMPARED: dict[str, tuple[Peers, str]] = {
     "Distillation loss": ("torch's", "ours, in chunks"),
     "Corruption by ELECTRA": ("… and torch's", "… and sampling"),
     "Contrastive step": ("plain", "ours,"),
-    "MaxSim": ("sentence-transformers' maxsim", "ours, maxsim"),
+    "MaxSim": (("sentence-transformers' maxsim", "plain"), "ours, maxsim"),
     "Early exit": ("full depth", "texts leave evenly"),
     "Weights shared or not": ("transformers' AlbertModel", "ours, one block"),
 }

@@ -359,7 +359,7 @@ for stories, row in text_and_steps().items():
 
 # %% [markdown]
 # **Steps, by far.** Four times the steps bring {{number:steps_gain()}} points, four times the text {{number:text_gain()}}: after 1,000 steps the model has not learned yet what
-# 400 stories can teach. RoBERTa's own Table 4, further below, says the same in large: at equal steps ten times the text brings little.
+# {{number:LIVE.stories}} stories can teach. RoBERTa's own Table 4, further below, says the same in large: at equal steps ten times the text brings little.
 #
 # ### When do ten masks run out?
 #
@@ -373,11 +373,11 @@ for what, points in over_ten_copies().items():
     print(f"{what:32}" + ", ".join(f"{100 * gain:+.1f}" for gain in points) + " points")
 
 # %% [markdown]
-# **Masks run out with steps, not with text.** The more often the same 400 stories are read, the more dynamic masking gains; with new stories in
+# **Masks run out with steps, not with text.** The more often the same {{number:LIVE.stories}} stories are read, the more dynamic masking gains; with new stories in
 # their place, read as often, it gains no more than before. And it is ahead at every seed, while *one* mask stays far behind: {{number:signed(gain('static', FEW))}} points on 400
 # stories, {{number:signed(gain('static', MORE))}} on 1,600.
 #
-# Does dynamic masking multiply the data? No new text comes in. But how near does it come? 400 stories with ten masks and 4,000 with one are equally many masked
+# Does dynamic masking multiply the data? No new text comes in. But how near does it come? {{number:LIVE.stories}} stories with ten masks and 4,000 with one are equally many masked
 # texts, and in 1,000 steps each is read four times:
 
 # %%

@@ -281,7 +281,7 @@ for name, encoder in starts.items():
 #
 # ### All members, nine tasks
 #
-# That, for {{number:len(MEMBERS) + 1}} members, {{number:len(CONTROLS)}} plain models (explained below) and random initialisation, on nine twins, {{number:len(benchmark.SEEDS)}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts. Every encoder gets BERT's head (`plain_head=True`): a tanh layer on [CLS], then the classes. The members' own heads in transformers differ (ELECTRA and DeBERTa have a GELU there, DistilBERT a ReLU, ModernBERT a norm besides), and here it is the encoders that are compared.
+# That, for {{number:len(MEMBERS) + 1}} members, {{number:len(CONTROLS)}} plain models (explained below) and random initialisation, on nine twins, {{number:seeds_run()}} seeds: from the result file (`python -m course_lib.teaching.results 13`, about {{number:hours}} hours of one core, and resumable). The rate of each is the better of two on validation texts. Every encoder gets BERT's head (`plain_head=True`): a tanh layer on [CLS], then the classes. The members' own heads in transformers differ (ELECTRA and DeBERTa have a GELU there, DistilBERT a ReLU, ModernBERT a norm besides), and here it is the encoders that are compared.
 
 # %%
 benchmark_view()
@@ -453,7 +453,7 @@ front_chart()
 print("beaten by nobody in both:", " · ".join(front()))
 
 # %% [markdown]
-# Three points, and all are plain models: at this budget no member is a bargain, not even the smallest. By means of {{number:len(benchmark.SEEDS)}} seeds, though; a front has no error bars, and another seed may put others on it. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
+# Three points, and all are plain models: at this budget no member is a bargain, not even the smallest. By means of {{number:seeds_run()}} seeds, though; a front has no error bars, and another seed may put others on it. With real machines, draw milliseconds instead: page 12 shows how the two disagree.
 #
 # ### The guide
 #

@@ -204,7 +204,7 @@ def four_cells() -> str:
         for stories, row in text_and_steps().items()
     ]
     steps = (f"{steps:,} steps" for steps in next(iter(text_and_steps().values())))
-    return table(("dynamic masking", *steps), rows, size=22)
+    return table(("dynamic", *steps), rows, size=20)
 
 
 def gains() -> str:

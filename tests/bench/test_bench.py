@@ -18,6 +18,7 @@ from course_lib.bench import (
     __main__,
     as_table,
     attention,
+    contrastive,
     corruption,
     disentangled,
     disentangled_gpu,
@@ -224,6 +225,21 @@ def test_the_gpu_remark_counts_work_by_hand(monkeypatch, training, products):
     # A step a second: each product multiplies and adds 64 numbers for each pair, in 12 heads.
     said = disentangled_gpu.remark([row], 1_000, training, measured(1_000.0), {})
     assert f"a: {products * 2 * 64 * 12 * 1_000**2 / 1e12:.1f} TFLOP/s, 0 MB" in said
+
+
+def test_a_contrastive_step_and_maxsim_do_their_work():
+    compared = [
+        *(Contender(name, partial(contrastive.batch_step, way, 4, 8), 8)
+          for name, way in (("plain", contrastive.backward_in_chunks_reference),
+                            ("ours", contrastive.backward_in_chunks))),
+        *(Contender(str(training), partial(contrastive.maxsim_step, contrastive.maxsim,
+                                           (2, 4, 4, 8, 6), training), 8)
+          for training in (False, True)),
+    ]  # fmt: skip
+    for contender in compared:
+        contender.make()()
+    said = contrastive.remark(compared[:2], measured(1.0, 2.0), {})
+    assert said.startswith("peak memory: plain") and "time 0.50×, memory 1/" in said
 
 
 # ---- the command ---------------------------------------------------------------------------------

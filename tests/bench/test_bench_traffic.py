@@ -223,17 +223,25 @@ def test_figures_that_cannot_be_summed_up_say_why():
 
 def test_every_table_of_the_readme_is_one_the_bench_makes():
     """COMPARED names rows by their beginnings: they must exist where they are made."""
-    from course_lib.bench import distillation, early_exit, masking, modern, pretraining, unpadding
+    from course_lib.bench import (
+        contrastive,
+        distillation,
+        early_exit,
+        masking,
+        modern,
+        pretraining,
+        unpadding,
+    )
 
     made = [
         *pretraining.tables(["tiny"], False), *masking.tables(), *distillation.tables(),
-        *early_exit.tables(), *unpadding.tables(), *modern.tables(),
+        *early_exit.tables(), *unpadding.tables(), *modern.tables(), *contrastive.tables(),
     ]  # fmt: skip
     found = figures(*((t.title, [rates(c.name, 1.0, 2.0) for c in t.contenders]) for t in made))
     assert {row.what for row in summary.speed_rows(found)} == {
         "Pre-training step", "Masking single tokens", "Masking whole words", "Distillation loss",
         "Early exit", "Padding removed", "Rotary positions", "Sliding-window attention",
-        "ModernBERT",
+        "ModernBERT", "Contrastive step", "MaxSim",
     }  # fmt: skip
 
 

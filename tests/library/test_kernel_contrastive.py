@@ -95,6 +95,18 @@ def test_gradients_a_chunk_at_a_time(dropout, negatives):
         assert (ours - theirs).abs().max() <= 1e-12
 
 
+def test_a_temperature_that_is_learned():
+    """Weights of the loss itself learn too; a side that it does not read gets zeros."""
+    results = []
+    for way in (backward_in_chunks, backward_in_chunks_reference):
+        encoder, scale = Encoder(), torch.tensor(2.0, requires_grad=True)
+        torch.manual_seed(5)
+        way(encoder, [chunks_of(6, 4, 2)] * 2, lambda q, d, scale=scale: (scale * q).square().sum())
+        results.append([scale.grad, *(p.grad for p in encoder.parameters())])
+    for ours, theirs in zip(*results, strict=True):
+        assert (ours - theirs).abs().max() <= 1e-9
+
+
 def test_memory_follows_the_chunk_not_the_batch():
     def peak(way, count):
         encoder, size = Encoder(depth=12), 16

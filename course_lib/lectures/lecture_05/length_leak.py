@@ -117,15 +117,15 @@ def without_transformer(
 
 def guessed_by_words(reading: Reading) -> dict[str, dict[str, dict[str, float]]]:
     """For each length and task: `without_transformer` on the documentation's pairs."""
-    special, levels = reading.tokenizer.special, {}
+    special = reading.tokenizer.special
+    levels: dict[str, dict[str, dict[str, float]]] = {}
     for length in LENGTHS[1:]:
-        pairs = {
-            task: [make(split[:DOCUMENTS], special, length=length) for split in reading.documents]
-            for task, make in (("NSP", make_pairs), ("SOP", make_ordered_pairs))
-        }
-        levels[str(length)] = {
-            task: without_transformer(*both, special) for task, both in pairs.items()
-        }
+        of_task = levels[str(length)] = {}
+        for task, make in (("NSP", make_pairs), ("SOP", make_ordered_pairs)):
+            train, heldout = (
+                make(split[:DOCUMENTS], special, length=length) for split in reading.documents
+            )
+            of_task[task] = without_transformer(train, heldout, special)
     return levels
 
 

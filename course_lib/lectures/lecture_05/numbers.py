@@ -186,9 +186,9 @@ def most_on_documentation(task: str) -> str:
 def scale_gap() -> tuple[str, str]:
     """Points between the widths, all shared; and those that the wide one loses where it starts at
     the narrow one's scale."""
-    wide, narrow = (grid_accuracy(width, "all") for width in reversed(WIDTHS))
+    E_128, E_32 = (grid_accuracy(width, "all") for width in reversed(WIDTHS))
     (halved,) = outcome(stored("05_start_scale"), "masked_accuracy").values()
-    return f"{100 * (wide - narrow):.0f}", f"{100 * (wide - mean(halved)):.0f}"
+    return f"{100 * (E_128 - E_32):.0f}", f"{100 * (E_128 - mean(halved)):.0f}"
 
 
 class Sign(NamedTuple):

@@ -30,7 +30,6 @@ from .experiments import (
     FULL,
     LENGTH,
     NARROW,
-    QUEUE_RECIPES,
     QUEUE_SEEDS,
     SEEDS,
     STORIES,

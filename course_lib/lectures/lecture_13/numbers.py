@@ -89,6 +89,10 @@ def pieces(start: str) -> str:
     return percent([run["masked_accuracy"] for run in stored(written.FILE)["runs"][start]], 1)
 
 
+def seeds_run() -> int:
+    return len(stored(shown.FILE)["runs"]["BERT"])
+
+
 def lowest() -> float:
     """The lowest mean of the family, ALBERT left out."""
     return min(fmean(shown.values_of(name)) for name in MEMBERS if name != "ALBERT")

@@ -13,11 +13,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from course_lib.files import cache_dir
-from course_lib.teaching.documentation_tasks import OUTSIDE, _is_new, in_order, side_of
+from course_lib.teaching.documentation_tasks import OUTSIDE, in_order, is_new
 from course_lib.text.documentation import (
     PACKAGES,
+    SLICE,
     corpus_hash,
     installed_versions,
     plain,
@@ -84,7 +86,7 @@ def pair_in(docstring: str) -> tuple[str, str] | None:
     if not parts or ">>>" in parts[0]:
         return None
     query, *more = SENTENCE.split(plain(parts[0]), maxsplit=1)
-    body = [*more, *map(plain, _told(parts[1:]))]
+    body = [*more, *map(plain, _content(parts[1:]))]
     document = " ".join(part for part in body if part)
     if not QUERY_WORDS[0] <= len(query.split()) <= QUERY_WORDS[1]:
         return None
@@ -93,7 +95,7 @@ def pair_in(docstring: str) -> tuple[str, str] | None:
     return query.rstrip(" .:"), document
 
 
-def _told(parts: Iterable[str]) -> Iterator[str]:
+def _content(parts: Iterable[str]) -> Iterator[str]:
     """Paragraphs up to the first section that is left out; code and rulers are dropped."""
     for part in parts:
         lines = [line for line in part.splitlines() if not re.fullmatch(r"\s*[-=~^]{3,}\s*", line)]
@@ -120,26 +122,60 @@ def pairs(split: str = "train") -> Pairs:
     return Pairs(split, tuple(Pair(*json.loads(line)) for line in lines), versions)
 
 
+def slice_pairs(split: str = "train") -> Pairs:
+    """A part of "train" or "modules", of the packages SLICE, read at once (some seconds). Raises
+    ValueError for another split."""
+    if split not in SPLITS[:2]:
+        raise ValueError(f"split={split!r} was given; expected train or modules.")
+    lines = _slice()[SPLITS.index(split)]
+    return Pairs(split, tuple(Pair(*json.loads(line)) for line in lines), installed_versions(SLICE))
+
+
+@lru_cache(maxsize=1)
+def _slice() -> list[list[str]]:
+    reader = _Reader()
+    return [reader.lines(in_order(SLICE, side), 5_000) for side in ("train", "test")]
+
+
 def _built() -> list[list[str]]:
-    """The lines of each split: near-doubles of what stood before are left out, and of a module no
-    more than MOST_A_MODULE are kept."""
-    seen: set[str] = set()
-    queries: set[str] = set()
-    lines: dict[str, list[str]] = {split: [] for split in SPLITS}
-    for split in SPLITS:
-        known = split != "packages"
-        side = {"train": "train", "modules": "test"}.get(split)
-        for module, docstrings in in_order(PACKAGES if known else OUTSIDE, side):
-            if COPIES.search(module) or (split != "train" and len(lines[split]) >= MOST_A_TEST):
+    """The lines of each split; what stood in an earlier one is left out."""
+    reader = _Reader()
+    return [
+        reader.lines(in_order(PACKAGES, "train")),
+        reader.lines(in_order(PACKAGES, "test"), MOST_A_TEST),
+        reader.lines(in_order(OUTSIDE), MOST_A_TEST),
+    ]
+
+
+class _Reader:
+    """Pairs as lines of JSON, without near-doubles of any that were read before."""
+
+    def __init__(self) -> None:
+        self.grams: set[str] = set()
+        self.queries: set[str] = set()
+
+    def lines(
+        self, modules: Iterable[tuple[str, list[str]]], most: float = float("inf")
+    ) -> list[str]:
+        """Those of the modules, until there are `most`; of a module at most MOST_A_MODULE."""
+        lines: list[str] = []
+        for module, docstrings in modules:
+            if len(lines) >= most:
+                break
+            if COPIES.search(module):
                 continue
-            of_module = []
-            for query, document in filter(None, map(pair_in, docstrings)):
-                key = query.lower()
-                if len(of_module) < MOST_A_MODULE and key not in queries and _is_new(document, seen):
-                    queries.add(key)
-                    of_module.append(json.dumps((query, document, module), ensure_ascii=False))
-            lines[split] += of_module
-    return list(lines.values())
+            new = (pair for pair in map(pair_in, docstrings) if pair and self.is_new(*pair))
+            lines += [
+                json.dumps((*pair, module), ensure_ascii=False)
+                for pair in islice(new, MOST_A_MODULE)
+            ]
+        return lines
+
+    def is_new(self, query: str, document: str) -> bool:
+        if query.lower() in self.queries or not is_new(document, self.grams):
+            return False
+        self.queries.add(query.lower())
+        return True
 
 
 def held_out_of_training(of: Pairs, fraction: float = 0.1) -> tuple[Pairs, Pairs]:
@@ -151,6 +187,3 @@ def held_out_of_training(of: Pairs, fraction: float = 0.1) -> tuple[Pairs, Pairs
     )
     train, dev = (Pairs(of.split, part, of.versions) for part in parts)
     return train, dev
-
-
-__all__ = ["Pair", "Pairs", "held_out_of_training", "pair_in", "pairs", "side_of"]

@@ -407,7 +407,10 @@ def replay() -> list[float]:
 SEARCH = Experiment(
     "17_search",
     RECIPES,
-    {name: SEEDS if recipe.steps else (0,) for name, recipe in RECIPES.items()},
+    {
+        name: SEEDS if recipe.steps and recipe.start != RANDOM else (0,)
+        for name, recipe in RECIPES.items()
+    },
     run=lambda recipe, _, seed: one_run(recipe, seed),
     more={
         "texts": lambda _: {

@@ -25,6 +25,8 @@ from course_lib.lectures.lecture_10.exercises import pairs
 from course_lib.lectures.lecture_12.exercises.uncertainty import uncertainty
 from course_lib.lectures.lecture_13.exercises.matthews import matthews_of_counts
 from course_lib.lectures.lecture_14.exercises import bound
+from course_lib.lectures.lecture_17.exercises.bm25 import bm25
+from course_lib.lectures.lecture_17.exercises.info_nce import info_nce
 from course_lib.objectives.sequences import SpecialIds
 from course_lib.objectives.spans import best_spans, span_loss
 from course_lib.objectives.translation_lm import mix_of
@@ -32,6 +34,8 @@ from course_lib.teaching.claims import printed
 from course_lib.teaching.quizzes import read_quiz, read_review
 from course_lib.text.packing import pack_pair
 from course_lib.text.wordpiece import longest_match
+from course_lib.train.ranking_metrics import ranking_scores
+from course_lib.train.searching import QuantisedIndex
 from course_lib.train.span_metrics import exact_match, span_scores
 
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4, vocab_size=9)
@@ -113,6 +117,27 @@ def seen_in_the_window() -> str:
     return str(int(window_mask(torch.zeros(1, 1_000), ModernBertConfig().window)[0, 500].sum()))
 
 
+def loss_of_equal_scores() -> str:
+    loss = info_nce(torch.ones(128, 2).double(), torch.ones(128, 2).double(), 1.0)
+    return f"{loss:.2f}, which is ln 128"
+
+
+def ten_times_a_word() -> str:
+    """Beside once, in two documents of one length."""
+    once, ten = (["word"] * n + ["other"] * (10 - n) for n in (1, 10))
+    first, second = bm25(["word"], [once, ten], 1.5, 0.75).tolist()
+    return f"{second / first:.1f} times"
+
+
+def ten_equal_scores() -> str:
+    scores = ranking_scores({"q": dict.fromkeys("abcdefghij", 0.0)}, {"q": {"d": 1}})
+    return f"{scores.reciprocal_rank[0]:.2f}"
+
+
+def megabytes_of_signs() -> str:
+    return f"{QuantisedIndex(torch.ones(10, 384), bits=1).nbytes / 10:.0f} MB"
+
+
 WORKED: list[tuple[str, str, Callable[[], str]]] = [  # lecture, words of the question, right choice
     ("01", "picture of 7 × 7", cells_of_a_prefix),
     ("02", "What is BERT's loss?", lambda: f"{6 / 3 + 0.6 / 2:.1f}"),
@@ -135,6 +160,13 @@ WORKED: list[tuple[str, str, Callable[[], str]]] = [  # lecture, words of the qu
      lambda: f"{1 / bound.least_seconds(1e9, 1e9, 200, 40):.0f} GFLOP/s"),
     ("14", "Three quarters of a batch", lambda: f"{1 / (1 - 0.75):g} times"),
     ("16", "`local_attention` is 128", seen_in_the_window),
+    ("17", "128 pairs", loss_of_equal_scores),
+    ("17", "cosine 0.8", lambda: f"{math.exp((0.8 - 0.7) / 0.05):.1f} times"),
+    ("17", "ten times instead of once", ten_times_a_word),
+    ("17", "900 of 1,000", lambda: f"Its weight is negative, about −{math.log(900.5 / 100.5):.1f}"),
+    ("17", "to ten documents", ten_equal_scores),
+    ("17", "128 numbers of 2 bytes", lambda: f"About {128 * 128 * 2 / (384 * 4):.0f} times"),
+    ("17", "index of their signs", megabytes_of_signs),
 ]  # fmt: skip
 
 

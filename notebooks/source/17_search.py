@@ -260,7 +260,7 @@ check("17.3", my_ndcg)
 # %% [markdown]
 # ## Measure it
 #
-# {{number:queries('train')}} pairs to learn from, of the packages that course-bert was pre-trained on. Two tests: {{number:queries('modules')}} queries from **modules never seen of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and the weight of a mix are chosen on {{number:queries('dev')}} training pairs that were put aside; three seeds of whatever is trained. (A result file; `python -m course_lib.teaching.results 17` makes it in {{number:cpu_hours('17_search')}} hours of one core.)
+# {{number:queries('train')}} pairs to learn from, of the packages that course-bert was pre-trained on. Two tests: {{number:queries('modules')}} queries from **modules never seen of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and the weight of a mix are chosen on {{number:queries('dev')}} training pairs that were put aside; three seeds of whatever is trained, one of the encoder that begins with random weights; trained MaxSim takes the bi-encoder's learning rate. (A result file; `python -m course_lib.teaching.results 17` makes it in {{number:cpu_hours('17_search')}} hours of one core.)
 
 # %%
 ways_table()

@@ -144,7 +144,7 @@ show(backward_in_chunks)
 
 
 # %%
-def my_maxsim(query, document, query_mask, document_mask):
+def my_maxsim(query, documents, query_mask, document_mask):
     return ...
 
 

@@ -389,14 +389,15 @@ def drawn(
         for item in items:
             label = item[1] if classes > 1 else ""
             full = count[split, label] >= most[split] // classes or here[label] >= MOST_A_MODULE
-            if _is_new(item[0], seen) and not full:
+            if is_new(item[0], seen) and not full:
                 count[split, label] += 1
                 here[label] += 1
                 lines[split].append(json.dumps(item, ensure_ascii=False))
     return lines
 
 
-def _is_new(text: str, seen: set[str]) -> bool:
+def is_new(text: str, seen: set[str]) -> bool:
+    """Whether at most half of a text's 4-grams are among those seen, which it then joins."""
     words = re.findall(r"\w+", text.lower())
     grams = {" ".join(words[n : n + 4]) for n in range(max(1, len(words) - 3))}
     new = 2 * len(grams & seen) <= len(grams)

@@ -151,6 +151,7 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
 # | 14 | [Kernels: why the fast versions are fast](14_kernels.ipynb) | ready |
 # | 15 | [Beyond text: ViT, the same encoder on patches](15_beyond_text.ipynb) | ready |
 # | 16 | [Modern encoders: from BERT to ModernBERT and on to 2026, change by change](16_modern_encoders.ipynb) | ready |
+# | 17 | [Sentence embeddings: one vector a text, and how to find it again](17_search.ipynb) | ready |
 #
 # Each page says at its head which pages it needs: most need page 02, some one or two more.
 #

@@ -1,0 +1,71 @@
+"""The measured numbers that sentences of lecture 17 say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log
+from statistics import fmean
+from typing import Any
+
+from course_lib.teaching.results import stored
+
+from .search import SHARED
+
+FILE = "17_search"
+
+
+def runs_of(name: str) -> list[dict[str, Any]]:
+    """A way's runs, one a seed."""
+    runs: list[dict[str, Any]] = stored(FILE)["runs"][name]
+    return runs
+
+
+def reached(name: str, split: str, what: str = "ndcg") -> list[float]:
+    """What each seed of a way reached on a split."""
+    return [run[split][what] for run in runs_of(name)]
+
+
+def mean_of(name: str, split: str, what: str = "ndcg") -> str:
+    """The mean of its seeds, as ".543"."""
+    return figure(fmean(reached(name, split, what)))
+
+
+def figure(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def beside(name: str, other: str, split: str, what: str = "ndcg", of: str = "ndcg") -> str:
+    """How much further a way is than another, as "+.031"."""
+    value = fmean(reached(name, split, what)) - fmean(reached(other, split, of))
+    return f"{'+' if value >= 0 else '−'}{figure(abs(value))}"
+
+
+def where_few_words(name: str, split: str, upto: int = 1) -> float:
+    """nDCG@10 over the queries that share at most so many words with their document, mean of the
+    seeds."""
+    return fmean(_joined(run[split]["by_shared"], SHARED[: upto + 1]) for run in runs_of(name))
+
+
+def where_many_words(name: str, split: str, least: int = 3) -> float:
+    """The same over those that share at least so many."""
+    return fmean(_joined(run[split]["by_shared"], SHARED[least:]) for run in runs_of(name))
+
+
+def _joined(groups: dict[str, dict[str, float]], names: tuple[str, ...]) -> float:
+    here = [groups[name] for name in names if name in groups]
+    return sum(x["ndcg"] * x["queries"] for x in here) / sum(x["queries"] for x in here)
+
+
+def queries(split: str) -> int:
+    count: int = stored(FILE)["texts"][split]["pairs"]
+    return count
+
+
+def at_size(name: str, size: int, split: str) -> str:
+    """nDCG@10 of a token table by the first `size` numbers of its vectors."""
+    return figure(fmean(run["sizes"][split][str(size)] for run in runs_of(name)))
+
+
+NUMBERS: dict[str, Callable[[], Any]] = {
+    "chance_loss": lambda: f"{log(4):.2f}",
+}

@@ -1,0 +1,423 @@
+"""`17_search`: queries and documents of installed documentation, found by words, by vectors, and by
+both, on unseen modules of known packages and on packages that no training here ever read.
+
+Each query has one document that belongs to it. Learning rates and the weight of a mix are chosen on
+training pairs that were put aside, seed 0; three seeds of everything that is trained."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache
+from time import process_time
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_lib.checkpoints import load_pretrained
+from course_lib.encoder import Encoder
+from course_lib.kernels.maxsim import maxsim
+from course_lib.objectives.contrastive import info_nce_loss, matryoshka_loss
+from course_lib.objectives.sequences import Batch, shuffled
+from course_lib.teaching.experiments import Experiment
+from course_lib.teaching.results import kept
+from course_lib.text.features import plain_sequences
+from course_lib.text.world import MicroWorld
+from course_lib.train.loop import Batches, History, fit
+from course_lib.train.searching import BM25, reciprocal_rank_fusion, search_terms, weighted_mix
+from course_lib.train.sentence_encoder import SentenceEncoder
+
+from .pairs import Pairs, held_out_of_training, pairs
+
+K = 10
+QUERY_LENGTH, DOCUMENT_LENGTH = 32, 64  # tokens that are read in training
+READ = 128  # tokens that are read in search
+SIZES = (16, 32, 64, 128, 256)  # of Matryoshka vectors
+WEIGHTS = tuple(n / 10 for n in range(1, 10))  # of vectors in a mix
+SHARED = ("0", "1", "2", "3", "4", "5+")  # words of the query that the document has, too
+SEEDS, TESTS = range(3), ("modules", "packages")
+RATES = {"encoder": (1e-4, 3e-4, 1e-3), "table": (3e-3, 1e-2, 3e-2)}
+START = "course-bert"  # whose pieces all read
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A way to search. way: a key of WAYS. start: a checkpoint, or RANDOM. learning_rate: 0 is the
+    best of RATES; steps: 0 is no training."""
+
+    way: str
+    start: str = START
+    steps: int = 0
+    batch_size: int = 64
+    learning_rate: float = 0.0
+
+
+RANDOM = "random initialisation"
+RECIPES = {
+    "BM25": Recipe("BM25", start=""),
+    "TF-IDF": Recipe("TF-IDF", start=""),
+    "[CLS]": Recipe("cls"),
+    "mean": Recipe("mean"),
+    "mean, centred": Recipe("centred"),
+    "MiniLM": Recipe("mean", start="minilm"),
+    "token table": Recipe("table", steps=200, batch_size=512),
+    "Matryoshka table": Recipe("nested table", steps=200, batch_size=512),
+    "bi-encoder": Recipe("mean", steps=120),
+    "bi-encoder from nothing": Recipe("mean", start=RANDOM, steps=120),
+    "MaxSim, untrained": Recipe("tokens"),
+    # At the bi-encoder's best rate: a run takes seven minutes of a core.
+    "MaxSim, trained": Recipe("tokens", steps=120, learning_rate=3e-4),
+}
+TRAINED = tuple(name for name, recipe in RECIPES.items() if recipe.steps)
+
+
+# ---------------------------------------------------------------- how well
+
+
+def ranks(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Of query n's own document, n, in scores (Q, Q): how many score higher, and how many alike,
+    itself among them."""
+    own = scores.diagonal()[:, None]
+    return (scores > own).sum(dim=1), (scores == own).sum(dim=1)
+
+
+def ndcg(scores: Tensor, k: int = K) -> Tensor:
+    """nDCG@k of each query, (Q,): 1/log2(1 + rank) where its one document is among the first k;
+    of documents that score alike, the mean over their orders."""
+    higher, alike = ranks(scores)
+    places = torch.arange(1, len(scores) + 1, dtype=torch.float64)
+    gains = (1 / torch.log2(1 + places)).where(places <= k, 0)
+    total = F.pad(gains.cumsum(0), (1, 0))
+    return (total[higher + alike] - total[higher]) / alike
+
+
+def shared_words(of: Pairs) -> list[int]:
+    """How many different words of each query its document has, too, as BM25 sees words."""
+    sides = zip(search_terms(of.queries), search_terms(of.documents), strict=True)
+    return [len(set(query) & set(document)) for query, document in sides]
+
+
+def by_shared_words(scores: Tensor, of: Pairs) -> dict[str, dict[str, float]]:
+    """nDCG@10 and the count of the queries that share so many words with their document."""
+    counts = torch.tensor(_shared(of.split)).clamp(max=len(SHARED) - 1)
+    values = ndcg(scores)
+    return {
+        name: {"ndcg": float(values[counts == n].mean()), "queries": int((counts == n).sum())}
+        for n, name in enumerate(SHARED)
+        if (counts == n).any()
+    }
+
+
+@cache
+def _shared(split: str) -> list[int]:
+    return shared_words(read(split))
+
+
+# ---------------------------------------------------------------- what is read
+
+
+@lru_cache
+def read(split: str) -> Pairs:
+    """A split; of the training pairs "train" without, "dev" only, what settings are chosen by."""
+    if split in TESTS:
+        return pairs(split)
+    train, dev = held_out_of_training(pairs("train"))
+    return train if split == "train" else dev[:500]
+
+
+@lru_cache
+def tokenizer() -> Any:
+    """course-bert's, whose pieces all but MiniLM read."""
+    return load_pretrained(START).tokenizer
+
+
+@lru_cache
+def packed_sides(split: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Queries and documents of a split as a model takes them, cut to their training lengths."""
+    of = read(split)
+    texts = ((of.queries, QUERY_LENGTH), (of.documents, DOCUMENT_LENGTH))
+    query, document = (plain_sequences(t, tokenizer(), n)[0] for t, n in texts)
+    return (
+        {"input_ids": query.input_ids, "attention_mask": query.attention_mask},
+        {"document_ids": document.input_ids, "document_mask": document.attention_mask},
+    )
+
+
+def pair_batches(batch_size: int, seed: int, split: str = "train") -> Batches:
+    """Random pairs of a split, `batch_size` a step."""
+    inputs = {**packed_sides(split)[0], **packed_sides(split)[1]}
+    which = shuffled(len(inputs["input_ids"]), batch_size, seed)
+    return lambda step: Batch({k: v[which(step)] for k, v in inputs.items()}, {})
+
+
+# ---------------------------------------------------------------- models
+
+
+class TokenTable(nn.Module):
+    """A text's vector is the weighted mean of its tokens' vectors: no position, no context.
+
+    Begun from an encoder's token embeddings; the weight of a token is trained, too, and begins at
+    its inverse document frequency."""
+
+    def __init__(self, encoder: Encoder, ids: Tensor) -> None:
+        super().__init__()
+        embeddings: Any = encoder.embeddings
+        table = embeddings.token.weight.detach()
+        present = torch.zeros(len(ids), len(table)).scatter_(1, ids, 1).sum(dim=0)
+        self.vectors = nn.Embedding.from_pretrained(F.normalize(table, dim=-1), freeze=False)
+        self.weights = nn.Parameter(((1 + len(ids)) / (1 + present)).log().sqrt())
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        weights = self.weights[input_ids] * attention_mask  # (B, T)
+        return (self.vectors(input_ids) * weights[..., None]).sum(dim=1)
+
+
+class TokenVectors(nn.Module):
+    """A vector a token, of unit length; padding is zero."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        states = self.encoder(input_ids, attention_mask).last_hidden_state
+        return F.normalize(states, dim=-1) * attention_mask[..., None]
+
+
+class BothSides(nn.Module):
+    """One model, two texts: what `fit` trains."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        document_ids: Tensor,
+        document_mask: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        query = self.model(input_ids, attention_mask)
+        return query, self.model(document_ids, document_mask), attention_mask, document_mask
+
+
+TEMPERATURE = 0.05
+
+
+def one_vector_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Symmetric InfoNCE among the pairs of the batch."""
+    query, document, *_ = outputs
+    return {"total": info_nce_loss(query, document, temperature=TEMPERATURE, symmetric=True)}
+
+
+def nested_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same over the first numbers of each vector, for every size of SIZES."""
+
+    def loss(query: Tensor, document: Tensor) -> Tensor:
+        return one_vector_loss((query, document), targets)["total"]
+
+    return {"total": matryoshka_loss(loss, outputs[:2], SIZES) / len(SIZES)}
+
+
+def token_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Cross-entropy over MaxSim scores, each the mean over the query's tokens."""
+    query, document, query_mask, document_mask = outputs
+    scores = maxsim(query, document, query_mask, document_mask) / query_mask.sum(1)[:, None]
+    logits, own = scores / TEMPERATURE, torch.arange(len(scores))
+    return {"total": (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)) / 2}
+
+
+LOSSES = {
+    "mean": one_vector_loss, "table": one_vector_loss, "nested table": nested_loss,
+    "tokens": token_loss,
+}  # fmt: skip
+
+
+def start_encoder(recipe: Recipe, seed: int) -> Encoder:
+    """The checkpoint's encoder, or one as large as course-bert's with random weights."""
+    if recipe.start != RANDOM:
+        return load_pretrained(recipe.start).encoder
+    torch.manual_seed(seed)
+    return Encoder(load_pretrained(START).encoder.config)
+
+
+def model_of(recipe: Recipe, seed: int) -> nn.Module:
+    """Before its training."""
+    encoder = start_encoder(recipe, seed)
+    if recipe.way in ("table", "nested table"):
+        return TokenTable(encoder, packed_sides("train")[1]["document_ids"])
+    if recipe.way == "tokens":
+        return TokenVectors(encoder)
+    reads: Any = load_pretrained("minilm").tokenizer if recipe.start == "minilm" else tokenizer()
+    return SentenceEncoder(encoder, reads, "cls" if recipe.way == "cls" else "mean", length=READ)
+
+
+def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[nn.Module, History]:
+    """A recipe's model and its losses; at its own learning rate, which must not be 0."""
+    both = BothSides(model_of(recipe, seed))
+    history = fit(
+        both, LOSSES[recipe.way], pair_batches(recipe.batch_size, seed), seed=seed,
+        steps=recipe.steps if steps is None else steps, learning_rate=recipe.learning_rate,
+        weight_decay=0.0, precision="float32",
+    )  # fmt: skip
+    return both.model.eval(), history
+
+
+# ---------------------------------------------------------------- scores
+
+
+@cache
+def by_words(split: str, way: str = "BM25") -> Tensor:
+    """Scores (Q, Q) of a split's queries and documents by words alone."""
+    of = read(split)
+    if way == "BM25":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of queries without a known word: they count
+            return BM25(of.documents).scores(of.queries)
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(analyzer=lambda words: words, sublinear_tf=True)
+    documents = vectorizer.fit_transform(search_terms(of.documents))
+    product = vectorizer.transform(search_terms(of.queries)) @ documents.T
+    return torch.from_numpy(product.toarray()).float()
+
+
+@torch.no_grad()
+def model_scores(model: nn.Module, recipe: Recipe, split: str) -> Tensor:
+    """Scores (Q, Q) of a split by a model: cosines, or MaxSim."""
+    of = read(split)
+    if isinstance(model, SentenceEncoder):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of documents that are cut: BM25 alone reads all
+            query, document = model.encode(of.queries), model.encode(of.documents)
+        if recipe.way == "centred":
+            query, document = (F.normalize(x - x.mean(0), dim=-1) for x in (query, document))
+        return query @ document.T
+    (query, query_mask), (document, document_mask) = (
+        _in_batches(model, texts) for texts in (of.queries, of.documents)
+    )
+    if recipe.way == "tokens":
+        return maxsim(query, document, query_mask, document_mask)
+    return F.normalize(query, dim=-1) @ F.normalize(document, dim=-1).T
+
+
+@torch.no_grad()
+def _in_batches(model: nn.Module, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+    packed = plain_sequences(texts, tokenizer(), READ)[0]
+    ids, mask = packed.input_ids, packed.attention_mask
+    return torch.cat(
+        [model(*part) for part in zip(ids.split(64), mask.split(64), strict=True)]
+    ), mask
+
+
+def nested_ndcg(model: TokenTable, split: str) -> dict[str, float]:
+    """nDCG@10 by the first numbers of each vector alone."""
+    query, document = (
+        _in_batches(model, t)[0] for t in (read(split).queries, read(split).documents)
+    )
+    return {
+        str(size): float(ndcg(F.normalize(query[:, :size], dim=-1)
+                              @ F.normalize(document[:, :size], dim=-1).T).mean())
+        for size in SIZES
+    }  # fmt: skip
+
+
+@cache
+def rates_tried(recipe: Recipe) -> dict[float, float]:
+    """nDCG@10 on the pairs put aside by learning rate, seed 0; an end that is best is passed."""
+    rates = list(RATES["table" if "table" in recipe.way else "encoder"])
+    tried = {rate: outcome(replace(recipe, learning_rate=rate), 0)["dev"] for rate in rates}
+    while (best := max(tried, key=lambda rate: tried[rate])) in (min(tried), max(tried)):
+        further = best / 3 if best == min(tried) else best * 3
+        tried[further] = outcome(replace(recipe, learning_rate=further), 0)["dev"]
+    return dict(sorted(tried.items()))
+
+
+def at_best(recipe: Recipe) -> Recipe:
+    """With the best of its learning rates, where it is trained."""
+    if not recipe.steps or recipe.learning_rate:
+        return recipe
+    tried = rates_tried(recipe)
+    return replace(recipe, learning_rate=max(tried, key=lambda rate: tried[rate]))
+
+
+def outcome(recipe: Recipe, seed: int) -> dict[str, Any]:
+    """A recipe trained, where it is, and searched with. Read from the cache if done before."""
+
+    def run() -> dict[str, Any]:
+        began, last = process_time(), None
+        scores_of: Callable[[str], Tensor]
+        if not recipe.start:
+            scores_of = lambda split: by_words(split, recipe.way)  # noqa: E731
+            model: Any = None
+        else:
+            model = model_of(recipe, seed).eval()
+            if recipe.steps:
+                model, history = train(recipe, seed)
+                last = sum(history.losses["total"][-20:]) / 20
+            scores_of = lambda split: model_scores(model, recipe, split)  # noqa: E731
+        seconds = round(process_time() - began, 1)
+        result = measured(scores_of, recipe)
+        if isinstance(model, TokenTable):
+            result["sizes"] = {split: nested_ndcg(model, split) for split in TESTS}
+        return {**result, "loss": last, "train_seconds": seconds,
+                "cpu_seconds": round(process_time() - began, 1)}  # fmt: skip
+
+    texts = {split: read(split).hash for split in ("train", "dev", *TESTS)}
+    about = {"seed": seed, **asdict(recipe), "texts": texts}
+    return kept(f"17-{recipe.way.replace(' ', '-')}-{seed}", about, MicroWorld.load(), run)
+
+
+def measured(scores_of: Callable[[str], Tensor], recipe: Recipe) -> dict[str, Any]:
+    """What is written of a way to search: alone, by shared words, and joined with BM25, by ranks
+    and by a mix whose weight is chosen on the pairs put aside."""
+    dev, result = scores_of("dev"), {}
+    tried = {w: float(ndcg(weighted_mix(by_words("dev"), dev, w)).mean()) for w in WEIGHTS}
+    weight = max(tried, key=lambda w: tried[w])
+    for split in TESTS:
+        scores, words = scores_of(split), by_words(split)
+        higher, _ = ranks(scores)
+        result[split] = {
+            "ndcg": float(ndcg(scores).mean()),
+            "mrr": float((1 / (1 + higher.double())).where(higher < K, 0).mean()),
+            "recall": float((higher < K).double().mean()),
+            "by_shared": by_shared_words(scores, read(split)),
+            "fused": float(ndcg(reciprocal_rank_fusion(words, scores)).mean()),
+            "mix": float(ndcg(weighted_mix(words, scores, weight)).mean()),
+        }
+    return {"dev": float(ndcg(dev).mean()), "weight": weight, **result}
+
+
+def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
+    """A recipe at its best learning rate."""
+    best = at_best(recipe)
+    rates = {"rates": rates_tried(recipe)} if recipe.steps and not recipe.learning_rate else {}
+    return {"seed": seed, "rate": best.learning_rate, **rates, **outcome(best, seed)}
+
+
+def replay() -> list[float]:
+    """The first losses of the token table, seed 0."""
+    recipe = replace(RECIPES["token table"], learning_rate=1e-2)
+    return train(recipe, 0, steps=20)[1].losses["total"]
+
+
+SEARCH = Experiment(
+    "17_search",
+    RECIPES,
+    {
+        name: SEEDS if recipe.steps and recipe.start != RANDOM else (0,)
+        for name, recipe in RECIPES.items()
+    },
+    run=lambda recipe, _, seed: one_run(recipe, seed),
+    more={
+        "texts": lambda _: {
+            split: {"pairs": len(read(split)), "hash": read(split).hash}
+            for split in ("train", "dev", *TESTS)
+        },
+        "packages": lambda _: pairs("packages").versions,
+    },
+)

@@ -30,7 +30,7 @@ PLACE = re.compile(
     r"(?<![\w/.{])((?:course_lib|notebooks|slides|tests|data)/[\w./-]*\w|course_lib(?:\.\w+)+)"
 )
 # Stand for any other name; are made by a build; are in the wheel.
-EXAMPLE = re.compile(r"NN|NAME|a_name|17|camembert|/(test_kernel_)?name\.py|/build$|_data|__file__")
+EXAMPLE = re.compile(r"NN|NAME|a_name|18|camembert|/(test_kernel_)?name\.py|/build$|_data|__file__")
 FILE = re.compile(r"\.(py|md|toml|ipynb|txt|json|jsonl|safetensors)$")
 # Names of examples, of transformers, of the authors' programs and of a shell.
 OTHERS = {

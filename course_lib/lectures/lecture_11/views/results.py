@@ -186,11 +186,11 @@ FINE_TUNED_AT = (3e-4, 1e-3, 3e-3)
 def labelled(task: str, rates: Sequence[float] = FINE_TUNED_AT) -> dict[str, list[float]]:
     """What each start of `11_labels` reached in a task, a value a seed, at the best of the rates
     that it was tried at; the bag of words below."""
-    found = stored("11_labels")
-    by_rate = [outcome(found, f"{task}, rate {rate:g}") for rate in rates]
-    tried = {name: [of[name] for of in by_rate if name in of] for name in found["runs"]}
+    labels = stored("11_labels")
+    by_rate = [outcome(labels, f"{task}, rate {rate:g}") for rate in rates]
+    tried = {name: [of[name] for of in by_rate if name in of] for name in labels["runs"]}
     best = {name: max(values, key=mean) for name, values in tried.items() if values}
-    return best | {BAG: [one[task] for one in found["counting_words"]]}
+    return best | {BAG: [one[task] for one in labels["counting_words"]]}
 
 
 def labels_table() -> Html:

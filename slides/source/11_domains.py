@@ -64,7 +64,7 @@ def tasks() -> Any:
 
 
 def labels() -> Any:
-    return for_a_hall(results.labels_chart(), 1140, 440)
+    return drawing.on_one_line(for_a_hall(results.labels_chart(), 1140, 440, 330))
 
 
 def switches() -> str:

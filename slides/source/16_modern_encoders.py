@@ -39,11 +39,11 @@ CHANGES_2026 = (
 
 
 def changes_2026() -> str:
-    return table(("", "ModernBERT, 2024", "2025 and 2026"), CHANGES_2026, numbers=False, size=18)
+    return table(("", "ModernBERT, 2024", "2025 and 2026"), CHANGES_2026, numbers=False, size=16)
 
 
 def rungs_2026() -> str:
-    return table(results.HEAD_2026, results.rows_2026(), size=18)
+    return table(results.HEAD_2026, results.rows_2026(), size=16)
 
 
 def extension() -> str:

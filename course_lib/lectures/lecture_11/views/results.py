@@ -213,10 +213,11 @@ def labels_chart() -> Any:
                for values in zip(*(scores[n][name] for n in sizes), strict=True)]
         for name in scores[sizes[0]]
     }  # fmt: skip
-    return curves_chart(
+    figure = curves_chart(
         curves, title="As written, or two words exchanged?", x_title="labelled titles",
         y_title="accuracy", percent=True, log_x=True,
     )  # fmt: skip
+    return figure.update_xaxes(tickvals=sizes, ticktext=[str(size) for size in sizes])
 
 
 def switch(name: str, measure: str = "score") -> list[float]:

@@ -374,7 +374,7 @@ for what, points in over_ten_copies().items():
 
 # %% [markdown]
 # **Masks run out with steps, not with text.** The more often the same {{number:LIVE.stories}} stories are read, the more dynamic masking gains; with new stories in
-# their place, read as often, it gains no more than before. And it is ahead at every seed, while *one* mask stays far behind: {{number:signed(gain('static', FEW))}} points on 400
+# their place, read as often, it gains no more than before. And it is ahead at every seed, while *one* mask stays far behind: {{number:signed(gain('static', FEW))}} points on {{number:LIVE.stories}}
 # stories, {{number:signed(gain('static', MORE))}} on 1,600.
 #
 # Does dynamic masking multiply the data? No new text comes in. But how near does it come? {{number:LIVE.stories}} stories with ten masks and 4,000 with one are equally many masked

@@ -452,7 +452,7 @@ print(f"{'chance level':18}{1 / clip_runs.CANDIDATES:7.1%}   (of the first two)"
 retrieval_table()
 
 # %% [markdown]
-# None of these sentences stood in training, so the model has not memorised captions: it has learned what *red*, *circle* and *top left* look like from nothing but pairs. Where its first sentence is wrong, {{number:wrong_words}} of the eight words that vary are wrong on average. In a batch of {{number:clip_runs.CLIP.batch_size}} two scenes seldom share so much, so the loss rarely asks for the last word. CLIP's authors used batches of 32,768.
+# None of these sentences stood in training, so the model has not memorised captions: it has learned what *red*, *circle* and *top left* look like from nothing but pairs. Where its first sentence is wrong, {{number:wrong_words()}} of the eight words that vary are wrong on average. In a batch of {{number:clip_runs.CLIP.batch_size}} two scenes seldom share so much, so the loss rarely asks for the last word. CLIP's authors used batches of 32,768.
 #
 # ### Larger pictures
 #

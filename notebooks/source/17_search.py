@@ -138,19 +138,6 @@ from course_lib.kernels.contrastive import backward_in_chunks
 show(backward_in_chunks)
 
 # %% [markdown]
-# ### Late interaction
-#
-# {{exercise:17.4}}
-
-
-# %%
-def my_maxsim(query, documents, query_mask, document_mask):
-    return ...
-
-
-check("17.4", my_maxsim)
-
-# %% [markdown]
 # ## Is it right?
 #
 # Our losses equal those of sentence-transformers 6.2 to six digits, with and without hard negatives, in both directions (tests). Three checks that run here: an untrained table pays chance; gradients by chunks are the plain ones; MaxSim by chunks is MaxSim.
@@ -273,6 +260,21 @@ ways_table()
 # - **New packages are another matter**: there BM25 has {{number:mean_of('BM25', 'packages')}}, MiniLM, which other people trained on a billion pairs, {{number:mean_of('MiniLM', 'packages')}}, and a token table trained in seconds, {{number:mean_of('token table', 'packages')}}, does about as well as our encoder.
 # - **A vector a token keeps more than one a text**: MaxSim has {{number:mean_of('MaxSim, trained', 'modules')}} and {{number:mean_of('MaxSim, trained', 'packages')}}, {{number:beside('MaxSim, trained', 'bi-encoder', 'packages')}} beside the bi-encoder on unseen packages. Even untrained it has {{number:mean_of('MaxSim, untrained', 'packages')}}.
 #
+# ### Late interaction
+#
+# MaxSim, by hand: each token of the query takes its best match among the document's tokens, and the matches are added up.
+#
+# {{exercise:17.4}}
+
+
+# %%
+def my_maxsim(query, documents, query_mask, document_mask):
+    return ...
+
+
+check("17.4", my_maxsim)
+
+# %% [markdown]
 # ### Where which of them wins
 
 # %%

@@ -369,6 +369,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }
 
 TYPED = {
+    "400": "paragraphs of documentation",
     "15%": "the rate of BERT's paper: in questions, and in arithmetic by hand",
     "0.85": "one minus the rate, in arithmetic by hand",
     "27.75%": "arithmetic by hand: 1 - 0.7225",

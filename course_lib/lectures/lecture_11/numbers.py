@@ -129,6 +129,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }
 
 TYPED = {
+    "50%": "chance between two",
+    "400": "unseen titles of the order of words",
     "1.2": "FinBERT's divisor",
     "15%": "hidden words, a setting",
     "2,000": "frequent words, and licences",

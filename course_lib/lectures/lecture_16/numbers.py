@@ -137,6 +137,8 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 TYPED = {
+    "25.3": "million parameters, arithmetic of the quiz",
+    "2026": "the year of the newest encoders",
     "10,000": "base of the angles in local layers",
     "100": "positions by which a text is moved",
 }

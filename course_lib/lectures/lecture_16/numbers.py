@@ -137,6 +137,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 TYPED = {
+    "500": "a vocabulary in an example",
     "25.3": "million parameters, arithmetic of the quiz",
     "2026": "the year of the newest encoders",
     "10,000": "base of the angles in local layers",

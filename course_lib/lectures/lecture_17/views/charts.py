@@ -20,10 +20,8 @@ SPLITS = {"modules": "unseen modules", "packages": "unseen packages"}
 
 def ways_table() -> Html:
     """nDCG@10 of every way to search, alone and joined with BM25, on both splits."""
-    head = ["way to search", "trained, steps"]
-    head += [
-        f"{name}: {what}" for name in SPLITS.values() for what in ("alone", "ranks fused", "mix")
-    ]
+    head = ["way to search", "steps"]
+    head += [f"{split}: {what}" for split in TESTS for what in ("alone", "fused", "mix")]
     rows = [
         [name, str(recipe.steps or "–"), *(_cell(name, split, what) for split in TESTS
                                             for what in ("ndcg", "fused", "mix"))]

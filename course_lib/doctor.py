@@ -35,6 +35,7 @@ EXTRAS = {  # an extra: what needs it
     "languages": "lecture 10's translations",
     "domains": "lecture 11's diagnoses and licences",
     "onnx": "lecture 12's ONNX Runtime",
+    "search": "lecture 17's graph of neighbours",
     "kit": "the PDFs of the instructor's kit",
     "slides": "building the decks",
     "site": "building the site",

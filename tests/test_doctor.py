@@ -114,7 +114,7 @@ def test_missing_and_old_packages(version: str | None, why: str, put: Set) -> No
     real = doctor.version_of
     put(version_of=lambda name: version if name == "numpy" else real(name))
     says(of(doctor.requirements), "missing", why, 'pip install "numpy>=1.26"')
-    says(of(doctor.requirements, "packages"), "good", "16 of 17", "make lab")
+    says(of(doctor.requirements, "packages"), "good", "18 of 19", "make lab")
 
 
 def test_requirements_of_an_installed_package_are_read_from_its_metadata(

@@ -56,6 +56,14 @@ def info_nce_loss(
     return (loss + in_batch_loss(own, queries, temperature, back)) / 2
 
 
+def symmetric_cross_entropy(logits: Tensor) -> Tensor:
+    """Of scores (B, B), row n and column n of pair n: the mean loss of each row that looks for its
+    column and each column that looks for its row, in nats. Where a pair's score is no dot product
+    of two vectors, or its scale is learned, as CLIP's is (Radford et al. 2021, figure 3)."""
+    own = torch.arange(len(logits), device=logits.device)
+    return (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)) / 2
+
+
 def find_false_negatives(
     queries: Sequence[object],
     documents: Sequence[object],

@@ -15,6 +15,7 @@ from course_lib.objectives.contrastive import (
     matryoshka_loss,
     pair_classification_loss,
     pair_features,
+    symmetric_cross_entropy,
 )
 
 LOSSES = "sentence_transformers.sentence_transformer.losses"
@@ -89,6 +90,15 @@ def test_their_joint_form_is_another_loss():
     ours = info_nce_loss(*vectors, symmetric=True)
     same(ours, theirs(old, *vectors), vectors)
     assert abs(ours.item() - theirs(joint, *vectors).item()) > 0.1
+
+
+def test_symmetric_cross_entropy_is_info_nce_of_scores():
+    vectors = draw(5, 4)
+    cosines = F.normalize(vectors[0], dim=-1) @ F.normalize(vectors[1], dim=-1).T
+    ours = info_nce_loss(*vectors, temperature=0.3, symmetric=True)
+    assert symmetric_cross_entropy(cosines / 0.3).item() == pytest.approx(ours.item(), rel=1e-6)
+    one_sided = F.cross_entropy(cosines / 0.3, torch.arange(5)).item()
+    assert symmetric_cross_entropy(cosines / 0.3).item() != pytest.approx(one_sided, rel=1e-3)
 
 
 @odd_batches

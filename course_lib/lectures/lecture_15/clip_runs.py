@@ -19,6 +19,7 @@ from course_lib.config import BertConfig
 from course_lib.encoder import Encoder
 from course_lib.family.vit import VitConfig, vit_encoder
 from course_lib.images import Pair, Scenes, scenes
+from course_lib.objectives.contrastive import symmetric_cross_entropy
 from course_lib.objectives.sequences import Batch
 from course_lib.teaching.experiments import Experiment
 from course_lib.teaching.results import REPLAYED, kept
@@ -101,9 +102,7 @@ class SmallClip(nn.Module):
 
 def contrastive_loss(outputs: Any, targets: Any) -> dict[str, Tensor]:
     """Of each picture its own sentence, of each sentence its own picture, among the batch's."""
-    own = torch.arange(len(outputs.logits))
-    ways = (outputs.logits, outputs.logits.T)
-    return {"total": sum(F.cross_entropy(way, own) for way in ways) / 2}  # type: ignore[dict-item]
+    return {"total": symmetric_cross_entropy(outputs.logits)}
 
 
 def clip_inputs(made: Scenes) -> dict[str, Tensor]:

@@ -9,20 +9,18 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from course_lib.checkpoints import load_pretrained
-from course_lib.objectives.sequences import Batch, shuffled
 from course_lib.text.features import plain_sequences
-from course_lib.train.loop import fit
 from course_lib.train.searching import BM25, VectorIndex
 
 from .pairs import Pairs
 from .search import (
-    QUERY_LENGTH,
     READ,
     RECIPES,
-    BothSides,
     TokenTable,
+    fit_pairs,
     ndcg,
     one_vector_loss,
+    sides_of,
     tokenizer,
 )
 
@@ -30,15 +28,17 @@ RATE = 1e-2  # the best of those tried for the token table
 
 
 class LiveSearch:
-    """A token table, trained on pairs, that searches the documents of others."""
+    """A token table, trained on pairs, that searches the documents of others.
+
+    queries (Q, H), index: of those others, as the table stands."""
 
     def __init__(self, train: Pairs, unseen: Pairs, seed: int = 0) -> None:
         self.pairs, self.seed = unseen, seed
-        sides = (train.queries, QUERY_LENGTH), (train.documents, READ)
-        self.sides = [plain_sequences(texts, tokenizer(), n)[0] for texts, n in sides]
+        self.sides = sides_of(train, READ)
         encoder = load_pretrained(RECIPES["token table"].start).encoder
-        self.model = TokenTable(encoder, self.sides[1].input_ids)
+        self.model = TokenTable(encoder, self.sides["document_ids"])
         self.bm25 = BM25(unseen.documents)
+        self._encode_all()
 
     @property
     def chance(self) -> float:
@@ -47,36 +47,22 @@ class LiveSearch:
 
     def train(self, steps: int, batch_size: int = 256) -> None:
         """So many steps at RATE."""
-        query, document = self.sides
-        which = shuffled(len(query), batch_size, self.seed)
+        fit_pairs(
+            self.model, one_vector_loss, self.sides, steps=steps, batch_size=batch_size,
+            learning_rate=RATE, seed=self.seed,
+        )  # fmt: skip
+        self._encode_all()
 
-        def batches(step: int) -> Batch:
-            at = which(step)
-            inputs = {
-                "input_ids": query.input_ids[at], "attention_mask": query.attention_mask[at],
-                "document_ids": document.input_ids[at],
-                "document_mask": document.attention_mask[at],
-            }  # fmt: skip
-            return Batch(inputs, {})
-
-        both = BothSides(self.model)
-        fit(both, one_vector_loss, batches, steps=steps, learning_rate=RATE, weight_decay=0.0,
-            seed=self.seed, precision="float32")  # fmt: skip
+    def _encode_all(self) -> None:
+        """Queries, and an index of the documents, as the table stands."""
+        self.queries = self.encode(self.pairs.queries)
+        self.index = VectorIndex(self.encode(self.pairs.documents))
 
     @torch.no_grad()
     def encode(self, texts: list[str]) -> Tensor:
         """Unit vectors (N, H)."""
         packed = plain_sequences(texts, tokenizer(), READ)[0]
         return F.normalize(self.model(packed.input_ids, packed.attention_mask), dim=-1)
-
-    @property
-    def index(self) -> VectorIndex:
-        """Of all documents, as the table stands."""
-        return VectorIndex(self.encode(self.pairs.documents))
-
-    @property
-    def queries(self) -> Tensor:
-        return self.encode(self.pairs.queries)
 
     def table(self) -> float:
         """nDCG@10 of the table."""

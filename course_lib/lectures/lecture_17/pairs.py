@@ -48,10 +48,6 @@ class Pair:
     document: str
     module: str
 
-    @property
-    def package(self) -> str:
-        return self.module.partition("/")[0]
-
 
 @dataclass(frozen=True)
 class Pairs:

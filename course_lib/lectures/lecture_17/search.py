@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from time import process_time
 from typing import Any
 
@@ -20,13 +20,17 @@ from torch import Tensor, nn
 from course_lib.checkpoints import load_pretrained
 from course_lib.encoder import Encoder
 from course_lib.kernels.maxsim import maxsim
-from course_lib.objectives.contrastive import info_nce_loss, matryoshka_loss
+from course_lib.objectives.contrastive import (
+    info_nce_loss,
+    matryoshka_loss,
+    symmetric_cross_entropy,
+)
 from course_lib.objectives.sequences import Batch, shuffled
 from course_lib.teaching.experiments import Experiment
 from course_lib.teaching.results import kept
 from course_lib.text.features import plain_sequences
 from course_lib.text.world import MicroWorld
-from course_lib.train.loop import Batches, History, fit
+from course_lib.train.loop import History, Objective, fit
 from course_lib.train.searching import BM25, reciprocal_rank_fusion, search_terms, weighted_mix
 from course_lib.train.sentence_encoder import SentenceEncoder
 
@@ -45,8 +49,8 @@ START = "course-bert"  # whose pieces all read
 
 @dataclass(frozen=True)
 class Recipe:
-    """A way to search. way: a key of WAYS. start: a checkpoint, or RANDOM. learning_rate: 0 is the
-    best of RATES; steps: 0 is no training."""
+    """A way to search. start: a checkpoint, RANDOM, or none: by words alone.
+    learning_rate: 0 is the best of RATES; steps: 0 is no training."""
 
     way: str
     start: str = START
@@ -94,26 +98,23 @@ def ndcg(scores: Tensor, k: int = K) -> Tensor:
     return (total[higher + alike] - total[higher]) / alike
 
 
-def shared_words(of: Pairs) -> list[int]:
+@cache
+def shared_words(split: str) -> list[int]:
     """How many different words of each query its document has, too, as BM25 sees words."""
+    of = read(split)
     sides = zip(search_terms(of.queries), search_terms(of.documents), strict=True)
     return [len(set(query) & set(document)) for query, document in sides]
 
 
-def by_shared_words(scores: Tensor, of: Pairs) -> dict[str, dict[str, float]]:
+def by_shared_words(scores: Tensor, split: str) -> dict[str, dict[str, float]]:
     """nDCG@10 and the count of the queries that share so many words with their document."""
-    counts = torch.tensor(_shared(of.split)).clamp(max=len(SHARED) - 1)
+    counts = torch.tensor(shared_words(split)).clamp(max=len(SHARED) - 1)
     values = ndcg(scores)
     return {
         name: {"ndcg": float(values[counts == n].mean()), "queries": int((counts == n).sum())}
         for n, name in enumerate(SHARED)
         if (counts == n).any()
     }
-
-
-@cache
-def _shared(split: str) -> list[int]:
-    return shared_words(read(split))
 
 
 # ---------------------------------------------------------------- what is read
@@ -134,23 +135,20 @@ def tokenizer() -> Any:
     return load_pretrained(START).tokenizer
 
 
-@lru_cache
-def packed_sides(split: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Queries and documents of a split as a model takes them, cut to their training lengths."""
-    of = read(split)
-    texts = ((of.queries, QUERY_LENGTH), (of.documents, DOCUMENT_LENGTH))
+def sides_of(of: Pairs, document_length: int = DOCUMENT_LENGTH) -> dict[str, Tensor]:
+    """Queries and documents as BothSides takes them, cut to their lengths."""
+    texts = ((of.queries, QUERY_LENGTH), (of.documents, document_length))
     query, document = (plain_sequences(t, tokenizer(), n)[0] for t, n in texts)
-    return (
-        {"input_ids": query.input_ids, "attention_mask": query.attention_mask},
-        {"document_ids": document.input_ids, "document_mask": document.attention_mask},
-    )
+    return {
+        "input_ids": query.input_ids, "attention_mask": query.attention_mask,
+        "document_ids": document.input_ids, "document_mask": document.attention_mask,
+    }  # fmt: skip
 
 
-def pair_batches(batch_size: int, seed: int, split: str = "train") -> Batches:
-    """Random pairs of a split, `batch_size` a step."""
-    inputs = {**packed_sides(split)[0], **packed_sides(split)[1]}
-    which = shuffled(len(inputs["input_ids"]), batch_size, seed)
-    return lambda step: Batch({k: v[which(step)] for k, v in inputs.items()}, {})
+@lru_cache
+def packed_sides(split: str) -> dict[str, Tensor]:
+    """Those of a split, cut to their training lengths."""
+    return sides_of(read(split))
 
 
 # ---------------------------------------------------------------- models
@@ -227,8 +225,7 @@ def token_loss(outputs: Any, targets: Mapping[str, Tensor]) -> dict[str, Tensor]
     """Cross-entropy over MaxSim scores, each the mean over the query's tokens."""
     query, document, query_mask, document_mask = outputs
     scores = maxsim(query, document, query_mask, document_mask) / query_mask.sum(1)[:, None]
-    logits, own = scores / TEMPERATURE, torch.arange(len(scores))
-    return {"total": (F.cross_entropy(logits, own) + F.cross_entropy(logits.T, own)) / 2}
+    return {"total": symmetric_cross_entropy(scores / TEMPERATURE)}
 
 
 LOSSES = {
@@ -249,22 +246,44 @@ def model_of(recipe: Recipe, seed: int) -> nn.Module:
     """Before its training."""
     encoder = start_encoder(recipe, seed)
     if recipe.way in ("table", "nested table"):
-        return TokenTable(encoder, packed_sides("train")[1]["document_ids"])
+        return TokenTable(encoder, packed_sides("train")["document_ids"])
     if recipe.way == "tokens":
         return TokenVectors(encoder)
     reads: Any = load_pretrained("minilm").tokenizer if recipe.start == "minilm" else tokenizer()
     return SentenceEncoder(encoder, reads, "cls" if recipe.way == "cls" else "mean", length=READ)
 
 
-def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[nn.Module, History]:
-    """A recipe's model and its losses; at its own learning rate, which must not be 0."""
-    both = BothSides(model_of(recipe, seed))
-    history = fit(
-        both, LOSSES[recipe.way], pair_batches(recipe.batch_size, seed), seed=seed,
-        steps=recipe.steps if steps is None else steps, learning_rate=recipe.learning_rate,
+def fit_pairs(
+    model: nn.Module,
+    loss: Objective,
+    sides: Mapping[str, Tensor],
+    *,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    seed: int,
+) -> History:
+    """Train a model on random pairs of `sides`, `batch_size` a step."""
+    which = shuffled(len(sides["input_ids"]), batch_size, seed)
+
+    def batches(step: int) -> Batch:
+        at = which(step)
+        return Batch({name: value[at] for name, value in sides.items()}, {})
+
+    return fit(
+        BothSides(model), loss, batches, steps=steps, learning_rate=learning_rate, seed=seed,
         weight_decay=0.0, precision="float32",
     )  # fmt: skip
-    return both.model.eval(), history
+
+
+def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[nn.Module, History]:
+    """A recipe's model and its losses; at its own learning rate, which must not be 0."""
+    model = model_of(recipe, seed)
+    history = fit_pairs(
+        model, LOSSES[recipe.way], packed_sides("train"), batch_size=recipe.batch_size, seed=seed,
+        steps=recipe.steps if steps is None else steps, learning_rate=recipe.learning_rate,
+    )  # fmt: skip
+    return model.eval(), history
 
 
 # ---------------------------------------------------------------- scores
@@ -295,13 +314,18 @@ def model_scores(model: nn.Module, recipe: Recipe, split: str) -> Tensor:
             warnings.simplefilter("ignore")  # of documents that are cut: BM25 alone reads all
             query, document = model.encode(of.queries), model.encode(of.documents)
         if recipe.way == "centred":
-            query, document = (F.normalize(x - x.mean(0), dim=-1) for x in (query, document))
+            return cosines(query - query.mean(0), document - document.mean(0))
         return query @ document.T
     (query, query_mask), (document, document_mask) = (
         _in_batches(model, texts) for texts in (of.queries, of.documents)
     )
     if recipe.way == "tokens":
         return maxsim(query, document, query_mask, document_mask)
+    return cosines(query, document)
+
+
+def cosines(query: Tensor, document: Tensor) -> Tensor:
+    """(Q, H), (N, H) -> (Q, N)."""
     return F.normalize(query, dim=-1) @ F.normalize(document, dim=-1).T
 
 
@@ -320,10 +344,9 @@ def nested_ndcg(model: TokenTable, split: str) -> dict[str, float]:
         _in_batches(model, t)[0] for t in (read(split).queries, read(split).documents)
     )
     return {
-        str(size): float(ndcg(F.normalize(query[:, :size], dim=-1)
-                              @ F.normalize(document[:, :size], dim=-1).T).mean())
+        str(size): float(ndcg(cosines(query[:, :size], document[:, :size])).mean())
         for size in SIZES
-    }  # fmt: skip
+    }
 
 
 @cache
@@ -349,19 +372,17 @@ def outcome(recipe: Recipe, seed: int) -> dict[str, Any]:
     """A recipe trained, where it is, and searched with. Read from the cache if done before."""
 
     def run() -> dict[str, Any]:
-        began, last = process_time(), None
-        scores_of: Callable[[str], Tensor]
-        if not recipe.start:
-            scores_of = lambda split: by_words(split, recipe.way)  # noqa: E731
-            model: Any = None
-        else:
+        began, last, model = process_time(), None, None
+        scores_of: Callable[[str], Tensor] = partial(by_words, way=recipe.way)
+        if recipe.steps:
+            model, history = train(recipe, seed)
+            last = sum(history.losses["total"][-20:]) / 20
+        elif recipe.start:
             model = model_of(recipe, seed).eval()
-            if recipe.steps:
-                model, history = train(recipe, seed)
-                last = sum(history.losses["total"][-20:]) / 20
-            scores_of = lambda split: model_scores(model, recipe, split)  # noqa: E731
+        if model is not None:
+            scores_of = partial(model_scores, model, recipe)
         seconds = round(process_time() - began, 1)
-        result = measured(scores_of, recipe)
+        result = measured(scores_of)
         if isinstance(model, TokenTable):
             result["sizes"] = {split: nested_ndcg(model, split) for split in TESTS}
         return {**result, "loss": last, "train_seconds": seconds,
@@ -372,7 +393,7 @@ def outcome(recipe: Recipe, seed: int) -> dict[str, Any]:
     return kept(f"17-{recipe.way.replace(' ', '-')}-{seed}", about, MicroWorld.load(), run)
 
 
-def measured(scores_of: Callable[[str], Tensor], recipe: Recipe) -> dict[str, Any]:
+def measured(scores_of: Callable[[str], Tensor]) -> dict[str, Any]:
     """What is written of a way to search: alone, by shared words, and joined with BM25, by ranks
     and by a mix whose weight is chosen on the pairs put aside."""
     dev, result = scores_of("dev"), {}
@@ -385,7 +406,7 @@ def measured(scores_of: Callable[[str], Tensor], recipe: Recipe) -> dict[str, An
             "ndcg": float(ndcg(scores).mean()),
             "mrr": float((1 / (1 + higher.double())).where(higher < K, 0).mean()),
             "recall": float((higher < K).double().mean()),
-            "by_shared": by_shared_words(scores, read(split)),
+            "by_shared": by_shared_words(scores, split),
             "fused": float(ndcg(reciprocal_rank_fusion(words, scores)).mean()),
             "mix": float(ndcg(weighted_mix(words, scores, weight)).mean()),
         }
@@ -397,12 +418,6 @@ def one_run(recipe: Recipe, seed: int) -> dict[str, Any]:
     best = at_best(recipe)
     rates = {"rates": rates_tried(recipe)} if recipe.steps and not recipe.learning_rate else {}
     return {"seed": seed, "rate": best.learning_rate, **rates, **outcome(best, seed)}
-
-
-def replay() -> list[float]:
-    """The first losses of the token table, seed 0."""
-    recipe = replace(RECIPES["token table"], learning_rate=1e-2)
-    return train(recipe, 0, steps=20)[1].losses["total"]
 
 
 SEARCH = Experiment(

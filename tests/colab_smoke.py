@@ -351,6 +351,9 @@ FIGURES: dict[str, Callable[[], Any]] = {
         {"float32": 100.0, "bfloat16": None, "memory": 20.0}, placed()
     ),
     "learning_curves": lambda: views.learning_curves(curves_of_training_sizes()),
+    "shared_words_chart": views.shared_words_chart,
+    "sizes_chart": views.sizes_chart,
+    "cosines_chart": lambda: views.cosines_chart({"not trained": torch.eye(3)}),
     "loss_line": lambda: views.loss_line(
         {"random": {"alpha": [0, 0.5, 1], "train_loss": [1, 0.5, 0], "test_score": [0.3, 0.5, 0.6]}}
     ),

@@ -33,7 +33,7 @@ from course_lib.encoder import (
 )
 from course_lib.heads import BertForMaskedLM
 from course_lib.kernels.rotary import frequencies, rotary
-from course_lib.kernels.sliding_window import sliding_window_attention, window_mask
+from course_lib.kernels.sliding_window import sliding_window_attention, window_mask_and_self
 from course_lib.kernels.unpadding import Packing
 
 from .gpt import PreNormBlock
@@ -132,7 +132,7 @@ class ModernAttention(SelfAttention):
             if not mask.contiguous:  # in the list tokens stand nearer than they do in the text
                 return mask.unpad(self(mask.pad(x), mask.mask)[0]), None, None
         elif self.window is not None and (output_attentions or output_positions is not None):
-            mask = window_mask(x, self.window, mask)  # type: ignore[arg-type]
+            mask = window_mask_and_self(x, self.window, mask)  # type: ignore[arg-type]
         if self.base is None:
             return super().forward(x, mask, output_attentions, output_positions)
         query_states, mask = select_queries(x, mask, output_positions)

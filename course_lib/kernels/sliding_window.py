@@ -26,6 +26,15 @@ def window_mask(like: Tensor, window: int, mask: Tensor | None = None) -> Tensor
     return near.expand(batch, -1, -1) if mask is None else near & (mask != 0)[:, None]
 
 
+def window_mask_and_self(like: Tensor, window: int, mask: Tensor | None = None) -> Tensor:
+    """`window_mask`, in which a padding sees itself as well.
+
+    Beyond the window of all real tokens it would see nothing, and there torch's fused attention,
+    right forwards, gives T times the gradient."""
+    itself = torch.eye(like.shape[1], dtype=torch.bool, device=like.device)
+    return window_mask(like, window, mask) | itself
+
+
 def _near(query_at: Tensor, key_at: Tensor, window: int) -> Tensor:
     if window < 1:
         raise ValueError(
@@ -60,8 +69,7 @@ def sliding_window_attention(
 ) -> Tensor:
     """The same at real tokens, at a cost that grows with T as the window's does, not with T².
 
-    A padding sees itself as well: beyond the window of all real tokens it would see nothing, and
-    there torch's fused attention, right forwards, gives T times the gradient.
+    A padding sees itself as well (see `window_mask_and_self`).
 
     path: how a block is attended to, as in `attention`, or "reference". A text of up to four blocks
     is attended to as a whole: there blocks were slower on a processor. So is one of any length in a
@@ -71,8 +79,7 @@ def sliding_window_attention(
     batch, tokens = query.shape[0], query.shape[2]
     size = max(window // 2, SMALLEST)  # C, tokens in a block
     if torch.compiler.is_exporting() or tokens <= 4 * size:
-        seen = window_mask(query.transpose(1, 2), window, mask)
-        seen = seen | torch.eye(tokens, dtype=torch.bool, device=query.device)
+        seen = window_mask_and_self(query.transpose(1, 2), window, mask)
         return attention(query, key, value, seen, dropout, path)
     count = -(-tokens // size)  # n
     behind = count * size - tokens

@@ -94,6 +94,23 @@ def test_disagreement_is_about_cells_and_not_outputs(
     assert "cells" in notebook_builder.disagreements(source)[0]
 
 
+def test_where_only_text_changed_outputs_stay(
+    source: Path, notebook_builder: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebook_builder, "NOTEBOOKS", source.parent)
+    assert notebook_builder.with_saved_outputs(source) is None  # nothing is saved
+    notebook = notebook_builder.read_source(source)
+    notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="2\n")]
+    nbformat.write(notebook, notebook_builder.saved(source))
+    source.write_text(SOURCE.replace("A title", "Another") + "\n# %% [markdown]\n# More.\n")
+    notebook_builder.build(source, text_only=True)
+    written = nbformat.read(notebook_builder.saved(source), as_version=4)
+    assert written.cells[2].outputs[0].text == "2\n" and "Another" in written.cells[1].source
+    assert notebook_builder.disagreements(source) == []
+    source.write_text(SOURCE.replace("1 + 1", "1 + 2"))
+    assert notebook_builder.with_saved_outputs(source) is None  # it would show another cell's 2
+
+
 def test_cleaning_keeps_what_a_reader_without_a_kernel_sees(
     source: Path, notebook_builder: ModuleType
 ) -> None:

@@ -2,6 +2,7 @@
 
     python notebooks/source/build.py           every notebook
     python notebooks/source/build.py 02        those whose number begins so
+    python notebooks/source/build.py --text    outputs stay where code cells are what they were
     python notebooks/source/build.py --check   only say whether saved cells and sources agree
 
 Authors edit `notebooks/source/NN_name.py` (jupytext's percent format); `notebooks/NN_name.ipynb` is
@@ -294,9 +295,26 @@ def keep_edited(target: Path) -> None:
     print(f"{target.name} had cells of its own: kept as {kept}", flush=True)
 
 
-def build(source: Path) -> None:
+def with_saved_outputs(source: Path) -> nbformat.NotebookNode | None:
+    """The notebook of a source with the outputs of the saved one; None where its code cells are
+    others. A changed library or result is not seen."""
+    if not saved(source).exists():
+        return None
+    notebook, before = read_source(source), nbformat.read(saved(source), as_version=4)
+    ours, theirs = ([c for c in n.cells if c.cell_type == "code"] for n in (notebook, before))
+    if [c.source for c in ours] != [c.source for c in theirs]:
+        return None
+    for cell, old in zip(ours, theirs, strict=True):
+        cell.outputs, cell.execution_count = old.outputs, old.execution_count
+    return notebook
+
+
+def build(source: Path, text_only: bool = False) -> None:
+    """Write the notebook of a source; text_only: without running it, where only text changed."""
     started = time.monotonic()
-    notebook = clean(execute(read_source(source), source.name))
+    notebook = with_saved_outputs(source) if text_only else None
+    if notebook is None:
+        notebook = clean(execute(read_source(source), source.name))
     nbformat.validate(notebook)
     text = as_json(notebook)
     keep_edited(saved(source))
@@ -349,6 +367,7 @@ def main() -> None:
         description="Execute the lecture sources, write the notebooks."
     )
     parser.add_argument("number", nargs="?", default="", help="only those whose name begins so")
+    parser.add_argument("--text", action="store_true", help="execute only what has other code")
     parser.add_argument("--check", action="store_true", help="compare cells, execute nothing")
     arguments = parser.parse_args()
     chosen = sources(arguments.number)
@@ -358,7 +377,7 @@ def main() -> None:
         problems = [problem for source in chosen for problem in disagreements(source)]
         raise SystemExit("\n".join(problems) or 0)
     for source in chosen:
-        build(source)
+        build(source, text_only=arguments.text)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from torch import Tensor
 from course_lib.config import BertConfig, encoder_flops, published
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
 from course_lib.objectives.sequences import Batch
-from course_lib.train.loop import adamw
+from course_lib.train.optimizers import make_optimizer
 
 from .measuring import Contender, Measured, Step, Table, contenders_of, peak_bytes
 from .pretraining import TOKENS, our_batch, our_step, peer_model, selected_loss, update
@@ -68,7 +68,7 @@ def selected_logits(model: Any, batch: Batch) -> Tensor:
 
 def peer(size: str, rows: int, loss: Callable[[Any, Batch], Tensor]) -> Step:
     model = peer_model(size, 0.0, "sdpa", VOCABULARY)
-    optimizer = adamw(model, 1e-4, 0.01)
+    optimizer = make_optimizer(model, 1e-4, 0.01)
     visit = 0
 
     def step() -> None:

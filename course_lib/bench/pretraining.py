@@ -16,7 +16,8 @@ from course_lib.heads import BertForPreTraining
 from course_lib.objectives.masked_lm import mask_sequences, masked_lm_loss
 from course_lib.objectives.sequences import Batch, PackedSequences
 from course_lib.train.flops import step_flops
-from course_lib.train.loop import adamw, train_step
+from course_lib.train.loop import train_step
+from course_lib.train.optimizers import make_optimizer
 from course_lib.train.precision import choose_precision, computing_in
 
 from .inputs import SPECIAL, peer_collator, random_sequences
@@ -97,7 +98,7 @@ def our_step(
     model = our_model(size, kernels, vocab_size)
     if compiled:  # all blocks as one graph; how many positions are selected differs by batch
         model.encoder.stack.compile()
-    optimizer = adamw(model, 1e-4, 0.01)
+    optimizer = make_optimizer(model, 1e-4, 0.01)
     visit = 0
 
     def step() -> None:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from course_lib.config import encoder_flops, published
 from course_lib.family.albert import albert
-from course_lib.train.loop import adamw
+from course_lib.train.optimizers import make_optimizer
 from course_lib.train.precision import FORMATS, computing_in
 
 from .inputs import SPECIAL, random_sequences, shape
@@ -114,7 +114,7 @@ def inference(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS
 
 def training(model: nn.Module, batch: int, precision: str, tokens: int = TOKENS) -> Step:
     """Forward, backward and the update of AdamW; the loss reads every position."""
-    optimizer = adamw(model.train(), 1e-4, 0.01)
+    optimizer = make_optimizer(model.train(), 1e-4, 0.01)
     ids = random_sequences(batch, tokens).input_ids
     upstream: Tensor | None = None
 

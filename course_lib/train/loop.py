@@ -19,8 +19,9 @@ from course_lib.objectives.sequences import Batch
 
 from .allocator import keep_freed_memory
 from .distributed import ONE_PROCESS, BorrowedDevice, Distributed
+from .optimizers import make_optimizer
 from .precision import choose_precision, computing_in, loss_scaler
-from .schedule import check_betas, check_training, warmup_then_linear
+from .schedule import check_training, warmup_then_linear
 from .state import check_finite, load_run, save_run, whole_tensor
 
 Objective = Callable[[Any, Mapping[str, Tensor]], dict[str, Tensor]]
@@ -75,6 +76,7 @@ def fit(
     weight_decay: float = 0.01,
     clip: float | None = 1.0,
     betas: tuple[float, float] = (0.9, 0.999),
+    optimizer: str = "adamw",
     accumulate: int = 1,
     precision: str = "auto",
     device: str = "auto",
@@ -92,8 +94,9 @@ def fit(
     and moves the weights once, as for one batch n times as large: the objective must divide by the
     count it is given (targets["num_labels"] …), as the course's own do. clip: the longest gradient
     that moves the weights as it is, a longer one is shortened to it; 0 or None: no clipping. betas:
-    how slowly Adam forgets gradients and their squares. released_schedule: the learning rate as in
-    BERT's program (`warmup_then_linear`, as_released).
+    how slowly Adam forgets gradients and their squares. optimizer: "adamw", or "muon" for the
+    matrices in blocks (optimizers.py). released_schedule: the learning rate as in BERT's program
+    (`warmup_then_linear`, as_released).
 
     scale(name, step): a factor of the learning rate for the parameter of this name; 0 keeps it as
     it is. Layer-wise rates and gradual unfreezing are written with it (see layer_rates.py).
@@ -131,10 +134,14 @@ def fit(
         device=distributed.device.type,
     )
     scaler = loss_scaler(history.precision, distributed.device.type)
-    check_sharded(history.precision, distributed)
+    check_sharded(history.precision, distributed, optimizer)
     prepared = distributed.prepare(model)
-    optimizer = adamw(model, learning_rate, weight_decay, betas, one_by_one=scale is not None)
+    mover = make_optimizer(
+        model, learning_rate, weight_decay, betas, name=optimizer, one_by_one=scale is not None
+    )
     recipe |= {"clip": clip or 0.0, "betas": list(betas), "precision": history.precision}
+    if optimizer != "adamw":
+        recipe["optimizer"] = optimizer
     if released_schedule:
         recipe["released_schedule"] = True
     if scale:
@@ -143,7 +150,7 @@ def fit(
     lock = lock_file(checkpoint) if writes else nullcontext(lambda: None)  # type: ignore[arg-type]
     with lock as check, distributed.on_device(model):
         if checkpoint is not None:
-            done, history.losses, memories = load_run(checkpoint, model, optimizer, recipe, scaler)
+            done, history.losses, memories = load_run(checkpoint, model, mover, recipe, scaler)
             distributed.check_same(f"The step at which {checkpoint} stopped", done)
             for name, callback in _with_memory(callbacks).items():
                 callback.remember(done, memories.get(name, {}), history.losses)
@@ -153,10 +160,10 @@ def fit(
             # Dropout's numbers, also after a resumption.
             torch.manual_seed(distributed.seed(seed * 1_000_003 + step))
             rate = warmup_then_linear(step, steps, warmup, released_schedule)
-            set_learning_rate(optimizer, learning_rate * rate, scale, step)
+            set_learning_rate(mover, learning_rate * rate, scale, step)
             parts = [batches(step * accumulate + part) for part in range(accumulate)]
             losses = distributed_step(
-                prepared, objective, optimizer, parts, clip, history.precision, distributed, scaler
+                prepared, objective, mover, parts, clip, history.precision, distributed, scaler
             )
             history.add(losses)
             history.tokens += sum(_positions(part) for part in parts)
@@ -167,7 +174,7 @@ def fit(
                 check()
                 memories = {name: c.memory() for name, c in _with_memory(callbacks).items()}
                 save_run(
-                    checkpoint, model, optimizer, history.losses, step + 1, recipe, scaler,
+                    checkpoint, model, mover, history.losses, step + 1, recipe, scaler,
                     distributed.is_main_process, memories,
                 )  # fmt: skip
     model.eval()
@@ -239,39 +246,19 @@ def distributed_step(
     return numbers
 
 
-def adamw(
-    model: nn.Module,
-    learning_rate: float,
-    weight_decay: float,
-    betas: tuple[float, float] = (0.9, 0.999),
-    *,
-    one_by_one: bool = False,
-) -> torch.optim.Optimizer:
-    """Adam with decoupled weight decay on matrices; biases and LayerNorms do not decay (as in
-    BERT's code). one_by_one: each parameter by itself, under its name, so that rates can differ."""
-    check_number("learning_rate", learning_rate)
-    check_number("weight_decay", weight_decay)
-    check_betas(betas)
-    if one_by_one:
-        each: list[Any] = [
-            {"params": [p], "weight_decay": weight_decay if p.dim() > 1 else 0.0, "name": name}
-            for name, p in model.named_parameters() if p.requires_grad
-        ]  # fmt: skip
-        return torch.optim.AdamW(each, lr=learning_rate, betas=betas, eps=1e-6, fused=True)
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=learning_rate, betas=betas, eps=1e-6, fused=True)
-
-
-def check_sharded(precision: str, distributed: Distributed) -> None:
-    """Raise ValueError for float16 where each process keeps a part of the weights."""
-    if precision == "float16" and distributed.sharded:
+def check_sharded(precision: str, distributed: Distributed, optimizer: str = "adamw") -> None:
+    """Raise ValueError for float16 and Muon where each process keeps a part of the weights."""
+    if not distributed.sharded:
+        return
+    if precision == "float16":
         raise ValueError(
             "float16 was chosen for weights that are shared out (--fsdp); expected float32 or "
             'bfloat16. Set precision = "float32" under [training].'
+        )
+    if optimizer == "muon":
+        raise ValueError(
+            'optimizer="muon" was chosen for weights that are shared out (--fsdp); it reads whole '
+            'matrices. Train without --fsdp, or set optimizer = "adamw" under [training].'
         )
 
 

@@ -491,7 +491,8 @@ def pretrain(
     check_size(
         "batch_size (a sequence for each process)", training.batch_size, distributed.world_size
     )
-    check_sharded(choose_precision(training.precision, distributed.device.type), distributed)
+    precision = choose_precision(training.precision, distributed.device.type)
+    check_sharded(precision, distributed, training.optimizer)
     ready = set_up(recipe)
     about, batches = ready.reading.about, batches_of(ready)
     hashes = [value for name, value in about.items() if name.endswith("hash")]
@@ -515,6 +516,7 @@ def pretrain(
                 steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
                 released_schedule=training.released_schedule,
                 weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
+                optimizer=training.optimizer,
                 accumulate=training.accumulate, precision=training.precision, seed=training.seed,
                 callbacks=[training_log], checkpoint=path / RUN,
                 checkpoint_every=recipe.reports.save_every,

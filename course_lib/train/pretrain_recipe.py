@@ -18,6 +18,7 @@ from course_lib.objectives.released_masking import check_rule
 from course_lib.text.vocabulary import MOST_PIECES
 
 from .new_vocabulary import check_rows
+from .optimizers import OPTIMIZERS
 from .schedule import check_training
 
 UNITS = ("tokens", "words", "runs", "spans")
@@ -126,11 +127,13 @@ class TrainingPart(Part):
     betas: tuple[float, float] = (0.9, 0.999)
     precision: str = "auto"
     seed: int = 0
+    optimizer: str = "adamw"  # or "muon" (optimizers.py)
     released_schedule: bool = False  # the learning rate as in BERT's program (schedule.py)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_training(vars(self))
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
         object.__setattr__(self, "clip", self.clip or 0.0)  # as fit writes none
         check_size("batch_size", self.batch_size, 1, 1_000_000)
         check_size("short_length", self.short_length)
@@ -196,6 +199,7 @@ class PretrainRecipe(Part):
             ("objective", "masking", self.objective.masking != "bert"),
             ("text", "added", text.added), ("text", "lowercase", text.lowercase is not None),
             ("text", "strip_accents", text.strip_accents is not None),
+            ("training", "optimizer", training.optimizer != "adamw"),
             ("training", "released_schedule", training.released_schedule),
         )  # fmt: skip
         for part, name, used in later:

@@ -27,8 +27,9 @@ from course_lib.train import distributed
 from course_lib.train.distributed import Distributed
 from course_lib.train.flops import step_flops
 from course_lib.train.layer_rates import gradual_unfreezing, layerwise_rates
-from course_lib.train.loop import Report, adamw, distributed_step, fit, train_step
+from course_lib.train.loop import Report, distributed_step, fit, train_step
 from course_lib.train.metrics import evaluate
+from course_lib.train.optimizers import make_optimizer
 from course_lib.train.precision import choose_precision, loss_scaler
 from course_lib.train.schedule import adam_trace, warmup_then_linear
 
@@ -400,12 +401,16 @@ REFUSED = [
       for x in (-1.0, NAN, INF, None)],
     *[(lambda x=x: layerwise_rates(2, x), "expected at least 1") for x in (NAN, INF, True, "2")],
     *[(lambda x=x: gradual_unfreezing(2, x), "at least one step") for x in (1.5, True, "2")],
-    *[(lambda s=s: adamw(small_model(), *s), "expected a finite number")
+    *[(lambda s=s: make_optimizer(small_model(), *s), "expected a finite number")
       for s in ((-1.0, 0.0), (1.0, -0.1))],
     *[(lambda betas=betas: train(betas=betas), TWO_SHARES)
       for betas in ((0.9, 1.0), (-0.1, 0.9), (0.9,), (0.9, NAN), 0.9, (True, 0.9), ("0", "0"))],
     (lambda: adam_trace([1.0], (0.9, 1.0)), TWO_SHARES),
     (lambda: train(precision="float16", distributed=SharedOut()), "float16 was chosen for weights"),
+    (lambda: train(optimizer="muon", precision="float32", distributed=SharedOut()),
+     "whole matrices. Train without --fsdp"),
+    (lambda: train(optimizer="Muon"), "optimizer='Muon' was given; expected"),
+    (lambda: make_optimizer(torch.nn.Linear(2, 2), 1e-3, 0.0, name="muon"), "without matrices in"),
 ]  # fmt: skip
 
 
@@ -416,8 +421,12 @@ def test_settings_that_make_no_sense_are_refused(ask, message):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"accumulate": 3, "betas": (0.9, 0.98)}, {"precision": "float16"}]
-)
+    "settings",
+    [
+        {}, {"accumulate": 3, "betas": (0.9, 0.98)}, {"precision": "float16"},
+        {"optimizer": "muon"}, {"optimizer": "muon", "scale": lambda name, step: 0.5},
+    ],
+)  # fmt: skip
 def test_stopping_and_going_on_changes_nothing(tmp_path, settings):
     whole, curve = train(**settings)
     path = tmp_path / "run.safetensors"
@@ -574,7 +583,7 @@ def test_after_a_jump_a_slow_estimate_overshoots_more_and_longer():
 
 
 def test_fit_passes_the_betas_on():
-    optimizer = adamw(small_model(), 1e-3, 0.01, betas=(0.9, 0.98))
+    optimizer = make_optimizer(small_model(), 1e-3, 0.01, betas=(0.9, 0.98))
     assert all(group["betas"] == (0.9, 0.98) for group in optimizer.param_groups)
     usual, curve = train(steps=6)
     same, _ = train(steps=6, betas=(0.9, 0.999))

@@ -22,7 +22,8 @@ from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
 from course_lib.files import data_root, write_atomic, write_manifest
 from course_lib.objectives.masked_lm import masked_lm_loss
 from course_lib.train.flops import text_flops
-from course_lib.train.loop import adamw, train_step
+from course_lib.train.loop import train_step
+from course_lib.train.optimizers import make_optimizer
 
 from .ladder import CONTROLS, PRECISION, RUNGS, Recipe, batches_of, model_of
 
@@ -62,7 +63,7 @@ def best(works: Mapping[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[s
 def training(recipe: Recipe, steps: int = STEPS) -> Callable[[], None]:
     """So many training steps of a rung, on other batches each time it is called."""
     model, batches = model_of(recipe, 0).train(), batches_of(recipe, 0)
-    optimizer, step = adamw(model, recipe.learning_rate, 0.01), count()
+    optimizer, step = make_optimizer(model, recipe.learning_rate, 0.01), count()
 
     def work() -> None:
         for _ in range(steps):

@@ -72,6 +72,7 @@ def fit(
     steps: int,
     learning_rate: float = 1e-3,
     warmup: float = 0.1,
+    decay: float = 1.0,
     released_schedule: bool = False,
     weight_decay: float = 0.01,
     clip: float | None = 1.0,
@@ -95,8 +96,8 @@ def fit(
     count it is given (targets["num_labels"] …), as the course's own do. clip: the longest gradient
     that moves the weights as it is, a longer one is shortened to it; 0 or None: no clipping. betas:
     how slowly Adam forgets gradients and their squares. optimizer: "adamw", or "muon" for the
-    matrices in blocks (optimizers.py). released_schedule: the learning rate as in BERT's program
-    (`warmup_then_linear`, as_released).
+    matrices in blocks (optimizers.py). warmup, decay, released_schedule: how the learning rate
+    climbs, stays and falls (`warmup_then_linear`).
 
     scale(name, step): a factor of the learning rate for the parameter of this name; 0 keeps it as
     it is. Layer-wise rates and gradual unfreezing are written with it (see layer_rates.py).
@@ -125,7 +126,7 @@ def fit(
         "weight_decay": weight_decay, "betas": betas, "accumulate": accumulate,
         "precision": precision, "seed": seed,
     }  # fmt: skip
-    check_training(recipe)
+    check_training({**recipe, "decay": decay, "released_schedule": released_schedule})
     check_size("checkpoint_every", checkpoint_every, 0)
     keep_freed_memory()
     distributed = distributed or BorrowedDevice(model, device)
@@ -142,6 +143,8 @@ def fit(
     recipe |= {"clip": clip or 0.0, "betas": list(betas), "precision": history.precision}
     if optimizer != "adamw":
         recipe["optimizer"] = optimizer
+    if decay != 1:
+        recipe["decay"] = decay
     if released_schedule:
         recipe["released_schedule"] = True
     if scale:
@@ -159,7 +162,7 @@ def fit(
         for step in range(done, steps):
             # Dropout's numbers, also after a resumption.
             torch.manual_seed(distributed.seed(seed * 1_000_003 + step))
-            rate = warmup_then_linear(step, steps, warmup, released_schedule)
+            rate = warmup_then_linear(step, steps, warmup, released_schedule, decay)
             set_learning_rate(mover, learning_rate * rate, scale, step)
             parts = [batches(step * accumulate + part) for part in range(accumulate)]
             losses = distributed_step(

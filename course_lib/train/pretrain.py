@@ -516,7 +516,7 @@ def pretrain(
                 steps=training.steps, learning_rate=training.learning_rate, warmup=training.warmup,
                 released_schedule=training.released_schedule,
                 weight_decay=training.weight_decay, clip=training.clip, betas=training.betas,
-                optimizer=training.optimizer,
+                optimizer=training.optimizer, decay=training.decay,
                 accumulate=training.accumulate, precision=training.precision, seed=training.seed,
                 callbacks=[training_log], checkpoint=path / RUN,
                 checkpoint_every=recipe.reports.save_every,

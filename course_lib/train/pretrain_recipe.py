@@ -122,6 +122,7 @@ class TrainingPart(Part):
     accumulate: int = 1  # batches a step: the step then reads accumulate × batch_size sequences
     learning_rate: float = 1e-3
     warmup: float = 0.1
+    decay: float = 1.0  # the last share of the steps, in which the learning rate falls
     weight_decay: float = 0.01
     clip: float | None = 1.0  # 0 or "none": no clipping
     betas: tuple[float, float] = (0.9, 0.999)
@@ -199,6 +200,7 @@ class PretrainRecipe(Part):
             ("objective", "masking", self.objective.masking != "bert"),
             ("text", "added", text.added), ("text", "lowercase", text.lowercase is not None),
             ("text", "strip_accents", text.strip_accents is not None),
+            ("training", "decay", training.decay != 1),
             ("training", "optimizer", training.optimizer != "adamw"),
             ("training", "released_schedule", training.released_schedule),
         )  # fmt: skip

@@ -12,24 +12,28 @@ from .precision import choose_precision
 
 
 def warmup_then_linear(
-    step: int, steps: int, warmup: float = 0.1, as_released: bool = False
+    step: int, steps: int, warmup: float = 0.1, as_released: bool = False, decay: float = 1.0
 ) -> float:
     """The fraction of the top learning rate to use at `step` (counted from 0) of `steps`.
 
     The first `warmup` of the steps, a fraction, climbs from near 0 to 1; the rest falls to near 0.
-    To climb for a number of steps, pass number / steps. as_released: as in BERT's optimization.py.
+    To climb for a number of steps, pass number / steps. decay: the share of the steps, the last
+    ones, in which the rate falls; between climb and fall it stays at the top (warm-up, stable,
+    decay: Hu et al. 2024, section 4). as_released: as in BERT's optimization.py.
     Step 0 has rate 0, and the fall counts from step 0 too: after a warm-up of 0.1 the rate drops
     from the top to 0.9 of it and never comes back. (ELECTRA's program multiplies climb and fall.)
-    Raises ValueError for what is no fraction.
+    Raises ValueError for what is no fraction, and for a decay of the released schedule.
     """
     _check_warmup(warmup, steps)
+    _check_decay(decay, as_released)
     if as_released:
         climbing = int(warmup * steps)  # rounded down, as run_classifier.py does
         return step / climbing if step < climbing else (steps - step) / steps
     climbing = max(1, round(warmup * steps))
     if step < climbing:
         return (step + 1) / climbing
-    return (steps - step) / max(1, steps - climbing)
+    falling = max(1, min(round(decay * steps), steps - climbing))
+    return min(1.0, (steps - step) / falling)
 
 
 def adam_trace(
@@ -60,6 +64,7 @@ def check_training(settings: Mapping[str, Any]) -> None:
     clip = settings["clip"]
     check_number("clip", 0 if clip is None else clip, advice="0 is no clipping.")
     _check_warmup(settings["warmup"], settings["steps"])
+    _check_decay(settings["decay"], settings["released_schedule"])
     check_betas(settings["betas"])
     choose_precision(settings["precision"])
 
@@ -69,6 +74,18 @@ def _check_warmup(warmup: object, steps: int) -> None:
         raise ValueError(
             f"warmup={warmup!r} was given; expected a fraction of the steps, from 0 to 1. To climb "
             f"for n of the {steps:,} steps, pass n / {steps}."
+        )
+
+
+def _check_decay(decay: object, as_released: bool) -> None:
+    if not is_number(decay) or not 0 < decay <= 1:  # type: ignore[operator]
+        raise ValueError(
+            f"decay={decay!r} was given; expected a fraction of the steps, above 0 and up to 1: "
+            "the last ones, in which the learning rate falls. 1: all after the warm-up."
+        )
+    if as_released and decay != 1:
+        raise ValueError(
+            f"decay={decay} was given with released_schedule; expected 1, as BERT's program falls."
         )
 
 

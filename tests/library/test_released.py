@@ -69,17 +69,26 @@ def rates_of(**settings: Any) -> list[float]:
     return np.diff([0.0, *seen]).tolist()
 
 
-@pytest.mark.parametrize("released", [False, True])
-def test_the_loop_follows_either_schedule(released: bool, monkeypatch: pytest.MonkeyPatch):
+def test_warm_up_stable_decay_by_hand():
+    shares = [warmup_then_linear(s, 10, 0.2, decay=0.4) for s in range(10)]
+    assert shares == pytest.approx([0.5, 1, 1, 1, 1, 1, 1, 0.75, 0.5, 0.25])
+    assert warmup_then_linear(9, 10, 0.5, decay=0.9) == pytest.approx(0.2)  # no room to be stable
+
+
+@pytest.mark.parametrize(("released", "decay"), [(False, 1.0), (True, 1.0), (False, 0.3)])
+def test_the_loop_follows_each_schedule(
+    released: bool, decay: float, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr("course_lib.train.loop._positions", lambda batch: 1)
-    rates = [0.5 * warmup_then_linear(s, 10, 0.2, as_released=released) for s in range(10)]
-    assert rates_of(released_schedule=released) == pytest.approx(rates, abs=1e-5)
+    rates = [0.5 * warmup_then_linear(s, 10, 0.2, released, decay) for s in range(10)]
+    assert rates_of(released_schedule=released, decay=decay) == pytest.approx(rates, abs=1e-5)
 
 
 def test_older_recipes_say_nothing_of_newer_settings():
     recipe = PretrainRecipe("one")
     found = recipe.as_dict()
-    assert "released_schedule" not in found["training"] and "masking" not in found["objective"]
+    assert not {"released_schedule", "optimizer", "decay"} & found["training"].keys()
+    assert "masking" not in found["objective"]
     newer = replace(
         recipe,
         training=TrainingPart(released_schedule=True),

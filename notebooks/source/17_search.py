@@ -149,19 +149,20 @@ generator = torch.Generator().manual_seed(0)
 query, document = (torch.randn(64, 512, generator=generator) for _ in range(2))
 print("loss of random vectors at temperature 1:", round(float(info_nce_loss(query, document, temperature=1.0)), 2))
 
-layer = torch.nn.Linear(512, 16)
-sides = [query.split(10), document.split(10)]
+torch.manual_seed(0)
+layer = torch.nn.Linear(512, 16).double()
+sides = [query.double().split(10), document.double().split(10)]
 
 
 def loss_of(a, b):
     return info_nce_loss(a, b, temperature=0.05)
 
 
-loss_of(layer(query), layer(document)).backward()
+loss_of(layer(query.double()), layer(document.double())).backward()
 plain = layer.weight.grad.clone()
 layer.weight.grad = None
 backward_in_chunks(layer, sides, loss_of)
-print("gradients in chunks agree:", torch.allclose(layer.weight.grad, plain, rtol=1e-4, atol=1e-6))
+print("gradients in chunks agree:", torch.allclose(layer.weight.grad, plain))
 
 tokens = F.normalize(torch.randn(6, 9, 32, generator=generator), dim=-1)
 mask = (torch.arange(9) < torch.tensor([[9], [4], [1], [7], [2], [5]])).long()

@@ -14,11 +14,11 @@
 #
 # BERT reads text in both directions at once, and learned to do so by guessing hidden words. A family of models
 # grew from it. This course builds its members from scratch. We compare each with the published model where that
-# runs here, and with the paper's formulas where it does not. Every claim is measured in front of you, on your own machine,
+# runs here, and with the paper's formulas where it does not. Every claim is measured in front of you, on your machine,
 # without a network.
 #
 # After this page you know that your machine is ready, what the course covers, and what a *masked word* is,
-# because you will have trained a model to guess one. You need only Python and to have seen a training loop before.
+# because you will have trained a model to guess one. You need Python and to have seen a training loop.
 #
 # {{parts}}
 #

@@ -80,7 +80,7 @@ for a, b in (("bank", "shore"), ("bank", "loan"), ("shore", "loan")):
 
 # %% [markdown]
 # Each row is a vector. `shore` and `loan` have nothing in common. `bank` lies halfway between them, at the same angle to both: it is neither the shore nor the
-# lender but a mixture, and the same mixture in every sentence. (`table` occurred beside *the* only.)
+# lender but a mixture, and the same mixture in every sentence.
 #
 # ## Try it: static vectors
 #
@@ -201,7 +201,7 @@ print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1
 # through many steps. **Attention** lets a word look at all others directly. (It began in 2014 as an aid to such a network: Bahdanau, Cho and Bengio, arXiv
 # 1409.0473, let a translator look back at every word that it had read.) It takes three steps that you can do on paper.
 #
-# We take four words of four numbers each, and decide ourselves what the numbers stand for: water, money, place, event. `bank` is half water and half money; no word
+# We take four words of four numbers each and decide what the numbers mean: water, money, place, event. `bank` is half water and half money; no word
 # here is a place.
 
 # %% tags=["nbval-check-output"]
@@ -447,7 +447,7 @@ for number, (one, other) in enumerate(layer[:, at] for layer in states):
 # *The first numbers of both vectors, and their cosine.* Layer 0 has read only the letters, so the cosine is 1.00. **In the layers above, the two vectors differ:
 # that is what *contextual* means.**
 #
-# ## Measure it: who tells senses apart?
+# ## Measure it: which vectors tell senses apart?
 #
 # Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel` is a process
 # in Jupyter and a function of two points in scikit-learn). So the package serves as the label of {{number:mentions}} mentions. The vectors are frozen, and a
@@ -497,7 +497,7 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # unequal training.**
 
 # %% [markdown]
-# **The published ELMo tells fine senses apart, too.** It read a billion words ten times (mean perplexity 39.7). Its F1 is 67.4 in layer 1 and 69.0 in layer 2;
+# **The published ELMo tells fine senses apart, too.** It read a billion words ten times. Its F1 is 67.4 in layer 1 and 69.0 in layer 2;
 # always taking a dictionary's first sense gives 65.9, and a method made for the task 70.1 (its Table 5).
 #
 # **For parts of speech its *first* layer is better**, with 97.3 against 96.8 (Table 6). On the course's tagged sentences, layers 0, 1 and 2 of our ELMo reach
@@ -506,8 +506,7 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # shows the same order.)
 
 # %% [markdown]
-# **In the micro-world the telling words mostly stand *before* the word**, on the side that the backward model has not read. Reading one sentence (here
-# every sense is known by construction), ELMo's layer 2 reaches {{number:senses(WORLD, 'ELMo', '2')}}; its forward half alone reaches {{number:senses(WORLD, 'ELMo', '2 forward')}},
+# **In the micro-world the telling words mostly stand *before* the word**, on the side that the backward model has not read. Reading one sentence, ELMo's layer 2 reaches {{number:senses(WORLD, 'ELMo', '2')}}; its forward half alone reaches {{number:senses(WORLD, 'ELMo', '2 forward')}},
 # and its backward half {{number:senses(WORLD, 'ELMo', '2 backward')}}. BERT reaches {{number:senses(WORLD, 'BERT', '4')}}, and a bag of words
 # {{number:senses(WORLD, 'bag of words', 'bag')}}.
 

@@ -66,7 +66,7 @@ print(f"{START} ({pretrained.source}): {shape.num_layers} layers of {shape.hidde
 #    {{number:texts(english.tagged_sentences, 'test')}} others. What F1 on names (0 to 100) does it reach with pre-training, and from random initialisation?
 # 3. "Does this sentence follow from that one?" There are {{number:train_pairs}} pairs to learn from, and three equally frequent classes. What accuracy does the
 #    pre-trained model reach on other pairs?
-# 4. The model can copy any stretch of a text as its answer. You ask: *Would a block of lead stay solid on the ground of Venus?* What does it say?
+# 4. The model can copy any span of a text as its answer. You ask: *Would a block of lead stay solid on the ground of Venus?* What does it say?
 
 # %%
 my_guesses = {

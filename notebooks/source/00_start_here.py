@@ -12,20 +12,20 @@
 #
 # **Lecture 00** · {{duration}} · {{colab}}
 #
-# BERT reads text in both directions at once and learned to do so by guessing hidden words. A family of models
-# grew from it. This course builds its members from scratch, compares each with the published one where that
-# runs here (and with its formulas where it does not), and measures every claim in front of you, on the machine
-# you sit at, without a network.
+# BERT reads text in both directions at once, and learned to do so by guessing hidden words. A family of models
+# grew from it. This course builds its members from scratch. We compare each with the published model where that
+# runs here, and with the paper's formulas where it does not. Every claim is measured in front of you, on your machine,
+# without a network.
 #
-# After this page you know that your machine is ready, what the course holds, and what a *masked word* is,
-# because you will have trained a model to guess one. You need Python, and have seen a training loop before; nothing else.
+# After this page you know that your machine is ready, what the course covers, and what a *masked word* is,
+# because you will have trained a model to guess one. You need Python and to have seen a training loop.
 #
 # {{parts}}
 #
 # ## Predict first
 #
-# In a moment a model will read about ten thousand short stories, for half a minute to two minutes, by machine.
-# Then it sees a story it has never met, twice, with one word hidden:
+# In a moment a model will read about ten thousand short stories. Depending on your machine, that takes half a minute to two minutes.
+# Then it sees a new story twice, each time with one word hidden:
 #
 # 1. *… [MASK] she waters the green rose for jonen . finally the gardener picks the green rose …*
 # 2. *… then [MASK] waters the green rose for jonen . finally the gardener picks the green rose …*
@@ -43,7 +43,7 @@ check_machine()
 # ## A first masked word
 #
 # The stories below come from an invented world. Every sentence obeys its rules: who lives where, who does
-# what, which things belong to which trade.
+# what, and which things belong to which trade.
 
 # %% tags=["nbval-check-output"]
 import torch
@@ -56,10 +56,9 @@ stories = world.stories(20_000, seed=0)
 print(stories[1].text)
 
 # %% [markdown]
-# Fifteen in a hundred words are *selected for prediction*, and most of them hidden; the model guesses, it is told the
-# right word, its weights change a little; then the next stories. The curve is the *loss*: how surprised the model is by
-# the right words.
-# We watch the first gap.
+# Of every hundred words, fifteen are *selected for prediction*, and most of those are hidden. The model guesses, is told the
+# right word, and its weights change a little. Then it reads the next stories. The curve is the *loss*: how surprised the model is by
+# the right words. We watch the first gap.
 
 # %%
 words = world.tokenizer
@@ -78,15 +77,15 @@ history = fit(model, pretraining_loss, batches, steps=600, learning_rate=2e-3, c
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %% [markdown]
-# *Surprise at a selected word, in nats (natural logarithms): about 7 at first, any of a thousand words equally likely, then
-# fewer. MLM: masked language modelling, the guessing of hidden words.*
+# *Surprise at a selected word, in nats (natural logarithms). It starts at about 7, when any of a thousand words is equally likely,
+# and falls. MLM: masked language modelling, the guessing of hidden words.*
 
 # %%
 print(f"{first}\n{easy}\nhidden: then")
 prediction_slider(watch.snapshots, f"{first} {easy}", truth="then")
 
 # %% [markdown]
-# *Move the slider: at the first steps the words that are frequent anywhere, at the last* then *with a large probability.* **In about a minute the model has
+# *Move the slider. At the first steps you see the words that are frequent anywhere; at the last,* then *has a large probability.* **In about a minute the model has
 # learned how these stories are built**: what opens a sentence, what stands between two names.
 #
 # Now the second gap, one word further on:
@@ -99,18 +98,17 @@ guesses = predict_masked(model, words, first, second=second, top=6)
 print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# **Here it breaks.** Pronouns, verbs, *both*: none has much more than a tenth of the probability, and whether the right one comes first is luck. The word depends on a person who was
-# named in the sentences before; so far the model has learned little more than what stands near what. Lecture 02 trains four times as long and counts, kind of word by
-# kind of word, what is learned and what is not.
+# **Here it fails.** It offers pronouns, verbs and *both*. None has much more than a tenth of the probability, and whether the right one comes first is luck. The
+# word depends on a person who was named earlier; so far the model has learned little more than which words stand near each other.
 #
-# That is the whole trick of BERT's pre-training, on a thumbnail. How well it does in full, what it cannot know,
-# and how one tells: lecture 02.
+# That is the whole idea of BERT's pre-training, in miniature. Lecture 02 trains four times as long and counts, for each kind of word, what is learned and what is
+# not.
 #
 # ## The same in real English
 #
-# The course brings a small BERT of its own, trained by the same trick for well over an hour on the documentation of Python
-# and its libraries. The sentences below were written before it was trained, each with a word in mind: two of fifteen that it completes as its writer did, and two
-# that it does not. (All fifteen: lecture 02.)
+# The course includes a small BERT of its own, trained in the same way for well over an hour on the documentation of Python
+# and its libraries. Before that training, fifteen sentences were written, each with a word in mind. Here are two that the model completes as their writer did, and two
+# that it does not. (Lecture 02 shows all fifteen.)
 
 # %%
 from course_lib import load_pretrained
@@ -124,11 +122,11 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
     print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# *Five guesses each, as they come out, with their probabilities. `##`: a piece that goes on with a word (lecture 02).*
+# *The model's five best guesses for each, with their probabilities. `##` marks a piece that continues a word (lecture 02).*
 #
-# Fixed turns of its trade it knows well. In the third sentence it repeats a word that it has just read, and is sure of it: it knows what often stands near, and little of
-# what is meant. And it has read technical English and nothing else: ask it about arrays, not about grandmothers. How it was made, and how it
-# learns to sort reviews, find names and answer questions: [lecture 03](03_fine_tuning.ipynb).
+# It knows the set phrases of technical English well. In the third sentence it repeats a word that it has just read, and is sure of it: it knows which words often
+# occur together, and little of what is meant. And it has read nothing but technical English: ask it about arrays, not about grandmothers. [Lecture
+# 03](03_fine_tuning.ipynb) tells how it was made, and how it learns to sort reviews, find names and answer questions.
 #
 # ## The map
 #
@@ -153,9 +151,9 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
 # | 16 | [Modern encoders: from BERT to ModernBERT and on to 2026, change by change](16_modern_encoders.ipynb) | ready |
 # | 17 | [Sentence embeddings: one vector a text, and how to find it again](17_search.ipynb) | ready |
 #
-# Each page says at its head which pages it needs: most need page 02, some one or two more.
+# Each page says at its head which pages it needs: most need page 02, and some need one or two more.
 #
-# What you have solved, on this machine; run the cell again to see it grow:
+# The next cell shows what you have solved on this machine. Run it again to see the list grow:
 
 # %%
 from course_lib import progress
@@ -178,9 +176,9 @@ progress()
 #
 # ## What the course answers
 #
-# Statements of lectures and papers that are wrong or easily misread are settled on the page that teaches their subject, by code where code can: its part
-# *what they claim, what you measured*. [Page 13](13_choosing_a_variant.ipynb) has the index of them all, and of the questions for review. What became of the
-# papers' best-known claims at this course's size, with small models in an invented world or on short English texts, you can look up here at any time:
+# Some statements in lectures and papers are wrong or easily misread. The page that teaches their subject settles them, by code where code can, under
+# *what they claim, what you measured*. [Page 13](13_choosing_a_variant.ipynb) has an index of them all, and of the questions for review. The table below shows how the
+# papers' best-known claims fared at this course's size, with small models in an invented world or on short English texts:
 
 # %%
 from course_lib.teaching import replication_table
@@ -188,6 +186,6 @@ from course_lib.teaching import replication_table
 replication_table()
 
 # %% [markdown]
-# *A sign, a colour and words for each outcome; the evidence unfolds. "Contradicted" means: the opposite was seen here,
-# and the causes named were tested. It does not mean that the paper is wrong at its own size. "Not settled": runs were made, and
-# do not decide.*
+# *Each outcome has a sign, a colour and a few words; click to unfold the evidence. "Contradicted" means that the opposite was seen here,
+# and that the causes named were tested. It does not mean that the paper is wrong at its own size. "Not settled" means that runs were made
+# but do not decide.*

@@ -19,8 +19,8 @@
 # - build ELMo from characters and LSTMs, and say what each of its two directions sees;
 # - turn one block into an encoder, a decoder and an encoder-decoder, and say which of them BERT, GPT, BART and T5 are.
 #
-# You need Python with a little PyTorch (tensors, a training loop), matrix products, logarithms and the softmax; and from [page 00](00_start_here.ipynb) what a
-# hidden word and a loss are. What attention and an LSTM are stands below. Nothing is downloaded.
+# You need Python with a little PyTorch (tensors, a training loop), matrix products, logarithms and the softmax. From [page 00](00_start_here.ipynb) you know what a
+# hidden word and a loss are. Attention and the LSTM are explained below. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -37,13 +37,13 @@ from course_lib.lectures.lecture_01.views import (
 # %% [markdown]
 # ## Predict first
 #
-# *We sat on the **bank** and watched the boats. The **bank** raised its fees.* One word, two meanings: **polysemy**. You
-# needed the other words of the sentence to tell them apart, and you did not notice.
+# *We sat on the **bank** and watched the boats. The **bank** raised its fees.* One word, two meanings: **polysemy**. You needed the other words of the sentence to
+# tell the two apart, and did not notice it.
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. A program counts which words stand near which, in the manuals of Python libraries, and gives every word one vector. A
-#    *kernel* is part of a support vector machine there, and a program on a graphics card. Which words will be nearest to `kernel`?
+# 1. A script counts which words stand near each other in the manuals of Python libraries, and gives every word one vector. There a *kernel* is part of a support
+#    vector machine, or a program on a graphics card. Which words will be nearest to `kernel`?
 # 2. ELMo (2018) reads a sentence from the left with one network and from the right with another. At a word in the middle:
 #    does either of them see the whole sentence?
 # 3. GPT and BERT are stacks of the same block. What must change to turn one into the other?
@@ -54,8 +54,8 @@ my_guesses = {"nearest to kernel": ..., "sees the whole sentence": ..., "from BE
 # %% [markdown]
 # ## By hand: one vector a word
 #
-# Words that mean alike stand beside the same words: the **distributional hypothesis** (Harris 1954; Firth 1957, who judged a word by the company that it
-# keeps). So count who stands near whom. A text so small that the counts fit on this page gave these (rows: words; columns: the neighbours we count).
+# Words of similar meaning occur beside the same words. This is the **distributional hypothesis** (Harris 1954; Firth 1957, who judged a word by the company that it
+# keeps). So we count neighbours. These counts are from a text small enough to fit on this page (rows: words; columns: the neighbours we count).
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_01.by_hand import COUNTS, NEAR, ppmi_by_hand
@@ -65,10 +65,9 @@ for word, row in COUNTS.items():
     print(f"{word:8}" + "".join(f"{n:8}" for n in row))
 
 # %% [markdown]
-# *the* is the most frequent neighbour of `bank`, and says nothing about it: it is near everything. So we ask how much *more often than by
-# chance* two words are neighbours. `bank` has 8 of the 32 counts, `river` 4 of 32. By chance both would meet in
-# 8/32 · 4/32 of them, which is once. They met twice: ln(2/1) = 0.69. This logarithm is the **pointwise mutual
-# information**, PMI; **positive PMI** (PPMI) sets what is below zero to zero.
+# *the* is the most frequent neighbour of `bank`, but it says nothing about `bank`, because it is near everything. So we ask how much *more often than by chance* two
+# words are neighbours. `bank` has 8 of the 32 counts, and `river` has 4. By chance they would meet in 8/32 · 4/32 of the 32 counts, which is once. They met twice:
+# ln(2/1) = 0.69. This logarithm is the **pointwise mutual information**, PMI; **positive PMI** (PPMI) sets negative values to zero.
 
 # %% tags=["nbval-check-output"]
 from torch.nn.functional import cosine_similarity
@@ -80,8 +79,8 @@ for a, b in (("bank", "shore"), ("bank", "loan"), ("shore", "loan")):
     print(f"cosine of {a} and {b}: {cosine_similarity(vectors[a], vectors[b], dim=0):.2f}")
 
 # %% [markdown]
-# Each row is a vector. `shore` and `loan` have nothing in common; `table`, in this text, stood beside *the* alone. `bank` lies halfway between them, at the same angle to
-# both: it is not the shore and not the lender but a mixture, in every sentence the same. Keep this in mind.
+# Each row is a vector. `shore` and `loan` have nothing in common. `bank` lies halfway between them, at the same angle to both: it is neither the shore nor the
+# lender but a mixture, and the same mixture in every sentence.
 #
 # ## Try it: static vectors
 #
@@ -109,13 +108,13 @@ check("01.2", my_neighbours)
 # %% [markdown]
 # ## The code: static vectors
 #
-# Two ways to the same kind of table. (The words, before: how a text is cut into words or pieces, by byte pair encoding
-# (**BPE**) or WordPiece, is lecture 02's and 04's subject. Here a word is what stands between spaces.)
+# There are two ways to make such a table. (Here a word is what stands between spaces. Lectures 02 and 04 cut text into smaller pieces, by WordPiece and by byte pair
+# encoding, **BPE**.)
 #
 # ### Counts, PMI, and few numbers a word
 #
-# With thousands of words a row has thousands of numbers, nearly all zero. The truncated **SVD** keeps the few directions that
-# reproduce the table best.
+# With thousands of words, a row has thousands of numbers, nearly all of them zero. The truncated **SVD** (singular value decomposition) keeps the few directions
+# that reproduce the table best.
 
 # %%
 from course_lib.text.static_vectors import positive_pmi, ppmi_vectors, skip_gram_loss, skip_gram_vectors, svd_vectors
@@ -125,19 +124,19 @@ show(positive_pmi, svd_vectors)
 # %% [markdown]
 # ### word2vec: guess instead of count
 #
-# **word2vec** (Mikolov et al. 2013, arXiv 1301.3781) *learns* the vectors. Its **skip-gram** form predicts from a word the words
-# near it; **CBOW**, its other form, predicts a word from those near it. With **negative sampling** (their second paper) the prediction becomes a yes or no: a true
-# pair of neighbours shall have a large dot product, a word and one drawn at random a small one.
+# **word2vec** (Mikolov et al. 2013, arXiv 1301.3781) *learns* the vectors. Its **skip-gram** form predicts the neighbours from a word; **CBOW**, its other form,
+# predicts a word from its neighbours. With **negative sampling** (their second paper) the prediction becomes a yes or a no: a true pair of neighbours should have a
+# large dot product, and a word paired with a random one a small dot product.
 
 # %%
 show(skip_gram_loss)
 
 # %% [markdown]
-# The two are closer than they look: skip-gram with negative sampling factorises, without writing it down, a table of PMI values
-# shifted by a constant (Levy and Goldberg 2014). Two relatives: **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of
-# the counts; **fastText** (Bojanowski et al. 2017) makes a word's vector of those of its letter groups, so that a new word has one too.
+# Counting and guessing are closer than they look: skip-gram with negative sampling implicitly factorises a table of PMI values shifted by a constant (Levy and
+# Goldberg 2014). There are two relatives. **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of the counts. **fastText**
+# (Bojanowski et al. 2017) builds a word's vector from those of its letter groups, so that a new word gets one too.
 #
-# Both live, on prose from the documentation of five Python libraries that this course installs anyway:
+# We now run both methods on the documentation of five Python libraries that this course installs:
 
 # %%
 import time
@@ -158,16 +157,18 @@ print(corpus)
 neighbours_view(tables, "kernel")
 
 # %% [markdown]
-# *The words whose vectors have the greatest cosine with that of the word you type, in both tables. What is known was in the
-# text at least five times.* On the machine where this page was written, `axis` and `random` have good company; `kernel` has graphics cards' and support vector
-# machines' words side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
+# *The words whose vectors have the greatest cosine with that of the word you type, in both tables. Only words that occur at least five times in the text have a
+# vector.* On the machine where this page was written, `axis` and `random` get sensible neighbours, and `kernel` gets words of graphics cards and of support vector
+# machines side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
 #
-# Such vectors also solve *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the three words of the question
-# are left out of the search, for one of them is often the nearest.
+# Such vectors also solve *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the three words of the question are
+# left out of the search, because one of them is often the nearest.
 #
-# ### What they can do, and what not
+# ### What they can do, and what they cannot
 #
-# **Static vectors know what belongs together.** In the invented stories of the course's **micro-world** every thing has a topic, and the nearest other thing (of those with one topic) has the same one in {{number:table('skip-gram')['same_topic']:.0%}} of the cases, by skip-gram (there are twelve topics). But seven of its words have two topics. To which of them do their (up to ten) nearest things belong? (From the result file; more text than above.)
+# **Static vectors know what belongs together.** In the course's **micro-world**, a small invented world, things belong to twelve topics. With skip-gram vectors, a
+# thing's nearest neighbour has the same topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases (counting things with one topic only). But seven words
+# belong to two topics. Which topic do their (up to) ten nearest things have? (From a stored result with more text than above.)
 
 # %%
 from course_lib.teaching.results import read_result
@@ -179,9 +180,10 @@ for word in static["skip-gram"]["topics"]:
     print(f"{word:8}" + "".join(f"{said:28}" for said in found))
 
 # %% [markdown]
-# **A word with two senses gets one row, and the sense that occurs more often takes it**; `spring`, by skip-gram, lies between: {{number:table('skip-gram')['topics']['spring']['river']}} things of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the workshop.
+# **A word with two senses gets one row, and the more frequent sense dominates it.** With skip-gram, `spring` lies between its senses:
+# {{number:table('skip-gram')['topics']['spring']['river']}} things of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the workshop.
 #
-# A table has one row a word. Whatever the sentence, the row is the same:
+# Whatever the sentence, the row is the same:
 
 # %% tags=["nbval-check-output"]
 numbered = {word: number for number, word in enumerate(vectors)}
@@ -191,16 +193,16 @@ second = rows[[numbered[word] for word in ("loan", "bank", "table")]]
 print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1], dim=0):.2f}")
 
 # %% [markdown]
-# 1.00, by construction. That is what *static* means. In *context* the two must differ, and below they do.
+# The cosine is 1.00 by construction: that is what *static* means. In *context* the two must differ.
 #
 # ## By hand: attention from zero
 #
-# A vector *in context* must be made anew in each sentence, from the words around. Networks that read word after word hand on one state; what stood far away has
-# passed through many hands. **Attention** lets a word look at all others directly. (It began in 2014 as an aid to such a network: Bahdanau, Cho and Bengio, arXiv
-# 1409.0473, let a translator look back at every word that it had read.) It takes three steps, and you can do them on paper. (Later pages point here.)
+# A vector *in context* must be computed anew in each sentence, from the words around it. In a network that reads word after word, a distant word arrives only
+# through many steps. **Attention** lets a word look at all others directly. (It began in 2014 as an aid to such a network: Bahdanau, Cho and Bengio, arXiv
+# 1409.0473, let a translator look back at every word that it had read.) It takes three steps that you can do on paper.
 #
-# Four words, four numbers each. What the numbers stand for we decide: water, money, place, event. `bank` is half
-# water, half money; no word here is a place.
+# We take four words of four numbers each and decide what the numbers mean: water, money, place, event. `bank` is half water and half money; no word
+# here is a place.
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_01.by_hand import OTHER_WORDS, WORDS, attention_by_hand, positions, vectors_of
@@ -210,8 +212,8 @@ for word, row in zip(WORDS, x.tolist()):
     print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
 
 # %% [markdown]
-# **Step 1, the scores.** How well do two words fit? Their dot product, divided by √4 = 2 (four numbers a vector). `bank` and
-# `river`: (1 · 2 + 1 · 0 + 0 + 0) / 2 = 1. All sixteen:
+# **Step 1, the scores.** The score says how well two words fit. It is their dot product, divided by √4 = 2 (four numbers a vector). For `bank` and `river` it is (1
+# · 2 + 1 · 0 + 0 + 0) / 2 = 1. Here are all sixteen:
 
 # %% tags=["nbval-check-output"]
 scores = x @ x.T / 4**0.5
@@ -219,10 +221,10 @@ for word, row in zip(WORDS, scores.tolist()):
     print(f"{word:8}" + "".join(f"{number:4.0f}" for number in row))
 
 # %% [markdown]
-# **Step 2, the weights.** Each row becomes **attention weights** that sum to one: the softmax. For `bank` the scores are 0, 1, 1, 1. e⁰ = 1 and e¹ = 2.718; their sum is
-# 9.154; so 0.109 for `the`, and 0.297 for each of the others.
+# **Step 2, the weights.** The softmax turns each row into **attention weights** that sum to one. For `bank` the scores are 0, 1, 1, 1. Since e⁰ = 1 and e¹ = 2.718,
+# the exponentials sum to 9.154. So `the` gets the weight 0.109, and each of the others 0.297.
 #
-# **Step 3, the output.** The sum of the vectors, each times its weight. The first number of `bank`: 0.109 · 0 + 0.297 · (2 + 1 + 2) = 1.48.
+# **Step 3, the output.** It is the sum of the vectors, each times its weight. The first number of `bank` becomes 0.109 · 0 + 0.297 · (2 + 1 + 2) = 1.48.
 
 # %% tags=["nbval-check-output"]
 weights = scores.softmax(dim=-1)
@@ -235,9 +237,11 @@ for word, row, new in zip(WORDS, weights.tolist(), output.tolist()):
 hand_attention_view()
 
 # %% [markdown]
-# *One word gathers (orange): its scores, its weights, what each word adds, and the sum. Choose the other sentence, or let a word see only what stands before it.*
+# *For one word (orange): its scores, its weights, what each word adds, and the sum. Choose the other sentence, or let a word see only itself and the words before
+# it.*
 #
-# Before, `bank` was water 1, money 1. After, it is water 1.48, money 0.30: `river` and `flooded` have told it which bank it is. Beside *the savings bank paid* it goes the other way:
+# Before attention, `bank` had water 1 and money 1. Afterwards it has water 1.48 and money 0.30: `river` and `flooded` have told it which bank it is. In *the savings
+# bank paid* it moves the other way:
 
 # %% tags=["nbval-check-output"]
 other = attention_by_hand(vectors_of(OTHER_WORDS))[2]
@@ -247,12 +251,12 @@ print(f"cosine of the two banks: before {cosine_similarity(x[2], vectors_of(OTHE
 # %% [markdown]
 # ### Queries, keys, values
 #
-# Here a vector played three parts: what looks (the **query**), what is looked at (the **key**), what is handed over (the **value**). A Transformer makes the three by three
-# matrices that it learns, so that what a word looks for may differ from what it offers:
+# So far each vector was all three: what looks (the **query**), what is looked at (the **key**), and what is passed on (the **value**). A Transformer computes them
+# with three learned matrices, so that what a word looks for may differ from what it offers:
 #
 # softmax(Q Kᵀ / √D) V, with Q = x W_Q, K = x W_K, V = x W_V.
 #
-# Watch two of them being learned. Without them `bank` looks at all words of water or money alike. Suppose that the task rewards looking at what *happened*:
+# Watch two of them being learned. Without them, `bank` gives all words of water or money equal weight. Suppose that the task rewards looking at what *happened*:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -269,25 +273,27 @@ for step in range(201):
     optimizer.step()
 
 # %% [markdown]
-# **With learned queries and keys `bank` finds the event in both sentences, though it has nothing of an event itself.** What it looks for is no longer what it is.
+# **With learned queries and keys, `bank` attends to the event in both sentences, although its own vector has no event in it.** What it looks for now differs from
+# what it is.
 #
-# Why divide by √D? The typical size of a sum of D products of independent numbers around zero grows like √D; without the division, the softmax of long vectors would put everything on one word.
+# Why divide by √D? A sum of D products of independent numbers around zero grows like √D. Without the division, the softmax of long vectors would put nearly all
+# weight on one word.
 #
 # ### Heads
 #
-# One softmax gives one set of weights: a word cannot look at its verb for one reason and at its noun for another. So the numbers are cut into **heads**, each with its
-# own scores and weights; the outputs are put side by side again. Two heads of two numbers, for `flooded` (divided by √2 now: D is a head's width):
+# With one softmax, a word cannot look at its verb for one reason and at its noun for another. So each vector is cut into **heads**, each with its own scores and
+# weights, and their outputs are put side by side again. Here are two heads of two numbers for `flooded` (the divisor is √2 now, because D is a head's width):
 
 # %% tags=["nbval-check-output"]
 for head, (row, said) in enumerate(zip(attention_by_hand(x, heads=2)[1][:, 3], ("water, money", "place, event")), 1):
     print(f"head {head} ({said:12}): " + ", ".join(f"{word} {weight:.2f}" for word, weight in zip(WORDS, row.tolist())))
 
 # %% [markdown]
-# The first head divides its attention among the words of water; the second stays with the only event.
+# The first head mostly divides its attention among the words of water; the second attends mostly to the only event.
 #
 # ### Order lost, order regained
 #
-# Nothing so far says *where* a word stands. Turn the sentence round, and every word gets exactly the vector that it had:
+# Nothing so far says *where* in the sentence a word is. Reverse the sentence, and every word gets exactly the vector that it had:
 
 # %% tags=["nbval-check-output"]
 turned = [3, 2, 1, 0]
@@ -298,35 +304,36 @@ placed, placed_turned = attention_by_hand(x_placed)[2], attention_by_hand(x[turn
 print(f"with positions,    largest difference: {(placed_turned - placed[turned]).abs().max():.2f}")
 
 # %% [markdown]
-# *dog bites man* and *man bites dog* would be one. So a vector for the position is added to each word: waves of several speeds in the first Transformer
-# (`positions` does that), learned vectors in BERT and GPT (lecture 02), distances in DeBERTa (lecture 08).
+# *dog bites man* and *man bites dog* would be the same. So each word gets its position as well. The first Transformer adds a vector of waves of several speeds (this
+# is what `positions` returns), BERT and GPT add learned vectors (lecture 02), and DeBERTa uses distances (lecture 08).
 #
 # ## ELMo: vectors in context
 #
 # Five years after word2vec came **ELMo** (Peters et al., February 2018, arXiv 1802.05365): *embeddings from language models*. A language model predicts the next
-# word, and to do so it must know what the words so far *mean together*. So take its inner states as vectors.
+# word, and to do so it must know what the words so far *mean together*. ELMo therefore takes its hidden states as vectors.
 
 # %%
 elmo_drawing()
 
 # %% [markdown]
-# *Left: a word is read letter by letter, between two signs for its ends, so no word is unknown. Middle: two LSTM layers from the left, and two from the right; the first layers of
-# both read the same word vectors, each second layer reads the first of its own direction. Right: what a task takes, one weight a layer. Sizes as released: {{number:elmo_parameters}} parameters.*
+# *Left: a word is read as letters, between two signs that mark its ends, so no word is unknown. Middle: two LSTM layers read from the left, and two from the right.
+# The first layers of both directions read the same word vectors; each second layer reads the first of its own direction. Right: what a task takes, with one weight
+# for each layer. Sizes as released: {{number:elmo_parameters}} parameters.*
 #
-# An **LSTM** reads word after word and carries a memory, its *cells*, along. At each word it computes three **gates**, numbers between 0 and 1, from the word and from what it said last. They
-# decide for every cell how much of the old stays, how much of the new is written, and how much is let out. What is let out is the word's vector: it depends on the words so far. A
-# *projection*, one more matrix, makes it narrower than the memory.
+# An **LSTM** reads word after word and carries a memory along, its *cells*. At each word it computes three **gates**, numbers between 0 and 1, from the word and
+# from its own last output. For every cell they decide how much of the old content stays, how much new content is written, and how much is output. The output is the
+# word's vector; it depends on the words so far. One more matrix, the *projection*, makes it narrower than the memory.
 
 # %% [markdown]
 # The parts, one by one:
 #
-# - *Character CNN*: filters of seven widths slide over the letters. Of each filter the largest value stays, **then** ReLU (so the authors' program). A
-#   **highway** layer is g · relu(Wx) + (1 − g) · x: its gate g decides, number by number, between a new value and the old.
-# - *Two language models*: the forward one predicts the next word, the backward one the word before. They share the character encoder and the softmax layer,
-#   nothing else. The loss is ½ (forward + backward); e to the loss is the **perplexity**: 39.7 means as unsure as among 39.7 equally likely words.
-# - *Pre-training* needs plain text only: the text itself has the answers (**self-supervised**).
-# - *Use*: freeze it all. A task takes γ · Σ s_j · layer_j, with s a softmax of three learned numbers, as the input of its own network: the **feature-based** way,
-#   where BERT is **fine-tuned** (lecture 03).
+# - *Character CNN*: filters of seven widths slide over the letters. Each filter keeps its largest value, **then** ReLU is applied (as in the authors' code). A
+#   **highway** layer is g · relu(Wx) + (1 − g) · x: its gate g decides, number by number, between a new value and the old one.
+# - *Two language models*: the forward one predicts the next word, the backward one the word before. They share the character encoder and the softmax layer, but
+#   nothing else. The loss is ½ (forward + backward). e to the loss is the **perplexity**: at 39.7 the model is as unsure as among 39.7 equally likely words.
+# - *Pre-training* needs plain text only, because the text itself holds the answers (**self-supervised**).
+# - *Use*: freeze all weights. A task feeds γ · Σ s_j · layer_j into a network of its own, where s is a softmax of three learned numbers. This is the
+#   **feature-based** approach; BERT is **fine-tuned** instead (lecture 03).
 #
 # ### Try it: ELMo
 #
@@ -365,16 +372,16 @@ from course_lib.objectives.bilm import bilm_labels, bilm_loss
 show(Direction.forward, Elmo.forward, ScalarMix.forward, bilm_labels, bilm_loss)
 
 # %% [markdown]
-# What a task gains, by the paper: named entities, test F1, 90.15 without and 92.22 with ELMo (Table 1). (F1 is the harmonic mean of precision and recall.) On SQuAD, questions about a paragraph, the last layer alone brings 3.9 points of F1, the mean of all layers 0.3 more, learned weights
-# another 0.2 (section 5.1): most of it is not in the mix.
+# What does a task gain? In the paper, ELMo raises the test F1 for named entities from 90.15 to 92.22 (Table 1; F1 is the harmonic mean of precision and recall). On
+# SQuAD, questions about a paragraph, the last layer alone brings 3.9 points of F1, the mean of all layers adds 0.3, and learned weights add another 0.2 (section
+# 5.1). So most of the gain does not come from the mix.
 #
-# Two things that the paper does not say, and its authors' program does: cells and projections are clipped at ±3; and layer 0, half as wide as the others, is put in
-# twice. (That the second layer adds its input, a *residual connection*, is in both.)
+# Two details are in the authors' code but not in the paper: cells and projections are clipped at ±3, and layer 0, half as wide as the others, is used twice.
 #
 # ### Is it right? The LSTM
 #
-# transformers has no ELMo. The LSTM is compared with PyTorch's own (`proj_size`; it knows no clipping, so ours has none
-# here), live, in outputs and gradients. The rest is tested against an independent plain version.
+# transformers has no ELMo. So we compare our LSTM's outputs and gradients with PyTorch's (`proj_size`; without clipping, which PyTorch lacks). The tests compare the
+# rest with an independent plain version.
 
 # %%
 torch.manual_seed(0)
@@ -394,8 +401,8 @@ print(f"largest difference of outputs {(outputs[0] - outputs[1]).abs().max():.1e
 # %% [markdown]
 # ### See it: two readers, one gap
 #
-# A small ELMo ({{number:count_parameters(micro_elmo()[0])}} parameters), trained for this course on stories of an invented world (the **micro-world**) and shipped with it. Hide
-# a word: what does each of its language models expect there?
+# The course includes a small ELMo ({{number:count_parameters(micro_elmo()[0])}} parameters), trained on stories of the micro-world. Hide a word: what does each of
+# its two language models expect there?
 
 # %%
 world = MicroWorld.load()
@@ -403,23 +410,24 @@ small_elmo, vocabulary = micro_elmo()
 guesses_view(small_elmo, vocabulary, "first mekus rows the red bank with his friend .", word=6)
 
 # %% [markdown]
-# *One column has read what stands before the hidden word, the other what stands after it. Move the slider: where does which know more?*
+# *The model of one column has read the words before the hidden one, that of the other the words after it. Move the slider: which of them knows more, and where?*
 #
-# Neither has read both. That is the answer to the second guess, and what the next picture says of the three models of 2018.
+# Neither has read both sides, which answers the second guess. The next figure compares three models of 2018.
 
 # %%
 three_drawing()
 
 # %% [markdown]
-# *ELMo: two chains, each from one side, next to each other but not in each other ("shallowly bidirectional"). GPT: only from the left. BERT: every position from
-# both sides, in every layer ("deeply bidirectional").*
+# *ELMo has two chains, one from each side, that run side by side without meeting ("shallowly bidirectional"). GPT reads from the left only. In BERT every position
+# reads both sides, in every layer ("deeply bidirectional").*
 #
-# A common misconception: before 2018 all models read in one direction. Bidirectional LSTMs are older; what BERT's paper claims is *deep* bidirectionality (its Figure 3 and
-# Appendix A.4).
+# It is a misconception that before 2018 all models read in one direction. Bidirectional LSTMs are older; what BERT's paper claims is *deep* bidirectionality (its
+# Figure 3 and Appendix A.4).
 #
 # ### Two banks, two vectors
 #
-# In the micro-world `bank` has two senses: one belongs to the people who count and lend, another to those who row and fish. The same word, two sentences, each layer:
+# In the micro-world `bank` has two senses: one belongs to the people who count and lend, the other to those who row and fish. Here is the word in two sentences,
+# layer by layer:
 
 # %%
 from course_lib.text.characters import spell_sentences
@@ -436,14 +444,19 @@ for number, (one, other) in enumerate(layer[:, at] for layer in states):
     print(f"layer {number}: {shown[0]} …   {shown[1]} …   cosine {cosine_similarity(one, other, dim=0):.2f}")
 
 # %% [markdown]
-# *The first numbers of both vectors, layer by layer.* Layer 0 knows the letters only: 1.00. **In the layers above the two part: that is what *contextual* means.**
+# *The first numbers of both vectors, and their cosine.* Layer 0 has read only the letters, so the cosine is 1.00. **In the layers above, the two vectors differ:
+# that is what *contextual* means.**
 #
-# ## Measure it: who tells senses apart?
+# ## Measure it: which vectors tell senses apart?
 #
-# Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel`: a process in Jupyter, a function of two points in scikit-learn). So the package is the label of
-# {{number:mentions}} mentions. Each kind of vector is frozen, and a **linear probe** (a linear classifier) says the sense from it. Half of the modules train the probe and
-# the other half tests it, both senses equally often: chance level is 50%. The ELMo here has read the documentation, as the course's BERT has, but much less of it. **The two are not
-# equals**: BERT read {{number:times_elmos('tokens'):.0f}} times as many tokens and has {{number:times_elmos('parameters'):.0f}} times as many parameters, some {{number:round(times_elmos('tokens') * times_elmos('parameters'), -1):.0f}} times the training FLOPs. So the chart compares two models, not two ideas.
+# Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel` is a process
+# in Jupyter and a function of two points in scikit-learn). So the package serves as the label of {{number:mentions}} mentions. The vectors are frozen, and a
+# **linear probe** (a linear classifier) predicts the sense from them. It is trained on half of the modules and tested on the other half. Both senses are equally
+# frequent, so chance level is 50%.
+#
+# The ELMo here has read the documentation, like the course's BERT, but much less of it. **The two are not equals**: BERT read {{number:times_elmos('tokens'):.0f}}
+# times as many tokens and has {{number:times_elmos('parameters'):.0f}} times as many parameters, which makes some
+# {{number:round(times_elmos('tokens') * times_elmos('parameters'), -1):.0f}} times the training FLOPs. The chart therefore compares two models, not two ideas.
 
 # %%
 from statistics import mean
@@ -468,37 +481,45 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
                title="Which sense? A linear probe on frozen vectors", x_title="accuracy")  # fmt: skip
 
 # %% [markdown]
-# *A dot is a word (the mean of three splits), a bar the mean of the seven. BERT: the course's own, of four layers.*
+# *A dot is a word (the mean of three splits), a bar the mean of the seven. BERT is the course's own, with four layers.*
 #
-# - *Static*: {{number:senses(DOCS, 'skip-gram', 'word')}}, by construction. So is ELMo's layer 0 ({{number:senses(DOCS, 'ELMo', '0')}}), which knows the letters only.
-# - *ELMo's* LSTM layers: {{number:senses(DOCS, 'ELMo', '1')}} and {{number:senses(DOCS, 'ELMo', '2')}}. But the same network with *random* weights has {{number:best(DOCS, 'ELMo, random initialisation')}}: an LSTM mixes neighbours into a word
-#   even before it has learned anything. Of what *this* ELMo has above chance, that is the larger part; one trained as long as BERT may well learn more.
-# - *BERT*: {{number:best(DOCS, 'BERT')}} in its best layer; random weights {{number:best(DOCS, 'BERT, random initialisation')}}. MiniLM, larger and trained for sentences, has {{number:best(DOCS, 'MiniLM')}}.
-# - *A bag of words*, the neighbours without any model, has {{number:senses(DOCS, 'bag of words', 'bag')}}; the mean of the neighbours' static vectors {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse, and the words around
-#   give them away.
+# - *Static vectors* reach {{number:senses(DOCS, 'skip-gram', 'word')}}, by construction. So does ELMo's layer 0 ({{number:senses(DOCS, 'ELMo', '0')}}), which has
+#   read the letters only.
+# - *ELMo's* LSTM layers reach {{number:senses(DOCS, 'ELMo', '1')}} and {{number:senses(DOCS, 'ELMo', '2')}}. But the same network with *random* weights reaches
+#   {{number:best(DOCS, 'ELMo, random initialisation')}}, because an LSTM mixes neighbours into a word even before it has learned anything. That explains the larger
+#   part of what *this* ELMo has above chance; one trained as long as BERT may well learn more.
+# - *BERT* reaches {{number:best(DOCS, 'BERT')}} in its best layer, and {{number:best(DOCS, 'BERT, random initialisation')}} with random weights. MiniLM, a larger
+#   model trained for sentences, reaches {{number:best(DOCS, 'MiniLM')}}.
+# - *A bag of words*, the neighbours without any model, reaches {{number:senses(DOCS, 'bag of words', 'bag')}}; the mean of the neighbours' static vectors,
+#   {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse, and the words around give them away.
 #
-# **Contextual vectors beat static ones by far; of ours, only BERT's beat a bag of the neighbours. Whether attention beats LSTMs is not shown: the two had unequal training.**
+# **Contextual vectors beat static ones by far; of ours, only BERT's beat a bag of the neighbours. Whether attention beats LSTMs remains open, because the two had
+# unequal training.**
 
 # %% [markdown]
-# **The published ELMo tells fine senses, too.** It read a billion words ten times (mean perplexity 39.7) and has F1 67.4 in layer 1 and 69.0 in layer 2, where always taking a dictionary's first sense has 65.9,
-# and a method made for the task 70.1 (its Table 5).
+# **The published ELMo tells fine senses apart, too.** It read a billion words ten times. Its F1 is 67.4 in layer 1 and 69.0 in layer 2;
+# always taking a dictionary's first sense gives 65.9, and a method made for the task 70.1 (its Table 5).
 #
-# **For parts of speech its *first* layer is better**, 97.3 against 96.8 (Table 6). Ours, on the course's tagged sentences: layers 0, 1, 2 have
-# {{number:mean(tags('0')):.1%}}, {{number:mean(tags('1')):.1%}}, {{number:mean(tags('2')):.1%}}; BERT {{number:max(map(mean, stored('01_senses')['tags']['BERT'].values())):.0%}}. (The same order as the paper's,
-# by a hair; and an ELMo with random weights has it too.)
+# **For parts of speech its *first* layer is better**, with 97.3 against 96.8 (Table 6). On the course's tagged sentences, layers 0, 1 and 2 of our ELMo reach
+# {{number:mean(tags('0')):.1%}}, {{number:mean(tags('1')):.1%}} and {{number:mean(tags('2')):.1%}}; BERT reaches
+# {{number:max(map(mean, stored('01_senses')['tags']['BERT'].values())):.0%}}. (The order is the paper's, but the margin is tiny, and an ELMo with random weights
+# shows the same order.)
 
 # %% [markdown]
-# **In the micro-world the telling words mostly stand *before* the word**, where the backward reader has not been. From one sentence, every sense known: ELMo's layer 2 {{number:senses(WORLD, 'ELMo', '2')}}, its forward half alone {{number:senses(WORLD, 'ELMo', '2 forward')}}, its backward half
-# {{number:senses(WORLD, 'ELMo', '2 backward')}}. BERT {{number:senses(WORLD, 'BERT', '4')}}, a bag of words {{number:senses(WORLD, 'bag of words', 'bag')}}.
+# **In the micro-world the telling words mostly stand *before* the word**, on the side that the backward model has not read. Reading one sentence, ELMo's layer 2 reaches {{number:senses(WORLD, 'ELMo', '2')}}; its forward half alone reaches {{number:senses(WORLD, 'ELMo', '2 forward')}},
+# and its backward half {{number:senses(WORLD, 'ELMo', '2 backward')}}. BERT reaches {{number:senses(WORLD, 'BERT', '4')}}, and a bag of words
+# {{number:senses(WORLD, 'bag of words', 'bag')}}.
 
 # %% [markdown]
-# **A cosine says something only beside the one of chance.** Two mentions of a word with the same sense have a cosine of {{number:cosine('ELMo', '2', 'same')}} in ELMo's layer 2, with different senses {{number:cosine('ELMo', '2', 'other')}}; but two mentions of *different
-# words* have {{number:cosine('ELMo', '2', 'chance')}}. In BERT's last layer: {{number:cosine('BERT', '4', 'same')}}, {{number:cosine('BERT', '4', 'other')}}, {{number:cosine('BERT', '4', 'chance')}}. Vectors of a network often crowd into one direction (**anisotropy**).
+# **A cosine means something only beside the cosine expected by chance.** In ELMo's layer 2, two mentions of a word with the same sense have a cosine of
+# {{number:cosine('ELMo', '2', 'same')}}, with different senses {{number:cosine('ELMo', '2', 'other')}}; but two mentions of *different words* have
+# {{number:cosine('ELMo', '2', 'chance')}}. In BERT's last layer the three are {{number:cosine('BERT', '4', 'same')}}, {{number:cosine('BERT', '4', 'other')}} and
+# {{number:cosine('BERT', '4', 'chance')}}. A network's vectors often crowd into one direction (**anisotropy**).
 #
 # ### See it: nearest mentions, layer by layer
 #
-# A dozen mentions for each sense of each such word of the world, and as many sentences with *kernel* as the documentation has: a running process (Jupyter) or a function of two
-# points (scikit-learn). Type a text, pick a word by its number, choose model and layer: which mentions have the nearest vectors?
+# We index a dozen mentions for each sense of the micro-world's two-sense words, and the documentation's sentences with *kernel*. Type a text, pick a word by its
+# number, and choose model and layer: which mentions have the nearest vectors?
 
 # %%
 from course_lib import load_pretrained
@@ -522,13 +543,12 @@ texts = dict.fromkeys(("micro-ELMo", "micro-BERT"), (story, 11))  # a text, and 
 layers_view(indexes, texts | {"course's BERT": ("the client sends a message to the kernel and waits for its reply", 8)})
 
 # %% [markdown]
-# *Each line is a mention: its cosine with the word that you picked, the words around it, its sense. Where all cosines are 1.00 the order says nothing. Which of the two models of the world mixes the senses? micro-BERT is the small BERT of the same
-# world that lecture 06 uses as a teacher; the course's BERT has read the documentation. Try *caro is a sailor . then he hauls the green seal* (word 10), or *a kernel of degree two* (word 2); and the layers in between.*
+# *Each line is a mention: its cosine with the word that you picked, the words around it, and its sense. Where all cosines are 1.00, the order says nothing. Which of
+# the two micro-world models mixes the senses? (micro-BERT is a small BERT trained on the micro-world, the teacher of lecture 06; the course's BERT has read the
+# documentation.) Try *caro is a sailor . then he hauls the green seal* (word 10), or *a kernel of degree two* (word 2), and the layers in between.*
 #
 # %% [markdown]
 # ## The code: three kinds from one block
-#
-# First attention as code, then what is built around it.
 #
 # {{exercise:01.5}}
 
@@ -541,7 +561,7 @@ def my_attention(queries, keys, values, visible):
 check("01.5", my_attention)
 
 # %% [markdown]
-# And the library's, for many heads and texts at once:
+# The library's attention handles many heads and texts at once:
 
 # %%
 from course_lib.kernels.attention import attention_reference, attention_scores, causal_mask
@@ -551,7 +571,7 @@ show(attention_scores, attention_reference)
 # %% [markdown]
 # ### The block
 #
-# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks of attention and a small network applied to each word.
+# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks. Each has attention and a small network that is applied to each word.
 
 # %%
 from course_lib.lectures.lecture_02.views import block_drawing
@@ -559,11 +579,12 @@ from course_lib.lectures.lecture_02.views import block_drawing
 block_drawing()
 
 # %% [markdown]
-# *One block, as BERT has it. In attention the words meet; the feed-forward network changes each word by itself. After both, what came in is added back, and LayerNorm brings a vector's numbers
-# to mean 0 and variance 1. Lecture 02 builds it line by line. F: how wide the feed-forward network is inside.*
+# *One of BERT's blocks. In attention the words meet; the feed-forward network changes each word by itself. After each of the two, the input is added back, and
+# LayerNorm brings a vector's numbers to mean 0 and variance 1. F is the inner width of the feed-forward network.*
 #
-# Three kinds are built of such blocks. They differ in *who may see whom*. An **encoder** reads a finished text, and each word sees all. A **decoder** writes: each word sees itself and those before it.
-# An **encoder-decoder** does both, and what is written also looks at all that was read: **cross-attention**.
+# Three kinds of model are built of such blocks; they differ in *who may see whom*. An **encoder** reads a finished text, and each word sees all words. A **decoder**
+# writes: each word sees itself and those before it. An **encoder-decoder** does both; the written words also look at the whole text that was read, by
+# **cross-attention**.
 #
 # {{exercise:01.6}}
 
@@ -579,22 +600,24 @@ check("01.6", my_visible)
 masks_view()
 
 # %% [markdown]
-# *A row looks, a column is seen; filled squares are allowed, striped ones are cross-attention. Choose a kind and the token that looks. Also there: what each of ELMo's
-# two LSTMs can know.*
+# *A row looks, a column is seen. Filled squares are allowed; striped ones are cross-attention. Choose a kind and the token that looks. You can also choose ELMo, and
+# see what each of its two LSTMs can know.*
 #
 # | kind | sees | trained to | called | good for | examples |
 # |---|---|---|---|---|---|
-# | **encoder** | both sides | restore hidden or find changed words | auto-encoding | *reading*: classify, find names, find answers | BERT, RoBERTa, ELECTRA |
+# | **encoder** | both sides | restore hidden words, or find changed ones | auto-encoding | *reading*: classify, find names, find answers | BERT, RoBERTa, ELECTRA |
 # | **decoder** | itself and what stands before | predict the next word | auto-regressive | *writing* | GPT-2, GPT-3, LLaMA |
-# | **encoder-decoder** | the source whole, its own text so far | write the target text | sequence to sequence | *rewriting*: translate, summarise | the first Transformer, BART, T5 |
+# | **encoder-decoder** | the whole source, and its own text so far | write the target text | sequence to sequence | *rewriting*: translate, summarise | the first Transformer, BART, T5 |
 #
-# *The bank of the river*: at `bank` the decoder has seen *the bank* and cannot know which. The encoder sees *river*. But it has learned to fill gaps that have a right side, and a text
-# that is being written has none yet: BERT as it is published reads. Whether an encoder *can* write, the experiment below tells.
+# In *the bank of the river*, at `bank`, the decoder has seen only *the bank* and cannot know which bank is meant. The encoder sees *river*. But it has learned to
+# fill gaps with words on both sides, and a text that is being written has no right side yet. So BERT as published reads. The experiment below tests whether an
+# encoder *can* write.
 #
 # ### From BERT to GPT
 #
-# GPT (2018) keeps the block and changes what is around it: the mask is a triangle; the loss asks for the next word at *every* position instead of the hidden words; and there are no
-# segments and no LayerNorm on the embeddings. GPT-2 also moves LayerNorm before each half of the block, with one more at the end:
+# GPT (2018) and BERT have the same block but differ around it. GPT's mask is a triangle. Its loss asks for the next word at *every* position instead of the hidden
+# words. It has no segments (which tell BERT's two input sentences apart) and no LayerNorm on the embeddings. GPT-2 also moves LayerNorm before each half of the
+# block, and adds one at the end:
 
 # %%
 from course_lib.family.gpt import CausalStack, PreNormBlock
@@ -605,14 +628,14 @@ show(PreNormBlock.attend, PreNormBlock.apply_feed_forward, CausalStack.forward, 
 # %% [markdown]
 # ### From both to an encoder-decoder
 #
-# BERT's encoder reads. The decoder's block has a third part between BERT's two: **cross-attention**, whose queries come from what is being written and whose keys and values from
-# what was read.
+# BERT's encoder reads. The decoder's block has a third part between BERT's two: cross-attention. Its queries come from the text being written, its keys and values
+# from the text that was read.
 
 # %%
 show(CrossBlock.read, Seq2Seq.forward)
 
 # %% [markdown]
-# The loss of both is next-token prediction: at each position the word after it.
+# The loss of both is next-token prediction: at each position the model predicts the word after it.
 
 # %%
 from course_lib.objectives.next_token import next_token_labels, next_token_loss
@@ -622,7 +645,7 @@ show(next_token_labels, next_token_loss)
 # %% [markdown]
 # ### Is it right?
 #
-# The decoder against transformers' GPT-2, the encoder-decoder against its BART, from the same weights.
+# From the same weights, we compare the decoder with transformers' GPT-2 and the encoder-decoder with its BART.
 
 # %%
 from transformers.utils import logging
@@ -647,16 +670,17 @@ print(f"BART:  largest difference of logits {(mine.logits - reference.logits).ab
       f"of cross-attention weights {cross:.1e}")  # fmt: skip
 
 # %% [markdown]
-# (Gradients, padding, weights there and back: in the tests. What is compared is GPT-2's arrangement and BART's. T5 differs from BART in its positions, which are relative, its norms and its
-# biases; this course does not build it.)
+# (The tests also compare gradients, padding and converted weights. T5, which differs from BART in positions, norms and biases, is not built here.)
 #
 # ## Measure it: one task, three kinds
 #
-# The same block, the same width, the same text, three kinds, and a task that each can be put to: *translate*. The micro-world speaks English only, so the second language is made by a rule:
-# every word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters; they must learn each word's translation, and the order.
+# All three kinds, with the same block, width and text, now learn to *translate*. The micro-world speaks English only, so a rule makes the second language: every
+# word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters, so they must learn each word's translation as well as the
+# order.
 #
-# The encoder gets the sentence and as many `[MASK]` (a sign for *a word is wanted here*) as there are words to say, and says them all at once. (So it is told the length.) The decoder reads
-# sentence, `[SEP]` (a sign that separates), and then says word after word. The encoder-decoder reads with one half and says with the other. 250 steps each:
+# The encoder gets the sentence and one `[MASK]` (*predict a word here*) for each word of the translation, and predicts them all at once. (So it is told the length.)
+# The decoder reads the sentence and `[SEP]` (a separator), and then writes word after word. The encoder-decoder reads with one half and writes with the other. Each
+# trains for 250 steps:
 
 # %%
 from course_lib.lectures.lecture_01.three_kinds import KINDS, heldout_examples, recipes, train, two_languages
@@ -668,20 +692,23 @@ for kind in KINDS:
     kinds[kind] = train(recipes()[f"{kind}: translate"], steps=250)
     found = kinds[kind].measure(unseen)
     print(f"{kind:16}{kinds[kind].history.seconds:4.0f} s   "
-          f"right: {found['words']:.0%} of the words, {found['whole']:.0%} of whole sentences")  # fmt: skip
+          f"accuracy: {found['words']:.0%} of words, {found['whole']:.0%} of whole sentences")  # fmt: skip
 
 # %%
 for example in unseen[:3]:
-    print(f"{'read':16}{both_languages.text(example.source)}\n{'right':16}{both_languages.text(example.target)}")
+    print(f"{'read':16}{both_languages.text(example.source)}\n{'reference':16}{both_languages.text(example.target)}")
     for kind, one in kinds.items():
         print(f"{kind:16}{both_languages.text(one.say([example])[0])}")
     print()
 
 # %% [markdown]
-# *Sentences that no training has seen.*
+# *These sentences were not in the training data.*
 #
-# **For this task all three will do.** Longer runs, three seeds each, from the result file, on three tasks. *Fill gaps*: three words are missing from two sentences ({{number:steps_of('encoder: fill gaps')}} steps); how many of them
-# are right? *Continue*: say the next sentence; is it one that the world could say? (A question of grammar only: repeating what was read would pass.) *Translate*: as above; is it right from end to end? ({{number:steps_of('encoder: translate')}} steps each.)
+# **All three kinds can do this task.** The next table shows longer runs from a stored result, with three seeds each, on three tasks:
+#
+# - *Fill gaps*: three words are missing from two sentences; which fraction is recovered ({{number:steps_of('encoder: fill gaps')}} steps)?
+# - *Continue*: write the next sentence; is it one that the micro-world could produce? (A check of grammar only: repeating the text would pass.)
+# - *Translate*: as above; is the whole sentence correct? (Both: {{number:steps_of('encoder: translate')}} steps.)
 
 # %%
 from course_lib.lectures.lecture_01.three_kinds import LEFT, SHOWN, STEPWISE
@@ -695,70 +722,78 @@ for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
     print(f"{kind:24}" + "".join(f"{in_words(values) if values else '':>23}" for values in cells))
 
 # %% [markdown]
-# *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read what stands before it, and nothing else. "Word by word": the encoder fills one `[MASK]` at a time, from the left, and
-# reads what it has filled. "Trained for it": the same, and in training the first words of the answer, a random number of them, are shown.*
+# *Mean and standard deviation over the seeds. "Left only": at each gap this decoder has read only the words before it. "Word by word": the encoder fills one
+# `[MASK]` at a time, from the left, and reads what it has filled. "Trained for it": the same, and training shows it a random number of the answer's first words.*
 #
-# **Gaps want both sides.** The encoder is ahead, {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder has {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder, {{number:kind_score('decoder', 'fill gaps', 'words')}}, has read the whole text before it says the missing words, and is no
-# better than one that has read the left side only, {{number:kind_score(LEFT, 'fill gaps', 'words')}}. A likely reason: while it reads, no word of it sees what comes later.
+# **Gaps need both sides.** The encoder is best, with {{number:kind_score('encoder', 'fill gaps', 'words')}}; the encoder-decoder reaches
+# {{number:kind_score('encoder-decoder', 'fill gaps', 'words')}}. The decoder reads the whole text before it writes the missing words, but with
+# {{number:kind_score('decoder', 'fill gaps', 'words')}} it is no better than the decoder that has read the left side only, with
+# {{number:kind_score(LEFT, 'fill gaps', 'words')}}. A likely reason is that while it reads, no word sees what comes later.
 
 # %% [markdown]
-# **Writing is a matter of training and decoding, not of the kind.** The encoder that says all words at once has {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ much): each word is likely by itself, and they do not fit one another. Filling them word by word
-# does not help a model that never trained so, {{number:kind_score(STEPWISE, 'continue', 'possible')}}. *Trained for it*, the same encoder has {{number:kind_score(SHOWN, 'continue', 'possible')}}; decoder and encoder-decoder, which train so by construction, {{number:kind_score('decoder', 'continue', 'possible')}} and {{number:kind_score('encoder-decoder', 'continue', 'possible')}}. What remains the
-# decoder's own: it need not be told the length, learns from every word of a text in one pass, and keeps what it has computed while it writes. The encoder computes everything anew for each word.
+# **Writing depends on training and decoding, not on the kind.** The encoder that predicts all words at once reaches
+# {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ a lot): each word is likely by itself, but the words do not fit one another. Filling
+# them word by word does not help a model that was not trained that way ({{number:kind_score(STEPWISE, 'continue', 'possible')}}). *Trained for it*, the same encoder
+# reaches {{number:kind_score(SHOWN, 'continue', 'possible')}}. Decoder and encoder-decoder, which train that way by construction, reach
+# {{number:kind_score('decoder', 'continue', 'possible')}} and {{number:kind_score('encoder-decoder', 'continue', 'possible')}}. The decoder keeps three advantages:
+# it need not be told the length, it learns from every word of a text in one pass, and it reuses what it has computed while it writes. The encoder computes
+# everything anew for each word.
 
 # %% [markdown]
-# **Translating tells no difference that three seeds could show**: {{number:kind_score('encoder', 'translate', 'whole')}}, {{number:kind_score('decoder', 'translate', 'whole')}}, {{number:kind_score('encoder-decoder', 'translate', 'whole')}}. For a rule as simple as ours, any of the three will do.
+# **In translation, three seeds show no difference**: {{number:kind_score('encoder', 'translate', 'whole')}}, {{number:kind_score('decoder', 'translate', 'whole')}},
+# {{number:kind_score('encoder-decoder', 'translate', 'whole')}}.
 #
-# And mind the scale: two layers, one topic's stories, equal *steps*. The encoder-decoder has its two layers
-# twice, so it has more parameters and its step costs more; and today's large decoders do all three, at a size where this page says nothing.
+# Mind the scale: these are two-layer models, trained on one topic's stories for equally many *steps*. The encoder-decoder has its two layers twice, so it has more
+# parameters and its steps cost more. Today's large decoders do all three; about their size this page says nothing.
 #
 # ## See it: the family tree
 #
-# Who came from whom. Choose a model; mark a group.
+# Which model grew from which? Choose a model, or mark a group.
 
 # %%
 tree_view()
 
 # %% [markdown]
-# *Blue, solid: encoders; green, dashed: decoders; yellow, dotted: encoder-decoders. Underlined names have a page in this course. Dates are those of the first version on arXiv where
-# there is one. What this course has not read about a model is left out.*
+# *Blue, solid: encoders; green, dashed: decoders; yellow, dotted: encoder-decoders. Underlined names have a page in this course. Dates are those of the first
+# version on arXiv, where there is one. Facts that we have not read at their source are left out.*
 #
-# - *Where BERT, GPT, BART and T5 stand.* GPT (June 2018) took the decoder, BERT (October 2018) the encoder, of the Transformer of 2017; T5 and BART (both October 2019) kept both halves. BART's
-#   encoder reads a damaged text, and its decoder writes it whole; T5 writes only what was taken out, and tells every task as text.
+# - *BERT, GPT, BART and T5.* From the Transformer of 2017, GPT (June 2018) took the decoder and BERT (October 2018) the encoder; T5 and BART (both October 2019)
+#   kept both halves. BART's encoder reads a damaged text, and its decoder writes the whole text. T5's decoder writes only what was taken out; T5 also phrases every
+#   task as text.
 # - *Between the kinds*: XLNet (June 2019) predicts the words of a text one after the other, as a decoder does, but in a random order, so that over many orders each word is predicted from both sides.
-# - *Sesame Street.* Mark that group: ELMo, BERT, two models named ERNIE that have nothing to do with each other (lecture 09), and Big Bird, whose attention is sparse so that texts can be long.
-# - *Dates*: an arXiv number begins with year and month. That is how to check one.
+# - *Sesame Street.* Mark that group: ELMo, BERT, two unrelated models named ERNIE (lecture 09), and Big Bird, whose sparse attention allows long texts.
+# - *Dates*: an arXiv number begins with year and month, so you can check a date yourself.
 #
 # ### The road so far
 #
 # | step | what was new | what was missing |
 # |---|---|---|
-# | word2vec (2013) | a vector for each word, learned from raw text | one for all senses |
+# | word2vec (2013) | a vector for each word, learned from raw text | one vector for all senses |
 # | RNN, LSTM, GRU | a state handed from word to word: order, context | long distances; one word after the other, so slow |
 # | attention between encoder and decoder | the writer looks back at every word read | still an RNN on both sides |
-# | Transformer (2017) | attention only; all positions at once | its need for large data and machines |
+# | Transformer (2017) | attention only; all positions at once | it needs large data and machines |
 # | ELMo (2018) | vectors in context, from language models | two one-sided readers; a new network for each task |
-# | GPT, BERT (2018), T5, BART (2019) | one pre-trained Transformer for many tasks | it completes text, it does not follow wishes |
+# | GPT, BERT (2018), T5, BART (2019) | one pre-trained Transformer for many tasks | it completes text, it does not follow instructions |
 # | alignment (InstructGPT 2022, ChatGPT) | supervised fine-tuning (SFT) on answers, then feedback by people (RLHF) | text only |
 # | multimodal models (GPT-4, 2023) | images beside text | step-by-step thinking |
-# | reasoning models (DeepSeek-R1, 2025) | trained by reinforcement learning to reason | ask again next year |
+# | reasoning models (DeepSeek-R1, 2025) | trained by reinforcement learning to reason | still open |
 #
 # ### Why BERT changed things
 #
-# Three reasons, and each has its page: words got vectors *in context* (here); from *both sides in every layer* (lecture 02); and one pre-trained **encoder became the standard** start for tasks of understanding, with a
-# small head on top (lecture 03): pre-train once, fine-tune often. Its vocabulary of 30,000 pieces and its special tokens are lecture 02's.
+# Words got vectors *in context* (this page), computed from *both sides in every layer* (lecture 02). And one pre-trained **encoder became the standard** start for
+# understanding tasks, with a small head on top (lecture 03): pre-train once, fine-tune often.
 
 # %%
 print(f"{'':26}{'you said':>14}   answer")
 answers = {"nearest to kernel": "a mixture of both, the frequent sense first", "sees the whole sentence": "no, neither",
-           "from BERT to GPT": "mask and loss; segments and a LayerNorm go"}  # fmt: skip
+           "from BERT to GPT": "mask and loss; drop segments and a LayerNorm"}  # fmt: skip
 for name, value in answers.items():
     print(f"{name:26}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
 
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each line was settled by code that ran just now, by a stored result or, where neither is possible, by a source.
 
 # %%
 claims_table("01")
@@ -780,4 +815,4 @@ quiz("01")
 # - Peters et al. (2018), *Deep contextualized word representations*, arXiv 1802.05365: section 3 first; then its analysis of what each layer knows.
 # - Vaswani et al. (2017), *Attention is all you need*, arXiv 1706.03762: sections 3.1 to 3.3, with this page's four words beside it.
 # - Levy and Goldberg (2014), *Neural word embedding as implicit matrix factorization*: why counting and guessing agree.
-# - Lewis et al. (2019), *BART*, arXiv 1910.13461: Figure 1 has the three kinds side by side.
+# - Lewis et al. (2019), *BART*, arXiv 1910.13461: Figure 1 shows the three kinds side by side.

@@ -18,9 +18,9 @@
 # - write its attention, its masking and its sentence pairs yourself, and know when they are wrong;
 # - pre-train a small BERT from random initialisation on this machine, and judge how much it has learned.
 #
-# You need Python, PyTorch's basics (tensors, `nn.Module`, a training loop) and what [page 00](00_start_here.ipynb) shows: a hidden word, a
-# loss. Attention is explained here once more, in short; [page 01](01_words_in_context.ipynb) takes its time. Nothing is downloaded, and two
-# processor cores are enough: running the whole page takes a few minutes.
+# You need Python, PyTorch's basics (tensors, `nn.Module`, a training loop) and, from [page 00](00_start_here.ipynb), what a hidden word and a loss are. Attention is
+# explained here again briefly; [page 01](01_words_in_context.ipynb) explains it at length. Nothing is downloaded, and two processor cores are enough: running the
+# whole page takes a few minutes.
 #
 # {{parts}}
 
@@ -42,19 +42,17 @@ from course_lib.lectures.lecture_02.views import bert_drawing, block_drawing
 # ## Predict first
 #
 # BERT (Devlin et al. 2018, arXiv 1810.04805) learns from plain text, without a single label written by a
-# person. Some positions of the text are *selected for prediction*, and the model must say which word stands there,
-# reading left and right of it at once: *masked language modelling*, **MLM**. In most of these positions the word is
-# hidden: a special token, `[MASK]`, stands in its place. (As a test for human readers this is the *cloze* procedure of Taylor 1953.) A second task asks whether one passage follows another:
-# *next-sentence prediction*, **NSP**.
+# person. Some positions of the text are *selected for prediction*, and the model must predict the word there from both sides at once: *masked language modelling*,
+# **MLM**. At most of these positions a special token, `[MASK]`, replaces the word. (As a test for human readers this is the *cloze* procedure of Taylor 1953.) A
+# second task asks whether one passage follows another: *next-sentence prediction*, **NSP**.
 #
 # Three guesses. Write them down before you go on.
 #
 # 1. 15% of the positions are selected. Of 1,000 word pieces (words, or parts of rare words), how many does the model see as `[MASK]`?
-# 2. A model that only *counts* (which word stands most often between these two neighbours?) has some
-#    *masked-token accuracy* on our test stories: it finds a fraction of the hidden words. A reader who knows every
-#    rule of these stories has a higher one. What fraction of the gap does a small BERT close in about a minute?
-# 3. How well can the *second* task be solved by a *bag-of-words baseline*, a classifier
-#    that sees only which words the two passages share?
+# 2. A model that only *counts* (which word stands most often between these two neighbours?) recovers a fraction of the hidden words of our test stories: that
+#    fraction is its *masked-token accuracy*. A reader who knows every rule of these stories recovers more. What fraction of the gap does a small BERT close in about
+#    a minute?
+# 3. How well does a *bag-of-words baseline* solve the *second* task? It is a classifier that sees only which words the two passages share.
 
 # %%
 my_guesses = {"masked of 1,000": ..., "fraction of the gap": ..., "bag of words, NSP": ...}
@@ -62,60 +60,58 @@ my_guesses = {"masked of 1,000": ..., "fraction of the gap": ..., "bag of words,
 # %% [markdown]
 # ## By hand
 #
-# Everything BERT does can be followed on paper if the pieces are small enough. First the whole, then its
-# pieces, one after the other.
+# Everything BERT does can be followed on paper if the pieces are small enough. We look at the whole model first, then at its pieces.
 #
 # ### The whole model, drawn
 #
-# A text becomes a row of **tokens** (words or parts of words). Each token has a number, its **id**: its place in the
-# list of all tokens, the vocabulary. From there on everything is vectors.
+# A text becomes a row of **tokens** (words or parts of words). Each token has a number, its **id**: its position in the list of all tokens, the vocabulary. From
+# there on everything is vectors.
 
 # %%
 bert_drawing()
 
 # %% [markdown]
-# *Read it from below. At the right, shapes: B sequences, T tokens in each, H numbers a token; L blocks; V tokens in the
-# vocabulary; N positions selected for prediction in the whole batch. Only the last step knows what it is for: everything
-# below the green boxes serves any task. (The letters A and B also name the two passages; further down, A is the number of
-# attention heads. The field uses them for both.)*
+# *Read it from below. The shapes are at the right: B sequences, T tokens in each, H numbers a token; L blocks; V tokens in the vocabulary; N positions selected for
+# prediction in the whole batch. Only the green boxes depend on the task: everything below them serves any task. (A and B also name the two passages, and A further
+# down the number of attention heads. The field uses the letters for both.)*
 #
-# The words in the boxes, one sentence each. Each is worked out further down.
+# The words in the boxes, each explained in full further down:
 #
 # | word | what it is |
 # |---|---|
 # | embedding | the vector that is looked up for an id: a row of a matrix, learned |
 # | attention | each token collects from the others what it needs |
-# | feed-forward | two dense layers (a matrix, plus a bias), for each token by itself |
+# | feed-forward | two dense layers (a matrix and a bias each), applied to each token by itself |
 # | LayerNorm | brings a vector's numbers to mean 0 and variance 1, then to a learned scale and shift |
 # | block | attention, then feed-forward; also called a *layer* of the model |
 # | logit | a number for each possible answer; a softmax turns logits into probabilities |
-# | head | two things: one of the A attentions side by side, and what is put on top of the model (*MLM head*) |
+# | head | two meanings: one of the A attentions side by side, or the layers on top of the model (*MLM head*) |
 # | pooler | a dense layer H → H and a tanh, for the vector of `[CLS]` alone |
 
 # %%
 block_drawing()
 
 # %% [markdown]
-# *One block. Attention is the only place where tokens meet; the formula below it is explained two sections on. F is the
-# inner width of the feed-forward layers, four times H.*
+# *One block. Attention is the only place where tokens meet; its formula is explained two sections below. F is the inner width of the feed-forward layers, four times
+# H.*
 
 # %% [markdown]
 # ### One input sequence
 #
-# Two passages become *one* sequence: `[CLS]` in front, `[SEP]` after each passage, `[PAD]` to fill up. Beside the
-# ids run two more lists of numbers: which passage (*segment*) a position belongs to, and whether it is real (the
-# *attention mask*). And for the second task a label: 0 where B continues A (*IsNext*), 1 where it comes from elsewhere (*NotNext*).
+# Two passages become *one* sequence: `[CLS]` in front, `[SEP]` after each passage, `[PAD]` to fill up. Two more lists of numbers accompany the ids: which passage
+# (*segment*) a position belongs to, and whether it is real (the *attention mask*). The second task adds a label: 0 where B continues A (*IsNext*), 1 where it comes
+# from elsewhere (*NotNext*).
 #
-# A word that is not in the vocabulary is spelled in pieces, and a piece that goes on with a word carries `##`:
-# `play` `##ing`. How words are cut is the last exercise of this page (02.7); in the stories below every word is one piece.
+# A word that is not in the vocabulary is spelled in pieces, and a piece that continues a word is marked `##`: `play` `##ing`. The last exercise of this page (02.7)
+# cuts words; in the stories below every word is one piece.
 
 # %%
 world = MicroWorld.load()
 print(world.stories(1, seed=4)[0].text)
 
 # %% [markdown]
-# The stories come from an invented world with a thousand words and known rules. It is small on purpose: a
-# model can learn much of it while you watch, and because we wrote the rules, we know what perfect means.
+# The stories come from the **micro-world**, an invented world with a thousand words and known rules. It is small on purpose: a model can learn much of it while you
+# watch, and because we wrote the rules, we know the best possible result.
 
 # %% tags=["nbval-check-output"]
 words = world.tokenizer
@@ -128,7 +124,7 @@ print(f"{'label':15} {pair.next_sentence_label.item():4d}")
 print(special)
 
 # %% [markdown]
-# *The first 16 of 40 positions. The last line: the ids of the special tokens, which the exercises ask for.*
+# *The first 16 of 40 positions. The last line has the ids of the special tokens, which you need in the exercises.*
 
 # %%
 pieces = [words.token(i) for i in pair.input_ids[0].tolist()]
@@ -136,16 +132,14 @@ segments = ["AB"[s] for s in pair.token_type_ids[0].tolist()]
 tokens_row(pieces, labels=[s if piece != "[PAD]" else "" for s, piece in zip(segments, pieces)])
 
 # %% [markdown]
-# *One sequence: [CLS], passage A, [SEP], passage B, [SEP], padding. The letter below is the segment. The label is 1:
-# here B comes from another story, although a name occurs in both.*
+# *The same sequence. The letter below a token is its segment. The label is 1: here B comes from another story, although a name occurs in both.*
 
 # %% [markdown]
 # ### Attention among three tokens
 #
-# Attention lets each token collect from the others what it needs. Every token has a **query** (what it looks
-# for), a **key** (what it offers to be found by) and a **value** (what it gives). The *attention score* of a pair is
-# the dot product of query and key, divided by the square root of their length; a softmax turns a row of scores
-# into *attention weights*; the *output* is the sum of the values, weighted by them.
+# In attention, every token has a **query** (what it looks for), a **key** (what it offers to be found by) and a **value** (what it gives). The *attention score* of
+# a pair is the dot product of query and key, divided by the square root of their length; a softmax turns a row of scores into *attention weights*; the *output* is
+# the sum of the values, weighted by them.
 
 # %% tags=["nbval-check-output"]
 q = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -161,19 +155,18 @@ print("outputs\n", (weights @ v).numpy().round(3))
 # %% [markdown]
 # Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = {{number:attention()['scores'][0, 2]:.3f}}.
 #
-# Now let the third token be padding. Its whole *column* of scores is set to a very large negative number before the
-# softmax, so that nobody collects from it:
+# Now let the third token be padding. Its whole *column* of scores is set to a very large negative number before the softmax, so that no token collects from it:
 
 # %% tags=["nbval-check-output"]
 padding = torch.tensor([False, False, True])
 print(scores.masked_fill(padding, -1e9).softmax(dim=-1).numpy().round(3))
 
 # %% [markdown]
-# *The third column is zero, and each row still sums to one. The third row stays: what padding collects, nobody reads.*
+# *The third column is zero, and each row still sums to one. The third row may stay: outputs at padding are never used.*
 #
-# And the square root? The longer two random vectors, the larger their dot product. Without the root, the softmax of long
-# vectors gives nearly all its weight to one token, whatever the others offer; and where a softmax is so sure, hardly any
-# gradient comes through (its derivative is p·(1 − p), zero at both ends). The largest of ten weights, on average:
+# Why the square root? The more numbers two random vectors have, the larger their dot product. Without the root, the softmax of long vectors gives nearly all its
+# weight to one token; and where a softmax is so sure, hardly any gradient gets through (its derivative is p·(1 − p), zero at both ends). Here is the largest of ten
+# weights, on average:
 
 # %%
 draw = torch.Generator().manual_seed(0)
@@ -183,18 +176,15 @@ for D in (4, 64, 1024):
     print(f"vectors of {D:4} numbers: {largest[0]:.1f} without the root, {largest[1]:.1f} with it")
 
 # %% [markdown]
-# Where do queries, keys and values come from? From the token's vector x, by three learned dense layers: q = W_q·x + b_q,
-# and so k and v. What a token looks for, what it is found by and what it gives are three different
-# *projections* of one vector, and training shapes all three.
+# Three learned dense layers compute query, key and value from the token's vector x: q = W_q·x + b_q, and likewise k and v. The three are different *projections* of
+# one vector, and training shapes all of them.
 #
-# BERT does this A times side by side: each *head* has projections of its own to D = H/A numbers. Shapes
-# are then written (B, A, T, D): sequences of the batch, heads, tokens, numbers a head. Side by side the outputs of the
-# heads make H numbers again, and a fourth dense layer, H → H, mixes them.
+# BERT does this A times side by side: each *head* has its own projections to D = H/A numbers. Shapes are then written (B, A, T, D): sequences of the batch, heads,
+# tokens, numbers a head. Side by side, the outputs of the heads make H numbers again, and a fourth dense layer, H → H, mixes them.
 #
 # ### The rest of a block, for one token
 #
-# What attention gives is *added* to what came in (the **residual**), and the sum is normalised. Four numbers suffice to
-# follow it:
+# The output of attention is *added* to its input (the **residual** connection), and the sum is normalised. Four numbers are enough to follow this:
 
 # %% tags=["nbval-check-output"]
 came_in = torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -206,11 +196,10 @@ print("normed  ", normed.numpy().round(3), " mean 0, variance 1")
 print("PyTorch ", torch.nn.functional.layer_norm(added, (4,)).numpy().round(3))
 
 # %% [markdown]
-# *LayerNorm before its learned scale and shift, two vectors of H numbers that start as 1 and 0.* Then the feed-forward
-# layers, H → F and F → H with a kink between, and the same again: add, normalise. What both are for, an experiment in
-# *The code* shows.
+# *LayerNorm before its learned scale and shift, two vectors of H numbers that start as 1 and 0.* Then come the feed-forward layers, H → F and F → H with a
+# nonlinearity between them, and again add and normalise. An experiment in *The code* shows what residual and LayerNorm are for.
 #
-# These are all the learned parts of BERT's encoder (P positions: the longest sequence, {{number:BASE.max_positions}} in BERT):
+# These are all the learned parts of BERT's encoder (P is the longest possible sequence, {{number:BASE.max_positions}} positions in BERT):
 #
 # | part | how often | matrices | besides |
 # |---|---|---|---|
@@ -221,10 +210,9 @@ print("PyTorch ", torch.nn.functional.layer_norm(added, (4,)).numpy().round(3))
 #
 # ### The price of two guesses
 #
-# The model gives every word of the vocabulary a *logit*; the softmax makes them probabilities; the loss at a
-# selected position is −log of the probability of the right word. Only selected positions pay, also those few whose
-# word stays visible, and the mean is taken over *them*. With the natural logarithm the unit is the *nat*. At chance
-# level (a coin), the loss of two answers is ln 2 = 0.69.
+# The model gives every word of the vocabulary a *logit*, and the softmax turns the logits into probabilities. The loss at a selected position is −log of the
+# probability of the right word. The mean is taken over the selected positions only, including the few whose word stays visible. With the natural logarithm the unit
+# is the *nat*. With two possible answers, chance level (a coin) has the loss ln 2 = 0.69.
 
 # %% tags=["nbval-check-output"]
 from math import log
@@ -238,9 +226,8 @@ print(f"MLM {mlm:.4f} + NSP {nsp:.4f} = loss {mlm + nsp:.4f} nats")
 # %% [markdown]
 # ## Try it
 #
-# The two pieces just worked by hand, to build yourself before the page shows them. Each answer is checked on freshly drawn inputs;
-# a wrong one gets the name of its mistake. `hint("02.2")` helps a step at a time, `reveal("02.2")` shows a
-# solution. No later cell needs your answers, but one can use the second.
+# Now build two of these pieces yourself before the page shows them. Each answer is checked on freshly drawn inputs; for a wrong one, the check names the mistake.
+# `hint("02.2")` helps one step at a time, `reveal("02.2")` shows a solution. No later cell needs your answers, but one can use the second.
 #
 # {{exercise:02.1}}
 
@@ -268,11 +255,11 @@ check("02.2", my_attention)
 #
 # ### A plain BERT, in five steps
 #
-# Sixty lines. Each step runs. The names are those of the drawing. Left out are the pooler, which follows, and what only
-# training needs: *dropout* (some numbers set to zero at random, 10% in BERT), and how the weights are first drawn.
+# It takes sixty lines, and each step runs. The names are those of the drawing. We leave out the pooler, which follows, and what only training needs: *dropout* (some
+# numbers set to zero at random, 10% in BERT) and the weights' initialisation.
 #
 # **One: embeddings.** A token enters as the sum of three learned vectors: one for the token, one for its segment, one for
-# its position. Each is a row of an *embedding matrix*. Then LayerNorm. (`published("bert", "tiny")` gives the published
+# its position. Each is a row of an *embedding matrix*. Then comes LayerNorm. (`published("bert", "tiny")` gives the published
 # sizes of a small BERT; the tiny number `eps` keeps LayerNorm from dividing by zero.)
 
 
@@ -299,8 +286,8 @@ x = embeddings(pair.input_ids, pair.token_type_ids)
 print(tuple(pair.input_ids.shape), "->", tuple(x.shape))
 
 # %% [markdown]
-# **Two: attention.** The toy lines from above, for many sequences and heads. The mask hides padded **keys**: their
-# columns of scores become very negative, so that the softmax gives them nothing.
+# **Two: attention.** These are the lines of the toy example, for many sequences and heads. The mask hides padded **keys**: their columns of scores become very
+# negative, so that the softmax gives them no weight.
 
 
 # %%
@@ -311,8 +298,8 @@ def plain_attention(q, k, v, attention_mask):  # three times (B, A, T, D), and (
 
 
 # %% [markdown]
-# **Three: heads.** Queries, keys and values of all heads at once by three matrices of H × H; cut into A pieces; attend;
-# put together again; one more matrix mixes what the heads found.
+# **Three: heads.** Three matrices of H × H make the queries, keys and values of all heads at once. These are cut into A pieces; each attends; the outputs are put
+# together again, and one more matrix mixes them.
 
 
 # %%
@@ -331,9 +318,8 @@ class PlainHeads(nn.Module):
 
 
 # %% [markdown]
-# Attention by itself does not know which token stands where. Shuffle the tokens, and out comes the same, shuffled:
-# *man bites dog* and *dog bites man* are one to it. Only the position embeddings tell them apart. The cell shuffles a
-# sequence and asks: is what comes out the old output, shuffled?
+# Attention by itself ignores the order of the tokens. If you shuffle the tokens, the outputs are the same, only shuffled: *man bites dog* equals *dog bites man*.
+# Only the position embeddings tell them apart. The cell shuffles a sequence and checks whether the output is the old output, shuffled.
 
 # %% tags=["nbval-check-output"]
 heads = PlainHeads(small, plain_attention)
@@ -354,9 +340,8 @@ print("order lost, token embeddings alone: ", order_is_lost(embeddings.token))
 print("order lost, with position embeddings:", order_is_lost(with_positions))
 
 # %% [markdown]
-# **Four: the block.** Attention, then two dense layers with a GELU between (a smooth kink: it lets
-# large numbers pass and silences negative ones). After each of the two the input is added back (*residual*), and
-# LayerNorm comes *last*: post-LN. Many later Transformers put it first.
+# **Four: the block.** Attention is followed by two dense layers with a GELU between them (a smooth nonlinearity that lets large numbers pass and suppresses negative
+# ones). After each of these two parts the input is added back (*residual*), and LayerNorm comes *last*: post-LN. Many later Transformers put it first.
 
 
 # %%
@@ -379,7 +364,7 @@ class PlainBlock(nn.Module):
 
 
 # %% [markdown]
-# Why add the input back, why normalise? Take them out, and look.
+# Why add the input back, and why normalise? We leave them out and look.
 
 
 # %%
@@ -401,11 +386,11 @@ class WithoutBoth(PlainBlock):
 
 
 # %% [markdown]
-# Twenty random vectors go through twelve blocks from random initialisation. Three numbers: the **size** of what comes out
-# (standard deviation); how **alike** two tokens have become (the mean cosine: 1 means the same direction); and the
-# **gradient**, how much of a signal sent back from the first token's output arrives at the input. Training lives on it.
+# Twenty random vectors go through twelve randomly initialised blocks. We measure three numbers: the **size** of the output (its standard deviation); how **alike**
+# two tokens have become (the mean cosine: 1 means the same direction); and the **gradient**, how much of a signal sent back from the first token's output arrives at
+# the input. Training depends on it.
 #
-# Once with the matrices as they are drawn, once with all of them 1.5 times as large: that is what training makes of some.
+# We do this once with the matrices as they are drawn, and once with all of them 1.5 times as large, as training makes some of them.
 
 # %%
 from course_lib.lectures.lecture_02.depth import enlarged, through_blocks
@@ -424,14 +409,14 @@ for times in (1.0, 1.5):
 show(through_blocks, enlarged)
 
 # %% [markdown]
-# *Without the **residual** all tokens end as one vector: twelve rounds of averaging, and next to nothing tells which word
-# stood where. Without both, no gradient arrives either. Without **LayerNorm** alone nothing is lost at first; but let the
-# matrices grow, and sizes and gradients run away, while the whole block keeps them in bounds.*
+# *Without the **residual**, all tokens end as nearly the same vector: after twelve rounds of averaging, hardly anything tells which word was where. Without both, no
+# gradient arrives either. Without **LayerNorm** alone nothing is lost at first; but with larger matrices, sizes and gradients explode, while the whole block keeps
+# them in bounds.*
 #
-# One number is not as nice: with the larger matrices the tokens grow alike in every kind, also in the whole block. Random
-# matrices of that size average more than a residual can hold against. Trained ones are large, but no longer random.
+# One number is less pleasing: with the larger matrices the tokens become alike in every variant, even in the whole block. Random matrices of that size average more
+# than a residual can counter. Trained ones are large, but no longer random.
 #
-# **Five: the stack.** Blocks one after the other.
+# **Five: the stack.** The blocks follow one another.
 
 
 # %%
@@ -449,9 +434,9 @@ class PlainBert(nn.Module):
 
 
 # %% [markdown]
-# Is that BERT? The library's encoder has the same names, so its weights can be poured into ours. Take those of `course`,
-# the course's own *checkpoint* (trained weights in a file): four layers, trained on the documentation of Python packages.
-# The plain encoder takes the place of the library's; the MLM head on top stays. Both must guess alike.
+# Is that BERT? The library's encoder uses the same names, so we can load its weights into ours. We take those of `course`, the course's own *checkpoint* (trained
+# weights in a file): four layers, trained on the documentation of Python packages. The plain encoder replaces the library's; the MLM head on top stays. Both must
+# make the same guesses.
 
 
 # %%
@@ -480,8 +465,8 @@ library = predict_masked(course.model, course.tokenizer, sentence, top=3)
 print("library:", [word for word, _ in library])
 
 # %% [markdown]
-# *The same three words, in the same order.* And yours: the same model with `my_attention` of exercise 02.2 inside. Change
-# a line of your answer (leave out the root, say), run its cell and this one again, and see what becomes of the guesses.
+# *The same three words, in the same order.* Now try the same model with your `my_attention` from exercise 02.2. Change a line of your answer (leave out the root,
+# say), run its cell and this one again, and see how the guesses change.
 
 # %%
 try:
@@ -493,9 +478,8 @@ except (AttributeError, TypeError):
 # %% [markdown]
 # ### The same in the library
 #
-# The library's encoder is this one with joints: a place to put other embeddings (ALBERT), another attention (DeBERTa),
-# another stack of blocks, a faster kernel, a way to skip what nobody reads (`output_positions`), a check of what comes in.
-# No joint changes a result. Its block, to compare with yours:
+# The library's encoder is the same, with replaceable parts: other embeddings (ALBERT), another attention (DeBERTa), another stack of blocks, or a faster kernel. It
+# can also skip unused outputs (`output_positions`), and it checks its inputs. None of this changes a result. Compare its block with the plain one:
 
 # %%
 from course_lib.encoder import Block, Pooler
@@ -503,14 +487,14 @@ from course_lib.encoder import Block, Pooler
 show(Block, Pooler)
 
 # %% [markdown]
-# The **pooler** reads the vector of `[CLS]` for tasks about whole inputs: a dense layer and tanh. What `[CLS]` means is what
-# its task taught it: until something trains it, it is no summary of anything. `show(Encoder)` shows the rest, if you like.
+# The **pooler**, a dense layer and tanh, reads the vector of `[CLS]` for tasks about whole inputs. `[CLS]` means what training teaches it; untrained, it summarises
+# nothing. `show(Encoder)` shows the rest.
 #
 # ### Two heads
 #
-# Heads of the second kind: what stands on top. For MLM: dense, GELU, LayerNorm, and then the token embedding matrix
-# *again* as the last matrix (*tied weights*, with a bias of their own). The logit of a word is the dot product of the
-# vector with that word's embedding: V logits. For NSP: two logits from the pooled vector.
+# These are heads in the second sense, on top of the model. The MLM head has a dense layer, GELU, LayerNorm, and then the token embedding matrix *again* as the last
+# matrix (*tied weights*, with a bias of their own). So the logit of a word is the dot product of the vector with that word's embedding, and there are V logits. The
+# NSP head makes two logits from the pooled vector.
 
 # %%
 from course_lib.heads import MaskedLMHead, PairHead
@@ -521,12 +505,12 @@ show(MaskedLMHead, PairHead)
 # ### Which positions are selected, and what they become
 #
 # Of a sequence of n tokens, round(0.15·n) positions are selected. A selected position becomes `[MASK]` in 80% of the
-# cases, a random id in 10%, and stays as it is in 10%. Why not always `[MASK]`? The authors' reason: in later use there is
-# no `[MASK]`, and a model that never had to predict a visible word might keep good vectors for gaps only.
+# cases, a random id in 10%, and stays as it is in 10%. Why not always `[MASK]`? The authors' reason is that later use has no `[MASK]`, and a model that never had to
+# predict a visible word might make good vectors for gaps only.
 #
-# Their own test of it (appendix C.2, development sets). *MNLI*: does one sentence follow logically from another? *NER*: which
-# words are names of persons, places, firms? *Fine-tuned*: all of BERT is trained further on the task. *Frozen*: BERT stays as it
-# is, and only a small model on top learns.
+# They tested this themselves (appendix C.2, development sets). *MNLI* asks whether one sentence follows logically from another, *NER* which words are names of
+# persons, places or firms. *Fine-tuned* means that all of BERT is trained further on the task; *frozen*, that BERT stays as it is and only a small model on top
+# learns.
 #
 # | `[MASK]`, random, unchanged | MNLI, fine-tuned | NER, fine-tuned | NER, frozen |
 # |---|---|---|---|
@@ -535,10 +519,10 @@ show(MaskedLMHead, PairHead)
 # | 80, 0, 20 | 84.4 | 95.2 | 94.7 |
 # | 0, 100, 0 | 83.6 | 94.9 | 94.6 |
 #
-# **Fine-tuning hardly cares: it gets used to a world without `[MASK]`. Frozen vectors do: always `[MASK]` costs them most.**
+# **Fine-tuned models hardly differ: they adapt to text without `[MASK]`. Frozen vectors suffer most from training with `[MASK]` only.**
 #
-# What can the model know at a selected position? It sees a `[MASK]` where one stands. What it cannot tell apart is a word that was kept, a word that was never selected and, unless the
-# sense says so, a word that was replaced. So it must doubt every word a little.
+# At a selected position the model may see `[MASK]`. But it cannot tell apart a word that was kept, a word that was never selected and, unless the sense reveals it,
+# a word that was replaced. So it must doubt every word a little.
 #
 # {{exercise:02.3}}
 
@@ -551,8 +535,8 @@ def my_mask(input_ids, selected, mask_id, vocab_size, generator):
 check("02.3", my_mask)
 
 # %% [markdown]
-# Which positions are selected comes before what they become (BERT's own code, too, picks them first). `special` holds the ids printed above;
-# `special.never_masked` lists those that may not be selected.
+# The positions are selected before it is decided what they become, as in BERT's own code. `special` holds the ids printed above; `special.never_masked` lists those
+# that must not be selected.
 #
 # {{exercise:02.4}}
 
@@ -565,9 +549,9 @@ def my_choose(input_ids, special, rate, max_predictions, generator):
 check("02.4", my_choose)
 
 # %% [markdown]
-# The mask is a function of (seed, epoch, example) and never stored: `random_bits` is a *counter-based* random number
-# generator, a hash of these, the position and what the number is for; `as_uniform` makes of it a number from 0 to 1.
-# The function below is the readable twin; a faster one gives the same masks for a whole batch.
+# The library never stores a mask: it is a function of seed, epoch and example. `random_bits` is a *counter-based* random number generator, a hash of these, the
+# position and the number's purpose; `as_uniform` turns the hash into a number from 0 to 1. The function below is the readable version; a faster one gives the same
+# masks for a whole batch.
 
 # %%
 from course_lib.kernels.masking import mask_tokens_reference
@@ -575,20 +559,19 @@ from course_lib.kernels.masking import mask_tokens_reference
 show(mask_tokens_reference)
 
 # %% [markdown]
-# BERT's own program wrote ten masked copies of its text to disk and read these again and again: *static masking*, with
-# ten masks for each text. RoBERTa draws anew in every epoch, as we do here: *dynamic masking*. How much that is worth is
-# a question of its own.
+# BERT's own code wrote ten masked copies of its text to disk and read them again and again: *static masking*, with ten masks for each text. RoBERTa draws new masks
+# in every epoch, as we do here: *dynamic masking*. Lecture 04 measures what that is worth.
 #
-# An extension of the authors, *whole-word masking*, hides all pieces of a word together, so that `##ing` does
-# not give `play` away. Their README reports BERT-large rising from 91.0 to 92.8 F1 (overlap with the right answer) on
-# SQuAD 1.1, where an answer is to be found in a text. In the micro-world, where a word is a piece, the two are the same.
+# A later extension by the authors, *whole-word masking*, hides all pieces of a word together, so that `##ing` does not give `play` away. Their README reports that
+# BERT-large rises from 91.0 to 92.8 F1 (overlap with the right answer) on SQuAD 1.1, finding an answer in a text. In the micro-world every word is one piece, so the
+# two kinds of masking coincide.
 #
 # ### Does B follow A?
 #
 # The second task needs pairs of passages. A document is cut into chunks, each chunk into two runs of sentences.
 # A fair coin decides whether B is the true continuation (`IsNext`, label **0**) or a run from *another* document
 # (`NotNext`, label 1). A chunk of one sentence has no continuation and always gets a random B, so NotNext is the
-# majority class. In the exercise a passage is one sentence; BERT's are runs of several, packed as long as fits.
+# majority class. In the exercise a passage is one sentence; BERT's passages are runs of several sentences, packed as long as they fit.
 #
 # {{exercise:02.5}}
 
@@ -601,7 +584,7 @@ def my_pairs(documents, rng):
 check("02.5", my_pairs)
 
 # %% [markdown]
-# And the library's:
+# The library's version:
 
 # %%
 from course_lib.objectives.next_sentence import pairs_of_document
@@ -611,7 +594,7 @@ show(pairs_of_document)
 # %% [markdown]
 # ### One loss
 #
-# Both tasks are trained on the same sequences. Their two means are added.
+# Both tasks are trained on the same sequences, and their two mean losses are added.
 #
 # $$\mathcal{L} = \underbrace{\frac{1}{N}\sum_{i=1}^{N} -\log P(w_i \mid \text{sequence})}_{N \text{ selected positions},\; w_i \text{ the right word}}
 #     \;+\; \underbrace{\frac{1}{B}\sum_{b=1}^{B} -\log P(y_b \mid \text{sequence}_b)}_{B \text{ pairs},\; y_b \text{ the true label}}$$
@@ -623,14 +606,14 @@ from course_lib.objectives.next_sentence import next_sentence_loss
 show(pretraining_loss, next_sentence_loss, masked_loss_reference, masked_loss)
 
 # %% [markdown]
-# The last two are twins. The first gives every position V logits and then ignores 85 of 100; the second picks
-# the selected positions *before* the large matrix, as BERT's own code does. Same loss, same gradients, far less work.
+# The last two compute the same loss. The first gives every position V logits and then ignores 85 of 100; the second picks the selected positions *before* the large
+# matrix, as BERT's own code does. Loss and gradients are the same, at far less work.
 #
-# The sum over positions has a price: **the hidden words of a sequence are predicted independently.** In *new [MASK] [MASK]* each gap may have *york* and *orleans*, *city* and *times* in mind;
-# the loss never asks whether the two guesses fit each other. (XLNet, page 01's tree, was built on this complaint.)
+# Summing over positions has a cost: **the hidden words of a sequence are predicted independently.** In *new [MASK] [MASK]*, the first gap may be *york* or *orleans*
+# and the second *city* or *times*; the loss never asks whether the two guesses fit each other. (XLNet, in page 01's tree, was designed to fix this.)
 
 # %% [markdown]
-# A worked example, both tasks at once: two sequences, and under them what must be predicted.
+# Here is a worked example of both tasks: two sequences, with what must be predicted under each.
 
 # %%
 one = "[CLS] the ferry leaves at [MASK] [SEP] its [MASK] is painted green [SEP]"
@@ -641,11 +624,10 @@ two = "[CLS] the ferry leaves at noon [SEP] beans need a [MASK] summer [SEP]"
 tokens_row(two.split(), labels=["NotNext", *[""] * 9, "warm", "", ""])
 
 # %% [markdown]
-# *In the first, B follows A; in the second it comes from elsewhere. The MLM loss is the mean over **three** words (N = 3),
-# the NSP loss the mean over **two** pairs (B = 2); the total is their sum.*
+# *In the first, B follows A; in the second, B comes from elsewhere. The MLM loss is the mean over **three** words (N = 3), the NSP loss the mean over **two** pairs
+# (B = 2), and the total is their sum.*
 #
-# The loss of a pair is −log P(**its own** label). A common misconception is −log P(IsNext) for
-# every pair. On a NotNext pair that pulls the wrong way:
+# The loss of a pair is −log P(**its own** label). A common mistake is to take −log P(IsNext) for every pair. On a NotNext pair that pulls the wrong way:
 
 # %% tags=["nbval-check-output"]
 pair_logits = torch.zeros(1, 2, requires_grad=True)
@@ -658,7 +640,8 @@ for name, label in (("true label, NotNext", 1), ("always IsNext", 0)):
 # %% [markdown]
 # ### A whole BERT in one file
 #
-# The plain encoder once more, now with its two heads, masking, sentence pairs and a training step: one file of about 250 lines that needs nothing but torch. `python -m course_lib.plain_bert` trains it on a toy text.
+# This file adds the two heads, masking, sentence pairs and a training step to the plain encoder, in about 250 lines that need nothing but torch. `python -m
+# course_lib.plain_bert` trains it on a toy text.
 
 # %%
 from course_lib import plain_bert
@@ -670,8 +653,7 @@ show(plain_bert)
 #
 # ### Count it
 #
-# V words, width H, L blocks, feed-forward width F, P positions. Before you run the cell: which group of
-# weights is the largest in BERT-base, and is it the same in BERT-tiny (2 layers, 128 wide)?
+# Before you run the cell, guess: which group of weights is the largest in BERT-base, and is it the same in BERT-tiny (2 layers, 128 wide)?
 
 # %% tags=["nbval-check-output"]
 for size in ("tiny", "base", "large"):
@@ -685,14 +667,14 @@ for size in ("tiny", "base", "large"):
 
 # %% [markdown]
 # In BERT-tiny the embeddings hold {{number:counts('tiny')['embeddings'] / counts('tiny')['blocks']:.0f}} times as many weights as the blocks. The paper says 110M and
-# 340M. The first fits the encoder and the count with both heads; the second is a generous rounding of
-# {{number:millions('large', 'encoder', 0)}}M or {{number:millions('large', 'with both heads', 0)}}M.
+# 340M. The first fits the encoder, with or without the heads; the second generously rounds {{number:millions('large', 'encoder', 0)}}M or
+# {{number:millions('large', 'with both heads', 0)}}M.
 
 # %% [markdown]
 # ### Equal to the reference
 #
-# Does our library compute what others compute? Ours and the BERT of the transformers library, the same weights, the same
-# batch with padding: the outputs and the gradients of a mean loss.
+# Does our library compute what others compute? We compare ours with the BERT of the transformers library: the same weights, the same batch with padding, the
+# outputs, and the gradients of a mean loss.
 
 # %%
 compare(bert_for_pretraining("tiny", hidden_dropout=0.0, attention_dropout=0.0))
@@ -700,10 +682,10 @@ compare(bert_for_pretraining("tiny", hidden_dropout=0.0, attention_dropout=0.0))
 # %% [markdown]
 # ### Real weights in our code
 #
-# MiniLM is a real BERT of six layers: every second layer of a twelve-layer one that had learned to imitate a larger model, trained further to compare sentences (lecture 06). Its file
-# goes into *our* Encoder, name by name. Where it is not installed, the cell takes a small model with random
-# weights and says so; what follows still runs, only the pictures mean nothing. The second cell compares ours with the
-# transformers library's after each layer; layer 0 stands for the embeddings.
+# MiniLM is a real BERT of six layers. It kept every second layer of a twelve-layer model that had learned to imitate a larger one, and was trained further to
+# compare sentences (lecture 06). We load its file into *our* Encoder, name by name. Where it is not installed, the cell uses a small model with random weights and
+# says so; what follows still runs, but its figures mean nothing. The second cell compares our encoder with the transformers library's after each layer; layer 0 is
+# the embeddings.
 
 # %%
 try:
@@ -732,22 +714,21 @@ for layer, (a, b) in enumerate(zip(ours, theirs, strict=True)):
 #
 # ### Who looks at whom
 #
-# The attention weights of that model, over that sentence. Choose a layer and a head; rest on a token to see its
-# own lines. It opens on layer 1, head 3: what does each token read there? Then look for three more: a head that often reads
-# the *next* token (layer 2, head 9), one in which *bank* reads *river* (layer 1, head 5), and one that reads hardly anything
-# but `[CLS]` (layer 3, head 8). Most heads of layers 3 to 5 give `[CLS]` more than half of their weight here: a place to
-# rest when there is nothing to find. (In BERT itself many heads rest on `[SEP]`: Clark et al. 2019, arXiv 1906.04341.)
+# The view shows that model's attention weights over the sentence. Choose a layer and a head; point at a token to see its own lines. It opens on layer 1, head 3:
+# what does each token read there? Then look at three more: a head that often reads the *next* token (layer 2, head 9), one in which *bank* reads *river* (layer 1,
+# head 5), and one that reads hardly anything but `[CLS]` (layer 3, head 8). Most heads of layers 3 to 5 give `[CLS]` more than half of their weight here, perhaps
+# because they find nothing better. (In BERT itself many heads do so with `[SEP]`: Clark et al. 2019, arXiv 1906.04341.)
 
 # %%
 pieces = [tokenizer.token(i) for i in ids[0].tolist()]
 attention_view(encoder, ids, pieces, layer=1, head=3 if encoder.config.num_heads > 2 else 1)
 
 # %% [markdown]
-# *Each line joins a query token (left) to a key token (right); its width is the attention weight. Those of a query sum to
-# one. In the head that opens, every token after `[CLS]` reads the one before it.*
+# *Each line joins a query token (left) to a key token (right); its width is the attention weight. A query's weights sum to one. In the head shown first, every token
+# after `[CLS]` reads the one before it.*
 
 # %% [markdown]
-# Is `bank` reading `river`, or whatever stands three places on? Swap the noun and see what weight that head gives it:
+# Does `bank` read `river`, or whatever is three positions later? Swap the noun and see what weight that head gives it:
 
 # %%
 for noun in ("river", "water", "stream", "money", "clerk", "table"):
@@ -757,35 +738,36 @@ for noun in ("river", "water", "stream", "money", "clerk", "table"):
     print(f"bank reads {noun:7}{first_layer[0, min(5, encoder.config.num_heads) - 1, 6, 9]:.2f}")
 
 # %% [markdown]
-# **The head reads what the word means, not where it stands: words of water get much, all others next to nothing.** That is a control. A picture alone is none: attention weights say what was
-# collected, not what decided the answer (Jain and Wallace 2019, *Attention is not explanation*, arXiv 1902.10186; and a reply, arXiv 1908.04626).
+# **The head reads the word's meaning, not its position: words of water get much weight, all others next to none.** A view alone could not show that; it took a
+# control. Attention weights say what was collected, not what decided the answer (Jain and Wallace 2019, *Attention is not explanation*, arXiv 1902.10186; and a
+# reply, arXiv 1908.04626).
 #
-# The same in **bertviz**, a tool many papers use. It counts layers and heads from 0, and colours mark heads.
+# **bertviz**, a tool many papers use, shows the same weights. It counts layers and heads from 0 and marks heads by colour.
 
 # %%
 bertviz_view(encoder, ids, pieces)
 
 # %% [markdown]
-# *bertviz's head view: pick a layer above, click on the coloured squares to switch heads off and on. (Where no notebook
-# runs, our own picture of layer 1, head 1 stands in its place.)*
+# *bertviz's head view: pick a layer above, and click on the coloured squares to switch heads off and on. (Where no notebook runs, our own view of layer 1, head 1
+# replaces it.)*
 
 # %% [markdown]
 # ### Three embeddings, one sum
 #
-# Type a pair of your own. The picture shows what each embedding matrix adds and what LayerNorm makes of the sum.
+# Type a pair of your own. The view shows what each embedding matrix adds and what LayerNorm makes of the sum.
 
 # %%
 embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quiet")
 
 # %% [markdown]
-# *Each strip is one token's vector, first numbers only. Token, segment and position add up to the sum; the table under
-# the strips writes out the framed token.*
+# *Each strip shows the first numbers of one token's vector. Token, segment and position add up to the sum; the table under the strips gives the numbers of the
+# framed token.*
 
 # %% [markdown]
 # ### A playground for masks
 #
-# Your own sentence, any rate, any mix. Two things to try: set the rate to 1 to see which positions are never
-# selected; and at a rate of 0.5 set random words to 1: how much of the sentence can you still guess?
+# Mask a sentence of your own at any rate. Two things to try: set the rate to 1 to see which positions are never selected; then set the rate to 0.5 and random words
+# to 1: how much of the sentence can you still guess?
 
 # %%
 masking_playground(tokenizer)
@@ -796,8 +778,8 @@ masking_playground(tokenizer)
 # %% [markdown]
 # ### The rule, counted
 #
-# First guess of the page: how many of 1,000 pieces become `[MASK]`? We mask the training sequences of the
-# micro-world a few times and count. (`LIVE` is the recipe of this page's training: which stories, how many steps.)
+# The page's first guess was how many of 1,000 pieces become `[MASK]`. We mask the training sequences of the micro-world a few times and count. (`LIVE` is this
+# page's training recipe: which stories, how many steps.)
 
 # %%
 from course_lib.lectures.lecture_02.recipes import LIVE, AccuracyCurve, prepare
@@ -815,14 +797,13 @@ bar_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Bars: what was counted. Marks: 0.15 × 0.8 × 1,000 = 120 and 0.15 × 0.1 × 1,000 = 15. So 120 are seen as [MASK], not 150.*
+# *Bars: counted. Marks: expected, 0.15 × 0.8 × 1,000 = 120 and 0.15 × 0.1 × 1,000 = 15. So the model sees 120 as [MASK], not 150.*
 
 # %% [markdown]
 # ### Real English
 #
-# BERT read English Wikipedia (2,500 million words) and BooksCorpus (800 million): about 16 GB. We cannot
-# download either, but every Python installation holds real English: the documentation inside it. The same
-# masking works on it unchanged; packing is simpler, since there are no pairs.
+# BERT read English Wikipedia (2,500 million words) and BooksCorpus (800 million): about 16 GB. We download neither, but every Python installation contains real
+# English: its documentation. The same masking works on it unchanged; packing is simpler, since there are no pairs.
 
 # %%
 from course_lib.text.packing import pack_documents
@@ -840,14 +821,14 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 # *The start of a sequence of documentation, masked by the same function as the micro-world's stories.*
 
 # %% [markdown]
-# What does a model learn from such text? The course's own checkpoint has read it, all but one paragraph in twenty:
-# {{number:COURSE.num_layers}} layers, {{number:COURSE.hidden_size}} wide, MLM without NSP, from random initialisation, in well over
-# an hour on two cores. One command makes it (lecture 03 tells how):
+# What does a model learn from such text? The course's own checkpoint has read it, except for one paragraph in twenty. It has {{number:COURSE.num_layers}} layers, is
+# {{number:COURSE.hidden_size}} wide, and was trained from random initialisation by MLM without NSP, in well over an hour on two cores. One command makes it (see
+# lecture 03):
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
 #
-# The sentences below were written and put on file *before* the model was trained, so none was picked because it turned out
-# well. Their writer had one word in mind for each. At which rank does the model have that word?
+# The sentences below were written and put on file *before* the model was trained, so none was picked because it turned out well. The writer had one word in mind for
+# each. At which rank does the model put that word?
 
 # %%
 from course_lib.text import english
@@ -864,27 +845,25 @@ for most in (1, 5):
     )
 
 # %% [markdown]
-# *All of them, as they come out. Rank inf: the word is not one piece of the vocabulary, so it cannot fill one blank.*
+# *All sentences, unselected. Rank inf: the word is not one piece of the vocabulary, so it cannot fill one blank.*
 #
-# Read the misses one by one. Where another word fits as well, the count is unfair to the model. Where the first guess
-# suits the grammar and misses the sense, it is not: a small model knows what often stands here, and little of what is
-# meant. The kitchen shelf is there to fail. Documentation does not speak of kitchens, and a model knows of the world only
-# what stands in its text. The {{number:len(english.blanks())}} sentences show what the model is like and measure nothing; lecture 03
-# measures it, on text that was held out.
+# Read the misses one by one. Where another word fits just as well, the count is unfair to the model. Where the first guess suits the grammar but misses the sense,
+# it is fair: a small model knows which words often occur here, and little of what is meant. The kitchen shelf is meant to fail: documentation does not speak of
+# kitchens, and a model knows of the world only what its text says. The {{number:len(english.blanks())}} sentences illustrate the model but measure nothing; lecture
+# 03 measures it on held-out text.
 
 # %% [markdown]
 # ## Measure it
 #
-# Now from random initialisation. Two layers, 128 wide, both tasks, a fixed set of stories, dynamic masking. The recipe has
-# {{number:LIVE.steps:,}} steps. On two cores they take a minute or a little more where the processor multiplies numbers of 16 bits
-# (*bfloat16*) itself. Where it does not (most laptops, Colab) a step takes several times as long: there half of them are made, and the
-# model closes less of the gap. `steps = LIVE.steps` makes all, in about three minutes. While it runs, the model now and then
-# predicts one hidden word for us.
+# Now we train from random initialisation: two layers, 128 wide, on both tasks, with a fixed set of stories and dynamic masking. The recipe has
+# {{number:LIVE.steps:,}} steps. On two cores they take a minute or a little more if the processor multiplies 16-bit numbers (*bfloat16*) natively. If it does not
+# (most laptops, Colab), a step takes several times as long; the page then trains for half the steps, and the model closes less of the gap. `steps = LIVE.steps`
+# trains for all of them, in about three minutes. During training, the model now and then predicts one hidden word for us.
 #
-# Size, batch, learning rate and dropout (none) are our own, of course. One more number differs, as it should: the random initialisation has a standard deviation
-# of {{number:LIVE.initializer_range}}, not 0.02. A sum over H inputs grows like √H: 0.02 · √{{number:BASE.hidden_size}} = {{number:0.02 * BASE.hidden_size**0.5:.2f}} in BERT-base, and
-# {{number:LIVE.initializer_range}} · √128 = {{number:LIVE.initializer_range * 128**0.5:.2f}} here. With 0.02 at 128 units the same steps close only a third of the gap (a single run; the data sheet in
-# `data/` tells what else was tried).
+# Besides size, batch, learning rate and dropout (none), one number differs from BERT's: the random initialisation has a standard deviation of
+# {{number:LIVE.initializer_range}}, not 0.02. A sum over H inputs grows like √H: 0.02 · √{{number:BASE.hidden_size}} = {{number:0.02 * BASE.hidden_size**0.5:.2f}}
+# in BERT-base, and {{number:LIVE.initializer_range}} · √128 = {{number:LIVE.initializer_range * 128**0.5:.2f}} here. With 0.02 at 128 units the same steps close
+# only a third of the gap (a single run; the data sheet in `data/` lists what else was tried).
 
 # %%
 from course_lib.train.precision import native_bfloat16
@@ -899,9 +878,8 @@ batches = pretraining_batches(material.train, special, batch_size=LIVE.batch_siz
 print(f"{count_parameters(model):,} parameters, {steps:,} steps of {LIVE.batch_size} sequences")
 
 # %% [markdown]
-# Before the first step, a check that costs nothing. A model that knows nothing gives each of V words the probability
-# 1/V: its MLM loss is ln V. And a coin pays ln 2 for each pair. Far above means a wrong
-# initialisation; far below, that the answer stands somewhere in the input.
+# Before the first step comes a check that costs nothing. A model that knows nothing gives each of V words the probability 1/V, so its MLM loss is ln V, and its NSP
+# loss is a coin's, ln 2. A loss far above means a wrong initialisation; far below, that the input contains the answer.
 
 # %%
 first = batches(0)
@@ -911,7 +889,7 @@ print(f"MLM {losses['mlm']:.2f} nats, ln {special.vocab_size} = {log(special.voc
 print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 
 # %% [markdown]
-# Training is this, over and over; `fit` adds what the paragraph below the code says.
+# Training repeats this loop; `fit` adds what the paragraph below the code describes.
 #
 #     for step in range(steps):
 #         batch = batches(step)
@@ -920,14 +898,14 @@ print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 #         optimizer.step()
 #         optimizer.zero_grad()
 #
-# The optimiser is AdamW: Adam, and weights that shrink a little at each step beside it. The learning rate rises in the first tenth of the steps (*warm-up*) and then falls to zero in a
-# straight line; large gradients are cut. (BERT's own program counts the fall from step 0: after such a warm-up its rate
-# drops to 0.9 of the top and goes on from there, and its first step has rate 0. `released_schedule=True` does so; `findings/bert_tensorflow_warmup.sh` runs the program.) Where the processor multiplies bfloat16 itself, it is used; the last line printed
-# says which format it was.
+# The optimiser is AdamW: Adam with weights that also shrink a little at each step. The learning rate rises during the first tenth of the steps (*warm-up*) and then
+# falls linearly to zero; large gradients are clipped. (BERT's own code counts the fall from step 0: its first step has rate 0, and after such a warm-up its rate
+# drops to 0.9 of the maximum and falls from there. `released_schedule=True` does so; `findings/bert_tensorflow_warmup.sh` runs the original.) bfloat16 is used where
+# the processor multiplies it natively; the last line printed names the format.
 
 # %% [markdown]
-# The word we watch stands in a held-out story, near the end; it was said before, in another sentence. Who
-# reads only the neighbours cannot know it. Who reads the whole story can.
+# The word we watch is near the end of a held-out story, and occurs in an earlier sentence, too. A reader of its neighbours alone cannot know it; a reader of the
+# whole story can.
 
 # %%
 told = material.heldout_stories.stories[4]
@@ -945,23 +923,22 @@ history = fit(
 print(f"{history.seconds:.0f} s in {history.precision}, {history.tokens_per_second:,.0f} tokens a second")
 
 # %% [markdown]
-# *The MLM loss on the training batches, each point a mean over neighbouring steps. It begins near ln V and falls fast at
-# first.*
+# *The MLM loss on the training batches; each point is a mean over neighbouring steps. It starts near ln V and falls fast at first.*
 #
 # ### Four lines in one chart
 #
-# A number alone says little. Four of them say more. All are *masked-token accuracy*: the fraction of the hidden words
-# that is predicted right. For the comparison, selected words are always hidden.
+# One number alone says little, so we compare four. All are *masked-token accuracy*: the fraction of the hidden words that is predicted correctly. For the
+# comparison, selected words are always hidden.
 #
 # | line | what it knows |
 # |---|---|
 # | unigram | always says the most frequent word |
 # | count model | which word stands between which neighbours in the same training stories; sees both neighbours unmasked |
 # | oracle | the rules of the world, and every other word of the story |
-# | model | ours; behind it the curve of a longer run ({{number:LONG.steps:,}} steps of twice as many sequences, a result file) |
+# | model | ours; and the curve of a longer run from a stored result ({{number:LONG.steps:,}} steps of twice as many sequences) |
 #
 # No model that sees less can be expected to beat the oracle. The *fraction of the gap closed* is (model − count model) /
-# (oracle − count model): 0 for one that only counts, 1 for one that knows.
+# (oracle − count model): 0 for counting alone, 1 for full knowledge of the rules.
 
 # %%
 from course_lib.text.counts import NeighbourCounts, Unigram
@@ -992,12 +969,13 @@ accuracy_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The model passes the count model about half-way through its run, or sooner.* **The long run, with about {{number:times_the_reading}} times
-# the reading, comes close to the oracle.**
+# *The model passes the count model about half-way through its run, or sooner.* **The long run, with about {{number:times_the_reading}} times the reading, comes
+# close to the oracle.**
 
 # %% [markdown]
-# One run is an anecdote. The live recipe with other seeds (random initialisation, masks, orders), the long run, and a control: the live recipe with *uniform attention*, all queries zero for good, so that
-# each head takes the plain mean of all positions (from result files, made by `python -m course_lib.teaching.results 02`; sd is the standard deviation over n seeds):
+# One run is an anecdote. The next cell shows the live recipe with other seeds (for initialisation, masks and order), the long run, and a control: the live recipe
+# with *uniform attention*. There all queries stay zero, so that each head takes the plain mean of all positions. (These are stored results, made by `python -m
+# course_lib.teaching.results 02`; sd is the standard deviation over n seeds.)
 
 # %%
 from course_lib.lectures.lecture_02.experiments import outcome
@@ -1014,15 +992,15 @@ masked, pairs = ([run[name] for run in control] for name in ("masked_accuracy", 
 print(f"uniform attention: masked-token accuracy {in_words(masked)}, NSP accuracy {in_words(pairs)}")
 
 # %% [markdown]
-# **Attention that cannot choose is worth less than counting two neighbours**: {{number:percent(runs('02_controls', 'masked_accuracy', 'uniform attention'))}} of the words against the count model's {{number:level_of('count_model')}}. For NSP a mean of the words almost suffices,
+# **Uniform attention does worse than counting two neighbours**: it recovers {{number:percent(runs('02_controls', 'masked_accuracy', 'uniform attention'))}} of the
+# words, the count model {{number:level_of('count_model')}}. For NSP the mean of the words is almost enough, with
 # {{number:percent(runs('02_controls', 'pair_accuracy', 'uniform attention'))}} (more on this below).
 #
 # ### What kind of word?
 #
-# Because the world is ours, every hidden word has a known kind: **function** (a word of the sentence frame),
-# **agreement** (it must agree with another), **repeated** (said elsewhere in the story), **fact** (it follows from
-# another word about the same thing), **name** (a further word of a longer name), **free** (nothing tells it but
-# topic and frame). For each the floor, our model and the ceiling:
+# Because we made the world, we know every hidden word's kind: **function** (a word of the sentence frame), **agreement** (it must agree with another), **repeated**
+# (it occurs elsewhere in the story), **fact** (it follows from another word about the same thing), **name** (a further word of a longer name), or **free** (only
+# topic and frame hint at it). Here are the floor, our model and the ceiling for each:
 
 # %%
 from course_lib.train.metrics import evaluate
@@ -1037,10 +1015,11 @@ for kind in sorted(set(kind_of), key=kind_of.count, reverse=True):
     print(f"{kind:12}{kind_of.count(kind):6}" + "".join(f"{value:13.1%}" for value in values))
 
 # %% [markdown]
-# *Masked-token accuracy; the most frequent kind first. Gap closed: from counting to knowing, as above.*
+# *Masked-token accuracy; the most frequent kind first. Gap closed as above, from the count model to the oracle.*
 #
-# **Function words are solved, and free words nearly so: their ceiling is low, and the model is close to it. What lags are words that must be looked up elsewhere in the story: repeated
-# words, agreement, and most of all facts.** An accuracy says little without its ceiling: of free words fewer than half are right, and hardly more could be.
+# **Function words are solved, and so nearly are free words: the model is close to their low ceiling. It lags on words that must be looked up elsewhere in the story:
+# repeated words, agreement and, most of all, facts.** An accuracy says little without its ceiling: fewer than half of the free words are recovered, and hardly more
+# could be.
 
 # %% [markdown]
 # ### The watched word
@@ -1049,14 +1028,15 @@ for kind in sorted(set(kind_of), key=kind_of.count, reverse=True):
 prediction_slider(watch.snapshots, f"{begins} {goes_on}", truth=hidden_word)
 
 # %% [markdown]
-# *Move the slider through the training: first frequent words, then words that fit the frame, in the end names, the one that was said before the others.*
+# *Move the slider through the training. At first frequent words lead, then words that fit the frame, and in the end names; the name that the story has mentioned
+# leads them.*
 
 # %% [markdown]
 # ### Does B follow A, and is that hard?
 #
-# The third guess. The bag-of-words baseline is a logistic regression, one dense layer with two answers, trained on the
-# same pairs. It sees which words occur in both passages and nothing else: no order, no grammar. Beside the stories stands real text, from the result file: pairs of passages from the documentation of Python packages,
-# tested on other modules.
+# This was the third guess. The bag-of-words baseline is a logistic regression, one dense layer with two answers, trained on the same pairs. It sees only which words
+# occur in both passages: no order, no grammar. For comparison, a stored result has real text: pairs of passages from the documentation of Python packages, tested on
+# other modules.
 
 # %%
 from course_lib.train.baselines import bag_of_words_accuracy
@@ -1076,14 +1056,14 @@ bar_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Names of persons help a little: a person goes from passage to passage. Without any name the words of the topic still suffice for most.*
+# *Names of persons help a little, because a person occurs in several passages. Without names, the words of the topic are still enough for most pairs.*
 #
-# **In the stories NSP hardly asks for reading. In real text shared words go far, but leave more to do**: at 128 tokens the bag has {{number:documentation(128, 'bag')}}, where the majority class has {{number:documentation(128, 'majority')}}.
+# **In the stories NSP hardly requires reading. In real text shared words help much, but leave more to do**: at 128 tokens the bag reaches
+# {{number:documentation(128, 'bag')}}, and the majority class {{number:documentation(128, 'majority')}}.
 
 # %% [markdown]
-# Hold on to this. Much of NSP is solved by topic, and later members of the family drop it (RoBERTa) or make
-# it harder by swapping two passages of the *same* text (ALBERT). BERT's authors removed it in an ablation,
-# too; their numbers are below.
+# Remember this: topic alone solves much of NSP. Later members of the family drop the task (RoBERTa) or make it harder by swapping two passages of the *same* text
+# (ALBERT). BERT's authors removed it in an ablation, too; their numbers are below.
 
 # %%
 print(f"{'':24}{'you said':>12}{'measured':>12}")
@@ -1101,17 +1081,16 @@ for name, value in measured.items():
 # | | BERT |
 # |---|---|
 # | batch, steps | 256 sequences of up to 512 tokens, 1,000,000 steps; 90% of them at length 128 |
-# | optimiser | Adam, learning rate 1e-4, β 0.9 and 0.999, ε 1e-6†; weights shrink by decay 0.01 (biases and LayerNorms do not†) |
-# | schedule | a straight line down to zero, counted from step 0†, and below it 10,000 steps of warm-up; gradient norm cut at 1† |
+# | optimiser | Adam, learning rate 1e-4, β 0.9 and 0.999, ε 1e-6†; weight decay 0.01 (not for biases and LayerNorms†) |
+# | schedule | 10,000 steps of warm-up; a linear decay to zero, counted from step 0†; gradient norm clipped at 1† |
 # | dropout | 0.1 everywhere, attention included |
 # | machines | base on 4 Cloud TPUs (16 chips), large on 16 (64 chips); four days each |
 #
-# Sources: the paper, sections 3.1 and A.2; † from the released code. Two of its own figures do not survive
-# arithmetic: 256 × 512 is {{number:tokens_a_step}} tokens a batch, not 128,000; and with nine steps in ten at length 128
-# a million steps make about {{number:epochs():.1f}} epochs, not 40.
+# Sources: the paper, sections 3.1 and A.2; † from the released code. Two of the paper's figures are arithmetically wrong: 256 × 512 is {{number:tokens_a_step}}
+# tokens a batch, not 128,000; and with nine of ten steps at length 128, a million steps make about {{number:epochs():.1f}} epochs, not 40.
 #
-# The three complaints that the rest of the family answers are already visible: the training recipe was hardly
-# tuned, the model is large for what it does, and only 15% of the positions teach it anything at each step.
+# Three weaknesses that the rest of the family addresses are already visible: the training recipe was hardly tuned, the model is large for what it does, and only 15%
+# of the positions teach it anything at each step.
 #
 # ### What mattered, by the authors' own ablations
 #
@@ -1132,19 +1111,17 @@ for name in ("no_nsp", "left_to_right_no_nsp", "left_to_right_no_nsp_bilstm"):
     print(f"{name.replace('_', ' '):34}", *(f"{change:+8.1f}" for change in changes))
 
 # %% [markdown]
-# Points lost against the full BERT-base (paper, Table 5). Taking NSP away costs {{number:lost('no_nsp', 'QNLI')}} points on QNLI and
-# {{number:lost('no_nsp', 'MNLI-m')}} on MNLI; reading only from left to right as well costs most on SQuAD and MRPC, and a recurrent layer on
-# top (BiLSTM) wins back only part of SQuAD.
-# Size helps on every task of Table 6, down to 3,600 examples (MRPC). And without any fine-tuning, the
-# concatenated last four layers of a frozen BERT come within 0.3 points of the fine-tuned one on named
-# entities (Table 7: {{number:printed('bert')['features']['concatenated_last_four']}} against {{number:printed('bert')['features']['fine_tuned']}}).
+# *Change in points against the full BERT-base (paper, Table 5).* Removing NSP costs {{number:lost('no_nsp', 'QNLI')}} points on QNLI and
+# {{number:lost('no_nsp', 'MNLI-m')}} on MNLI. Reading only from left to right as well costs most on SQuAD and MRPC, and a recurrent layer on top (BiLSTM) recovers
+# only part of the loss on SQuAD. Size helps on every task of Table 6, even with only 3,600 examples (MRPC). Without any fine-tuning, the concatenated last four
+# layers of a frozen BERT come within 0.3 points of the fine-tuned one on named entities (Table 7: {{number:printed('bert')['features']['concatenated_last_four']}}
+# against {{number:printed('bert')['features']['fine_tuned']}}).
 
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source. Skip three on
-# a first reading: those on Adam and on decay, details of the optimiser, and that on a span's score, which lecture 03
-# explains.
+# Each line was settled by code that ran just now, by a stored result or, where neither is possible, by a source. On a first reading, skip three: the optimiser's
+# details, Adam and decay, and a span's score, which lecture 03 explains.
 
 # %%
 claims_table("02")
@@ -1165,9 +1142,8 @@ check("02.6", my_loss)
 # %% [markdown]
 # ### Words to pieces
 #
-# BERT's vocabulary has {{number:BASE.vocab_size:,}} pieces (the paper rounds to 30,000). A word that is not among them is spelled:
-# from the left, always the longest piece that fits; later pieces carry `##`. What cannot be spelled is
-# `[UNK]`. Our micro-world is so small that each of its words is one piece.
+# BERT's vocabulary has {{number:BASE.vocab_size:,}} pieces (the paper rounds to 30,000). A word that is not among them is spelled from the left, always with the
+# longest piece that fits; later pieces are marked `##`. A word that cannot be spelled becomes `[UNK]`.
 #
 # {{exercise:02.7}}
 
@@ -1180,7 +1156,7 @@ def my_wordpiece(word, vocab, max_chars):
 check("02.7", my_wordpiece)
 
 # %% [markdown]
-# The library's own, once yours passes (or before, if you are stuck):
+# The library's version, for when yours passes (or you are stuck):
 
 # %%
 from course_lib.text.wordpiece import longest_match

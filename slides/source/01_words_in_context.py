@@ -128,7 +128,7 @@ def masks() -> str:
 KINDS = (
     ("encoder", "both sides", "fill in masked words", "reading", "BERT, RoBERTa"),
     ("decoder", "what stands before", "predict the next word", "writing", "GPT-2, GPT-3"),
-    ("encoder-decoder", "the source whole, its own text so far", "write the target text",
+    ("encoder-decoder", "the whole source, its own text so far", "write the target text",
      "rewriting", "Transformer, BART, T5"),
 )  # fmt: skip
 
@@ -162,7 +162,7 @@ def kinds_measured() -> str:
            else "" for task, measure in MEASURED.items()))
         for kind in (KINDS_NAMED[0], STEPWISE, SHOWN, *KINDS_NAMED[1:], LEFT)
     ]  # fmt: skip
-    head = ("", "gaps: words right", "continue: possible", "translate: all right")
+    head = ("", "gaps: words recovered", "continue: possible", "translate: whole sentences")
     return table(head, rows, size=21)
 
 

@@ -161,7 +161,7 @@ def test_when_the_count_passes_the_fraction_is_told():
         ("03.5", "The padding has segment 1", "padded"),
         ("03.5", "The hypothesis is cut", "one of the two"),
         ("03.5", "Where both texts are equally long", "both must give"),
-        ("03.6", "you have no number", "0/0"),
+        ("03.6", "you have NaN", "0/0"),
         ("03.7", "A grade was counted with a logit", "a pair, and a number"),
         ("03.7", "O is a tag, too", "tags"),
     ],

@@ -69,8 +69,8 @@ ATTENTION = Exercise(
          "Two shapes do not fit. queries @ keys.T is (Q, K): rows of one with rows of the other. "
          "weights @ values is (Q, E)."),
         (r"Boolean|boolean|bool value|ambiguous|`-` operator|-.*operator, on a bool|~|Negative",
-         "`visible` is True and False: ~visible turns it round, masked_fill and torch.where "
-         "choose with it."),
+         "`visible` holds True and False: ~visible inverts it, and masked_fill and torch.where "
+         "select with it."),
     ),
     stages=(
         Stage("as many queries as keys, all equally wide",
@@ -88,24 +88,24 @@ ATTENTION = Exercise(
              "grow like √D; undivided, wide vectors make the softmax choose one key only."),
         Edit(SCORES, "queries @ keys.T / queries.shape[-1]", "The scores are divided by D; divide "
              "by its square root."),
-        Edit(SCORES, "queries @ keys.T / math.sqrt(len(keys))", "The scores are divided by √K, of "
-             "the number of keys. It is √D: how many products each score sums."),
+        Edit(SCORES, "queries @ keys.T / math.sqrt(len(keys))", "The scores are divided by √K, K "
+             "being the number of keys. Divide by √D: each score sums D products."),
         Edit(SCORES, "queries @ keys.T / math.sqrt(values.shape[-1])", "The scores are divided by "
-             "√E, of the width of the values. It is √D, of queries and keys."),
+             "√E, from the width of the values. Divide by √D, the width of queries and keys."),
         Edit(SCORES, "torch.nn.functional.normalize(queries, dim=1) "
              "@ torch.nn.functional.normalize(keys, dim=1).T", "These scores are cosines, between "
-             "−1 and 1. Attention takes the dot product, divided by √D: how long the vectors are "
-             "counts."),
-        Edit(SCORES, f"-({SCORES})", "The sign of the scores is turned: the keys that fit least "
+             "−1 and 1. Attention takes the dot product divided by √D, so the vectors' lengths "
+             "count."),
+        Edit(SCORES, f"-({SCORES})", "The scores have the wrong sign: the keys that fit least "
              "get the most weight."),
         Edit(SCORES, "keys @ queries.T / math.sqrt(queries.shape[-1])", "Rows are keys and columns "
              "are queries in your scores. A row belongs to a query: queries @ keys.T."),
         Edit(SCORES, "queries @ queries.T / math.sqrt(queries.shape[-1])", "Queries are multiplied "
              "with queries; the keys are never used."),
         Edit(SCORES, "queries @ values.T / math.sqrt(queries.shape[-1])", "Queries are multiplied "
-             "with the values. They are compared with the keys; values are only taken."),
+             "with the values. Compare queries with keys; the values are only summed up."),
         Edit(WEIGHTS, "scores.softmax(dim=0)", "The softmax runs over the queries: columns add up "
-             "to one. Each query shares out its own weights, along its row: dim=-1."),
+             "to one. Each query's weights must add up to one, along its row: dim=-1."),
         Edit(WEIGHTS, "scores.flatten().softmax(0).view_as(scores)", "One softmax runs over the "
              "whole table. Each query has its own: dim=-1."),
         Edit(WEIGHTS, "scores.masked_fill(~visible, 0)", "There is no softmax: these are scores. "
@@ -114,10 +114,10 @@ ATTENTION = Exercise(
              "both."),
         Edit(WEIGHTS, "scores.masked_fill(~visible, 0) / scores.masked_fill(~visible, 0).sum(-1, "
              "keepdim=True)", "The scores are divided by their sum, without exp. Scores may be "
-             "negative: softmax."),
+             "negative; use the softmax."),
         Edit(WEIGHTS, "torch.nn.functional.one_hot(scores.argmax(-1), len(keys)).to(values.dtype)",
-             "The key with the best score gets all the weight. Softmax is soft: the others get "
-             "some."),
+             "The key with the best score gets all the weight. Softmax gives the others "
+             "some, too."),
         Edit(WEIGHTS, "visible / visible.sum(-1, keepdim=True).to(values.dtype)", "All visible "
              "keys get the same weight: the scores have no effect. Or was all of a row hidden, "
              "with visible and hidden exchanged?"),
@@ -128,15 +128,15 @@ ATTENTION = Exercise(
         Edit(WEIGHTS, "scores.softmax(dim=-1) * visible", "Hidden keys lose their weight after the "
              "softmax, so that a row no longer adds up to one. Hide before it.",
              more=((HIDE, ""),)),
-        Edit(HIDE, "scores = scores.masked_fill(~visible.T, -torch.inf)", "`visible` is turned: "
-             "visible[i, j] says whether *query i* may see *key j*."),
-        Edit(HIDE, "scores = scores.masked_fill(~visible.tril(), -torch.inf)", "You hide what "
-             "stands later. Only `visible` says what is hidden."),
+        Edit(HIDE, "scores = scores.masked_fill(~visible.T, -torch.inf)", "`visible` is "
+             "transposed: visible[i, j] says whether *query i* may see *key j*."),
+        Edit(HIDE, "scores = scores.masked_fill(~visible.tril(), -torch.inf)", "You hide the "
+             "keys that come later. Only `visible` says what is hidden."),
         Edit(SCORES, "queries @ keys / math.sqrt(queries.shape[-1])", "queries @ keys multiplies "
              "rows with columns, and runs only because there are as many keys as numbers in each. "
-             "Turn the keys: keys.T."),
-        Edit(SCORES, "queries @ keys.T", "The weights are divided by √D, after the softmax. The "
-             "scores are, before it.",
+             "Transpose the keys: keys.T."),
+        Edit(SCORES, "queries @ keys.T", "The weights are divided by √D, after the softmax. Divide "
+             "the scores, before it.",
              more=((WEIGHTS, "scores.softmax(dim=-1) / math.sqrt(queries.shape[-1])"),)),
         Edit(WEIGHTS, "scores.exp() / scores.exp().sum(-1, keepdim=True)", "exp of a large score "
              "is infinite. softmax subtracts the row's largest score first, which changes "
@@ -145,16 +145,16 @@ ATTENTION = Exercise(
              ".sum(-1, keepdim=True)", "You hide after the softmax and divide by what is left. On "
              "paper that is the same. But where a hidden key had nearly all the weight, what is "
              "left was rounded to 0: hide before the softmax.", more=((HIDE, ""),)),
-        Edit(OUTPUT, "weights @ keys", "The weights sum up the keys. Keys are for finding; what is "
-             "taken are the values."),
-        Edit(OUTPUT, "weights.T @ values", "The weights are turned before the product: row i of "
-             "the outputs belongs to query i, weights @ values."),
+        Edit(OUTPUT, "weights @ keys", "The weights sum up the keys. Keys are only compared; sum "
+             "up the values."),
+        Edit(OUTPUT, "weights.T @ values", "The weights are transposed before the product: row i "
+             "of the outputs belongs to query i, weights @ values."),
         Edit(OUTPUT, "weights @ values / len(keys)", "The outputs are divided by the number of "
              "keys. The weights add up to one already."),
         Edit(OUTPUT, "queries + weights @ values", "The queries are added to the outputs. Such a "
              "residual connection belongs to the Transformer's block, not to attention."),
-        Edit(OUTPUT, "scores.masked_fill(~visible, 0) @ values", "The outputs are made with the "
-             "scores; the weights, after the softmax, are wanted."),
+        Edit(OUTPUT, "scores.masked_fill(~visible, 0) @ values", "The outputs are computed from "
+             "the scores. Use the weights, after the softmax."),
         Edit("return weights, ", "return scores.masked_fill(~visible, 0), ", "The first result "
              "holds the scores; return the weights, after the softmax."),
     ),

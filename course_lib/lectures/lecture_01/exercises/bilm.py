@@ -85,8 +85,8 @@ BILM = Exercise(
              "one predicts the next word, the backward one the word before.",
              more=((BACKWARD, SAME.format("backward")),)),
         Edit(BACKWARD, "F.cross_entropy(backward_logits[:, :-1][both], ids[:, 1:][both])",
-             "The backward model is asked for the *next* word, as the forward one. It has read the "
-             "text from its end, so that it knows the next word; it predicts the one before."),
+             "The backward model predicts the *next* word, like the forward one. But it has read "
+             "the text from its end and knows the next word; it must predict the one before."),
         Edit(FORWARD, "F.cross_entropy(forward_logits[:, 1:][both], ids[:, :-1][both])",
              "The forward model is asked for the word *before*, which it has read already. It "
              "predicts the next one."),
@@ -96,10 +96,10 @@ BILM = Exercise(
              more=((BACKWARD,
                     "F.cross_entropy(backward_logits[:, :-1][both], ids[:, 1:][both])"),)),
         Edit(BACKWARD, BACKWARD.replace("backward_logits", "backward_logits.flip(1)"),
-             "The backward logits are turned round. They stand in the order of the text already: "
+             "The backward logits are reversed. They are in the order of the text already: "
              "position t is about the word before word t."),
         Edit(FORWARD, "F.cross_entropy(forward_logits.flatten(0, 1), ids.roll(-1, 1).flatten())",
-             "roll goes round: the last word is asked for the first one, and the first for the "
+             "roll wraps around: the last word predicts the first one, and the first the "
              "last. Where there is no neighbour, nothing is predicted.",
              more=((BACKWARD, "F.cross_entropy(backward_logits.flatten(0, 1), "
                               "ids.roll(1, 1).flatten())"),)),
@@ -138,7 +138,7 @@ BILM = Exercise(
         Edit(FORWARD, with_reduction(FORWARD, "/ both.numel()"), "Padding is left out of the sums, "
              "but not out of what they are divided by: the number of predicted words.",
              more=((BACKWARD, with_reduction(BACKWARD, "/ both.numel()")),)),
-        Edit(FORWARD, FORWARD.replace("[both], i", "[both].softmax(-1), i"), "A softmax stands "
+        Edit(FORWARD, FORWARD.replace("[both], i", "[both].softmax(-1), i"), "A softmax comes "
              "before F.cross_entropy, which has its own. Give it the logits as they are.",
              more=((BACKWARD, BACKWARD.replace("[both], i", "[both].softmax(-1), i")),)),
         Edit(FORWARD, "F.nll_loss(forward_logits[:, :-1][both].softmax(-1).log(), "

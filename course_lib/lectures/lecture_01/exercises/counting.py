@@ -58,7 +58,7 @@ COUNTING = Exercise(
     solution=ppmi,
     returns=Numbers("PPMI", unit="nats", shape="V C"),
     see="course_lib.text.static_vectors.positive_pmi does it for a sparse table",
-    infinite="Not all of your result is finite: ln 0 is minus infinity, and 0 / 0 is not a number. "
+    infinite="Not all of your result is finite: ln 0 is minus infinity, and 0 / 0 is NaN. "
     "Choose 0 where the count is 0, with torch.where.",
     when_raised=(
         (r"size of tensor|must match|broadcast",
@@ -83,14 +83,14 @@ COUNTING = Exercise(
              "lost their sign: *less* often than by chance now counts as *more*. Set them to 0."),
         Edit(RETURNED, "torch.where(counts > 0, ratio, 0.0)", "This is the quotient, without its "
              "logarithm."),
-        Edit(RETURNED, "torch.where(counts > 0, (ratio - 1).clamp(min=0), 0.0)", "This is how far "
-             "the quotient lies above 1; expected its logarithm, or 0 if that is negative."),
+        Edit(RETURNED, "torch.where(counts > 0, (ratio - 1).clamp(min=0), 0.0)", "This is how "
+             "far the quotient is above 1. Expected its logarithm, or 0 if that is negative."),
         Edit("ratio.log()", "ratio.log1p()", "This is ln(1 + quotient), which is positive for "
              "every pair. Expected ln of the quotient, or 0 where that is negative."),
         Edit(RETURNED, "ratio.log().clamp(min=0)", "A word or a context that was never counted "
              "has 0 / 0 in your table. Choose 0 where the count is 0."),
         Edit(RETURNED, f"of_pair * {RETURNED}", "Each value is multiplied by P(w, c). That is what "
-             "is summed up for mutual *information*; the pointwise one is the logarithm alone."),
+             "is summed up in mutual *information*; pointwise, it is the logarithm alone."),
         Edit("ratio.log()", "ratio.log() / -of_pair.log()", "Each value is divided by −ln P(w, c): "
              "that is normalised PMI. Expected the logarithm itself."),
         Edit(RATIO, "of_pair / of_word", "Every value is 0: your quotient is nowhere above 1. Are "
@@ -99,24 +99,24 @@ COUNTING = Exercise(
         Edit(PAIR, "of_pair = counts", "The cells are counts where probabilities are wanted: "
              "divide them by the sum of the whole table."),
         Edit(PAIR, "of_pair = counts / counts.sum(1, keepdim=True)", "Your P(w, c) is a fraction "
-             "of its row, and so divided by P(w) already. It is the cell's fraction of the whole "
-             "table."),
+             "of its row, so it is divided by P(w) already. It must be the cell's fraction of the "
+             "whole table."),
         Edit(WORD, "1 / len(counts)", "Every word is taken as equally frequent, 1/V. P(w) is the "
              "row's total as a fraction of the whole table."),
         Edit(POWERS, "counts.sum(0, keepdim=True)", "`smoothing` has no effect: the columns' "
-             "totals are taken to that power."),
+             "totals must be raised to that power."),
         Edit(CONTEXT, "powers / counts.sum()", "The powers are divided by the sum of the counts "
              "and do not add up to 1. Divide them by the sum of the powers."),
         Edit(CONTEXT, "(counts.sum(0, keepdim=True) / counts.sum()) ** smoothing",
-             "Powers of probabilities do not add up to 1 any more: divide them by their sum."),
-        Edit(POWERS, "(counts**smoothing).sum(0, keepdim=True)", "The cells are taken to the power "
-             "and summed. Sum first: the power belongs to the column's total."),
-        Other(lambda counts, smoothing: ppmi(counts**smoothing, 1.0), "Every cell is taken to the "
-              "power, and all is computed from these. Only the columns' totals are taken to it; "
+             "Powers of probabilities no longer add up to 1: divide them by their sum."),
+        Edit(POWERS, "(counts**smoothing).sum(0, keepdim=True)", "The cells are raised to the "
+             "power and summed. Sum first: the power belongs to the column's total."),
+        Other(lambda counts, smoothing: ppmi(counts**smoothing, 1.0), "Every cell is raised to the "
+              "power, and everything is computed from that. Only the columns' totals are; "
               "P(w, c) and P(w) stay as they were counted."),
-        Edit(PAIR, "of_pair = counts**smoothing / (counts**smoothing).sum()", "The cells are taken "
-             "to the power instead of the columns' totals. P(w, c) stays as it was counted: the "
-             "power belongs to P(c).", more=((POWERS, "counts.sum(0, keepdim=True)"),)),
+        Edit(PAIR, "of_pair = counts**smoothing / (counts**smoothing).sum()", "The cells are "
+             "raised to the power instead of the columns' totals. P(w, c) stays as it was counted: "
+             "the power belongs to P(c).", more=((POWERS, "counts.sum(0, keepdim=True)"),)),
         Edit(PAIR, "of_pair = (counts / counts.sum()) ** smoothing", "P(w, c) is taken to the "
              "power instead of the columns' totals. It stays as it was counted: the power belongs "
              "to P(c).", more=((POWERS, "counts.sum(0, keepdim=True)"),)),
@@ -130,7 +130,7 @@ COUNTING = Exercise(
              "The words' totals are smoothed as well. Only the contexts' are."),
         Edit(WORD, "counts.sum(1, keepdim=True) ** smoothing "
              "/ (counts.sum(1, keepdim=True) ** smoothing).sum()",
-             "The words' totals are taken to the power instead of the contexts': rows are words, "
+             "The words' totals are raised to the power instead of the contexts'. Rows are words, "
              "columns contexts.", more=((POWERS, "counts.sum(0, keepdim=True)"),)),
         Edit(POWERS, "(counts.sum(0, keepdim=True) + smoothing)", "`smoothing` is added to the "
              "columns' totals. It is a power: totals ** smoothing."),

@@ -73,30 +73,30 @@ MIXING = Exercise(
         Edit(S, "torch.ones_like(weights)", "The layers are added up, each with weight one."),
         Edit(S, "len(weights) * weights.softmax(0)", "The weights add up to the number of layers. "
              "They add up to one; gamma is there to scale."),
-        Edit("gamma * (s", "gamma + (s", "`gamma` is added; it multiplies."),
-        Edit("gamma * (s", "gamma.exp() * (s", "exp of `gamma` multiplies; `gamma` itself does."),
-        Edit("gamma * (s", "gamma.sigmoid() * (s", "The sigmoid of `gamma` multiplies; `gamma` "
-             "itself does, and it may be larger than one."),
+        Edit("gamma * (s", "gamma + (s", "`gamma` is added; multiply by it."),
+        Edit("gamma * (s", "gamma.exp() * (s", "exp of `gamma` multiplies; use `gamma` itself."),
+        Edit("gamma * (s", "gamma.sigmoid() * (s", "The sigmoid of `gamma` multiplies; use `gamma` "
+             "itself, which may be larger than one."),
         Edit(SUM, "(s.view(-1, 1, 1, 1) * layers).mean(0)", "The weighted layers are averaged, so "
              "divided by L + 1 once more. The weights add up to one: sum."),
         Edit(SUM, "layers[-1]", "This is the top layer alone, as one would take it from many "
              "models. ELMo gives all of them."),
-        Edit(SUM, "layers[s.argmax()]", "Only the layer with the greatest weight is taken; all are "
-             "mixed."),
-        Edit(ABOVE, "torch.cat([backward, forward], dim=-1)", "The backward direction stands "
-             "first; the forward one does."),
+        Edit(SUM, "layers[s.argmax()]", "Only the layer with the greatest weight is taken; all "
+             "must be mixed."),
+        Edit(ABOVE, "torch.cat([backward, forward], dim=-1)", "The backward direction comes "
+             "first; put the forward one first."),
         Edit(ABOVE, "torch.cat([(forward + backward) / 2] * 2, dim=-1)", "The two directions are "
-             "averaged. They stand side by side."),
+             "averaged. Put them side by side."),
         Edit(ABOVE, "torch.stack([forward, backward], dim=-1).flatten(-2)", "The two directions "
              "alternate, number by number. Side by side means all of one, then all of the other: "
              "torch.cat along the last axis.", more=((BELOW,
              "torch.stack([word, word], dim=-1).flatten(-2)[None]"),)),
         Edit(ABOVE, "torch.cat([forward, backward.flip(2)], dim=-1)", "The backward layers are "
-             "turned round. They stand in the order of the text already."),
+             "reversed. They are in the order of the text already."),
         Edit(BELOW, "torch.cat([word, torch.zeros_like(word)], dim=-1)[None]", "The second half of "
-             "layer 0 is filled with zeros. The word's vector stands there twice."),
-        Edit(BELOW, "word.repeat_interleave(2, dim=-1)[None]", "In layer 0 each number stands "
-             "twice in a row. The whole vector stands there twice: torch.cat([word, word], "
+             "layer 0 is filled with zeros. Repeat the word's vector there."),
+        Edit(BELOW, "word.repeat_interleave(2, dim=-1)[None]", "In layer 0 each number comes "
+             "twice in a row. Repeat the whole vector instead: torch.cat([word, word], "
              "dim=-1)."),
         Edit(BELOW, "torch.cat([word, word], dim=-1)[None] / 2", "Layer 0 is halved. It is "
              "repeated as it is."),
@@ -106,7 +106,7 @@ MIXING = Exercise(
              "only. A task may take as much of the word's own vector as it likes.",
              more=((LAYERS, "above"),)),
         Edit(LAYERS, "torch.cat([0 * below, above])", "Layer 0 is missing from the sum."),
-        Edit(LAYERS, "torch.cat([above, below])", "Layer 0 stands last. It comes first, with "
+        Edit(LAYERS, "torch.cat([above, below])", "Layer 0 comes last. It belongs first, with "
              "weights[0]."),
         Edit(SUM, "(s.view(-1, 1, 1, 1) * layers.detach()).sum(0)", "No gradient reaches the "
              "layers. Whether ELMo is frozen is decided outside, not here."),

@@ -65,15 +65,15 @@ NEAREST = Exercise(
         Edit(SELF, "", "The word itself is in your list: its cosine with itself is 1. "
              f"{BY_NUMBER}"),
         Edit(SELF, "cosines[word] = 0", "The word's own cosine is 0 in your answer: that is still "
-             "more than that of every word that points the other way. Below all others is −2, or "
+             "more than that of a word that points the other way. Use −2, below all cosines, or "
              "minus infinity: cosines[word] = -torch.inf."),
         Edit(ROWS, "vectors", "These are the greatest dot products: long vectors win, whichever "
              "way they point. Divide each row by its length first."),
         Edit(COSINES, "-(vectors - vectors[word]).norm(dim=1)", "These are the smallest distances. "
-             "For vectors of length one the order is the same; for others, how long they are "
-             "counts. The cosine divides the lengths out."),
+             "For vectors of length one the order is the same; for others, their lengths "
+             "count. The cosine divides the lengths out."),
         Edit(COSINES, "-(vectors - vectors[word]).abs().sum(1)", "These are the smallest sums of "
-             "absolute differences; asked is the greatest cosine."),
+             "absolute differences; expected the greatest cosines."),
         Edit(ROWS, "F.normalize(vectors, dim=0)", "You divide by the lengths of the columns. A "
              "word's vector is a row: dim=1."),
         Edit(ROWS, "F.normalize(vectors - vectors.mean(1, keepdim=True), dim=1)", "Each vector's "
@@ -89,16 +89,16 @@ NEAREST = Exercise(
              "length. The length is its square root."),
         Edit(COSINES, "(rows @ rows[word]).abs()", "Cosines have lost their sign: a vector that "
              "points the opposite way counts as near."),
-        Edit(COSINES, "-(rows @ rows[word])", "These are the words that stand farthest away, with "
+        Edit(COSINES, "-(rows @ rows[word])", "These are the words farthest away, with "
              "the smallest cosines."),
         Edit(RETURNED, "cosines.topk(min(k, len(vectors) - 1)).indices.tolist()[::-1]",
-             "The right words, but the nearest stands last. It comes first."),
+             "The words are right, but the nearest comes last. Put it first."),
         Edit(RETURNED, "sorted(cosines.topk(min(k, len(vectors) - 1)).indices.tolist())",
-             "The right words, but sorted by their numbers. The nearest comes first."),
+             "The words are right, but sorted by their numbers. Put the nearest first."),
         Edit(SELF, "cosines[cosines > 1 - 1e-9] = -torch.inf", "A word that points in the same "
              f"direction is left out too, because its cosine is 1 as well. {BY_NUMBER}"),
         Edit(SELF, "", "The first of the sorted words is thrown away, as if that were always the "
-             "word itself. Another one that points in the same direction may stand there. "
+             "word itself. Another one that points in the same direction may come first. "
              f"{BY_NUMBER}", more=((RETURNED, BUT_THE_FIRST),)),
         Edit(SELF, "", "The greatest dot product is thrown away, as if it were always that of the "
              "word with itself. With dot products long vectors win: divide each row by its length "
@@ -109,10 +109,10 @@ NEAREST = Exercise(
         Edit(RETURNED, "cosines.topk(min(k, len(vectors))).indices.tolist()", "Where k is as large "
              "as V or larger, the word itself comes last in your list. At most V − 1 others "
              "exist."),
-        Edit(SELF, "cosines = torch.cat([cosines[:word], cosines[word + 1:]])", "From the word on "
-             "your numbers are one too small: its row was cut out, and what stood behind it moved "
+        Edit(SELF, "cosines = torch.cat([cosines[:word], cosines[word + 1:]])", "After the word, "
+             "your numbers are one too small: its row was cut out, and the rows behind it moved "
              f"up. {BY_NUMBER}"),
         Edit(RETURNED, "cosines.topk(min(k - 1, len(vectors) - 1)).indices.tolist()",
-             "One is missing: k words are asked for, and the word itself is none of them."),
+             "One is missing: k words are asked for, not counting the word itself."),
     ),
 )  # fmt: skip

@@ -51,7 +51,7 @@ RETURNED = "(written | read) & real[None, :]"
 VISIBLE = Exercise(
     **written("01.6"),
     solution=visible,
-    returns=Numbers("picture", shape="S+U S+U", kind="bool"),
+    returns=Numbers("mask", shape="S+U S+U", kind="bool"),
     see="course_lib.kernels.attention.causal_mask is the decoder's; an encoder has the padding's "
         "mask alone; course_lib.family.seq2seq.Seq2Seq keeps the four corners apart",
     when_raised=(
@@ -73,16 +73,16 @@ VISIBLE = Exercise(
     mistakes=(
         Edit(READ, "read = (column < source) & False", "What is read is read from the left only, "
              "as by a decoder. An encoder's tokens see each other from both sides."),
-        Edit(RETURNED, "torch.ones_like(written) & real[None, :]", "Everybody sees everybody. What "
-             "is written would see what comes after it, its own answers."),
-        Edit(WRITTEN, "written = column < row", "What is written does not see itself. A token sees "
-             "itself and what stands before it."),
-        Edit(WRITTEN, "written = column >= row", "The triangle is turned: what is written sees "
+        Edit(RETURNED, "torch.ones_like(written) & real[None, :]", "Every token sees every other. "
+             "What is written would see what comes after it, the answers."),
+        Edit(WRITTEN, "written = column < row", "A written token does not see itself. It must see "
+             "itself and the tokens before it."),
+        Edit(WRITTEN, "written = column >= row", "The triangle is flipped: what is written sees "
              "what comes *after* it. Rows are those who see, columns those who are seen."),
         Edit(WRITTEN, "written = column == row", "What is written sees only itself. It sees what "
              "was written before it as well."),
-        Edit(RETURNED, "((written | read) & real[None, :]).T", "Rows and columns are exchanged: "
-             "row i is who sees, column j who is seen. So the corner of cross-attention is the "
+        Edit(RETURNED, "((written | read) & real[None, :]).T", "Rows and columns are exchanged. "
+             "Row i sees, column j is seen, so the corner of cross-attention is the "
              "lower left one."),
         Edit(RETURNED, "((written & (column >= source)) | (read & (row < source))) "
              "& real[None, :]", "What is written does not see what is read: cross-attention, the "
@@ -90,7 +90,7 @@ VISIBLE = Exercise(
         Edit(READ, "read = row < source", "What is read sees what is written. It is read before "
              "anything is written: the upper right corner is empty."),
         Edit(READ, "read = column <= source", "The first token that is written counts as read: "
-             "everybody sees it. Columns 0 to source − 1 are read."),
+             "every token sees it. Columns 0 to source − 1 are read."),
         Edit(READ, "read = column < source - 1", "The last token that is read is not seen by those "
              "before it. Columns 0 to source − 1 are read."),
         Edit(READ, "read = column < target", "`source` and `target` are exchanged: what is read "
@@ -106,10 +106,10 @@ VISIBLE = Exercise(
         Edit(RETURNED, "(written | read) & ~real[None, :]", "Only padding is seen: `real` is True "
              "at words."),
         Edit(RETURNED, "(written | read) & real[:, None]", "The rows of padding are emptied, and "
-             "its columns are not. Who *sees* is the row, who is *seen* the column: "
+             "its columns are not. The row *sees*, the column is *seen*: "
              "real[None, :]."),
         Edit(RETURNED, "(written | read) & real[None, :] & real[:, None]", "The rows of padding "
-             "are emptied as well. What padding sees is never looked at, and a row that sees "
+             "are emptied as well. Outputs at padding are never used, and a row that sees "
              "nothing has no softmax: leave its rows as they are."),
         Edit(RETURNED, "((written | read) & real[None, :]) | (column == row)", "Padding sees "
              "itself. Nobody may see it, not even itself."),
@@ -118,10 +118,10 @@ VISIBLE = Exercise(
         Edit(RETURNED, "written | (read & real[None, :])", "Padding is hidden in what is read "
              "only. Hide all columns of padding."),
         Edit(RETURNED, "~((written | read) & real[None, :])", "True and False are exchanged: True "
-             "means that it may be seen. (torch's own modules ask for such pictures now one way "
-             "round, now the other.)"),
+             "means that it may be seen. (torch's own modules expect such masks sometimes one way "
+             "round, sometimes the other.)"),
         Other(lambda *args: torch.where(visible(*args), 0.0, -torch.inf), "These are numbers to "
-              "be added to the scores, 0 and minus infinity. Return what they are made from: True "
+              "be added to the scores, 0 and minus infinity. Return the mask behind them: True "
               "where it may be seen."),
     ),
 )  # fmt: skip

@@ -90,7 +90,7 @@ ATTENTION = Exercise(
             Numbers("output at real tokens", tol=1e-5),
             Exact("output at padded queries", what="numbers"))),
     ),
-    infinite="Not all of it is finite: the softmax of a row that is −inf throughout is nan.",
+    infinite="Not all of it is finite: where all scores of a row are −inf, its softmax is nan.",
     mistakes=(
         Edit(" / math.sqrt(q.shape[-1])", "", "The scores are not divided by √D. Without it they "
              "grow with the head size, and the softmax puts nearly all weight on one token."),
@@ -115,16 +115,16 @@ ATTENTION = Exercise(
         Edit("attention_mask == 0", "attention_mask == 1", "The mask is read the wrong way round: "
              "attention_mask is 1 at real tokens and 0 at padding; your function hides the ones."),
         Edit("attention_mask == 0", "attention_mask == 1", "The mask is read the wrong way round: "
-             "it is 1 at real tokens. Here no key is left, and the softmax of −inf throughout is "
+             "it is 1 at real tokens. Here no key is left, and a softmax over nothing but −inf is "
              "nan.", more=(("torch.finfo(scores.dtype).min", "-math.inf"),)),
-        Edit(HIDE, "", "The mask has no effect: real tokens attend to what stands at padding."),
+        Edit(HIDE, "", "The mask has no effect: real tokens attend to padding."),
         Edit("[:, None, None, :]", "[:, None, :, None]", "The mask hides the padded queries (rows "
-             "of the scores). Nobody minds the output of a padded query; what must be hidden are "
+             "of the scores). The output of a padded query is never used; hide "
              "the padded *keys*: the last axis, mask[:, None, None, :]."),
         Edit("scores.softmax(dim=-1) @ v",
              "(scores.softmax(dim=-1) * attention_mask[:, None, None, :]) @ v",
              "The mask is multiplied in after the softmax, or into the values. The weights over "
-             "the real tokens then no longer add up to one: padding has had its part and it is "
+             "the real tokens then no longer add up to one: padding took its part, which is "
              "thrown away. Hide the keys before the softmax.",
              more=(("_fill(padding,", "_fill(padding & False,"),)),
         Edit("torch.finfo(scores.dtype).min", "0",

@@ -135,7 +135,7 @@ CHOOSING = Exercise(
              "The number changes from call to call: each position is drawn by itself with the rate "
              "as its probability. BERT fixes the number first and then draws which."),
         Edit(ORDER, "order = torch.randint(len(eligible), (count,), generator=generator)",
-             "Sometimes fewer than the number: the same position can be drawn twice, or a [CLS] be "
+             "Sometimes there are too few: the same position can be drawn twice, or a [CLS] be "
              "drawn and then dropped."),
         Edit("round(rate", "int(rate",
              "The number is rounded down; the released code rounds to the nearest whole number."),

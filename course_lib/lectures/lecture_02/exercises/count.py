@@ -70,7 +70,7 @@ COUNT = Exercise(
         omitted("feed_forward + norms", "the feed-forward part", instead="norms"),
         omitted("2 * (H + H)", "the two LayerNorms of each block, 4H in a block"),
         Edit("2 * (H + H)", "H + H",
-             "Each block was given one LayerNorm; it has two, one after each half."),
+             "You counted one LayerNorm in each block; it has two, one after each half."),
         Edit("2 * (H + H)", "0", "You left out every LayerNorm, one after the embeddings and two "
              "in a block, 2H each.", more=(("+ 2 * H", ""),)),
         Edit("2 * (H + H)", "2 * H", "Each LayerNorm was counted with H numbers; it has a gain and "
@@ -86,8 +86,8 @@ COUNT = Exercise(
         Edit("pooler = H * H + H", "pooler = H * H", "You left out the pooler's bias, H."),
         attention("3 * (H * H + H)", "You left out attention's output projection: after the heads "
                   "are joined, one more layer H to H."),
-        Edit("(F * H + H)", "H", "The feed-forward part was given one matrix; it has two, H to F "
-             "and back."),
+        Edit("(F * H + H)", "H", "You counted one matrix in the feed-forward part; it has two, H "
+             "to F and back."),
         Edit("L * (", "(", "The block was counted once; there are L of them, each with its own "
              "weights."),
         Edit("+ pooler", "+ L * pooler", "The pooler was counted in every block; there is one, "
@@ -110,8 +110,8 @@ COUNT = Exercise(
              "MLM head is the word embedding matrix once more (tied), and this exercise counts no "
              "head."),
         Edit("config.intermediate_size", "4 * config.hidden_size",
-             "4H stands where the configuration's own intermediate_size should."),
+             "4H is used where the configuration's own intermediate_size should be."),
         Edit("config.type_vocab_size", "2",
-             "2 stands where the configuration's own type_vocab_size should."),
+             "2 is used where the configuration's own type_vocab_size should be."),
     ),
 )  # fmt: skip

@@ -76,7 +76,7 @@ LOSS = Exercise(
         Edit(NSP, "F.cross_entropy(classes, 1 - nsp_label)", "The pair term reads the labels the "
              "wrong way round: 0 is IsNext and the first logit, 1 is NotNext and the second."),
         Edit(NSP, "F.binary_cross_entropy_with_logits(classes, F.one_hot(nsp_label, 2) + 0.0 * "
-             "classes)", "The pair term treats the two logits as two questions of their own "
+             "classes)", "The pair term treats the two logits as two separate questions "
              "(sigmoid); IsNext and NotNext share one softmax."),
         Edit(NSP, "F.cross_entropy(classes, nsp_label, reduction='sum')",
              "The pair term is a sum over the batch; it must be a mean."),
@@ -87,7 +87,7 @@ LOSS = Exercise(
              "Positions with label −100 are in the mean, as if word 0 had been the answer there. "
              "Leave them out: ignore_index=-100."),
         Edit(MLM, "F.cross_entropy(words, labels.flatten().clamp(min=0), ignore_index=0)",
-             "Word 0 is left out as if it were not selected. Only the label −100 says so."),
+             "Word 0 is left out as if it were not selected. Only the label −100 means that."),
         Edit(MLM, f"({NLL} * {SELECTED}).mean()", "The sum over the selected positions is divided "
              "by the number of *all* positions; divide by the number selected."),
         Edit(MLM, "torch.stack([F.cross_entropy(p, y) for p, y in zip(prediction_logits, labels)])"
@@ -96,7 +96,7 @@ LOSS = Exercise(
              "selected positions of the batch at once."),
         Edit("mlm + nsp", "(mlm * (labels != -100).sum() + nsp * len(labels)) / ((labels != -100)"
              ".sum() + len(labels))", "Words and pairs are put in one list and averaged together: "
-             "each pair then weighs no more than one word. It is the sum of two means."),
+             "each pair then weighs no more than one word. Add two means instead."),
         Edit("prediction_logits.flatten(0, 1), nsp_logits",
              "prediction_logits.softmax(-1).flatten(0, 1), nsp_logits.softmax(-1)",
              "The logits went through a softmax before cross_entropy, which applies its own. Give "

@@ -125,28 +125,28 @@ MASKING = Exercise(
              "One draw decides for all positions: it is all or nothing. Draw a number for each: "
              "torch.rand(input_ids.shape, generator=generator)."),
         Edit(FATE, "torch.rand(len(input_ids), 1, generator=generator).expand(input_ids.shape)",
-             "All positions of a row share one fate. Draw a number for each position: "
+             "All positions of a row share one outcome. Draw a number for each position: "
              "torch.rand(input_ids.shape, generator=generator)."),
         Edit(FATE, "torch.rand(input_ids.shape, generator=torch.Generator().manual_seed(1))",
              "Every generator gives the same: nothing is drawn from it, or it is seeded inside."),
         Edit(FATE, "torch.linspace(0, 1, input_ids.numel()).reshape(input_ids.shape)",
-             "Early positions are treated differently from late ones: the fate is dealt out in "
-             "order. It must be drawn at random for each position."),
+             "Early positions are treated differently from late ones: the outcomes are assigned in "
+             "order. They must be drawn at random for each position."),
         Edit("fate = torch.rand(input_ids.shape, generator=generator)",
              "fate = torch.ones(input_ids.shape); many = int(selected.sum()); "
              "fate[selected] = torch.randperm(many, generator=generator) / many",
              "The number of [MASK] is fixed and only their positions are drawn. Each position is "
              "drawn by itself, so the number varies, by about 4 in 100."),
         Edit("fate < 0.8", "fate < 2", "Every selected position becomes [MASK]. At fine-tuning "
-             "there is no [MASK]: the model would never have to say anything about a word that it "
+             "there is no [MASK]: the model would never have to predict a word that it "
              "sees.", more=(("(fate >= 0.8)", "(fate > 2)"),)),
         Edit("return corrupted", "return input_ids.clone()",
-             "Nothing is changed at all: was the result written into a copy that is not returned?"),
+             "Nothing has changed: was the result written into a copy that is not returned?"),
         Edit(REPLACED, "(fate > 2)",
              "The 10% of random ids are missing: those positions keep their word."),
         Edit(REPLACED, "(fate >= 0.8)", "No selected position keeps its word: 10% should."),
-        Edit(REPLACED, "(fate >= 0.8) & (fate < 0.82)", "The random 10% are taken of the 20% that "
-             "are left. They are 10% of all selected positions: half of the rest."),
+        Edit(REPLACED, "(fate >= 0.8) & (fate < 0.82)", "The random 10% are 10% of the 20% that "
+             "are left. They must be 10% of all selected positions: half of the rest."),
         Edit(REPLACED, "(torch.rand(input_ids.shape, generator=generator) < 0.1)",
              "The random ids are drawn over all selected positions after the masks, and replace "
              "some of them. One draw must decide between the three."),

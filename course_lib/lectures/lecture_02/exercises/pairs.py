@@ -163,7 +163,7 @@ PAIRS = Exercise(
         Edit("following, 0)", "a, 0)",
              "In IsNext pairs b is a itself; it must be the sentence after it."),
         Edit("(a, following, 0)", "(following, a, 0)",
-             "In IsNext pairs b stands *before* a in the text; it must follow it."),
+             "In IsNext pairs b comes *before* a in the text; it must follow it."),
         Edit(OTHER, "(a, rng.choice(rng.choice(others)), 0)",
              "Every pair has the label 0; a random b is NotNext, label 1."),
         Edit(PAIRWISE, "        after = documents[index + 1][:1] if index + 1 < len(documents) "
@@ -171,7 +171,7 @@ PAIRS = Exercise(
              "The last sentence of a document is paired with the first of the next as if it "
              "followed. A last sentence has no next one, and gives no pair."),
         Edit("pairwise(document)", "zip(document[::2], document[1::2], strict=False)",
-             "Each sentence stands in one pair only (first and second, third and fourth). Every "
+             "Each sentence is in one pair only (first and second, third and fourth). Every "
              "sentence that has a next one is an a: first and second, second and third."),
         Edit("return made", "rng.shuffle(made); return made",
              "All pairs are there, but not in the order of the documents."),

@@ -145,9 +145,9 @@ WORDS = Exercise(
         Edit('prefix = "##" if start else ""', 'prefix = ""', "The ## is missing: pieces after the "
              "first are looked up and written with ## in front."),
         Edit(PIECE, "pieces.append(word[start : start + length])",
-             "The right pieces, written without ##: pieces after the first keep theirs."),
+             "The pieces are right, but pieces after the first must keep their ##."),
         Edit('prefix = "##" if start else ""', 'prefix = "##"',
-             "The first piece is looked up with ## too; it stands without."),
+             "The first piece is looked up with ## too; it has none."),
         stuck('return [*pieces, "[UNK]"]', "Where nothing fits, the pieces found so far are kept "
               "and [UNK] follows. The whole word becomes one [UNK]."),
         stuck("return pieces", "Where nothing fits, the pieces found so far are returned and the "
@@ -156,7 +156,7 @@ WORDS = Exercise(
               "Where nothing fits, the rest of the word is kept as a piece of its own, though it "
               "is not in the vocabulary. The whole word becomes [UNK]."),
         stuck('pieces.append("[UNK]"); start += 1; continue',
-              "Letters that fit nowhere become [UNK] one by one; the whole word does."),
+              "Letters that fit nowhere become [UNK] one by one; the whole word must."),
         stuck("start += 1; continue",
               "Letters that fit nowhere are left out; the whole word becomes [UNK]."),
         stuck("return []", "Where nothing fits the list is empty; it is one [UNK]."),
@@ -169,7 +169,7 @@ WORDS = Exercise(
              "Words that are not in the vocabulary become [UNK] without being split."),
         Other(from_the_end, "The pieces are matched from the end of the word; begin at its start."),
         Other(best_of_all(len), "You look for the split with the fewest pieces. WordPiece does not "
-              "look ahead: it takes the longest piece and lives with the consequences."),
+              "look ahead: it always takes the longest piece, whatever follows."),
         Other(best_of_all(lambda split: 0), "Where nothing fits you go back and try a shorter "
               "piece before. WordPiece never goes back: the word becomes [UNK]."),
     ),

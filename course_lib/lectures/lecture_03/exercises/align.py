@@ -57,8 +57,8 @@ ALIGN = Exercise(
     see="course_lib.text.features.tagged_sequences (it finds the first pieces by their offsets in "
     "the text, and cuts what is too long)",
     when_raised=(
-        (r"NoneType", "None has no number and is no position in a list: ask `word is None` before "
-         "you look labels[word] up."),
+        (r"NoneType", "None is not a number, so it cannot index a list: test `word is None` before "
+         "you look up labels[word]."),
         (r"list index out of range|index out of range",
          "A position beyond the end was read. labels has one entry a word, word_ids one a "
          "position: labels[word], not labels[position]."),
@@ -78,8 +78,8 @@ ALIGN = Exercise(
              "Every piece of a word carries its label. Then a long word counts several times, in "
              "the loss and in the score: only the first piece has a label, the others −100."),
         rest("-100 if word is None else labels[word] + labels[word] % 2",
-             "The further pieces of a word carry the I- of its label. They get −100. (To label "
-             "them so is another convention; the scores of both cannot be compared.)"),
+             "The further pieces of a word carry the I- of its label. They get −100. (Labelling "
+             "them is another convention; scores of the two cannot be compared.)"),
         rest("-100 if word is None else labels[word] + 1",
              "The further pieces of a word carry its label + 1, whatever it is: O becomes B-PER, "
              "and an I- the next kind's B-. They get −100."),
@@ -89,11 +89,11 @@ ALIGN = Exercise(
              "would be trained on and counted as words: they get −100."),
         rest("0 if aligned and word is None and before is None else -100", "The padding carries 0, "
              "which is O. It would be trained on and counted as words: it gets −100."),
-        rest("-1", "−1 stands where −100 should. The loss leaves out −100, which is torch's "
+        rest("-1", "−1 is used instead of −100. The loss leaves out −100, which is torch's "
              "default (ignore_index); any other number is taken for a label."),
-        rest("100", "100 stands where −100 should: the sign is lost."),
-        rest("None", "Your result holds None. What has no label gets −100: labels become a tensor, "
-             "and a tensor has no None."),
+        rest("100", "100 is used instead of −100: the sign is missing."),
+        rest("None", "Your result has None. Positions without a label get −100: labels become a "
+             "tensor, and a tensor cannot hold None."),
         Edit("for word in word_ids:", "for word, before in zip(word_ids, [*word_ids[1:], None]):",
              "The last piece of a word carries its label; BERT's rule takes the first.",
              more=(("before = word", "pass"),)),
@@ -108,9 +108,9 @@ ALIGN = Exercise(
         Edit("word != before", "labels[word] not in aligned", "Each label appears only once in "
              "your result: you remember labels that were seen. Remember word numbers."),
         Edit("word is not None and", "word and", "The first word gets no label. Its number is 0, "
-             "which `if word:` takes for nothing. Ask `word is not None`."),
+             "which `if word:` takes for False. Test `word is not None`."),
         Edit(FIRST, "word != before", "The [SEP] behind the words carries 0, which is O: None "
-             "differs from the word before it, too. Ask `word is not None` as well; it gets −100.",
+             "differs from the word before it, too. Test `word is not None` as well; it gets −100.",
              more=(("labels[word]", "0 if word is None else labels[word]"),)),
         Edit("labels[word]", "labels[word - 1]", "Each word carries the label of the word before "
              "it. Words are counted from 0 here: labels[word]."),
@@ -118,17 +118,17 @@ ALIGN = Exercise(
              "be its label, labels[word]."),
         Edit("labels[word]", "labels[word] or -100",
              "Words with label 0 got −100. 0 is O, a label like any other: without it a model "
-             "never learns that most words are no name. Does a condition take 0 for nothing?"),
+             "never learns that most words are not names. Does a condition take 0 for False?"),
         Edit("labels[word]", "ENTITY_TAGS[labels[word]]",
              "Your result holds the names of the tags. Expected numbers, as in `labels`."),
         Edit("return aligned", "return [*aligned[1:], -100]",
-             "All labels stand one position too far to the left. Position 0 is [CLS]; it has no "
+             "All labels are one position too far to the left. Position 0 is [CLS]; it has no "
              "word, and keeps its position with −100."),
-        Edit("return aligned", "return [-100, *aligned[:-1]]", "All labels stand one position too "
+        Edit("return aligned", "return [-100, *aligned[:-1]]", "All labels are one position too "
              "far to the right. `word_ids` counts [CLS] already."),
         Edit("return aligned", "real = sum(word is not None for word in word_ids)\n"
              "    return [-100, *labels[:real], *[-100] * len(word_ids)][:len(word_ids)]",
-             "The labels stand side by side after [CLS], as if every word were one piece. "
+             "The labels follow [CLS] one by one, as if every word were one piece. "
              "`word_ids` says which word each position belongs to."),
         Edit("return aligned",
              "return [x for x, word in zip(aligned, word_ids) if word is not None]", "There is one "

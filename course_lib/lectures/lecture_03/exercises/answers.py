@@ -111,10 +111,10 @@ ANSWERS = Exercise(
         "course_lib.train.span_metrics:_words_f1",
     ),
     when_raised=(
-        (r"division by zero", "Nothing was shared, or an answer has no words left. Ask for these "
+        (r"division by zero", "No word is shared, or an answer has no words left. Handle these "
          "cases first: no shared word gives 0, two empty answers give 1."),
         (r"total",
-         "Counter.total() is there from Python 3.10 on; sum(counter.values()) does the same."),
+         "Counter.total() exists from Python 3.10 on; sum(counter.values()) does the same."),
     ),
     stages=(
         Stage("right, wrong, and a part",
@@ -148,8 +148,8 @@ ANSWERS = Exercise(
              "Each word of the gold answer that occurs in the prediction is a hit, however often "
              "the prediction has it. It is shared as often as *both* have it."),
         hits("sum(a == b for a, b in zip(guess, true))",
-             "Words are compared position by position. One word too many at the start, and nothing "
-             "fits any more. F1 asks which words are shared, wherever they stand."),
+             "Words are compared position by position. After one extra word at the start, nothing "
+             "fits any more. F1 asks which words are shared, in any position."),
         Edit("P, R = hits / len(guess), hits / len(true)",
              "P = sum(w in true for w in guess) / len(guess)\n"
              "    R = sum(w in guess for w in true) / len(true)",
@@ -161,15 +161,15 @@ ANSWERS = Exercise(
         Edit("text.lower()", "text", "Capital and small letters differ in your comparison, *The* "
              "and *the* too; compare lower case."),
         articles("bare.split()",
-                 "a, an and the are counted as words; they are left out, of both answers."),
+                 "a, an and the are counted as words; leave them out of both answers."),
         articles('bare.split() if word != "the"',
                  "*the* is left out, but a and an are counted as words. All three are articles."),
         articles('bare.replace(" a ", " ").replace(" an ", " ").replace(" the ", " ").split()',
-                 "Articles go only where a space stands on either side: the first and the last "
+                 "Articles are removed only with a space on either side: the first and the last "
                  "word stay. Split first, then leave out words."),
         articles('re.sub("an|a|the", "", bare).split()', "a, an and the are removed inside of "
                  "words too (*paint* becomes *pint*). Only whole words are articles: split first, "
-                 "or ask for word borders, r'\\b(a|an|the)\\b'."),
+                 "or match whole words with r'\\b(a|an|the)\\b'."),
         articles('re.sub("a|an|the", "", bare).split()',
                  "a, an and the are removed inside of words too (*paint* becomes *pint*, and *an* "
                  "leaves an n). Only whole words are articles: split first."),

@@ -115,7 +115,7 @@ BEST = Exercise(
         (r"index .* out of (bounds|range)",
          "A position beyond the sequence was read: j runs to min(i + longest, T) − 1 at most."),
         (r"Boolean value|bool.*subtract|`-` operator",
-         "allowed holds True and False, which are not subtracted: ~allowed turns them round."),
+         "allowed holds True and False, which cannot be subtracted: ~allowed inverts them."),
     ),
     stages=(
         Stage("best start, best end and best pair agree", ends(3, before_start=False)),
@@ -146,9 +146,9 @@ BEST = Exercise(
         Edit(*ANY_START, "Question, special tokens and padding are among your candidates. Both "
              "ends must be where `allowed` is True.", more=(ANY_END,)),
         Edit(*ANY_END,
-             "Only the start is kept to where `allowed` is True; the end must be there as well."),
+             "Only the start is limited to where `allowed` is True; the end must be, too."),
         Edit(*ANY_START,
-             "Only the end is kept to where `allowed` is True; the start must be there as well."),
+             "Only the end is limited to where `allowed` is True; the start must be, too."),
         Edit("if ok]", "if ok or n == 0]", f"[CLS] is among your candidates. {NULL}"),
         Edit("if ok]", "if ok or allowed[n - 1]]", "The [SEP] behind the passage is among your "
              "candidates. It belongs to segment 1, but `allowed` is False there."),
@@ -175,16 +175,16 @@ BEST = Exercise(
               "good span. Add them (that is what multiplying their *probabilities* comes to)."),
         Edit(LISTS, f"(x.masked_fill(~allowed, -math.inf){SOFTMAX}",
              "Probabilities are added. Then one sure end carries an impossible other one. Add the "
-             "logits, which is to multiply the probabilities."),
+             "logits, which multiplies the probabilities."),
         Edit(LISTS, f"(x{SOFTMAX}",
              "Probabilities are added. Then one sure end carries an impossible other one. Add the "
              "logits: that is what multiplying the probabilities comes to."),
         worth("s[i]", "Only the start logits decide; the end logits have no effect."),
         worth("e[j]", "Only the end logits decide; the start logits have no effect."),
         worth("min(s[i], e[j])",
-              "A span is worth its weaker end in your code; it is worth the sum of both."),
+              "Your code scores a span by its weaker end; its score is the sum of both."),
         worth("max(s[i], e[j])",
-              "A span is worth its stronger end in your code; it is worth the sum of both."),
+              "Your code scores a span by its stronger end; its score is the sum of both."),
         worth("s[j] + e[i]", "Start and end logits are exchanged: the start is the position with a "
               "good *start* logit."),
         worth("(s[i] + e[j]) / (abs(j - i) + 1)", "The sum is divided by the number of tokens. "
@@ -205,15 +205,16 @@ BEST = Exercise(
              "decides, and only then the length."),
         instead("i, j + 1", "The end is one too large: the position behind the span, as in a "
                 "Python slice. Expected is the position of its last token."),
-        instead("j, i", "The right two positions, the end first; expected (start, end)."),
+        instead("j, i", "The two positions are right, but the end comes first; expected (start, "
+             "end)."),
         instead("i, j - i + 1", "The second number is the length of the span; expected the "
                 "position of its last token."),
         instead("i - inside[0], j - inside[0]", "The positions are counted from the first token of "
                 "the passage; expected those in the sequence, where [CLS] is 0."),
         instead("i, j, best", "Expected two positions, (start, end), without the score."),
         instead("s[i], e[j]",
-                "These are logits. They tell which span is the best; asked for is where it is."),
-        instead("best", "This is the best sum; asked for is where it is, (start, end)."),
+                "These are logits. They show which span is the best; return its position."),
+        instead("best", "This is the best sum; return its position, (start, end)."),
         instead("i * len(s) + j", "This is a position in the flattened table of T × T sums: "
                 "divmod(n, T) gives the two."),
     ),

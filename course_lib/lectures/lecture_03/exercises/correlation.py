@@ -91,7 +91,7 @@ CORRELATION = Exercise(
         (r"'bool' object", "true == predicted asks whether the two lists are the same, and has one "
          "answer. Go through zip(true, predicted)."),
         (r"math domain error|nonnegative",
-         "A root of a negative number: the root belongs over the product below the line alone."),
+         "This takes the root of a negative number. Take it of the denominator's product only."),
         (r"'list' object has no attribute|unsupported operand.*list|list.*unsupported",
          "The labels are plain lists, which know no arithmetic: go through zip(true, predicted), "
          "or make tensors of them first."),
@@ -102,12 +102,12 @@ CORRELATION = Exercise(
         Stage("a rare class", each(labels, (50, 6, 2, 2), (3, 3, 6, 45), (6, 13, 8, 4))),
         Stage("one class is missing: 0/0", one_class),
         Stage("drawn tables", anything),
-        Stage("who knows nothing, and who knows something", two_models,
+        Stage("a model without skill, and one with some", two_models,
               remark=what_accuracy_hides),
     ),
     mistakes=(
         instead("(a + d) / len(pairs)", "This is accuracy. Where nine of ten are of one class, it "
-                "is 0.9 for whoever always says that class."),
+                "is 0.9 for a model that always predicts that class."),
         instead("(a / max(a + c, 1) + d / max(d + b, 1)) / 2",
                 "This is the mean of both classes' recall (balanced accuracy). Matthews' "
                 "correlation also asks how many of the predictions are right."),
@@ -135,13 +135,13 @@ CORRELATION = Exercise(
                 f"were called so. {TWO_CELLS}"),
         instead("(b + c) / len(pairs)", "This is the fraction of wrong labels."),
         instead("(a + d - b - c) / len(pairs)", "This is the fraction of right labels less that of "
-                "wrong ones: accuracy in other clothes, 2 · accuracy − 1."),
+                "wrong ones: a rescaled accuracy, 2 · accuracy − 1."),
         instead("math.copysign(math.sqrt(abs(a * d - b * c) / below), a * d - b * c) if below else "
-                "0.0", "The root runs over the whole fraction; it belongs below the line only. "
+                "0.0", "The root covers the whole fraction; take it of the denominator only. "
                 "(And of a negative fraction there is none.)"),
         instead("(a * d - b * c) ** 2 / below if below else 0.0",
                 "This is the square of the correlation: its sign is lost. Divide by the root, "
-                "without squaring what stands above."),
+                "without squaring the numerator."),
         instead(f"({ABOVE} / {BELOW} + 1) / 2 if below else 0.5", "The result was moved to 0 … 1, "
                 "so that chance is 0.5. Matthews' correlation runs from −1 to 1."),
         instead(f"100 * {ABOVE} / {BELOW} if below else 0.0",
@@ -153,33 +153,33 @@ CORRELATION = Exercise(
         above("a * d - b * c", "Only b·c is divided: a·d − b·c needs brackets around it."),
         above("(a * b - c * d)", f"{MIXED} You have a·b − c·d."),
         above("(a * c - d * b)", f"{MIXED} You have a·c − d·b."),
-        above("(a * d)", "Above the line only the right cells stand. Take off the product of the "
+        above("(a * d)", "The numerator has only the right cells. Subtract the product of the "
               "wrong ones: without it chance is not 0."),
         above("(a * d + b * c)",
-              "Above the line the product of the wrong cells is added; it is taken off."),
-        above("(a + d - b - c)", "Above the line right minus wrong stands; expected the difference "
+              "In the numerator the product of the wrong cells is added; subtract it."),
+        above("(a + d - b - c)", "The numerator is right minus wrong; expected the difference "
               "of two *products*."),
-        below("math.sqrt((a + b) * (a + c)) * (d + b) * (d + c)", "Not all four sums are below the "
-              "line: a / b * c multiplies by c. Put brackets around the product."),
-        below("below", "The square root below the line is missing. Above the line stand products "
-              "of two counts, below of four: the root makes them comparable."),
+        below("math.sqrt((a + b) * (a + c)) * (d + b) * (d + c)", "Not all four sums are in the "
+              "denominator: a / b * c multiplies by c. Put brackets around the product."),
+        below("below", "The denominator's square root is missing. The numerator has products "
+              "of two counts, the denominator of four: the root makes them comparable."),
         below("((a + b) * (a + c))",
-              "Below the line stand two sums, truly 1 and called 1, without a root. Truly 0 and "
-              "called 0 belong there too, and the root over the product of all four."),
+              "The denominator has two sums, truly 1 and predicted 1, without a root. Truly 0 and "
+              "predicted 0 belong there too, and the root of the product of all four."),
         below("math.sqrt((a + b) * (a + c))", "Below the root two of the four sums are missing: "
-              "truly 0 and called 0 belong there too."),
+              "truly 0 and predicted 0 belong there too."),
         below("math.sqrt(2 * len(pairs))",
-              "Below the line the four sums are added; they are multiplied."),
+              "In the denominator the four sums are added; multiply them."),
         below("math.sqrt(below + 1)", "You add 1 below the root, so that it is never 0. That "
-              "changes every result a little: ask whether it is 0 before you divide."),
+              "changes every result a little: test whether it is 0 before you divide."),
         *WRONG_SUMS,
-        undefined("math.nan", f"{ONE_CLASS} no number. By convention it is 0: whoever always says "
-                  "the same has understood nothing."),
+        undefined("math.nan", f"{ONE_CLASS} NaN. By convention it is 0: a constant "
+                  "answer shows no skill."),
         undefined("1.0", f"{ONE_CLASS} 1. {CHANCE}"),
         undefined("-1.0", f"{ONE_CLASS} −1. {CHANCE}"),
         undefined("(a + d) / len(pairs)", f"{ONE_CLASS} the accuracy. {CHANCE}"),
         undefined("float(true == predicted)", "Where all labels are of one class and all are "
-                  "right, you have 1. It is 0/0 all the same, and by convention 0: whoever always "
-                  "says that class would be right, too."),
+                  "right, you have 1. But it is 0/0, and by convention 0: a model that always "
+                  "predicts that class would be right, too."),
     ),
 )  # fmt: skip

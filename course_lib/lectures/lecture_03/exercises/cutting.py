@@ -81,7 +81,7 @@ CUTTING = Exercise(
         whose("a if len(a) > 1 else b",
               f"The premise is cut, even where the hypothesis is longer. {IN_TURN}"),
         whose("a if 0 < len(a) < len(b) or not b else b",
-              "The shorter text loses tokens; it is the longer one that does."),
+              "The shorter text loses tokens; the longer one should."),
         whose("a if len(a) >= len(b) else b", "Where both texts are equally long, the first loses "
               "a token; by BERT's rule it is the second."),
         Edit(f"{LOOP}\n        longer = {WHOSE}",
@@ -112,8 +112,8 @@ CUTTING = Exercise(
                 when="(many := round(len(a) * room / (len(a) + len(b)))) and "
                 "len(a) + len(b) > room"),
         Edit(LOOP, LOOP.replace("while", "if"),
-             "One token is cut, however many are too much: repeat until the pair fits."),
-        Edit(LOOP, "while False:", "Nothing is cut: pairs that are too long stay so."),
+             "Only one token is cut, however many are too many: repeat until the pair fits."),
+        Edit(LOOP, "while False:", "Nothing is cut: pairs that are too long stay too long."),
         Edit("longer.pop()", "longer.pop(0)",
              "Tokens are taken from the front of the texts; for fine-tuning the end is cut off."),
         special("length", "Room is left for the words alone: [CLS] and two [SEP] come on top. The "
@@ -123,11 +123,11 @@ CUTTING = Exercise(
         special("length - 2",
                 "Two positions are left for special tokens; there are three, [CLS] and two [SEP]."),
         special("length - 4", "One token more than necessary is cut: a pair that fits exactly "
-                "loses one, too. Special are three positions, and `length` itself is allowed."),
+                "loses one, too. Three positions are special, and `length` itself is allowed."),
         Edit('["[CLS]", *a', "[*a", "[CLS] is missing at the start."),
         Edit('*a, "[SEP]"]', "*a]", "[SEP] is missing between the two texts."),
         Edit('*a, "[SEP]"]', '*a, "[SEP]", "[SEP]"]',
-             "Two [SEP] stand between the texts: that is RoBERTa's way. BERT has one."),
+             "There are two [SEP] between the texts: RoBERTa does that. BERT has one."),
         Edit('[*b, "[SEP]"]', "[*b]", "[SEP] is missing behind the second text."),
         Edit('["[CLS]", *a, "[SEP]"], [*b, "[SEP]"]', '["[CLS]", a, "[SEP]"], [b, "[SEP]"]',
              "Your tokens hold lists; expected one token for each position. [CLS, a] holds a list; "
@@ -149,9 +149,9 @@ CUTTING = Exercise(
         Edit("segments + [0] * padding", "segments",
              "The tokens are padded, the segment ids are not: both lists have `length` entries."),
         row("tokens[len(segments):] + tokens[:len(segments)]", "[0] * padding + segments",
-            "The padding stands in front; it belongs behind the last [SEP]."),
+            "The padding is in front; it belongs after the last [SEP]."),
         Edit("list(a), list(b)", "list(b), list(a)",
-             "The hypothesis stands first. a comes first, in segment 0; b is segment 1."),
+             "The hypothesis comes first. Put a first, in segment 0; b is segment 1."),
         row("tokens[:length]", "ids[:length]",
             "The sequence is built first and then cut off at `length`. The hypothesis alone pays, "
             "and the last [SEP] is lost. Shorten the texts first.", (LOOP, "while False:")),

@@ -111,11 +111,11 @@ HEADS = Exercise(
         layer('logits * ((1 + (task in ("pair", "rate"))) * H + 1)',
               "Two texts were counted with two vectors of width H. Both go through BERT in one "
               "sequence, and only the vector of [CLS] is read: as for one text."),
-        layer("4 * logits * (H + 1)", "Bytes were counted, four a weight; asked for are weights."),
+        layer("4 * logits * (H + 1)", "You counted bytes, four a weight; count weights."),
         layer("12 * logits * (H + 1)", "A layer on top of each of twelve blocks was counted. Only "
               "the last one's output is read."),
         Edit("classes = n or 0", "classes = (n or 0) - 1", "One logit less than classes was "
-             "counted. One could do with n − 1, but BERT has a logit for each class, also where "
+             "counted. n − 1 would be enough, but BERT has a logit for each class, even where "
              "there are two."),
         Edit("classes = n or 0", "classes = 1 if n == 2 else n or 0", "Two classes were "
              "counted with one logit (for a sigmoid). BERT has a logit for each class, also where "
@@ -141,7 +141,7 @@ HEADS = Exercise(
             "their label is −100, and the loss leaves them out. 2n + 1."),
         tag("2", "Tags were counted with two logits. Each has one logit: 2n + 1."),
         Edit('"answer": 2', '"answer": 1', "An answer was counted with one vector. It has two "
-             "ends, and a vector for each: S and E."),
+             "ends, with a vector for each: S and E."),
         Edit('"answer": 2', '"answer": 3', "An answer was counted with three vectors. No answer "
              "needs none of its own: it is scored by S and E at [CLS]."),
         Edit('"answer": 2', '"answer": 2 * H', "An answer was counted with two H × H matrices. "

@@ -67,7 +67,7 @@ SPANS = Exercise(
         (r"values to unpack|split|string index out of range|substring not found",
          'O has no kind, so "O".split("-") has one part only: treat O first, or use partition, '
          "which always gives three parts."),
-        (r"NoneType", "Nothing is open yet, or no longer, and your code asks for its kind: ask `is "
+        (r"NoneType", "No entity is open here, but your code asks for its kind: test `is "
          "not None` first."),
         (r"list index out of range", "You read a position that a list does not have. There are two "
          'usual places: O has one part only, so there is no "O".split("-")[1]; and where you look '
@@ -96,7 +96,7 @@ SPANS = Exercise(
              "it and changes its kind. An entity goes on only while I- of its own kind follows; "
              "this I- begins a new one.", more=(("(*before[:2], n)", "(kind, before[1], n)"),)),
         Edit('elif mark != "O":', 'elif mark != "O" and not before:',
-             "What begins right behind an entity is missing. The tag that ends one entity may "
+             "An entity right after another is missing. The tag that ends one entity may "
              "begin another: look at it again."),
         Edit('elif mark != "O":', 'elif mark == "B":',
              f"An I- that continues nothing is dropped. {BY_RULE} A model writes such tags."),
@@ -105,9 +105,9 @@ SPANS = Exercise(
         Edit('elif mark != "O":', 'elif mark == "B" or (not before and mark == "I"):',
              f"An I- behind an entity of another kind is dropped. {BY_RULE}"),
         Edit(" and spans[-1][2] == n - 1", "",
-             "An I- behind O goes on with an entity from before the O. O ends whatever is open."),
+             "An I- after O continues an entity from before the O. O ends whatever is open."),
         Edit(" and spans[-1][2] == n - 1", "", "Every I- lengthens the last entity, whatever its "
-             "kind and whatever stands between. It goes on only with an entity of its own kind "
+             "kind and whatever is between. It continues only an entity of its own kind "
              "that ends right before it; any other I- begins one.",
              more=((" and before[0] == kind", ""), ('mark != "O"', 'mark == "B"'))),
         Edit(" and spans[-1][2] == n - 1", "",
@@ -116,7 +116,7 @@ SPANS = Exercise(
         Edit(GOES_ON, 'before and mark != "O"', "Every run of words that are not O is one entity. "
              "B- begins a new one, and so does an I- of another kind."),
         Edit(GOES_ON, "False",
-             "Each tagged word is an entity of its own. B-PER I-PER is one, of two words."),
+             "Each tagged word is its own entity. B-PER I-PER is one entity of two words."),
         Edit(GOES_ON, "False", "Only words with B- are in your result, each by itself. The I- "
              "behind it lengthen an entity.", more=(('elif mark != "O"', 'elif mark == "B"'),)),
         Edit('tag.partition("-")', '(*tag.split("-"), "")[0], "-", (*tag.split("-"), "")[1]',
@@ -147,16 +147,16 @@ SPANS = Exercise(
         instead("[(tags[a], a, b) for k, a, b in spans]",
                 "The kind is written with its B- (or I-). The kind of B-PER is PER."),
         instead("[(a, b, k) for k, a, b in spans]",
-                "The three stand in another order; expected (kind, first, last)."),
+                "The three are in another order; expected (kind, first, last)."),
         instead("[*{s[0]: s for s in spans}.values()]", "Of each kind only one entity is left, the "
                 "last. A sentence may name two people: collect tuples, not a dictionary by kind."),
         instead("[*{s[0]: s for s in spans[::-1]}.values()]",
                 "Of each kind only the first entity is given. A sentence may name two people."),
         instead("spans[:1]",
-                "Only the first entity is in your result. Does a `return` stand inside the loop?"),
+                "Only the first entity is in your result. Is a `return` inside the loop?"),
         instead("[s for s in spans if s[1] < s[2]]",
               "Entities of one word are missing. A B- without an I- behind it is an entity, too."),
-        instead("[*spans, *spans]", "An entity stands twice in your result. Once it is closed, "
+        instead("[*spans, *spans]", "An entity is twice in your result. Once it is closed, "
                 "nothing is open any more."),
         instead("[(k, a, p) for (k, a, b), (_, end, _) in zip(spans, [*spans[1:], ('', len(tags), "
                 "0)]) for p in range(b, end)]",

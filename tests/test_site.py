@@ -75,6 +75,35 @@ def site(builder: ModuleType, live: ModuleType, tmp_path_factory: Any) -> Path:
     return folder
 
 
+def test_every_term_is_used_on_a_page_and_said_in_one_sentence(builder: ModuleType) -> None:
+    import glossary
+
+    notebooks = builder.every_notebook()
+    for term in glossary.read_terms():
+        assert glossary.first_use(term, notebooks), f"no page uses {term.name}"
+        words = term.says.split()
+        assert term.says[-1] == "." and len(words) <= 32 and ". " not in term.says, term.name
+
+
+def test_a_term_is_linked_once_and_never_within_code_links_or_headings(builder: ModuleType) -> None:
+    import glossary
+
+    terms = [glossary.Term("loss", "It.", ("losses",)), glossary.Term("token", "It.")]
+    closed = "# The loss\n`loss` [loss](a.md) $loss$ <b title='loss'>\n| loss |\n"
+    text = f"{closed}big losses, a loss, tokens"
+    seen: set[str] = set()
+    linked = glossary.link_terms(text, terms, seen)
+    link = '<a class="term" href="glossary.html#term-loss">losses</a>'
+    assert linked == text.replace("big losses", f"big {link}") and seen == {"loss"}
+    assert glossary.link_terms("a loss", terms, seen) == "a loss"
+
+
+def test_the_glossary_leads_to_each_first_use(pages: dict[str, str]) -> None:
+    ids = set(re.findall(r'id="(term-[^"]+)"', pages["glossary.html"]))
+    linked = set(re.findall(r'href="glossary.html#(term-[^"]+)"', "".join(pages.values())))
+    assert linked and linked <= ids
+
+
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[str, str]:
     """The HTML of every page by file name; not of the decks, which have tests of their own."""

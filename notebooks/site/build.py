@@ -30,6 +30,7 @@ from course_lib.teaching.folders import written_whole
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+from glossary import explains, glossary, link_terms, read_terms  # noqa: E402
 from live import Recorded, recorded_on  # noqa: E402
 from reference import write_reference  # noqa: E402
 from site_links import LINK, to_pages  # noqa: E402
@@ -70,6 +71,7 @@ def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path
             _write_assets(laid / "_static", scripts)
             pages = index(notebooks, run, write_reference(laid / "reference"))
             (laid / "index.md").write_text(pages, encoding="utf-8")
+            (laid / "glossary.md").write_text(glossary(notebooks), encoding="utf-8")
             _sphinx(laid, new, whole=len(notebooks) == len(every_notebook()))
         (new / "llms.txt").write_text(llms(notebooks), encoding="utf-8")
     return target / "index.html"
@@ -155,7 +157,10 @@ def page_of(path: Path, lives: dict[str, Recorded], links: str) -> nbformat.Note
     if not page.cells or page.cells[0].cell_type != "markdown":
         raise ValueError("Its first cell is no text; expected a title, after the installation.")
     page.cells[0].source = page.cells[0].source.replace("\n\n", f"\n\n{links}\n\n", 1)
+    terms, seen = read_terms(), set[str]()
     for cell in page.cells:
+        if cell.cell_type == "markdown" and explains(cell.source):
+            cell.source = link_terms(cell.source, terms, seen)
         if cell.cell_type == "code":
             for output in cell.outputs:
                 if "data" in output:
@@ -227,7 +232,7 @@ def index(notebooks: list[Path], run: bool, reference: str) -> str:
     table = ["| no. | page | what it holds |", "|---|---|---|"]
     table += [f"| {no} | [{title}]({stem}.ipynb) | {what} |" for no, title, stem, what in rows]
     names = "\n".join(f"{no} {title} <{stem}>" for no, title, stem, _ in rows)
-    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n{reference}\n```"
+    tree = f"```{{toctree}}\n:hidden:\n\n{names}\nglossary\n{reference}\n```"
     text = (HERE / "index.md").read_text(encoding="utf-8")
     text = text.replace("{{repository}}", _repository()).replace("{{sliders}}", SLIDERS[run])
     text = text.replace("{{pages}}", "\n".join(table) + "\n\n" + tree)

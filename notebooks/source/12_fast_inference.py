@@ -182,7 +182,7 @@ from course_lib.family.mobilebert import BottleneckAttention, MobileBlock, NoNor
 show(TrigramEmbeddings, BottleneckAttention, MobileBlock)
 
 # %% [markdown]
-# Look at `attend`: query and key read a bottleneck (128), but the *values* read the wide states (512). So it is in the authors' code; the paper's drawing could mean either.
+# Look at `attend`: query and key read a bottleneck (128), but the *values* read the wide states (512). The authors' code does this; the paper's drawing could mean either.
 #
 # The norm is NoNorm and the activation is ReLU. What does NoNorm gain? Exercise 12.5 shows it.
 #

@@ -29,8 +29,7 @@ from ..longer import LENGTHS, WAYS
 LADDER, ALONE, NORMS_FILE, TIMES = "16_ladder", "16_controls", "16_norms", "16_times"
 LADDER_2026, EXTENSION = "16_ladder_2026", "16_longer"
 HEAD = (
-    "rung", "FLOPs per step", "ms per step", "accuracy", "beside the one before", "half-way",
-    "equal time",
+    "rung", "FLOPs/step", "ms/step", "accuracy", "beside the one before", "half-way", "equal time"
 )  # fmt: skip
 Run = Mapping[str, Any]
 
@@ -132,7 +131,7 @@ def ladder_table() -> Html:
 
 
 HEAD_2026 = (
-    "rung", "FLOPs per step", "steps", "weights of the blocks", "accuracy", "seeds",
+    "rung", "FLOPs/step", "steps", "weights of the blocks", "accuracy", "seeds",
     "beside the one before",
 )  # fmt: skip
 

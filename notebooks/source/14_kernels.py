@@ -175,7 +175,7 @@ for name, step in steps.items():
 # ## Puzzle: a mask that is never stored
 #
 # **Spec.** Dynamic masking (lecture 04) draws a new mask in every epoch. Stored masks cost memory. Masks from one running
-# generator depend on all earlier draws, so you cannot reproduce them alone or split them over two processes. Write random
+# generator depend on all earlier draws, so you cannot reproduce them alone or split them over two processes. Make random
 # numbers that are a *function* of (seed, epoch, example, position), for a whole batch at once.
 #
 # {{exercise:14.3}}
@@ -230,7 +230,7 @@ from course_lib.kernels.positions import position_rows
 torch.manual_seed(0)
 q, k, v = (torch.randn(8, 12, 128, 64) for _ in range(3))
 position_key, position_query = torch.randn(12, 512, 64), torch.randn(12, 512, 64)
-# 128 tokens; the largest distance is 256, so there are 512 rows
+# 128 tokens; the table covers distances of up to 256, so it has 512 rows
 given = q, k, v, position_key, position_query, position_rows(128, 256, 512)
 twins = {
     "reference": lambda: disentangled.disentangled_attention_reference(*given),

@@ -59,8 +59,8 @@ def in_bfloat16(model: nn.Module) -> Served:
 
 
 def in_int8(model: nn.Module) -> Served:
-    """Dense layers in whole numbers from −128 to 127, one scale a matrix; what enters them is
-    rounded so as it comes (torch's dynamic quantisation). Tables and norms stay float32."""
+    """Dense layers in integers from −128 to 127, one scale per matrix; their inputs are rounded as
+    they arrive (torch's dynamic quantisation). Embedding matrices and norms stay float32."""
     from torch.ao.quantization import quantize_dynamic
 
     with warnings.catch_warnings():
@@ -82,8 +82,8 @@ def without_padding(model: nn.Module) -> Served:
 
 
 def in_onnx_runtime(model: Any, int8: bool = False) -> Served:
-    """Exported by torch to the exchange format ONNX, run by ONNX Runtime; any B and T. int8: its
-    matrix products with weights, and the tables, in whole numbers (dynamic quantisation)."""
+    """Exported by torch to the file format ONNX and run by ONNX Runtime, for any B and T. int8:
+    matrix products with weights, and the embedding matrices, in integers (dynamic quantisation)."""
     import onnxruntime
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # as Windows may

@@ -93,7 +93,7 @@ class MobileBertConfig(BertConfig):
 
 
 class NoNorm(nn.Module):
-    """γ∘h + β: what LayerNorm learns, without what it computes (section 3.3)."""
+    """γ∘h + β: LayerNorm's learned scale and shift, without mean and variance (section 3.3)."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -112,8 +112,8 @@ def norm_of(config: MobileBertConfig, size: int) -> nn.Module:
 
 
 class TrigramEmbeddings(Embeddings):
-    """Each token's vector is made of three of the table, E wide: the next token's, its own, the
-    previous one's, zeros beyond the ends. Positions and segments are added at width H."""
+    """Each token's vector is made of three rows of the embedding matrix, E wide: the next token's,
+    its own, the previous token's; zeros past the ends. Positions and segments have width H."""
 
     def __init__(self, config: MobileBertConfig) -> None:
         super().__init__(config)
@@ -152,7 +152,7 @@ def inner_config(config: MobileBertConfig) -> BertConfig:
 
 
 class BottleneckAttention(SelfAttention):
-    """BERT's at width N; what it reads may be H wide (figure 1 of the paper)."""
+    """BERT's attention at width N; its inputs may be H wide (figure 1 of the paper)."""
 
     def __init__(self, config: MobileBertConfig) -> None:
         H, N = config.hidden_size, config.bottleneck_size
@@ -220,10 +220,10 @@ class StackedFeedForward(nn.Module):
 
 
 class MobileBlock(nn.Module):
-    """In through a bottleneck, BERT's block with several feed-forward parts, out through another.
+    """A bottleneck, BERT's block with several feed-forward parts, and a second bottleneck.
 
-    Inside, what is added after attention is the bottleneck's output; around, the block's input.
-    Dropout is at the way out alone."""
+    The residual after attention adds the first bottleneck's output; the outer one, the block's
+    input. Dropout acts only on the second bottleneck."""
 
     def __init__(self, config: MobileBertConfig) -> None:
         super().__init__()

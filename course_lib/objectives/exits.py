@@ -24,13 +24,13 @@ DIRECTIONS = ("reverse", "forward")
 def self_distillation_loss(
     direction: str = "reverse",
 ) -> Callable[[Any, Mapping[str, Tensor]], Losses]:
-    """Σ over the L − 1 students of the divergence from the last exit's answer, unweighted (Liu et
-    al. 2020, section 3.2): outputs.exit_logits, L of (B, C). No labels are read, and no gradient
-    reaches the teacher.
+    """The unweighted sum, over the L − 1 students, of the divergence from the last exit's answer
+    (Liu et al. 2020, section 3.2): outputs.exit_logits, L of (B, C). No labels are read, and no
+    gradient reaches the teacher.
 
     direction: "reverse", KL(student ‖ teacher), is the paper's; "forward", KL(teacher ‖ student),
-    the authors' program's. The objective gives total and each student's loss, exit_1 …. Raises
-    ValueError for another direction, and where there is no student."""
+    is that of the authors' code. The objective gives total and each student's loss, exit_1 ….
+    Raises ValueError for another direction, and where there is no student."""
     check_choice("direction", direction, DIRECTIONS)
 
     def loss(outputs: Any, targets: Mapping[str, Tensor]) -> Losses:

@@ -51,13 +51,13 @@ def stages(
     transfer_steps: int,
     done: float = DONE,
 ) -> list[Stage]:
-    """What a strategy does, in order; `steps` in all.
+    """The stages of a strategy, in order; `steps` in all.
 
     transfer: makes the loss of knowledge transfer, `transfer(layers=…)`. transfer_steps: how many
     steps the first part of joint and progressive has. done: the factor of the learning rate for
-    layers below the present one, 0 to freeze them. While layers learn from layers, embeddings do
-    not move: they are the teacher's (`copy_all_but_blocks`).
-    Raises ValueError for an unknown strategy, and steps that cannot be shared out."""
+    layers below the present one, 0 to freeze them. While layers learn from layers, the embeddings
+    stay fixed: they are the teacher's (`copy_all_but_blocks`).
+    Raises ValueError for an unknown strategy, and for steps that cannot be divided up."""
     check_choice("strategy", strategy, STRATEGIES)
     if strategy == "none":
         return [Stage("words", words, steps, heads=True, scores=False)]

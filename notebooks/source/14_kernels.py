@@ -14,10 +14,10 @@
 #
 # After this page you can
 #
-# - say for a piece of code whether it is compute-bound or memory-bound, from two numbers you can count;
-# - rebuild six fast kernels of this course, and a loss that overwrites its logits: each a puzzle with a check;
+# - say whether a piece of code is compute-bound or memory-bound, from two numbers that you can count;
+# - rebuild six fast kernels of this course and a loss that overwrites its logits, each as a puzzle with a check;
 # - place every kernel on this machine's roofline, measured while you watch;
-# - read a speed table: against whom, at which size, and how far from what is possible.
+# - read a speed table: which peer, which size, and how far from what is possible.
 #
 # You need the encoder of lecture 02. The kernels come from lectures 02 to 08 and 12; each is explained here again. Nothing is
 # downloaded.
@@ -38,16 +38,16 @@ from course_lib.teaching.source import show_lines
 # %% [markdown]
 # ## Predict first
 #
-# A **kernel** here is a piece of arithmetic worth making fast, written as a pure function of tensors. Most files in
-# `course_lib/kernels` hold two versions: one to read, the *reference*, and a fast *twin* with the same arguments and the same answer.
+# A **kernel** here is a computation worth making fast, written as a pure function of tensors. Most files in
+# `course_lib/kernels` hold two versions with the same arguments and the same answer: a readable *reference* and a *fast version*.
 #
-# Three guesses. Write them down before you go on.
+# Write down three guesses before you go on.
 #
-# 1. A processor reads a number from memory, and it multiplies and adds. How many multiply-adds can it do in the time that
+# 1. A processor reads numbers from memory, multiplies them and adds. How many multiply-adds can it do in the time that
 #    one number takes to arrive: 1, 10, 100?
-# 2. BERT selects 15% of a text's tokens for prediction. What fraction of the logits over the vocabulary, computed
-#    the plain way, is computed for nothing?
-# 3. Half of the tokens of a batch are padding. How much faster can a layer that treats each token by itself get, at most,
+# 2. BERT selects 15% of a text's tokens for prediction. If you compute the logits over the vocabulary at every position,
+#    what fraction of them is never used?
+# 3. Half of the tokens of a batch are padding. How much faster can a layer that treats each token by itself become, at most,
 #    when the padding is left out?
 
 # %%
@@ -59,7 +59,7 @@ my_guesses = {"multiply-adds a number": ..., "thrown away": ..., "faster by": ..
 # ### Two numbers
 #
 # A product of two n × n matrices needs 2n³ FLOPs (a multiply-add counts as two) and moves at least 3n² numbers:
-# two matrices in, one out. A sum of the two needs n² FLOPs and moves the same. Four bytes a number:
+# two matrices in, one out. A sum of the two needs n² FLOPs and moves as much. With four bytes per number:
 
 # %% tags=["nbval-check-output"]
 for n in (16, 256, 4_096):
@@ -67,14 +67,14 @@ for n in (16, 256, 4_096):
     print(f"n = {n:5}: product {2 * n**3 / moved:8.1f} FLOPs a byte, sum {n * n / moved:.2f}")
 
 # %% [markdown]
-# FLOPs a byte: the **arithmetic intensity**. A product's grows with n. A sum's is a twelfth, at any size. Softmax, LayerNorm,
-# GELU, dropout and masking do a few FLOPs a number, so theirs is low as well; that of large products is high. That is the first
-# guess at where time goes: too many FLOPs, or too many bytes. A third cause is latency: many small steps, each of which waits.
+# FLOPs per byte are the **arithmetic intensity**. A product's intensity grows with n; a sum's is 1/12 at any size. Softmax, LayerNorm,
+# GELU, dropout and masking do a few FLOPs per number, so their intensity is low as well. So there are two places where time can go:
+# too many FLOPs, or too many bytes. A third cause is latency: many small steps, each of which waits.
 #
 # ### This machine
 #
-# How fast are its products? How fast is its memory? Measured now, in billions of FLOPs (GFLOP/s) and of bytes (GB/s) a second;
-# bfloat16 is a number of two bytes instead of four:
+# How fast does this machine multiply matrices, and how fast is its memory? The cell measures both, in billions of FLOPs (GFLOP/s) and of
+# bytes (GB/s) per second. A bfloat16 number has two bytes instead of four.
 
 # %%
 here = machine()
@@ -88,26 +88,25 @@ print(
 )
 
 # %% [markdown]
-# There is a second roof for memory. What fits into the processor's **cache**, a small memory close to the arithmetic, is read and written several times as fast as
-# the main memory; the rate above is the main memory's, measured on tensors that fit into no cache. The small tensors of a small model may lie under the higher roof, so read
-# "memory-bound" with the size in mind.
+# The *ridge* is peak / bandwidth, the arithmetic intensity at which both are busy. (With four bytes per number and two FLOPs per
+# multiply-add, that is twice as many multiply-adds per number, before rounding.) Left of the ridge a kernel is **memory-bound**, right
+# of it **compute-bound**. On a processor that multiplies bfloat16 natively, the bfloat16 ridge lies further right. A kernel of
+# arithmetic intensity I can reach at most min(peak, I · bandwidth). With both axes logarithmic this looks like a roof with a slope:
+# the **roofline** (Williams, Waterman and Patterson 2009).
 #
-# The *ridge* is peak / bandwidth: the arithmetic intensity at which both are busy. (Four bytes a number and two FLOPs a
-# multiply-add make twice as many multiply-adds a number, before rounding.) Left of the ridge a kernel is **memory-bound**, right
-# of it **compute-bound**; where a processor multiplies bfloat16
-# itself, that ridge lies further right. A kernel of arithmetic intensity I can reach at
-# most min(peak, I · bandwidth). Drawn with both axes logarithmic this is a roof with a slope: the **roofline** (Williams,
-# Waterman and Patterson 2009).
+# Memory has a second roof. The processor's **cache**, a small memory close to the arithmetic units, is several times as fast as
+# main memory. The rate above is main memory's, measured on tensors that fit into no cache. The small tensors of a small model may
+# stay in the cache, under the higher roof.
 #
 # There are three ways to be faster, and each kernel below uses one or two.
 #
-# 1. **Do less**: leave out what nobody needs.
-# 2. **Move less**: keep a number where it is and use it again, instead of writing it and reading it back. Several operations in one pass over the numbers are called **fusion**.
-# 3. **Wait less** (latency): few large steps in place of many small ones.
+# 1. **Do less**: leave out what is never used.
+# 2. **Move less**: use a number again while it is near, instead of writing it and reading it back. Doing several operations in one pass over the numbers is called **fusion**.
+# 3. **Wait less** (latency): take a few large steps instead of many small ones.
 #
 # ## Try it: the bound of a piece of code
 #
-# A wrong answer gets the name of its mistake; `hint("14.1")` helps a step at a time, `reveal("14.1")` shows a solution. No
+# The check names the mistake in a wrong answer; `hint("14.1")` helps one step at a time, and `reveal("14.1")` shows a solution. No
 # later cell needs your answers.
 #
 # {{exercise:14.1}}
@@ -123,11 +122,11 @@ check("14.1", my_bound)
 # %% [markdown]
 # ## Puzzle: only the positions selected for prediction
 #
-# **Spec.** The masked-language-model loss. Hidden states (B, T, H), a head that gives V logits for each, labels (B, T) that
-# are −100 at positions not selected for prediction. (B texts of T tokens, H numbers a token, V pieces in the vocabulary.)
+# **Spec.** Compute the masked-language-model loss from hidden states (B, T, H), a head that gives V logits for each, and labels (B, T)
+# that are −100 at positions not selected for prediction. (B texts of T tokens, H numbers per token, V tokens in the vocabulary.)
 #
-# The reference computes all B·T rows of logits and lets the loss ignore most. What goes through memory, counted while it
-# runs, forward and backward:
+# The reference computes all B·T rows of logits and lets the loss ignore most of them. The chart shows the bytes that go through
+# memory, counted during the forward and backward pass.
 
 # %%
 from course_lib.kernels.masked_loss import masked_loss, masked_loss_reference
@@ -149,8 +148,8 @@ steps = {"reference": step_of(masked_loss_reference), "fast": step_of(masked_los
 traffic_chart({name: by_kind(traffic(step)) for name, step in steps.items()}, title="Masked-language-model loss")
 
 # %% [markdown]
-# *Bytes that operations read and write, by kind. The lower pair of bars is the twin you are about to write. It keeps more than
-# 15% of the bytes: some, such as the embedding matrix, are moved either way.*
+# *Bytes that operations read and write, by kind. The lower pair of bars is the fast version that you are about to write. It still moves more
+# than 15% of the bytes: some, such as those of the embedding matrix, are moved either way.*
 
 # %% [markdown]
 # {{exercise:14.2}}
@@ -169,14 +168,14 @@ for name, step in steps.items():
     print(f"{name:10} at most {peak_bytes(step) / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# The fast one does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. The trick is BERT's own: its program gathers the hidden states of the
-# selected positions first (`gather_indexes` in `run_pretraining.py`); later programs dropped it. At BERT-base's size, with
-# 30,522 tokens in the vocabulary, the head is a fifth of a step's FLOPs; at *tiny*, even with 8,192, it is most of them.
+# The fast version does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. The trick is BERT's own: its code gathers the hidden states of the
+# selected positions first (`gather_indexes` in `run_pretraining.py`); later code dropped it. At BERT-base's size, with
+# 30,522 tokens in the vocabulary, the head is a fifth of a step's FLOPs; at *tiny*, even with 8,192 tokens, it is most of them.
 #
 # ## Puzzle: a mask that is never stored
 #
-# **Spec.** Dynamic masking (lecture 04) draws a new mask in every epoch. Stored masks cost memory; masks drawn from
-# one running generator depend on what was drawn before, so they cannot be made again or made in two processes. Wanted: random
+# **Spec.** Dynamic masking (lecture 04) draws a new mask in every epoch. Stored masks cost memory. Masks from one running
+# generator depend on all earlier draws, so you cannot reproduce them alone or split them over two processes. Make random
 # numbers that are a *function* of (seed, epoch, example, position), for a whole batch at once.
 #
 # {{exercise:14.3}}
@@ -195,16 +194,16 @@ from course_lib.kernels import masking
 show(masking._mix, masking.random_bits, masking.as_uniform)
 
 # %% [markdown]
-# A hash in whole-number arithmetic on the whole batch: no state, no loop over rows. `_mix` moves every bit; each number is mixed
-# in before the next one comes. `use` keeps apart the draws that one mask needs: which positions, which replacement.
+# This is a hash in integer arithmetic on the whole batch, without state or a loop over rows. `_mix` scrambles every bit; each of the four
+# numbers is mixed in before the next one is added. `use` separates the draws that one mask needs: which positions, which replacement.
 #
 # ## Puzzle: look up by shifting
 #
-# **Spec.** DeBERTa (lecture 08) needs for tokens i and j the product of i's query with the vector of their *distance* i − j.
-# One product gives them for all distances: row i, a column a distance. Then each pair picks its column.
+# **Spec.** For tokens i and j, DeBERTa (lecture 08) needs the product of i's query with the vector of their *distance* i − j.
+# One matrix product computes it for all distances, with a row for each i and a column for each distance. Then each pair picks its column.
 #
-# The pick is a `gather`: it reads an index for every number. But look at what it picks, for three tokens; columns are
-# distances from 2, on the left, down to −2:
+# The plain way to pick is a `gather`, which reads an index for every number. But look at what it picks for three tokens. The
+# columns are the distances from 2, on the left, down to −2:
 #
 #     row 0:  .  .  a  b  c
 #     row 1:  .  d  e  f  .
@@ -231,7 +230,7 @@ from course_lib.kernels.positions import position_rows
 torch.manual_seed(0)
 q, k, v = (torch.randn(8, 12, 128, 64) for _ in range(3))
 position_key, position_query = torch.randn(12, 512, 64), torch.randn(12, 512, 64)
-# of 128 tokens: the furthest distance 256, 512 rows
+# 128 tokens; the table covers distances of up to 256, so it has 512 rows
 given = q, k, v, position_key, position_query, position_rows(128, 256, 512)
 twins = {
     "reference": lambda: disentangled.disentangled_attention_reference(*given),
@@ -240,16 +239,16 @@ twins = {
 traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, title="Disentangled attention, 8×128")
 
 # %% [markdown]
-# *Bytes by kind of operation. The gathers nearly vanish. The products save still more: rows of the position embeddings that no
-# two of 128 tokens can reach are no longer computed.*
+# *Bytes by kind of operation. The gathers nearly vanish. The products save even more: rows of the position embeddings
+# for distances that cannot occur among 128 tokens are no longer computed.*
 
 # %% [markdown]
 # ## Puzzle: a softmax that sees its row in pieces
 #
 # **Spec.** Attention over T keys needs a softmax over T attention scores, and a softmax needs the largest score and the sum of
-# all exponentials. On a GPU, memory near the arithmetic holds a tile of scores, say of 64 queries and 64 keys, not whole rows
-# of many queries. Can the output, the weighted mean of the values, be had while the scores arrive a chunk at a time, each
-# forgotten after use?
+# all exponentials. On a GPU, the memory near the arithmetic units holds a tile of scores, say of 64 queries and 64 keys, but not whole
+# rows for many queries. Can you compute the output, the weighted mean of the values, while the scores arrive one chunk at a time and
+# each chunk is forgotten after use?
 #
 # {{exercise:14.5}}
 
@@ -262,33 +261,34 @@ def my_online_softmax(scores, values, chunk):
 check("14.5", my_online_softmax)
 
 # %% [markdown]
-# This is the **online softmax** (Milakov and Gimelshein 2018, arXiv 1805.02867). *FlashAttention* (Dao et al. 2022, arXiv 2205.14135) puts it to work with two more ideas: *tiling*, so that
-# a tile of scores stays near the arithmetic, and *recomputation*, so that the backward pass makes the scores anew instead of reading them. No T × T matrix is ever written. The course's GPU
-# kernel for disentangled attention, in Triton, does it with both position terms read inside the loop. Many copies of the kernel
-# run side by side; a copy is called a *program*. In its loop `own` are the queries it works for, `met` the keys of the chunk that
-# has arrived; `s` are the scores of this tile, `p` its weights; `c2p` and `p2c` hold the position scores by distance, `shown` is the
+# This is the **online softmax** (Milakov and Gimelshein 2018, arXiv 1805.02867). *FlashAttention* (Dao et al. 2022, arXiv 2205.14135) adds two ideas: *tiling*, so that
+# a tile of scores stays near the arithmetic units, and *recomputation*, so that the backward pass recomputes the scores instead of reading them. No T × T matrix is ever written. The course's GPU
+# kernel for disentangled attention, written in Triton, does the same and reads both position terms inside the loop.
+#
+# Many copies of the kernel run in parallel; each copy is called a *program*. In its loop `own` are its queries and `met` the keys of the
+# current chunk; `s` are this tile's scores and `p` its weights; `c2p` and `p2c` hold the position scores by distance, and `shown` is the
 # padding mask. Skip `zone` and `DROPS` at first.
 
 # %%
 show_lines("course_lib.kernels.disentangled_triton", "for begin in range(start", "top = higher")
 
 # %% [markdown]
-# Look for your own lines in it:
+# Find your own lines in it:
 #
 # | you kept | the kernel keeps | for |
 # |---|---|---|
-# | the largest score so far | `top`, one a query | weights that never overflow |
-# | the sum of exponentials | `total`, one a query | the division at the end |
-# | the weighted sum of values | `sums`, D numbers a query | the output |
-# | the factor when the largest grows | `shrink` | what was added up too large |
+# | the largest score so far | `top`, one per query | weights that never overflow |
+# | the sum of exponentials | `total`, one per query | the division at the end |
+# | the weighted sum of values | `sums`, D numbers per query | the output |
+# | the factor when the largest score grows | `shrink` | correcting the earlier sums |
 #
-# What it has and yours has not: powers of 2 instead of e, because the hardware computes these directly; and *zones*. Far from a
-# query all distances share a row of the position embeddings (a bucket, lecture 08), so there a tile's position scores are one
-# number a query and one a key.
+# The kernel has two things that yours lacks. It uses powers of 2 instead of e, because the hardware computes these directly. And it has
+# *zones*: far from a query all distances share a row of the position embeddings (a bucket, lecture 08), so there a tile's position
+# scores are one number per query and one per key.
 
 # %% [markdown]
-# On a CPU the same idea is inside PyTorch's fused attention, `F.scaled_dot_product_attention`. It does not always win.
-# The rules by which this course chooses, and why:
+# On a CPU, PyTorch's fused attention, `F.scaled_dot_product_attention`, uses the same idea. It is not always the fastest.
+# Here are the rules by which this course chooses, with their reasons:
 
 # %%
 from course_lib.kernels import choosing
@@ -296,11 +296,12 @@ from course_lib.kernels import choosing
 show(choosing)
 
 # %% [markdown]
-# One argument overrules them: `bert("base", kernels="reference")`.
+# One argument overrides them: `bert("base", kernels="reference")`.
 #
 # ## Puzzle: leave the padding out
 #
-# **Spec.** A layer that treats each token by itself (dense, norm, GELU) is given a padded batch (B, T, H) and its mask.
+# **Spec.** Apply a layer that treats each token by itself (dense, norm, GELU) to a padded batch (B, T, H), given its mask, without
+# computing the padding.
 #
 # {{exercise:14.6}}
 
@@ -339,14 +340,14 @@ print(
 print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
 
 # %% [markdown]
-# The *linear part*, which is all but attention, could gain as much as the limit says, and attention more: it too sees real tokens alone, the texts of one
-# length together. In FLOPs, that is. But the lengths here are nearly all different, so attention runs as some two dozen small
-# products, and tokens are taken out and put back: a likely reason why the clock shows less.
+# Counted in FLOPs, everything but attention can gain as much as the limit says, and attention more: it too computes only real tokens,
+# with texts of equal length together. But the lengths here are nearly all different, so attention runs as some two dozen small
+# products, and tokens must be taken out and put back. That is a likely reason why the clock shows less.
 #
-# ## Puzzle: early exit, who is done may leave
+# ## Puzzle: early exit, finished texts leave
 #
-# **Spec.** An early-exit model (lecture 12 builds one) has a small classifier after every layer. A sequence whose classifier
-# is confident leaves. "Twice as fast" is usually counted in FLOPs; on a clock it shows only if the batch really shrinks.
+# **Spec.** An early-exit model (lecture 12 builds one) has a small classifier after every layer. A sequence leaves when its classifier
+# is confident. "Twice as fast" usually counts FLOPs; the clock shows it only if the batch really shrinks.
 #
 # {{exercise:14.7}}
 
@@ -364,14 +365,14 @@ from course_lib.kernels.early_exit import early_exit, early_exit_reference
 show(early_exit_reference, early_exit)
 
 # %% [markdown]
-# `left` holds the numbers of the texts that are still under way; it shrinks together with `x`.
+# `left` holds the indices of the texts that are still in the model; it shrinks together with `x`.
 
 # %% [markdown]
 # ## Puzzle: a loss that overwrites its logits
 #
-# **Spec.** The largest tensor of a small model's step is the table of logits, K selected positions by V words. Autograd makes
-# tables of that size on the way: logarithms of probabilities, a gradient, and another. But the gradient of cross-entropy can be written down, *softmax − 1 at
-# the right word*, and once it is, nobody needs the logits any more.
+# **Spec.** The largest tensor of a small model's step is the logits, K selected positions by V tokens. Autograd makes further
+# tensors of that size: log-probabilities, a gradient, and another. But the gradient of cross-entropy has a formula, the softmax with 1 subtracted
+# at the correct token, and once you have it the logits are no longer needed.
 #
 # {{exercise:14.8}}
 
@@ -384,14 +385,14 @@ def my_loss_in_place(logits, labels):
 check("14.8", my_loss_in_place)
 
 # %% [markdown]
-# Does it pay? In time, with and without a second table; in memory, what is held beside the logits:
+# Does it pay? The cell measures the time of both versions, and the memory that each holds beside the logits.
 
 # %%
 import torch.nn.functional as F
 
 from course_lib.lectures.lecture_14.exercises.in_place import loss_in_place
 
-K, V = 614, 8_192  # positions of a step, words
+K, V = 614, 8_192  # positions of a step, vocabulary
 labels = torch.randint(0, V, (K,))
 
 
@@ -408,14 +409,14 @@ for name, loss in losses.items():
     print(f"{name}: {made / 1e6:.1f} MB beside the {logits.nbytes / 1e6:.1f} MB of the logits")
 
 # %% [markdown]
-# (Both rows copy the logits first.) In memory always. In time it depends on the machine: autograd's two passes are fused loops in C++,
-# ours are seven passes of torch's operations; but ours asks for no new memory, and new memory costs time, too ("Where a step's time
-# goes", below, shows how much). On a GPU a kernel that does all in one pass is worth having, for vocabularies of a hundred thousand words and more.
+# (Both versions copy the logits first.) It always saves memory. Whether it saves time depends on the machine. Autograd makes two passes,
+# fused loops in C++; ours makes seven passes of torch operations. But ours requests no new memory, and new memory costs time, too ("Where a
+# step's time goes", below, shows how much). On a GPU, a kernel that does everything in one pass is worthwhile for vocabularies of a hundred thousand tokens and more.
 #
 # ## Two more, to read
 #
-# **The distillation loss** (lecture 06) compares a student's and a teacher's logits over the whole vocabulary. In chunks of
-# positions, no full matrix of logits is held; the gradient is made at once, while the chunk is there.
+# **The distillation loss** (lecture 06) compares a student's and a teacher's logits over the whole vocabulary. The fast version works
+# in chunks of positions and computes the gradient of each chunk at once, so it never holds a full matrix of logits.
 
 # %%
 from course_lib.kernels.distillation import distillation_loss, distillation_loss_reference
@@ -428,17 +429,16 @@ for name, loss in (("reference", distillation_loss_reference), ("fast", distilla
     print(f"{name:10} at most {held / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# One full matrix of logits, a row a position, is 67.1 MB. The reference holds seven of that size. The fast one holds the logits
-# of one chunk, here half of the positions, of both networks, and the gradients of the student's vectors and table.
+# One full matrix of logits, a row per position, is 67.1 MB. The reference holds seven of that size. The fast version holds both networks'
+# logits for one chunk, here half of the positions, and the gradients of the student's vectors and embedding matrix.
 #
-# **The sampling of ELECTRA's generator** (lecture 07) draws a token from a distribution in two steps: which block of the
-# vocabulary, then which token of the block. So a random number is compared with the sums of blocks, and then with the tokens of
-# one block, not with those of the whole vocabulary.
+# **The sampling of ELECTRA's generator** (lecture 07) draws a token in two steps: first a block of the vocabulary, then a token in
+# that block. So a random number is compared with the sums of the blocks and the tokens of one block, not with the whole vocabulary.
 #
 # ## Is it right?
 #
-# A twin that is fast and wrong is worthless. Each is compared with its reference on outputs and gradients, in three number
-# formats, at odd sizes, by the tests of this course. Two of them here, on fresh numbers:
+# A fast version that is wrong is worthless. The tests of this course compare each one with its reference on outputs and gradients, in
+# three number formats and at odd sizes. Here are two of these comparisons, on newly drawn numbers:
 
 # %%
 q, k, v = (torch.randn(2, 3, 17, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
@@ -456,7 +456,7 @@ print(f"padding removed: output {((out - packed) * mask[..., None]).abs().max():
 # %% [markdown]
 # ## See it: the roofline of this machine
 #
-# Every kernel at one size, reference and twin, timed now.
+# The next cell times every kernel at one size, the reference and the fast version.
 
 # %%
 points = placements()
@@ -464,10 +464,10 @@ roof = {"float32": peak, "bfloat16": here["gflops_bfloat16"], "memory": bandwidt
 roofline_chart(roof, points)
 
 # %% [markdown]
-# *Across: arithmetic intensity, FLOPs for each byte that must move. Up: FLOPs a second. Hollow: the version to read; filled:
-# its fast twin. Under the slope kernels are memory-bound, under the flat line compute-bound. A twin that does less stands
-# further left, and may be quicker at a smaller fraction of the roof: the number with × says how many times less time it takes. Across, inputs and outputs are counted once each, and nothing in between. So a
-# twin that only moves less of what lies in between goes straight up, as the distillation loss does. In the table below, rows with 0.0 do no products; theirs is the fraction of memory's rate.*
+# *Horizontal axis: arithmetic intensity, FLOPs for each byte that must move. Vertical axis: FLOPs per second. Hollow: the reference; filled:
+# the fast version. Under the slope kernels are memory-bound, under the flat line compute-bound. Doing less moves the dot left, and it may be
+# faster at a smaller fraction of the roof: the number with × says how many times less time it takes. The intensity counts inputs and outputs once each and nothing in between. So a
+# version that only moves less in between goes straight up, as the distillation loss does. In the table below, kernels with intensity 0.0 do no matrix products; their last column is the fraction of memory's rate.*
 
 # %%
 print(f"{'':50}{'FLOPs/byte':>10}{'GFLOP/s':>9}{'of the roof':>13}")
@@ -478,8 +478,8 @@ for point in points:
 # %% [markdown]
 # ## Measure it: against the peers
 #
-# What you saw so far was small and quick. The course's speed figures come from one command, `python -m course_lib.bench`: ours
-# and the peer take turns in one run, at every size, also where we tie or lose. The stored run:
+# The course's published speeds come from one command, `python -m course_lib.bench`. Ours and the peer take turns in one run, at every
+# size, including those where we tie or lose. Here is the stored run:
 
 # %%
 from course_lib.bench.summary import in_todays_words
@@ -491,7 +491,7 @@ speed_chart(stored)
 # %% [markdown]
 # *Dots are medians, bars the middle half of the rounds. Choose a table above the figure.*
 #
-# Each goal was set in advance, for one machine. So read it together with the machine that was measured. (*At BERT's own time*: the factor if ours took no longer than transformers' BERT.)
+# Each goal was set in advance for one machine, so read it together with the machine that was measured. (*At BERT's own time*: the factor if ours took no longer than transformers' BERT.)
 
 # %%
 from textwrap import fill, indent
@@ -504,24 +504,24 @@ for title, remark in stored["remarks"].items():
     print(f"{title}\n{indent(said, '    ')}\n" if told else "", end="")
 
 # %% [markdown]
-# Most remarks name a goal, and a limit counted in FLOPs. Three patterns.
+# Most remarks name a goal and a limit counted in FLOPs. There are three patterns.
 #
-# - *Doing less wins, as a rule.* Logits only at selected positions, no padding, early exit: in float32 close to what the FLOPs
-#   allow, and at or above the goals. (*Tiny* even beats its limit: bytes shrink with the logits, and the limit counts
-#   FLOPs only.) In bfloat16 products take so little time that copying and latency show: with three quarters padding
-#   {{number:padding_worst}} of the limit is reached; ELECTRA's sampling and the deeper early exit miss their goals.
-# - *Disentangled attention* does all that BERT does and more; each remark names transformers' BERT of that width as a second
-#   peer (not a limit: it is another program). Three of its nine goals are met. For one text of 64 tokens in float32 ours is
-#   within a tenth of that BERT's time. At 8×512 in bfloat16 we fall far short of the goal and of that BERT: its fused attention
-#   never writes its attention scores, ours does, a block at a time, and two position products come on top.
+# - *Doing less usually wins.* Logits only at selected positions, no padding, and early exit come close to what the FLOPs allow in
+#   float32, and reach or pass the goals. (*Tiny* even beats its limit: bytes shrink with the logits, and the limit counts
+#   only FLOPs.) In bfloat16, products take so little time that copying and latency show: with three quarters padding we reach
+#   {{number:padding_worst}} of the limit; ELECTRA's sampling and the deeper early exit miss their goals.
+# - *Disentangled attention* does all that BERT does and more, so each remark names transformers' BERT of that width as a second
+#   peer (not a limit: it is another model). Three of its nine goals are met. For one text of 64 tokens in float32 ours is
+#   within a tenth of that BERT's time. At 8×512 in bfloat16 we fall far short of the goal and of that BERT. BERT's fused attention
+#   never writes its attention scores; ours writes them, a block at a time, and needs two position products more.
 # - *The pre-training step* meets one of its four goals (8 and 12 times transformers as shipped, for mini and tiny; 2 and 4 times its best
-#   setting), and uses a small fraction of the processor's rate of matrix products; 75% had been hoped for. Why?
+#   setting). It uses a small fraction of the processor's rate of matrix products; we had hoped for 75%. Why?
 #
 # ### Without bfloat16
 #
-# That processor multiplies bfloat16 itself. Most laptops do not, nor does Colab's. How much of the 8 to 10 times is left there? Say a
-# number, then run. This is a later run on such a processor, a slower one, at fewer sizes: with peers that the first run lacks, and
-# freed memory kept for every contender (what that is, you will see below).
+# That processor multiplies bfloat16 natively. Most laptops do not, nor does Colab's processor. How much of the 8 to 10 times is left there?
+# Write down a number, then run the cell. This later run used a slower processor without bfloat16 and fewer sizes. It has peers that the
+# first run lacks, and every contender kept its freed memory (explained below).
 
 # %%
 speed_chart(read_result("14_speed_float32"))
@@ -529,16 +529,17 @@ speed_chart(read_result("14_speed_float32"))
 # %% [markdown]
 # *As above. {{number:where_measured(float32_run()['machine'])}}; other programs ran on that machine, so the bars are wide.*
 #
-# As shipped, transformers takes {{number:in_float32('Pre-training step', 'mini', False)}} (mini) and {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours. Now tune and compile it, and give it our largest trick, logits at the selected
-# positions only: {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times are left. So what were the ten times? The first run has float32, too: there
-# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 adds {{number:ladder('tiny', BY_RULES, 'ours in float32')}} and {{number:ladder('mini', BY_RULES, 'ours in float32')}} times: mostly doing less, then the number format. (As shipped, transformers also trains
-# with a dropout of 0.1; ours has none.) In float32 a step is
-# compute-bound: {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as
-# transformers': most of its time is in dense layers, which both have.
+# As shipped, transformers takes {{number:in_float32('Pre-training step', 'mini', False)}} (mini) and {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours. If we tune and compile it, and give it our largest trick, logits at the selected
+# positions only, {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times are left. So where did the ten times come from? The first run has float32, too. There
+# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 adds {{number:ladder('tiny', BY_RULES, 'ours in float32')}} and {{number:ladder('mini', BY_RULES, 'ours in float32')}} times. So most comes from doing less, the rest from the number format. (As shipped, transformers also trains
+# with a dropout of 0.1; ours has none.)
+#
+# In float32 a step is compute-bound: it reaches {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as
+# in transformers, because most of its time is in dense layers, which both have.
 #
 # ### Where a step's time goes
 #
-# A profile of the course's own step, by kind of operation:
+# Here is a profile of the course's own step, by kind of operation:
 
 # %%
 import os
@@ -548,7 +549,7 @@ from torch.profiler import ProfilerActivity, profile
 from course_lib.bench.pretraining import our_step
 from course_lib.train.precision import choose_precision
 
-os.environ["KINETO_LOG_LEVEL"] = "9"  # the profiler's own log lines are of no use here
+os.environ["KINETO_LOG_LEVEL"] = "9"  # silences the profiler's own log lines
 step = our_step("mini", choose_precision())
 step()
 with profile(activities=[ProfilerActivity.CPU]) as seen:
@@ -567,13 +568,13 @@ for kind, share in [*shares.items(), ("sums, masks and all else", 1 - sum(shares
     print(f"{kind:32}{share:6.1%}")
 
 # %% [markdown]
-# On a processor without bfloat16 of its own, matrix products take most of the step: it is compute-bound, and only the other lines of the table can still be won. On one that has it they take about half. The other lines do few FLOPs a number that they read and write, so the roofline
-# above says: memory-bound. No better product helps there. To move less would.
+# On a processor without native bfloat16, matrix products take most of the step: it is compute-bound, and only the other lines of the table can still be improved. With native bfloat16 they take about half. The other lines do few FLOPs for each number that they read and write, so by the roofline
+# they are memory-bound. Faster products would not help there; moving less would.
 #
 # One cost hides inside these lines. Each large tensor is a block of memory that is requested from the system and given back
-# after use. A new block is empty: the first touch of each of its pages (4 KB, as a rule) stops the program until the
-# system has filled that page with zeros. That is a **page fault**. Let us count them, in a process that has just begun, and then tell
-# its allocator, the part of it that requests memory, to keep what a step frees:
+# after use. A new block has no memory behind it yet. The first access to each of its pages (usually 4 KB) stops the program until the
+# system has filled that page with zeros. This is a **page fault**. We count page faults in a new process. Then we tell its
+# *allocator*, the part that requests memory, to keep what a step frees.
 
 # %%
 import statistics
@@ -583,26 +584,26 @@ if before:
     display(faults_chart(before, after))
 
 # %% [markdown]
-# *A bar a step. In the steps with hatched bars freed memory is kept: the first such steps still fetch some blocks, the next ones find them.
-# Hover for megabytes and milliseconds. Only glibc's allocator can be told (most of Linux).*
+# *Each bar is a step. In the steps with hatched bars freed memory is kept: the first of them still request some blocks, the next ones reuse them.
+# Hover for megabytes and milliseconds. This works only with glibc's allocator (most of Linux).*
 #
-# By hand: 10,000 page faults are 10,000 · 4 KB = 40 MB that the system fills with zeros, only for the step to write over them.
+# By hand: 10,000 page faults are 10,000 · 4 KB = 40 MB that the system fills with zeros, only for the step to overwrite them.
 
 # %%
 for name, steps in (("as it is", before), ("kept", after[1:])):
     if steps:
         faults, ms = (statistics.median(x) for x in zip(*((s.faults, 1e3 * s.seconds) for s in steps)))
-        print(f"{name:10}{faults:9,.0f} page faults a step, {ms:6,.0f} ms")
+        print(f"{name:10}{faults:9,.0f} page faults per step, {ms:6,.0f} ms")
 
 # %% [markdown]
-# A step needs the same blocks again and again. `keep_freed_memory` tells the allocator so, where that is glibc's (most of Linux).
-# `fit` calls it before its first step. It holds for the whole process and takes no more memory at the peak, but what was freed
-# stays with Python. `COURSE_LIB_ALLOCATOR=system` in the environment switches it off, and glibc's own `MALLOC_…` variables go
-# first. Whoever sets it for one contender of a speed table must set it for all: `python -m course_lib.bench` does. (Of the stored speed
-# figures above, the first are from before: there no contender has it.)
+# A step needs the same blocks again and again. `keep_freed_memory` tells the allocator to keep them, and `fit` calls it before its
+# first step. It applies to the whole process and does not raise peak memory, but freed memory stays with Python.
+# `COURSE_LIB_ALLOCATOR=system` in the environment switches it off, and glibc's own `MALLOC_…` variables take precedence. In a speed
+# table either all contenders get it or none: `python -m course_lib.bench` gives it to all. (The first stored run above is older; there no
+# contender has it.)
 #
-# Why in a process that has just begun? In an old one, such as this notebook's kernel, some block that stays may lie at the end of the
-# heap, the allocator's stretch of memory. What is freed below it cannot be given back, and is kept by luck.
+# Why a new process? In an old one, such as this notebook's kernel, a block in use at the end of the allocator's memory may
+# happen to keep freed memory from being given back.
 #
 # ### On a GPU
 
@@ -610,11 +611,11 @@ for name, steps in (("as it is", before), ("kept", after[1:])):
 speed_chart(read_result("14_gpu"), "Disentangled attention on a GPU, forward and backward, 1×8,192, A=12, D=64, bfloat16")
 
 # %% [markdown]
-# *Tokens a second of one attention module of DeBERTa-v3's shape (A heads of D numbers); choose a length. {{number:where_measured(gpu_run()['machine'])}}; only three rounds, so look at the bars where there are any.*
+# *Tokens per second of one attention module of DeBERTa-v3's shape (A heads of D numbers); choose a length. {{number:where_measured(gpu_run()['machine'])}}; only three rounds, so look at the bars where there are any.*
 #
-# At 8,192 tokens the kernel is {{number:on_gpu('8,192', False):.1f}} times as fast as transformers' attention forward and {{number:on_gpu('8,192', True):.1f}} with the backward pass, in {{number:gpu_memory('ours, in Triton')}} MB instead of {{number:gpu_memory('transformers')}}. The package disentangled-flash 1.1.1 does the same work in a layer of its own; ours is {{number:on_gpu('8,192', False, 'disentangled_flash'):.1f}} and {{number:on_gpu('8,192', True, 'disentangled_flash'):.1f}} times as fast as that layer, which holds less memory.
+# At 8,192 tokens the kernel's forward pass is {{number:on_gpu('8,192', False):.1f}} times as fast as that of transformers' attention, and {{number:on_gpu('8,192', True):.1f}} times with the backward pass, in {{number:gpu_memory('ours, in Triton')}} MB instead of {{number:gpu_memory('transformers')}}. The package disentangled-flash 1.1.1 does the same work in a layer of its own. Ours is {{number:on_gpu('8,192', False, 'disentangled_flash'):.1f}} and {{number:on_gpu('8,192', True, 'disentangled_flash'):.1f}} times as fast as that layer, but that layer holds less memory.
 #
-# At 256 tokens there is little to win: {{number:on_gpu('256', False):.1f}} times forward, {{number:on_gpu('256', True):.1f}} with the backward pass. With so little to do the GPU waits for the next launch. At 1,024 it is {{number:on_gpu('1,024', False):.1f}} and {{number:on_gpu('1,024', True):.1f}}; there, with the backward pass, our *readable* reference reaches {{number:on_gpu('1,024', True, ours='ours, the readable'):.1f}}. One text at a time; larger batches were not measured.
+# At 256 tokens there is little to gain: {{number:on_gpu('256', False):.1f}} times forward, {{number:on_gpu('256', True):.1f}} with the backward pass. With so little work the GPU waits for the next launch. At 1,024 the factors are {{number:on_gpu('1,024', False):.1f}} and {{number:on_gpu('1,024', True):.1f}}; there, with the backward pass, our *readable* reference reaches {{number:on_gpu('1,024', True, ours='ours, the readable'):.1f}}. These are single texts; larger batches were not measured.
 
 # %%
 print(f"{'':24}{'you said':>14}   answer")
@@ -629,7 +630,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each row was settled by code that ran just now, by stored results or, where neither is possible, by a source.
 
 # %%
 claims_table("14")
@@ -650,4 +651,4 @@ quiz("14")
 #
 # - Williams, Waterman and Patterson (2009), *Roofline: an insightful visual performance model*, Communications of the ACM 52(4).
 # - Dao, Fu, Ermon, Rudra and Ré (2022), *FlashAttention*, arXiv 2205.14135.
-# - Horace He (2022), *Making deep learning go brrrr from first principles*: the three ways, told for GPUs.
+# - Horace He (2022), *Making deep learning go brrrr from first principles*: the same three ways, explained for GPUs.

@@ -14,12 +14,12 @@
 #
 # After this page you can
 #
-# - say what of BERT stayed since 2018, what went, and why;
-# - turn a query and a key by their positions (RoPE), and say what their score then depends on;
+# - say what has stayed of BERT since 2018, what went, and why;
+# - rotate a query and a key by their positions (RoPE), and say what their score then depends on;
 # - count what a gate (GeGLU), a local layer and padding cost;
-# - read a ladder of changes, one at a time for equally many FLOPs, and say what three seeds show;
+# - read a ladder of changes, one at a time at equal FLOPs, and say what three seeds show;
 # - say what the encoders of 2025 and 2026 changed again: RMSNorm, SwiGLU, grouped heads, the window;
-# - pre-train a ModernBERT on texts of your own, and load it in transformers.
+# - pre-train a ModernBERT on your own texts, and load it in transformers.
 #
 # You need the encoder of lecture 02 and masking from lecture 04. Nothing is downloaded.
 #
@@ -48,13 +48,13 @@ from course_lib.teaching.numbers import number
 # %% [markdown]
 # ## Predict first
 #
-# BERT is of 2018. In December 2024 came **ModernBERT** (Warner et al. 2024, arXiv 2412.13663): an encoder again, masked words again, and nearly every part replaced. Which parts mattered?
+# BERT appeared in 2018. In December 2024 came **ModernBERT** (Warner et al. 2024, arXiv 2412.13663): again an encoder, again trained on masked words, but with nearly every part replaced. Which parts mattered?
 #
 # Three guesses before you go on.
 #
-# 1. With rotary positions a query stands at position 5 and a key at 9. Both move 100 positions to the right. Does their score change?
-# 2. A model was trained on texts of {{number:LENGTH}} tokens. Now a story has padding before it, so that it begins at position 448. How many of the masked words does it still find with learned positions, and how many with rotary ones?
-# 3. No biases, norms before, rotary positions, a gate, local layers, 30% masked: which one brings most, for equally many FLOPs? (The table below says what they are.)
+# 1. With rotary positions, a query is at position 5 and a key at 9. Both move 100 positions to the right. Does their score change?
+# 2. A model was trained on texts of {{number:LENGTH}} tokens. Now a story has padding before it, so that it begins at position 448. What masked-token accuracy is left with learned positions, and what with rotary ones?
+# 3. No biases, pre-norm, rotary positions, a gate, local layers, 30% masked: which change gains most, at equal FLOPs? (The table below explains them.)
 
 # %%
 my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
@@ -65,62 +65,61 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # | | BERT, 2018 | ModernBERT, 2024 | EuroBERT 2025, UltraBERT 2026 | why | from |
 # |---|---|---|---|---|---|
 # | *stayed* | bidirectional encoder, masked words | the same | the same | | |
-# | positions | learned table of 512 | queries and keys turned (RoPE) | the same | only distance counts; longer texts | Su et al. 2021 |
+# | positions | learned table of 512 | queries and keys rotated (RoPE) | the same | only distance counts; longer texts | Su et al. 2021 |
 # | norms | after each half of a block (*post-norm*) | before it (*pre-norm*), and one at the end | before it, RMSNorm | deep models train stably; one step fewer | Xiong et al. 2020; Zhang and Sennrich 2019 |
-# | feed-forward | GELU | GeGLU: a gate | SwiGLU: the same gate with SiLU | better for as many weights | Shazeer 2020 |
-# | attention | every layer sees all | the *first* of three does; the others 64 tokens on either side | EuroBERT: every layer. UltraBERT: the *last* of three; the others 128 on either side | long texts are cheaper | Beltagy et al. 2020 |
-# | heads of keys and values | as many as of queries | as many | may be fewer: EuroBERT-2.1B has {{number:published('eurobert', '2.1b', EuroBertConfig).num_heads}} and {{number:published('eurobert', '2.1b', EuroBertConfig).num_key_value_heads}} | made for decoders, see below | Ainslie et al. 2023 |
+# | feed-forward | GELU | GeGLU: a gate | SwiGLU: the same gate with SiLU | better at equal size | Shazeer 2020 |
+# | attention | every layer sees all | the *first* of three does; the others see 64 tokens on either side | EuroBERT: every layer. UltraBERT: the *last* of three; the others see 128 on either side | long texts are cheaper | Beltagy et al. 2020 |
+# | heads of keys and values | as many as of queries | the same | may be fewer: EuroBERT-2.1B has {{number:published('eurobert', '2.1b', EuroBertConfig).num_heads}} and {{number:published('eurobert', '2.1b', EuroBertConfig).num_key_value_heads}} | made for decoders, see below | Ainslie et al. 2023 |
 # | base of the angles | – | 10,000 local, 160,000 global | EuroBERT 250,000; UltraBERT 10,000 local, 2,560,000 global | longer texts | |
-# | padding | computed | removed | as the program likes | work for nothing | Portes et al. 2023 |
-# | biases | everywhere | in the decoder alone | none | simpler | Dayma et al. 2021 |
+# | padding | computed | removed | depends on the program | wasted work | Portes et al. 2023 |
+# | biases | everywhere | only in the decoder | none | simpler | Dayma et al. 2021 |
 # | norm on the embeddings | yes | yes | no | | |
-# | decoder | the token table | the token table | a matrix of its own | | |
+# | decoder | tied to the token embeddings | tied to the token embeddings | a matrix of its own | | |
 # | segments, next sentence | yes | no | no | it does not help (lecture 04) | Liu et al. 2019 |
 # | masked | 15% | 30% | – | more to learn in each step | Wettig et al. 2022 |
-# | layers of the size that is 768 wide | {{number:published('bert', 'base').num_layers}} | {{number:modern_layers}} | EuroBERT-210m {{number:published('eurobert', '210m', EuroBertConfig).num_layers}} | | Warner et al. 2024 |
+# | layers, at width 768 | {{number:published('bert', 'base').num_layers}} | {{number:modern_layers}} | EuroBERT-210m {{number:published('eurobert', '210m', EuroBertConfig).num_layers}} | | Warner et al. 2024 |
 # | text | 3.3 billion words | 2 trillion tokens, code too | EuroBERT: 5 trillion, 15 languages | | |
 # | longest text | 512 | 8,192 | EuroBERT 8,192; UltraBERT 32,768 | | |
 #
-# (A dash: not used, or not said where we could read it.)
-# ("From" names where the idea was worked out; ModernBERT's paper puts them together in its section 2.) Nearly all of them are older than ModernBERT. That is the point: six years of small findings in one model.
+# (A dash: not used, or not published where we could read it. "From" names where the idea was worked out; ModernBERT's paper collects them in its section 2.) Nearly all changes are older than ModernBERT. That is the point: it puts six years of small findings into one model.
 
 # %%
 then_and_now_drawing()
 
 # %% [markdown]
-# *Read from below. Green: norms. In BERT each sum is normed, so no state leaves a block as it is. In ModernBERT a straight line leads from the embeddings to the top: blocks only add to it.*
+# *Read from the bottom. Green: norms. In BERT each sum is normalised, so no state leaves a block unchanged. In ModernBERT a straight line leads from the embeddings to the top, and blocks only add to it.*
 #
 # ## By hand
 #
-# ### Turned by position
+# ### Rotated by position
 #
-# Two features are a point in a plane. At position p it is turned by p times an angle. Take 90° for one position, the query (1, 0) and the key (1, 0):
+# Two features are a point in a plane. At position p the point is rotated by p times an angle. Take 90° per position, the query (1, 0) and the key (1, 0):
 #
 # | position | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
-# | turned | (1, 0) | (0, 1) | (−1, 0) | (0, −1) |
+# | rotated | (1, 0) | (0, 1) | (−1, 0) | (0, −1) |
 #
-# Query at 1, key at 2: (0, 1) · (−1, 0) = **0**. Query at 2, key at 3: (−1, 0) · (0, −1) = **0**. One apart is 0, wherever they stand. Two apart: (1, 0) · (−1, 0) = **−1**, at 0 and 2 as at 1 and 3.
+# Query at 1, key at 2: (0, 1) · (−1, 0) = **0**. Query at 2, key at 3: (−1, 0) · (0, −1) = **0**. At distance 1 the product is 0 everywhere. At distance 2 it is (1, 0) · (−1, 0) = **−1**, for positions 0 and 2 as for 1 and 3.
 #
-# A head of 64 features is 32 such points, each with an angle of its own: from 1 radian a position down to nearly nothing. Quick ones tell neighbours apart, slow ones tell far from near. Nothing is added to the states, and nothing is learned.
+# A head of 64 features is 32 such points, each with an angle of its own, from 1 radian per position down to nearly nothing. Fast ones distinguish neighbours, slow ones distinguish far from near. Nothing is added to the states, and nothing is learned.
 #
 # ### A gate
 #
-# In BERT's feed-forward part a dense layer and GELU make F inner numbers. In **GeGLU** a second dense layer makes as many again, and the two are multiplied, number by number:
+# In BERT's feed-forward part a dense layer and GELU make F inner numbers. In **GeGLU** a second dense layer makes F more, the **gate**, and the two are multiplied number by number.
 #
-# The first layer gives "wide", here (2, −1), the second "gate", (0.5, 3). GELU turns the first into (1.95, −0.16); times the gate: **(0.98, −0.48)**.
+# Suppose the first layer gives (2, −1) and the second, the gate, (0.5, 3). GELU turns the first into (1.95, −0.16); times the gate this is **(0.98, −0.48)**.
 #
-# Three matrices instead of two. For as many weights as BERT's F = 4H: 3·H·F = 8·H², so F = **8/3 · H**.
+# There are three matrices instead of two. To have as many weights as BERT with F = 4H, we need 3·H·F = 8·H², so F = **8/3 · H**.
 #
 # | H = 768 | F | matrices | weights of one layer's feed-forward part |
 # |---|---|---|---|
 # | BERT-base | 3,072 | 2 | 4,718,592 |
-# | GeGLU, as many weights | 2,048 | 3 | 4,718,592 |
+# | GeGLU, equal weights | 2,048 | 3 | 4,718,592 |
 # | ModernBERT-base | 1,152 | 3 | 2,654,208, but {{number:modern_layers}} layers |
 #
 # ### A window
 #
-# Eight tokens, window 4: each sees two on either side and itself. 8 · 5 = 40, less 6 beyond the ends: **34** of 64 scores. With 8,192 tokens and ModernBERT's window of 128 it is 129 of 8,192 a token: 1.6%.
+# With eight tokens and a window of 4, each token sees two on either side and itself. That is 8 · 5 = 40, minus 6 beyond the ends: **34** of 64 scores. With 8,192 tokens and ModernBERT's window of 128, a token sees 129 of 8,192, or 1.6%.
 #
 # ### A list instead of a rectangle
 
@@ -128,11 +127,11 @@ then_and_now_drawing()
 packing_drawing()
 
 # %% [markdown]
-# *Four texts. Above, 24 positions are computed; below, 15. The **cumulative lengths**, the numbers at the bottom, say where each text begins and ends: attention needs them, so that texts do not see each other. RoPE could count on through the list, since within a text only distances matter; programs begin each text at 0 all the same. Dense layers and norms work on each token by itself.*
+# *Four texts: above, 24 positions are computed; below, 15. The **cumulative lengths** at the bottom say where each text begins and ends, so that attention keeps the texts apart. Dense layers and norms treat each token by itself. RoPE could count through the whole list, since only distances within a text matter; in practice each text begins at 0.*
 #
 # ## Try it
 #
-# Seven pieces to build, three of them before the page shows them. A wrong answer gets the name of its mistake; `hint("16.1")` helps a step at a time, `reveal("16.1")` shows a solution. No later cell needs your answers.
+# You will build seven pieces, three of them before the page shows them. The check names the mistake in a wrong answer; `hint("16.1")` helps one step at a time, and `reveal("16.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:16.1}}
 
@@ -169,7 +168,7 @@ check("16.3", my_window)
 # %% [markdown]
 # ## The code
 #
-# Every change is a setting of one class, and with all of them off it is BERT. A **ladder** adds one *rung* after another, and each keeps those before it. So it is a dictionary:
+# Every change is a setting of one class, which is BERT when all of them are off. A **ladder** adds one change, a *rung*, after another, and each rung keeps those before it. In code it is a dictionary:
 
 # %%
 from course_lib.family.modernbert import AS_BERT
@@ -179,9 +178,9 @@ for rung, changes in ladder.CHANGES.items():
     print(f"{rung:24}", changes)
 
 # %% [markdown]
-# (341 is 8/3 · 128. The last rung is empty: it changes the masking, not the model. The first takes out two things at once.)
+# (341 is 8/3 · 128. The last rung is empty: it changes the masking, not the model. The first removes two things at once.)
 #
-# The turn: each pair of features is a complex number, times e^(i·angle). To multiply by that is to turn by the angle.
+# For the rotation, each pair of features is a complex number. Multiplying it by e^(i·angle) rotates it by the angle.
 
 # %%
 from course_lib.kernels.rotary import rotary_reference
@@ -189,7 +188,7 @@ from course_lib.kernels.rotary import rotary_reference
 show(rotary_reference)
 
 # %% [markdown]
-# The gate, the block, and which layers are local:
+# Next come the gate, the block, and the choice of local layers:
 
 # %%
 from course_lib.family.modernbert import GatedFeedForward, ModernAttention, modern_block
@@ -197,7 +196,7 @@ from course_lib.family.modernbert import GatedFeedForward, ModernAttention, mode
 show(GatedFeedForward.forward, modern_block, ModernAttention.__init__)
 
 # %% [markdown]
-# And the window, as a mask. The models run a faster form of it, which computes blocks along the diagonal and never the rest.
+# The window is a mask. The models use a faster version, which computes only blocks along the diagonal.
 
 # %%
 from course_lib.kernels.sliding_window import sliding_window_attention_reference, window_mask
@@ -207,11 +206,11 @@ show(window_mask, sliding_window_attention_reference)
 # %% [markdown]
 # ### The encoders of 2025 and 2026
 #
-# **EuroBERT** takes the block of a decoder, Llama, and lets it see both ways. **UltraBERT** takes EuroBERT's block and ModernBERT's local layers. Each is a few lines of difference:
+# **EuroBERT** takes the block of a decoder, Llama, and lets it attend in both directions. **UltraBERT** combines EuroBERT's block with ModernBERT's local layers. Each difference is a few lines:
 #
-# - **RMSNorm**: a vector over the root of its mean square. LayerNorm takes the mean off first; RMSNorm does not, and has no bias.
-# - **SwiGLU**: the gate stays, SiLU, x · sigmoid(x), stands for GELU.
-# - **Grouped heads**: several heads of queries share one head of keys and values.
+# - **RMSNorm** divides a vector by the root of its mean square. Unlike LayerNorm it does not subtract the mean, and it has no bias.
+# - **SwiGLU** keeps the gate but replaces GELU by SiLU, x · sigmoid(x).
+# - With **grouped heads** several query heads share one head of keys and values.
 
 # %%
 from course_lib.family.eurobert import GroupedAttention, RMSNorm, SwiGLU
@@ -220,9 +219,9 @@ from course_lib.family.ultrabert import UltraBertConfig, UltraBertHead
 show(RMSNorm.forward, SwiGLU.forward, GroupedAttention.repeat_heads, UltraBertConfig.is_global, UltraBertHead.forward)
 
 # %% [markdown]
-# By hand: RMSNorm of (3, 4) divides by √((9 + 16) / 2) = 3.54 and gives (0.85, 1.13). LayerNorm of (3, 4) gives (−1, 1), and so it does for (103, 104): RMSNorm does not.
+# By hand: RMSNorm divides (3, 4) by √((9 + 16) / 2) = 3.54 and gives (0.85, 1.13). LayerNorm gives (−1, 1) for (3, 4) and also for (103, 104); RMSNorm does not.
 #
-# Grouped heads were made for **decoders**, which store keys and values of everything that they have written: a quarter of the heads, a quarter of the memory. An encoder stores nothing. It saves two projections, and no attention score:
+# Grouped heads were made for **decoders**, which store the keys and values of everything they have written: a quarter of the heads needs a quarter of the memory. An encoder stores nothing. It saves parts of two projections, but no attention scores:
 
 # %% tags=["nbval-check-output"]
 from functools import partial
@@ -234,12 +233,12 @@ for groups in (12, 4, 1):
     with torch.device("meta"):
         blocks = count_parameters(build().stack)
     flops = [forward_flops(build, tokens) / 1e9 for tokens in (128, 8_192)]
-    print(f"{groups:2} heads of keys for 12: blocks {blocks:11,} · one text of 128 tokens {flops[0]:5.1f}, of 8,192 {flops[1]:7,.0f} billion FLOPs")
+    print(f"{groups:2} key heads for 12 query heads: blocks {blocks:11,} · one text of 128 tokens {flops[0]:5.1f}, of 8,192 {flops[1]:7,.0f} billion FLOPs")
 
 # %% [markdown]
 # ### What a window of 128 means
 #
-# The same number, two models, and twice as many tokens: ModernBERT's `local_attention` is the whole width, UltraBERT's `sliding_window` a radius. Ours has one `window`, the width, for both:
+# In two models the same number means different windows: ModernBERT's `local_attention` is the whole width, UltraBERT's `sliding_window` a radius. Our library has one setting, `window`, the width, for both:
 
 # %% tags=["nbval-check-output"]
 tiny = {"num_layers": 6, "hidden_size": 16, "num_heads": 2, "intermediate_size": 8, "vocab_size": 50, "pad_token_id": 0}
@@ -252,7 +251,7 @@ for name, ours in (("ModernBERT", modernbert("base", **tiny)), ("UltraBERT", ult
 # %% [markdown]
 # ## Is it right?
 #
-# Ours beside transformers' `ModernBertForMaskedLM`, small, with the same random weights, on texts six times as long as the window: outputs and gradients.
+# We compare a small model with transformers' `ModernBertForMaskedLM`, with the same random weights, on texts six times as long as the window: outputs and gradients.
 
 # %%
 small = {"vocab_size": 500, "num_layers": 4, "hidden_size": 64, "num_heads": 2, "intermediate_size": 96, "pad_token_id": 0}
@@ -260,7 +259,7 @@ torch.manual_seed(0)
 compare(modernbert_for_masked_lm("base", window=16, **small), length=96)
 
 # %% [markdown]
-# And the two newer ones, with two heads of keys for four of queries:
+# Here are the two newer ones, with two key heads for four query heads:
 
 # %%
 torch.manual_seed(0)
@@ -278,9 +277,9 @@ with torch.device("meta"):  # knows shapes only
         print(f"EuroBERT-{size:8}{count_parameters(eurobert(size)):13,}")
 
 # %% [markdown]
-# ModernBERT's paper says 149 and 395 million; EuroBERT's sizes are in their names.
+# ModernBERT's paper says 149 and 395 million; EuroBERT's sizes are in the models' names.
 #
-# Without padding the states must be the same, at every real token:
+# Without padding the states must be the same at every real token:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -293,15 +292,15 @@ same = torch.allclose(padded[mask.bool()], listed[mask.bool()], atol=1e-5)
 print(f"real tokens {mask.float().mean():.0%} · same states: {same}")
 
 # %% [markdown]
-# And the first guess: a whole text moved 100 positions on. With rotary positions no state changes, whatever the layer.
+# Now the first guess: we move a whole text by 100 positions. With rotary positions no state changes, in any layer.
 
 # %% tags=["nbval-check-output"]
-moved_mask = torch.nn.functional.pad(mask, (100, 0))  # padding in front, which nobody sees
+moved_mask = torch.nn.functional.pad(mask, (100, 0))  # padding in front, hidden by the mask
 moved_ids = torch.nn.functional.pad(ids, (100, 0))
 with torch.no_grad():
     moved = encoder(moved_ids, moved_mask).last_hidden_state[:, 100:]
 same = torch.allclose(padded[mask.bool()], moved[mask.bool()], atol=1e-4)
-print("the same states 100 positions further on:", same)
+print("same states 100 positions further on:", same)
 
 # %% [markdown]
 # ## See it
@@ -312,7 +311,7 @@ print("the same states 100 positions further on:", same)
 rotation_view()
 
 # %% [markdown]
-# *Move both sliders by the same amount: both arrows turn, the angle between them stays, and so does the product. Move one: the product changes. The last slider is the angle of one position; a head has many, from quick to slow.*
+# *Move both sliders by the same amount: both arrows rotate, but the angle between them and the product stay the same. Move one: the product changes. The last slider is the angle per position; a head has many, from fast to slow.*
 #
 # ### Who sees whom
 
@@ -320,11 +319,11 @@ rotation_view()
 window_view()
 
 # %% [markdown]
-# *One grid a layer, queries down, keys across. Blue: a global layer. Orange: a local one. Narrow the window: fewer scores, and news takes more layers. The next global layer brings it to everybody.*
+# *One grid per layer, queries down, keys across. Blue: a global layer. Orange: a local one. With a narrower window there are fewer scores, and information takes more layers to spread. The next global layer brings it to every token.*
 #
 # ### Norms before, norms after
 #
-# At random initialisation (standard deviation 0.125), one seed, one batch, twelve layers: how large is the loss's gradient for each layer's last matrix?
+# At random initialisation (standard deviation 0.125), how large is the loss's gradient for each layer's last matrix? We use one seed, one batch and twelve layers.
 
 # %%
 norms = {way: [list(enumerate(gradients.gradient_norms(way), start=1))] for way in gradients.WAYS}
@@ -336,7 +335,7 @@ for layers in (3, 12, 24):
     print(f"{layers:3} layers, the last one's gradient:", *(f"{way} {norm:.2f}" for way, norm in last.items()))
 
 # %% [markdown]
-# In the chart post-norm's gradients are about equally large in all twelve layers; pre-norm's shrink from the first to the last. In the printed lines post-norm's last gradient is as large in a deep model as in a shallow one; pre-norm's falls with the depth L, about as 1/√L (Xiong et al. 2020 derive both). By this they explain **warm-up**, a learning rate that grows over the first steps: with gradients as large as post-norm's, first steps at the full rate go too far. One batch of an untrained model does not show that; "Deep: who learns at all?" below tries it.
+# In the chart, post-norm's gradients are about equally large in all twelve layers; pre-norm's shrink from the first to the last. In the printed lines, post-norm's last gradient is as large in a deep model as in a shallow one; pre-norm's falls with the depth L, roughly as 1/√L (Xiong et al. 2020 derive both). This is how they explain **warm-up**, a learning rate that grows over the first steps: with gradients as large as post-norm's, first steps at the full rate go too far. One batch of an untrained model cannot show that; "Deep: who learns at all?" below tests it.
 #
 # ### Twice as much masked
 
@@ -349,11 +348,11 @@ for rung in ("local layers", ladder.LAST):
     print("    " + " ".join(said))
 
 # %% [markdown]
-# Twice as many answers in each step, but fewer clues for each of them. Which of the two wins is a question for the ladder.
+# Each step has twice as many predictions, but fewer clues for each of them. The ladder will show which effect is larger.
 #
 # ### Logits where they are needed
 #
-# The decoder is the largest matrix of a small model. Only masked positions need its logits. BERT's own program gathered them before the head; transformers' ModernBERT has it as `sparse_prediction`, all our models as `predict_at`.
+# The decoder is the largest matrix of a small model, but only masked positions need its logits. BERT's own code gathered these positions before the head. In transformers' ModernBERT this is `sparse_prediction`, in all our models `predict_at`.
 
 # %%
 from course_lib.objectives.masked_lm import masked_lm_loss
@@ -366,12 +365,12 @@ for name, at in (("masked", batch.inputs["predict_at"]), ("all", every)):
     labels = batch.inputs["input_ids"].flatten()[at]
     asked = batch._replace(inputs=batch.inputs | {"predict_at": at}, targets={"labels": labels})
     flops = step_flops(model, masked_lm_loss, asked)
-    print(f"logits at {name:6} positions: {len(at):5} of them, {flops / 1e9:5.1f} billion FLOPs a step")
+    print(f"logits at {name:6} positions: {len(at):5} of them, {flops / 1e9:5.1f} billion FLOPs per step")
 
 # %% [markdown]
 # ### Where it breaks
 #
-# A window of nothing, a head that cannot be paired, a text beyond the positions:
+# We try an empty window, a head size whose features cannot be paired, and a text longer than the limit:
 
 # %% tags=["nbval-check-output"]
 for attempt in (
@@ -385,11 +384,11 @@ for attempt in (
         print("·", error)
 
 # %% [markdown]
-# The last one is a choice, not a need: there is no table that ends. The limit says how far the model was meant to read.
+# The last error is a choice, not a necessity: no table ends there. The limit states how far the model was meant to read.
 #
-# ### A trap in another program
+# ### A trap in transformers
 #
-# Padding is hidden by a mask that is *added* to the scores: the smallest number that their format has. transformers' ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. The smallest number of float64 is none of float32: it becomes minus infinity there. A query that sees nothing but hidden keys has a row of those, and no numbers come out. That query is padding, and nobody wants its answer; but the next layer multiplies it by the weight 0, and 0 times no number is no number. It takes four things at once: `attn_implementation="eager"` (which is asked for where attention weights are wanted), float64, local layers, and padding longer than half a window:
+# A mask hides padding by *adding* to the scores the smallest number of their format. transformers' ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. The smallest number of float64 does not exist in float32: it becomes minus infinity. A query that sees only hidden keys has a row of these, and its result is nan. That query is padding, so its output is never used; but the next layer multiplies it by the weight 0, and 0 · nan is nan. Four conditions must meet: `attn_implementation="eager"` (needed to get attention weights), float64, local layers, and padding longer than half a window:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -401,86 +400,88 @@ for name, each in models.items():
     with torch.no_grad():
         states = each(input_ids=texts, attention_mask=short_and_long).last_hidden_state
     broken = int(states[short_and_long.bool()].isnan().any(dim=1).sum())
-    print(f"{name:20} real tokens without a state: {broken} of {int(short_and_long.sum())}")
+    print(f"{name:20} real tokens with nan: {broken} of {int(short_and_long.sum())}")
 
 # %% [markdown]
-# In float32 nothing breaks. So the short half of a batch turns to nothing just where somebody computes in double precision to be careful. Ours takes the softmax in the format of the scores.
+# In float32 nothing breaks. So a batch's short texts become nan exactly when somebody is careful and computes in double precision. Ours takes the softmax in the format of the scores.
 #
-# Padding has a second trap, deeper down. A row that sees no key at all has the mean of all values, forwards; backwards, torch's fused attention on a processor gives every value T times the gradient. Losses that read padding (the softmax over possible starts of an answer does) then learn from it. In our local layers a padding sees itself, and the gradient is right.
+# Padding has a second trap. In the forward pass, a row that sees no key at all gets the mean of all values. In the backward pass, torch's fused attention on a CPU gives every value T times the correct gradient. Losses that read padding (such as the softmax over possible starts of an answer) then learn from it. In our local layers a padding token sees itself, and the gradient is correct.
 #
-# Three more, for who loads such models with transformers: `EuroBertConfig()` has the base 10,000, while the released files say 250,000; both EuroBERT and UltraBERT compute their norms in float32 whatever the model's format is, so `model.double()` is not double; and an UltraBERT's file calls its weights `ultrabert.…` and `cls`, its loaded model `model.…` and `head.decoder`.
+# If you load such models with transformers, know three more. `EuroBertConfig()` has the base 10,000, but the released files say 250,000. EuroBERT and UltraBERT compute their norms in float32 whatever the model's format, so `model.double()` is not fully double. And an UltraBERT's file calls its weights `ultrabert.…` and `cls`, while the loaded model calls them `model.…` and `head.decoder`.
 #
 # ## Measure it
 #
 # ### The ladder
 #
-# Four layers, 128 wide, {{number:STORIES}} stories of the micro-world. Each rung keeps the changes of those before it. All get as many FLOPs as BERT needs for {{number:runs_of('BERT')[0]['steps']}} steps, and the same learning rate. Then {{number:HELDOUT}} new stories, 15% of the words masked. {{number:len(runs_of('BERT'))}} seeds.
+# The models have four layers of width 128 and learn from {{number:STORIES}} stories of the micro-world. Each rung keeps the changes before it. All get the FLOPs that BERT needs for {{number:runs_of('BERT')[0]['steps']}} steps, and the same learning rate. We test on {{number:HELDOUT}} new stories with 15% of the words masked, with {{number:len(runs_of('BERT'))}} seeds.
 
 # %%
 ladder_chart()
 
 # %% [markdown]
-# *Held-out masked words found at the end of the training. Read from above. A dot is a seed, a bar their mean.*
+# *Masked-token accuracy on held-out stories after training. Read from the top. A dot is a seed, a bar their mean.*
 
 # %%
 ladder_table()
 
 # %% [markdown]
-# *Right: held-out masked words found, mean of the seeds. FLOPs of a step, BERT = 1. Milliseconds of a training step ({{number:where_measured(stored(TIMES)['machine'])}}). "Beside the one before": points, and the course's rule for a difference: settled if it has one sign in every seed and is larger than the larger of the two rows' standard deviations. Such a one is called better or worse. (So a step that is up in every seed can be open: one of the two rows scatters more.) Equal time: after as many seconds as the quickest rung needs; rungs cut off before the end of their own schedule have that against them. Half-way: after half of the steps. The last two rows have one change alone, and stand beside BERT.*
+# *Accuracy: masked-token accuracy, mean of the seeds. FLOPs per step: BERT = 1. Milliseconds per training step ({{number:where_measured(stored(TIMES)['machine'])}}). "Beside the one before": the difference in points, with the course's rule: a difference is settled, and called better or worse, if it has the same sign in every seed and is larger than the larger of the two rows' standard deviations. (So a step that is up in every seed can still be open, if one of the two rows scatters more.) Half-way: after half of the steps. Equal time: after as many seconds as the fastest rung needs, which puts rungs at a disadvantage that stop before the end of their schedule. The last two rows have one change alone and are compared with BERT.*
 #
 # - The whole ladder: {{number:right('BERT')}} for BERT, **{{number:right('30% masked')}}** at the top, {{number:gained(LAST, 'BERT')}}.
-# - Segments and biases out: {{number:gained('no segments, no biases', 'BERT')}}. Which of the two does it, one rung cannot say. Norms before: {{number:gained('pre-norm', 'no segments, no biases')}}, at four layers.
-# - **RoPE**: {{number:gained('RoPE', 'pre-norm')}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:in_points(half_way('RoPE'), half_way('pre-norm'))}}: {{number:percent(half_way('RoPE'))}} for {{number:percent(half_way('pre-norm'))}}. See the curves below.
-# - **What is there already matters.** RoPE adds more to BERT, as its only change, than to the rung with the norms before, in every seed. Alone it brings BERT to {{number:right('BERT + RoPE')}}, most of the way to the top, and in two seeds of three beyond the rung that has RoPE and the two changes before it. So "what RoPE is worth" has no one answer; ask in which model.
+# - Without segments and biases: {{number:gained('no segments, no biases', 'BERT')}}. One rung cannot tell which of the two is responsible. Pre-norm: {{number:gained('pre-norm', 'no segments, no biases')}}, at four layers.
+# - **RoPE**: {{number:gained('RoPE', 'pre-norm')}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:in_points(half_way('RoPE'), half_way('pre-norm'))}}: {{number:percent(half_way('RoPE'))}} against {{number:percent(half_way('pre-norm'))}}. See the curves below.
+# - **A change's worth depends on the model.** In every seed RoPE adds more to BERT, as its only change, than to the pre-norm rung. Alone it brings BERT to {{number:right('BERT + RoPE')}}, most of the way to the top and, in two seeds of three, beyond the rung that has RoPE and the two changes before it. So "what is RoPE worth?" has no single answer.
 # - GeGLU: {{number:gained('GeGLU', 'RoPE')}}; as BERT's only change {{number:alone_geglu}}.
-# - Local layers: {{number:gained('local layers', 'GeGLU')}}. A story has some fifty tokens and the window 32, so this says little about long texts.
-# - 30% masked: {{number:gained('30% masked', 'local layers')}}, in {{number:runs_of(LAST)[0]['steps']}} steps, as each costs more.
+# - Local layers: {{number:gained('local layers', 'GeGLU')}}. A story has some fifty tokens and the window is 32, so this says little about long texts.
+# - 30% masked: {{number:gained('30% masked', 'local layers')}}, in {{number:runs_of(LAST)[0]['steps']}} steps, because each costs more.
 
 # %%
 ladder_curves()
 
 # %% [markdown]
-# *Held-out masked words found over the training, whose length is 1, for four of the rungs; bands: all seeds. The first steps find the commonest words alone; all lines leave that plateau well before their end.*
+# *Masked-token accuracy over the training, whose length is 1, for four of the rungs; bands: all seeds. In the first steps models predict only the most frequent words; all lines leave that plateau well before their end.*
 #
-# What RoPE brings on the ladder is above all *when*. A likely reason: who stands next to whom need not be learned from a table first. Stop half-way, and RoPE looks like everything; at the end the lines have come closer. What a longer training would say was not measured. A comparison after a fixed budget mixes two things: how well, and how soon.
+# On the ladder RoPE mainly makes models learn *sooner*, probably because they need not first learn from a table which positions are neighbours. If you stop half-way, RoPE seems to explain everything; at the end the lines are closer. We did not measure longer training. A comparison after a fixed budget mixes two things: how well a model learns, and how soon.
 #
-# Where a step is not settled, or goes the other way than in the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Norms before are made for depth, local layers for length. "Deep" and "Further back, and longer" below give them a chance.
+# If a step is not settled, or contradicts the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Pre-norm is made for depth, local layers for length. "Deep" and "Further back, and longer" below test them there.
 #
 # ### Text that people wrote
 #
-# Stories are made by rules. So the whole ladder once more: {{number:stored(REAL)['read']['words'] / 1000000.0:.1f}} million words of documentation in the course's word pieces, four layers, 256 wide, as many FLOPs as BERT needs for {{number:real_text.Recipe().steps:,}} steps. Texts of 32 tokens, so that the plateau ends soon. {{number:len(real_runs(LAST))}} seeds, trained on a GPU ({{number:stored(REAL)['device']}}, bfloat16). In an earlier run on a CPU, of two seeds, every mean was within half a point of these.
+# Rules generate the stories. So we repeat the whole ladder on {{number:stored(REAL)['read']['words'] / 1000000.0:.1f}} million words of documentation, with four layers of width 256 and as many FLOPs as BERT needs for {{number:real_text.Recipe().steps:,}} steps. Texts have 32 tokens, so that the plateau ends soon. The {{number:len(real_runs(LAST))}} seeds were trained on a GPU ({{number:stored(REAL)['device']}}, bfloat16). In an earlier run of two seeds on a CPU, every mean was within half a point of these.
 
 # %%
 real_text_table()
 
 # %% [markdown]
-# *Right: held-out masked word pieces found, mean of the seeds. Beside the one before: points, with the rule's word; last, what the same step brought on the stories.*
+# *Accuracy: masked-token accuracy on held-out text, mean of the seeds. Beside the one before: points, with the rule's verdict; last column: the same step on the stories.*
 
 # %%
 real_text_curves()
 
 # %% [markdown]
-# *Four of the rungs over the training; bands: all seeds. Who always says the commonest piece finds 6%: one line never leaves it. It is our first try: with 36 steps of warm-up BERT stays on the plateau. So all others warm up for a quarter of their steps.*
+# *Four of the rungs over the training; bands: all seeds. Always predicting the most frequent token gives 6%, and one line never rises above it. It is our first attempt: with 36 steps of warm-up BERT stays on the plateau. So all others warm up for a quarter of their steps.*
 #
-# From {{number:read_well('BERT')}} to **{{number:read_well('30% masked')}}**: **{{number:gained_there(LAST, 'BERT')}}**. Step by step: no segments and no biases {{number:gained_there('no segments, no biases', 'BERT')}}, norms before {{number:gained_there('pre-norm', 'no segments, no biases')}}, RoPE {{number:gained_there('RoPE', 'pre-norm')}}, GeGLU {{number:gained_there('GeGLU', 'RoPE')}}, local layers {{number:gained_there('local layers', 'GeGLU')}}, 30% masked {{number:gained_there('30% masked', 'local layers')}}. Two things to see. Norms before cost points on the stories and bring some here: a step's worth depends on the text, too. And as rungs GeGLU and local layers are settled in neither text (alone, GeGLU is settled on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row lie within a point of each other; on the stories they differ by several.
+# From {{number:read_well('BERT')}} to **{{number:read_well('30% masked')}}**: **{{number:gained_there(LAST, 'BERT')}}**. Step by step: no segments and no biases {{number:gained_there('no segments, no biases', 'BERT')}}, pre-norm {{number:gained_there('pre-norm', 'no segments, no biases')}}, RoPE {{number:gained_there('RoPE', 'pre-norm')}}, GeGLU {{number:gained_there('GeGLU', 'RoPE')}}, local layers {{number:gained_there('local layers', 'GeGLU')}}, 30% masked {{number:gained_there('30% masked', 'local layers')}}.
 #
-# (Page 13 has another figure for BERT on this text: there it learns next-sentence prediction as well, in pairs of segments, and takes half as many steps again.)
+# Two things stand out. Pre-norm costs points on the stories but gains some here, so a step's worth depends on the text, too. And the rungs GeGLU and local layers are settled in neither text (alone, GeGLU is settled on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row are within a point of each other; on the stories they differ by several.
+#
+# (Page 13 has another figure for BERT on this text, because there it also learns next-sentence prediction on pairs of segments and takes half as many steps again.)
 #
 # ### Three rungs further: 2026
 #
-# The stories again, and the ladder goes on from its top with what EuroBERT and UltraBERT have: RMSNorm, then SwiGLU, then one head of keys and values for the two of queries that this size has. The same FLOPs, learning rate and seeds.
+# Back to the stories: the ladder continues from its top with the changes of EuroBERT and UltraBERT. These are RMSNorm, then SwiGLU, then one head of keys and values for this size's two query heads. FLOPs, learning rate and seeds stay the same.
 
 # %%
 ladder_2026_table()
 
 # %% [markdown]
-# *First row: the ladder's top. FLOPs of a step, BERT = 1; steps for equal FLOPs; right: held-out masked words found, mean and each seed. No times: nothing else was quiet on that machine.*
+# *First row: the ladder's top. FLOPs per step, BERT = 1; steps for equal FLOPs; masked-token accuracy, mean and each seed. Times are missing because the machine was busy.*
 #
-# RMSNorm {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} beside ModernBERT's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the seeds before you look at the means: in a row they lie points apart. These changes were not made to find more words in four layers of 128. RMSNorm is one step less to compute; SiLU is a curve like GELU that is cheaper; shared keys save a decoder's memory. A likely reason why encoders have them all the same: Llama's block is what fast programs for training exist for.
+# RMSNorm {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} against ModernBERT's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the seeds before the means: within a row they differ by points. These changes were not made for accuracy in four layers of width 128. RMSNorm computes one step less; SiLU is a cheaper curve like GELU; shared keys save a decoder's memory. Encoders probably adopt them because fast training code exists for Llama's block.
 #
 # ### A checkpoint of each kind
 #
-# The course ships two models of documentation. `course-bert` you know. `course-modernbert` is the top of the ladder in the same shape: about as many weights, the same text in the same pieces, as many FLOPs of training. Predicting 30% of the words costs more a step than predicting 15%, so it has fewer steps. (Positions: tokens read, repeats counted.)
+# The course ships two models trained on documentation. You know `course-bert`. `course-modernbert` is the top of the ladder in the same shape: about as many weights, the same text and tokens, equal FLOPs of training. Predicting 30% of the words costs more per step than predicting 15%, so it has fewer steps. (Positions: tokens read, including repeats.)
 
 # %%
 checkpoints_table()
@@ -489,11 +490,11 @@ checkpoints_table()
 checkpoint_curves()
 
 # %% [markdown]
-# *Held-out masked pieces found over the training, 15% of the tokens replaced by [MASK] for both; one run each.*
+# *Masked-token accuracy on held-out text over the training, with 15% of the tokens replaced by [MASK] for both; one run each.*
 #
-# {{number:own_right('course-bert')}} and **{{number:own_right('course-modernbert')}}**: on this text, at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. One run of each, but the ladder's rungs on the same text point the same way.
+# They reach {{number:own_right('course-bert')}} and **{{number:own_right('course-modernbert')}}**. On this text and at this size, the modern encoder is ahead from the first tenth of the training to its end. It was trained with 30% masked and is measured with BERT's 15%. There is one run of each, but the ladder's rungs on the same text agree.
 #
-# Both fill sentences that were written before either was trained:
+# Both models fill blanks in sentences that were written before either was trained:
 
 # %%
 from course_lib.checkpoints import load_pretrained
@@ -511,18 +512,18 @@ for blank in english.blanks():
 print("\nthe writer's word comes first:", found, "of", len(english.blanks()))
 
 # %% [markdown]
-# (`##` marks a piece inside a word.) So few sentences prove nothing: four of them only one model has right, each time the same one,
-# and a fair coin would fall so in one try of eight (page 13's test). And much is missed by both: they have read documentation and nothing else.
+# (`##` marks a piece inside a word.) So few sentences prove nothing. Only one model is right on four of them, each time the same one;
+# with a fair coin that would happen in one try of eight (page 13's test). Both miss many blanks, because they have read only documentation.
 #
-# A model is made to be fine-tuned. Four tasks of lecture 03, up to 2,000 labelled texts each, BERT's head on both, for each checkpoint the better of two rates:
+# Models are made to be fine-tuned. We use four tasks of lecture 03 with up to 2,000 labelled texts each, BERT's head on both, and for each checkpoint the better of two learning rates:
 
 # %%
 tasks_chart()
 
 # %% [markdown]
-# *A dot a seed. Left: text like what both have read. Right: packages that neither has read. (The task *packages* is to say from which of eight a paragraph is; there the packages are known, the paragraphs unread.)*
+# *Each dot is a seed. Left: text like that which both have read. Right: packages that neither has read. (In the task *packages*, the model says from which of eight packages a paragraph is; there the packages are known, but the paragraphs are new.)*
 #
-# course-modernbert's mean over the four is {{number:own_tuned('course-modernbert')}}, course-bert's {{number:own_tuned('course-bert')}}: {{number:after_tuning('mean')}} (in points, and the rule's word). Task by task: code words {{number:after_tuning('code words')}}, sections {{number:after_tuning('sections')}}, packages {{number:after_tuning('packages')}}, kinds of parameters {{number:after_tuning('kinds of parameters')}}. In text that neither has read: {{number:after_tuning('mean', 'outside')}}. The seeds are those of fine-tuning. Each kind was pre-trained once, and another run of it could lie elsewhere.
+# course-modernbert's mean over the four tasks is {{number:own_tuned('course-modernbert')}}, course-bert's {{number:own_tuned('course-bert')}}: {{number:after_tuning('mean')}} (in points, with the rule's verdict). Task by task: code words {{number:after_tuning('code words')}}, sections {{number:after_tuning('sections')}}, packages {{number:after_tuning('packages')}}, kinds of parameters {{number:after_tuning('kinds of parameters')}}. In text that neither has read: {{number:after_tuning('mean', 'outside')}}. The seeds are those of fine-tuning. Each model was pre-trained only once, and another run could differ.
 #
 # ### Deep: who learns at all?
 
@@ -530,49 +531,51 @@ tasks_chart()
 norms_chart()
 
 # %% [markdown]
-# *Held-out masked words found; a dot is a seed. Twelve layers, 64 wide, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth. Weights begin with standard deviation 1/√64 = 0.125; with the ladder's 0.05 both ways begin nearly alike. Pre-norm with warm-up was not run.*
+# *Masked-token accuracy; a dot is a seed. Twelve layers of width 64, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth of the steps. Weights are initialised with standard deviation 1/√64 = 0.125; with the ladder's 0.05 both variants start nearly alike. We did not run pre-norm with warm-up.*
 #
 # - At the higher rate: post-norm {{number:normed('post-norm, 0.002')}}, with warm-up {{number:normed('post-norm, 0.002, warm-up')}}; pre-norm without any **{{number:normed('pre-norm, 0.002')}}**.
 # - At the lower: {{number:normed('post-norm, 0.0005')}}, with warm-up **{{number:normed('post-norm, 0.0005, warm-up')}}**; pre-norm {{number:normed('pre-norm, 0.0005')}}.
 #
-# The lowest figure is one token said everywhere. Post-norm leaves it only with the low rate *and* a warm-up, and then in two seeds of three. Pre-norm needs neither, and makes use of the higher rate. (These are 250 steps: they say who leaves the ground, not who wins. On the stories' ladder, four layers deep and with warm-up, norms before cost two points.)
+# The lowest figure means one token predicted everywhere. Post-norm rises above it only with the low rate *and* warm-up, and then in two seeds of three. Pre-norm needs neither and benefits from the higher rate. (250 steps show only which models start to learn, not which is best. On the stories' ladder, with four layers and warm-up, pre-norm costs two points.)
 #
 # ### Further back, and longer
 #
-# The ladder's models, trained on 64 tokens. First the same held-out stories with padding *before* them: nothing changes but the position numbers.
+# The ladder's models were trained on 64 tokens. First we put padding *before* the same held-out stories, so that only the position numbers change.
 
 # %%
 longer_chart("further_back")
 
 # %% [markdown]
-# *Held-out masked words found, by the number of padding tokens in front. Learned positions: the rung "pre-norm", whose position embeddings above 64 were never trained. RoPE: the rung with global layers only ("GeGLU"), and the next one, with local layers. With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; learned {{number:back_learned}}. That is the second guess. (The gate is not the reason: BERT with GeGLU alone finds as little as BERT.)*
+# *Masked-token accuracy by the number of padding tokens in front. Learned positions: the rung "pre-norm", whose position embeddings above 64 were never trained. RoPE: the rung with only global layers ("GeGLU"), and the next one, with local layers.*
 #
-# Now texts that *are* longer: stories one after another.
+# With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; with learned positions {{number:back_learned}}. That settles the second guess. (The gate is not the reason: BERT with GeGLU alone does as badly as BERT.)
+#
+# Now we test texts that *are* longer: several stories one after another.
 
 # %%
 longer_chart()
 
 # %% [markdown]
-# *Held-out masked words found, by length; 64 is what training saw. At 256 tokens: learned {{number:accuracy_at('pre-norm', 'longer', 256)}}, RoPE {{number:accuracy_at('GeGLU', 'longer', 256)}}, with local layers {{number:accuracy_at('local layers', 'longer', 256)}}. At 512: {{number:accuracy_at('pre-norm', 'longer', 512)}}, {{number:accuracy_at('GeGLU', 'longer', 512)}}, {{number:accuracy_at('local layers', 'longer', 512)}}.*
+# *Masked-token accuracy by length; training used 64. At 256 tokens: learned {{number:accuracy_at('pre-norm', 'longer', 256)}}, RoPE {{number:accuracy_at('GeGLU', 'longer', 256)}}, with local layers {{number:accuracy_at('local layers', 'longer', 256)}}. At 512: {{number:accuracy_at('pre-norm', 'longer', 512)}}, {{number:accuracy_at('GeGLU', 'longer', 512)}}, {{number:accuracy_at('local layers', 'longer', 512)}}.*
 #
-# RoPE alone is no cure. Likely reasons: distances above 64 are new to it, and a softmax over 512 keys is spread more thinly than ever in training. The surprise is the **local layers**, better in every seed. They never see more than their window, however long the text is: only the global layers meet something new.
+# RoPE alone does not solve this. Likely reasons are that distances above 64 are new to the model, and that a softmax over 512 keys spreads its weights more thinly than ever in training. The surprise is the **local layers**, which are better in every seed. However long the text is, they never see more than their window, so only the global layers meet something new.
 #
-# Still they lose much. A model that is to read long texts should be trained on some. ModernBERT was: first on 1,024 tokens, then on 8,192, with a larger base for the angles of its global layers (160,000 instead of 10,000), so that they turn more slowly.
+# Still, these models lose much. A model for long texts should be trained on some. ModernBERT was: first on 1,024 tokens, then on 8,192, with a larger base for the angles of its global layers (160,000 instead of 10,000), so that they rotate more slowly.
 #
 # ### Longer in a hundred steps
 #
-# So let us do that: the rung "RMSNorm" has read 64 tokens at a time. It reads on, in a hundred more steps of as many tokens each: texts of 64 (which says what mere training brings), texts of 512, and texts of 512 with the global layers' base at 160,000. Of five learning rates other stories choose the best, for seed 0.
+# Let us do that. The rung "RMSNorm" has read 64 tokens at a time. We train it for a hundred more steps with equally many tokens each: texts of 64 (the control for more training), texts of 512, and texts of 512 with the global layers' base at 160,000. The best of five learning rates is chosen on other stories, for seed 0.
 
 # %%
 extension_table()
 
 # %% [markdown]
-# *Held-out masked words found, mean of three seeds, by the length of the text. The commonest token said everywhere would find {{number:normed('post-norm, 0.002')}}; what the model finds at 64 tokens is what it could find at 512. Last: points at 512, with the rule's word.*
+# *Masked-token accuracy, mean of three seeds, by the length of the text. Predicting the most frequent token everywhere would give {{number:normed('post-norm, 0.002')}}; the accuracy at 64 tokens is the ceiling for 512. Last column: points at 512, with the rule's verdict.*
 #
-# - **It works.** A hundred steps of 512 tokens bring {{number:longer_by('100 steps of 512, base kept', 'as it is', 512)}} at 512 tokens, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 512)}}. As many steps of 64 tokens: {{number:longer_by('100 steps of 64 tokens', 'as it is', 512)}}. It is the length that teaches, not the steps. (With texts of 64 the smallest of the five rates is the best one, the end of the grid: there the model has little left to learn.)
-# - **It reaches further than it read.** At 2,048 tokens, four times what any step held, {{number:at_length('as it is', 2048)}} become {{number:at_length('100 steps of 512, base kept', 2048)}}. A likely reason: these stories stand one after another without a word to each other, and what had to be learned was to leave the others alone. That is all that is shown here. Whether a model *uses* what stands 500 tokens away needs texts in which that matters.
-# - **Where it may break: short texts.** At 64 tokens the hundred long steps bring {{number:longer_by('100 steps of 512, base kept', 'as it is', 64)}}, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 64)}}. Three seeds do not settle that; who needs both lengths mixes them.
-# - **The larger base** does little by itself: {{number:longer_by('larger base alone', 'as it is', 512)}} at 512 tokens. After the hundred steps, beside the base that was kept: {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 512)}} at 512 tokens, {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 2048)}} at 2,048. The weights know the old angles and must first learn the new ones. ModernBERT gave its larger base 300 billion tokens; here a step holds two thousand.
+# - **It works.** In points, a hundred steps of 512 tokens give {{number:longer_by('100 steps of 512, base kept', 'as it is', 512)}} at 512 tokens, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 512)}}. As many steps of 64 tokens give {{number:longer_by('100 steps of 64 tokens', 'as it is', 512)}}. So the length matters, not the additional steps. (With texts of 64 the smallest of the five rates is best, at the edge of the grid: the model has little left to learn there.)
+# - **The gain extends beyond 512.** At 2,048 tokens, four times the length of any step, {{number:at_length('as it is', 2048)}} become {{number:at_length('100 steps of 512, base kept', 2048)}}. The likely reason is that these stories do not refer to each other, so the model only had to learn to ignore the others. We show no more than that. To test whether a model *uses* what is 500 tokens away, you need texts in which it matters.
+# - **Short texts may suffer.** At 64 tokens the hundred long steps give {{number:longer_by('100 steps of 512, base kept', 'as it is', 64)}}, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 64)}}. Three seeds do not settle that; if you need both lengths, mix them.
+# - **The larger base** does little by itself: {{number:longer_by('larger base alone', 'as it is', 512)}} at 512 tokens. After the hundred steps, compared with the old base: {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 512)}} at 512 tokens, {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 2048)}} at 2,048. The weights know the old angles and must first learn the new ones. ModernBERT spent 300 billion tokens on its larger base; here a step has two thousand.
 #
 # ### What a text costs, by its length
 
@@ -583,21 +586,21 @@ cost_chart("flops")
 cost_chart()
 
 # %% [markdown]
-# *One text, by its length. One shape for all: six layers, 256 wide, about as many weights. Above FLOPs, below time on one thread. In FLOPs BERT and the ModernBERT with all layers global lie on each other.*
+# *One text, by its length. All models have six layers of width 256 and about equally many weights. Above: FLOPs; below: time on one thread. In FLOPs, BERT and the ModernBERT with only global layers coincide.*
 #
-# Short texts first: for 128 tokens ModernBERT takes {{number:timed('ModernBERT', 'BERT', 128)}} times as long as BERT. At 2,048 BERT takes {{number:timed('BERT', 'ModernBERT', 2048)}} times as long as ModernBERT, a ModernBERT with all layers global {{number:timed('ModernBERT, all layers global', 'ModernBERT', 2048)}} times, and DeBERTa (an encoder that adds two more products to every score) {{number:timed('DeBERTa', 'ModernBERT', 2048)}} times.
+# For short texts of 128 tokens ModernBERT takes {{number:timed('ModernBERT', 'BERT', 128)}} times as long as BERT. At 2,048 tokens BERT takes {{number:timed('BERT', 'ModernBERT', 2048)}} times as long as ModernBERT, a ModernBERT with only global layers {{number:timed('ModernBERT, all layers global', 'ModernBERT', 2048)}} times, and DeBERTa (an encoder that adds two more products to every score) {{number:timed('DeBERTa', 'ModernBERT', 2048)}} times.
 #
-# Beside transformers' own class with the same weights, and texts of up to 8,192 tokens:
+# Here is the comparison with transformers' own class, with the same weights and texts of up to 8,192 tokens:
 
 # %%
 speed_table()
 
 # %% [markdown]
-# *Tokens a second, forward only; "ours" and transformers' two are ModernBERT. Eager: plain products; sdpa: PyTorch's fused attention; ours / theirs: beside the quicker of the two. Six layers of 256, window 128, bfloat16 ({{number:speed_measured_on}}; `python -m course_lib.bench --tables modern`). A batch holds 2,048 tokens, or one text. A dash: needs more than 2 GB.*
+# *Tokens per second, forward pass only; "ours" and transformers' two are ModernBERT. Eager: plain products; sdpa: PyTorch's fused attention; ours / theirs: against the faster of the two. Six layers of width 256, window 128, bfloat16 ({{number:speed_measured_on}}; `python -m course_lib.bench --tables modern`). A batch has 2,048 tokens, or one text. A dash: needs more than 2 GB.*
 #
-# transformers computes all scores and masks those outside the window; ours computes only blocks near the diagonal. For 128 tokens that is no gain ({{number:times_ahead(128):.2f}} times as fast as transformers' quicker way), for 8,192 it is {{number:times_ahead(8192):.1f}} times.
+# transformers computes all scores and masks those outside the window; ours computes only blocks near the diagonal. For 128 tokens that gains nothing ({{number:times_ahead(128):.2f}} times as fast as transformers' faster version), for 8,192 it is {{number:times_ahead(8192):.1f}} times as fast.
 #
-# On your machine, now. (Two rounds: where other programs run beside, they may say the opposite.)
+# The next cell measures on your machine. (There are only two rounds: if other programs are running, they may show the opposite.)
 
 # %%
 encoders = {name: build().eval() for name, build in step_times.ENCODERS.items()}
@@ -611,8 +614,8 @@ answers = {
     "learned, rotary": f"{number('16', 'back_learned')}, {number('16', 'back_rope')}",
     "brings most": ("\n" + " " * 35).join((
         "on the stories, half-way: RoPE. At the end no step stands out:",
-        "RoPE and 30% masked have the largest means, neither settled;",
-        "no segments, no biases is nearly as large, and settled.",
+        "RoPE and 30% masked gain most on average, but neither is settled;",
+        "no segments, no biases gains nearly as much and is settled.",
         f"Alone: RoPE {number('16', 'alone_rope')}, GeGLU {number('16', 'alone_geglu')}",
     )),
 }  # fmt: skip
@@ -623,13 +626,13 @@ for name, value in answers.items():
 # %% [markdown]
 # ## Pre-train your own
 #
-# A folder of plain text (.txt, paragraphs apart by an empty line) and a recipe are all it takes:
+# You need only a folder of plain text (.txt, paragraphs separated by an empty line) and a recipe:
 #
 #     python -m course_lib.train.pretrain RECIPE --out FOLDER
 #
-# Here it is in small, in this very process. The texts are 400 stories; put your own in their place.
-# They may be in any language: accents, vowel signs and tone marks stay where they tell words apart. The
-# run begins by saying whether they do, and what it left out of the folder.
+# Here is a small example in this very process. The texts are 400 stories; replace them by your own.
+# They may be in any language: accents, vowel signs and tone marks are kept if they distinguish words. The
+# run first reports whether they do, and which files of the folder it left out.
 
 # %%
 work = Path(tempfile.mkdtemp())
@@ -668,7 +671,7 @@ with chdir(work):
     pretrain.main(["own.toml", "--out", "run"])
 
 # %% [markdown]
-# What comes out is a folder that transformers reads:
+# The result is a folder that transformers reads:
 
 # %%
 from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -680,37 +683,37 @@ given = tokenizer("the storm flooded the [MASK] .", return_tensors="pt")
 with torch.no_grad():
     logits = own(**given).logits
 best = logits[given["input_ids"] == tokenizer.mask_token_id][0].topk(5).indices
-print("after 60 steps it says:", tokenizer.convert_ids_to_tokens(best.tolist()))
+print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.tolist()))
 
 # %% [markdown]
-# Sixty steps are enough for full stops and the commonest words. What it takes to get further:
+# Sixty steps are enough for full stops and the most frequent words. To get further you need:
 #
-# - *A laptop and an evening.* The course's `course-bert` (four layers of 256, {{number:stored('03_checkpoint')['text']['words'] / 1000000.0:.1f}} million words) read {{number:rate():,.0f}} tokens a second on two cores and was done in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for a ModernBERT of that kind; give it your folder as its `source`. A few million words of one domain are a good beginning; a killed run goes on where it stopped.
+# - *A laptop and an evening.* The course's `course-bert` (four layers of width 256, {{number:stored('03_checkpoint')['text']['words'] / 1000000.0:.1f}} million words) read {{number:rate():,.0f}} tokens per second on two cores and was finished in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for such a ModernBERT; give it your folder as its `source`. A few million words of one domain are a good start; an interrupted run continues where it stopped.
 # - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Pre-train your own").
-# - *The real thing.* A token costs ModernBERT-base {{number:base_flops(TRAINED_AT):.0f}} times as many FLOPs as that checkpoint. Its two trillion tokens would take these two cores some {{number:TOKENS * base_flops(TRAINED_AT) / rate() / 31560000.0:.0f}} years. Rather begin with released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
+# - *The real thing.* A token costs ModernBERT-base {{number:base_flops(TRAINED_AT):.0f}} times as many FLOPs as that checkpoint. Its two trillion tokens would take these two cores some {{number:TOKENS * base_flops(TRAINED_AT) / rate() / 31560000.0:.0f}} years. It is better to start from released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
 #
 # ## Since then
 #
-# - **NeoBERT** (Le Breton et al. 2025): 28 layers at BERT-base's width, RoPE, SwiGLU, RMSNorm before the halves, 20% masked, texts of up to 4,096 tokens. transformers has no class of its own for it.
+# - **NeoBERT** (Le Breton et al. 2025) has 28 layers at BERT-base's width, RoPE, SwiGLU, RMSNorm as pre-norm, 20% masked, and texts of up to 4,096 tokens. transformers has no class for it.
 # - **EuroBERT** (Boizard et al. 2025), on this page: 15 languages, 5 trillion tokens, up to 8,192 of them at once.
-# - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own trade: encoders at classification and retrieval, decoders at writing. To train one of them further in the other's way does not make up for it. Its encoders are of ModernBERT's class.
-# - **mmBERT** (Marone et al. 2025): ModernBERT's class for over 1,800 languages. Most of them join only in the last, short phase of the training, while the learning rate falls; so little text of each is not repeated until it is memorised.
-# - **LFM2.5-Encoder** (Liquid AI): by UltraBERT's card the one to beat at retrieval (BEIR) before UltraBERT, as Ettin was at GLUE and RoBERTa at names.
-# - **UltraBERT** (dmis-lab 2026), on this page: 150 and 380 million weights, English, 32,768 tokens, by its card the first to lead in classification *and* retrieval at its size. Its embedder's 67.24 on MTEB (English, version 2) is the card's figure; it was not measured here.
-# - **Decoders as embedders.** A decoder can be made to see both ways and to give vectors of texts (LLM2Vec, BehnamGhader et al. 2024). It is many times an encoder's size, and so is what each text costs.
+# - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own job: encoders at classification and retrieval, decoders at generation. Training one further with the other's objective does not close the gap. Its encoders use ModernBERT's class.
+# - **mmBERT** (Marone et al. 2025): ModernBERT's class for over 1,800 languages. Most of them join only in the last, short phase of the training, while the learning rate falls, so that the little text they have is not repeated until it is memorised.
+# - **LFM2.5-Encoder** (Liquid AI): according to UltraBERT's model card it led retrieval (BEIR) before UltraBERT, as Ettin led GLUE and RoBERTa named entities.
+# - **UltraBERT** (dmis-lab 2026), on this page: 150 and 380 million weights, English, 32,768 tokens; according to its card the first to lead in classification *and* retrieval at its size. Its embedder's 67.24 on MTEB (English, version 2) is the card's figure; we did not measure it.
+# - **Decoders as embedders.** A decoder can be adapted to attend in both directions and to embed texts (LLM2Vec, BehnamGhader et al. 2024). It is many times as large as an encoder, and each text costs accordingly.
 #
-# ### The recipe of today, in words
+# ### Today's recipe, in words
 #
-# What a modern run does besides, none of which was measured here:
+# A modern run also uses these, none of which we measured:
 #
-# - **Warm-up, stable, decay.** The rate rises, stays for most of the training, and falls at the very end (ModernBERT: 3 billion tokens of warm-up, then 1.7 trillion at one rate). A run can so be prolonged, or branched: the decay is a short piece of its own, with the best text, or with another 1,700 languages. BERT's falling line must know its end before it begins.
-# - **StableAdamW.** AdamW, whose step of each matrix is made smaller where the gradient is suddenly far larger than its own recent mean. It takes the place of clipping the whole gradient.
-# - **Packing.** Texts of all lengths are laid into rows without gaps, and a block mask keeps them apart. Restarting the positions does not: that is one more trap, since with RoPE the positions of two texts hardly matter, and who sees whom does.
-# - **Two lengths.** Most of the training short, then longer, with a larger base: what a hundred steps above do in small.
+# - **Warm-up, stable, decay.** The rate rises, stays constant for most of the training, and falls at the very end (ModernBERT: 3 billion tokens of warm-up, then 1.7 trillion at one rate). So a run can be extended or branched: the decay is a short separate phase, with the best text or with another 1,700 languages. BERT's linear decay must know its end from the start.
+# - **StableAdamW** is AdamW with smaller steps for a matrix whose gradient is suddenly far larger than its recent mean. It replaces clipping the whole gradient.
+# - **Packing.** Texts of all lengths are placed in rows without gaps, and a block mask keeps them apart. Restarting the positions does not: with RoPE the positions of two texts hardly matter, but who sees whom does.
+# - **Two lengths.** Most of the training uses short texts, then longer ones with a larger base, like the hundred steps above in miniature.
 #
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each row was settled by code that ran just now, by stored results or, where neither is possible, by a source.
 
 # %%
 claims_table("16")
@@ -762,7 +765,7 @@ def my_grouped(query, key, value, mask):
 check("16.7", my_grouped)
 
 # %% [markdown]
-# To go on: add a rung of your own to `ladder.CHANGES` (a window of 8? the old order of norms at the top?) and run it.
+# To go further, add a rung of your own to `ladder.CHANGES` (a window of 8? post-norm at the top?) and run it.
 
 # %% [markdown]
 # ## Quiz

@@ -15,10 +15,10 @@
 # After this page you can
 #
 # - say why BERT's own vectors search badly, and what a contrastive loss changes;
-# - train a small search model on pairs that nobody had to label;
-# - tell a bi-encoder, a cross-encoder and late interaction apart, and say what each costs;
+# - train a small search model on pairs that need no labelling;
+# - distinguish a bi-encoder, a cross-encoder and late interaction, and say what each costs;
 # - compute recall, MRR and nDCG by hand, and choose the baseline that a sceptic would ask for;
-# - shorten vectors, store them in small numbers, and say what is lost.
+# - shorten vectors, quantise them, and say what is lost.
 #
 # You need the encoder of lecture 02 and, for one comparison, the static vectors of lecture 01. Nothing is downloaded.
 #
@@ -42,13 +42,13 @@ warnings.filterwarnings("ignore", message=".*positions: .* tokens were left out.
 # %% [markdown]
 # ## Predict first
 #
-# A search engine for documentation: a sentence goes in, the right text should come out first. Every docstring gives us an example for free: its **first sentence is the query**, the rest of it is the **document** to be found among some 1,500 others.
+# We build a search engine for documentation: a sentence goes in, and the correct text should come out first. Every docstring gives us an example for free: its **first sentence is the query**, and the rest is the **document** to be found among some 1,500 others.
 #
 # Three guesses before you go on.
 #
-# 1. BERT reads the query, BERT reads every document, each text becomes the mean of its vectors, and the nearest document wins. The rival is BM25, a formula of 1994 that counts shared words. Which of them finds more?
+# 1. BERT reads the query and every document, each text becomes the mean of its vectors, and the nearest document wins. The rival is BM25, a formula from 1994 that counts shared words. Which finds more?
 # 2. We train BERT for a few minutes on pairs of query and document. Does it overtake BM25 on modules it has never seen? And on whole *packages* it has never seen?
-# 3. BM25 and a weaker model together: better than BM25 alone, or worse?
+# 3. BM25 is combined with a weaker model. Is the result better than BM25 alone, or worse?
 
 # %%
 my_guesses = {"untrained": ..., "known packages": ..., "new packages": ..., "together": ...}
@@ -58,40 +58,40 @@ my_guesses = {"untrained": ..., "known packages": ..., "new packages": ..., "tog
 #
 # ### How good is a ranking?
 #
-# One query, one right document, and a list of ten. Say the right one is at rank 3.
+# A query has one relevant document, and the search returns a list of ten. Suppose the relevant one is at rank 3.
 #
-# - *recall@10* asks whether it is in the list: 1.
+# - *recall@10* is 1, because the document is in the list.
 # - *reciprocal rank* is 1/3; its mean over all queries is **MRR**.
-# - *nDCG@10* is 1/log₂(1 + 3) = 0.5. (With several right documents each adds its own term, and the sum is divided by that of the best possible order.)
+# - *nDCG@10* is 1/log₂(1 + 3) = 0.5. (With several relevant documents each adds its own term, and the sum is divided by that of the best possible order.)
 #
-# And if all 1,500 documents get the *same* score? An ordinary program lists them as they lie in the file, so a broken model may look perfect. We count the mean over all orders.
+# What if all 1,500 documents get the *same* score? Most programs list them in file order, so a broken model may look perfect. We take the mean over all orders.
 
 # %% tags=["nbval-check-output"]
 scores = torch.tensor([[0.9, 0.2, 0.1], [0.8, 0.1, 0.3], [0.5, 0.5, 0.5]])  # row n: query n; its document is column n
 print([round(float(x), 3) for x in search.ndcg(scores)])
 
 # %% [markdown]
-# The first query finds its document at once. The second has it at rank 3. The third has three equal scores, so its value is the mean of 1, 0.631 and 0.5.
+# The first query finds its document at rank 1, the second at rank 3. The third has three equal scores, so its value is the mean of 1, 0.631 and 0.5.
 #
 # ### Attract your own, repel the others
 #
-# Four pairs make a batch. Compare each query with all four documents: a 4×4 table of cosines. In every row one entry is right, the one on the diagonal. So each row is a **classification among the texts of the batch**, and its loss is a cross-entropy. It is called *InfoNCE*. The other documents are negatives that cost nothing.
+# Take a batch of four pairs and compare each query with all four documents: a 4×4 table of cosines. In every row the correct entry is on the diagonal. So each row is a **classification among the texts of the batch**, and its loss is a cross-entropy, called *InfoNCE*. The other documents are *negatives*, and they cost nothing.
 #
-# Cosines lie between −1 and 1, and a softmax over such numbers is nearly flat. So they are divided by a *temperature* first, 0.05 here.
+# Cosines lie between −1 and 1, and a softmax over such numbers is nearly flat. So we first divide them by a *temperature*, here 0.05.
 
 # %% tags=["nbval-check-output"]
 cosines = torch.tensor([[0.6, 0.5], [0.1, 0.3]])
 for temperature in (1.0, 0.05):
     probabilities = (cosines / temperature).softmax(dim=1).diagonal()
-    print(f"temperature {temperature}: right with {[round(p, 3) for p in probabilities.tolist()]}, "
+    print(f"temperature {temperature}: P(correct) {[round(p, 3) for p in probabilities.tolist()]}, "
           f"loss {-probabilities.log().mean():.3f}")
 
 # %% [markdown]
-# With four pairs and no idea, the loss is ln 4 = {{number:chance_loss}}.
+# With four pairs, a uniform guess gives a loss of ln 4 = {{number:chance_loss}}.
 #
 # ## Try it
 #
-# Six pieces to build, one here, the others where they belong. A wrong answer gets the name of its mistake; `hint("17.1")` helps a step at a time, `reveal("17.1")` shows a solution. No later cell needs your answers.
+# You will build six pieces, one here, the others where they belong. The check names the mistake in a wrong answer; `hint("17.1")` helps one step at a time, and `reveal("17.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:17.1}}
 
@@ -108,13 +108,13 @@ check("17.1", my_info_nce)
 #
 # ### Three ways to compare two texts
 #
-# | | what is compared | what can be computed beforehand | cost of a query among N documents |
+# | | what is compared | what can be precomputed | cost of a query among N documents |
 # |---|---|---|---|
-# | **bi-encoder** | one vector a text, by dot product | all documents | one text through the model, N dot products |
-# | **late interaction** (ColBERT) | a vector a *token*; each query token takes its best match (*MaxSim*) | all documents, some hundred times as much | the same, N times some thousand dot products |
+# | **bi-encoder** | one vector per text, by dot product | all documents | one text through the model, N dot products |
+# | **late interaction** (ColBERT) | one vector per *token*; each query token takes its best match (*MaxSim*) | all documents, about a hundred times as large | one text through the model, N times some thousand dot products |
 # | **cross-encoder** | both texts in one input, with [SEP] between | nothing | N texts through the model |
 #
-# So a cross-encoder reads only what a cheaper method has found: the first 50 or so. This page trains the first two.
+# So a cross-encoder reads only the first 50 or so documents that a cheaper method has found. This page trains the first two.
 
 # %%
 from course_lib.train import sentence_encoder
@@ -122,7 +122,7 @@ from course_lib.train import sentence_encoder
 show(SentenceEncoder.forward)
 
 # %% [markdown]
-# The loss normalises both sides and hands the rest to a kernel. `symmetric=True` also lets every document look for its query.
+# The loss normalises both sides and leaves the rest to a kernel. With `symmetric=True` every document must also find its query.
 
 # %%
 show(info_nce_loss)
@@ -130,7 +130,7 @@ show(info_nce_loss)
 # %% [markdown]
 # ### More negatives than memory
 #
-# The more texts a batch has, the harder the task, and the better the vectors. But gradients of *parts* of a batch do not add up to that of the whole: a part's texts meet only each other. The way out (*GradCache*, Gao et al. 2021): encode everything without a graph; compute the loss and its gradient on the *vectors*; then encode chunk by chunk again, each time with the gradient that its vectors got.
+# The more texts a batch has, the harder the task and the better the vectors. But gradients of *parts* of a batch do not add up to that of the whole, because a part's texts are compared only with each other. *GradCache* (Gao et al. 2021) solves this: encode everything without a graph; compute the loss and its gradient for the *vectors*; then encode chunk by chunk again and pass on the gradient of its vectors.
 
 # %%
 from course_lib.kernels.contrastive import backward_in_chunks
@@ -140,7 +140,7 @@ show(backward_in_chunks)
 # %% [markdown]
 # ## Is it right?
 #
-# Our losses equal those of sentence-transformers 6.2 to six digits, with and without hard negatives, in both directions (tests). Three checks that run here: an untrained table pays chance; gradients by chunks are the plain ones; MaxSim by chunks is MaxSim.
+# The tests show that our losses equal those of sentence-transformers 6.2 to six digits, with and without hard negatives, in both directions. Three checks run here: random vectors have the chance loss; gradients in chunks equal the plain ones; MaxSim in chunks equals plain MaxSim.
 
 # %% tags=["nbval-check-output"]
 from course_lib.kernels.maxsim import maxsim, maxsim_reference
@@ -174,11 +174,11 @@ print("MaxSim agrees:", torch.allclose(*together, atol=1e-5))
 #
 # ### Why BERT's own vectors search badly
 #
-# Read 200 documents on different subjects, and compare neighbours in the list. They have little in common, so good vectors should give cosines near zero.
+# We compare neighbours in a list of 200 documents on different subjects. They have little in common, so good vectors should give cosines near zero.
 
 # %%
 train, unseen = slice_pairs("train"), slice_pairs("modules")
-print(f"{len(train):,} pairs to learn from, {len(unseen)} of other modules:", train.pairs[0].query, "->", train.pairs[0].document[:60], "…")
+print(f"{len(train):,} training pairs, {len(unseen)} of other modules:", train.pairs[0].query, "->", train.pairs[0].document[:60], "…")
 
 start = load_pretrained("course-bert")
 texts = [pair.document for pair in unseen.pairs[::12][:200]]  # neighbours are of other modules
@@ -190,13 +190,13 @@ vectors["mean, centred"] = vectors["mean"] - vectors["mean"].mean(dim=0)
 cosines_chart(vectors)
 
 # %% [markdown]
-# *Each dot is a pair of documents that have nothing to do with each other, each bar a mean. [CLS] calls nearly all of them alike; so does the mean of all tokens. After their common part is taken off, most cosines lie near zero.*
+# *Each dot is a pair of unrelated documents, each bar a mean. With [CLS] nearly all of them look alike, and also with the mean of all tokens. After subtracting their common part, most cosines are near zero.*
 #
-# Vectors that all point the same way are called **anisotropic**. What they share says nothing about a text. Masked words never asked BERT to keep different texts apart.
+# Vectors that all point in similar directions are called **anisotropic**. Their common part says nothing about a text. Predicting masked words never required BERT to keep different texts apart.
 #
 # ### A first success, in seconds
 #
-# No encoder at all: a text is the weighted mean of its tokens' vectors, as in lecture 01, and each vector and weight is trained by InfoNCE. No word order, no context. It learns while you wait.
+# This model has no encoder at all: a text is the weighted mean of its tokens' vectors, as in lecture 01, and InfoNCE trains each vector and weight. It knows no word order and no context, but it learns while you wait.
 
 # %%
 from course_lib.lectures.lecture_17.live import LiveSearch
@@ -209,7 +209,7 @@ print(f"token table, trained:   {live.table():.3f}")
 print(f"BM25:                   {live.words():.3f}")
 
 # %% [markdown]
-# **Training a bag of token vectors helps at once, and words alone are still ahead.** Look at what it finds, and at what it misses:
+# **Training a bag of token vectors helps at once, but BM25 is still ahead.** Look at what each of them finds and misses:
 
 # %%
 for question in ("sort numbers", "how likely is an outcome", "open a file that is compressed"):
@@ -218,11 +218,11 @@ for question in ("sort numbers", "how likely is an outcome", "open a file that i
         print(f"   {name:12}", " | ".join(text[:60] for text in ranking))
 
 # %% [markdown]
-# *Ask your own: change the questions and run the cell again.*
+# *Change the questions to your own and run the cell again.*
 #
 # ### Words: BM25
 #
-# A document scores for each word of the query that it has: more if the word is rare (*idf*), more if it stands there several times (but the tenth time adds little), less if the document is long. Words are stemmed, and stop words are left out.
+# A document scores for each query word that it contains: more if the word is rare (*idf*), more if it occurs several times (but the tenth time adds little), less if the document is long. Words are stemmed, and stop words are left out.
 #
 # {{exercise:17.2}}
 
@@ -248,22 +248,22 @@ check("17.3", my_ndcg)
 # %% [markdown]
 # ## Measure it
 #
-# {{number:queries('train')}} pairs to learn from, of the packages that course-bert was pre-trained on. Two tests: {{number:queries('modules')}} queries from **modules never seen of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and the weight of a mix are chosen on {{number:queries('dev')}} training pairs that were put aside; three seeds of whatever is trained, one of the encoder that begins with random weights; trained MaxSim takes the bi-encoder's learning rate. (A result file; `python -m course_lib.teaching.results 17` makes it in {{number:cpu_hours('17_search')}} hours of one core.)
+# The {{number:queries('train')}} training pairs come from the packages on which course-bert was pre-trained. There are two tests: {{number:queries('modules')}} queries from **unseen modules of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and mixing weights are chosen on {{number:queries('dev')}} training pairs set aside. Trained models have three seeds, the encoder from random weights one; trained MaxSim uses the bi-encoder's learning rate. (The results are stored; `python -m course_lib.teaching.results 17` makes them in {{number:cpu_hours('17_search')}} hours on one core.)
 
 # %%
 ways_table()
 
 # %% [markdown]
-# *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds; steps of training. Alone; joined with BM25 by their ranks (reciprocal rank fusion); and by a mix of their scores, each brought to mean 0 and standard deviation 1, whose weight was chosen on other queries. A random order has .003, a perfect one 1.*
+# *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds; steps of training. Alone; fused with BM25 by ranks (reciprocal rank fusion); mixed with BM25's scores, both brought to mean 0 and standard deviation 1, with a weight chosen on other queries. A random order has .003, a perfect one 1.*
 #
-# - **Untrained, BERT loses**, the first guess: {{number:mean_of('mean', 'modules')}} by the mean and {{number:mean_of('[CLS]', 'modules')}} by [CLS], BM25 {{number:mean_of('BM25', 'modules')}}.
-# - **Training pays**: the bi-encoder has {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights it is {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}}: pre-training is worth most of it.
-# - **New packages are another matter**: there BM25 has {{number:mean_of('BM25', 'packages')}}, MiniLM, which other people trained on a billion pairs, {{number:mean_of('MiniLM', 'packages')}}, and a token table trained in seconds, {{number:mean_of('token table', 'packages')}}, finds more than our encoder: what it learned of its own packages does not carry over.
-# - **A vector a token keeps more than one a text**: MaxSim has {{number:mean_of('MaxSim, trained', 'modules')}} and {{number:mean_of('MaxSim, trained', 'packages')}}, {{number:beside('MaxSim, trained', 'bi-encoder', 'packages')}} beside the bi-encoder on unseen packages. Even untrained it has {{number:mean_of('MaxSim, untrained', 'packages')}}.
+# - **Untrained BERT loses**, the first guess: {{number:mean_of('mean', 'modules')}} with the mean and {{number:mean_of('[CLS]', 'modules')}} with [CLS], against BM25's {{number:mean_of('BM25', 'modules')}}.
+# - **Training pays**: the bi-encoder reaches {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights it reaches {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}}: most of the result comes from pre-training.
+# - **New packages are another matter**: there BM25 has {{number:mean_of('BM25', 'packages')}}, and MiniLM, which others trained on a billion pairs, {{number:mean_of('MiniLM', 'packages')}}. Even a token table trained in seconds ({{number:mean_of('token table', 'packages')}}) beats our encoder: what the encoder learned from its own packages does not transfer.
+# - **One vector per token keeps more than one per text**: MaxSim reaches {{number:mean_of('MaxSim, trained', 'modules')}} and {{number:mean_of('MaxSim, trained', 'packages')}}, {{number:beside('MaxSim, trained', 'bi-encoder', 'packages')}} compared with the bi-encoder on unseen packages. Even untrained it has {{number:mean_of('MaxSim, untrained', 'packages')}}.
 #
 # ### Late interaction
 #
-# MaxSim, by hand: each token of the query takes its best match among the document's tokens, and the matches are added up.
+# In MaxSim each query token takes its best match among the document's tokens, and the matches are added up.
 #
 # {{exercise:17.4}}
 
@@ -276,17 +276,17 @@ def my_maxsim(query, documents, query_mask, document_mask):
 check("17.4", my_maxsim)
 
 # %% [markdown]
-# ### Where which of them wins
+# ### Where each method wins
 
 # %%
 shared_words_chart()
 
 # %% [markdown]
-# *Unseen packages. From left to right, query and document share more words; bands are seeds.* With no shared word BM25 can find nothing, by construction, and many such queries nobody can answer. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **Vectors win where words fail, and words where words are there.** That is why both are used together.
+# *Unseen packages. Further right, query and document share more words; bands are seeds.* With no shared word BM25 can find nothing, by construction, and many such queries cannot be answered at all. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **Vectors win if few words are shared, BM25 if many are.** That is why both are used together.
 #
 # ### Together
 #
-# Joined by ranks, a weak partner counts as much as a strong one: BM25 with the bi-encoder has {{number:mean_of('bi-encoder', 'packages', 'fused')}} on unseen packages, {{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}} beside BM25 alone. Joined by scores, with a weight chosen on other queries, {{number:mean_of('bi-encoder', 'packages', 'mix')}}, {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}}. That is the third guess: **it depends on how they are joined.**
+# In a fusion by ranks, a weak partner counts as much as a strong one: BM25 with the bi-encoder has {{number:mean_of('bi-encoder', 'packages', 'fused')}} on unseen packages, {{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}} compared with BM25 alone. A mix of scores, with a weight chosen on other queries, has {{number:mean_of('bi-encoder', 'packages', 'mix')}}, {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}}. That settles the third guess: **it depends on how you combine them.**
 #
 # {{exercise:17.5}}
 
@@ -301,17 +301,17 @@ check("17.5", my_mix)
 # %% [markdown]
 # ### Shorter vectors
 #
-# A vector's first numbers can be trained to be useful by themselves (*Matryoshka*: the loss is the sum of the losses of the first 16, 32, 64 … numbers).
+# A vector's first numbers can be trained to be useful by themselves. In *Matryoshka* training the loss is the sum of the losses for the first 16, 32, 64 … numbers.
 
 # %%
 sizes_chart()
 
 # %% [markdown]
-# *nDCG@10 of the token table on unseen modules by how many numbers of each vector are kept; bands are seeds.* With 32 numbers: {{number:at_size('Matryoshka table', 32, 'modules')}} if trained for it, {{number:at_size('token table', 32, 'modules')}} if not.
+# *nDCG@10 of the token table on unseen modules, by how many numbers of each vector are kept; bands are seeds.* With 32 numbers it is {{number:at_size('Matryoshka table', 32, 'modules')}} if trained for it, {{number:at_size('token table', 32, 'modules')}} if not.
 #
 # ### Smaller numbers
 #
-# A million documents of 256 float32 numbers take 1 GB. One byte a number takes a quarter, one *bit* a thirty-second. Both are quick, and a short list that is scored again by the vectors themselves (*rescoring*) repairs most of what is lost.
+# A million documents of 256 float32 numbers take 1 GB. One byte per number takes a quarter of that, one *bit* 1/32. Both are fast. Scoring a short list again with the exact vectors (*rescoring*) recovers most of the loss.
 
 # %%
 from course_lib.train.searching import QuantisedIndex
@@ -328,11 +328,11 @@ print(f"{'':28}{'bytes':>10}   recall@10 against exact search")
 print(f"{'float32':28}{exact.nbytes:10,}   {recall(truth):.2f}")
 for bits in (8, 1):
     index = QuantisedIndex(exact.vectors, exact.ids, bits=bits)
-    print(f"{f'{bits} bits a number':28}{index.nbytes:10,}   {recall(index.search(live.queries, k=10)):.2f}")
+    print(f"{f'{bits} bits per number':28}{index.nbytes:10,}   {recall(index.search(live.queries, k=10)):.2f}")
     print(f"{'   the first 50 rescored':28}{'':10}   {recall(index.search(live.queries, k=10, candidates=50)):.2f}")
 
 # %% [markdown]
-# Beyond some hundred thousand documents one also stops comparing with all of them: a graph of neighbours is walked towards the query (HNSW; `HnswIndex`, with `pip install usearch`). It is quick because it is *not* exact. At their default settings three libraries found between 35 and 82% of the true neighbours of random vectors, so measure the recall of yours.
+# Beyond some hundred thousand documents you no longer compare the query with all of them. HNSW walks a graph of neighbours towards the query (`HnswIndex`, with `pip install usearch`). It is fast because it is *not* exact. At their default settings three libraries found between 35 and 82% of the true neighbours of random vectors, so measure the recall of yours.
 #
 # {{exercise:17.6}}
 
@@ -347,7 +347,7 @@ check("17.6", my_codes)
 # %% [markdown]
 # ### Where it breaks
 #
-# Each of these says what is wrong, and what to do.
+# Each error says what is wrong and what to do.
 
 # %%
 wrong = {
@@ -363,15 +363,15 @@ for what, attempt in wrong.items():
         print(f"{what}: {error}")
 
 # %% [markdown]
-# Three traps that raise nothing:
+# Three traps raise no error:
 #
-# - *A half batch has a smaller loss.* Negatives stay within a part, so losses and gradients of parts do not add up.
-# - *Padding wins.* MaxSim takes a maximum; where every real token disagrees, a padded row of zeros has the largest product. Ours are masked.
-# - *Scores below zero.* torchmetrics 1.9.0 counts a relevant document with a score of 0 or less as irrelevant in MRR, recall and precision; and ir_measures 0.4.3 gives one ranking of four equal scores RR 0.25 and RR@10 1.0 in the same call.
+# - *Half a batch has a smaller loss.* Negatives stay within a part, so losses and gradients of parts do not add up.
+# - *Padding can win.* MaxSim takes a maximum; if all real tokens have negative products, a padded row of zeros has the largest. Ours is masked.
+# - *Evaluation libraries treat low or equal scores differently.* torchmetrics 1.9.0 counts a relevant document with a score of 0 or less as irrelevant in MRR, recall and precision. ir_measures 0.4.3 gives one ranking of four equal scores RR 0.25 and RR@10 1.0 in the same call.
 #
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each row was settled by code that ran just now, by stored results or, where neither is possible, by a source.
 
 # %%
 claims_table("17")
@@ -379,9 +379,9 @@ claims_table("17")
 # %% [markdown]
 # ## More exercises
 #
-# To go on: train a **cross-encoder**. `finetune` a classifier on pairs, right ones and BM25's best wrong ones (*hard negatives*), and let it read BM25's first twenty again. What does it add on unseen packages, and what does a query cost? Or start from `course-modernbert`, and compare at equal FLOPs.
+# To go further, train a **cross-encoder**. `finetune` a classifier on correct pairs and on BM25's best wrong ones (*hard negatives*), and let it rerank BM25's first twenty. What does it gain on unseen packages, and what does a query cost? Or start from `course-modernbert` and compare at equal FLOPs.
 #
-# A trained encoder becomes a folder that sentence-transformers reads, with the same vectors: `SentenceEncoder(…).save_folder("my-search-model")`, then `SentenceTransformer("my-search-model")`.
+# You can save a trained encoder as a folder that sentence-transformers reads, with the same vectors: `SentenceEncoder(…).save_folder("my-search-model")`, then `SentenceTransformer("my-search-model")`.
 
 # %% [markdown]
 # ## Quiz
@@ -397,9 +397,9 @@ quiz("17")
 # %% [markdown]
 # ## Read on
 #
-# - Reimers and Gurevych (2019), *Sentence-BERT*, arXiv 1908.10084: two BERTs with one set of weights, (u, v, |u − v|), and why [CLS] alone is worse than averaged GloVe.
+# - Reimers and Gurevych (2019), *Sentence-BERT*, arXiv 1908.10084: two texts through one BERT, a classifier on (u, v, |u − v|), and why [CLS] alone is worse than averaged GloVe.
 # - Gao, Yao and Chen (2021), *SimCSE*, arXiv 2104.08821: two dropout masks of one sentence as a pair; anisotropy.
 # - Karpukhin et al. (2020), *Dense Passage Retrieval*, arXiv 2004.04906: in-batch negatives, and BM25's best wrong ones.
 # - Khattab and Zaharia (2020), *ColBERT*, arXiv 2004.12832: late interaction.
 # - Kusupati et al. (2022), *Matryoshka Representation Learning*, arXiv 2205.13147; Gao et al. (2021), arXiv 2101.06983, for gradients in chunks.
-# - Thakur et al. (2021), *BEIR*, arXiv 2104.08663: eighteen data sets that a model was not trained for. BM25 is a strong baseline there, too.
+# - Thakur et al. (2021), *BEIR*, arXiv 2104.08663: eighteen data sets on which the models were not trained. BM25 is a strong baseline there, too.

@@ -61,7 +61,7 @@ def strategies() -> Any:
 
 
 def served() -> str:
-    head = ("way", "right", "ms, median", "ms, 95th", "texts/s", "MB, file", "MB, running")
+    head = ("way", "accuracy", "ms, median", "ms, 95th", "texts/s", "MB, file", "MB, running")
     return table(head, results.serving_rows(), size=20)
 
 

@@ -105,7 +105,7 @@ def two_numbers() -> str:
         product, plus, moved = square(n)
         rows.append((f"{n:,}", f"{product:,}", f"{moved:,}", f"<strong>{product / moved:,.1f}"
                      "</strong>", f"{plus / moved:.2f}"))  # fmt: skip
-    head = ("n", "2n³ FLOPs", "3n² numbers, bytes", "FLOPs a byte: product", "sum")
+    head = ("n", "2n³ FLOPs", "3n² numbers, bytes", "FLOPs per byte: product", "sum")
     return table(head, rows, size=24)
 
 
@@ -159,11 +159,11 @@ def the_roof() -> Any:
 # ---------------------------------------------------------------- 4: three ways
 
 WAYS = {
-    "Do less": ("leave out what nobody reads",
+    "Do less": ("leave out what is never used",
                 ("masked positions only", "no padding", "early exit", "rows that occur")),
-    "Move less": ("use a number again where it is",
+    "Move less": ("use a number while it is near",
                   ("a shift for a gather", "softmax in pieces", "loss in chunks")),
-    "Wait less": ("few large steps for many small",
+    "Wait less": ("few large steps, not many small",
                   ("masks by the batch", "sampling in two steps", "texts of one length")),
 }  # fmt: skip
 
@@ -519,14 +519,14 @@ def _plain_wins() -> str:
     """How often plain attention beats the fused one in the stored run's tables."""
     tables = _rates("Attention alone")
     wins = sum(rate["ours, plain"] > rate["ours, fused"] for rate in tables)
-    return f"plain products are quicker in {wins} of {len(tables)} tables, CPU"
+    return f"plain products are faster in {wins} of {len(tables)} tables, CPU"
 
 
 def _albert_time() -> str:
     """Shared against own weights, both ours, at inference."""
     tables = _rates("Weights shared or not, inference")
     ratios = [rate["ours, one block"] / rate["ours, own weights"] for rate in tables]
-    return f"; one block on the clock: {min(ratios):.2f} to {max(ratios):.2f} times as quick"
+    return f"; one block on the clock: {min(ratios):.2f} to {max(ratios):.2f} times as fast"
 
 
 def _albert_counts() -> str:
@@ -551,7 +551,7 @@ def distrust() -> str:
          _exit_times()),
         ("“Fused attention is the fast one.”", "Where? At which length, which direction?",
          _plain_wins()),
-        ("“This kernel reaches more GFLOP/s.”", "Does anybody read what it computes?",
+        ("“This kernel reaches more GFLOP/s.”", "Is all that it computes used?",
          f"masked-LM loss: the reference does {slow.sum.flops / fast.sum.flops:.1f} times the "
          "work for the same loss"),
         ("“Twice as fast without padding.”", "How much was padding? 1/(1 − p) limits dense layers.",

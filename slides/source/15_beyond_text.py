@@ -45,7 +45,7 @@ def cut() -> str:
         parts += grid([row[:2], row[2:]], x, y, (80, 70), lambda n, i, j: look(n))
         parts.append(words(660, 86 + 76 * place, f"patch {place + 1}", 22, "end"))
         parts += grid([row], 680, 50 + 76 * place, (80, 58), lambda n, i, j: look(n))
-    return svg(1140, 350, *parts, arrow(400, 188, 540, 188), says="a picture as four rows of four")
+    return svg(1140, 350, *parts, arrow(400, 188, 540, 188), says="an image as four rows of four")
 
 
 def code_projections() -> str:
@@ -64,7 +64,7 @@ def four_scenes() -> str:
 
 def settings() -> str:
     rows = [(name, str(value), str(getattr(VitConfig(), name))) for name, value in AUTHORS.items()]
-    return table(("setting", "authors' program", "transformers"), rows, numbers=False)
+    return table(("setting", "authors' code", "transformers"), rows, numbers=False)
 
 
 def pictures() -> Any:

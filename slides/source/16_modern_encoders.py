@@ -15,14 +15,14 @@ from course_lib.lectures.lecture_16.views import (
 )
 
 CHANGES = (
-    ("positions", "learned table", "queries and keys turned (RoPE)", "Su et al. 2021"),
+    ("positions", "learned table", "queries and keys rotated (RoPE)", "Su et al. 2021"),
     ("norms", "after each half", "before each half", "Xiong et al. 2020"),
     ("feed-forward", "GELU", "GeGLU", "Shazeer 2020"),
     ("attention", "all see all", "two layers of three: a window", "Beltagy et al. 2020"),
     ("padding", "computed", "removed", "Portes et al. 2023"),
     ("masked", "15%", "30%", "Wettig et al. 2022"),
     ("segments, NSP", "yes", "no", "Liu et al. 2019"),
-    ("biases", "everywhere", "in the decoder alone", "Dayma et al. 2021"),
+    ("biases", "everywhere", "only in the decoder", "Dayma et al. 2021"),
     ("longest text", "512", "8,192", "Warner et al. 2024"),
 )
 
@@ -30,10 +30,10 @@ CHANGES = (
 CHANGES_2026 = (
     ("norm", "LayerNorm; on the embeddings, too", "RMSNorm; none on the embeddings"),
     ("gate", "GELU", "SiLU"),
-    ("heads of keys and values", "as many as of queries", "may be fewer"),
+    ("key and value heads", "as many as query heads", "may be fewer"),
     ("local layers", "two of three, 64 on either side", "UltraBERT: two of three, 128 on either"),
     ("global layer", "the first of three", "UltraBERT: the last; EuroBERT: all"),
-    ("decoder, biases", "token table, one bias", "a matrix of its own, no bias"),
+    ("decoder, biases", "tied, with a bias", "a matrix of its own, no bias"),
     ("longest text", "8,192", "EuroBERT 8,192, UltraBERT 32,768"),
 )
 

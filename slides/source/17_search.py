@@ -28,16 +28,16 @@ def temperatures() -> str:
     for temperature in (1.0, 0.2, 0.05):
         right = (torch.tensor([0.6, 0.5]) / temperature).softmax(dim=0)
         rows.append((f"{temperature:g}", *(f"{p:.2f}" for p in right.tolist())))
-    return table(("temperature", "cosine 0.6 (right)", "cosine 0.5 (wrong)"), rows)
+    return table(("temperature", "cosine 0.6 (correct)", "cosine 0.5 (wrong)"), rows)
 
 
 def three_ways() -> str:
     rows = [
-        ("bi-encoder", "one vector a text", "all documents", "N dot products"),
-        ("late interaction", "one vector a token, MaxSim", "all documents", "N times thousands"),
+        ("bi-encoder", "one vector per text", "all documents", "N dot products"),
+        ("late interaction", "one vector per token, MaxSim", "all documents", "N times thousands"),
         ("cross-encoder", "both texts in one input", "nothing", "N texts through the model"),
     ]
-    head = ("", "compared", "computed beforehand", "a query costs")
+    head = ("", "compared", "precomputed", "cost of a query")
     return table(head, rows, numbers=False, size=22)
 
 

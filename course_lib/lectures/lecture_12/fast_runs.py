@@ -452,7 +452,7 @@ def shown_texts(count: int = 8) -> dict[str, list[list[float]]]:
     exits = {}
     for index in chosen:
         statement, relation = _statement(index)
-        since = f"right from layer {settled[index]} on" if settled[index] else "wrong at the end"
+        since = f"correct from layer {settled[index]} on" if settled[index] else "wrong at the end"
         exits[f"“{statement}”: {relation} ({since})"] = run["probabilities"][index]
     return exits
 

@@ -79,7 +79,7 @@ def serve(
     policy: Policy,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Served:
-    """Answer all requests, batch by batch; answer: of ids and mask, (B, T).
+    """Answer all requests, batch by batch. answer: a function of ids and mask, (B, T).
 
     Raises ValueError where there is nothing to answer."""
     if not requests:

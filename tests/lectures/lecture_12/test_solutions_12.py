@@ -78,7 +78,7 @@ def test_the_two_directions_by_hand():
     teacher, student = logarithms((1 / 2, 1 / 4, 1 / 4)), logarithms((1 / 3,) * 3)
     forward = distillation.self_distillation(student[None], teacher).item()
     reverse = distillation.self_distillation(teacher[None], student).item()
-    text = f"The loss is {forward:.4f}; the other direction would be {reverse:.4f}"
+    text = f"the loss is {forward:.4f}; the other direction would give {reverse:.4f}"
     assert text in texts_of("12.3")
 
 
@@ -107,7 +107,8 @@ def test_a_bottleneck_can_be_folded():
 
 def test_the_folding_by_hand():
     weight, bias = folding.folded(*folding.by_hand(Draw(0))[0])
-    assert f"{weight.int().tolist()}, the new bias {tuple(bias.int().tolist())}" in texts_of("12.5")
+    text = f"{weight.int().tolist()}, and the new bias is {tuple(bias.int().tolist())}"
+    assert text in texts_of("12.5")
 
 
 def test_a_weight_comes_back_within_half_a_step():

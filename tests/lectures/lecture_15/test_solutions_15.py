@@ -88,7 +88,7 @@ def test_targets_and_loss_are_the_librarys(sizes):
 
 def test_the_loss_by_hand():
     left, right, *_ = hidden.by_hand(Draw(0))
-    assert f"a loss of {hidden.hidden_loss(*left)[1]:.4f}" in texts_of("15.5")
+    assert f"the loss is {hidden.hidden_loss(*left)[1]:.4f}" in texts_of("15.5")
     assert hidden.hidden_loss(*right)[1] != hidden.hidden_loss(*left)[1]
 
 
@@ -99,7 +99,8 @@ def test_the_rollout_by_hand():
     assert f"the first, {second}" in texts_of("15.4")
     assert f"The rollout is {rounded(rollout.rollout(attentions))}" in texts_of("15.4")
     steps = (attentions[:, 0, 0] + torch.eye(2)) / 2
-    assert f"normalised: {rounded(steps[:1])} and {rounded(steps[1:])}" in texts_of("15.4")
+    both = f"normalised, these are {rounded(steps[:1])} and {rounded(steps[1:])}."
+    assert both in texts_of("15.4")
     assert f"the other one gives {rounded((steps[0] @ steps[1])[None])}" in texts_of("15.4")
 
 

@@ -56,7 +56,7 @@ def test_the_turns_by_hand():
     unit = torch.tensor([0.0, 1, 0, 0]).expand(1, 2, 1, 4)
     turned = rope.turned(unit, 100.0)[0, 1, 0]
     assert torch.atan2(turned[3], turned[1]).item() == pytest.approx(0.1)
-    assert "the second pair turns by 100^(−1/2) = 0.1 a position" in texts_of("16.1")
+    assert "the second pair rotates by 100^(−1/2) = 0.1 per position" in texts_of("16.1")
 
 
 def test_products_depend_on_the_distance_alone():

@@ -55,7 +55,7 @@ def test_the_loss_by_hand():
     text = texts_of("17.1")
     assert f"loses ln 2 = {math.log(2):.3f}" in text and f"The loss is {loss:.3f}." in text
     assert f"ln(1 + 1/e) = {first:.3f} and ln(1 + e) = {second:.3f}" in text
-    assert f"in the mean {(first + second) / 2:.3f}" in text
+    assert f"on average {(first + second) / 2:.3f}" in text
     assert loss == info_nce_loss(queries, documents, temperature=1.0, symmetric=True)
 
 

@@ -60,8 +60,8 @@ DISTILLATION = Exercise(
     "log_softmax keeps it finite. Or of a logarithm? F.kl_div expects the teacher's "
     "*probabilities* as its second argument, unless you say log_target=True.",
     when_raised=(
-        (r"size|shape|dimension", "One teacher for all students: its (B, N) is broadcast over the "
-         "first axis of (L − 1, B, N)."),
+        (r"size|shape|dimension", "There is one teacher for all students: its (B, N) is broadcast "
+         "over the first axis of (L − 1, B, N)."),
     ),
     stages=(
         Stage("one student, one text", by_hand),
@@ -73,7 +73,7 @@ DISTILLATION = Exercise(
     axes={"0": "the students", "-1": "the classes"},
     mistakes=(
         Edit(KL, "(student.exp() * (student - teacher)).sum(dim=-1)", "The other direction: you "
-             "have KL(student ‖ teacher), as the paper prints it. The authors' program weighs with "
+             "have KL(student ‖ teacher), as the paper prints it. The authors' code weights with "
              "the *teacher's* probabilities."),
         Edit(KL, "((teacher.exp() - student.exp()) * (teacher - student)).sum(dim=-1)", "You add "
              "both directions. Expected KL(teacher ‖ student) alone."),
@@ -81,11 +81,11 @@ DISTILLATION = Exercise(
              "teacher's probabilities. Its gradient is the same, but a student that answers like "
              "its teacher must have loss 0: take log teacher − log student."),
         Edit(KL, "-student.gather(-1, teacher.argmax(dim=-1).expand(student.shape[:2])[..., "
-             "None])[..., 0]", "Your teacher gives labels: only its best class counts. What it "
-             "thinks of the others is lost."),
-        Edit("(teacher - student)", "(teacher - student.exp())", "The students' probabilities "
-             "stand where their logarithms belong. F.kl_div expects log-probabilities as its first "
-             "argument, and does not complain."),
+             "None])[..., 0]", "Your teacher gives hard labels: only its best class counts, and "
+             "its probabilities of the others are lost."),
+        Edit("(teacher - student)", "(teacher - student.exp())", "You use the students' "
+             "probabilities instead of their logarithms. F.kl_div expects log-probabilities as its "
+             "first argument, and does not complain."),
         Edit(STUDENT, "student_logits.softmax(dim=-1).log_softmax(dim=-1)", "The students' softmax "
              "is taken twice. log_softmax expects logits, not probabilities."),
         Edit(TEACHER, "teacher_logits.detach().softmax(dim=-1).log_softmax(dim=-1)", "The "
@@ -93,29 +93,28 @@ DISTILLATION = Exercise(
         Edit(TEACHER, "teacher_logits.detach().softmax(dim=-1).log()", "A certain teacher: one of "
              "its probabilities is 0, and 0 · log 0 is nan. log_softmax keeps it finite."),
         Edit(SUM, "kl.mean()", "You take the mean over the students. Expected their sum: each "
-             "student learns at the whole rate, however many there are."),
+             "student learns at the full rate, however many there are."),
         Edit(SUM, "kl.sum()", "You add up over the texts. Expected their mean, summed over the "
              "students."),
         Edit(SUM, "kl.sum() / len(kl)", "You divide by the number of *students*: that is what "
              '"batchmean" does, which divides by the first axis. The mean is over the texts.'),
         Edit(KL, "(teacher.exp() * (teacher - student)).mean(dim=-1)", "You divide by the number "
-             'of classes, too, as reduction="mean" does. Over the classes it is a sum; that makes '
-             "it a divergence."),
+             'of classes, too, as reduction="mean" does. A divergence is a sum over the classes.'),
         Edit(SUM, "kl.mean() / student.shape[-1]", "You take the mean over everything, as "
-             'reduction="mean" does: over students and classes, too. The mean is over the texts '
+             'reduction="mean" does, students and classes included. The mean is over the texts '
              "alone."),
         Edit(SUM, "kl[:-1].mean(dim=1).sum()", "The last student is left out. `students` holds "
              "students only, without the teacher."),
         Edit(SUM, "kl.mean(dim=1)[-1]", "You train the last student only. Add up over all."),
-        Edit(SUM, "(kl.mean(dim=1) * torch.arange(1, len(kl) + 1)).sum()", "You weigh students by "
-             "their layer. FastBERT does not weigh them."),
+        Edit(SUM, "(kl.mean(dim=1) * torch.arange(1, len(kl) + 1)).sum()", "You weight students by "
+             "their layer. FastBERT uses no weights."),
         Edit(TEACHER, "torch.cat([student_logits[1:], teacher_logits[None]]).detach()"
              ".log_softmax(dim=-1)", "Each student learns from the next one in your answer. All "
              "learn from the last exit: it is the teacher."),
         Edit(STUDENT, "student_logits.softmax(dim=-1).mean(dim=0, keepdim=True).log()", "You mix "
              "the students' answers before you compare them. Each must be able to answer alone."),
-        Edit(STUDENT, "student_logits.log_softmax(dim=1)", "The softmax runs over the texts. Over "
-             "the classes: dim=-1.",
+        Edit(STUDENT, "student_logits.log_softmax(dim=1)", "The softmax runs over the texts. It "
+             "must run over the classes, dim=-1.",
              more=((TEACHER, "teacher_logits.detach().log_softmax(dim=0)"),)),
         Edit(KL, "(student_logits - teacher_logits.detach()).square().sum(dim=-1)", "This is the "
              "squared distance of the logits. Expected the divergence of the probabilities."),

@@ -56,7 +56,7 @@ EXITS = Exercise(
         (r"bool input|'Bool'", "argmax wants numbers: .int() makes 0 and 1 "
          "of False and True."),
         (r"shape|size|dimension|ambiguous", "`uncertainties` is (L, B): its rows are layers, its "
-         "columns texts. Expected is one layer a text, (B,)."),
+         "columns texts. Expected: one layer per text, (B,)."),
     ),
     stages=(
         Stage("three texts on paper", by_hand),
@@ -76,39 +76,39 @@ EXITS = Exercise(
              "as if it were a threshold of confidence. A larger speed then means fewer exits; it "
              "must mean more."),
         Edit(SURE, "uncertainties < speed", "A text exactly at the threshold stays in your answer. "
-             "The paper writes <, the authors' program ≤; the program's rule is asked for."),
+             "The paper writes <, the authors' code ≤; this exercise uses ≤."),
         Edit(FIRST, "sure.int().argmax(dim=0)", "You count layers from 0. The first layer is 1, "
              "as a text that leaves there has used one layer."),
         Edit(FORCED, "pass", "A text that is never sure leaves at layer 1 in your answer: argmax "
-             "of nothing but False is 0. It goes through to the last."),
+             "of a column of False is 0. Such a text must go through to the last layer."),
         Edit(FIRST, "(sure.int().argmax(dim=0) + 1) * sure.any(dim=0)", "A text that is never sure "
              "has layer 0 in your answer. It gets the last layer's answer.", more=UNFORCED),
         Edit(FIRST, "(~sure).int().cumprod(dim=0).sum(dim=0) + 1", "A text that is never sure "
              "leaves at layer L + 1 in your answer, which does not exist. The last one is L.",
              more=UNFORCED),
         Edit(FIRST, "len(sure) - sure.flip(0).int().argmax(dim=0)", "You take the *last* layer "
-             "that is sure. A text that has left is not there any more.", more=UNFORCED),
+             "that is sure. A text has already left at the first sure one.", more=UNFORCED),
         Edit(FIRST, "uncertainties.argmin(dim=0) + 1", "You take the *surest* layer. To know it, "
-             "all layers must be computed, and nothing is saved. Take the first that will do."),
+             "all layers must be computed, and nothing is saved. Take the first sure enough one."),
         Edit(FIRST, "uncertainties.masked_fill(~sure, 2).argmin(dim=0) + 1", "Of the layers that "
              "are sure you take the surest. Take the first: the others are never computed."),
         Edit(FIRST, "torch.where(sure.any(dim=0), sure.int().argmax(dim=0) + 1, -1)", "A text that "
              "is never sure has layer −1 in your answer. It gets the last layer's answer.",
              more=UNFORCED),
         Edit(FIRST, "torch.where(sure.any(dim=0), sure.int().argmax(dim=0) + 1, len(sure) - 1)",
-             "A text that is never sure leaves at layer L − 1 in your answer. The last one is L, "
-             "if the first is 1.", more=UNFORCED),
+             "A text that is never sure leaves at layer L − 1 in your answer. The first layer is "
+             "1, so the last is L.", more=UNFORCED),
         Edit(FIRST, "(~sure).sum(dim=0) + 1", "You count *all* unsure layers before the last. "
-             "Those behind the exit do not count: the text has left."),
-        Edit(FIRST, "(~sure).sum(dim=0) + 1", "You count *all* unsure layers. Those behind the "
+             "Those after the exit do not count: the text has left."),
+        Edit(FIRST, "(~sure).sum(dim=0) + 1", "You count *all* unsure layers. Those after the "
              "exit do not count: the text has left.", more=UNFORCED),
         Edit(FIRST, "((~sure).sum(dim=0) + 1).clamp(max=len(sure))", "You count *all* unsure "
-             "layers, up to L. Those behind the exit do not count: the text has left.",
+             "layers, up to L. Those after the exit do not count: the text has left.",
              more=UNFORCED),
         Edit(FIRST, "uncertainties.argmax(dim=0) + 1", "You take the layer that is *least* sure. "
-             "argmax of the comparison finds the first True; of the uncertainties, the largest."),
+             "Take argmax of the comparison: it gives the first True."),
         Edit(FIRST, "len(sure) - sure.int().argmax(dim=0)", "You count from the last layer down. "
-             "Layer 1 is the one next to the text."),
+             "Layer 1 is the one that reads the embeddings."),
         Edit(FIRST, "sure.sum(dim=0)", "You count the layers that are sure. Return the number of "
              "the first one."),
         Edit(SURE, "(uncertainties.mean(dim=1, keepdim=True) <= speed).repeat(1, "
@@ -118,14 +118,14 @@ EXITS = Exercise(
              "uncertainties.shape[1])", "The batch waits in your answer until every text is sure. "
              "Each text decides for itself."),
         Edit(SURE, "(uncertainties <= speed).any(dim=1, keepdim=True).repeat(1, "
-             "uncertainties.shape[1])", "The first text that is sure takes all others along in "
-             "your answer. Each text decides for itself."),
+             "uncertainties.shape[1])", "In your answer all texts leave with the first one that is "
+             "sure. Each text decides for itself."),
         Edit(SURE, "(uncertainties <= speed).flip(0).int().cumprod(dim=0).flip(0) == 1", "A text "
-             "leaves where it is sure *from then on* in your answer. Nobody knows that before all "
-             "layers are computed: take the first that is sure."),
+             "leaves where it is sure *from then on* in your answer. That cannot be known before "
+             "all layers are computed: take the first layer that is sure."),
         Edit(FIRST, "(sure.int().argmax(dim=0) + 2).clamp(max=len(sure))", "Your texts leave one "
-             "layer late: the classifier stands *behind* the layer that it belongs to."),
-        Edit("argmax(dim=0)", "argmax(dim=1)", "You look along the texts: you have one number a "
-             "layer. Layers are the first axis, dim=0."),
+             "layer late: each classifier comes *after* the layer that it belongs to."),
+        Edit("argmax(dim=0)", "argmax(dim=1)", "You search along the texts, so you have one number "
+             "per layer. Layers are the first axis, dim=0."),
     ),
 )  # fmt: skip

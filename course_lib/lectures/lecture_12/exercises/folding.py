@@ -37,8 +37,8 @@ FOLDING = Exercise(
     returns=(Numbers("weight", shape="O I"), Numbers("bias", shape="O")),
     see="course_lib.family.mobilebert.Bottleneck has the two layers apart, as they are trained",
     when_raised=(
-        (r"size of tensor", "γ has one number an *output*, a row of the weight: gamma[:, None] is "
-         "(O, 1), and is broadcast along the row."),
+        (r"size of tensor", "γ has one number per *output*, a row of the weight: gamma[:, None] "
+         "is (O, 1) and is broadcast along the row."),
         (r"mat|shapes cannot be multiplied", "γ multiplies each output: gamma[:, None] * weight, "
          "or torch.diag(gamma) @ weight."),
     ),
@@ -48,22 +48,22 @@ FOLDING = Exercise(
         Stage("more out than in", each(case, (5, 2), (6, 3))),
     ),
     mistakes=(
-        Edit(WEIGHT, "weight * gamma", "γ is on the columns, which belong to the inputs. It scales "
-             "what comes *out*: the rows."),
-        Edit(WEIGHT, "weight", "Your weight is as it was. γ multiplies the whole output, W x "
+        Edit(WEIGHT, "weight * gamma", "You scale the columns, which belong to the inputs. γ "
+             "scales the *outputs*: the rows."),
+        Edit(WEIGHT, "weight", "Your weight is unchanged. γ multiplies the whole output, W x "
              "included."),
         Edit(WEIGHT, "weight + gamma[:, None]", "γ is added to the weight. It multiplies."),
         Edit(WEIGHT, "weight / gamma[:, None]", "The weight is divided by γ. It is multiplied."),
-        Edit(WEIGHT, "gamma[:, None] * weight + beta[:, None]", "β is in the weight: it would be "
-             "multiplied by the inputs. It belongs to the bias alone."),
+        Edit(WEIGHT, "gamma[:, None] * weight + beta[:, None]", "β is in the weight, where the "
+             "inputs multiply it. It belongs to the bias alone."),
         Edit(WEIGHT, "gamma.mean() * weight", "You take one γ for all outputs, its mean. Each row "
              "has its own."),
-        Edit(WEIGHT, "gamma[:, None] * (weight - weight.mean(dim=0))", "You take the mean off, as "
-             "LayerNorm does. NoNorm has no mean and no variance; only so can it be folded."),
-        Edit(BIAS, "gamma * (bias + beta)", "β is scaled, too. It is added after γ has "
-             "multiplied."),
+        Edit(WEIGHT, "gamma[:, None] * (weight - weight.mean(dim=0))", "You subtract the mean, as "
+             "LayerNorm does. NoNorm has no mean and no variance; that is why it can be folded."),
+        Edit(BIAS, "gamma * (bias + beta)", "You scale β, too. It is added after the "
+             "multiplication by γ."),
         Edit(BIAS, "beta", "The old bias is left out. γ · b is part of it."),
-        Edit(BIAS, "bias", "Your bias is as it was. It becomes γ · b + β."),
+        Edit(BIAS, "bias", "Your bias is unchanged. It becomes γ · b + β."),
         Edit(BIAS, "bias + gamma * beta", "γ and the two biases are mixed up: γ multiplies the old "
              "bias b, β is added as it is."),
         Edit(BIAS, "gamma + bias + beta", "γ is added to the bias. It multiplies."),
@@ -71,6 +71,6 @@ FOLDING = Exercise(
         Edit(BIAS, "gamma @ bias + beta", "γ @ b is one number, the sum of all products. Each "
              "output has its own: γ * b."),
         Edit(WEIGHT, "weight * gamma", "This folds a NoNorm that stands *before* the layer: W (γ∘x "
-             "+ β) + b. Here it stands behind.", more=((BIAS, "weight @ beta + bias"),)),
+             "+ β) + b. Here it comes after.", more=((BIAS, "weight @ beta + bias"),)),
     ),
 )  # fmt: skip

@@ -77,10 +77,10 @@ INT8 = Exercise(
     infinite="Not all of it is a finite number: a row of zeros has largest weight 0, and 0 / 0 is "
     "nan.",
     when_raised=(
-        (r"return_types", ".max(dim) gives the values and their places: .amax(dim) gives the "
+        (r"return_types", ".max(dim) gives the values and their indices: .amax(dim) gives the "
          "values alone."),
-        (r"size of tensor", "One scale a row: scale[:, None] is (O, 1), and is broadcast along the "
-         "row."),
+        (r"size of tensor", "There is one scale per row: scale[:, None] is (O, 1) and is broadcast "
+         "along the row."),
     ),
     stages=(
         Stage("the scales on paper", by_hand, only=(SCALES,)),
@@ -93,56 +93,56 @@ INT8 = Exercise(
     ),
     mistakes=(
         Edit(LARGEST, "weight.amax(dim=1)", "You take the largest weight, not the largest "
-             "*absolute* one. A row whose largest is negative does not fit into −127 to 127 then."),
-        Edit("largest / 127", "largest / 128", "You divide by 128. int8 ends at 127: the largest "
-             "weight would be one too large for it."),
+             "*absolute* one. A row whose largest is negative then does not fit into −127 to 127."),
+        Edit("largest / 127", "largest / 128", "You divide by 128. int8 ends at 127, so the "
+             "largest weight would be one too large for it."),
         Edit("largest / 127", "largest / 255", "You divide by 255, the steps from −128 to 127. On "
-             "each side of 0 there are 127."),
+             "each side of 0 there are only 127."),
         Edit("largest / 127", "largest / 256", "You divide by 256. On each side of 0 there are "
              "127 steps."),
-        Edit("largest / 127", "largest / 127.5", "You divide by 127.5, so that −128 is used, too; "
-             "so does torch's dynamic quantisation. Here it is as far down as up: 127."),
+        Edit("largest / 127", "largest / 127.5", "You divide by 127.5, so that −128 is used, too, "
+             "as in torch's dynamic quantisation. Here both signs have the same range: 127."),
         Edit("largest / 127", "(weight.amax(dim=1) - weight.amin(dim=1)) / 255", "You divide the "
-             "distance from the smallest to the largest weight by 255. That fits with a zero "
-             "point; symmetric is max |w| / 127."),
-        Edit("largest / 127", "largest", "Your scale is the largest weight. A *step* is a 127th of "
+             "distance from the smallest to the largest weight by 255. That needs a zero point; "
+             "symmetric quantisation divides max |w| by 127."),
+        Edit("largest / 127", "largest", "Your scale is the largest weight. A *step* is 1/127 of "
              "it."),
-        Edit("largest / 127", "127 / largest", "Your scale is upside down: how many steps there "
-             "are to 1. Return how large a step is, so that whole · scale is the weight again."),
+        Edit("largest / 127", "127 / largest", "Your scale is inverted: it is the number of steps "
+             "per unit. Return the size of a step, so that whole · scale gives the weight back."),
         Edit(LARGEST, "weight.abs().max().expand(len(weight))", "All rows have one scale, that of "
-             "the largest row; so it is in torch's dynamic quantisation. Small rows then have few "
+             "the largest row, as in torch's dynamic quantisation. Small rows then have few "
              "steps: take the maximum of each row."),
-        Other(one_scale, "You have one scale for the whole matrix. Expected one a row: "
+        Other(one_scale, "You have one scale for the whole matrix. Expected one per row: "
               "amax(dim=1)."),
         Edit(LARGEST, "weight.abs().amax(dim=0)", "Your scales belong to the columns, the inputs. "
-             "An output's sum runs along its row, and only a scale of the row can be taken out of "
-             "it.", more=(("scale[:, None]", "scale"),)),
+             "An output sums along its row, so only a row's scale can be factored out of the sum.",
+             more=(("scale[:, None]", "scale"),)),
         Edit(LARGEST, "weight.abs().mean(dim=1)", "You take the mean of |w|. The largest must fit, "
              "too."),
         Edit("largest / 127", "weight.std(dim=1) / 127", "You take the standard deviation. The "
              "largest weight must fit, too: max |w|."),
-        Edit(WHOLE, "(weight / scale[:, None]).trunc()", "You cut off what is behind the point: "
-             ".to(torch.int8) does so without a word. Round to the nearest first; the error is "
+        Edit(WHOLE, "(weight / scale[:, None]).trunc()", "You drop the decimals, which "
+             ".to(torch.int8) does silently. Round to the nearest first; the largest error is then "
              "half as large."),
         Edit(WHOLE, "(weight / scale[:, None]).floor()", "You round down. That makes all weights a "
              "little smaller; round to the nearest."),
         Edit(WHOLE, "(weight / scale[:, None]).ceil()", "You round up. Round to the nearest."),
         Edit(WHOLE, "(weight / scale[:, None] + 0.5).trunc()", "You add 0.5 and cut off. Below "
-             "zero that goes the wrong way: −1.9 becomes −1. Use round."),
-        Edit(WHOLE, "(weight.abs() / scale[:, None]).round()", "The signs are lost: |w| is for the "
-             "scale alone."),
-        Edit(WHOLE, "(weight * scale[:, None]).round()", "You multiply by the scale: next to "
-             "nothing is left. Divide; multiplying brings the weights back."),
+             "zero that rounds the wrong way: −1.9 becomes −1. Use round."),
+        Edit(WHOLE, "(weight.abs() / scale[:, None]).round()", "The signs are lost: use |w| for "
+             "the scale alone."),
+        Edit(WHOLE, "(weight * scale[:, None]).round()", "You multiply by the scale, so nearly "
+             "everything rounds to 0. Divide; multiplying brings the weights back."),
         Edit(WHOLE, "(weight / scale[:, None]).round() + 128", "You have added a zero point, 128. "
              "Symmetric means that 0 stays 0.", more=((INT, ".to(torch.uint8)"),)),
         Edit(WHOLE, "(weight / scale[:, None]).round() * scale[:, None]", "You have multiplied by "
              "the scale again: these are the rounded *weights*. Return the whole numbers.",
              more=((INT, ""),)),
         Edit(SCALE, "torch.where(largest > 0, largest, 1.0) / 127", "A row of zeros has scale "
-             "1/127 in your answer. That does no harm, but asked is 1: put it in behind the "
+             "1/127 in your answer. That does no harm, but the exercise wants 1: set it after the "
              "division."),
-        Edit(SCALE, "largest / 127", "A row of zeros has scale 0 in your answer (or next to it). "
-             "Dividing by that gives nan, and which whole number a nan becomes, nobody promises. "
+        Edit(SCALE, "largest / 127", "A row of zeros has a scale of (almost) 0 in your answer. "
+             "Dividing by that gives nan, and no rule says which whole number a nan becomes. "
              "Return a scale of 1."),
         Edit(INT, ".to(torch.int32)", "Your whole numbers take four bytes each. "
              "Nothing is saved before they are int8: .to(torch.int8)."),

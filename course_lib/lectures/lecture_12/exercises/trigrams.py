@@ -46,7 +46,7 @@ TRIGRAMS = Exercise(
     see="course_lib.family.mobilebert.TrigramEmbeddings.words, with the dense layer behind it",
     when_raised=(
         (r"[Ss]izes of tensors must match|size", "All three parts are (B, T, E). A shifted one has "
-         "lost a position: put zeros, (B, 1, E), in its place."),
+         "lost a position: add zeros, (B, 1, E), in its place."),
     ),
     stages=(
         Stage("1, 2, 3 on paper", by_hand),
@@ -56,24 +56,24 @@ TRIGRAMS = Exercise(
     ),
     mistakes=(
         Edit(RETURN, "torch.cat([previous, x, following], dim=-1)", "The previous token comes "
-             "first in your answer, as one reads. In MobileBERT's weights the *next* one does."),
+             "first in your answer, in reading order. In MobileBERT the *next* token does."),
         Edit(RETURN, "torch.cat([x, following, previous], dim=-1)", "The token itself comes first "
-             "in your answer. Its place is the middle: next, own, previous."),
+             "in your answer. It belongs in the middle: next, own, previous."),
         Edit(RETURN, "torch.cat([x, previous, following], dim=-1)", "The token itself comes first "
              "in your answer, then the previous one. The order is next, own, previous."),
-        both("x.roll(-1, dims=1)", "x.roll(1, dims=1)", "Your text is a ring: the last token's "
-             "next is the first one (roll). Past the ends there are zeros."),
+        both("x.roll(-1, dims=1)", "x.roll(1, dims=1)", "Your text is a ring (roll): after the "
+             "last token comes the first one. Past the ends there are zeros."),
         both("torch.cat([x[:, 1:], x[:, -1:]], dim=1)", "torch.cat([x[:, :1], x[:, :-1]], dim=1)",
              "Past the ends you repeat the token at the edge. Expected zeros."),
-        Edit(FOLLOWING, "x.roll(-1, dims=1)", "The last token's next is the first one in your "
-             "answer (roll). Behind the end there are zeros."),
-        Edit(PREVIOUS, "x.roll(1, dims=1)", "The first token's previous is the last one in your "
-             "answer (roll). Before the beginning there are zeros."),
-        Edit(FOLLOWING, "torch.cat([x[:, 1:], x[:, -1:]], dim=1)", "Behind the end you repeat the "
+        Edit(FOLLOWING, "x.roll(-1, dims=1)", "In your answer the first token follows the last "
+             "(roll). After the end there are zeros."),
+        Edit(PREVIOUS, "x.roll(1, dims=1)", "In your answer the last token precedes the first "
+             "(roll). Before the beginning there are zeros."),
+        Edit(FOLLOWING, "torch.cat([x[:, 1:], x[:, -1:]], dim=1)", "After the end you repeat the "
              "last token. Expected zeros."),
         Edit(PREVIOUS, "torch.cat([x[:, :1], x[:, :-1]], dim=1)", "Before the beginning you repeat "
              "the first token. Expected zeros."),
-        both("x", "x", "Nothing is shifted: the token stands there three times."),
+        both("x", "x", "Nothing is shifted: you have the same token three times."),
         both("torch.cat([x[1:], torch.zeros_like(x[:1])])",
              "torch.cat([torch.zeros_like(x[:1]), x[:-1]])", "Your neighbours are the next and the "
              "previous *text* of the batch. Tokens are the second axis."),
@@ -81,17 +81,17 @@ TRIGRAMS = Exercise(
              "torch.cat([torch.zeros_like(x[..., :1]), x[..., :-1]], dim=-1)", "You shift inside "
              "the embedding. Tokens are the second axis, dim=1."),
         both("torch.cat([x.flatten(0, 1)[1:], edge[0]]).view_as(x)",
-             "torch.cat([edge[0], x.flatten(0, 1)[:-1]]).view_as(x)", "Your texts stand behind "
-             "each other: a text's last token has the next text's first one as its neighbour."),
+             "torch.cat([edge[0], x.flatten(0, 1)[:-1]]).view_as(x)", "Your texts run into each "
+             "other: a text's last token has the next text's first one as its neighbour."),
         both("torch.cat([x[:, 2:], edge, edge], dim=1)[:, : x.shape[1]]",
              "torch.cat([edge, edge, x[:, :-2]], dim=1)[:, : x.shape[1]]", "You reach two tokens "
              "away. Expected the neighbours."),
-        Edit(RETURN, "following + x + previous", "You add the three up: which of them was the "
-             "token itself is lost. Join them, 3E wide."),
+        Edit(RETURN, "following + x + previous", "You add the three up, which loses which of them "
+             "was the token itself. Join them, 3E wide."),
         Edit(RETURN, "(following + x + previous) / 3", "You take the mean of the three. Join them, "
              "3E wide."),
         Edit(RETURN, "torch.stack([following, x, previous], dim=-1).flatten(-2)", "The three are "
-             "interleaved, number by number. Expected whole embeddings behind each other: join "
+             "interleaved, number by number. Expected whole embeddings one after the other: join "
              "them with torch.cat, dim=-1."),
         Edit(RETURN, "torch.cat([following, x, previous], dim=1)", "You join over the positions: "
              "the text is three times as long. Join over the last axis."),
@@ -103,6 +103,6 @@ TRIGRAMS = Exercise(
         Edit(RETURN, "torch.cat([x, previous], dim=-1)", "The next token is missing. An encoder "
              "may look ahead."),
         Edit(RETURN, "torch.cat([x[:, 2:], x[:, 1:-1], x[:, :-2]], dim=-1)", "The first and the "
-             "last token are gone. They have zeros for the neighbour that is missing."),
+             "last token are gone. Keep them, with zeros for the missing neighbour."),
     ),
 )  # fmt: skip

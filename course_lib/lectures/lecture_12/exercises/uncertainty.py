@@ -62,8 +62,8 @@ UNCERTAINTY = Exercise(
     "is nan: log_softmax subtracts the largest logit first. Or was a logarithm taken of a "
     "probability that was rounded to 0? log 0 is −∞, and 0 · log 0 is nan.",
     when_raised=(
-        (r"size of tensor|dimension|broadcast", "The entropy is (B,), one number a text: sum over "
-         "the last axis, the classes. log N is one number, math.log(logits.shape[-1])."),
+        (r"size of tensor|dimension|broadcast", "The entropy is (B,), one number per text: sum "
+         "over the last axis, the classes. log N is one number, math.log(logits.shape[-1])."),
     ),
     stages=(
         Stage("the answers on paper", by_hand),
@@ -74,25 +74,25 @@ UNCERTAINTY = Exercise(
     ),
     axes={"0": "the texts", "-1": "the classes"},
     mistakes=(
-        Edit(RETURN, "entropy", "This is the entropy in nats. How large it can be depends on the "
-             "number of classes: divide by log N."),
+        Edit(RETURN, "entropy", "This is the entropy in nats. Its maximum depends on the number of "
+             "classes: divide by log N."),
         Edit(LOG_P, "(logits.exp() / logits.exp().sum(dim=-1, keepdim=True)).log()", "exp "
              "overflows in your softmax: exp(1000) is infinite, and ∞ / ∞ is nan. log_softmax "
              "subtracts the largest logit first, which changes nothing else."),
         Edit(RETURN, "entropy / math.log(2)", "This is the entropy in bits. It can be as large as "
-             "log2 N: divide by that, and it ends at 1."),
-        Edit(RETURN, "entropy / math.log2(logits.shape[-1])", "Two bases are mixed: natural "
+             "log2 N: divide by that, so that the maximum is 1."),
+        Edit(RETURN, "entropy / math.log2(logits.shape[-1])", "You mix two bases: natural "
              "logarithms above, log2 N below. With one base for both, it does not matter which."),
-        Edit(RETURN, "entropy / math.log(2) / math.log(logits.shape[-1])", "Two bases are mixed: "
+        Edit(RETURN, "entropy / math.log(2) / math.log(logits.shape[-1])", "You mix two bases: "
              "bits above, the natural logarithm of N below."),
-        Edit(RETURN, "entropy / math.log(len(logits))", "You divide by log B, B the number of "
-             "*texts*. The classes decide: log N."),
+        Edit(RETURN, "entropy / math.log(len(logits))", "You divide by log B, where B is the "
+             "number of *texts*. Divide by log N, N the number of classes."),
         Edit(RETURN, "entropy / entropy.max()", "You divide by the largest entropy of the *batch*. "
-             "A text's number then depends on its neighbours. Divide by the largest possible one."),
+             "A text's value then depends on its neighbours. Divide by the largest possible one."),
         Edit(RETURN, "1 - entropy / math.log(logits.shape[-1])", "This is how *sure* the exit is. "
              "Return how unsure it is: 0 for a certain answer."),
         Edit(ENTROPY, "log_p.exp().amax(dim=-1)", "This is the largest probability. FastBERT asks "
-             "for the entropy: it also counts how the rest is shared out.", more=PLAIN),
+             "for the entropy, which also counts how the rest is distributed.", more=PLAIN),
         Edit(ENTROPY, "1 - log_p.exp().amax(dim=-1)", "This is 1 minus the largest probability. "
              "For (0.6, 0.4, 0) and (0.6, 0.2, 0.2) that is the same; the entropy is not.",
              more=PLAIN),
@@ -103,18 +103,18 @@ UNCERTAINTY = Exercise(
         Edit(ENTROPY, "1 - log_p.exp().topk(2).values.diff(dim=-1).abs().squeeze(-1)", "This is 1 "
              "minus the lead of the best class over the second. Expected the entropy.", more=PLAIN),
         Edit(LOG_P, "logits.log_softmax(dim=0)", "Softmax and sum run over the texts: you have one "
-             "number a class. Expected one a text.",
+             "number per class. Expected one per text.",
              more=((".sum(dim=-1)", ".sum(dim=0)"), (RETURN, "entropy / math.log(len(logits))"))),
         Edit(LOG_P, "torch.nn.functional.logsigmoid(logits)", "Sigmoids of one text do not add up "
              "to one. The classes exclude each other: softmax."),
-        Edit(ENTROPY, "-(logits * logits.log()).sum(dim=-1)", "You take the logits for "
-             "probabilities. They become some by a softmax."),
+        Edit(ENTROPY, "-(logits * logits.log()).sum(dim=-1)", "You use the logits as "
+             "probabilities. Apply a softmax first."),
         Edit(LOG_P, "logits", "exp(logit) is no probability yet: the sum over the classes must be "
              "1. Put a softmax before it."),
         Edit(LOG_P, "logits.softmax(dim=-1).log_softmax(dim=-1)", "The softmax is taken twice. "
              "That flattens every answer: all texts look unsure."),
-        Edit(LOG_P, "logits.softmax(dim=-1).log()", "A certain text: a probability was rounded to "
-             "0, and 0 · log 0 is nan. A nan is at most no speed, so the surest text would never "
-             "leave. log_softmax keeps the logarithm finite."),
+        Edit(LOG_P, "logits.softmax(dim=-1).log()", "For a certain text a probability was rounded "
+             "to 0, and 0 · log 0 is nan. A nan is never at most the speed, so the surest text "
+             "would never leave. log_softmax keeps the logarithm finite."),
     ),
 )  # fmt: skip

@@ -66,8 +66,8 @@ def exits_picture(texts: Mapping[str, Exits], speed: float = 0.3, rule: str = "e
         lines.append(f"{name}: leaves at layer {leaves} of {len(exits)}")
     mean = sum(layers) / len(layers)
     sum_up = f"speed {speed:.2f}: {mean:.1f} of {len(next(iter(texts.values())))} layers on average"
-    what = "uncertainty" if rule == "entropy" else "1 − the best probability"
-    legend = f"A cell a layer: {what} at its exit. Thick frame: the text leaves. Dashed: not run."
+    what = "uncertainty" if rule == "entropy" else "1 − the largest probability"
+    legend = f"Each cell: {what} at a layer's exit. Thick frame: the text leaves. Dashed: not run."
     return Html(
         card("".join(rows) + paragraphs([sum_up, legend]), "exits", 800),
         "\n".join([*lines, sum_up]),

@@ -30,7 +30,7 @@ STRATEGIES = {  # recipe -> as the chart calls it, in few letters
     "auxiliary": "auxiliary",
     "joint": "joint",
     "progressive": "progressive",
-    "progressive, the slip": "… the slip",
+    "progressive, the slip": "… the bug",
     "progressive, LayerNorm and GELU": "… LN, GELU",
 }
 
@@ -87,7 +87,7 @@ def exits_chart(task: str) -> Any:
     figure = curves_chart(
         curves, title="Accuracy against FLOPs, over the speed",
         x_title="FLOPs of a text, full depth with one classifier = 1",
-        y_title="points above full depth" if several else "right", percent=not several,
+        y_title="points above full depth" if several else "accuracy", percent=not several,
     )  # fmt: skip
     # Points above full depth are 0 at full depth: a name needs no number there.
     return figure.for_each_annotation(lambda name: name.update(text=name.text.removesuffix(" 0")))
@@ -111,7 +111,7 @@ def training_chart() -> Any:
                 label: [at_budget(run) for run in of] for label, of in runs.items()
             },
         },
-        title="How the exits learn", x_title="right", percent=True,
+        title="How the exits learn", x_title="accuracy", percent=True,
     )  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def strategies_chart() -> Any:
             "masked words": {label: masked[name] for name, label in names.items()},
             "unstated facts": {label: facts[name] for name, label in names.items()},
         },
-        title="How a thin student learns", x_title="right", percent=True,
+        title="How a thin student learns", x_title="accuracy", percent=True,
     )  # fmt: skip
 
 
@@ -182,7 +182,9 @@ def serving_rows() -> list[tuple[str, ...]]:
 
 def serving_table() -> Html:
     """Every way to serve the sections."""
-    head = ("way", "right", "ms, median", "ms, 95th", "texts a second", "MB, file", "MB, running")
+    head = (
+        "way", "accuracy", "ms, median", "ms, 95th", "texts a second", "MB, file", "MB, running"
+    )  # fmt: skip
     return number_table(head, serving_rows(), "serving")
 
 

@@ -50,10 +50,10 @@ BOUND = Exercise(
     ),
     mistakes=(
         Edit("max(computing, moving)", "computing + moving",
-             "You add the two times. Memory fetches the next numbers while arithmetic works on "
-             "these: at best the shorter time hides behind the longer one."),
+             "You add the two times. Memory fetches the next numbers while the arithmetic units "
+             "work on these: at best the longer time hides the shorter one."),
         Edit("max(computing, moving)", "min(computing, moving)", "You return the shorter of the "
-             "two times. A kernel is done when *both* are done: the longer one is the bound."),
+             "two times. A kernel ends when *both* have ended: the longer one is the bound."),
         Edit("max(computing, moving)", "(computing + moving) / 2",
              "You return the mean of the two times. The longer one is the bound."),
         Edit("max(computing, moving)", "computing", "Only arithmetic counts in your answer. A sum "
@@ -62,32 +62,32 @@ BOUND = Exercise(
              "product is compute-bound: compare with the time that the FLOPs take."),
         Edit("max(computing, moving)", "min(peak, flops / bytes_moved * bandwidth)",
              "You return a rate, min(peak, intensity · bandwidth): the height of the roof in "
-             "GFLOP/s. Asked for is the time under it, in seconds."),
+             "GFLOP/s. Expected the time, in seconds."),
         Edit("max(computing, moving)", "min(peak, flops / bytes_moved * bandwidth) * GIGA",
-             "You return a rate in FLOPs a second. Asked for is the time, in seconds."),
+             "You return a rate in FLOPs per second. Expected the time, in seconds."),
         Edit("return longer", "return 1e3 * longer", "These are milliseconds; expected seconds."),
         Edit("return longer", "return 1e6 * longer", "These are microseconds; expected seconds."),
         Edit("return longer", "return GIGA * longer",
-             "Your time is 10⁹ times too long: peak and bandwidth count *billions* a second."),
-        Edit("(peak * GIGA)", "peak", "The bytes are divided by billions a second, the FLOPs are "
-             "not. Peak is in GFLOP/s: 10⁹ FLOPs a second."),
-        Edit("(bandwidth * GIGA)", "bandwidth", "The FLOPs are divided by billions a second, the "
-             "bytes are not. The bandwidth is in GB/s: 10⁹ bytes a second."),
+             "Your time is 10⁹ times too long: peak and bandwidth count *billions* per second."),
+        Edit("(peak * GIGA)", "peak", "You divide the bytes by billions per second, but not the "
+             "FLOPs. Peak is in GFLOP/s: 10⁹ FLOPs per second."),
+        Edit("(bandwidth * GIGA)", "bandwidth", "You divide the FLOPs by billions per second, but "
+             "not the bytes. The bandwidth is in GB/s: 10⁹ bytes per second."),
         Edit("return longer", "return longer * GIGA / 2**30",
              "You count a billion as 2³⁰. GFLOP/s and GB/s are decimal: 10⁹."),
-        Edit("bytes_moved / (", "bytes_moved / 4 / (", "You divide the bytes by four, as if "
-             "numbers had to be counted. `bytes_moved` is what the bandwidth counts: bytes."),
+        Edit("bytes_moved / (", "bytes_moved / 4 / (", "You divide the bytes by four, as if to "
+             "count numbers. The bandwidth counts bytes, as `bytes_moved` does."),
         Edit("bytes_moved / (", "bytes_moved * 4 / (", "You multiply the bytes by four, as if "
-             "numbers of 4 bytes had been counted. `bytes_moved` is in bytes already."),
+             "it counted numbers of 4 bytes. `bytes_moved` is already in bytes."),
         Edit("flops / (", "flops / 2 / (", "You halve the FLOPs. `flops` counts them as the peak "
              "does: a multiply-add is two in both."),
         Edit("flops / (", "flops * 2 / (", "You double the FLOPs. `flops` counts them as the peak "
              "does: a multiply-add is two in both."),
         Edit("flops / (peak", "flops / (bandwidth",
-             "The FLOPs are divided by the bandwidth and the bytes by the peak. It is the other "
-             "way round.", more=(("bytes_moved / (bandwidth", "bytes_moved / (peak"),)),
+             "You divide the FLOPs by the bandwidth and the bytes by the peak. Exchange the two.",
+             more=(("bytes_moved / (bandwidth", "bytes_moved / (peak"),)),
         Edit("flops / (peak * GIGA)", "(peak * GIGA) / flops",
-             "You divide the rate by the amount. Amount divided by rate is a time.",
+             "You divide the rate by the amount. A time is the amount divided by the rate.",
              more=(("bytes_moved / (bandwidth * GIGA)", "(bandwidth * GIGA) / bytes_moved"),)),
     ),
 )  # fmt: skip

@@ -52,8 +52,8 @@ def expect_overwritten(function: Answer, logits: Tensor, labels: Tensor) -> None
     _, gradient = function(logits, labels)
     if not torch.equal(torch.as_tensor(gradient), logits):
         raise Wrong(
-            "The right gradient, in new memory. Expected in the logits' own: a step's largest "
-            "table is then there once, not twice.",
+            "Your gradient is right, but in new memory. Write it into the logits' own memory, so "
+            "that a step's largest tensor exists once, not twice.",
             "copy",
         )
 
@@ -63,9 +63,9 @@ def expect_one_table(function: Answer, logits: Tensor, labels: Tensor) -> None:
     most, table = peak_bytes(lambda: function(logits, labels)), logits.nbytes
     if most > table / 2:
         raise Wrong(
-            f"The right numbers, at the right place, but on the way your tensors held {most:,} "
-            f"bytes beside the {table:,} of the logits. Operations whose name ends in _ (sub_, "
-            "exp_, div_) write into the tensor they read.",
+            f"Your numbers are right, but on the way your tensors held {most:,} bytes beside the "
+            f"{table:,} of the logits. Operations whose name ends in _ (sub_, exp_, div_) write "
+            "into the tensor they read.",
             "memory",
         )
 
@@ -80,7 +80,7 @@ IN_PLACE = Exercise(
     "before you overwrite them).",
     when_raised=(
         (r"leaf Variable|requires grad",
-         "These logits carry no graph, and need none: the gradient is written down by hand."),
+         "These logits carry no graph and need none: compute the gradient by its formula."),
     ),
     stages=(
         Stage("by hand", by_hand),
@@ -98,7 +98,7 @@ IN_PLACE = Exercise(
         Edit("logits.div_(len(labels))", "logits.div_(-len(labels))", "Your gradient points the "
              "other way. The probability of a wrong token has to fall: its entry is positive."),
         Edit("(total.log() - right).mean()", "(right.exp() / total).mean()",
-             "This is the mean probability of the right tokens. A loss is −ln of it."),
+             "This is the mean probability of the right tokens. The loss is the mean of −ln P."),
         Edit("logits[rows, labels] -= 1", "logits[:, labels] -= 1", "You subtract 1 in the columns "
              "of all labels, in every row. Row k has one label: logits[rows, labels], two lists of "
              "the same length."),

@@ -123,10 +123,10 @@ LEAVING = Exercise(
     when_raised=(
         (r"shape mismatch|must match|does not match the shape|IndexError",
          "x shrinks as rows leave, so a mask over the whole batch no longer fits it. Keep the "
-         "numbers of the rows under way, and let them shrink with x."),
+         "indices of the remaining rows, and let them shrink with x."),
         (r"Boolean value of Tensor",
-         "confident answers for each row, so there is no single yes or no: pick rows with x[done], "
-         "and ask done.all() or done.any() where one answer is needed."),
+         "confident gives a value for each row, not a single yes or no: pick rows with x[done], "
+         "and use done.all() or done.any() where you need a single one."),
     ),
     stages=(
         Stage("one row", each(case, [[2]], [[4]])),
@@ -142,58 +142,60 @@ LEAVING = Exercise(
         Edit(SURE, "torch.full(rows.shape, depth == len(layers))", "Every row gets the answer of "
              "the last exit. A row takes that of the first exit at which it is confident."),
         Edit(WRITE, "answers, used[at] = logits, depth",
-             "The layers are counted rightly, but every row gets the answer of the last exit. Take "
+             "Your layer counts are right, but every row gets the answer of the last exit. Take "
              "that of the exit at which it left.", more=ONCE),
         Edit(SURE, "torch.ones_like(rows).bool()",
-             "Every row leaves after the first layer. Only those leave that are confident."),
+             "Every row leaves after the first layer. Only confident rows may leave."),
         Edit("at = rows[done]", "at = (used > 0).sum() + torch.arange(int(done.sum()))",
-             "The answers stand in the order in which rows left. Keep the number of each row of "
-             "the batch, and put each answer at its own place."),
+             "Your answers are in the order in which rows left. Keep the index of each row in the "
+             "batch, and write each answer there."),
         Edit("answers[at]", "answers[(used > 0).sum() + torch.arange(len(at))]",
-             "The logits stand in the order in which rows left, the numbers of layers do not. Put "
-             "each answer at its own place."),
+             "Your logits are in the order in which rows left; the numbers of layers are not. "
+             "Write each answer at its row's index in the batch."),
         Edit(f"done = {SURE}", "sure = confident(logits); done = (late if depth > 1 else sure & "
-             "False) | (depth == len(layers)); late = sure[~done]", "A row that is confident goes "
-             "through one layer more and takes the answer of that. It takes the answer it was "
-             "confident of."),
+             "False) | (depth == len(layers)); late = sure[~done]", "A confident row goes through "
+             "one more layer and takes that layer's answer. It must take the answer of the exit "
+             "where it was confident."),
         Edit("confident(logits) |", "confident(logits).any().expand(len(rows)) |",
-             "The whole batch stops when the first row is confident. The others go on."),
+             "The whole batch stops when the first row is confident. The others must go on."),
         Edit("confident(logits) |", "confident(logits).all().expand(len(rows)) |",
-             "The whole batch goes on until all rows are confident at the same exit. Each row "
-             "leaves when it is confident itself."),
+             "The whole batch goes on until all rows are confident at the same exit. Each row must "
+             "leave as soon as it is confident itself."),
         Edit(SURE, "confident(logits) if depth < len(layers) else used == 0",
-             "A row that was confident is asked again and its answer overwritten by a later one. "
-             "Once it has left, it is gone.", more=((SHRINK, "pass"),)),
+             "A later exit overwrites the answer of a row that was already confident. A row that "
+             "has left must not be computed again.", more=((SHRINK, "pass"),)),
         Edit("| (depth == len(layers))", "| ((used == 0) & (depth == len(layers)))",
-             "A row that was confident is asked again, at the last exit too, and its answer "
-             "overwritten. Once it has left, it is gone.", more=((SHRINK, "pass"),)),
+             "Later exits, the last one included, overwrite the answer of a row that was already "
+             "confident. A row that has left must not be computed again.",
+             more=((SHRINK, "pass"),)),
         Edit("confident(logits) |", "~confident(logits) |",
-             "Those rows leave that are *not* confident."),
-        Edit(" | (depth == len(layers))", "", "Rows that are confident nowhere have no answer and "
-             "no layers. At the last exit everybody leaves."),
+             "Your rows leave when they are *not* confident."),
+        Edit(" | (depth == len(layers))", "", "Rows that are never confident have no answer and "
+             "no layers. At the last exit all remaining rows leave."),
         Edit(" | (depth == len(layers))", "",
-             "Rows that are confident nowhere have no answer, zeros. At the last exit everybody "
-             "leaves.", more=(("torch.zeros_like(rows)", "torch.full_like(rows, len(layers))"),)),
-        Edit(SURE, "confident(logits) & (depth < len(layers))",
-             "Rows that reach the last exit have no answer and no layers. There everybody leaves."),
-        Edit(SURE, "confident(logits) & (depth < len(layers))",
-             "Rows that reach the last exit have no answer, zeros. There everybody leaves.",
+             "Rows that are never confident have zeros instead of an answer. At the last exit all "
+             "remaining rows leave.",
              more=(("torch.zeros_like(rows)", "torch.full_like(rows, len(layers))"),)),
-        Edit("logits[done], depth", "logits[done], depth % len(layers)", "Rows that are confident "
-             "nowhere have used 0 layers by your count. They went through all."),
-        Edit("logits[done], depth", "logits[done], depth - 1", "The answers are right; the layers "
-             "are counted from 0. A row that leaves after the first layer has used 1."),
+        Edit(SURE, "confident(logits) & (depth < len(layers))",
+             "Rows that reach the last exit have no answer and no layers. They must leave there."),
+        Edit(SURE, "confident(logits) & (depth < len(layers))",
+             "Rows that reach the last exit have zeros, not an answer. They must leave there.",
+             more=(("torch.zeros_like(rows)", "torch.full_like(rows, len(layers))"),)),
+        Edit("logits[done], depth", "logits[done], depth % len(layers)", "By your count, rows that "
+             "are never confident used 0 layers. They went through all."),
+        Edit("logits[done], depth", "logits[done], depth - 1", "Your answers are right, but you "
+             "count layers from 0. A row that leaves after the first layer has used 1."),
         Edit("logits[done], depth", "logits[done], len(layers) - depth",
-             "The answers are right; you count the layers that a row was *spared*."),
+             "Your answers are right, but you count the layers that a row did *not* use."),
         Edit("logits[done], depth", "logits[done], len(layers)",
-             "The answers are right; but every row is said to have used all layers."),
-        Edit(SHRINK, "pass", "The right answers, but all layers were given all rows, which saves "
-             "nothing: take out of x the rows that have left.", more=ONCE[1:]),
-        Edit(SHRINK, "rows, x = rows[stay], x[stay]", "The right answers, but rows leave the batch "
-             "one layer after they were confident: take them out before the next layer.",
+             "Your answers are right, but you report all layers for every row."),
+        Edit(SHRINK, "pass", "Your answers are right, but every layer got all rows, which saves "
+             "nothing: remove the rows that have left from x.", more=ONCE[1:]),
+        Edit(SHRINK, "rows, x = rows[stay], x[stay]", "Your answers are right, but rows leave the "
+             "batch one layer after they were confident: remove them before the next layer.",
              more=((f"done = {SURE}", f"stay = used[rows] == 0; done = ({SURE}) & stay"),)),
         Edit("if not len(rows):", "if False:",
-             "All rows have left, and further layers are still called, with none. Their call costs "
-             "time all the same: leave the loop when no row is under way."),
+             "All rows have left, but you still call further layers with no rows. Each call costs "
+             "time: leave the loop when no row remains."),
     ),
 )  # fmt: skip

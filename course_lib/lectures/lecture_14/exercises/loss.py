@@ -77,10 +77,10 @@ LOSS = Exercise(
     ),
     when_raised=(
         (r"Expected target size|Expected input batch_size|size mismatch|must match",
-         "F.cross_entropy wants logits (K, V) and tokens (K,): pick with the same mask on both "
+         "F.cross_entropy expects logits (K, V) and tokens (K,): pick with the same mask on both "
          "sides, or flatten (B, T, V) to (B·T, V)."),
         (r"out of bounds|out of range",
-         "−100 is no token id: leave these positions out before you look anything up."),
+         "−100 is not a token id: leave these positions out before you look anything up."),
     ),
     stages=(
         Stage("every position selected", each(case, (1, 4, 4), (1, 6, 6), (1, 9, 9))),
@@ -103,10 +103,10 @@ LOSS = Exercise(
         Edit("max(1, len(losses))", "len(labels)", "The sum is divided by the number of sequences; "
              "expected by the number of selected positions."),
         Edit("head(states)", "head(states).softmax(-1)", "The softmax is applied twice. "
-             "F.cross_entropy wants logits and makes the softmax itself."),
+             "F.cross_entropy expects logits and applies the softmax itself."),
         Edit('F.cross_entropy(head(states), tokens, reduction="none")',
-             "-head(states).gather(1, tokens[:, None])", "These are the logits, with a minus: "
-             "F.nll_loss wants log-probabilities. Take log_softmax first, or F.cross_entropy."),
+             "-head(states).gather(1, tokens[:, None])", "These are negative logits: F.nll_loss "
+             "expects log-probabilities. Take log_softmax first, or use F.cross_entropy."),
         Edit("losses.sum()", "(-losses).exp().sum()",
              "This is the mean probability. A loss is −ln P."),
         Edit("losses.sum()", "(1 - (-losses).exp()).sum()",
@@ -114,18 +114,19 @@ LOSS = Exercise(
         Edit("losses.sum()", "-(-losses).exp().mean().log() * len(losses)",
              "This is −ln of the mean probability. Take the logarithm first, then the mean."),
         Edit("labels != IGNORED", "labels > 0", "Positions whose token has the id 0 are left out. "
-             "0 is an id like others; only −100 means that nothing is selected."),
+             "0 is an id like any other; only −100 means that nothing is selected."),
         Edit("labels != IGNORED", "torch.ones_like(labels).bool()",
-             "Where nothing is selected, your loss asks for token 0. Leave these positions out.",
+             "Where nothing is selected, your loss uses token 0 as a label. Leave these positions "
+             "out.",
              more=(("labels[selected]", "labels[selected].clamp(min=0)"),)),
         Edit("hidden[selected]", "hidden.flatten(0, 1)[: int(selected.sum())]",
-             "The right number of rows meets the head, but the first ones of the batch. Take the "
-             "rows that are selected."),
-        Edit("head(states)", "head(hidden)[selected]", "The right loss, but the head saw all B·T "
-             "rows. Pick the selected rows of `hidden` before the head, not its logits after."),
+             "Your head gets the right number of rows, but the first ones of the batch. Take the "
+             "selected rows."),
+        Edit("head(states)", "head(hidden)[selected]", "Your loss is right, but the head saw all "
+             "B·T rows. Pick the selected rows of `hidden` before the head, not its logits after."),
         Edit("head(states)", "head(hidden[selected.any(1)])[selected[selected.any(1)]]",
-             "The right loss, but the head saw whole sequences. Pick the selected rows alone."),
-        Edit("max(1, len(losses))", "len(losses)", "Where nothing is selected your loss is not a "
-             "number: zero divided by zero. Return 0: divide the sum by at least 1."),
+             "Your loss is right, but the head saw whole sequences. Pick the selected rows alone."),
+        Edit("max(1, len(losses))", "len(losses)", "If nothing is selected, your loss is zero "
+             "divided by zero, which is nan. Return 0: divide the sum by at least 1."),
     ),
 )  # fmt: skip

@@ -89,12 +89,12 @@ def without_effect(function: Answer, seed: int, epoch: int, e: Tensor, T: int) -
 
 NAMES = ("seed", "epoch", "example", "position")
 SUMS = (
-    "A collision of sums: numbers that are added up, with or without factors, meet again sooner or "
-    "later. Mix each of the four in before the next one comes."
+    "Your numbers collide because equal sums give equal numbers, with or without factors. Mix each "
+    "of the four in before you add the next one."
 )
 SHIFTED = (
-    "One row is another one shifted: the position is added to something that moves. Mix each of "
-    "the four in before the next one comes."
+    "One row is another one, shifted: you add the position to something that also changes. Mix "
+    "each of the four in before you add the next one."
 )
 
 
@@ -164,7 +164,7 @@ NUMBERS = Exercise(
     ),
     when_raised=(
         (r"only integer|cannot be interpreted as an integer|SeedSequence|expected.*int",
-         "Generators want Python's whole numbers as seeds: loop over examples.tolist()."),
+         "Generators expect Python integers as seeds: loop over examples.tolist()."),
         (r"not supported for the input types|ufunc|too large to convert|out of bounds",
          "Keep to one type: make numpy arrays of examples and constants with np.uint64."),
     ),
@@ -182,20 +182,20 @@ NUMBERS = Exercise(
     ),
     mistakes=(
         Edit("as_uniform(bits)", "(100 * as_uniform(bits)).astype(int)",
-             "These are whole numbers; expected fractions, from 0 up to, not including, 1."),
+             "These are integers; expected fractions, from 0 up to, not including, 1."),
         Edit("as_uniform(bits)", "2 * as_uniform(bits) - 1",
              "These are numbers from −1 to 1; expected from 0 up to, not including, 1."),
         Edit("as_uniform(bits)", "100 * as_uniform(bits)",
              "Some of your numbers are 1 and above; expected from 0 up to, not including, 1."),
         Edit("torch.from_numpy(as_uniform(bits))", "torch.rand(len(examples), tokens)",
-             "The same four numbers gave other random numbers at the second call: a running "
-             "generator is at work. Make them a function of (seed, epoch, example, position)."),
+             "The same four inputs gave other random numbers at the second call: you use a running "
+             "generator. Make the numbers a function of (seed, epoch, example, position)."),
         Edit("examples.numpy()[:, None]", "np.zeros((len(examples), 1))",
              "All examples of a batch get the same row. Then the same positions are masked in "
              "every sequence: the number of the example must go in."),
-        Edit("examples.numpy()[:, None]", "np.arange(len(examples))[:, None]", "What counts is the "
-             "place in the batch: other examples get the same numbers. A row drawn from one stream "
-             "belongs to whoever stands there; make it depend on the example's own number."),
+        Edit("examples.numpy()[:, None]", "np.arange(len(examples))[:, None]", "Your numbers "
+             "depend on the place in the batch: other examples in the same place get the same "
+             "numbers. Make a row depend on the example's own number."),
         Edit("examples.numpy()[:, None]",
              "(examples.numpy() + 50_000 * np.arange(len(examples)))[:, None]", "The numbers of an "
              "example must not depend on who else is in the batch, nor on the order."),
@@ -204,22 +204,23 @@ NUMBERS = Exercise(
         Edit("np.arange(tokens)", "np.zeros(tokens)", "All positions of a row get the same number: "
              "then all of its tokens are masked, or none. The position must go in."),
         Edit("random_bits(seed", "random_bits(0",
-             "The seed has no effect: no second experiment. It must go in."),
+             "The seed has no effect, so a second seed repeats the same experiment. It must go "
+             "in."),
         Edit(", epoch, rows", ", 0, rows",
-             "The epoch has no effect: at every epoch the same mask. It must go in."),
+             "The epoch has no effect, so every epoch has the same mask. It must go in."),
         Edit(", epoch, rows", ", 0, rows + epoch", SUMS),
         Edit("CHOICE, positions", "CHOICE, 0 * positions",
              SHIFTED, more=((", rows,", ", rows + positions,"),)),
         Edit("as_uniform(bits)", "as_uniform(bits) ** 2",
              "The numbers are not uniform: each tenth of [0, 1) must be hit equally often."),
         Edit("as_uniform(bits)", "as_uniform(bits[:, :1]) / 2 + as_uniform(bits) / 2",
-             "Neighbouring numbers go together: a large one tells the next. Mix harder: multiply, "
-             "shift, exclusive or."),
+             "Neighbouring numbers are correlated: a large one predicts the next. Mix harder: "
+             "multiply, shift, exclusive or."),
         Edit("rows, positions =", "torch.manual_seed(seed); rows, positions =", "Your numbers are "
-             "right, but the global generator of torch is not where it was: whoever draws next "
-             "(dropout, initialisation) gets other numbers. Use a generator of your own, or none."),
+             "right, but you changed torch's global generator, so later draws (dropout, "
+             "initialisation) get other numbers. Use a generator of your own, or none."),
         Edit("rows, positions =", "np.random.seed(seed); rows, positions =",
-             "Your numbers are right, but numpy's global generator is not where it was: whoever "
-             "draws next gets other numbers. Use np.random.default_rng, or none."),
+             "Your numbers are right, but you changed numpy's global generator, so later draws get "
+             "other numbers. Use np.random.default_rng, or none."),
     ),
 )  # fmt: skip

@@ -86,8 +86,8 @@ class Watch(TorchDispatchMode):
     def see(self, op: str, x: Tensor) -> None:
         if x.numel() > self.most:
             raise Wrong(
-                f"The right numbers, but {op} works on {x.numel()} numbers at once. A chunk has "
-                f"{self.chunk} scores, and with their values {self.most} numbers: never hold more."
+                f"Your numbers are right, but {op} works on {x.numel()} numbers at once. A chunk "
+                f"has {self.chunk} scores, with their values {self.most} numbers: use no more."
             )
         memory = x.untyped_storage().data_ptr()
         if memory in self.size and x.numel():
@@ -98,8 +98,8 @@ class Watch(TorchDispatchMode):
             number = place // self.size[memory]
             if number < self.latest[memory]:
                 raise Wrong(
-                    f"The right numbers, but chunk {number} is read again after chunk "
-                    f"{self.latest[memory]}. Each is forgotten after use: with a largest score *so "
+                    f"Your numbers are right, but chunk {number} is read again after chunk "
+                    f"{self.latest[memory]}. Read each chunk once: with the largest score *so "
                     "far*, one pass is enough."
                 )
             self.latest[memory] = number
@@ -158,54 +158,54 @@ ONLINE = Exercise(
     ),
     mistakes=(
         Edit(SHRINK, "shrink = 1.0",
-             "What was added up before is not rescaled when a larger score comes. It was made with "
+             "You do not rescale the earlier sums when a larger score comes. They were made with "
              "exp(s − old largest) and must be multiplied by exp(old largest − new largest)."),
-        Edit("total * shrink", "total", "The output is rescaled when a larger score comes, the sum "
-             "of the weights is not. Both hold weights made with the old largest score."),
-        Edit("output * shrink", "output", "The sum of the weights is rescaled when a larger score "
-             "comes, the output is not. Both hold weights made with the old largest score."),
+        Edit("total * shrink", "total", "When a larger score comes, you rescale the output but not "
+             "the sum of the weights. Both hold weights made with the old largest score."),
+        Edit("output * shrink", "output", "When a larger score comes, you rescale the sum of the "
+             "weights but not the output. Both hold weights made with the old largest score."),
         Edit(SHRINK, "shrink = (largest - before).exp() if begin else 0.0",
-             "You multiply by exp(new − old). What was made with the smaller score is too large: "
-             "it must shrink, by exp(old − new)."),
-        Edit(SHRINK, "shrink = (largest - before).exp()", "Is the factor upside down? With old at "
-             "−infinity exp(new − old) is infinite, and infinite times 0 is not a number. What was "
-             "added up must shrink: exp(old − new), at first 0."),
+             "You multiply by exp(new − old). The sums made with the smaller score are too large: "
+             "they must shrink, by exp(old − new)."),
+        Edit(SHRINK, "shrink = (largest - before).exp()", "Is the factor inverted? With old at "
+             "−infinity exp(new − old) is infinite, and infinite times 0 is nan. The earlier sums "
+             "must shrink: exp(old − new), at first 0."),
         Edit("(s - largest)", "(s - (before if begin else largest))",
-             "The weights of a chunk are made with the largest score before it, and then counted "
-             "as if with the new one. Make them with the new one."),
-        Edit("weights @ v", "weights @ v / weights.sum()", "The output of each chunk is divided by "
-             "its sum of weights, and all again at the end. Divide once, at the end."),
-        Edit("torch.maximum(largest, s.max())", "s.max()", "The weights of each chunk are made "
-             "with the chunk's own largest score, and the sums just added. Each is too large by a "
-             "factor of its own: keep the largest score *so far*, and rescale what was added up by "
-             "exp(old − new).", more=((SHRINK, "shrink = 1.0"),)),
+             "You make a chunk's weights with the largest score before it, but treat them as if "
+             "made with the new one. Make them with the new one."),
+        Edit("weights @ v", "weights @ v / weights.sum()", "You divide each chunk's output by its "
+             "sum of weights, and the total again at the end. Divide once, at the end."),
+        Edit("torch.maximum(largest, s.max())", "s.max()", "You make each chunk's weights with its "
+             "own largest score and just add the sums. Each has a different factor: keep the "
+             "largest score *so far*, and rescale the earlier sums by exp(old − new).",
+             more=((SHRINK, "shrink = 1.0"),)),
         Edit("weights = (s - largest).exp()", "weights = s.softmax(0)", "Each chunk has a softmax "
-             "of its own, and the outcomes are averaged. A chunk of large scores must count for "
+             "of its own, and you average the results. A chunk of large scores must count for "
              "more than one of small scores.", more=((SHRINK, "shrink = 1.0"),)),
         Edit("weights = (s - largest).exp()", "weights = len(s) * s.softmax(0)", "Each chunk has a "
-             "softmax of its own, and the outcomes are averaged by length. A chunk of large scores "
+             "softmax of its own, and you average the results by length. A chunk of large scores "
              "must count for more than one of small scores.", more=((SHRINK, "shrink = 1.0"),)),
         Edit("weights = (s - largest).exp()", "weights = s.softmax(0)", "Each chunk has a softmax "
-             "of its own, and the outcomes are added up. The weights of *all* scores together make "
-             "1.", more=((SHRINK, "shrink = 1.0"), ("output / total", "output"))),
-        Edit("total * shrink + ", "", "This is the softmax of the last chunk alone: what came "
-             "before is overwritten.", more=(("output * shrink + ", ""),)),
+             "of its own, and you add up the results. The weights of *all* scores together must "
+             "sum to 1.", more=((SHRINK, "shrink = 1.0"), ("output / total", "output"))),
+        Edit("total * shrink + ", "", "This is the softmax of the last chunk alone: you overwrite "
+             "the earlier sums.", more=(("output * shrink + ", ""),)),
         Edit("len(scores), chunk)", "len(scores) - chunk + 1, chunk)", "The last, shorter chunk is "
-             "left out. T need not be a multiple of `chunk`: a slice that reaches too far just "
-             "ends early. (If T is less than `chunk`, nothing is left: 0/0.)"),
+             "left out. T need not be a multiple of `chunk`: a slice that reaches too far simply "
+             "ends early. (If T is less than `chunk`, you skip everything: 0/0.)"),
         Edit("output / total", "output / len(scores)",
              "The output is divided by T. Divide it by the sum of the weights."),
         Edit("weights = (s - largest).exp()", "weights = torch.ones_like(s)", "This is the plain "
              "mean of the values: the scores have no effect.", more=((SHRINK, "shrink = 1.0"),)),
         Edit("torch.maximum(largest, s.max())", "torch.zeros_like(largest)",
-             "Take the largest score so far off before exp."),
+             "Subtract the largest score so far before exp."),
         Edit("-math.inf", "0.0", "With scores near −1,000 all weights are 0. Does your largest "
              "score begin at 0? Begin at −infinity."),
         Edit("torch.maximum(largest, s.max())", "largest if begin else s.max()",
-             "The largest score of the first chunk is kept for all. When scores rise steeply it "
-             "must move up, and what was added up must shrink."),
+             "You keep the largest score of the first chunk for all. When scores rise it must "
+             "rise, too, and the earlier sums must shrink."),
         Edit("torch.maximum(largest, s.max())", "s.max() * 1.0",
-             "Each chunk's own largest score takes the place of a larger one before it. When "
-             "scores fall steeply exp(old − new) is infinite: keep the largest *so far*."),
+             "Each chunk's own largest score replaces a larger earlier one. When scores fall "
+             "steeply exp(old − new) is infinite: keep the largest *so far*."),
     ),
 )  # fmt: skip

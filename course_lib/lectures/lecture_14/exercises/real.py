@@ -99,13 +99,13 @@ REAL = Exercise(
         (r"tensors used as indices|long, int, byte or bool",
          "An index must be whole numbers or True and False: mask != 0."),
         (r"value tensor of shape \[(\d+), \d+\].* of shape \[\1, \d+\]|equal size|ones in mask",
-         "The zeros are as wide as x, H; the outcome is W wide, and W can be another number. "
-         "torch.zeros_like(x) has the width of x; done.new_zeros(B, T, done.shape[-1]), where done "
-         "is what the layer gave, has the outcome's."),
+         "Your zeros have the width of x, H; the output has width W, which may differ. Instead of "
+         "torch.zeros_like(x) use done.new_zeros(B, T, done.shape[-1]), where done is the layer's "
+         "output."),
         (r"shape of the mask",
          "The zeros have a row for each real token, and none for padding. Make them (B, T, W)."),
-        (r"dtypes match", "torch.zeros makes float32. done.new_zeros(…), where done is what the "
-         "layer gave, has the number format of the outcome."),
+        (r"dtypes match", "torch.zeros makes float32. done.new_zeros(…), where done is the layer's "
+         "output, has the right number format."),
         (r"must match|cannot broadcast|expanded size",
          "Beside (B, T, W) a mask needs a third axis: mask[..., None]."),
         (r"shape mismatch",
@@ -123,37 +123,36 @@ REAL = Exercise(
     gradient=("x",),
     mistakes=(
         Edit("return out", "return layer(x)",
-             "The layer's outcome stands at the padding, too. It must be 0 there."),
-        Edit("return out", "return done", "The outcomes of the real tokens alone are returned, one "
-             "after another. Put each back where its token stands: (B, T, W), zeros at padding."),
+             "Your result holds the layer's output at the padding, too. It must be 0 there."),
+        Edit("return out", "return done", "You return only the real tokens' outputs, in a list. "
+             "Put each back at its token's position: (B, T, W), zeros at padding."),
         Edit("return out", "return layer(x * mask[..., None])",
-             "The padding was set to 0 before the layer, and a layer has a bias: what comes out is "
-             "not 0. Put zeros into the outcome."),
+             "You set the padding to 0 before the layer, but a layer has a bias, so its output "
+             "there is not 0. Put zeros into the output."),
         Edit("done.new_zeros(*mask.shape, done.shape[-1])", "x.clone()", "At the padding your "
              "result holds x. It must be 0 there: begin with zeros, not with a copy of x."),
         Edit("mask != 0", "mask == 0", "The layer works on the padding, and real tokens are 0. The "
              "mask is 1 at real tokens."),
         Edit("mask != 0", LEFT, "You take the first tokens of each sequence, as many as are real. "
              "Padding can stand anywhere, also in front: go by the mask, not by lengths."),
-        Edit("out[real]", f"out[{LEFT}]", "The outcomes stand at the front of each sequence. Each "
-             "belongs where its token stands."),
-        Edit("out[real]", "out.flatten(0, 1)[: len(done)]", "The outcomes stand one after another "
-             "from the first position on. Each belongs where its token stands."),
+        Edit("out[real]", f"out[{LEFT}]", "Your outputs are at the front of each sequence. Each "
+             "belongs at its token's position."),
+        Edit("out[real]", "out.flatten(0, 1)[: len(done)]", "Your outputs follow each other from "
+             "the first position on. Each belongs at its token's position."),
         Edit("mask != 0", "mask", "A mask of 0 and 1 as an index picks sequences 0 and 1: make it "
              "bool. x[mask] is then the list of real tokens: mask.bool(), or mask != 0."),
         Edit("mask != 0", "(mask[:1] != 0).expand_as(mask)",
-             "All sequences are cut by the mask of the first one. Each has a mask of its own."),
+             "You apply the first sequence's mask to all of them. Each has a mask of its own."),
         Edit("x[real]", "x.transpose(0, 1)[real.T]", "The list goes through the batch column by "
-             "column, and back row by row. Use the same order both ways."),
+             "column, but you write it back row by row. Use the same order both ways."),
         Edit("done = layer(x[real])", "layer(x[0, :1])\n    done = layer(x[real])", "The layer was "
-             "given one row more, to see its width. What it gave for the real tokens tells it: "
+             "given an extra row, perhaps to find its width. The real tokens' output has it: "
              "done.shape[-1]."),
         Edit("layer(x[real])", "layer(x)[real]",
-             "The right numbers, but the layer was given the padding, too. What is multiplied by 0 "
-             "afterwards has been computed all the same: pick the real rows before the layer."),
+             "Your numbers are right, but the layer got the padding, too. It is computed even if "
+             "you discard it afterwards: pick the real rows before the layer."),
         Edit("out = done", "if not len(done):\n        return torch.zeros_like(x)\n    out = done",
-             "Where there is no real token your outcome has the width of x; expected W, as "
-             "everywhere. A layer that is given no rows tells its width: layer(x[real]) is (0, "
-             "W)."),
+             "Without any real token your output has the width of x; expected W. A layer that gets "
+             "no rows still shows its width: layer(x[real]) is (0, W)."),
     ),
 )  # fmt: skip

@@ -61,8 +61,8 @@ SKEW = Exercise(
     library=("course_lib.kernels.disentangled:_skew",),
     when_raised=(
         (r"out of bounds for storage",
-         "Your last row reaches beyond the table. One row on and one token on is the same "
-         "distance: the step from row to row is less than the row's length, 2T − 1."),
+         "Your last row reaches beyond the table. In the next row the same key is one distance "
+         "further, one column back: the step from row to row is less than 2T − 1."),
         (r"gather|index|[Dd]imension out of range",
          "No index is needed: as_strided((T, T), steps, first)."),
     ),
@@ -79,13 +79,13 @@ SKEW = Exercise(
         Edit("(2 * T - 2, 1), first)", "(2 * T - 2, 1), first).T",
              "Rows and columns are exchanged: entry (i, j) comes from row i of the table."),
         Edit("2 * T - 2, 1", "2 * T - 1, 1",
-             "A step of 2T − 1 leads to the same column one row on: every row then begins at its "
-             "own last T columns. From row to row, i − j grows by one, and its column is one "
-             "further left: the step is one less."),
+             "A step of 2T − 1 leads to the same column of the next row, so every row gives its "
+             "last T columns. From row to row i − j grows by one, which is one column further "
+             "left: the step is one less."),
         Edit("(2 * T - 2, 1), first)", "(2 * T - 1, 1), first - T + 1)",
              "These are the first T columns of every row. Entry (i, j) is column T − 1 − (i − j)."),
         Edit("(2 * T - 2, 1), first)", "(2 * T, 1), first - T + 1)", "Your row i begins at column "
-             "i. It begins at distance i, which is column T − 1 − i: one back for each token on."),
+             "i. It must begin at distance i, column T − 1 − i: one column further left per row."),
         Edit("+ T - 1  #", "#",
              "You begin at the first number. Distance 0, where row 0 begins, is column T − 1."),
         Edit("+ T - 1  #", "+ T  #", "Every entry is one column too late: distance 0 is column T − "

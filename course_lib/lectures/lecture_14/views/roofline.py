@@ -63,7 +63,7 @@ def roofline_chart(
     )  # fmt: skip
     figure.add_annotation(
         x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", showarrow=False,
-        text="hollow: reference   filled: fast twin   <b>2×</b>: it takes half the time",
+        text="hollow: reference   filled: fast version   <b>2×</b>: it takes half the time",
     )  # fmt: skip
     panel = _Panel(roof, with_products, by, (width - LEFT - RIGHT, height), inner)
     panel.draw_axes(figure)
@@ -125,8 +125,8 @@ class _Panel:
 
     def draw_axes(self, figure: Any) -> None:
         what = {
-            "unavoidable": "arithmetic intensity: FLOPs a byte of inputs and outputs, each once",
-            "moved": "arithmetic intensity: FLOPs a byte that its operations read or write",
+            "unavoidable": "arithmetic intensity: FLOPs per byte of inputs and outputs, each once",
+            "moved": "arithmetic intensity: FLOPs per byte that its operations read or write",
         }
         for axis, title, span in (
             (figure.layout.xaxis, what[self.by], self.x),

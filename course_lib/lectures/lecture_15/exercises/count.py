@@ -88,86 +88,86 @@ COUNT = Exercise(
     ),
     mistakes=(
         omitted("= H + T * H", "the class token's own vector, H numbers", "= T * H"),
-        Edit(TOKENS, "H + N * H", "Positions were counted for N patches. The class token has one, "
+        Edit(TOKENS, "H + N * H", "You count positions for N patches. The class token has one, "
              "too: N + 1."),
-        Edit(TOKENS, "N * H", "You left out the class token, its vector and its position, H "
+        Edit(TOKENS, "N * H", "You left out the class token: its vector and its position, H "
              "numbers each."),
         Edit(TOKENS, "H", "You left out the position embeddings, learned as BERT's are, H numbers "
              "for each of N + 1 tokens."),
         Edit(TOKENS, "0", "You left out the class token's vector and the position embeddings."),
         Edit(EMBEDDING, "pixels * H", "You left out the bias of the patches' projection, H."),
-        Edit(EMBEDDING, "config.patch_size**2 * H + H", "The patches' projection was counted for "
-             "one channel. A patch has C·P·P numbers."),
-        Edit(EMBEDDING, "N * (pixels * H + H)", "The projection was counted once for each patch. "
+        Edit(EMBEDDING, "config.patch_size**2 * H + H", "You count the patches' projection for one "
+             "channel. A patch has C·P·P numbers."),
+        Edit(EMBEDDING, "N * (pixels * H + H)", "You count the projection once for each patch. "
              "All patches are multiplied by the same matrix."),
-        Edit(EMBEDDING, "config.num_channels * config.patch_size * H + H", "C·P numbers were "
-             "counted in a patch. It is P high *and* P wide: C·P·P."),
+        Edit(EMBEDDING, "config.num_channels * config.patch_size * H + H", "You count C·P numbers "
+             "in a patch. It is P high *and* P wide: C·P·P."),
         omitted(NO_LAST, "the LayerNorm after the last block, 2H: a pre-LN encoder ends with one",
                 ""),
-        Edit(NO_LAST, " + 2 * last_norm", "One LayerNorm too many: ViT has none after the "
-             "embeddings, where BERT has one. The last one stands after the last block."),
-        Edit(NO_LAST, " + last_norm + H * H + H", "The pooler was counted, a dense layer H to H. "
-             "It is left out here (with it B/16 has 86,389,248)."),
-        Edit(NO_LAST, " + last_norm + 1000 * H + 1000", "The head of a thousand classes was "
-             "counted. It is left out here (with it B/16 has 86,567,656)."),
-        Edit(TOKENS, "H + T * H + 2 * H", "Segment embeddings were counted, 2H. ViT has none."),
+        Edit(NO_LAST, " + 2 * last_norm", "You count one LayerNorm too many: ViT has none after "
+             "the embeddings, where BERT has one. Its last one comes after the last block."),
+        Edit(NO_LAST, " + last_norm + H * H + H", "You count the pooler, a dense layer H to H. "
+             "Leave it out here (with it B/16 has 86,389,248)."),
+        Edit(NO_LAST, " + last_norm + 1000 * H + 1000", "You count the head of a thousand classes. "
+             "Leave it out here (with it B/16 has 86,567,656)."),
+        Edit(TOKENS, "H + T * H + 2 * H", "You count segment embeddings, 2H. ViT has none."),
         Edit(TOKENS, "2 * H + T * H", "You count H numbers too many. There is one "
              "class token, in front, and nothing like BERT's [SEP] at the end."),
-        Edit(NORMS, "H + H", "Each block was given one LayerNorm. It has two, one before each "
+        Edit(NORMS, "H + H", "You count one LayerNorm in each block. It has two, one before each "
              "half."),
         omitted(NORMS, "the two LayerNorms of each block, 4H in a block"),
-        Edit(NORMS, "2 * H", "Each LayerNorm was counted with H numbers. It has a gain and a bias, "
+        Edit(NORMS, "2 * H", "You count H numbers in each LayerNorm. It has a gain and a bias, "
              "2H.", more=(("last_norm = H + H", "last_norm = H"),)),
-        Edit(NORMS, "H + H", "Each LayerNorm was counted with H numbers in the blocks. It has a "
+        Edit(NORMS, "H + H", "You count H numbers in each of the blocks' LayerNorms. Each has a "
              "gain and a bias, 2H, and there are two."),
         omitted(BIASES, "the biases of the dense layers in the blocks, 5H + F in each"),
         Edit(BIASES, "2 * H + F", "You left out the biases of query, key and value, 3H in a "
              "block."),
         Edit(BIASES, "4 * H", "You left out the biases of the feed-forward part, F + H in a "
              "block."),
-        Edit("L * (weights", "(weights", "The block was counted once. There are L of them, each "
+        Edit("L * (weights", "(weights", "You count the block once. There are L of them, each "
              "with its own weights."),
         Edit(WEIGHTS, "3 * H * H + 2 * H * F", "You left out the weight of attention's output "
              "projection, the fourth layer H to H of a block."),
-        Edit(WEIGHTS, "4 * H * H + H * F", "The feed-forward part was given one matrix. It has "
+        Edit(WEIGHTS, "4 * H * H + H * F", "You count one matrix in the feed-forward part. It has "
              "two, H to F and back."),
-        Edit("config.intermediate_size", "4 * config.hidden_size", "F is taken to be 4H. It is the "
+        Edit("config.intermediate_size", "4 * config.hidden_size", "You take F to be 4H. It is the "
              "configuration's own intermediate_size."),
-        Edit(WEIGHTS, "12 * H * H", "4H stands where the configuration's own intermediate_size "
-             "should."),
+        Edit(WEIGHTS, "12 * H * H", "You use 4H instead of the configuration's own "
+             "intermediate_size."),
         Edit("(config.image_size // config.patch_size) ** 2", "config.image_size // "
-             "config.patch_size", "image_size / patch_size patches were counted. That is one row "
-             "of them; there are as many rows."),
-        Edit(RETURN, "return parameters, projected + L * block", "A multiply-add was counted as "
-             "one; it counts as two FLOPs, a product and a sum. (Many tables count it as one.)"),
-        Edit(RETURN, "return parameters, 2 * L * block", "The FLOPs lack the projection of "
+             "config.patch_size", "You count image_size / patch_size patches. That is one row; "
+             "there are as many rows."),
+        Edit(RETURN, "return parameters, projected + L * block", "You count a multiply-add as one; "
+             "it is two FLOPs, a product and a sum. (Many tables count it as one.)"),
+        Edit(RETURN, "return parameters, 2 * L * block", "Your FLOPs lack the projection of "
              "the patches. Words are looked up in a table; patches are multiplied by a matrix."),
-        Edit(RETURN, "return parameters, 3 * 2 * (projected + L * block)", "The backward pass was "
-             "counted in the FLOPs as well (three times the forward one). Leave it out."),
-        Edit(RETURN, "return parameters, 2 * (projected + block)", "The FLOPs are those of one "
+        Edit(RETURN, "return parameters, 3 * 2 * (projected + L * block)", "Your FLOPs include the "
+             "backward pass (three times the forward one in all). Leave it out."),
+        Edit(RETURN, "return parameters, 2 * (projected + block)", "Your FLOPs are those of one "
              "block. There are L."),
-        Edit(RETURN, "return parameters, 2 * L * (projected + block)", "The projection of the "
-             "patches was counted in every block. It happens once, before the first."),
-        Edit("N * pixels * H", "T * pixels * H", "The projection was counted for N + 1 tokens. The "
-             "class token is no patch: it is a learned vector, and not projected."),
-        Edit("N * pixels * H", "pixels * H", "The projection's FLOPs were counted for one patch. "
+        Edit(RETURN, "return parameters, 2 * L * (projected + block)", "You count the projection "
+             "of the patches in every block. It happens once, before the first."),
+        Edit("N * pixels * H", "T * pixels * H", "You count the projection for N + 1 tokens. The "
+             "class token is not a patch: it is a learned vector and is not projected."),
+        Edit("N * pixels * H", "pixels * H", "You count the projection's FLOPs for one patch. "
              "There are N."),
-        Edit("N * pixels * H", "N * config.patch_size**2 * H", "The projection's FLOPs were "
-             "counted for one channel. A patch has C·P·P numbers."),
-        Edit(BLOCK, "N * weights + 2 * N * N * H", "The blocks' FLOPs were counted for N tokens. "
+        Edit("N * pixels * H", "N * config.patch_size**2 * H", "You count the projection's FLOPs "
+             "for one channel. A patch has C·P·P numbers."),
+        Edit(BLOCK, "N * weights + 2 * N * N * H", "You count the blocks' FLOPs for N tokens. "
              "The class token passes through every block, too: N + 1."),
-        Edit(BLOCK, "T * weights", "The FLOPs lack the two products inside attention, "
+        Edit(BLOCK, "T * weights", "Your FLOPs lack the two products inside attention, "
              "queries with keys and attention weights with values. They grow with T²."),
         Edit(BLOCK, "T * weights + T * T * H", "Attention has two products of T² · H: queries with "
              "keys, and attention weights with values. One is missing."),
-        Edit(BLOCK, "weights + 2 * T * T * H", "The dense layers' FLOPs were counted for one "
+        Edit(BLOCK, "weights + 2 * T * T * H", "You count the dense layers' FLOPs for one "
              "token. Each of the T tokens passes through them."),
-        Edit(BLOCK, "T * weights + 2 * T * H", "The two products inside attention grow with T²: "
-             "each token meets each. T stands there once."),
-        Edit(BLOCK, "T * weights + 2 * T * T * H * config.num_heads", "Attention's products were "
-             "counted once for each head with all H. A head has H / A of them: together they are "
-             "T² · H."),
-        Edit(BLOCK, "T * (weights + biases) + 2 * T * T * H", "The biases were counted in the "
-             "FLOPs as well. Count matrix products only."),
+        Edit(BLOCK, "T * weights + 2 * T * H", "The two products inside attention grow with T², "
+             "since each token is compared with each. You have T only once."),
+        Edit(BLOCK, "T * weights + 2 * T * T * H * config.num_heads", "You count attention's "
+             "products for each head with all H numbers. A head has H / A of them: together the "
+             "heads need T² · H."),
+        Edit(BLOCK, "T * (weights + biases) + 2 * T * T * H", "You count the biases in the FLOPs "
+             "as well. Count matrix products only."),
     ),
 )  # fmt: skip

@@ -72,13 +72,13 @@ HIDDEN = Exercise(
     ),
     stages=(
         Stage("the pixels of two patches on paper", by_hand, only=(MASK,)),
-        Stage("the pixels of grey pictures", each(case, (2, 1, 2, 3, 2), (3, 1, 3, 2, 3)),
+        Stage("the pixels of grey images", each(case, (2, 1, 2, 3, 2), (3, 1, 3, 2, 3)),
               only=(MASK,)),
         Stage("the pixels of several channels", each(case, (2, 3, 2, 3, 2), (3, 2, 3, 2, 3)),
               only=(MASK,)),
         Stage("the loss on paper", by_hand),
-        Stage("the loss of one picture", each(case, (1, 2, 2, 3, 2), (1, 3, 3, 2, 2))),
-        Stage("the loss of several pictures", each(case, (3, 2, 2, 3, 2), (4, 1, 2, 4, 3))),
+        Stage("the loss of one image", each(case, (1, 2, 2, 3, 2), (1, 3, 3, 2, 2))),
+        Stage("the loss of several images", each(case, (3, 2, 2, 3, 2), (4, 1, 2, 4, 3))),
         Stage("nothing is hidden, or everything", nothing),
     ),
     mistakes=(
@@ -91,45 +91,45 @@ HIDDEN = Exercise(
              "are numbered column by column. In reading order they go from left to right, then "
              "the next row."),
         Edit(PIXELS, "grid.repeat_interleave(P, 2).repeat(1, 1, 1, P).expand(B, C, height, width)",
-             "Downwards each entry is repeated, to the right the whole row is. "
+             "You repeat each entry downwards, but the whole row to the right. Use "
              "repeat_interleave along both axes."),
         Edit(PIXELS, "grid.repeat_interleave(P, 3).repeat(1, 1, P, 1).expand(B, C, height, width)",
-             "To the right each entry is repeated, downwards the whole grid is. "
+             "You repeat each entry to the right, but the whole grid downwards. Use "
              "repeat_interleave along both axes."),
         Edit(PIXELS, "hidden.repeat_interleave(P * P, 1).reshape(B, 1, height, width).expand("
-             "B, C, height, width)", "You repeat each entry P·P times in a row: a strip of the "
-             "picture's lines, no square. First the grid, then P times along each axis."),
+             "B, C, height, width)", "You repeat each entry P·P times in a row: a strip along the "
+             "image's lines, not a square. First the grid, then P times along each axis."),
         Edit("return pixels,", "return pixels[:, :1],", "Your mask has one channel. A hidden patch "
              "is hidden in all C."),
         Edit("return pixels,", "return pixels[:, 0],", "Your mask has no channels: (B, height, "
              "width). A hidden patch is hidden in all C of them."),
-        Edit("return pixels,", "return hidden,", "This is `hidden` itself, one entry a patch. "
-             "Return one a pixel and channel."),
-        Edit(LOSS, "apart.mean()", "This is the error of all pixels. Those that the model was "
-             "shown do not count: to copy them is no task."),
+        Edit("return pixels,", "return hidden,", "This is `hidden` itself, one entry per patch. "
+             "Return one per pixel and channel."),
+        Edit(LOSS, "apart.mean()", "This is the error of all pixels. Visible pixels do not count: "
+             "the model could simply copy them."),
         Edit(LOSS, "apart[~pixels].sum() / (~pixels).sum().clamp(min=1)", "This is the error of "
              "the patches that can be *seen*. The hidden ones count."),
         Edit(LOSS, "(apart * pixels).mean()", "The errors of visible patches are set to 0, but you "
-             "still divide by the number of all pixels. The loss would then grow with the rate of "
-             "hiding."),
-        Edit(LOSS, "apart[pixels].sum()", "You add up. Expected the mean: the loss of a batch must "
-             "not grow with the size of its pictures."),
+             "still divide by the number of all pixels. The loss would then grow with the fraction "
+             "of hidden patches."),
+        Edit(LOSS, "apart[pixels].sum()", "This is the sum. Expected the mean: the loss of a batch "
+             "must not grow with the size of its images."),
         Edit(LOSS, "apart[pixels].sum() / hidden.sum().clamp(min=1)", "You divide by the number of "
              "hidden patches. Each has C·P·P numbers; the mean is over all of those."),
         Edit(LOSS, "apart[pixels].sum() / pixels[:, 0].sum().clamp(min=1)", "You divide by the "
-             "number of hidden pixels as places. Each has C numbers, and the mean is over "
+             "number of hidden pixels. Each pixel has C numbers, and the mean is over "
              "numbers."),
         Edit(LOSS, "((apart * pixels).sum((1, 2, 3)) / pixels.sum((1, 2, 3)).clamp(min=1)).mean()",
-             "You take each picture's mean, then the mean of these. A pixel of a picture with "
-             "little to guess would weigh more: take one mean over the whole batch."),
-        Edit(LOSS, "apart[pixels].sum() / len(apart)", "You divide by the number of pictures. "
+             "You take each image's mean, then the mean of these. Pixels of an image with few "
+             "hidden patches would count more: take one mean over the whole batch."),
+        Edit(LOSS, "apart[pixels].sum() / len(apart)", "You divide by the number of images. "
              "Expected the mean over the hidden pixels and channels."),
         Edit(APART, "(reconstruction - pictures).abs()", "This is the absolute error. Expected the "
              "squared one."),
         Edit(APART, "(reconstruction - pictures * ~pixels).square()", "You compare with the "
-             "pictures in which hidden patches are 0: what the model sees. Targets are the pixels "
-             "that were hidden."),
-        Edit(".clamp(min=1)", "", "Nothing is hidden, and the mean of no numbers is nan: 0 / 0. "
-             "Return a loss of 0, or one such batch spoils all weights."),
+             "model's input, in which hidden patches are 0. The targets are the true pixels of "
+             "the hidden patches."),
+        Edit(".clamp(min=1)", "", "If nothing is hidden, your mean is 0 / 0, which is nan. "
+             "Return a loss of 0, or one such batch turns all weights into nan."),
     ),
 )  # fmt: skip

@@ -76,15 +76,15 @@ POSITIONS = Exercise(
     "the default there",
     when_raised=(
         (r"[Ii]nput Error|Got \d+D input|input and output must have the same number", "bilinear "
-         "reads a batch of pictures, (1, H, n, n): four axes. Vectors of length H become H "
+         "reads a batch of images, (1, H, n, n): four axes. Vectors of length H become H "
          "channels."),
-        (r"invalid for input of size|shape '\[", "The class token is no part of the grid: take it "
-         "off first, then n·n rows are left, and n is their square root."),
-        (r"Sizes of tensors must match|same number of dimensions", "torch.cat wants two tables of "
-         "H columns: (1, H) and (rows·columns, H)."),
+        (r"invalid for input of size|shape '\[", "The class token is not in the grid: remove its "
+         "row first. Then n·n rows are left, and n is the square root of their number."),
+        (r"Sizes of tensors must match|same number of dimensions", "torch.cat expects two tables "
+         "of H columns: (1, H) and (rows·columns, H)."),
     ),
     stages=(
-        Stage("one number a position, on paper", by_hand),
+        Stage("one number per position, on paper", by_hand),
         Stage("longer vectors", each(case, (2, 4, 4, 3), (3, 5, 5, 4))),
         Stage("grids that are not square",
               each(case, (3, 2, 5, 4), (2, 5, 3, 3), (4, 3, 6, 2), (4, 8, 2, 3))),
@@ -93,14 +93,14 @@ POSITIONS = Exercise(
     ),
     mistakes=(
         Edit(NEW, 'F.interpolate(picture, (rows, columns), mode="bilinear", align_corners=False)',
-             "You interpolate with align_corners=False: the old and the new grid have their "
-             f"*outlines* in common, so the corner patches move. {CORNERS}"),
+             "You interpolate with align_corners=False: the old and the new grid share their "
+             f"*outlines*, so the corner patches move. {CORNERS}"),
         Edit(NEW, 'F.interpolate(picture, (rows, columns), mode="bicubic", align_corners=False)',
-             "This is bicubic, with corners that move: transformers' way. The authors' program "
-             f"interpolates linearly, and keeps the corners. {CORNERS}"),
+             "This is bicubic, with corners that move, as in transformers. The authors' code "
+             f"interpolates linearly and keeps the corners. {CORNERS}"),
         Edit(NEW, 'F.interpolate(picture, (rows, columns), mode="bicubic", align_corners=True)',
-             "This is bicubic: four neighbours on a line decide. Expected bilinear: two on a line, "
-             "four on the grid."),
+             "This is bicubic, which uses four neighbours on a line. Expected bilinear, which uses "
+             "two on a line, four on the grid."),
         Edit(NEW, 'F.interpolate(picture, (rows, columns), mode="nearest")', "Each new patch gets "
              "a copy of an old position, so that neighbours share one. Interpolate between them."),
         Edit(NEW, 'F.interpolate(picture, (rows, columns), mode="area")', "You average over areas. "
@@ -108,17 +108,17 @@ POSITIONS = Exercise(
         Edit(NEW, 'F.interpolate(picture, (columns, rows), mode="bilinear", align_corners=True)',
              "Rows and columns are exchanged: the grid's size is (rows, columns), as height comes "
              "before width."),
-        Other(as_a_line, "You interpolate along the table, as if patches stood in one line. The "
-              "last patch of a row is no neighbour of the next row's first: make it a grid first."),
-        Other(all_as_a_line, "You interpolate along the whole table, the class token included. It "
-              "has no place in the picture, and its position stays; the others form a grid."),
-        Other(added_behind, "You keep the old rows, and fill up (or cut off) behind them. Then "
-              "position 5 means another place than before, as a row is longer now. Interpolate "
-              "over the grid."),
+        Other(as_a_line, "You interpolate along the table, as if all patches were in one line. The "
+              "last patch of a row is not next to the next row's first: make it a grid first."),
+        Other(all_as_a_line, "You interpolate along the whole table, including the class token. It "
+              "has no place in the image and its position stays; the others form a grid."),
+        Other(added_behind, "You keep the old rows and add new ones (or cut some off) at the end. "
+              "Rows of the grid now have another length, so position 5 means another place. "
+              "Interpolate over the grid."),
         Edit(RETURN, "new[0].flatten(1).T", "The class token's position is missing. It comes "
              "first, as it was."),
-        Edit(RETURN, "torch.cat([new[0].flatten(1).T, first])", "The class token's position stands "
-             "last. It comes first."),
+        Edit(RETURN, "torch.cat([new[0].flatten(1).T, first])", "The class token's position comes "
+             "last in your answer. It comes first."),
         Edit(RETURN, "torch.cat([torch.zeros_like(first), new[0].flatten(1).T])", "The class "
              "token's position is zero in your answer. It stays as it was."),
         Edit(RETURN, "torch.cat([new[0].flatten(1).T.mean(0, keepdim=True), "
@@ -129,9 +129,9 @@ POSITIONS = Exercise(
         Edit(RETURN, "torch.cat([first, new[0].reshape(rows * columns, -1)])", "A reshape from "
              "(H, rows, columns) to (rows·columns, H) mixes channels and positions. Flatten the "
              "grid, (H, rows·columns), then transpose."),
-        Edit(PICTURE, "grid.T.reshape(1, -1, n, n).transpose(2, 3)", "The old grid is read column "
+        Edit(PICTURE, "grid.T.reshape(1, -1, n, n).transpose(2, 3)", "You read the old grid column "
              "by column, the new one row by row."),
-        Edit(RETURN, "torch.cat([first, new[0].transpose(1, 2).flatten(1).T])", "The old grid is "
-             "read row by row, the new one column by column."),
+        Edit(RETURN, "torch.cat([first, new[0].transpose(1, 2).flatten(1).T])", "You read the old "
+             "grid row by row, the new one column by column."),
     ),
 )  # fmt: skip

@@ -48,37 +48,37 @@ PROJECTION = Exercise(
     },
     when_raised=(
         (r"mat1 and mat2|multiplied|size mismatch|expanded size|inner|must match|operand",
-         "Patches are (B, N, C·P·P). On their right stands a matrix (C·P·P, H): weight.flatten(1) "
-         "is (H, C·P·P), so transpose it."),
+         "Patches are (B, N, C·P·P), so multiply them by a matrix (C·P·P, H). weight.flatten(1) "
+         "is (H, C·P·P): transpose it."),
     ),
     stages=(
         Stage("two patches on paper", by_hand),
-        Stage("grey pictures", each(case, (1, 1, 2, 3, 2, 4), (1, 1, 3, 1, 3, 2))),
+        Stage("grey images", each(case, (1, 1, 2, 3, 2, 4), (1, 1, 3, 1, 3, 2))),
         Stage("several channels", each(case, (1, 3, 2, 2, 2, 5), (1, 2, 1, 3, 3, 4))),
-        Stage("several pictures", each(case, (2, 3, 2, 3, 2, 4), (3, 2, 3, 2, 3, 5))),
+        Stage("several images", each(case, (2, 3, 2, 3, 2, 4), (3, 2, 3, 2, 3, 5))),
     ),
     mistakes=(
-        Edit(MATRIX, "weight.flip(2, 3).flatten(1).T", "You turn the kernel round, as mathematics "
-             "does in a convolution. What torch calls one does not: pixel and weight of the same "
-             "place are multiplied."),
-        Edit(MATRIX, "weight.permute(0, 2, 3, 1).flatten(1).T", "In your matrix the channels stand "
-             "last, in your patches first. Both need one order: (C, y, x)."),
-        Edit(PATCHES, "squares.permute(0, 2, 3, 4, 5, 1)", "In your patches the channels stand "
-             "last, in your matrix first. Both need one order: (C, y, x)."),
+        Edit(MATRIX, "weight.flip(2, 3).flatten(1).T", "You flip the kernel, as in a mathematical "
+             "convolution. torch's does not flip it: pixel and weight of the same place are "
+             "multiplied."),
+        Edit(MATRIX, "weight.permute(0, 2, 3, 1).flatten(1).T", "In your matrix the channels come "
+             "last, in your patches first. Both need the same order: (C, y, x)."),
+        Edit(PATCHES, "squares.permute(0, 2, 3, 4, 5, 1)", "In your patches the channels come "
+             "last, in your matrix first. Both need the same order: (C, y, x)."),
         Edit(MATRIX, "weight.transpose(2, 3).flatten(1).T", "Height and width of the kernel are "
-             "exchanged: a patch's lines meet the kernel's columns."),
+             "exchanged: you multiply a patch's lines by the kernel's columns."),
         Edit(MATRIX, "weight.reshape(-1, len(weight))", "A reshape to (C·P·P, H) mixes the kernels "
              "of several outputs. First weight.flatten(1), (H, C·P·P), then transpose."),
-        Edit(RETURN, "(patches + bias.mean()) @ matrix", "The bias is added before the product. It "
-             "is added to what comes out."),
+        Edit(RETURN, "(patches + bias.mean()) @ matrix", "You add the bias before the product. Add "
+             "it to the result."),
         Edit(RETURN, "patches @ matrix / len(matrix) + bias", "You take the mean over a patch's "
              "numbers. The product is a sum."),
-        Edit(RETURN, "patches @ matrix + bias * len(matrix)", "The bias is added once for every "
+        Edit(RETURN, "patches @ matrix + bias * len(matrix)", "You add the bias once for every "
              "pixel. Add it once to each output."),
-        Edit(RETURN, "patches @ matrix + bias * pictures.shape[1]", "The bias is added once for "
+        Edit(RETURN, "patches @ matrix + bias * pictures.shape[1]", "You add the bias once for "
              "every channel. Add it once to each output."),
         Edit(RETURN, "(patches @ matrix + bias).transpose(1, 2)", "The last two axes are "
-             "exchanged: a convolution returns them so. Patches are the second axis, as tokens "
+             "exchanged, as a convolution returns them. Patches are the second axis, as tokens "
              "are."),
         Edit(RETURN, "(patches @ matrix + bias).transpose(1, 2).unflatten(2, squares.shape[2:4])",
              "This is (B, H, rows, columns), as the convolution returns it. An encoder reads "
@@ -87,20 +87,20 @@ PROJECTION = Exercise(
              "columns of patches are still two axes. The encoder reads one sequence: flatten them "
              "into N."),
         Edit(PATCHES, "squares.reshape(len(squares), *squares.shape[2:4], -1, P, P)", "You reshape "
-             "where axes must be permuted: the channels still stand before the patches, and a row "
+             "where axes must be permuted: the channels still come before the patches, so a row "
              "holds patches of one colour."),
         Edit(PATCHES, "squares.permute(0, 3, 2, 1, 4, 5)", "Your patches come column by column. In "
              "reading order they go from left to right, then the next row of patches."),
         Edit(PATCHES, "squares.permute(0, 2, 3, 1, 5, 4)", "Inside a patch you read column by "
              "column; the kernel is read line by line."),
-        Edit(SQUARES, "pictures.unfold(2, P, 1).unfold(3, P, 1)", "Your steps are one pixel long, "
-             "so patches overlap. This convolution's steps are as long as its kernel is wide."),
+        Edit(SQUARES, "pictures.unfold(2, P, 1).unfold(3, P, 1)", "Your stride is one pixel, so "
+             "patches overlap. This convolution's stride is the width of its kernel."),
         Edit(MATRIX, "weight.mean(1, keepdim=True).expand_as(weight).flatten(1).T", "All channels "
              "have the same weights in your matrix, their mean. Each channel has its own."),
-        Edit(MATRIX, "weight[:, :1].expand_as(weight).flatten(1).T", "The first channel's weights "
-             "stand for all channels. Each has its own."),
+        Edit(MATRIX, "weight[:, :1].expand_as(weight).flatten(1).T", "You use the first channel's "
+             "weights for all channels. Each has its own."),
         Edit(SQUARES, "pictures.reshape(*pictures.shape[:2], pictures.shape[2] // P, -1, P, P)",
-             "You only reshape the picture: P·P numbers that lie side by side are no square of "
-             "it. Cut as in 15.1."),
+             "You only reshape the image: P·P neighbouring numbers in memory are not a square. "
+             "Cut as in 15.1."),
     ),
 )  # fmt: skip

@@ -47,7 +47,7 @@ ROLLOUT = Exercise(
         (r"dtype", "Both sides of @ must have one type. torch.eye(T, dtype=attentions.dtype) gives "
          "an identity of the attentions' type; torch.eye(T) is float32."),
         (r"shape|size|dimension|multiplied", "attentions[0] is the first layer's, (B, A, T, T). "
-         "The mean over the heads leaves (B, T, T), and @ multiplies picture by picture."),
+         "The mean over the heads leaves (B, T, T), and @ multiplies image by image."),
     ),
     stages=(
         Stage("two layers on paper", by_hand),
@@ -57,19 +57,19 @@ ROLLOUT = Exercise(
         Stage("many layers", each(case, (4, 2, 2, 5), (5, 1, 3, 4), (12, 2, 2, 3))),
     ),
     mistakes=(
-        Edit(STEP, "joint @ step", "The product runs the wrong way. The last layer reads what the "
-             "ones before have made, so its matrix stands on the left."),
-        Edit(BOTH, "heads", "The identity is left out. Beside attention each token is passed on by "
-             "the residual connection."),
+        Edit(STEP, "joint @ step", "Your product has the wrong order. The last layer reads the "
+             "outputs of the layers before, so its matrix is on the left."),
+        Edit(BOTH, "heads", "You left out the identity. The residual connection also passes each "
+             "token on."),
         Edit(STEPS, "both", "The rows are not normalised: with the identity each adds up to 2. "
              "Divide each row by its sum."),
         Edit(STEPS, "both / both.sum(dim=-2, keepdim=True)", "You normalise the columns. A *row* "
-             "says of what a token is made, and adds up to 1."),
-        Edit(STEPS, "both.softmax(dim=-1)", "You normalise with a softmax. Attention has had its "
-             "own: divide each row by its sum."),
+             "says what a token is made of, and must add up to 1."),
+        Edit(STEPS, "both.softmax(dim=-1)", "You normalise with a softmax, which attention has "
+             "already applied: divide each row by its sum."),
         Edit(BOTH, "heads + 2 * eye", "The identity counts twice. It counts as much as attention."),
-        Edit(HEADS, "attentions.sum(dim=2)", "You add the heads up, so that the residual "
-             "connection counts for less the more heads there are. Take their mean."),
+        Edit(HEADS, "attentions.sum(dim=2)", "You add up the heads, so that the residual "
+             "connection counts less the more heads there are. Take their mean."),
         Edit(HEADS, "attentions.amax(dim=2)", "You take the largest of the heads. Expected their "
              "mean."),
         Edit(HEADS, "attentions.amin(dim=2)", "You take the smallest of the heads. Expected their "
@@ -81,7 +81,7 @@ ROLLOUT = Exercise(
              more=((RETURN, "return joint.mean(dim=1)"),)),
         Edit(HEADS, "attentions", "The heads are still apart. A head of the next layer reads what "
              "*all* heads have written: take their mean first."),
-        Edit(HEADS, "attentions.mean(dim=1)", "You take the mean over the pictures, the second "
+        Edit(HEADS, "attentions.mean(dim=1)", "You take the mean over the images, the second "
              "axis. The heads are the third."),
         Edit(STEP, "step * joint", "You multiply entry by entry. Paths from token to token by way "
              "of others are a product of matrices: @."),
@@ -99,10 +99,10 @@ ROLLOUT = Exercise(
              "with it again."),
         Edit(LOOP, "steps[1:-1]", "The last layer is missing: the loop ends one too early."),
         Edit(RETURN, "return joint.transpose(-1, -2)", "Rows and columns are exchanged: row i says "
-             "of what token i is made, so it is the row that adds up to 1."),
+             "what token i is made of, so rows must add up to 1."),
         Edit(RETURN, "return joint[:, 0]", "This is the class token's row alone. Return all rows; "
              "[:, 0] takes it from them."),
         Edit(RETURN, "return joint[:, 0, 1:]", "This is the class token's row, without itself: "
-             "the picture's map. Return all rows; [:, 0, 1:] takes it from them."),
+             "the image's map. Return all rows; [:, 0, 1:] takes it from them."),
     ),
 )  # fmt: skip

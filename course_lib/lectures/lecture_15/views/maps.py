@@ -57,7 +57,7 @@ def attention_maps_view(model: VitForClassification, images: Tensor) -> Live:
     """The maps over one of the pictures (N, 1, S, S). Controls: picture, what, layer, patch."""
     layers, patches = model.config.num_layers, model.config.patches_across**2
     controls = {
-        "picture": slider("picture", 1, 1, len(images)),
+        "picture": slider("image", 1, 1, len(images)),
         "what": choice("show", "rollout", WHAT),
         "layer": slider("layer", layers, 1, layers),
         "patch": slider("patch (for one patch)", 6, 1, patches),
@@ -89,7 +89,7 @@ def attention_maps(
     read = rollout(weights)[layer - 1, 0] if what == "rollout" else weights[layer - 1].mean(0)[row]
     title = f"{WHAT[what]}, layer {layer}" + (f", patch {patch}" if row else "")
     parts = [
-        words(0, 20, f"said to be “{escape(predicted)}”", 14, "start"),
+        words(0, 20, f"predicted: “{escape(predicted)}”", 14, "start"),
         *_pixels(image[0].tolist(), 0, TOP, SIDE),
         words(SIDE + GAP, 20, escape(title), 14, "start"),
         *_tiles(read[1:].unflatten(0, (across, across)).tolist(), SIDE + GAP, TOP),

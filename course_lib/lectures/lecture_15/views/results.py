@@ -40,7 +40,7 @@ def positions_chart() -> Any:
         task: {row: reached(POSITIONS, name) for row, name in zip(rows, names, strict=True)}
         for task, names in OF_TASK.items()
     }
-    return ablation_chart(groups, title="Positions", x_title="right", percent=True)
+    return ablation_chart(groups, title="Positions", x_title="accuracy", percent=True)
 
 
 def orders_chart() -> Any:
@@ -50,7 +50,7 @@ def orders_chart() -> Any:
         names = {order: f"{model}{end}" for order, end in ORDERS.items()}
         names[KEPT] = "1-D positions" if model == VIT else model
         groups[model] = {order: reached(POSITIONS, name) for order, name in names.items()}
-    return ablation_chart(groups, title="Order of the patches", x_title="right", percent=True)
+    return ablation_chart(groups, title="Order of the patches", x_title="accuracy", percent=True)
 
 
 def pictures_chart() -> Any:
@@ -65,8 +65,8 @@ def pictures_chart() -> Any:
             for of in zip(*columns, strict=True)
         ]
     figure = curves_chart(
-        curves, title="How many labelled pictures?", x_title="pictures with labels",
-        y_title="right", percent=True, log_x=True,
+        curves, title="How many labelled images?", x_title="images with labels",
+        y_title="accuracy", percent=True, log_x=True,
     )  # fmt: skip
     sizes = [n or whole for n in SIZES]
     edges = [log10(0.9 * min(sizes)), log10(1.1 * max(sizes))]
@@ -78,7 +78,7 @@ def masked_chart() -> Any:
     names = ("random", "equal FLOPs", "masked patches")
     groups = {f"{n} labels": {name: reached(MASKED, f"{name}, {n}") for name in names} for n in FEW}
     return ablation_chart(
-        groups, title="Pre-training on masked patches", x_title="right", percent=True
+        groups, title="Pre-training on masked patches", x_title="accuracy", percent=True
     )
 
 
@@ -88,7 +88,7 @@ def retrieval_table() -> Html:
     measures = ("accuracy", "five", "picture_accuracy")
     rows = [("chance level", *(f"{n / CANDIDATES:.1%}" for n in (1, 5, 1)))]
     rows += [(f"seed {run['seed']}", *(f"{run[what]:.1%}" for what in measures)) for run in runs]
-    head = ("", "picture → sentence", "… among the first five", "sentence → picture")
+    head = ("", "image → sentence", "… among the first five", "sentence → image")
     return number_table(head, rows, "retrieval", 700)
 
 
@@ -99,6 +99,6 @@ def resolution_chart() -> Any:
         for name, runs in stored(LARGER)["runs"].items()
     }
     return curves_chart(
-        curves, title="Going on with larger pictures", x_title="steps on 16×16",
-        y_title="right", percent=True,
+        curves, title="Going on with larger images", x_title="steps on 16×16",
+        y_title="accuracy", percent=True,
     )  # fmt: skip

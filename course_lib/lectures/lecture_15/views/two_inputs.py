@@ -10,14 +10,14 @@ WIDE, HIGH = 1060, 430
 PALE, WARM = "#e3f0f8", "#fdf1d6"
 SAID = (
     "Left, BERT: token ids, rows of an embedding matrix, [CLS] in front, positions and segments "
-    "added, a LayerNorm, blocks with LayerNorm behind each half. Right, ViT: patches, one matrix, "
+    "added, a LayerNorm, blocks with LayerNorm after each half. Right, ViT: patches, one matrix, "
     "a class token in front, positions added, blocks with LayerNorm before each half, one at the "
     "end. Attention and feed-forward part between them are the same."
 )
 COLUMNS = (
     ("BERT reads words", (
         "token ids", "rows of the embedding matrix", "[CLS] in front",
-        "+ positions + segments, LayerNorm", "blocks: LayerNorm behind each half",
+        "+ positions + segments, LayerNorm", "blocks: LayerNorm after each half",
     )),
     ("ViT reads patches", (
         "pixels of each patch", "times one matrix", "class token in front",

@@ -79,24 +79,25 @@ FLOPS = Exercise(
         Stage("ModernBERT, base and large", released, remark=message),
     ),
     mistakes=(
-        Edit(PAIR, "2 * hidden *", "Half of it: either one of the two products (queries with keys, "
-             "weights with values), or a multiply-add counted as one. Each pair costs 2 · 2 · H."),
+        Edit(PAIR, "2 * hidden *", "This is half of it: you left out one of the two products "
+             "(queries with keys, weights with values), or count a multiply-add as one. Each pair "
+             "costs 2 · 2 · H."),
         Edit(PAIR, "hidden *", "You count one product, and a multiply-add as one. There are two "
-             "products, and a multiply-add is two FLOPs: 4 · H a pair."),
+             "products, and a multiply-add is two FLOPs: 4 · H per pair."),
         Edit(PAIR, "4 *", "The hidden size is missing: a pair costs 4 · H over all heads."),
-        Edit(PAIR, "4 * hidden**2 *", "H stands twice in your count. That is so in dense layers; a "
+        Edit(PAIR, "4 * hidden**2 *", "You have H twice. That is true of dense layers; a "
              "pair of tokens costs 4 · H."),
-        Edit(PAIR, "8 * layers * tokens * hidden**2 + 4 * hidden *", "The four dense layers of "
-             "attention are counted, too. Asked are its two products alone."),
+        Edit(PAIR, "8 * layers * tokens * hidden**2 + 4 * hidden *", "You also count the four "
+             "dense layers of attention. Count only its two products."),
         Edit(PAIRS, "(whole * tokens**2 + local * pairs_seen(tokens, window)) // layers", "This is "
              "the mean of a layer. Return that of the whole stack."),
         Edit(REACH, "min(window, tokens - 1)", "You look `window` tokens to *either* side. It is "
              "window // 2."),
         Edit(REACH, "min((window - 1) // 2, tokens - 1)", "Your window has `window` tokens at "
-             "most, with the token itself. It is window // 2 on either side, so one more where "
+             "most, with the token itself. It is window // 2 on either side, so one more if "
              "`window` is even."),
         Edit(SEEN, "tokens * (2 * reach + 1)", "At the ends of the text windows are cut off, and "
-             "you count them whole: the first token has nobody before it.",
+             "you count them whole: the first token has none before it.",
              more=((REACH, "window // 2"),)),
         Edit(SEEN, "tokens * min(tokens, 2 * reach + 1)", "At the ends of the text windows are "
              "cut off, and you count them whole (though never more than the text).",
@@ -108,17 +109,17 @@ FLOPS = Exercise(
              "your count. It does."),
         Edit(SEEN, "tokens * (reach + 1) - reach * (reach + 1) // 2", "You look to one side only. "
              "An encoder's window goes both ways."),
-        Edit(REACH, "window // 2", "Texts shorter than the window go wrong: no token can look "
+        Edit(REACH, "window // 2", "Texts shorter than the window are wrong: no token can look "
              "further than T − 1 away."),
-        Edit(WHOLE, "layers // every", "You have rounded down. Layers 0, n, 2n … are global, the "
-             "very first among them: with 22 layers and every third that makes 8."),
+        Edit(WHOLE, "layers // every", "You round down. Layers 0, n, 2n … are global, including "
+             "the very first: with 22 layers and every third that makes 8."),
         Edit(WHOLE, "layers - len(range(0, layers, every))", "Local and global layers are "
              "exchanged: every n-th is *global*."),
         Edit(WHOLE, "0", "All layers are local in your count. Every n-th one is global."),
         Edit(WHOLE, "layers", "All layers are global in your count. Only every n-th one is."),
         Edit(WHOLE, "1", "One layer is global in your count. Every n-th one is: 0, n, 2n …"),
-        Edit(PAIRS, "(tokens**2 + pairs_seen(tokens, window))", "One global and one local layer "
-             "are counted. Count how many there are of each."),
+        Edit(PAIRS, "(tokens**2 + pairs_seen(tokens, window))", "You count one global and one "
+             "local layer. Count how many there are of each."),
         Edit(NEVER, "False", "If half of the layers or more are global, no length is enough: "
              "return None before you look.", endless=True),
         Edit(NEVER, "whole > local", "If exactly half of the layers are global, the others still "
@@ -130,9 +131,9 @@ FLOPS = Exercise(
         Edit(LONG, "2 * pairs_seen(length, window) > length**2", "You compare one local with one "
              "global layer. The stack has global layers, too, so its text must be longer."),
         Edit(LONG, "2 * (whole * length**2 + local * pairs_seen(length, window)) >= "
-             "layers * length**2", "Where it is exactly half, you go on. Half is enough."),
+             "layers * length**2", "You continue when it is exactly half. Half is enough."),
         Edit(LONG, "whole * length**2 + local * pairs_seen(length, window) >= layers * length**2",
-             "This is the length from which on it is cheaper at all. Return that of half the "
+             "This is the length from which it is cheaper at all. Return the length for half the "
              "cost."),
     ),
 )  # fmt: skip

@@ -62,52 +62,52 @@ GEGLU = Exercise(
     ),
     mistakes=(
         Edit(OUTPUT, "(inner * F.gelu(gate)) @ contract.T", "GELU is on the *second* half. In "
-             "ModernBERT the first half goes through it; the second is the gate as it is."),
-        Edit(OUTPUT, "F.gelu(inner * gate) @ contract.T", "GELU comes after the product. It is on "
-             "the first half alone; then the gate multiplies."),
+             "ModernBERT the first half goes through it; the second is the gate, unchanged."),
+        Edit(OUTPUT, "F.gelu(inner * gate) @ contract.T", "Your GELU comes after the product. It "
+             "acts on the first half alone; then the gate multiplies."),
         Edit(OUTPUT, "(F.gelu(inner) * F.gelu(gate)) @ contract.T", "Both halves go through GELU. "
-             "The gate stays as it is."),
-        Edit(OUTPUT, "(F.gelu(inner) + gate) @ contract.T", "The two halves are added. They are "
-             "multiplied, number by number."),
-        Edit(OUTPUT, "(inner * gate) @ contract.T", "There is no GELU: two halves multiplied are "
-             "*bilinear*. The first goes through GELU."),
-        Edit(OUTPUT, "(inner.sigmoid() * gate) @ contract.T", "A sigmoid stands where GELU belongs:"
+             "The gate stays unchanged."),
+        Edit(OUTPUT, "(F.gelu(inner) + gate) @ contract.T", "You add the two halves. Multiply "
+             "them, number by number."),
+        Edit(OUTPUT, "(inner * gate) @ contract.T", "GELU is missing: you multiply the two halves "
+             "directly (*bilinear*). The first must go through GELU."),
+        Edit(OUTPUT, "(inner.sigmoid() * gate) @ contract.T", "You use a sigmoid instead of GELU:"
              " that is GLU, the oldest of this family."),
         Edit(OUTPUT, "(inner * gate.sigmoid()) @ contract.T", "Your gate goes through a sigmoid, "
-             "and no GELU is there: that is GLU, the oldest of this family."),
-        Edit(OUTPUT, "(F.silu(inner) * gate) @ contract.T", "SiLU stands where GELU belongs: that "
-             "is SwiGLU, which LLaMA has."),
-        Edit(OUTPUT, "(F.relu(inner) * gate) @ contract.T", "ReLU stands where GELU belongs: that "
+             "and GELU is missing: that is GLU, the oldest of this family."),
+        Edit(OUTPUT, "(F.silu(inner) * gate) @ contract.T", "You use SiLU instead of GELU: that "
+             "is SwiGLU, as in LLaMA."),
+        Edit(OUTPUT, "(F.relu(inner) * gate) @ contract.T", "You use ReLU instead of GELU: that "
              "is ReGLU."),
         Edit(OUTPUT, '(F.gelu(inner, approximate="tanh") * gate) @ contract.T', "This is the tanh "
              "approximation of GELU. ModernBERT has the exact one, F.gelu's default."),
-        Edit(OUTPUT, "F.gelu(inner) @ contract.T", "The gate is left out. This is BERT's "
+        Edit(OUTPUT, "F.gelu(inner) @ contract.T", "You left out the gate. This is BERT's "
              "feed-forward part, with the first half alone."),
-        Edit(OUTPUT, "gate @ contract.T", "Only the gate is there. GELU of the first half "
-             "multiplies it."),
+        Edit(OUTPUT, "gate @ contract.T", "You use only the gate. Multiply it by GELU of the "
+             "first half."),
         Edit(OUTPUT, "x + (F.gelu(inner) * gate) @ contract.T", "You add x, the residual "
              "connection. That is done outside the feed-forward part."),
-        Edit(HALVES, "((x @ expand.T)[..., ::2], (x @ expand.T)[..., 1::2])", "Even and odd "
-             "numbers are taken apart. The halves are the first F and the last F."),
-        Edit(WIDTH, "plain_width", "Your width is as it was. The gate brings a third matrix, so "
+        Edit(HALVES, "((x @ expand.T)[..., ::2], (x @ expand.T)[..., 1::2])", "You separate "
+             "even and odd numbers. The halves are the first F and the last F."),
+        Edit(WIDTH, "plain_width", "Your width is unchanged. The gate adds a third matrix, so "
              "the part would be half as large again."),
         Edit(WIDTH, "plain_width // 2", "You halve the width. That keeps the first layer's size "
              "(2F for F), but the second becomes half as large: count all three matrices, 3·H·F."),
-        Edit(WIDTH, "3 * plain_width // 2", "Turned upside down: with 3/2 of the width it would be "
-             "more than twice as large."),
-        Edit(WIDTH, "plain_width // 3", "A third of the width: that is half as large. 3·H·F is to "
-             "equal 2·H·plain_width."),
+        Edit(WIDTH, "3 * plain_width // 2", "Your fraction is inverted: with 3/2 of the width the "
+             "part would be more than twice as large."),
+        Edit(WIDTH, "plain_width // 3", "With a third of the width the part is half as large. "
+             "3·H·F must equal 2·H·plain_width."),
         Edit(WIDTH, "4 * plain_width // 3", "This is 2F, the number of rows of `expand`. Return "
              "F, the width after the gate."),
         Edit(WIDTH, "-(-2 * plain_width // 3)", "You round up. Then the part is a little larger "
-             "than the plain one; it may be no larger."),
-        Edit(WIDTH, "round(2 * plain_width / 3)", "You round to the nearest. Where that is up, the "
-             "part is a little larger than the plain one; it may be no larger."),
-        Edit(WIDTH, "2 * (plain_width // 3)", "You round before you double, and lose a unit where "
-             "one more would still be no larger. Multiply first: 2 * plain_width // 3."),
-        Edit(WIDTH, "contract.shape[1]", "This is the F of the matrices given. Return how wide a "
-             "gated part may be beside a plain one of `plain_width`."),
-        Edit(WIDTH, "2 * plain_width * x.shape[-1] // 3", "The hidden size is still in it. It "
-             "stands on both sides of 3·H·F = 2·H·plain_width, and cancels."),
+             "than the plain one, which is not allowed."),
+        Edit(WIDTH, "round(2 * plain_width / 3)", "You round to the nearest. If that is up, the "
+             "part is a little larger than the plain one, which is not allowed."),
+        Edit(WIDTH, "2 * (plain_width // 3)", "You round before you double, so you lose a unit "
+             "that would still fit. Multiply first: 2 * plain_width // 3."),
+        Edit(WIDTH, "contract.shape[1]", "This is the F of the given matrices. Return how wide a "
+             "gated part may be, compared with a plain one of `plain_width`."),
+        Edit(WIDTH, "2 * plain_width * x.shape[-1] // 3", "The hidden size is still in it. It is "
+             "on both sides of 3·H·F = 2·H·plain_width, and cancels."),
     ),
 )  # fmt: skip

@@ -49,36 +49,36 @@ GROUPED = Exercise(
     see="course_lib.family.eurobert.GroupedAttention",
     when_raised=(
         (r"must match the size|size of tensor|subscript|broadcast", "Queries have A heads, keys "
-         "and values G. Repeat each head of keys and of values A / G times, then they fit."),
+         "and values have G. Repeat each key and value head A / G times, so that they match."),
     ),
     stages=(
         Stage("one token, on paper", by_hand),
-        Stage("a head of keys each", each(case, (2, 2, 3, 5), (3, 3, 2, 4))),
+        Stage("a key head for each query head", each(case, (2, 2, 3, 5), (3, 3, 2, 4))),
         Stage("heads that share", each(case, (4, 2, 3, 5), (6, 3, 2, 4), (4, 1, 2, 6))),
         Stage("a padded batch", each(case, (4, 2, 3, 6, 3), (6, 2, 2, 2, 5, 4))),
     ),
     axes={"0": "the texts", "1": "the tokens", "2": "the heads", "-1": "the features"},
     mistakes=(
-        Edit(REPEAT, "x.repeat(1, 1, shared_by, 1)", "Your heads of keys go round: head 1 of the "
-             "queries reads head 1 of the keys. Neighbours share: the first A / G heads of queries "
-             "read head 0 of the keys, the next ones head 1."),
+        Edit(REPEAT, "x.repeat(1, 1, shared_by, 1)", "Your key heads alternate: query head 1 reads "
+             "key head 1. Neighbours must share: the first A / G query heads read key head 0, the "
+             "next ones key head 1."),
         Edit(REPEAT, "x[:, :, :1].expand(-1, -1, query.shape[2], -1)", "All your heads read head 0 "
              "of the keys and values. Each group has a head of its own."),
         Edit(REPEAT, "x.mean(dim=2, keepdim=True).expand(-1, -1, query.shape[2], -1)", "You take "
-             "the mean of all heads of keys. They stay apart: each serves its own A / G heads."),
+             "the mean of all key heads. Keep them apart: each serves its own A / G query heads."),
         Edit(SCALE, "", "Your scores are not divided by the root of the head size D."),
         Edit(SCALE, " / math.sqrt(query.shape[2] * query.shape[-1])", "You divide by the root of "
              "the whole width. It is the root of one head's size, D."),
         Edit(SCALE, " / math.sqrt(shared_by)", "You divide by the root of A / G. It is the root of "
              "one head's size, D."),
         Edit(HIDDEN, "", "Your queries read padding, too. The mask hides those keys."),
-        Edit(HIDDEN, ".masked_fill(mask[:, None, None, :] == 1, -1e9)", "Your mask is the wrong "
-             "way round: 1 is a real token, to be seen."),
+        Edit(HIDDEN, ".masked_fill(mask[:, None, None, :] == 1, -1e9)", "Your mask is "
+             "inverted: 1 is a real token, which is visible."),
         Edit(HIDDEN, ".masked_fill(mask[:, None, :, None] == 0, -1e9)", "You hide the padding's "
-             "queries. It is the *keys* of the padding that nobody may read."),
+             "queries. Hide the padding's *keys*."),
         Edit("softmax(dim=-1)", "softmax(dim=-2)", "Your softmax runs over the queries. Each "
              "query's weights add up to one over the keys."),
         Edit("scores = torch", "query = query.flatten(0, 1).unflatten(0, query.shape[:2]).flip(2)\n"
-             "    scores = torch", "Your heads of queries come in the other order."),
+             "    scores = torch", "Your query heads are in reverse order."),
     ),
 )  # fmt: skip

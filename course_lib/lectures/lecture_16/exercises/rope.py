@@ -51,9 +51,9 @@ ROPE = Exercise(
              Numbers("key", shape="B T A D", tol=1e-5)),
     see="course_lib.kernels.rotary.rotary_reference does it with complex numbers, rotary in place",
     when_raised=(
-        (r"must match the size|size of tensor|broadcast", "The angles are (T, D/2). They "
-         "meet one *half* of the features, (B, T, A, D/2), and need an axis for the heads before: "
-         "angle[:, None, :] is (T, 1, D/2)."),
+        (r"must match the size|size of tensor|broadcast", "The angles are (T, D/2). They are "
+         "combined with one *half* of the features, (B, T, A, D/2), and first need an axis for the "
+         "heads: angle[:, None, :] is (T, 1, D/2)."),
     ),
     stages=(
         Stage("two features, on paper", by_hand),
@@ -66,56 +66,56 @@ ROPE = Exercise(
              "3, as the paper does. ModernBERT's weights were trained with i and i + D/2.",
              more=((JOIN, "torch.stack([first * cos - second * sin, first * sin + second * cos], "
                     "dim=-1).flatten(-2)"),)),
-        Edit(HALVES, "(x[..., ::2], x[..., 1::2])", "You take neighbours as pairs and put them "
+        Edit(HALVES, "(x[..., ::2], x[..., 1::2])", "You take neighbours as pairs but put them "
              "back as halves. Take features i and i + D/2, and put them back where they were."),
         Edit(JOIN, "x * cos.repeat_interleave(2, -1) + torch.cat([-second, first], -1) * "
-             "sin.repeat_interleave(2, -1)", "Your pairs are i and i + D/2, but the angles are "
-             "laid out for neighbours (θ₀, θ₀, θ₁, θ₁ …). Both halves need θ₀, θ₁ …"),
+             "sin.repeat_interleave(2, -1)", "Your pairs are i and i + D/2, but your angles are "
+             "arranged for neighbours (θ₀, θ₀, θ₁, θ₁ …). Both halves need θ₀, θ₁ …"),
         Edit(JOIN, "torch.cat([first * cos + second * sin, second * cos - first * sin], dim=-1)",
-             "You turn the other way round, by −angle. The products of queries and keys would be "
+             "You rotate the wrong way, by −angle. The products of queries and keys would be "
              "the same, but released weights and this check expect +angle."),
         Edit(JOIN, "torch.cat([first * cos + second * sin, first * sin + second * cos], dim=-1)",
-             "The minus is missing: first · cos − second · sin. So it is no rotation, and vectors "
-             "change their length."),
+             "The minus is missing: first · cos − second · sin. Without it, this is not a rotation "
+             "and vectors change their length."),
         Edit(JOIN, "torch.cat([first * cos - second * sin, (first * cos - second * sin) * sin + "
-             "second * cos], dim=-1)", "b is made from the *new* a. Both come from the old two: "
-             "keep a until b is made."),
+             "second * cos], dim=-1)", "You compute b from the *new* a. Both come from the old "
+             "values: keep the old a until b is computed."),
         Edit(JOIN, "torch.cat([first * sin - second * cos, first * cos + second * sin], dim=-1)",
              "Sine and cosine are exchanged. At position 0 nothing may change: cos 0 = 1 keeps "
              "the vector."),
-        Edit(JOIN, "torch.cat([first * cos, second * cos], dim=-1)", "Only the cosines are there. "
-             "Each feature also takes something from the other one of its pair, by the sine."),
+        Edit(JOIN, "torch.cat([first * cos, second * cos], dim=-1)", "You use only the cosines. "
+             "Each feature also takes a part of the other one in its pair, by the sine."),
         Edit(JOIN, "torch.cat([first * sin + second * cos, first * cos - second * sin], dim=-1)",
-             "The two halves are put back in the wrong order."),
+             "You put the two halves back in the wrong order."),
         Edit(JOIN, "torch.cat([first * cos - second * sin, second], dim=-1)", "The second half of "
-             "the features is as it was. Both coordinates of a point change when it is turned."),
-        Edit(STEP, "base ** (torch.arange(0, size, 2) / size)", "The exponent's sign is lost: "
-             "base^(+2i/D). Pair 0 turns fastest, the later ones more and more slowly."),
+             "the features is unchanged. A rotation changes both coordinates of a point."),
+        Edit(STEP, "base ** (torch.arange(0, size, 2) / size)", "The exponent lost its sign: you "
+             "have base^(+2i/D). Pair 0 rotates fastest, later pairs more and more slowly."),
         Edit(STEP, "1 / base ** (torch.arange(0, size // 2) / size)", "Your exponent is −i/D. It "
              "is −2i/D: over the D/2 pairs it goes from 0 almost to −1."),
         Edit(STEP, "1 / base ** (2 * torch.arange(0, size, 2) / size)", "Your exponent is doubled "
              "twice: arange(0, D, 2) is 2i already."),
-        Edit(STEP, "torch.ones(size // 2)", "All pairs turn equally fast. Pair i turns by "
-             "base^(−2i/D) a position."),
+        Edit(STEP, "torch.ones(size // 2)", "All your pairs rotate equally fast. Pair i rotates by "
+             "base^(−2i/D) per position."),
         Edit(STEP, "1 / 10_000 ** (torch.arange(0, size, 2) / size)", "Your base is always 10,000. "
              "That is the local layers'; use `base`."),
         Edit(ANGLE, "torch.arange(1, tokens + 1)[:, None, None]", "Your positions begin at 1. The "
-             "first token stands at position 0, and is not turned."),
+             "first token is at position 0 and is not rotated."),
         Edit(ANGLE, "torch.arange(tokens).flip(0)[:, None, None]", "Your positions run backwards."),
-        Edit(ANGLE, "torch.arange(x.shape[2])[None, :, None]", "You turn by the number of the "
+        Edit(ANGLE, "torch.arange(x.shape[2])[None, :, None]", "You rotate by the index of the "
              "*head*. The axes are (B, T, A, D): positions are the second one."),
-        Edit(ANGLE, "torch.arange(len(x))[:, None, None, None]", "You turn by the number of the "
+        Edit(ANGLE, "torch.arange(len(x))[:, None, None, None]", "You rotate by the index of the "
              "*text*. The axes are (B, T, A, D): positions are the second one."),
         Edit(ANGLE, "2 * torch.pi * torch.arange(tokens)[:, None, None]", "Your angles are 2π "
              "times as large. One position is one radian for pair 0, not one whole turn."),
         Edit(ANGLE, "torch.pi / 180 * torch.arange(tokens)[:, None, None]", "Your angles are in "
-             "degrees. They are radians."),
-        Edit(RETURN, "turned(query, base), key", "The keys are as they were. Then a product would "
-             "depend on the query's own position, not on the distance: turn both."),
-        Edit(RETURN, "query, turned(key, base)", "The queries are as they were. Then a product "
-             "would depend on the key's own position, not on the distance: turn both."),
-        Edit(RETURN, "query, key", "Nothing is turned."),
+             "degrees. Expected radians."),
+        Edit(RETURN, "turned(query, base), key", "You do not rotate the keys. Then a product would "
+             "depend on the query's own position, not on the distance: rotate both."),
+        Edit(RETURN, "query, turned(key, base)", "You do not rotate the queries. Then a product "
+             "would depend on the key's own position, not on the distance: rotate both."),
+        Edit(RETURN, "query, key", "Nothing is rotated."),
         Edit(RETURN, "turned(query, base), turned(key.flip(1), base).flip(1)", "The keys' "
-             "positions run backwards. Queries and keys are turned alike."),
+             "positions run backwards. Queries and keys are rotated alike."),
     ),
 )  # fmt: skip

@@ -66,11 +66,11 @@ UNPAD = Exercise(
     "of length",
     when_raised=(
         (r"shape mismatch|cannot be broadcast|[Ii]ndex put|does not match", "What you put back has "
-         "one row for each real token, (N, H). Are the positions on the left N as well? With a "
-         "mask of True and False, back[mask == 1] = result is."),
+         "one row for each real token, (N, H). The positions on the left must be N as well: use a "
+         "boolean mask, back[mask == 1] = result."),
         (r"must match the size|size of tensor", "x[mask == 1] is (N, H). With mask as it is, of 0 "
          "and 1, torch takes rows 0 and 1 of the batch: compare first."),
-        (r"bool|Boolean", "Only a comparison chooses: mask == 1 is True at real tokens, and "
+        (r"bool|Boolean", "Select with a comparison: mask == 1 is True at real tokens, and "
          "x[mask == 1] is (N, H)."),
     ),
     stages=(
@@ -87,13 +87,13 @@ UNPAD = Exercise(
         Edit(TOKENS, "x.flatten(0, 1)", "Your list still holds the padding: all B · T positions.",
              more=((BACK, "back = layer(tokens, begins).view_as(x)"),)),
         Edit(TOKENS, "x.transpose(0, 1)[real.T]", "Your list goes through the batch position by "
-             "position: all first tokens, then all second ones. A text's tokens stand together.",
+             "position: all first tokens, then all second ones. A text's tokens belong together.",
              more=((BACK, "back.transpose(0, 1)[real.T] = layer(tokens, begins)"),)),
         Edit(TOKENS, "x[mask.sum(dim=1).argsort()][real[mask.sum(dim=1).argsort()]]", "Your texts "
-             "stand in order of length, as in the library's list. Here they keep the order of the "
+             "are sorted by length, as in the library's list. Here they keep the order of the "
              "batch."),
         Edit(REAL, "torch.arange(x.shape[1]) < mask.sum(dim=1, keepdim=True)", "You take the first "
-             "tokens of each text, as many as are real. Padding may stand before or between them: "
+             "tokens of each text, as many as are real. Padding may be before or between them: "
              "take those where `mask` is 1."),
         Edit(LENGTHS, "mask.sum(dim=0)", "You count tokens over the texts. Lengths are counted "
              "along each row, dim=1."),
@@ -101,22 +101,22 @@ UNPAD = Exercise(
              "number b to number b + 1, so there are B + 1 numbers."),
         Edit(BEGINS, "torch.cat([lengths.new_zeros(1), lengths.cumsum(dim=0)])[:-1]", "The end of "
              "the last text is missing. There are B + 1 numbers; the last is N."),
-        Edit(BEGINS, "lengths", "These are the lengths. Asked are their sums so far, from 0 on."),
-        Edit(BEGINS, "torch.cat([lengths.new_zeros(1), lengths])", "These are the lengths behind a "
-             "0. Add them up: each number is the sum of all lengths before it."),
+        Edit(BEGINS, "lengths", "These are the lengths. Expected their cumulative sum, from 0 on."),
+        Edit(BEGINS, "torch.cat([lengths.new_zeros(1), lengths])", "These are a 0 and the lengths. "
+             "Add them up: each number is the sum of all lengths before it."),
         Edit(BEGINS, "torch.arange(len(x) + 1) * x.shape[1]", "Your texts begin every T positions, "
-             "as in the padded batch. In the list they stand close together."),
+             "as in the padded batch. In the list there are no gaps between them."),
         Edit(BEGINS, "torch.cat([lengths.new_zeros(1), lengths.cumsum(dim=0) - 1])", "Your numbers "
              "are the *last* tokens of the texts. The end of one text is the beginning of the "
              "next: one more."),
         Edit(BEGINS, "torch.cat([lengths.new_zeros(1), lengths[lengths > 0].cumsum(dim=0)])",
-             "Texts without a token are left out. Such a text keeps its place: its number is the "
-             "one before once more."),
+             "You leave out texts without a token. Such a text keeps its place and repeats the "
+             "number before it."),
         Edit(BEGINS, "torch.cat([lengths.new_zeros(1), lengths.flip(0).cumsum(dim=0)])", "You add "
              "the lengths up from the last text on. The first text comes first."),
-        Edit(ZEROS, "x.clone()", "The padding still has x in it. Zeros stand there."),
-        Edit(ZEROS, "torch.ones_like(x)", "There are ones at the padding. Zeros stand there."),
-        Edit(BACK, "back[real] = tokens", "The list comes back as it was. `layer` is to work on it "
+        Edit(ZEROS, "x.clone()", "Your result still has x at the padding. Expected zeros."),
+        Edit(ZEROS, "torch.ones_like(x)", "Your result has ones at the padding. Expected zeros."),
+        Edit(BACK, "back[real] = tokens", "You put the list back unchanged. Apply `layer` to it "
              "first."),
         Edit(BACK, "back[real] = layer(tokens, begins.new_tensor([0, len(tokens)]))", "You give "
              "`layer` the whole list as one text. Tokens of different texts must not see each "
@@ -125,11 +125,11 @@ UNPAD = Exercise(
              ".view_as(x)[real]", "`layer` works on the padded batch, padding included. Give it "
              "the list of real tokens."),
         Edit(BACK, "back[torch.arange(x.shape[1]) < lengths[:, None]] = layer(tokens, begins)",
-             "You put the tokens at the beginning of each row. Each goes back to where it came "
-             "from."),
+             "You put the tokens at the beginning of each row. Each must go back to its own "
+             "position."),
         Edit(BACK, "back.view(-1, x.shape[2])[: len(tokens)] = layer(tokens, begins)", "You put "
-             "the list back without gaps, and all padding behind it. Each token goes back to "
-             "where it came from."),
+             "the list back without gaps, with all padding after it. Each token must go back to "
+             "its own position."),
         Edit(RETURN, "return layer(tokens, begins), begins, back", "Your list is what `layer` "
              "returned. The first result is the list of tokens before it."),
         Edit(RETURN, "return tokens, begins, back[real]", "Your last result is still the list. "

@@ -42,7 +42,7 @@ WINDOW = Exercise(
     "T² of it",
     when_raised=(
         (r"must match the size|size of tensor|broadcast", "The window's part is (T, T), the "
-         "padding's (B, T). mask[:, None, :] is (B, 1, T): it says of each *key* whether it is a "
+         "padding's (B, T). mask[:, None, :] is (B, 1, T): it says for each *key* whether it is a "
          "token."),
     ),
     stages=(
@@ -59,11 +59,11 @@ WINDOW = Exercise(
     mistakes=(
         Edit(NEAR, "distance <= window", "You see `window` tokens on *either* side. A window is "
              "both sides together: window // 2 each."),
-        Edit(NEAR, "distance < window // 2", "The outermost tokens are missing: at a distance of "
-             "exactly window // 2 one is still seen."),
+        Edit(NEAR, "distance < window // 2", "The outermost tokens are missing: a token at a "
+             "distance of exactly window // 2 is still visible."),
         Edit(NEAR, "distance <= (window + 1) // 2", "You round window / 2 up. An odd window's half "
              "is rounded down: 5 // 2 = 2."),
-        Edit(NEAR, "distance <= (window - 1) // 2", "You make the window no wider than `window` "
+        Edit(NEAR, "distance <= (window - 1) // 2", "Your window has at most `window` tokens "
              "with the token itself. ModernBERT's even windows have one more: window // 2 on "
              "either side of it."),
         Edit(NEAR, "(position - position[:, None] <= window // 2 - 1) & (position - position[:, "
@@ -72,40 +72,40 @@ WINDOW = Exercise(
         Edit(NEAR, "(distance <= window // 2) & (distance > 0)", "No token sees itself in your "
              "mask. It does, at distance 0."),
         Edit(NEAR, "(distance <= window // 2) & (position <= position[:, None])", "Your tokens "
-             "look back only, as a decoder's. An encoder looks both ways."),
+             "only look back, as in a decoder. An encoder looks both ways."),
         Edit(NEAR, "(distance <= window // 2) & (position >= position[:, None])", "Your tokens "
              "look ahead only. The window goes both ways."),
         Edit(NEAR, "position // window == (position // window)[:, None]", "You cut the text into "
-             "blocks of `window` tokens, each for itself. The window *slides*: each token has its "
-             "own, with itself in the middle."),
+             "separate blocks of `window` tokens. The window *slides*: each token has its own, "
+             "with itself in the middle."),
         Edit(NEAR, "(distance <= window // 2) | (position == 0) | (position[:, None] == 0)", "The "
-             "first token sees and is seen by all, as in Longformer. In ModernBERT's local layers "
-             "it has a window like any other."),
-        Edit(NEAR, "distance > window // 2", "Near and far are exchanged: true is what is *seen*."),
+             "first token sees all and is visible to all, as in Longformer. In ModernBERT's local "
+             "layers it has a window like any other."),
+        Edit(NEAR, "distance > window // 2", "Near and far are exchanged: True means *visible*."),
         Edit(REAL, "(position < mask.sum(dim=1, keepdim=True))[:, None, :]", "You count the tokens "
-             "of a text and take them to stand in front. Padding may also stand before or between "
+             "of a text and assume that they come first. Padding may also be before or between "
              "them: `mask` says where."),
         Edit(REAL, "mask[:, None, :] == 0", "Tokens and padding are exchanged: 1 in `mask` "
              "is a token."),
-        Edit(RETURN, "near | real", "You join the two by *or*: seen is what is near *and* a "
-             "token."),
-        Edit(RETURN, "near.expand(len(mask), -1, -1)", "Padding is seen in your mask. Where "
-             "`mask` is 0, nobody looks: see the second condition."),
-        Edit(RETURN, "real.expand(-1, mask.shape[1], -1)", "There is no window in your mask, only "
-             "the padding: that is a global layer's."),
+        Edit(RETURN, "near | real", "You combine the two with *or*: a visible key is near *and* a "
+             "real token."),
+        Edit(RETURN, "near.expand(len(mask), -1, -1)", "Padding is visible in your mask. Keys "
+             "where `mask` is 0 must be hidden: see the second condition."),
+        Edit(RETURN, "real.expand(-1, mask.shape[1], -1)", "Your mask has no window, only the "
+             "padding: that is a global layer's mask."),
         Edit(RETURN, "near & (mask[:, :, None] == 1)", "You hide the *queries* that are padding. "
-             "It is the keys that nobody may see: the last axis."),
+             "Hide the keys, the last axis."),
         Edit(RETURN, "near & real & (mask[:, :, None] == 1)", "You also empty the rows of padding "
-             "queries. The statement leaves them as any other row: a row without a single key "
-             "makes softmax nan."),
+             "queries. Treat them like any other row: a row without a single key makes the "
+             "softmax nan."),
         Edit(DISTANCE, "(mask.cumsum(1)[:, :, None] - mask.cumsum(1)[:, None]).abs()", "You count "
-             "distances in real tokens. Where padding stands between two tokens, it counts: "
-             "positions are those in the row."),
-        Edit(DISTANCE, "position[:, None] - position", "The distance has a sign in your "
-             "comparison: everything ahead is near. Take its absolute value."),
-        Edit(DISTANCE, "position - position[:, None]", "The distance has a sign in your "
-             "comparison: everything behind is near. Take its absolute value."),
+             "distances in real tokens. Padding between two tokens counts, too: positions are "
+             "those in the row."),
+        Edit(DISTANCE, "position[:, None] - position", "Your distance has a sign, so everything "
+             "ahead counts as near. Take its absolute value."),
+        Edit(DISTANCE, "position - position[:, None]", "Your distance has a sign, so everything "
+             "behind counts as near. Take its absolute value."),
         Edit(RETURN, "(near & real).any(dim=0)", "You have one mask for the whole batch. Each text "
-             "has padding of its own."),
+             "has its own padding."),
     ),
 )  # fmt: skip

@@ -71,7 +71,7 @@ def tasks_chart() -> Any:
             label: {row: tuned(name, task, split) for row, (task, name) in rows.items()}
             for label, split in {"held-out modules": "test", "never read": "outside"}.items()
         },
-        title="Fine-tuned on four tasks of lecture 03", x_title="right; code words: F1",
+        title="Fine-tuned on four tasks of lecture 03", x_title="accuracy; code words: F1",
         percent=True, families={row: name for row, (_, name) in rows.items()},
     )  # fmt: skip
     return chart.update_layout(height=520)

@@ -38,5 +38,5 @@ def real_text_table() -> Html:
          in_points(reached(name), reached(BEFORE[name])) if name in BEFORE else "")
         for name in RUNGS
     ]  # fmt: skip
-    head = ("rung", "steps", "right", "beside the one before", "the same on the stories")
+    head = ("rung", "steps", "accuracy", "beside the one before", "the same on the stories")
     return number_table(head, rows, "real-text", 700)

@@ -29,7 +29,7 @@ from ..longer import LENGTHS, WAYS
 LADDER, ALONE, NORMS_FILE, TIMES = "16_ladder", "16_controls", "16_norms", "16_times"
 LADDER_2026, EXTENSION = "16_ladder_2026", "16_longer"
 HEAD = (
-    "rung", "FLOPs a step", "ms a step", "right", "beside the one before", "half-way", "equal time"
+    "rung", "FLOPs/step", "ms/step", "accuracy", "beside the one before", "half-way", "equal time"
 )  # fmt: skip
 Run = Mapping[str, Any]
 
@@ -79,7 +79,7 @@ def ladder_chart() -> Any:
     """Every rung, a dot a seed: held-out masked words at equal FLOPs."""
     return ablation_chart(
         {"held-out masked words": {name: reached(name) for name in RUNGS}},
-        title="From BERT to ModernBERT, for equally many FLOPs", x_title="right", percent=True,
+        title="From BERT to ModernBERT, at equal FLOPs", x_title="accuracy", percent=True,
     )  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def ladder_table() -> Html:
 
 
 HEAD_2026 = (
-    "rung", "FLOPs a step", "steps", "weights of the blocks", "right", "seeds",
+    "rung", "FLOPs/step", "steps", "weights of the blocks", "accuracy", "seeds",
     "beside the one before",
 )  # fmt: skip
 
@@ -217,7 +217,7 @@ def norms_chart() -> Any:
     accuracies = outcome(stored(NORMS_FILE), "accuracy")
     return ablation_chart(
         {"held-out masked words": {name: accuracies[name] for name in NORMS}},
-        title="Twelve layers: norms after, norms before", x_title="right", percent=True,
+        title="Twelve layers: post-norm, pre-norm", x_title="accuracy", percent=True,
     )  # fmt: skip
 
 

@@ -71,36 +71,36 @@ BM25 = Exercise(
               each(repeated, (4, 1.5, 0.75), (6, 1.2, 0.3))),
     ),
     mistakes=(
-        Edit(IDF, "1.0", "Every word weighs the same. A word of few documents says more: multiply "
-             "by its idf."),
+        Edit(IDF, "1.0", "All your words count the same. A rare word says more: multiply by its "
+             "idf."),
         Edit(IDF, "math.log((len(documents) - holding + 0.5) / (holding + 0.5))", "The 1 inside "
              "the logarithm is missing: a word in more than half of the documents has a negative "
-             "weight, and a document that holds it ranks below one that does not."),
+             "weight, and a document that contains it ranks below one that does not."),
         Edit(IDF, "math.log(len(documents) / max(1, holding))", "Your idf is TF-IDF's, ln(N / n): "
-             "a word in every document weighs nothing. Lucene's is ln(1 + (N − n + ½)/(n + ½))."),
+             "a word in every document counts nothing. Lucene's is ln(1 + (N − n + ½)/(n + ½))."),
         Edit(HOLDING, "sum(other.count(word) for other in documents)", "You count how often the "
-             "word occurs in the corpus. n is the number of *documents* that hold it, each once."),
-        Edit(SCORE, "idf * count", "Your count grows without end: ten times a word is ten times "
-             "the score. Divide by count + k1 · …: it saturates."),
+             "word occurs in the corpus. n is the number of *documents* that contain it."),
+        Edit(SCORE, "idf * count", "Your score grows without limit: ten times a word is ten times "
+             "the score. Divide by count + k1 · …, so that it saturates."),
         Edit(SCORE, "idf * (k1 + 1) * count / (count + half)", "You multiply by k1 + 1, as "
-             "Robertson's formula does. The order of documents is the same; Lucene leaves the "
-             "factor out, and so does the statement."),
-        Edit(SCORE, "idf * count / (count + 1) * (1 - b + b * len(document) / average)", "The "
-             "length is a factor of the whole score in your answer. It stands below the line, "
-             "beside the count: a *long* document needs more."),
+             "Robertson's formula does. The order of documents is the same, but Lucene and this "
+             "exercise leave the factor out."),
+        Edit(SCORE, "idf * count / (count + 1) * (1 - b + b * len(document) / average)", "In your "
+             "answer the length multiplies the whole score. It belongs in the denominator, beside "
+             "the count: a *long* document needs more occurrences."),
         Edit(HALF, "k1", "The length of the document has no effect: b is not used."),
         Edit(HALF, "k1 * (b + (1 - b) * len(document) / average)", "b and 1 − b are exchanged: "
-             "b = 0 is *no* regard for length."),
-        Edit(HALF, "k1 * (1 - b + b * len(document))", "Your length is in words. It counts as a "
-             "multiple of the average document's."),
+             "b = 0 means that the length does *not* count."),
+        Edit(HALF, "k1 * (1 - b + b * len(document))", "Your length is in words. Divide it by the "
+             "average document's length."),
         Edit(HALF, "1 - b + b * len(document) / average", "k1 is not used."),
-        Edit(HALF, "k1 * (1 - b + b * len(set(document)) / average)", "Your length counts every "
-             "word once. It is the number of words, repeated ones too."),
-        Edit(COUNT, "int(word in document)", "You only ask whether a document holds the word. "
+        Edit(HALF, "k1 * (1 - b + b * len(set(document)) / average)", "Your length counts each "
+             "different word once. It is the number of all words, including repeats."),
+        Edit(COUNT, "int(word in document)", "You only check whether a document contains the word. "
              "Count how often."),
-        Edit(WORD, "for word in dict.fromkeys(query)", "A word that stands twice in the query "
-             "counts once in your answer. It counts twice."),
-        Edit(AVERAGE, "sum(map(len, documents)) / sum(map(bool, documents))", "Documents without a "
-             "word are left out of your average length. They count, with length 0."),
+        Edit(WORD, "for word in dict.fromkeys(query)", "A word that occurs twice in the query "
+             "counts once in your answer. It must count twice."),
+        Edit(AVERAGE, "sum(map(len, documents)) / sum(map(bool, documents))", "You leave empty "
+             "documents out of the average length. They count, with length 0."),
     ),
 )  # fmt: skip

@@ -56,7 +56,7 @@ CODED = Exercise(
     see="course_lib.train.searching.QuantisedIndex packs eight signs into a byte, and can score "
     "its best candidates again by the vectors themselves",
     infinite="Your result is not finite: a dimension that is 0 in every document has scale 0, and "
-    "0/0 is not a number. Its codes are 0.",
+    "0/0 is nan. Its codes are 0.",
     stages=(
         Stage("two documents, on paper", by_hand),
         Stage("int8 codes", each(case, (5, 3), (6, 4), (4, 8)), only=("int8 codes",)),
@@ -65,43 +65,43 @@ CODED = Exercise(
         Stage("numbers that are 0", each(with_zeros, (4, 5), (6, 8))),
     ),
     mistakes=(
-        Edit(SCALE, "(vectors.abs().amax() / 127).expand(vectors.shape[1])", "One scale serves all "
-             "dimensions in your codes. A dimension of small numbers is then rounded to almost "
-             "nothing: each has a scale of its own."),
-        Edit(SCALE, "vectors.amax(dim=0).abs() / 127", "Your scale is the largest number. A "
-             "dimension's largest *absolute* value may be a negative number's, whose code would "
-             "not fit into int8."),
-        Edit(SCALE, "vectors.abs().mean(dim=0) / 127", "Your scale is made of the mean absolute "
-             "value: everything beyond it does not fit into int8. Take the largest."),
-        Edit(SCALE, "vectors.abs().amax(dim=0) / 100", "Your largest code is 100. It is 127, the "
-             "largest that an int8 holds in both signs."),
+        Edit(SCALE, "(vectors.abs().amax() / 127).expand(vectors.shape[1])", "You use one scale "
+             "for all dimensions. A dimension of small numbers is then rounded to almost nothing: "
+             "each has its own scale."),
+        Edit(SCALE, "vectors.amax(dim=0).abs() / 127", "Your scale comes from the largest number. "
+             "The number with the largest *absolute* value may be negative, and its code would not "
+             "fit into int8."),
+        Edit(SCALE, "vectors.abs().mean(dim=0) / 127", "Your scale comes from the mean absolute "
+             "value, so larger values do not fit into int8. Take the largest absolute value."),
+        Edit(SCALE, "vectors.abs().amax(dim=0) / 100", "Your largest code is 100. It must be 127, "
+             "the largest that int8 has with both signs."),
         Edit(SCALE, "vectors.abs().amax(dim=0) / 128", "Your largest code is 128. An int8 ends at "
              "127; 128 becomes −128."),
-        Edit(ROUNDED, ".trunc().to(torch.int8)", "You cut off what follows the point, as "
-             ".to(torch.int8) does by itself. Round first: 12.9 is 13."),
+        Edit(ROUNDED, ".trunc().to(torch.int8)", "You drop the decimals, as .to(torch.int8) does "
+             "by itself. Round first: 12.9 becomes 13."),
         Edit(ROUNDED, ".floor().to(torch.int8)", "You round down. Round to the nearest."),
         Edit(SCORES, "vectors @ query", "These are the exact scores. The index has only its "
-             "codes: codes · scale stands for the vectors."),
+             "codes: use codes · scale instead of the vectors."),
         Edit(SCORES, "codes.double() @ query", "The scale is missing from your scores: a step in "
              "one dimension is worth more than one in another."),
         Edit(SCORES, "codes.double() @ (query / scale.clamp(min=1e-12))", "You divide by the "
-             "scale. A code times its scale is about the number it stands for."),
+             "scale. Multiply: a code times its scale is about the original number."),
         Edit(SCORES, "codes.double() @ (query * scale.clamp(min=1e-12) / scale.clamp(min=1e-12)"
-             ".max())", "Your scales are relative to the largest: the scores are no estimate of "
+             ".max())", "Your scales are relative to the largest, so the scores do not estimate "
              "the dot product."),
         Edit(SIGNS, "(vectors >= 0).to(torch.int8)", "A 0 has code 1 in your answer. Only numbers "
-             "above 0 have."),
-        Edit(SIGNS, "vectors.sign().to(torch.int8)", "Your codes are −1, 0 and 1. One bit holds "
+             "above 0 have code 1."),
+        Edit(SIGNS, "vectors.sign().to(torch.int8)", "Your codes are −1, 0 and 1. One bit has only "
              "two values: 1 above 0, and 0 for all else."),
         Edit(SIGNS, "(vectors > vectors.mean(dim=0)).to(torch.int8)", "You compare with the mean "
-             "of each dimension. The sign is meant: above 0 or not."),
-        Edit(OTHER_SCORES, "agreeing", "You count the signs that agree. Take off those that "
-             "differ: that is the dot product of vectors of +1 and −1."),
+             "of each dimension. Compare with 0."),
+        Edit(OTHER_SCORES, "agreeing", "You count the signs that agree. Subtract those that "
+             "differ, which gives the dot product of vectors of +1 and −1."),
         Edit(OTHER_SCORES, "len(query) - agreeing", "You count the signs that *differ*, the "
-             "Hamming distance: the best document has the least. A score is large for a good one."),
+             "Hamming distance, which is smallest for the best document. A score must be largest."),
         Edit(AGREEING, "((signs == 1) & (query > 0)).sum(dim=1)", "You count where both are above "
-             "0. Two that are not above 0 agree as well."),
+             "0. Two numbers that are not above 0 agree as well."),
         Edit(OTHER_SCORES, "((2 * signs - 1).double() @ query).round().long()", "You multiply the "
-             "signs with the query's own numbers. The query is coded by its signs, too."),
+             "signs by the query's own numbers. Code the query by its signs, too."),
     ),
 )  # fmt: skip

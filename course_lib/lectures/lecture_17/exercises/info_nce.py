@@ -50,7 +50,7 @@ INFO_NCE = Exercise(
     see="course_lib.objectives.contrastive.info_nce_loss with symmetric=True; it also takes hard "
     "negatives and pairs that do not count as negatives",
     infinite="Your loss is not finite: exp of a cosine divided by a low temperature is too large "
-    "for a float. log_softmax and cross_entropy take off the largest score first.",
+    "for a float. log_softmax and cross_entropy subtract the largest score first.",
     gradient=("queries", "documents"),
     stages=(
         Stage("two pairs, on paper", by_hand),
@@ -59,10 +59,10 @@ INFO_NCE = Exercise(
         Stage("one pair, and a temperature near 0", each(case, (1, 4, 0.5), (4, 3, 0.0005))),
     ),
     mistakes=(
-        Edit(QUERIES, "queries", "The queries keep their lengths in your scores. A cosine divides "
-             "both vectors by their lengths."),
-        Edit(DOCUMENTS, "documents", "The documents keep their lengths in your scores. A cosine "
-             "divides both vectors by their lengths."),
+        Edit(QUERIES, "queries", "You do not normalise the queries. A cosine divides both vectors "
+             "by their lengths."),
+        Edit(DOCUMENTS, "documents", "You do not normalise the documents. A cosine divides both "
+             "vectors by their lengths."),
         Edit(QUERIES, "queries", "Your scores are dot products. Divide both vectors by their "
              "lengths first: that is the cosine.", more=((DOCUMENTS, "documents"),)),
         Edit(SCORES, "-torch.cdist(unit_queries, unit_documents) / temperature", "Your scores are "
@@ -70,16 +70,16 @@ INFO_NCE = Exercise(
         Edit(SCORES, "unit_queries @ unit_documents.T * temperature", "You multiply by the "
              "temperature. Divide: a temperature below 1 makes differences larger."),
         Edit(SCORES, "unit_queries @ unit_documents.T", "The temperature is not used."),
-        Edit(BOTH, "forward", "Only queries look for their documents. The symmetric loss is the "
-             "mean of both directions: documents look for their queries as well."),
-        Edit(BOTH, "back", "Only documents look for their queries. The symmetric loss is the mean "
-             "of both directions."),
+        Edit(BOTH, "forward", "In your loss only queries find their documents. The symmetric loss "
+             "is the mean of both directions: documents must find their queries as well."),
+        Edit(BOTH, "back", "In your loss only documents find their queries. The symmetric loss is "
+             "the mean of both directions."),
         Edit(BOTH, "forward + back", "You add the two directions up. Take their mean."),
         Edit(FORWARD, "-scores.log_softmax(dim=1).diagonal().sum()", "You add up over the pairs. "
              "Each direction is a *mean* over the B pairs.",
              more=((BACK, "-scores.log_softmax(dim=0).diagonal().sum()"),)),
         Edit(FORWARD, "-scores.log_softmax(dim=1).mean()", "You take the mean over all B² pairs of "
-             "query and document. Only the own ones count, the diagonal.",
+             "query and document. Only the diagonal counts, each query with its own document.",
              more=((BACK, "-scores.log_softmax(dim=0).mean()"),)),
         Edit(FORWARD, "-scores.log_softmax(dim=1)[:, 0].mean()", "Your right answer is document 0 "
              "for every query. Query i's own document is number i.",
@@ -90,7 +90,7 @@ INFO_NCE = Exercise(
              more=((BACK, "forward"),)),
         Edit(FORWARD, "(scores - torch.diag(torch.full((len(scores),), torch.inf))).logsumexp(dim="
              "1).sub(scores.diagonal()).mean()", "Your softmax leaves out the own document. The "
-             "sum below the line is over all B, the own one among them.",
+             "sum in the denominator is over all B, including the own one.",
              more=((BACK, "(scores - torch.diag(torch.full((len(scores),), torch.inf))).logsumexp("
                     "dim=0).sub(scores.diagonal()).mean()"),)),
     ),

@@ -67,45 +67,45 @@ MEASURES = Exercise(
         Stage("a ranking shorter than k", each(case, ("-1", [2, 1], 10), ("2", [1, 0, 1], 5))),
     ),
     mistakes=(
-        Edit(DISCOUNT, "gain / rank", "You divide gains by the rank. The discount is softer: "
-             "log2(1 + rank)."),
+        Edit(DISCOUNT, "gain / rank", "You divide gains by the rank. Divide by log2(1 + rank), "
+             "which grows more slowly."),
         Edit(DISCOUNT, "gain / math.log2(max(2, rank))", "Your ranks 1 and 2 have the same "
              "discount, as with log2(rank). Divide by log2(1 + rank): 1, 1.58, 2 …"),
         Edit(DISCOUNT, "gain / math.log2(2 + rank)", "Your ranks are one too large in the "
-             "logarithm: rank 1 has no discount, as log2(2) = 1."),
+             "logarithm: rank 1 has no discount, because log2(2) = 1."),
         Edit(DISCOUNT, "(2**gain - 1) / math.log2(1 + rank)", "Your gains are 2^gain − 1, another "
-             "definition of nDCG. Here the gain itself counts: two papers that print nDCG may "
-             "differ in this."),
+             "definition of nDCG. Here the gain itself counts. (Papers that print nDCG may differ "
+             "in this.)"),
         Edit(DISCOUNT, "(gain > 0) / math.log2(1 + rank)", "Every relevant document counts 1 in "
              "your nDCG. Its gain counts: 3 is more than 1."),
         Edit(NDCG, "discounted(gains)", "This is DCG. Divide by the DCG of the best order, so that "
              "a perfect ranking has 1."),
         Edit(BEST, "sorted(gains, reverse=True) if any(gains) else [1]", "Your best order has only "
-             "the documents that were ranked. It has *all* relevant ones: leaving one out must "
-             "cost something."),
+             "the ranked documents. It must have *all* relevant ones, so that leaving one out "
+             "costs something."),
         Edit(BEST, "sorted(relevant.values(), reverse=True)", "Your best order does not end at k: "
-             "where more than k documents are relevant, even a perfect ranking has less than 1."),
+             "if more than k documents are relevant, even a perfect ranking has less than 1."),
         Edit(BEST, "list(relevant.values())[:k]", "Your best order is that of the judgements. It "
-             "begins with the largest gain."),
-        Edit(GAINS, "[relevant.get(document, 0) for document in ranking]", "You read beyond k. The "
-             "first k documents count, in all three."),
+             "must begin with the largest gain."),
+        Edit(GAINS, "[relevant.get(document, 0) for document in ranking]", "You read beyond k. "
+             "Only the first k documents count, in all three measures."),
         Edit(RANKS, "[rank for rank, gain in enumerate(gains, 1) if ranking[rank - 1] in relevant]",
-             "A document that was judged with gain 0 is relevant in your answer. Judged is not "
-             "relevant: the gain must be above 0."),
+             "A document judged with gain 0 is relevant in your answer. To be relevant, its gain "
+             "must be above 0."),
         Edit(RECIPROCAL, "sum(1 / rank for rank in ranks)", "You add up over all relevant "
              "documents. Only the *first* of them counts."),
         Edit(RECIPROCAL, "1 / (1 + gains.index(max(gains))) if ranks else 0.0", "You take the rank "
-             "of the largest gain. It is the first relevant document of any gain."),
-        Edit(RECIPROCAL, "1 / ranks[0] if ranks else 1 / (k + 1)", "Where nothing relevant is "
+             "of the largest gain. Take the first relevant document of any gain."),
+        Edit(RECIPROCAL, "1 / ranks[0] if ranks else 1 / (k + 1)", "If no relevant document is "
              "among the first k, the reciprocal rank is 0."),
-        Edit(RECALL, "len(ranks) / k", "This is precision: relevant ones among the k. Recall "
-             "divides by the number of relevant documents."),
+        Edit(RECALL, "len(ranks) / k", "This is precision, the fraction of the k that is relevant. "
+             "Recall divides by the number of relevant documents."),
         Edit(RECALL, "len(ranks) / min(k, sum(gain > 0 for gain in relevant.values()))", "You "
-             "divide by k where more than k documents are relevant. Recall divides by all "
-             "relevant ones, so it cannot reach 1 there."),
+             "divide by k if more than k documents are relevant. Recall divides by all relevant "
+             "ones, so it cannot reach 1 there."),
         Edit(RECALL, "len(ranks) / len(relevant)", "You divide by all judged documents. Those "
              "with gain 0 are not relevant."),
-        Edit(RECALL, "sum(gains) / sum(relevant.values())", "Your recall weighs documents by their "
-             "gains. Each relevant one counts 1."),
+        Edit(RECALL, "sum(gains) / sum(relevant.values())", "Your recall weights documents by "
+             "their gains. Each relevant one counts 1."),
     ),
 )  # fmt: skip

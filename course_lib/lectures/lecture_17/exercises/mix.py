@@ -68,8 +68,8 @@ MIX = Exercise(
     returns=(Numbers("mix", shape="N"), Numbers("rank fusion", shape="N", tol=1e-8)),
     see="course_lib.train.searching.weighted_mix and reciprocal_rank_fusion do this for many "
     "queries at once",
-    infinite="Your result is not finite. Where all scores are equal their standard deviation is "
-    "0, and 0/0 is not a number: such scores count 0.",
+    infinite="Your result is not finite. If all scores are equal their standard deviation is "
+    "0, and 0/0 is nan: such scores count 0.",
     stages=(
         Stage("two documents, on paper", by_hand, only=("mix",)),
         Stage("mixes with other weights", each(case, (5, 0.3), (6, 0.5), (7, 0.0), (4, 1.0)),
@@ -81,21 +81,21 @@ MIX = Exercise(
     mistakes=(
         Edit(MIXED, "weight * z_scores(first) + (1 - weight) * z_scores(second)", "The weights are "
              "exchanged: `weight` belongs to the second search, 1 − `weight` to the first."),
-        Edit(MIXED, "(1 - weight) * first + weight * second", "You mix the scores as they are. "
-             "BM25's are ten times as large as cosines: whichever is larger decides. Bring both "
-             "to mean 0 and standard deviation 1 first."),
+        Edit(MIXED, "(1 - weight) * first + weight * second", "You mix the raw scores. BM25's "
+             "are ten times as large as cosines, so the larger ones decide. Bring both to mean 0 "
+             "and standard deviation 1 first."),
         Edit(MIXED, "z_scores(first) + weight * z_scores(second)", "The first search has weight 1 "
-             "in your mix. It has 1 − `weight`."),
+             "in your mix. Its weight is 1 − `weight`."),
         Edit(SPREAD, "scores.std()", "Your standard deviation divides by N − 1, torch's default. "
              "Divide by N: correction=0."),
-        Edit(SPREAD, "scores.var(correction=0)", "You divide by the variance. It is the standard "
-             "deviation, its square root."),
-        Edit(CENTRED, "scores / spread", "The mean is not taken off."),
-        Edit(CENTRED, "scores - scores.mean()", "The scores are not divided by their standard "
+        Edit(SPREAD, "scores.var(correction=0)", "You divide by the variance. Divide by the "
+             "standard deviation, its square root."),
+        Edit(CENTRED, "scores / spread", "You do not subtract the mean."),
+        Edit(CENTRED, "scores - scores.mean()", "You do not divide the scores by their standard "
              "deviation."),
         Edit(Z, "(scores - scores.min()) / (scores.max() - scores.min()).clamp(min=1e-12)", "You "
-             "stretch scores to 0 … 1, from the lowest to the highest. One outlier then decides "
-             "the scale; take mean and standard deviation."),
+             "scale the scores to 0 … 1, from the lowest to the highest. One outlier then decides "
+             "the scale; use mean and standard deviation."),
         Edit(MEAN_RANK, "better + (equal - 1) / 2", "Your ranks begin at 0. The best document has "
              "rank 1."),
         Edit(MEAN_RANK, "1 + better", "Equal scores all have the best of their ranks. They share "
@@ -108,13 +108,13 @@ MIX = Exercise(
              "in order. Their ranks are the argsort of that."),
         Edit(MEAN_RANK, "len(scores) - better - (equal - 1) / 2", "Your rank 1 is the lowest "
              "score. It belongs to the highest."),
-        Edit(FUSED, "1 / ranks(first) + 1 / ranks(second)", "The 60 is missing: with 1/rank the "
-             "first place of one search beats nearly everything."),
+        Edit(FUSED, "1 / ranks(first) + 1 / ranks(second)", "The 60 is missing: with 1/rank alone "
+             "the first place of one search beats nearly everything."),
         Edit(FUSED, "(1 - weight) / (60 + ranks(first)) + weight / (60 + ranks(second))", "Rank "
              "fusion has no weight: each ranking counts the same."),
         Edit(FUSED, "1 / (60 + ranks(first) + ranks(second))", "You add up ranks. Add up the "
-             "*reciprocals*: 1/(60 + rank) of either search."),
-        Edit(FUSED, "1 / (60 + ranks(mixed))", "Your fusion ranks the mix. It reads the ranks of "
-             "the two searches, and no scores."),
+             "*reciprocals*: 1/(60 + rank) of each search."),
+        Edit(FUSED, "1 / (60 + ranks(mixed))", "Your fusion ranks the mix. It must use only the "
+             "ranks of the two searches, not the scores."),
     ),
 )  # fmt: skip

@@ -64,8 +64,9 @@ def sizes_chart(split: str = "modules") -> Any:
         )
     }  # fmt: skip
     chart = curves_chart(
-        curves, title="Shortened vectors", x_title="numbers a vector", y_title="nDCG@10", log_x=True
-    )
+        curves, title="Shortened vectors", x_title="numbers per vector", y_title="nDCG@10",
+        log_x=True,
+    )  # fmt: skip
     return chart.update_xaxes(tickvals=list(SIZES), ticktext=[str(size) for size in SIZES])
 
 

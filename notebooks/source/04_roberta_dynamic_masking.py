@@ -106,8 +106,8 @@ print("positions", position_ids_after_padding(ids, pad_token_id=1)[0].tolist())
 # %% [markdown]
 # ## Try it
 #
-# Build three pieces before the page shows them. The check names the mistake in a wrong answer; `hint("04.1")` helps one
-# step at a time, and `reveal("04.1")` shows a solution. No later cell needs your answers.
+# Build three pieces before the page shows them. Checks name your mistakes; `hint("04.1")` helps one step at a time, and
+# `reveal("04.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:04.1}}
 

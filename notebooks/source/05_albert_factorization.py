@@ -124,8 +124,8 @@ except RuntimeError as error:
 #
 # ## Try it
 #
-# Build two pieces before the page shows them. The check names the mistake in a wrong answer; `hint("05.1")` helps one
-# step at a time, and `reveal("05.1")` shows a solution. No later cell needs your answers.
+# Build two pieces before the page shows them. Checks name your mistakes; `hint("05.1")` helps one step at a time, and
+# `reveal("05.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:05.1}}
 

@@ -45,7 +45,7 @@ from course_lib.lectures.lecture_06.views import half_drawing, layer_map_view, p
 # invented.) Does BERT-base fit?
 #
 # We count the weights and FLOPs of its published shape, and time one layer of that shape here, on one message. Twelve
-# layers take twelve times as long. (The code only times and prints; the lecture starts below it.)
+# layers take twelve times as long.
 
 # %%
 from course_lib.bench import Contender, measure
@@ -91,15 +91,14 @@ against_the_budget({"BERT-base": lambda: bert("base")})
 # %% [markdown]
 # *{{number:megabytes('BERT-base')}} MB of weights are too many, whatever the machine. As for time,
 # {{number:gflops('bert', 'base'):.2f}} billion FLOPs in {{number:MILLISECONDS}} ms are
-# {{number:needed('bert', 'base')}} billion per second, without a pause; the table shows how long this machine takes
-# instead.*
+# {{number:needed('bert', 'base')}} billion per second, without a pause; the table shows this machine's time.*
 #
-# So we want fewer weights and fewer FLOPs, and want to lose as little of BERT-base's quality as possible. This page
-# shows how. Near its end the table comes back, with small models in it.
+# So we want fewer weights and fewer FLOPs, but little loss of quality. Near the end of this page the table comes back,
+# with small models in it.
 #
 # ## Predict first
 #
-# DistilBERT (Sanh et al. 2019, arXiv 1910.01108) is BERT-base with half of its layers removed. It is the *student* of a
+# DistilBERT (Sanh et al. 2019, arXiv 1910.01108) is BERT-base with half of its layers removed. It is the *student* of
 # BERT-base, its *teacher*, and learns from three things at once: the teacher's full distribution over words (**soft
 # targets**), the masked words themselves (**MLM**), and the direction of the teacher's last hidden states (**cosine**).
 #
@@ -197,9 +196,8 @@ for begin, norms in gradients_at_the_start().items():
 # %% [markdown]
 # ## Try it
 #
-# Build two pieces that you have just seen for one word, now for many positions. The check names the mistake in a wrong
-# answer; `hint("06.1")` helps one step at a time, and `reveal("06.1")` shows a solution. No later cell needs your
-# answers.
+# Build two pieces that you have just seen for one word, now for many positions. Checks name your mistakes;
+# `hint("06.1")` helps one step at a time, and `reveal("06.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:06.1}}
 
@@ -273,8 +271,8 @@ from course_lib.objectives.distillation import cosine_loss, distilbert_loss
 show(soft_target_loss, cosine_loss, distilbert_loss)
 
 # %% [markdown]
-# `part_of_mean` returns an ordinary mean, unless the batch is a part of a larger one. Then it returns this part's
-# contribution to the larger batch's mean, so that the parts add up even if they differ in size.
+# `part_of_mean` is an ordinary mean; for a part of a larger batch it is that part's contribution to the larger batch's
+# mean.
 #
 # ### Teacher and student before the same text
 #
@@ -289,8 +287,8 @@ show(DistillationPair)
 # %% [markdown]
 # ## Is it right?
 #
-# We compare a small version of our DistilBERT, with its masked-LM head, with the one in transformers. Both have the
-# same random weights. Do the numbers of parameters, the outputs and the gradients agree?
+# We compare a small DistilBERT of ours, with its masked-LM head, with transformers' own, under the same random weights.
+# Do parameter counts, outputs and gradients agree?
 
 # %%
 small = {"num_layers": 3, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512}
@@ -339,16 +337,15 @@ temperature_view(said, names, truth=hidden)
 
 # %% [markdown]
 # *The bars are the teacher's most likely words at the temperature you choose; the last bar is all other words together.
-# Move T: below 1 the first word grows; at higher T the next words catch up, until all words are equally likely and the
-# distribution tells you nothing.*
+# Move T: below 1 the first word grows; at higher T the next words catch up, until all words are equally likely.*
 
 # %% [markdown]
 # At T = 1 "captain" has {{number:softened(1.0).probabilities[0]:.0%}}. The next words are diver and sailor, jobs at the
-# harbour, and then jobs at other places. A label would have said only "captain".
+# harbour, then jobs elsewhere. A label would have said only "captain".
 #
 # T must be high enough to make the second and third words visible, but low enough that the thousand others do not drown
-# them. The students on this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's code, which neither
-# of its commands changes. Here that gives "captain" {{number:softened(2.0).probabilities[0]:.0%}}, and
+# them. The students on this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's code, unchanged by
+# its commands. Here that gives "captain" {{number:softened(2.0).probabilities[0]:.0%}}, and
 # {{number:softened(2.0).rest:.0%}} to all words after the eighth together, next to nothing for each. DistilBERT's code
 # softens *both* distributions, and uses T = 1 once the student is trained.
 #
@@ -381,19 +378,18 @@ for name, accuracy in live.items():
 # After 200 steps the first student is far ahead. The two differ in their initialisation and in their losses. Which of
 # these explains the lead? And are 200 steps enough to tell? In its own training the teacher's masked-token accuracy was
 # {{number:teacher_at(500)}} at step 500, {{number:teacher_at(1000)}} at step 1,000 and {{number:teacher_masked}} at
-# step {{number:TeacherRecipe().steps}}. So we begin with the long runs.
+# step {{number:TeacherRecipe().steps}}. So the long runs come first.
 #
 # ### Five times the steps
 #
 # We train three students for {{number:PAST.steps}} steps with {{number:past_seeds}}
 # ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). A step with the teacher
 # needs {{number:distillation_flops}} times the FLOPs of a step alone. The student alone therefore also gets *twice* the
-# steps, which is still less than equal FLOPs; we did not run equal FLOPs.
+# steps, still less than equal FLOPs (which we did not run).
 #
-# We measure two things: masked-token accuracy on new stories, and the **unstated-fact probe**. The probe asks *what is
-# the hero's job?* about stories that never say it, after fine-tuning on {{number:LABELLED}} labelled ones. The last
-# rows are zero lines: students before their first step ({{number:in_letters(len(SEEDS))}} seeds of the probe) and the
-# majority class.
+# We measure masked-token accuracy on new stories and the **unstated-fact probe**: *what is the hero's job?*, asked
+# about stories that never say it, after fine-tuning on {{number:LABELLED}} labelled ones. The last rows are zero lines:
+# students before their first step ({{number:in_letters(len(SEEDS))}} seeds of the probe) and the majority class.
 
 # %%
 from course_lib.lectures.lecture_06.experiments import outcome
@@ -496,8 +492,8 @@ ablation_chart(
 # | masked words (MLM) | −0.31 |
 # | the teacher's layers (random initialisation) | −3.69 |
 #
-# Both orders begin with initialisation, then soft targets. But ours is measured after {{number:FULL.steps}} steps and
-# the paper's after 90 hours: our runs cannot test the paper's order.
+# Both orders begin with initialisation, then soft targets. But our {{number:FULL.steps}} steps cannot test the paper's
+# order, measured after 90 hours.
 #
 # ### Which layers to initialise from
 #
@@ -514,16 +510,16 @@ for begin in (name.removeprefix("begin: ") for name in words_found if name.start
 # %% [markdown]
 # **Copied layers already contain everything the probe needs, but only part of the masked-token accuracy.** On the probe
 # the four students with copied layers are at their teacher's level ({{number:teacher_facts}}) before any training, and
-# stay there. In masked-token accuracy they begin with {{number:first_masked()}} of the teacher's
-# {{number:teacher_masked}}: with half of the layers gone, they must learn the rest again.
+# stay there. In masked-token accuracy they begin with {{number:first_masked()}}, against the teacher's
+# {{number:teacher_masked}}, and must learn the rest again.
 #
 # After {{number:FULL.steps}} steps the *top* two layers are ahead with {{number:top_masked}}, against
 # {{number:spread_masked}} for layers spread over the depth and
-# {{number:percent(reached_from('masked_accuracy')['bottom'])}} for the bottom two. One reason may be the head, which is
-# the teacher's and was trained on the output of the top layers. But *every other*, without the last layer, starts
-# nearly as high, so this is not the whole reason. The paper compared only one choice of layers with random
-# initialisation. Sajjad et al. (2020) drop layers of trained models without any distillation and find that the *top*
-# ones can go: they fine-tune for a task and do not keep the pre-training head.
+# {{number:percent(reached_from('masked_accuracy')['bottom'])}} for the bottom two. One reason may be the head, which
+# the teacher trained on the output of its top layers. But *every other*, without the last layer, starts nearly as high.
+# The paper compared only one choice of layers with random initialisation. Sajjad et al. (2020) drop layers of trained
+# models without any distillation and find that the *top* ones can go: they fine-tune for a task and do not keep the
+# pre-training head.
 #
 # ### Size, time, memory: three different things
 #
@@ -688,8 +684,8 @@ for row in grown.sequences.input_ids:
 # ### What each part is worth
 #
 # We train students of two layers and *half the width* with three seeds. The teacher is the same network, fine-tuned for
-# {{number:TINY.prediction}} steps instead of 200. We measure only the unstated-fact probe, because intermediate-layer
-# losses train no masked-LM head.
+# {{number:TINY.prediction}} steps instead of 200. We measure only the unstated-fact probe: intermediate-layer losses
+# train no masked-LM head.
 #
 # Each row omits something from *all*: one loss, or both *layer losses* (attention and hidden). *Without the teacher's
 # answers* the last stage learns the labels instead. *Alone* has only the labels: no teacher, no augmentation, and no
@@ -746,7 +742,7 @@ curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention los
 # {{number:percent(weighted(1.0, GENERAL_STEPS[1]))}}, against {{number:weight_none_many}} without the attention loss.
 # Each change alone closes most of the gap; both together give {{number:percent(weighted(0.1, GENERAL_STEPS[1]))}}. So
 # the table above does not show that the attention loss does harm: at full weight the student needs a longer general
-# stage, and we had stopped it too early.
+# stage.
 #
 # How sure is this? After {{number:GENERAL_STEPS[0]}} steps at full weight the {{number:grid_seeds}} reach
 # {{number:tiny_all_range}}; every run with a lighter weight or more steps is above that. Differences of a point among
@@ -773,9 +769,9 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 # seeds disagree: one is better with it, the other without. As far as {{number:seeds_of(deeper())}} can tell, more depth
 # does not make the attention loss help. (Both students are above their teacher, which reaches only
 # {{number:deeper()['taught_by']['job_accuracy']:.0%}} with {{number:deeper()['labels']}} labels. They read twenty
-# variants of each text, the teacher one; we did not test whether that is the reason.) Two causes remain untested: the
-# student's heads are half as wide as its teacher's; and a constant added to all scores of one query changes no
-# attention weight, but the loss penalises it.
+# variants of each text, the teacher one: a possible reason, not tested.) Two causes remain untested: the student's heads are
+# half as wide as its teacher's; and a constant added to all scores of one query changes no attention weight, but the
+# loss penalises it.
 #
 # Here is the paper's ablation (mean of four development scores, TinyBERT-4):
 #
@@ -786,8 +782,6 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 # The uniform mapping gives 75.6, top 70.9 and bottom 71.3.
 #
 ### What is kept
-#
-# Now we compare quality and size for the models of this page.
 
 # %%
 from statistics import mean
@@ -827,8 +821,8 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # weights; the same small shape without distillation has 70.2. Training is not free: DistilBERT took 90 hours on eight
 # V100 GPUs, on all of BERT's text, *after* somebody had trained BERT.
 #
-# DistilBERT was also tested on two tasks outside GLUE (Table 2; the second, task-specific distillation is an option,
-# tried on SQuAD only):
+# DistilBERT was also tested on two tasks outside GLUE (Table 2; the second distillation is an option, tried on SQuAD
+# only):
 #
 # | | IMDb, test accuracy | SQuAD 1.1, development set: exact match / F1 |
 # |---|---|---|
@@ -837,9 +831,9 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # | the same, a second distillation on SQuAD | – | 79.1 / 86.9 |
 #
 # The loss depends on the task: 0.64 points for the sentiment of a film review, 2.7 points of F1 for finding a span in a
-# text. The paper also tried a phone: in a question-answering app on an iPhone 7 Plus, DistilBERT was 71% faster than
-# BERT-base, without tokenising, and the model had 207 MB (section 4.1). We count {{number:megabytes('DistilBERT')}} MB
-# of float32 weights; the paper does not say how its file was stored.
+# text. On a phone (a question-answering app on an iPhone 7 Plus) DistilBERT was 71% faster than BERT-base, without
+# tokenising, and had 207 MB (section 4.1). We count {{number:megabytes('DistilBERT')}} MB of float32 weights; the paper
+# does not say how its file was stored.
 #
 # ### Back to the budget
 #
@@ -862,9 +856,7 @@ against_the_budget(
 # *Memory*: every student fits. *Time*: six layers of BERT-base's width only halve the FLOPs; they answer in
 # {{number:MILLISECONDS}} ms only if the cores reach {{number:needed('distilbert', 'base')}} billion FLOPs per second.
 # TinyBERT-4, which is also narrower, needs {{number:needed('tinybert', '4')}} billion. (A narrow layer reaches fewer
-# FLOPs per second than a wide one, so we measure the time.)
-#
-# The weights are the same everywhere; the time depends on your machine. There are three cases:
+# FLOPs per second than a wide one, so we measure the time.) There are three cases:
 #
 # - *Your table says yes to DistilBERT.* Then the company has a choice, and the next table helps.
 # - *It says no to DistilBERT, but yes to TinyBERT-4.* Then the company takes TinyBERT-4, distilled for its own task. By the printed means
@@ -885,8 +877,8 @@ against_the_budget(
 # | quantise: 8 bits per weight | the model is nearly small enough; memory is short | a quarter of the bytes with little loss, if fine-tuning takes the quantisation into account; faster only on hardware made for 8-bit integers | Zafrir et al. 2019, *Q8BERT*, arXiv 1910.06188, abstract |
 # | prune attention heads | a trained model must do less work without being retrained | many heads can be removed after training with little loss; feed-forward parts and embeddings stay | Michel et al. 2019, arXiv 1905.10650, abstract |
 #
-# The last two do not compete with distillation: a student can also be pruned and quantised (DistilBERT, section 5,
-# calls them orthogonal). This page measures neither.
+# The last two do not compete with distillation: a student can also be pruned and quantised (DistilBERT, section 5).
+# This page measures neither.
 
 # %%
 print(f"{'':16}{'your guess':>14}   answer")

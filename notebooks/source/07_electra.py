@@ -81,20 +81,19 @@ for before, gap, after in zip(text, masked, filled):
 # replaced: label 1. The discriminator sees only the third column. It contains no `[MASK]`; the second column, which the
 # generator reads, has two. The summary "ELECTRA replaces tokens instead of masking" forgets that column.
 #
-# Paper and code differ in two conventions. The paper's discriminator gives the probability that a token is *original*;
-# that of the released code, and of this course, the probability that it is *replaced*. Their logits differ in sign. And
-# the paper masks every selected position, while the code leaves {{number:RELEASED_MIX[2]:.0%}} of them unchanged. The
-# code also draws positions *with replacement*: of its 9 draws among the 62 words of a sequence of 64, only
-# {{number:distinct_draws}} are distinct on average, where 15% would be 10. (If a position is drawn twice and the
-# generator samples two different words, the discriminator reads a third one, whose id is the mean of theirs.) We select
-# each position once, as BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
+# Paper and code differ. The paper's discriminator gives P(*original*); that of the released code, and of this course,
+# P(*replaced*). So their logits differ in sign. And the paper masks every selected position, while the code leaves
+# {{number:RELEASED_MIX[2]:.0%}} of them unchanged. The code also draws positions *with replacement*: of its 9 draws
+# among the 62 words of a sequence of 64, only {{number:distinct_draws}} are distinct on average, where 15% would be 10.
+# (Two draws of one position can give a third word, whose id is the mean of theirs.) We select each position once, as
+# BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
 #
 # ### Sampled is not most likely
 #
 # How many tokens get replaced depends on the words that are *sampled*. Suppose the correct word has a probability of
 # one half, and no other word has more. Then the most likely word (arg-max) is always correct, but a sampled word is
-# correct only half of the time. Here are three gaps, each with the probability of the correct word and that of its
-# strongest rival:
+# correct only half of the time. Here are three gaps, with the probabilities of the correct word and of its strongest
+# rival:
 
 # %% tags=["nbval-check-output"]
 gaps = {"waters": (0.5, 0.2), "old": (0.4, 0.3), "roses": (0.3, 0.5)}
@@ -128,8 +127,8 @@ print(f"discriminator's fraction of L_Disc + 50 · L_MLM: {disc / (disc + 50 * m
 #
 # ## Try it
 #
-# Build two pieces before the page shows them. The check names the mistake in a wrong answer; `hint("07.1")` helps one
-# step at a time, and `reveal("07.1")` shows a solution. No later cell needs your answers.
+# Build two pieces before the page shows them. Checks name your mistakes; `hint("07.1")` helps one step at a time, and
+# `reveal("07.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:07.1}}
 
@@ -269,8 +268,7 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 # ### One, live
 #
 # We train a small ELECTRA from random initialisation for 200 steps. The discriminator has two layers of width 128; the
-# generator is a quarter as wide. We compare it with the ELECTRA that comes with the course, which has the same shape
-# and trained for {{number:LONG.steps}} steps.
+# generator is a quarter as wide. The shipped ELECTRA has the same shape and trained for {{number:LONG.steps}} steps.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import (
@@ -371,13 +369,12 @@ for name, cost in costs.items():
 
 # %% [markdown]
 # (BERT and Replace MLM compute their last layer only at positions selected for prediction. All-tokens MLM and ELECTRA
-# predict at every position. ELECTRA 15% could save FLOPs too, but our code classifies every token and then leaves most
-# out of the loss.)
+# predict at every position. ELECTRA 15% could save FLOPs too, but our code classifies every token.)
 #
 # How good is an encoder? We freeze it and train two linear probes on the concatenated vectors of all its layers. The
 # **slot-category probe** asks for the category of the word at a position (a hero, a city, a thing …); it is tested on
 # words that it was not trained on. The **unstated-fact probe** asks for the hero's job, in stories that do not say it.
-# (Lecture 06 asks the same after fine-tuning the whole network, so do not compare its numbers with these.)
+# (Lecture 06 fine-tunes the whole network for it; do not compare its numbers with these.)
 #
 # One learning rate for all five would be unfair: a rate that suits one objective is too low or too high for another. So
 # each gets {{number:len(RATES)}} rates and {{number:len(SEEDS)}} seeds, with {{number:FULL.steps}} steps (from the
@@ -461,7 +458,7 @@ curves_chart(alike, x_title="step", y_title="likeness", title="Does the text mak
 # *Likeness is the mean cosine between the vectors of two different texts at the same position. At 1 the encoder's
 # output does not depend on its input. From {{number:ALIKE}} on, we call a run collapsed.*
 #
-# A collapsed run has three signs, none of which is an error:
+# A collapsed run has three signs:
 #
 # - **The loss stays at the base rate**, the loss of a model that knows only how frequent each word is. Every run passes this level; a collapsed one stays there.
 # - **The vectors are alike.** Exercise 07.7 computes this.
@@ -539,7 +536,7 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 # | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
 #
 # In the paper most of the gain comes from "all tokens", and little from predicting "replaced or not" instead of "which
-# word". (ELECTRA-base has 85.0 in this table and 85.1 in Table 1, below: do not trust a difference of a tenth.)
+# word". (Table 1, below, has 85.1 for ELECTRA-base: do not trust a tenth.)
 #
 # ### Appendix: the generator, λ, and what was not tried
 #
@@ -678,7 +675,7 @@ for name in ("generator 1/4", "λ on the generator"):
 #
 # ## What the paper reached, and at what price
 #
-# The table gives the means of the GLUE development sets and the FLOPs of pre-training:
+# Here are GLUE development means and the FLOPs of pre-training:
 #
 # | | FLOPs | GLUE | from |
 # |---|---|---|---|

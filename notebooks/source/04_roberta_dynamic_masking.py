@@ -36,18 +36,19 @@ from course_lib.lectures.lecture_04.views import byte_pieces_view, mask_epochs_v
 # %% [markdown]
 # ## Predict first
 #
-# RoBERTa (Liu et al. 2019, arXiv 1907.11692) is a *replication study*. Its authors took BERT's blocks as they
-# are and asked: was BERT trained well? It was not. Trained with more care, nearly the same model scored higher on
-# all three benchmarks they report. How much higher, and at what cost, stands near the end.
+# RoBERTa (Liu et al. 2019, arXiv 1907.11692) is a *replication study*. Its authors took BERT's blocks as they are and
+# asked: was BERT trained well? It was not. Trained with more care, nearly the same model scored higher on all three
+# benchmarks they report. How much higher, and at what cost, you will see near the end.
 #
-# BERT selects {{number:paper()['rate']:.0%}} of a text's positions for prediction. With *static masking* they are selected **once**;
-# with *dynamic masking* anew in every epoch (a reading of the whole text). Three guesses, written down before you go on:
+# BERT selects {{number:paper()['rate']:.0%}} of a text's positions for prediction. With *static masking* they are
+# selected **once**; with *dynamic masking* they are selected anew in every epoch (one reading of the whole text). Write
+# down three guesses before you go on:
 #
 # 1. What fraction of all positions is ever selected in forty epochs of static masking? And of dynamic masking?
 # 2. A small model reads {{number:LIVE.stories}} stories for forty epochs with static masking, another with dynamic masking.
 #    Which reaches the lower *training* loss, and which the higher *masked-token accuracy* (the fraction of selected
-#    tokens predicted right) on new stories?
-# 3. Pairs of single sentences, packed into sequences of {{number:POSITIONS}} positions: what fraction is padding?
+#    tokens predicted correctly) on new stories?
+# 3. Pairs of single sentences are packed into sequences of {{number:POSITIONS}} positions. What fraction of these is padding?
 
 # %%
 my_guesses = {
@@ -61,8 +62,8 @@ my_guesses = {
 # ### How often is a position selected?
 #
 # An epoch selects 15% of the positions. With dynamic masking, a position escapes an epoch with probability 0.85, two
-# epochs with 0.85 · 0.85 = 0.7225. So 27.75% have been selected after two epochs. With static masking it is still 15%:
-# the second epoch selects the same positions again.
+# epochs with 0.85 · 0.85 = 0.7225. So 27.75% of the positions have been selected after two epochs. With static masking
+# it is still 15%: the second epoch selects the same positions again.
 
 # %% tags=["nbval-check-output"]
 for epochs in (1, 2, 10, 13, 40):
@@ -70,18 +71,19 @@ for epochs in (1, 2, 10, 13, 40):
     print(f"after {epochs:2} epochs: static 15.0%   ten copies {ten:6.2%}   dynamic {dynamic:6.2%}")
 
 # %% [markdown]
-# The middle column is what BERT did by RoBERTa's account: its program wrote **ten copies** of the text, each with its own
-# mask, and read these again and again. (Ten is the default of its flag `dupe_factor`; the example command in its README has
-# five.) That BERT had one mask, the first column, is a common misconception.
+# The middle column is what BERT did, by RoBERTa's account: its code wrote **ten copies** of the text, each with its own
+# mask, and training read these again and again. (Ten is the default of its flag `dupe_factor`; the example command in
+# its README uses five.) That BERT had one mask (first column) is a common misconception.
 #
-# How often were the copies read? Forty epochs is the count of BERT's paper. But nine in ten of its steps read
-# sequences of 128 tokens instead of 512, which adds up to about {{number:epochs_by_schedule}} epochs: hence that row.
-# Counted so, each mask was met once, or twice.
+# How often were the copies read? BERT's paper counts forty epochs. But nine in ten of its steps read sequences of 128
+# tokens instead of 512, which adds up to about {{number:epochs_by_schedule}} epochs. By this count the model met each
+# mask once or twice.
 #
 # ### Where does counting begin?
 #
-# A model knows a token's position from the position embeddings, a matrix with a row for each. BERT counts 0, 1, 2, …
-# RoBERTa begins at the id of padding plus one. That id is 1, so the first token has position 2; padding itself has position 1.
+# A model knows a token's position from the position embeddings, a matrix with one row for each position. BERT counts 0,
+# 1, 2, … RoBERTa starts at the padding token's id plus one. That id is 1, so the first token has position 2. Padding
+# itself has position 1.
 
 # %% tags=["nbval-check-output"]
 from course_lib.family.roberta import position_ids_after_padding
@@ -91,21 +93,21 @@ print("ids      ", ids[0].tolist())
 print("positions", position_ids_after_padding(ids, pad_token_id=1)[0].tolist())
 
 # %% [markdown]
-# The first token has position 2, and both paddings have 1. So {{number:models()[ROBERTA].config.longest_text}} positions of text need
-# {{number:table_rows('position')[1]}} rows. Rows 0 and 1 are never a word's.
+# So {{number:models()[ROBERTA].config.longest_text}} positions of text need {{number:table_rows('position')[1]}} rows,
+# and no word ever uses rows 0 and 1.
 #
 # ### Two small batches, one large
 #
-# A batch too large for the memory is read in parts, whose gradients are added. In one part 3 positions are selected,
-# with a mean loss of 2.0 nats (a loss with the natural logarithm); in the other 1, with a loss of 6.0. The large
-# batch's mean is (3 · 2.0 + 1 · 6.0) / 4 = 3.0. The mean of the two means is 4.0: the single position would count
-# three times as much as each of the others. Keep this in mind for the section on large batches.
+# A batch that does not fit into memory is read in parts, and the gradients of the parts are added. Suppose that 3
+# positions are selected in one part, with a mean loss of 2.0 nats (the unit of a loss that uses the natural logarithm),
+# and 1 in the other, with a loss of 6.0. The large batch's mean is (3 · 2.0 + 1 · 6.0) / 4 = 3.0. The mean of the two
+# means is 4.0: there the single position counts three times as much as each of the others.
 
 # %% [markdown]
 # ## Try it
 #
-# Three pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("04.1")`
-# helps a step at a time, `reveal("04.1")` shows a solution. No later cell needs your answers.
+# Build three pieces before the page shows them. Checks name your mistakes; `hint("04.1")` helps one step at a time, and
+# `reveal("04.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:04.1}}
 
@@ -144,14 +146,13 @@ check("04.3", my_positions)
 #
 # ### RoBERTa's model is BERT's
 #
-# BERT had a second task, next-sentence prediction (NSP): does the second text follow the first, or does it come from another
-# document? RoBERTa leaves it out; section *Full sequences* below says why.
+# What changed is the training. BERT had a second task, NSP: does the second text follow the first, or does it come from
+# another document? RoBERTa leaves it out; the section *Full sequences* below says why.
 #
-# What changed is the training. In the model three small things differ: one segment type instead of two, no pooler
-# (the small layer above `[CLS]`, which NSP trained), and positions that are counted from the padding's id plus one.
-#
-# The blocks are BERT's: the file below imports them and adds nothing. The vocabulary is another one (section *Bytes
-# instead of words*), and so is a small constant in the LayerNorms; neither changes a block's shape.
+# The blocks are BERT's: the file below imports them and adds nothing. Three small things around them differ. There is
+# one segment type instead of two, there is no pooler (the small layer above `[CLS]`, which NSP trained), and positions
+# start at the padding's id plus one. The vocabulary also differs (section *Bytes instead of words*), and so does a
+# small constant in the LayerNorms. Neither changes a block's shape.
 
 # %%
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
@@ -159,7 +160,7 @@ from course_lib.family.roberta import RobertaConfig, roberta_encoder
 show(RobertaConfig, position_ids_after_padding, roberta_encoder, roberta_for_masked_lm)
 
 # %% [markdown]
-# With NSP gone, so is its loss: what remains is the mean over the positions selected for prediction.
+# Without NSP only one loss remains: the mean over the positions selected for prediction.
 
 # %%
 from course_lib.heads import BertForMaskedLM
@@ -170,8 +171,8 @@ show(BertForMaskedLM, masked_lm_loss)
 # ### Three schemes in one line
 #
 # Here a mask is never stored. It is a function of (seed, epoch, example): the same three numbers give the same mask.
-# The schemes differ in the *epoch* that is handed over: always 0 (static); the epoch modulo ten (ten copies);
-# the epoch itself (dynamic). Look for `mask_copies`.
+# The schemes differ in the *epoch* that is passed on: always 0 (static), the epoch modulo ten (ten copies), or the
+# epoch itself (dynamic). Look for `mask_copies`.
 
 # %%
 show(pretraining_batches)
@@ -179,8 +180,8 @@ show(pretraining_batches)
 # %% [markdown]
 # ## Is it right?
 #
-# We compare our model with that of the transformers library: the same weights, one batch with padding, outputs and the gradients
-# of a mean loss.
+# With the same weights, we compare the outputs of our model and the transformers library's on one batch with padding,
+# and the gradients of a mean loss.
 
 # %%
 small = {
@@ -190,14 +191,15 @@ small = {
 compare(roberta_for_masked_lm("base", vocab_size=2_000, **small))
 
 # %% [markdown]
-# Same weights, same outputs, same gradients, up to the rounding of 32-bit numbers; the padding is counted alike.
+# Outputs and gradients agree up to the rounding of 32-bit numbers.
 #
 # ### Where do 15 million more parameters come from?
 #
 # RoBERTa-base has {{number:millions(ROBERTA)}} million parameters, BERT-base {{number:millions(BERT)}}. (Both are
-# counted with a pooler, as is usual, though RoBERTa's pre-training trains none.) If the architecture is the same, the
-# difference must be in the embedding matrices. Check it on paper first: {{number:table_rows('token')[1]}} tokens instead of
-# {{number:table_rows('token')[0]}}, for each a row of {{number:models()[BERT].config.hidden_size}} numbers.
+# counted with a pooler, as is usual, though RoBERTa's pre-training does not train one.) If the architecture is the
+# same, the difference must be in the embedding matrices. Check it on paper first: there are
+# {{number:table_rows('token')[1]}} tokens instead of {{number:table_rows('token')[0]}}, and each has a row of
+# {{number:models()[BERT].config.hidden_size}} numbers.
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):  # shapes without memory
@@ -211,14 +213,15 @@ print(
 )
 
 # %% [markdown]
-# Nothing is left over. "An optimised architecture" it is not: the blocks have the same shape, down to the last number.
+# The embedding matrices explain the whole difference. RoBERTa is not "an optimised architecture", as some say: its
+# blocks have exactly the shape of BERT's.
 #
 # ## See it
 #
 # ### One text, many epochs
 #
-# Your own sentence, masked in every epoch. Try this: set the scheme to *static* and move the number of epochs to 40;
-# count the words that were never selected. Then *ten copies*: from the eleventh epoch on, the rows repeat.
+# Here your own sentence is masked in every epoch. Set the scheme to *static* and the number of epochs to 40, and count
+# the words that were never selected. Then choose *ten copies*: from the eleventh epoch on, the rows repeat.
 
 # %%
 world = MicroWorld.load()
@@ -227,13 +230,14 @@ mask_epochs_view(words)
 
 # %% [markdown]
 # *Rows are epochs, columns are tokens. Hatched: masked. Double outline: replaced by a random token. Dotted: selected,
-# but kept as it is. Where the three schemes stand side by side, a dashed frame holds the epochs that bring no new mask.*
+# but left unchanged. Where the three schemes are shown side by side, a dashed frame encloses the epochs that bring no
+# new mask.*
 
 # %% [markdown]
 # ### The fraction ever selected
 #
-# First guess of the page. Lines are the formula; marks are counted on {{number:LIVE.stories}} stories with the library's
-# own masks.
+# This answers your first guess. The lines show the formula; the marks are counts on {{number:LIVE.stories}} stories
+# with the library's own masks.
 
 # %%
 from course_lib.objectives.coverage import simulated_coverage
@@ -248,28 +252,29 @@ print({scheme: f"{shares[-1]:.1%}" for scheme, shares in counted.items()})
 coverage_chart(0.15, epochs, 10, simulated=counted)
 
 # %% [markdown]
-# *The lines: static masking stays at {{number:ever(1)}}; ten copies stop at {{number:ever(10)}} after ten epochs;
-# dynamic masking approaches 100%. The marks, counted, lie a little higher.*
+# *By the formula, static masking stays at {{number:ever(1)}}, ten copies stop at {{number:ever(10)}} after ten epochs,
+# and dynamic masking approaches 100%. The counts are a little higher.*
 
 # %% [markdown]
-# Why higher? In a sequence of 53 tokens round(0.15 · 53) = 8 are selected, and
-# `[CLS]` and `[SEP]` count in the 53 but are never selected themselves. So a *word* is selected slightly more often
-# than {{number:paper()['rate']:.0%}}.
-#
-# That is BERT's rule, and these experiments keep it. RoBERTa's own program (fairseq) draws a little differently: `<s>` and
-# `</s>` are masked like words ({{number:2 / 64:.1%}} of the selected positions at 64 tokens), 0.15 · n is rounded
-# up or down at random, and the random word is never a separator. `pretraining_batches(…, rule="roberta")` does so.
+# Why are they higher? In a sequence of 53 tokens round(0.15 · 53) = 8 are selected. `[CLS]` and `[SEP]` count among the
+# 53 but are never selected themselves, so a *word* is selected slightly more often than {{number:paper()['rate']:.0%}}.
+
+# This is BERT's rule, and our experiments keep it. RoBERTa's own code (in fairseq) draws a little differently: `<s>`
+# and `</s>` are masked like words ({{number:2 / 64:.1%}} of the selected positions at 64 tokens), 0.15 · n is rounded
+# up or down at random, and the random word is never a separator. `pretraining_batches(…, rule="roberta")` follows that
+# rule.
 #
 # ## Measure it
 #
 # ### Three schemes, all else equal
 #
-# {{number:LIVE.stories}} stories from the micro-world, an invented world of a thousand words with known rules. One story a
-# sequence, MLM only, a RoBERTa of two layers, 128 wide, forty epochs. All three runs see the sequences in the same
-# order, from the same random initialisation; only the masks differ. The three trainings take a minute or two; each draws its training loss.
+# A RoBERTa with two layers of width 128 reads {{number:LIVE.stories}} stories from the micro-world, an invented world
+# of a thousand words with known rules. Each sequence is one story, MLM is the only task, and training lasts forty
+# epochs. All three runs start from the same random initialisation and see the sequences in the same order; only the
+# masks differ. The three runs take a minute or two.
 #
-# Here is your second guess. Forty epochs of so little text are there on purpose: if static masking does harm, it
-# must show here.
+# This tests your second guess. We read so little text for forty epochs on purpose: if static masking does harm, it must
+# show here.
 
 # %%
 from course_lib.lectures.lecture_04.experiments import LossCurve, train_scheme
@@ -292,8 +297,9 @@ for scheme, end in live.items():
     )
 
 # %% [markdown]
-# What needs no network: always the most frequent word, and the most likely word between its two neighbours, counted in the same stories (and
-# shown them unmasked, which favours it).
+# Compare two baselines without a network, counted in the same stories. One always predicts the most frequent word; the
+# other predicts the most likely word between two neighbours. (The second sees those neighbours unmasked, which favours
+# it.)
 
 # %%
 from course_lib.lectures.lecture_04.numbers import by_counting
@@ -302,20 +308,23 @@ for rule, accuracy in by_counting(LIVE.stories).items():
     print(f"{rule:28}{accuracy:.1%} masked-token accuracy on new stories")
 
 # %% [markdown]
-# **One mask that is read forty times teaches far less than counting neighbours; ten masks or dynamic ones teach more.**
+# **With one mask, read forty times, the model does far worse than counting neighbours; with ten masks or dynamic
+# masking it does better.**
 #
 # Read the first row from left to right. With static masking the training loss is almost nothing: the model has
-# *memorised* the tokens at its selected positions. Select other positions **of the very same stories** and it is worse
-# than a guess from word frequencies, which costs about {{number:by_frequency():.1f}} nats. It has not learned the stories;
-# this is *overfitting* to one mask.
+# *memorised* the tokens at its selected positions. If other positions **of the very same stories** are selected, its
+# loss is higher than that of a guess from word frequencies, about {{number:by_frequency():.1f}} nats. It has not
+# learned the stories; this is *overfitting* to one mask.
 #
-# The other two rows, by the same reading: ten copies show a little of this too, dynamic masking none, as no mask of its
-# training ever came twice. And all three find new stories harder than those they have read: the text is small.
+# Read the other two rows in the same way. Ten copies show a little of this overfitting. Dynamic masking shows none,
+# because no mask came twice. All three models find new stories harder than those they have read, because the text is
+# small.
 #
 # ### Five seeds
 #
-# The same from five random initialisations, each seed with masks of its own (a result file; `python -m
-# course_lib.teaching.results 04` makes it, with what follows, in {{number:cpu_hours('04_masking_schemes')}} hours of one core).
+# Here is the same experiment with five seeds, each with its own initialisation and masks (a result file;
+# `python -m course_lib.teaching.results 04` makes it and the next ones in {{number:cpu_hours('04_masking_schemes')}}
+# hours on one core).
 
 # %%
 from course_lib.lectures.lecture_04.experiments import outcome
@@ -330,8 +339,8 @@ curves = {
 curves_chart(curves, x_title="step", y_title="loss on new stories, nats", title=f"{few}, forty epochs, five seeds")
 
 # %% [markdown]
-# *A line is the mean of five seeds, its band their range. With static masking the loss on new stories climbs (its
-# training loss, not shown, falls to nearly nothing meanwhile); with ten copies and dynamic masking it keeps falling.*
+# *Each line is the mean of five seeds, and its band is their range. With static masking the loss on new stories climbs
+# (while its training loss, not shown, falls to nearly nothing); with ten copies and dynamic masking it keeps falling.*
 
 # %%
 figure = dots_chart(
@@ -346,8 +355,9 @@ figure.update_yaxes(range=[0, 1])
 # %% [markdown]
 # ### More text, or more steps?
 #
-# Four times as many stories, again forty epochs, and so four times as many *steps*. Two things change at once. So the table has all
-# four cells (dynamic masking, {{number:text_seeds()}} each). Guess first: which is worth more here, four times the text or four times the steps?
+# Four times as many stories, again read for forty epochs, take four times as many *steps*: two things change at once.
+# The table therefore has all four combinations (dynamic masking, {{number:text_seeds()}} each). Guess first: which is
+# worth more here, four times the text or four times the steps?
 
 # %%
 from course_lib.lectures.lecture_04.numbers import masks_or_text, text_and_steps
@@ -358,13 +368,14 @@ for stories, row in text_and_steps().items():
     print(f"{stories:5,} stories   {cells}   two neighbours, counted: {by_counting(stories)['two neighbours, counted']:.1%}")
 
 # %% [markdown]
-# **Steps, by far.** Four times the steps bring {{number:steps_gain()}} points, four times the text {{number:text_gain()}}: after 1,000 steps the model has not learned yet what
-# {{number:LIVE.stories}} stories can teach. RoBERTa's own Table 4, further below, says the same in large: at equal steps ten times the text brings little.
+# **Steps, by far.** Four times the steps bring {{number:steps_gain()}} points, four times the text
+# {{number:text_gain()}}: after 1,000 steps the model has not yet learned what {{number:LIVE.stories}} stories can
+# teach. RoBERTa's Table 4, below, shows the same on a large scale.
 #
 # ### When do ten masks run out?
 #
-# RoBERTa's authors expect dynamic masking to become crucial with more steps or more text (section 4.1). What it gains on ten copies,
-# seed by seed:
+# RoBERTa's authors expect dynamic masking to become crucial with more steps or more text (section 4.1). Here is its
+# gain over ten copies, seed by seed:
 
 # %%
 from course_lib.lectures.lecture_04.numbers import over_ten_copies
@@ -373,25 +384,30 @@ for what, points in over_ten_copies().items():
     print(f"{what:32}" + ", ".join(f"{100 * gain:+.1f}" for gain in points) + " points")
 
 # %% [markdown]
-# **Masks run out with steps, not with text.** The more often the same {{number:LIVE.stories}} stories are read, the more dynamic masking gains; with new stories in
-# their place, read as often, it gains no more than before. And it is ahead at every seed, while *one* mask stays far behind: {{number:signed(gain('static', FEW))}} points on {{number:LIVE.stories}}
-# stories, {{number:signed(gain('static', MORE))}} on 1,600.
+# **Masks wear out with steps, not with text.** The more often the same {{number:LIVE.stories}} stories are read, the
+# more dynamic masking gains. With four times as many stories, read equally often, it gains no more than before. Dynamic
+# masking is ahead at every seed, and *one* mask stays far behind: {{number:signed(gain('static', FEW))}} points on
+# {{number:LIVE.stories}} stories, {{number:signed(gain('static', MORE))}} on 1,600.
 #
-# Does dynamic masking multiply the data? No new text comes in. But how near does it come? {{number:LIVE.stories}} stories with ten masks and 4,000 with one are equally many masked
-# texts, and in 1,000 steps each is read four times:
+# Does dynamic masking multiply the data? It brings no new text, but how close does it come? {{number:LIVE.stories}}
+# stories with ten masks and 4,000 stories with one mask give equally many masked texts, and in 1,000 steps each is read
+# four times:
 
 # %%
 for what, values in masks_or_text().items():
     print(f"{what:32}{in_words(values)}")
 
 # %% [markdown]
-# **Ten masks on one text are worth {{number:of_new_text()}} points less than ten times the text with one**: not new data, but nearly as good in this
-# world, after so few steps. (Two layers, a made world; BERT's text was some {{number:text_times}} times larger than our larger set. For that, the paper.)
+# **Ten masks on one text are worth {{number:of_new_text()}} points less than one mask on ten times the text**: they are
+# not new data, but in this world, after so few steps, they are nearly as good. (The model has two layers and its world
+# is invented. BERT's text was some {{number:text_times}} times larger than our larger set; for that scale, see the
+# paper.)
 #
 # ### What the paper measured
 #
-# RoBERTa's authors trained a model of BERT-base's size twice, on {{number:printed('roberta')['data']['books_and_wikipedia']}} GB of text, and fine-tuned both
-# (Table 1; medians of five runs; development sets, whose answers the authors may look at):
+# RoBERTa's authors trained a model of BERT-base's size twice, on
+# {{number:printed('roberta')['data']['books_and_wikipedia']}} GB of text, and fine-tuned both (Table 1: medians of five
+# runs on development sets, whose answers the authors may look at):
 #
 # | masking | SQuAD 2.0, F1 | MNLI-m | SST-2 |
 # |---|---|---|---|
@@ -399,17 +415,18 @@ for what, values in masks_or_text().items():
 # | static (ten copies), their own | 78.3 | 84.3 | 92.5 |
 # | dynamic, their own | 78.7 | 84.0 | 92.9 |
 #
-# (SQuAD 2.0: find the answer in a text, or say that there is none; F1 measures the overlap of words. MNLI: does a
-# sentence follow logically from another? -m, *matched*: on the kinds of text it was trained on. SST-2: is a review good?)
+# (SQuAD 2.0: find the answer in a text, or say that there is none; F1 measures the overlap of words. MNLI: does one
+# sentence follow logically from another? -m means *matched*: the kinds of text it was trained on. SST-2: is a review
+# good?)
 #
 # The first row is not from BERT's paper, which has no SQuAD 2.0 for the base size: the authors took it from the XLNet
 # paper (Yang et al. 2019). There the whole training differed, so only the lower two rows compare masks:
-# {{number:paper_gains}}. One of the three is a loss. The authors call this "comparable or slightly better", and they
-# are right. Their "static" already had ten masks; the harm of *one* mask, which you just saw, was never in that
+# {{number:paper_gains}}. One of the three is a loss. The authors rightly call this "comparable or slightly better".
+# Their "static" masking already had ten masks; the harm of *one* mask, which you just saw, was never part of that
 # comparison.
 #
-# What dynamic masking saves for certain is disk space. What made RoBERTa strong must be elsewhere: the next sections go
-# through the other changes, and the last asks which of them brought the gain.
+# So dynamic masking surely saves disk space, but something else made RoBERTa strong. The next sections go through the
+# other changes, and the last asks which of them brought the gain.
 #
 # ## Full sequences
 #
@@ -422,8 +439,8 @@ for what, values in masks_or_text().items():
 # | full-sentences | consecutive sentences until it is full, also across documents | no |
 # | doc-sentences | the same, but a sequence ends with its document | no |
 #
-# We pack {{number:PACKED}} stories into sequences of {{number:POSITIONS}} positions, and print the first two of
-# each format, a letter a position.
+# We pack {{number:PACKED}} stories into sequences of {{number:POSITIONS}} positions and print the first two of each
+# format, one letter for each position.
 
 # %%
 from course_lib.text.packing import INPUT_FORMATS, input_sequences
@@ -442,10 +459,10 @@ for name, sequences in packed.items():
         print(f"{name:15}{letters(ids, segments)}")
 
 # %% [markdown]
-# *A and B are words of the two segments, `[` is `[CLS]`, `|` is `[SEP]`, a dot is padding. Where there is no NSP there
-# is no B; a `|` inside a full-sentences sequence is the end of a story.*
+# *A and B are words of the two segments, `[` is `[CLS]`, `|` is `[SEP]`, a dot is padding. Without NSP there is no
+# segment B; a `|` inside a full-sentences sequence marks the end of a story.*
 #
-# How much of all sequences is padding? Third guess.
+# How much of the sequences is padding? This was your third guess.
 
 # %%
 padding = {name: sequences.padding_share for name, sequences in packed.items()}
@@ -455,7 +472,8 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 # *Pairs of single sentences waste most of each sequence; sequences that run across documents waste least.*
 
 # %% [markdown]
-# The paper's Table 2 compares the four (BERT-base's size, development sets; RACE: school examinations with four choices):
+# The paper's Table 2 compares the four formats (BERT-base's size, development sets; RACE: school exam questions with
+# four choices):
 #
 # | format | SQuAD 1.1 / 2.0, F1 | MNLI-m | SST-2 | RACE |
 # |---|---|---|---|---|
@@ -464,25 +482,23 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 # | full-sentences | 90.4 / 79.1 | **84.7** | 92.5 | 64.8 |
 # | doc-sentences | **90.6 / 79.7** | **84.7** | 92.7 | **65.6** |
 #
-# "NSP hurts" is a careless reading. The two upper rows both have NSP, and the damage is done by *single sentences*: the
-# authors suppose that these give the model no words that are far apart to learn from. Dropping NSP matches or slightly improves.
-# (On SST-2 it loses 0.2 to 0.4.)
+# Does NSP hurt? That would be a careless reading. The two upper rows both have NSP, and *single sentences* do the
+# damage: the authors suppose that they leave the model no distant words to learn from. Dropping NSP leaves the scores
+# equal or slightly better, except on SST-2, where it costs 0.2 to 0.4.
 #
-# (In RoBERTa's program a separator also stays where it falls on the edge of a full-sentences sequence, and a sentence that
-# is longer than a sequence is not cut. Ours leaves out the one and cuts the other.)
+# Doc-sentences is best or level on every other task. The authors chose full-sentences all the same: sequences that end
+# with their document vary in length, and so their batches vary in size. (RoBERTa's code also keeps a separator at the
+# edge of a full-sentences sequence and does not cut overlong sentences; ours does the opposite.)
 #
-# Doc-sentences is best or level everywhere else. Full-sentences was taken all the same: sequences that end with
-# their document are of every length, and their batches then differ in size.
-#
-# Why could NSP be dropped? A likely reason came later: it is mostly solved by topic. ALBERT's authors found that a model
-# trained on NSP tells real from foreign continuations in 90.5% of the cases, and cannot say which of two neighbouring
-# passages comes first (52.0%, their Table 5; chance level is a half).
+# Why could NSP be dropped? A later paper gave a likely reason: topic alone mostly solves it. ALBERT's authors found
+# that a model trained on NSP tells real from foreign continuations in 90.5% of the cases, but puts two neighbouring
+# passages in order in only 52.0% (their Table 5; chance level is a half).
 #
 # ## Large batches
 #
 # RoBERTa's batches hold 8,000 sequences, too many for the memory of one GPU. *Gradient accumulation* reads the batch in
-# parts, adds the gradients, and updates once. It is exact if the losses of a part are *summed*, and the sum is divided by the
-# number of positions selected in the **whole** batch (as by hand above).
+# parts, adds the gradients, and updates once. It is exact if the losses of a part are *summed* and the sum is divided
+# by the number of positions selected in the **whole** batch, as you did by hand above.
 
 # %%
 from course_lib.objectives.pretraining import split_batch
@@ -508,12 +524,12 @@ for name, found in (
     print(f"{name:28} largest difference {(found - whole).abs().max() / whole.abs().max():.1e} of the largest entry")
 
 # %% [markdown]
-# The first is rounding error of float64 numbers. The second is a different gradient: a part with few selected positions
-# counts as much as one with many. (These four parts have {{number:selected_in_parts}} each, so the harm is small. The
-# claims table below has parts that differ more.)
+# The first difference is the rounding error of float64 numbers. The second line is a different gradient: a part with
+# few selected positions counts as much as one with many. (These four parts have {{number:selected_in_parts}} each, so
+# the harm is small.)
 #
-# Are large batches better? The paper's Table 3 keeps the number of epochs fixed, so that larger batches mean fewer
-# steps (BERT-base; perplexity is e to the loss, lower is better):
+# Are large batches better? The paper's Table 3 keeps the number of epochs fixed, so larger batches mean fewer steps
+# (BERT-base; perplexity is e to the loss, and lower is better):
 #
 # | sequences a batch | steps | learning rate | perplexity | MNLI-m | SST-2 |
 # |---|---|---|---|---|---|
@@ -521,20 +537,20 @@ for name, found in (
 # | 2,000 | 125,000 | 7e-4 | **3.68** | **85.2** | **92.9** |
 # | 8,000 | 31,000 | 1e-3 | 3.77 | 84.6 | 92.8 |
 #
-# 2,000 is best. 8,000 was taken because large batches spread over many GPUs more easily (section 4.3). The learning
-# rate was raised with the batch, so the rows differ in two settings, not one. (Up to a *critical batch size*, which grows while the loss
-# falls, twice the batch needs about half the steps; above it, more: McCandlish et al. 2018. How high the rate may then be is what
-# LAMB, lecture 05, is about.) What the learning rate and Adam's
-# β₂ have to do with large batches stands in the appendix near the end of this page.
+# 2,000 is best. The authors used 8,000 because large batches spread over many GPUs more easily (section 4.3). The
+# learning rate was raised with the batch, so the rows differ in two settings, not one. (Up to a *critical batch size*,
+# which grows while the loss falls, twice the batch needs about half the steps; above it, more than half: McCandlish et
+# al. 2018.) The appendix explains the learning rate and Adam's β₂ for large batches.
 #
 # ## Bytes instead of words
 #
-# BERT's WordPiece knows 30,522 pieces; what it cannot spell becomes `[UNK]` and is lost. RoBERTa cuts text into
-# **bytes**, of which there are 256. Pairs of *neighbours* inside words are counted and the most frequent pair is joined into one piece, again and again,
-# 50,000 times: *byte-level byte-pair encoding*. RoBERTa did not count anew, it took GPT-2's merges as they are. (256 bytes, 50,000 merges and 9 other entries make 50,265.)
+# BERT's WordPiece knows 30,522 pieces; what it cannot spell becomes `[UNK]` and is lost. RoBERTa starts from **bytes**,
+# of which there are 256. Training counts pairs of *neighbours* inside words and joins the most frequent pair into one
+# piece, and it does so 50,000 times: this is *byte-level byte-pair encoding* (BPE). RoBERTa did not count anew; it
+# reuses GPT-2's merges. (256 bytes, 50,000 merges and 9 other entries make 50,265.)
 #
-# Every text is a row of bytes, so there is no unknown word. We learn such pieces from the documentation of the Python
-# packages installed here. `Ġ` stands for a space.
+# Every text is a sequence of bytes, so no word is unknown. We learn such pieces from the documentation of the Python
+# packages installed here. `Ġ` is a space.
 
 # %%
 corpus = documentation_slice(paragraphs=400)
@@ -545,12 +561,13 @@ print(f"{bpe.vocab_size:,} pieces; the first merges: {bpe.merges[:8]}")
 byte_pieces_view(bpe, "Ça marche: naïve café 🐙 at 25 °C")
 
 # %% [markdown]
-# *Every byte is written as a stand-in letter: `Ç` is the two bytes c3 87, here `Ã ĩ`. Below a piece stands its id, and its
-# bytes where it holds more than plain letters. Rare signs fall apart into bytes; nothing is unknown. Type your own text.*
+# *Every byte is shown as a letter: `Ç` is the two bytes c3 87, here `Ã ĩ`. Below each piece you see its id, and its
+# bytes if it holds more than plain letters. Rare characters fall apart into bytes; nothing is unknown. Type your own
+# text.*
 
 # %% [markdown]
-# Does the `tokenizers` library learn the same pieces from the same text? And do both cut alike what neither has learned
-# from? (The `<unk>` in its list is there by custom and never used.)
+# Does the `tokenizers` library learn the same pieces from the same text? And do both cut unseen text in the same way?
+# (The `<unk>` in its list is a convention and is never used.)
 
 # %%
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -570,11 +587,11 @@ print("the same pieces:", pieces == peer.encode(unseen).tokens, f"({len(pieces):
 print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 
 # %% [markdown]
-# Was it an improvement? The authors say that the byte-level vocabulary did *slightly worse* on some tasks than
-# BERT's, and that they kept it because it fits every text (section 4.4). It also costs 15 million parameters, as counted
-# above. Two things changed at once: BERT's 30,522 pieces are lower-cased, RoBERTa's keep case, so neither the sizes nor the scores compare bytes with
-# words alone. And bytes are not equally cheap for all: a letter of Greek or Cyrillic takes two, a Chinese sign three, and merges learned
-# from English do not join them.
+# Was it an improvement? The authors say that the byte-level vocabulary did *slightly worse* on some tasks than BERT's,
+# and that they kept it because it can write every text (section 4.4). It also costs 15 million parameters, as counted
+# above. But two things changed at once: BERT's 30,522 pieces are lower-cased and RoBERTa's keep case, so neither the
+# sizes nor the scores isolate the effect of bytes. And bytes are not equally cheap for every language: a Greek or
+# Cyrillic letter takes two, a Chinese character three, and merges learned from English do not join them.
 #
 # ## What it took, what it gave
 #
@@ -589,16 +606,17 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | masking, pairs | ten copies, NSP | dynamic, none | dynamic, none |
 # | training FLOPs, as ELECTRA's authors count | 1.9e20 | 3.2e21 | |
 #
-# (BERT sections 3 and A.2 and its released program; RoBERTa section 3 and Table 9; ELECTRA Tables 1 and 2. The 160 GB: books and
-# Wikipedia, 16; CC-News, 76; OpenWebText, 38; Stories, 31.)
+# (Sources: BERT, sections 3 and A.2 and its released code; RoBERTa, section 3 and Table 9; ELECTRA, Tables 1 and 2. The
+# 160 GB are books and Wikipedia, 16; CC-News, 76; OpenWebText, 38; and Stories, 31.)
 #
-# "One day on 1,024 V100 GPUs" (section 5) is a run of 100,000 steps on the 16 GB. The model that everybody uses took
-# {{number:times('roberta_500k')}} times BERT-large's FLOPs by ELECTRA's count, about {{number:times_whole_short}} times if BERT's short sequences are counted as short.
+# "One day on 1,024 V100 GPUs" (section 5) describes a run of 100,000 steps on the 16 GB. The model that everybody uses
+# took {{number:times('roberta_500k')}} times BERT-large's FLOPs by ELECTRA's count, or about
+# {{number:times_whole_short}} times if BERT's short sequences are counted as short.
 
 # %% [markdown]
 # ### Step by step
 #
-# More text and more steps, one after the other (large, development sets, Table 4):
+# Table 4 of the paper adds text and then steps, one after the other (large models, development sets):
 #
 # | | SQuAD 1.1 / 2.0, F1 | MNLI-m | SST-2 |
 # |---|---|---|---|
@@ -608,18 +626,20 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | 160 GB, 300,000 steps | 94.4 / 88.7 | 90.0 | 96.1 |
 # | 160 GB, 500,000 steps | 94.6 / 89.4 | 90.2 | 96.4 |
 #
-# **The first step, on BERT's own 16 GB, brings {{number:first_stage(min)}} to {{number:first_stage(max)}} of the whole gain; ten times the text, at equal steps, less than half a point.** The
-# first step bundles masks, full sequences, no NSP, large batches, bytes and more reading ({{number:more_read('sequences')}} times as many *sequences*, {{number:more_read('tokens')}} times as
-# many *tokens*). How much each is worth, this table cannot say.
+# **The first stage, on BERT's own 16 GB, brings {{number:first_stage(min)}} to {{number:first_stage(max)}} of the whole
+# gain; ten times the text, at equal steps, brings less than half a point.** That stage bundles dynamic masking, full
+# sequences, no NSP, large batches, bytes and more reading ({{number:more_read('sequences')}} times as many *sequences*,
+# {{number:more_read('tokens')}} times as many *tokens*). This table cannot tell how much each of them is worth.
 
 # %% [markdown]
 # ### Development set, test set, ensemble
 #
-# A *development set* has known answers, and settings are chosen by it. The answers of a *test set* are kept back. The two do not
-# compare; nor do one model and an *ensemble*, several models whose answers are averaged. Before you compare two numbers, ask
-# four questions: Development or test set? One model or an ensemble? Extra data? Which average?
+# The answers of a *development set* are known, and authors choose settings by it. The answers of a *test set* are
+# withheld. Do not compare the two, nor one model with an *ensemble*, several models whose answers are averaged. Before
+# you compare two numbers, ask four questions: Development or test set? One model or an ensemble? Extra data? Which
+# average?
 #
-# GLUE is nine tasks on English sentences with one average. RoBERTa's paper reports it twice (Table 5):
+# GLUE consists of nine tasks on English sentences and one average. RoBERTa's paper reports it twice (Table 5):
 #
 # | task: what is asked | BERT-large, dev, one model | RoBERTa-large, dev, one model | BERT-large, test, one model | RoBERTa, test, 5 to 7 models a task |
 # |---|---|---|---|---|
@@ -634,25 +654,28 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | WNLI: whom does the pronoun mean? | – | 91.3 | 65.1 | 89.0 |
 # | **average** | **{{number:bert_dev}}** | **{{number:roberta_dev}}** | **{{number:str(printed('glue')['bert_large_leaderboard']['printed'])}}** | **{{number:str(printed('glue')['roberta_test']['printed'])}}** |
 #
-# **Like for like, each of the eight tasks rises, {{number:dev_gain(max)}} the most and {{number:dev_gain(min)}} the least** (left half; RoBERTa: medians of five runs). That average is
-# ours: eight tasks, one number each, without WNLI, which is small and odd.
+# **Compared like for like, the score of each of the eight tasks rises, {{number:dev_gain(max)}} the most and
+# {{number:dev_gain(min)}} the least** (left half; RoBERTa: medians of five runs). The left average is ours: eight
+# tasks, one number each, without WNLI, which is small and unusual.
 #
-# The right half mixes better training with ensembles and tricks (RTE, STS-B and MRPC start from the MNLI model, QNLI and WNLI are
-# put in another form). Both its averages are as printed, over nine tasks, with the mean of a task's two numbers (BERT-large's row: the README of the XLM repository).
+# The right half mixes better training with ensembles and tricks (RTE, STS-B and MRPC start from the MNLI model; QNLI
+# and WNLI are reformulated). Both its averages are as printed: over nine tasks, using the mean where a task has two
+# numbers (BERT-large's row is from the README of the XLM repository).
 #
 # | RACE, test, one model (Table 7) | accuracy |
 # |---|---|
 # | BERT-large, from Yang et al. (2019) | 72.0 |
 # | RoBERTa-large | 83.2 |
 #
-# These two may stand side by side: {{number:printed('roberta')['race']['roberta'] - printed('roberta')['race']['bert_large']:.1f}} points.
+# These two are comparable: RoBERTa is
+# {{number:printed('roberta')['race']['roberta'] - printed('roberta')['race']['bert_large']:.1f}} points better.
 
 # %% [markdown]
 # ### Three comparisons that circulate
 #
-# Common misconceptions. Each goes wrong on at least one of the four questions:
+# Each of these common misconceptions fails at least one of the four questions:
 #
-# | as told | what stands behind it | like for like |
+# | as told | what the two numbers are | like for like |
 # |---|---|---|
 # | SQuAD 1.1: 94.6 against 93.2 | one model, dev; against seven models with extra data, test | 94.6 against 90.9, dev |
 # | SQuAD 2.0: 89.4 against 83.1 | dev; against test | 89.4 against 81.8 dev; 89.8 against 83.1 test |
@@ -663,7 +686,7 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # ### Your three guesses
 
 # %%
-print(f"{'':26}{'you said':>12}{'measured':>12}")
+print(f"{'':26}{'your guess':>12}{'measured':>12}")
 found = {
     "ever selected, static": f"{counted['static'][-1]:.1%}",
     "ever selected, dynamic": f"{counted['dynamic'][-1]:.1%}",
@@ -677,15 +700,15 @@ for name, value in found.items():
 # %% [markdown]
 # ## Appendix: β₂ and the learning rate
 #
-# Two rows of the table of settings were only named so far. Both go with large batches: the authors found training
-# with a smaller β₂ more stable there (section 3.1), and their learning rates are four and six times BERT's. You can
-# skip this section; some questions of the quiz and a claim of the table below come back to it.
+# β₂ and the learning rate belong to large batches: the authors found training with a smaller β₂ more stable there
+# (section 3.1), and their learning rates are four and six times BERT's. You can skip this section, but some quiz
+# questions and one claim in the table below refer to it.
 #
 # ### β₂: how far back Adam looks
 #
-# Adam divides each gradient by a running estimate of its size. β₂ says how slowly that estimate forgets: with
-# 0.999 about the last 1,000 steps count, with RoBERTa's 0.98 about the last 50. When gradients suddenly grow, a slow
-# estimate is still small, and the step is too large. Below, a gradient of size 1 that jumps to 10 at step 100.
+# Adam divides each gradient by a running estimate of its size. β₂ says how slowly that estimate forgets: with 0.999
+# about the last 1,000 steps count, with RoBERTa's 0.98 about the last 50. When gradients suddenly grow, a slow estimate
+# is still small, and the step is too large. In the chart below a gradient of size 1 jumps to 10 at step 100.
 
 # %%
 from course_lib.train.schedule import adam_trace, warmup_then_linear
@@ -698,16 +721,15 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *1 is the right size of a step. Both overshoot after the jump, to more than twice that with 0.999.
-# Fifty steps later the step is a fifth too large with 0.98, and two thirds too large with 0.999.*
-#
-# This is arithmetic on one made-up gradient. It shows what β₂ does, not how much it was worth to RoBERTa.
+# *The right step has size 1. Both overshoot after the jump, the one with 0.999 to more than twice that size. Fifty
+# steps later the step is a fifth too large with 0.98 and two thirds too large with 0.999. This is arithmetic on one
+# invented gradient: it shows what β₂ does, not how much it was worth to RoBERTa.*
 #
 # ### Warm-up: small steps first
 #
-# At the very start Adam's estimates rest on a handful of gradients. So the learning rate is small at first and climbs
-# in a straight line (the *warm-up*), then falls in a straight line. RoBERTa climbs for 24,000 (base) or 30,000 (large)
-# of 500,000 steps.
+# At the very start Adam's estimates rest on a handful of gradients. The learning rate is therefore small at first. It
+# climbs in a straight line (the *warm-up*) and then falls in a straight line. RoBERTa's climbs for 24,000 (base) or
+# 30,000 (large) of 500,000 steps.
 
 # %%
 schedule = {
@@ -720,12 +742,13 @@ figure = curves_chart(schedule, x_title="step", y_title="learning rate × 10⁴"
 figure.for_each_annotation(lambda label: label.update(text=label.text.split()[0]))  # the name alone
 
 # %% [markdown]
-# *The smaller model takes the higher rate and the shorter climb. A common slip mixes the two: base's rate with large's climb.*
+# *The smaller model has the higher rate and the shorter warm-up. A common error combines base's rate with large's
+# warm-up.*
 
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each line was settled by code that ran just now, by a result file, or, where neither is possible, by a source.
 
 # %%
 claims_table("04")
@@ -782,10 +805,10 @@ quiz("04")
 # - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692. Read section 4 beside this page, then Tables 4 to 7 with the four
 #   questions in mind.
 # - Sennrich, Haddow, Birch (2016), arXiv 1508.07909: byte-pair encoding for words.
-# - Training well with little: Izsak et al. (2021), *How to Train BERT with an Academic Budget*, arXiv 2104.07705 (one day, eight
+# - Training well on a small budget: Izsak et al. (2021), *How to Train BERT with an Academic Budget*, arXiv 2104.07705 (one day, eight
 #   GPUs); Geiping and Goldstein (2022), *Cramming*, arXiv 2212.14034 (one day, one GPU).
-# - Sellam et al. (2021), *The MultiBERTs*, arXiv 2106.16163: 25 BERTs that differ in their seed, and how much scores vary with it.
-# - McCandlish et al. (2018), arXiv 1812.06162: critical batch sizes. Wettig et al. (2022), arXiv 2202.08005: more than 15%
+# - Sellam et al. (2021), *The MultiBERTs*, arXiv 2106.16163: 25 BERTs that differ only in their seed, and how much their scores vary.
+# - McCandlish et al. (2018), arXiv 1812.06162: critical batch sizes. Wettig et al. (2022), arXiv 2202.08005: masking more than 15%
 #   (lecture 16).
 # - Wang et al. (2018), *GLUE*, arXiv 1804.07461: the tasks behind the averages.
 # - Lan et al. (2019), *ALBERT*, arXiv 1909.11942, Table 5: what NSP learns, measured.

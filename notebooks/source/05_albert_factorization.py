@@ -14,12 +14,12 @@
 #
 # After this page you can
 #
-# - factorise an embedding matrix, share a block among layers, and count what is left without help;
+# - factorise an embedding matrix, share a block among layers, and count what remains without help;
 # - say what sharing saves (weights) and what it does not (FLOPs, latency, activations), and show it;
 # - build ALBERT's objective for two segments, sentence-order prediction, and say what next-sentence prediction lacks.
 #
 # You need the encoder of lecture 02: embeddings, a stack of blocks (attention, then feed-forward), masked language
-# modelling (**MLM**) and next-sentence prediction (**NSP**). The paper's tables are of fine-tuned models (lecture 03);
+# modelling (**MLM**) and next-sentence prediction (**NSP**). The paper's tables report fine-tuned models (lecture 03);
 # the bag-of-words baselines are logistic regressions over words. Nothing is downloaded.
 #
 # {{parts}}
@@ -42,16 +42,16 @@ from course_lib.lectures.lecture_05.views import (
 # %% [markdown]
 # ## Predict first
 #
-# ALBERT (Lan et al. 2019, arXiv 1909.11942) makes BERT smaller in two ways. Its embedding matrix is factorised. And its
+# ALBERT (Lan et al. 2019, arXiv 1909.11942) makes BERT smaller in two ways. Its embedding matrix is factorised, and its
 # layers are all *the same* layer: one block, run twelve times.
 #
-# Three guesses. Write them down before you go on.
+# Write down three guesses before you go on.
 #
 # 1. BERT-base has {{number:millions(parameters(bert, 'base'))}} parameters, ALBERT-base {{number:millions(albert_weights())}}. How many times faster does ALBERT-base encode a text?
-# 2. A block has two halves: attention, and feed-forward. In the paper's measurements, one of them can be shared among
-#    all layers almost for free. Which?
-# 3. Two neighbouring passages of a story; are they in order, or swapped? What accuracy has a bag-of-words baseline
-#    that sees only which words occur in *both*?
+# 2. A block has two halves: attention and feed-forward. In the paper's measurements, one of them can be shared among
+#    all layers at almost no cost. Which?
+# 3. Are two neighbouring passages of a story in order, or swapped? What accuracy does a bag-of-words baseline reach
+#    if it sees only which words occur in *both*?
 
 # %%
 my_guesses = {"times faster": ..., "half to share": ..., "accuracy on swapped pairs": ...}
@@ -61,8 +61,8 @@ my_guesses = {"times faster": ..., "half to share": ..., "accuracy on swapped pa
 #
 # ### An embedding matrix in two factors
 #
-# BERT gives each of V tokens a row of H numbers: V·H. ALBERT gives it a short row of E numbers, and one matrix E×H
-# makes every short row long: V·E + E·H. With V = 30,000, H = 768, E = 128:
+# BERT gives each of V tokens a row of H numbers, V·H in all. ALBERT gives each a short row of E numbers, and one matrix
+# E×H makes every short row long: V·E + E·H. With V = 30,000, H = 768 and E = 128:
 
 # %% tags=["nbval-check-output"]
 V, H, E = 30_000, 768, 128
@@ -73,14 +73,15 @@ print(f"V·E + E·H = {V * E + E * H:10,}   saved: {1 - (V * E + E * H) / (V * H
 factors_picture()
 
 # %% [markdown]
-# *The three matrices to one scale, lying on their side. The area is the number of weights. The matrix that makes the
-# rows long again is the small mark at the bottom.*
+# *The three matrices, turned on their side and drawn to one scale. The area is the number of weights. The matrix that
+# makes the rows long again is the small mark at the bottom.*
 #
-# Why may the short row be so short? A token's own vector knows nothing of its neighbours: "bank" has one row, whatever
-# the sentence. All that depends on the sentence is made later, at width H. So H should be large and E need not be.
+# Why can the row be so short? A token's own vector contains nothing about its neighbours: "bank" has one row, whatever
+# the sentence. Everything that depends on the sentence is computed later, at width H. So H should be large, but E need
+# not be.
 #
-# But the short rows must be *learned* short. Could one cut a finished matrix instead? The singular values of a trained
-# one, MiniLM's with 384 numbers a token, say how much of its squared size the E strongest directions keep:
+# But the rows must be *trained* short. Could you cut a finished matrix instead? Take a trained one, MiniLM's with 384
+# numbers for each token. Its singular values say what fraction of its squared norm the E strongest directions keep:
 
 # %%
 try:
@@ -91,40 +92,40 @@ except FileNotFoundError as missing:
     print(missing)
 
 # %% [markdown]
-# **A matrix that was trained wide cannot be cut afterwards without loss**: all of its directions are in use. ALBERT's
-# training has never known more than E.
+# **A matrix that was trained wide cannot be cut afterwards without loss**: it uses all of its directions. ALBERT trains
+# with only E from the start.
 #
-# A toy to check on paper: three tokens, E = 2, H = 3. The vector of token 2 is its short row times the matrix.
+# Check a toy example on paper: three tokens, E = 2, H = 3. The vector of token 2 is its short row times the matrix.
 
 # %% tags=["nbval-check-output"]
 table = torch.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])  # V×E
 project = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])  # E×H
 print("token 2:", (table[2] @ project).tolist())
 try:
-    project @ table[2]  # a common slip: the second factor first
+    project @ table[2]  # a common error: the second factor first
 except RuntimeError as error:
     print(str(error).split("\n")[0])
 
 # %% [markdown]
-# The order of the factors is not a matter of taste: written the other way round, the shapes do not fit.
+# The order of the factors matters: the other way round, the shapes do not fit.
 #
 # ### One block, twelve times
 #
-# A block of base size has {{number:block}} weights. Twelve of them: {{number:millions(base().num_layers * block())}}. One of them, used
-# twelve times: {{number:millions(block())}}. And the *FLOPs*? Each of the twelve times, every one of these weights is
-# multiplied with every token. Hold on to this sentence; it is the one that gets forgotten.
+# A block of base size has {{number:block}} weights. Twelve blocks have
+# {{number:millions(base().num_layers * block())}}. One block, used twelve times, has {{number:millions(block())}}. And
+# the *FLOPs*? Each of the twelve times, every one of these weights is multiplied with every token.
 #
 # ### Swapped or not
 #
-# *The kettle was filled at dawn.* · *Later it sang, and tea was poured.* Swap the two: a reader notices, since
-# "later" and "it" refer back. Both passages still speak of a kettle and tea. A task that topic can solve (NSP:
-# does B come from another document?) has become one that it cannot: **sentence-order prediction**, SOP. Label 0: in
-# order; label 1: swapped.
+# *The kettle was filled at dawn.* · *Later it sang, and tea was poured.* If you swap the two, a reader notices, since
+# "later" and "it" refer back. Yet both passages still speak of a kettle and tea. Topic can solve NSP (does B come from
+# another document?), but not this task. It is called **sentence-order prediction** (SOP). Label 0 means in order, label
+# 1 swapped.
 #
 # ## Try it
 #
-# Two pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("05.1")`
-# helps a step at a time, `reveal("05.1")` shows a solution. No later cell needs your answers.
+# Build two pieces before the page shows them. Checks name your mistakes; `hint("05.1")` helps one step at a time, and
+# `reveal("05.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:05.1}}
 
@@ -160,9 +161,9 @@ show(FactorisedEmbeddings)
 # %% [markdown]
 # ### A plan that says which block works in which layer
 #
-# BERT's stack applies its blocks one after the other. ALBERT's has a *plan*: for each layer, the block that attends and the
-# block that feeds forward. BERT's own plan would be (0, 0), (1, 1), (2, 2), … ALBERT's is (0, 0), twelve times. "attention"
-# shares the first half only, "feed_forward" the second.
+# BERT's stack applies its blocks one after the other. ALBERT's has a *plan* that names, for each layer, the block that
+# attends and the block that feeds forward. BERT's own plan would be (0, 0), (1, 1), (2, 2), … ALBERT's is (0, 0),
+# twelve times. With "attention" only the first half is shared, with "feed_forward" only the second.
 
 # %%
 from course_lib.encoder import Stack
@@ -176,7 +177,7 @@ for sharing in SHARING:
 print("two groups   ", sharing_plan(AlbertConfig(num_layers=4, num_groups=2)))
 
 # %% [markdown]
-# ALBERT is these two parts, put into BERT's encoder. The MLM head ends in the narrow embedding matrix again: H → E → V.
+# ALBERT is BERT's encoder with these two parts. The MLM head ends in the narrow embedding matrix again: H → E → V.
 
 # %%
 show(albert_encoder)
@@ -184,10 +185,10 @@ show(albert_encoder)
 # %% [markdown]
 # ### Two segments, in order or not
 #
-# A document is cut into chunks and a chunk in two, as for NSP. Then each pair is swapped with probability one half, and
-# what does not fit into the sequence is cut off. These are *segments* of several sentences, not single sentences. The
-# released program has a quirk: a chunk of one sentence gets a random partner and the label 1. Ours leaves it out, unless
-# you ask for `as_released`.
+# A document is cut into chunks, and each chunk into two segments, as for NSP. Then each pair is swapped with
+# probability one half, and what does not fit into the sequence is cut off. A *segment* has several sentences, not one.
+# The released code has a quirk: a chunk of one sentence gets a random partner and the label 1. Our code leaves such
+# chunks out, unless you ask for `as_released`.
 
 # %%
 from course_lib.objectives.sentence_order import make_ordered_pairs, ordered_pairs_of_document, sentence_order_loss
@@ -197,9 +198,9 @@ show(ordered_pairs_of_document, sentence_order_loss)
 # %% [markdown]
 # ### What the lengths give away
 #
-# Swap, *then* shorten. It looks like a matter of taste, and it decides whether the objective is worth anything. Tokens are
-# taken from the longer segment until both fit; of two equally long segments, B loses one. Two sentences of 40 tokens, room
-# for 61:
+# Swap first, *then* shorten. This order looks arbitrary, but it decides whether the objective is worth anything. Tokens
+# are removed from the longer segment until both fit; if both are equally long, B loses one. Take two sentences of 40
+# tokens and room for 61:
 
 # %%
 import random
@@ -212,8 +213,8 @@ in_order, swapped = truncate_pair(first, second, room, draw), truncate_pair(seco
 print("swapped, then shortened:  in order", tuple(map(len, in_order)), " swapped", tuple(map(len, swapped)))
 
 # %% [markdown]
-# In the first line the longer segment marks the order, and no word has to be read. How much does that give away on real
-# text? Below, a classifier guesses the order of documentation's segments. It sees two numbers, the lengths:
+# In the first line the longer segment reveals the order without a word being read. How much do lengths reveal on real
+# text? Below, a classifier guesses the order of segments of documentation. It sees only two numbers, the lengths:
 
 # %%
 from course_lib.lectures.lecture_05.experiments import outcome
@@ -227,13 +228,14 @@ for way, runs in outcome(lengths, "SOP").items():
     print(f"  {way:28}{in_words(runs)}")
 
 # %% [markdown]
-# *The same documents, cut in three ways; chance level is 50%.* The lower half shows why it matters: every word was exchanged
-# for a random one, so lengths are all that is left, and a Transformer finds them within {{number:next(iter(stored('05_lengths')['recipes'].values()))['steps']}} steps. It
-# would have been praised for understanding the order of sentences.
+# *The same documents, cut in three ways; chance level is 50%.* The lower half shows why it matters: there a random word
+# replaces every word, so only the lengths are left, and a Transformer learns to use them within
+# {{number:next(iter(stored('05_lengths')['recipes'].values()))['steps']}} steps. We might have praised it for
+# understanding the order of sentences.
 #
-# ALBERT's program swaps first. At 32 tokens lengths still tell a little: the last sentence of a chunk is the one that fills
-# it, so it is longer than others, and it is always in the later segment. Ours cuts half of the documents from their end.
-# Whatever you train on pairs, try first what can be guessed without reading.
+# ALBERT's code swaps first. At 32 tokens the lengths still reveal a little: the last sentence of a chunk is the one
+# that fills it, so it tends to be longer, and it is always in the later segment. Our code therefore cuts half of the
+# documents from their end. Whenever you train on pairs, test first what can be guessed without reading.
 
 # %% [markdown]
 # ## Is it right?
@@ -245,8 +247,7 @@ compare(albert_for_pretraining("base", vocab_size=2_000, **small))
 # %% [markdown]
 # ### The four published sizes, counted
 #
-# Built without memory: PyTorch's *meta* device knows shapes only, so a model of 223 million weights costs nothing to
-# count.
+# PyTorch's *meta* device stores only shapes, so counting a model of 223 million weights needs no memory.
 
 # %%
 with torch.device("meta"):
@@ -256,13 +257,12 @@ with torch.device("meta"):
         print(f"ALBERT-{size:8}{count:13,}   {berts[like] / count:5.1f} times fewer than BERT-{like}")
 
 # %% [markdown]
-# "12 times fewer" holds for the blocks of the base model alone; the whole model has {{number:times_smaller}} times
-# fewer, because the embeddings shrink only {{number:embeddings_shrink}} times and the pooler not at all.
+# "12 times fewer" holds for the blocks of the base model alone. The whole model has {{number:times_smaller}} times
+# fewer, because the embeddings shrink only {{number:embeddings_shrink}} times and the pooler does not shrink. For
+# xxlarge the paper prints 235M in one place, 233M in another and 225M in a third; the published configuration gives
+# {{number:xxlarge}}.
 #
-# For xxlarge the paper prints 235M in one place, 233M in another and 225M in a third; the published configuration
-# gives {{number:xxlarge}}.
-#
-# Which half holds the weights?
+# Which half of a block holds most of the weights?
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
@@ -277,17 +277,19 @@ print({sharing: f"{count / 1e6:.1f}M" for sharing, count in counts.items()})
 #
 # ### A calculator
 #
-# Move E, H, the vocabulary, the layers; choose what is shared. Two things to try: with a vocabulary of 250,000 (many
-# languages), what does E = 128 save? And with H = 4096, as in xxlarge, which part on the left is the largest?
+# Change E, H, the vocabulary and the layers, and choose what is shared. Try two things. With a vocabulary of 250,000
+# (many languages), what does E = 128 save? And with H = 4096, as in xxlarge, which part on the left is the largest?
 
 # %%
 parameter_calculator()
 
 # %% [markdown]
-# *Left: your choice; right: a BERT of the same vocabulary, width and depth, to one scale. The line about FLOPs does
-# not depend on sharing.* (The answers: the embedding matrix alone has {{number:millions(250000 * base().embedding_size + factors()[2])}} instead of {{number:millions(250000 * base().hidden_size)}}. At H =
-# 4096 the one block is the largest part: {{number:millions(block('xxlarge'))}} of {{number:xxlarge}}. With BERT's own vocabulary, a little
-# larger, BERT-base has {{number:times_smaller}} times as many as ALBERT-base.)
+# *Left: your choice; right: a BERT of the same vocabulary, width and depth, to the same scale. The line about FLOPs
+# does not depend on sharing.* (Answers: the embedding matrix alone has
+# {{number:millions(250000 * base().embedding_size + factors()[2])}} instead of
+# {{number:millions(250000 * base().hidden_size)}}. At H = 4096 the one block is the largest part:
+# {{number:millions(block('xxlarge'))}} of {{number:xxlarge}}. With its own, larger vocabulary BERT-base has
+# {{number:times_smaller}} times as many weights as ALBERT-base.)
 
 # %% [markdown]
 # ## Measure it
@@ -298,10 +300,10 @@ parameter_calculator()
 visits_picture()
 
 # %% [markdown]
-# *A box is a layer; the number in it says whose weights work there. Dashed: visited again, not stored again. What is
-# stored shrinks; what is computed, and what is kept for the backward pass, does not.*
+# *Each box is a layer; its number says whose weights work there. A dashed block is used again, but not stored again.
+# Fewer weights are stored, but the computation and the activations stored for the backward pass stay the same.*
 #
-# Count it. FLOPs for one text of 128 tokens (a multiplication and an addition are two):
+# Count the FLOPs for one text of 128 tokens (a multiplication and an addition are two):
 
 # %% tags=["nbval-check-output"]
 from course_lib.config import encoder_flops
@@ -312,8 +314,8 @@ for name, config in sizes.items():
     print(f"{name:15}{encoder_flops(config, 128) / 1e9:8.2f} GFLOPs")
 
 # %% [markdown]
-# Now the latency. Twelve blocks, half as wide as base's, against one block used twelve times, turn by turn, so that
-# a slow moment of the machine hits both.
+# Now measure the latency. We compare twelve blocks, half as wide as base's, with one block used twelve times. They take
+# turns, so that a slow moment of the machine affects both.
 
 # %%
 from course_lib.bench import Contender, measure
@@ -340,17 +342,18 @@ for row in timed:
 print(f"ratio {timed[1].median / timed[0].median:.2f}")
 
 # %% [markdown]
-# This answers your first guess. Whatever your ratio is, it is near one, not near {{number:times_smaller}}. (One block may win
-# a little: it can stay in the processor's cache, where twelve cannot.)
+# This answers your first guess. Your ratio is near one, not near {{number:times_smaller}}. (One block may be slightly
+# faster, because it can stay in the processor's cache, where twelve cannot.)
 #
-# Where does "1.7 times faster" come from, which you may have read? It is in the paper's Table 2: the *training*
-# throughput (texts a second) of ALBERT-large against BERT-large on many TPUs. With {{number:large_fewer}} times fewer
-# weights there are {{number:large_fewer}} times fewer gradients to send around. (The paper names less communication and also fewer
-# computations; the FLOPs of forward and backward pass are not fewer.) The same table gives xxlarge {{number:throughput('xxlarge')}}: three times
-# *slower* than BERT-large. Throughput does not follow FLOPs exactly: how well large products use the hardware counts, too.
+# The "1.7 times faster" that you may have read is from the paper's Table 2: the *training* throughput (texts per
+# second) of ALBERT-large against BERT-large on many TPUs. With {{number:large_fewer}} times fewer weights there are
+# {{number:large_fewer}} times fewer gradients to exchange. (The paper names less communication and also fewer
+# computations, but the FLOPs of the forward and backward pass are the same.) In the same table xxlarge has
+# {{number:throughput('xxlarge')}}: three times *slower* than BERT-large. Throughput does not follow FLOPs exactly,
+# because it also depends on how well large products use the hardware.
 #
-# And memory? A training step stores the activations of every layer for the backward pass. They belong to the text,
-# not to the weights.
+# And memory? A training step stores the activations of every layer for the backward pass. Their number depends on the
+# text and the layers, not on how many weights are stored.
 
 # %%
 from course_lib.train.memory import activation_bytes
@@ -363,21 +366,21 @@ for name, model in both.items():
 del both
 
 # %% [markdown]
-# Activations grow with H. So an ALBERT that is wider, with as many weights as a BERT, stores *more* activations (the claims
-# below measure a model twice as wide).
+# Activations grow with H. So a wider ALBERT with as many weights as a BERT stores *more* activations (one claim below
+# measures a model twice as wide).
 #
 # ### Topic or order?
 #
-# The same stories, cut once into NSP's pairs and once into SOP's:
+# We cut the same stories once into pairs for NSP and once into pairs for SOP:
 
 # %%
 pairs_picture()
 
 # %% [markdown]
-# *A box is a sentence of a story. Both tasks have the same right pair; dashed sentences are another story's. Swapping
-# A and B changes neither the topic nor the words.*
+# *Each box is a sentence of a story. Both tasks have the same correct pair; dashed sentences come from another story.
+# Swapping A and B changes neither the topic nor the words.*
 #
-# First without any Transformer: a bag-of-words baseline, a logistic regression that sees which words occur in both
+# We begin without a Transformer. A bag-of-words baseline, a logistic regression, sees which words occur in both
 # segments (your third guess).
 
 # %%
@@ -397,18 +400,19 @@ bar_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *NSP is nearly solved by shared words; on SOP the same baseline is at chance level.* ("Majority class" above: always
-# the more frequent label, {{number:majority_nsp}} for NSP, where a chunk of one sentence always gets a random B.)
+# *Shared words nearly solve NSP; on SOP the same baseline is at chance level.* ("Majority class" above always predicts
+# the more frequent label. It reaches {{number:majority_nsp}} on NSP, where a chunk of one sentence always gets a random
+# B.)
 #
-# It cannot do better: swapping two segments does not change which words they share. **Topic solves NSP and is worth nothing
-# on SOP.**
+# The baseline cannot do better, because swapping two segments does not change which words they share. **Topic solves
+# NSP but does not help on SOP.** The lengths alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP: our stories
+# are short, and a true B ends where its story ends. On SOP they reach {{number:guessed('SOP', 'lengths'):.0%}}, because
+# the first sentences of our stories differ in length from the last.
 #
-# The lengths alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP: our stories are short, and a true B ends where its story ends. On SOP they
-# reach {{number:guessed('SOP', 'lengths'):.0%}}: the first sentences of our stories have other lengths than the last.
-#
-# The last number of each line ("words by segment") is a linear model that knows which word stands in *which* segment. On SOP it
-# is right on {{number:guessed('SOP', 'ordered'):.0%}}. So what does SOP ask for in this world? Let the model see *one* segment, and nothing to compare it with. And
-# what does a linear model that was trained on NSP make of SOP?
+# The last number of each line ("words by segment") is from a linear model that knows *which* segment each word is in.
+# On SOP its accuracy is {{number:guessed('SOP', 'ordered'):.0%}}. So what does SOP require in this world? We now show
+# the model only *one* segment, with nothing to compare it to. And we test on SOP a linear model that was trained on
+# NSP.
 
 # %%
 from course_lib.lectures.lecture_05.experiments import words_alone
@@ -417,11 +421,12 @@ for what, tested_on in words_alone(material).items():
     print(f"{what:28}" + "".join(f"   on {task} {accuracy:.1%}" for task, accuracy in tested_on.items()))
 
 # %% [markdown]
-# **In the toy world SOP needs no comparison of A with B**: every story opens and ends with sentences of its own, so segment A alone
-# gives the order away in {{number:alone('trained on SOP, sees A', 'SOP')}} of the pairs. And a linear model that learned NSP is right on {{number:alone('trained on NSP, sees both', 'SOP')}} of SOP's, although
-# it cannot know what order is. Keep these two numbers for the tables below: they are the zero lines of what follows.
+# **In the toy world SOP needs no comparison of A with B**: stories open and end with typical sentences, so segment A
+# alone reveals the order in {{number:alone('trained on SOP, sees A', 'SOP')}} of the pairs. And a linear model trained
+# on NSP has an accuracy of {{number:alone('trained on NSP, sees both', 'SOP')}} on SOP, although it cannot know
+# anything about order. Remember these two numbers: they are the zero lines for the tables below.
 #
-# Is real text like that? The same baselines on the documentation of Python packages:
+# Is real text like that? Here are the same baselines on the documentation of Python packages:
 
 # %%
 for length, tasks in read_result("05_lengths")["words"].items():
@@ -429,13 +434,14 @@ for length, tasks in read_result("05_lengths")["words"].items():
         print(f"{length:>4} tokens, {task}:", ", ".join(f"{name} {found[k]:.1%}" for name, k in named.items()))
 
 # %% [markdown]
-# **On documentation none of them helps with SOP; NSP yields to shared words there, too.** On SOP no baseline is more than {{number:most_on_documentation('SOP')}}
-# points above the majority class; on NSP shared words gain {{number:most_on_documentation('NSP')}}. (Fine-tuning a model on such text for both tasks would be a small Table 5 of the paper; it is not done here.)
+# **On documentation no baseline helps with SOP, while shared words help with NSP there, too.** On SOP no baseline is
+# more than {{number:most_on_documentation('SOP')}} points above the majority class; on NSP shared words gain
+# {{number:most_on_documentation('NSP')}}. (We do not train models on such text here.)
 #
-# Now two small ALBERTs (one block run twice, H = 128, E = 64) from the same random initialisation, one trained with each objective, both tested on both: 400
-# steps here, {{number:LIVE.steps}} in the result file that follows. Before you run it: which of the four accuracies will be
-# near chance level? (After 400 steps the NSP-trained model may still be there on SOP. Look again after
-# {{number:LIVE.steps}}.)
+# Now we train two small ALBERTs (one block run twice, H = 128, E = 64) from the same random initialisation, one with
+# each objective, and test both on both tasks: 400 steps here, {{number:LIVE.steps}} in the result file that follows.
+# Before you run it: which of the four accuracies will be near chance level? (The answer may change between 400 and
+# {{number:LIVE.steps}} steps.)
 
 # %%
 from dataclasses import replace
@@ -458,7 +464,7 @@ for task, end in live.items():
 # %% [markdown]
 # ### Five seeds, and longer
 #
-# The row "none" is the same training on MLM alone; its pair head was never trained.
+# The row "none" shows the same training with MLM alone; its pair head was never trained.
 
 # %%
 tasks = read_result("05_sentence_tasks")
@@ -474,11 +480,12 @@ dots_chart(
 )
 
 # %% [markdown]
-# *Each mark is a seed, each bar a mean. On NSP, the majority class (label 1, another story) would score {{number:majority_nsp}}.*
+# *Each mark is a seed, each bar a mean. On NSP, the majority class (label 1, another story) scores
+# {{number:majority_nsp}}.*
 
 # %% [markdown]
-# ALBERT's own figures beside ours (the paper's Table 5: base, 125,000 steps; the last column is the mean of five tasks
-# after fine-tuning, named further below):
+# Compare ALBERT's own figures with ours (Table 5: base, 125,000 steps; last column: mean of five tasks after
+# fine-tuning, named below):
 #
 # | trained with | on NSP: paper | here | on SOP: paper | here | after fine-tuning: paper |
 # |---|---|---|---|---|---|
@@ -488,15 +495,17 @@ dots_chart(
 # | linear bag, trained on NSP | | {{number:alone('trained on NSP, sees both', 'NSP')}} | | {{number:alone('trained on NSP, sees both', 'SOP')}} | |
 # | linear bag of A, trained on SOP | | {{number:alone('trained on SOP, sees A', 'NSP')}} | | {{number:alone('trained on SOP, sees A', 'SOP')}} | |
 #
-# The first row agrees: without a pair objective a model is near chance level on both tasks. The two bold cross-tests
-# differ from the paper's, and **neither lies far from a bag of words**: what crosses over here needs no reading of the pair.
-# But these runs stop after {{number:LIVE.steps}} steps. Is it different later?
+# The first row agrees: without a pair objective a model is near chance level on both tasks. The two cross-tests in bold
+# differ from the paper's, and **neither is far from a bag of words**: what transfers here requires no comparison of A
+# with B. But these runs stop after {{number:LIVE.steps}} steps. Does longer training change this?
 #
 # ### Four times the steps
 #
-# The same two recipes with {{number:LONG.steps}} steps ({{number:len(LONG_SEEDS)}} seed each, {{number:cpu_hours('05_past_plateau')}} hours of one core, a result file). The learning rate falls to
-# zero over the whole of a run, so at step {{number:LIVE.steps}} it is still high here: points on the way are not the ends of the shorter
-# runs. (A small model stands on a **plateau** first, a stretch in which it hardly gets better. These runs go past it.)
+# We train the same two recipes for {{number:LONG.steps}} steps ({{number:len(LONG_SEEDS)}} seed each,
+# {{number:cpu_hours('05_past_plateau')}} hours on one core; a result file). The learning rate falls to zero over a
+# whole run, so it is still high at step {{number:LIVE.steps}} here: do not compare points on the way with the ends of
+# the shorter runs. (A small model first goes through a **plateau**, a stretch in which it hardly improves. These runs
+# go past it.)
 
 # %%
 from course_lib.lectures.lecture_05.numbers import guessed, past_curves
@@ -509,29 +518,27 @@ for tested_on in ("NSP", "SOP"):
     ).show()
 
 # %% [markdown]
-# *Above, tested on NSP; below, on SOP. The model trained on SOP stays a few points above the majority class on NSP; the model
-# trained on NSP learns its own task late, and on the way what is out of step.*
+# *Above: tested on NSP; below: tested on SOP. The model trained on SOP stays a few points above the majority class on
+# NSP. The model trained on NSP learns its own task late, but does well on SOP before that.*
 #
-# - **SOP teaches little of NSP here**: {{number:past('SOP', 'NSP')}}; the majority class has {{number:majority_nsp}}, the bag of A alone {{number:alone('trained on SOP, sees A', 'NSP')}}. With one
-#   segment enough for SOP, the model never had to compare topics. The paper's model, on real text, has {{number:paper_pairs('SOP', 'NSP')}}.
-#   The released program also mixes some pairs into SOP whose B is of another document (its quirk, above; `as_released`): with
-#   them, {{number:released_elsewhere}} of the pairs, ours has {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}: some of the gap, in one seed, and not all of it.
-# - **NSP's model is right on {{number:past('NSP', 'SOP')}} of SOP.** The paper's stays at chance level. This does *not* show that ours
-#   learned order: the linear bag that was trained on NSP has {{number:alone('trained on NSP, sees both', 'SOP')}}. The control follows.
-# - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past('SOP', 'SOP')}}; NSP has {{number:past('NSP', 'NSP')}}, has
-#   just passed the bag of words ({{number:bag_nsp}}), and is still rising.
-# - **Masked tokens**: {{number:past('SOP', 'masked_accuracy')}} with SOP, {{number:past('NSP', 'masked_accuracy')}} with NSP. (MLM alone was run so long with other
-#   widths only, so this says nothing of what a second objective costs.)
+# - **SOP teaches little about NSP here**: {{number:past('SOP', 'NSP')}} on NSP; the majority class has {{number:majority_nsp}}, the bag of A alone {{number:alone('trained on SOP, sees A', 'NSP')}}. Since one
+#   segment is enough for SOP, the model never had to compare topics. The paper's model, on real text, has {{number:paper_pairs('SOP', 'NSP')}}.
+#   The released code also adds some pairs to SOP whose B is from another document (its quirk, above; `as_released`). With
+#   them, {{number:released_elsewhere}} of the pairs, our model has {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}. In this one seed they explain some of the gap, not all of it.
+# - **The model trained on NSP reaches {{number:past('NSP', 'SOP')}} on SOP.** The paper's model stays at chance level. This does *not* show that ours
+#   learned order: the linear bag trained on NSP has {{number:alone('trained on NSP, sees both', 'SOP')}}. A control follows.
+# - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past('SOP', 'SOP')}}. NSP has {{number:past('NSP', 'NSP')}}: it has
+#   just passed the bag of words ({{number:bag_nsp}}) and is still rising.
+# - **Masked tokens**: {{number:past('SOP', 'masked_accuracy')}} with SOP, {{number:past('NSP', 'masked_accuracy')}} with NSP. (We have no comparable long run with MLM alone.)
 #
-# Where is the shortcut? In NSP a wrong B is taken from a random
-# place of another story, also from its *beginning*:
+# Where is the shortcut? In NSP a wrong B is taken from a random place in another story, sometimes from its *beginning*:
 
 # %%
 openings_picture()
 
 # %% [markdown]
-# *Two wrong pairs. In both, B begins with an opening (framed), which no true continuation does.* We count, in the
-# training pairs of both tasks:
+# *Two wrong pairs. In both, B begins with an opening (framed), which no true continuation does.* We count such pairs in
+# the training data of both tasks:
 
 # %%
 stories = world.documents(world.stories(LIVE.stories, seed=0))
@@ -544,18 +551,17 @@ for task, pairs in material.train.items():
         print(f"{task}: {name:32}{len(label):7,} pairs, {label.mean():.0%} of them with the label 1 (wrong pair)")
 
 # %% [markdown]
-# A B that starts like an opening is never the true continuation. In SOP it is the mark of {{number:swapped_with_opening():.0%}} of
-# the swapped pairs. In NSP it is one clue, in {{number:wrong_pair_signs()['NSP']['opens'].fraction:.1%}} of the pairs, and not the only one: all our
-# stories run in the same steps (an opening, *first*, *then*, *finally*), so a B from a random place is often out of
-# step with A.
-#
-# The count shows that clues are there, not whether the model uses them. So take them away.
+# A B that starts like an opening is never the true continuation. In SOP it marks {{number:swapped_with_opening():.0%}}
+# of the swapped pairs. In NSP it occurs in {{number:wrong_pair_signs()['NSP']['opens'].fraction:.1%}} of the pairs, and
+# it is not the only clue: all our stories follow the same steps (an opening, *first*, *then*, *finally*), so a B from a
+# random place is often out of step with A. The count shows that the clues exist, not that the model uses them. So we
+# remove them.
 #
 # ### Without the clue
 #
-# NSP once more, with another wrong B: it comes from another story, but *in step*. Where *then* would follow, it begins with
-# *then*. Now the step says nothing; persons and things still do (counting shared words is right on {{number:in_step()['guesses']['shared']:.0%}}). All
-# else is as in the longer run.
+# We train on NSP once more. The wrong B comes from another story, but *in step*. Where *then* would follow, it begins
+# with *then*. Now the step reveals nothing, but persons and things still do (the shared-words baseline reaches
+# {{number:in_step()['guesses']['shared']:.0%}}). Everything else is as in the longer run.
 
 # %%
 from course_lib.lectures.lecture_05.numbers import in_step_curves
@@ -566,17 +572,19 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *One line for each way to choose the wrong B; in step the mean of {{number:len(IN_STEP_SEEDS)}} seeds, shaded from the lower to the higher, from a random place
-# {{number:len(LONG_SEEDS)}} seed. In step, the line stays at chance level.*
+# *One line for each way to choose the wrong B: in step ({{number:len(IN_STEP_SEEDS)}} seeds, shaded from the lower to
+# the higher) and from a random place ({{number:len(LONG_SEEDS)}} seed). In step, it stays at chance level.*
 #
-# **NSP teaches topic here, as in the paper; what looked like order was a B out of step.** With a wrong B in step the model learns its own
-# task ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}} on ordinary NSP pairs) and nothing of order: {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}} on SOP, where the
-# paper has 52.0, and where ours had {{number:past('NSP', 'SOP')}}. A test measures whatever is easiest.
+# **NSP teaches topic here, as in the paper; what looked like order was a B out of step.** With a wrong B in step the
+# model learns its own task ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}} on ordinary NSP
+# pairs) but nothing about order: {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}} on SOP, against 52.0 in the
+# paper and {{number:past('NSP', 'SOP')}} before. A model learns whatever solves its task most easily.
 #
 # ### Width against sharing
 #
-# The grid: two embedding widths E, four ways to share, {{number:GRID.num_layers}} layers 128 wide, MLM alone,
-# {{number:GRID.steps}} steps, {{number:len(GRID_SEEDS)}} seeds each ({{number:cpu_hours('05_sharing')}} hours of one core, a result file).
+# Our grid has two embedding widths E and four ways to share. Each model has {{number:GRID.num_layers}} layers of width
+# 128 and trains on MLM alone for {{number:GRID.steps}} steps, with {{number:len(GRID_SEEDS)}} seeds
+# ({{number:cpu_hours('05_sharing')}} hours on one core; a result file).
 
 # %%
 grid = read_result("05_sharing")
@@ -597,19 +605,21 @@ heat_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *A cell is the mean of {{number:len(GRID_SEEDS)}} runs; the list above has the spread.*
+# *Each cell is the mean of {{number:len(GRID_SEEDS)}} runs; the list above has the spread.*
 #
-# (H = {{number:WIDTHS[1]}} here, so E = {{number:WIDTHS[1]}} is the full width and E = {{number:WIDTHS[0]}} the narrow one. In the paper the
-# narrow one is 128.) The rows differ by {{number:min(width_gains()):.0f}} to {{number:max(width_gains()):.0f}} points. At E = {{number:WIDTHS[1]}} the columns
-# differ no more than the seeds: by {{number:wide_spread():.1f}} points at most (differences are of unrounded numbers), where seeds of one
-# recipe lie up to {{number:seeds_apart(WIDTHS[1])}} apart. At E = {{number:WIDTHS[0]}} "all" and "attention" lie below "none" with every
-# seed, by {{number:costs('all')[0]:.1f}} points for all; "feed-forward" overlaps with "none", its seeds up to
-# {{number:seeds_apart(WIDTHS[0])}} apart.
+# (H = {{number:WIDTHS[1]}} here, so E = {{number:WIDTHS[1]}} is the full width and E = {{number:WIDTHS[0]}} the narrow
+# one. In the paper the narrow one is 128.) The rows differ by {{number:min(width_gains()):.0f}} to
+# {{number:max(width_gains()):.0f}} points. At E = {{number:WIDTHS[1]}} the ways of sharing differ by at most
+# {{number:wide_spread():.1f}} points (computed before rounding), while seeds of one recipe differ by up to
+# {{number:seeds_apart(WIDTHS[1])}}: the grid shows no difference there. At E = {{number:WIDTHS[0]}} "all" and
+# "attention" are below "none" with every seed, "all" by {{number:costs('all')[0]:.1f}} points; "feed-forward" overlaps
+# with "none", its seeds up to {{number:seeds_apart(WIDTHS[0])}} apart.
 #
 # ### Where these runs stop
 #
-# Before reading more out of it, ask how far these runs came: {{number:GRID.steps}} steps. So the grid's four corners again, with
-# {{number:LONG.steps}} ({{number:len(CORNER_SEEDS)}} seed each, {{number:cpu_hours('05_sharing_past_plateau')}} hours, a result file):
+# But these runs stop after {{number:GRID.steps}} steps. So we train the grid's four corners again, for
+# {{number:LONG.steps}} steps ({{number:len(CORNER_SEEDS)}} seed each, {{number:cpu_hours('05_sharing_past_plateau')}}
+# hours; a result file):
 
 # %%
 from course_lib.lectures.lecture_05.numbers import corner_curves
@@ -620,8 +630,8 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The wide ones start sooner, by a thousand steps; behind the rise the four lie much closer. The learning rate falls over the
-# whole of a run, so the points at step {{number:GRID.steps}} are not the numbers of the grid above.*
+# *The wide models leave the plateau a thousand steps sooner; after the rise all four are much closer. (The learning
+# rate falls over a whole run, so the points at step {{number:GRID.steps}} are not those of the grid.)*
 #
 # | after {{number:LONG.steps}} steps | all shared | none shared | sharing costs |
 # |---|---|---|---|
@@ -629,19 +639,21 @@ curves_chart(
 # | E = {{number:WIDTHS[1]}} | {{number:corner(WIDTHS[1], 'all')}}% | {{number:corner(WIDTHS[1], 'none')}}% | {{number:late_sharing_wide}} points |
 # | the narrow one costs | {{number:late_width_all}} points | {{number:late_width_none}} points | |
 #
-# **The width's part was mostly the start.** {{number:min(width_gains()):.0f}} to {{number:max(width_gains()):.0f}} points after {{number:GRID.steps}} steps are
-# {{number:late_width_all}} to {{number:late_width_none}} now, and level over the last thousand steps. **Sharing's part showed late**: at
-# E = {{number:WIDTHS[1]}} the early grid had no difference beyond the seeds', now all shared lies {{number:late_sharing_wide}} points behind.
-# Both early findings were about starting, not about learning.
+# **The wide models' lead was mostly a head start.** Their lead of {{number:min(width_gains()):.0f}} to
+# {{number:max(width_gains()):.0f}} points after {{number:GRID.steps}} steps has shrunk to {{number:late_width_all}} to
+# {{number:late_width_none}}, and it is stable over the last thousand steps. **The cost of sharing appeared late**: at E
+# = {{number:WIDTHS[1]}} the early grid showed no difference larger than that between seeds; now sharing everything
+# costs {{number:late_sharing_wide}} points. The early grid measured which model starts first, not how well it learns.
 #
-# What stays open, with {{number:len(CORNER_SEEDS)}} seed: differences of a point or two; which half is the costly one (sharing in two layers
-# takes away one block); and {{number:WIDTHS[0]}} is a quarter of H here, the paper's 128 a sixth of 768. The questions about NSP and SOP
-# were taken up above. What an early stop does *not* touch: the counts of weights, FLOPs and activations, the
-# bag-of-words baselines, and the clues in the pairs.
+# With {{number:len(CORNER_SEEDS)}} seed, three things stay open: differences of a point or two; which half costs more
+# (in two layers, sharing removes only one block); and the narrow width itself ({{number:WIDTHS[0]}} is a quarter of H
+# here, the paper's 128 a sixth of 768). An early stop does *not* affect the counts of weights, FLOPs and activations,
+# the bag-of-words baselines, or the clues in the pairs.
 #
-# Why does E = {{number:WIDTHS[0]}} start later? Two causes are mixed in the grid. The width; and the *scale*: with a standard deviation of 0.05
-# a projected row is about 0.05·√E large, so the narrow one starts at half the size. A control: E = {{number:WIDTHS[1]}} with tables and
-# projection halved, which is the narrow one's scale. Everything shared, {{number:GRID.steps}} steps, the same seeds:
+# Why does E = {{number:WIDTHS[0]}} start later? The grid mixes two causes: the width and the *scale* of the embeddings.
+# With a standard deviation of 0.05 a projected row is about 0.05·√E large, so the narrow one starts at half the size.
+# As a control we halve the tables and the projection at E = {{number:WIDTHS[1]}}, down to the narrow model's scale
+# (everything shared, {{number:GRID.steps}} steps, the same seeds):
 
 # %%
 scaled = outcome(read_result("05_start_scale"), "masked_accuracy")
@@ -649,29 +661,30 @@ for name, values in {"E=128, all": found["E=128, all"], **scaled, "E=32, all": f
     print(f"{name:22}masked-token accuracy {in_words(values)}")
 
 # %% [markdown]
-# **Of the {{number:scale_gap()[0]}} points between the widths at this stop, {{number:scale_gap()[1]}} are the starting scale's**; the rest is the width's, or that of a rate which
-# suits one scale better (one rate was tried). Whoever compares widths must match the scale first.
+# **The starting scale explains {{number:scale_gap()[1]}} of the {{number:scale_gap()[0]}} points between the widths at
+# this stop**; the rest is due to the width, or to a learning rate that suits one scale better (we tried one rate). If
+# you compare widths, match the scale first.
 #
 # ### The paper's grid
 #
-# At base size, trained for 125,000 steps (Tables 3 and 4). Its scores are means of five tasks after fine-tuning: SQuAD
-# 1.1, find the answer in a text; SQuAD 2.0, or say there is none; MNLI, does a sentence follow; SST-2, is a review
-# good; RACE, school examinations with four choices.
+# The paper trains at base size for 125,000 steps (Tables 3 and 4). Its scores are means over five tasks after
+# fine-tuning: SQuAD 1.1 (find the answer in a text), SQuAD 2.0 (or say that there is none), MNLI (does one sentence
+# follow from another?), SST-2 (is a review good?) and RACE (school exam questions with four choices).
 #
 # | | all shared | attention only | feed-forward only | none |
 # |---|---|---|---|---|
 # | E = 128 | 80.1 | 81.7 | 80.2 | 81.6 |
 # | E = 768 | 79.8 | 81.6 | 79.5 | 82.3 |
 #
-# Sharing attention gains 0.1 at E = 128 and costs 0.7 at E = 768; what is lost is lost by sharing the
-# feed-forward half. No spread is printed, so do not build on 0.1. With everything shared, E = 128 is the best of
-# 64 (79.0), 128 (80.1), 256 (79.6) and 768 (79.8).
+# Sharing attention gains 0.1 at E = 128 and costs 0.7 at E = 768; sharing the feed-forward half causes most of the
+# loss. The paper prints no spread, so do not rely on a difference of 0.1. With everything shared, E = 128 is the best
+# of 64 (79.0), 128 (80.1), 256 (79.6) and 768 (79.8).
 #
 # ### How far does each layer move a vector?
 #
-# One block, used again and again: does it settle, so that nothing changes any more? ALBERT's authors looked at the
-# distance between what goes into a layer and what comes out (their Figure 1). We do the same with the model just trained on
-# SOP, for the two visits that its block has learned for. Beside it a block of random initialisation, the zero line.
+# If one block is used again and again, do the vectors stop changing? ALBERT's authors measured the distance between
+# what goes into a layer and what comes out (their Figure 1). We do the same with the model just trained on SOP, for
+# both uses (visits) of its block. A block with random initialisation is the zero line.
 
 # %%
 from course_lib.train.metrics import layer_distances
@@ -689,16 +702,16 @@ with torch.no_grad():
 layer_distance_chart(distances, title="How far each visit moves a token's vector")
 
 # %% [markdown]
-# *Left: Euclidean distance between input and output of each visit, which depends on how long the vectors are. Right: the angle
-# between them, which does not. The trained block turns a vector more at both visits.*
+# *Left: the Euclidean distance between input and output of each visit, which depends on the length of the vectors.
+# Right: the angle between them, which does not. The trained block turns a vector more at both visits.*
 #
-# Two visits cannot say whether a block settles. The paper's Figure 1 can, with a block trained for 24: distance and angle
-# stay away from zero and oscillate, more smoothly than BERT's, whose layers differ.
+# Two visits cannot tell whether the vectors converge. In the paper's Figure 1, with 24 visits, distance and angle stay
+# away from zero and oscillate, though more smoothly than in BERT, whose layers differ.
 #
 # ### n-gram masking: up to three words at once
 #
-# ALBERT masks n-grams of up to three words: n words with a probability proportional to 1/n, so 6/11, 3/11, 2/11. A
-# model that must guess a whole phrase cannot copy it from its other half.
+# ALBERT masks n-grams, runs of up to three words. A run has n words with a probability proportional to 1/n: 6/11, 3/11
+# and 2/11. If a whole phrase is masked, one half cannot be copied from the other.
 
 # %%
 from course_lib.objectives.masked_lm import mask_whole_words
@@ -715,8 +728,8 @@ for most in (1, 3):
 tokens_row(shown, masked.action[0, :28].tolist())
 
 # %% [markdown]
-# *The second text above as boxes: words selected for prediction come in runs. A marked word that is not [MASK] was selected
-# too, and replaced or kept (the 80/10/10 rule).*
+# *The second line above as boxes: words selected for prediction come in runs. A marked word that is not [MASK] was also
+# selected, and was replaced or kept (the 80/10/10 rule).*
 
 # %% [markdown]
 # ## What the big ones reached
@@ -730,11 +743,12 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | ALBERT-xlarge | 60M | 125,000 | 0.6× | 85.5 |
 # | ALBERT-xxlarge | 235M (223M) | 125,000 | 0.3× | 88.7 |
 #
-# (Table 2, with the parameters as printed in Table 1; throughput against BERT-large.) ALBERT-base *loses*
-# {{number:overall_mean('bert_base') - overall_mean('base'):.1f}} points to BERT-base. What wins clearly is xxlarge, four times as wide as BERT-large. Given the
-# same *time* instead of the same steps, it still wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6).
+# (Table 2, with the parameters as printed in Table 1; throughput relative to BERT-large.) ALBERT-base is
+# {{number:overall_mean('bert_base') - overall_mean('base'):.1f}} points *worse* than BERT-base. The clear winner is
+# xxlarge, four times as wide as BERT-large. Given the same *time* instead of the same steps, it still wins: 88.7 in 32
+# hours against 87.2 for BERT-large in 34 (Table 6).
 #
-# What else the authors varied, one thing at a time (mean of five tasks, no spread printed):
+# The authors also varied other settings, one at a time (mean of five tasks, no spread printed):
 #
 # | varied | settings | mean | where |
 # |---|---|---|---|
@@ -743,51 +757,51 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | dropout, xxlarge | with · without | 90.4 · **90.7** | Table 8 |
 # | more text (XLNet's and RoBERTa's), base | without · with | 80.1 · **80.8** (both SQuADs lose) | Table 7 |
 #
-# The recipe behind them: SentencePiece (cuts raw text into pieces and treats the space as a letter; by default no piece
-# crosses one) with 30,000 pieces, LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of 4,096, n-gram masks, SOP.
+# Their recipe uses SentencePiece with 30,000 pieces (it cuts raw text into pieces and treats the space as a letter; by
+# default no piece crosses a space), LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of
+# 4,096, n-gram masks, and SOP.
 #
 # ### One model, or an ensemble?
 #
-# An **ensemble** averages the predictions of several fine-tuned models: better scores; k models cost k times the FLOPs. GLUE
-# is a set of nine tasks on English sentences. Its rows as ALBERT's Table 9 prints them, upper half and lower half:
+# An **ensemble** averages the predictions of several fine-tuned models. Its scores are better, but k models cost k
+# times the FLOPs. GLUE is a set of nine tasks on English sentences. Here are the two halves of ALBERT's Table 9:
 
 # %%
 glue_table()
 
 # %% [markdown]
-# *Four rows of one model on the development sets, six of ensembles on the test sets. Compare within a half, never
-# across; even in the lower half the numbers of models differ.* (Of MNLI's two numbers the matched one; with one of two
-# printed, the means cannot be recomputed.)
+# *Four rows are single models on the development sets; six are ensembles on the test sets. Compare only within a half;
+# even in the lower half the numbers of models differ.* (MNLI is the matched score. The means cannot be recomputed,
+# since only one of a task's two scores is printed.)
 #
-# The 89.4 that is quoted for ALBERT is the last row: an ensemble. For each task its members were chosen on the
-# development set, from 6 to 17 candidate checkpoints of 12 and of 24 layers (section 4.9); how many were taken the
-# paper does not say. RoBERTa's row has 5 to 7 models a task (RoBERTa, section 5.1). "?": not said.
+# The 89.4 that is often quoted for ALBERT is the last row, an ensemble. For each task its members were chosen on the
+# development set, from 6 to 17 candidate checkpoints of 12 and of 24 layers (section 4.9); the paper does not say how
+# many were taken. RoBERTa's row has 5 to 7 models for each task (RoBERTa, section 5.1). "?": not given.
 #
-# Four names you may not know. **XLNet** predicts words in a shuffled order, so that it needs no `[MASK]`; **MT-DNN**
-# fine-tunes BERT on many tasks at once; **Adv-RoBERTa**, going by its name, trains with adversarial perturbations of
-# its inputs; of **ALICE** the row is all we could check.
+# Four names may be new to you. **XLNet** predicts words in a shuffled order, so that it needs no `[MASK]`; **MT-DNN**
+# fine-tunes BERT on many tasks at once; **Adv-RoBERTa**, judging by its name, trains with adversarial perturbations of
+# its inputs; for **ALICE** we could check only its row.
 #
-# Reading tasks show what the ensemble alone is worth, since both kinds of row were tested on the same set (Table 10;
-# F1, for RACE accuracy; some rows and cells left out, one of them wrong, see below):
+# Reading tasks show what the ensemble alone is worth, because both kinds of row were tested on the same set (Table 10:
+# F1, accuracy for RACE; some rows and cells are left out, one because it is wrong, see below):
 
 # %%
 reading_table()
 
 # %% [markdown]
-# *ALBERT's ensemble against ALBERT's one model: {{number:ensemble_gain('SQuAD 2.0 test')}} points on the test set of SQuAD 2.0,
-# {{number:ensemble_gain('RACE test')}} on RACE.* On RACE one ALBERT already beats the best other ensemble in the table (DCMN+, a
-# network built for questions with choices). The BERT ensemble has seven models that were fine-tuned on TriviaQA as
-# well (BERT, Table 2).
+# *ALBERT's ensemble gains over a single ALBERT {{number:ensemble_gain('SQuAD 2.0 test')}} points on the test set of
+# SQuAD 2.0 and {{number:ensemble_gain('RACE test')}} on RACE.* On RACE a single ALBERT already beats the best other
+# ensemble in the table (DCMN+, built for multiple-choice questions).
 #
-# ### Slips of the paper
+### Errors in the paper
 #
-# Table 10 gives BERT-large 89.1/86.3 on the SQuAD 2.0 test set, which is XLNet's cell
-# (BERT: 83.1/80.0); xxlarge's row in Table 2 is that of the 24-layer model of Table 13, although Table 1 says 12
-# layers; one and the same base model has 81.6 on MNLI in Tables 2 and 3, and 82.0 in Tables 4 and 5; and E = 128 without
-# sharing has the mean 81.7 in Table 3 and 81.6 in Table 4.
+# Table 10 gives BERT-large 89.1/86.3 on the SQuAD 2.0 test set, which is XLNet's cell (BERT: 83.1/80.0). The row of
+# xxlarge in Table 2 is that of the 24-layer model of Table 13, although Table 1 says 12 layers. The same base model has
+# 81.6 on MNLI in Tables 2 and 3, but 82.0 in Tables 4 and 5. And E = 128 without sharing has the mean 81.7 in Table 3
+# and 81.6 in Table 4.
 
 # %%
-print(f"{'':28}{'you said':>14}{'answer':>18}")
+print(f"{'':28}{'your guess':>14}{'answer':>18}")
 answers = {
     "times faster": f"{timed[1].median / timed[0].median:.2f}",
     "half to share": "attention (paper)",
@@ -797,12 +811,11 @@ for name, value in answers.items():
     print(f"{name:28}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}{value:>18}")
 
 # %% [markdown]
-# The second answer is the paper's Table 4; our grid of two layers and {{number:GRID.steps}} steps can neither show nor
-# refute it.
+# The second answer is from the paper's Table 4; our grid of two layers and {{number:GRID.steps}} steps cannot test it.
 #
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each line was settled by code that ran just now, by a result file, or, where neither is possible, by a source.
 
 # %%
 claims_table("05")
@@ -867,10 +880,10 @@ quiz("05")
 # %% [markdown]
 # ## Read on
 #
-# - Lan et al. (2019), *ALBERT*, arXiv 1909.11942. Section 3 beside this page; then Tables 2 to 5, asking of each
-#   number whether it is speed, size or score.
-# - Dehghani et al. (2018), *Universal Transformers*, arXiv 1807.03819: one block, many times, with a way to stop.
-# - Takase and Kiyono (2021), *Lessons on Parameter Sharing across Layers in Transformers*, arXiv 2104.06022: between one
-#   block and none shared, a few blocks in sequence, in cycles, or in cycles and back.
+# - Lan et al. (2019), *ALBERT*, arXiv 1909.11942. Read section 3 beside this page, then Tables 2 to 5: is
+#   each number a speed, a size or a score?
+# - Dehghani et al. (2018), *Universal Transformers*, arXiv 1807.03819: one block, used many times, with a rule for when to stop.
+# - Takase and Kiyono (2021), *Lessons on Parameter Sharing across Layers in Transformers*, arXiv 2104.06022: a few shared
+#   blocks, in sequence, in cycles, or in cycles with the order reversed at the end.
 # - You et al. (2019), *LAMB*, arXiv 1904.00962: the optimiser for very large batches.
-# - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692: BERT's architecture as it was, trained better and longer.
+# - Liu et al. (2019), *RoBERTa*, arXiv 1907.11692: BERT's architecture unchanged, trained better and longer.

@@ -17,11 +17,11 @@
 # - soften a distribution with a temperature, and say where the factor T² comes from;
 # - build DistilBERT, initialise it from half of its teacher's layers, and train it with its three losses;
 # - build TinyBERT's losses on intermediate layers, and say which teacher layer teaches which student layer;
-# - say what a student keeps and what it loses, in quality, size and time, and measure each by itself;
-# - choose between DistilBERT, TinyBERT, a small BERT of your own and a quantised one, for a budget that is given.
+# - say what a student keeps and what it loses in quality, size and time, and measure each separately;
+# - choose between DistilBERT, TinyBERT, a small BERT of your own and a quantised one for a given budget.
 #
 # You need the encoder and the masked-LM head of lecture 02, and fine-tuning (lecture 03) for the probe that measures
-# students. Nothing is downloaded: the teacher is a small BERT that the course trained on its micro-world and ships with it.
+# students. Nothing is downloaded: the teacher is a small BERT trained on the micro-world, which comes with the course.
 #
 # {{parts}}
 
@@ -40,11 +40,12 @@ from course_lib.lectures.lecture_06.views import half_drawing, layer_map_view, p
 # ## A model that must answer in time
 #
 # A ferry company sorts its passengers' messages: refund, lost luggage, timetable. A fine-tuned BERT-base could do it.
-# The service has a budget: **{{number:MILLISECONDS}} milliseconds** for a message of {{number:TOKENS}} tokens, **two processor cores** and no GPU, and
-# **{{number:MEGABYTES}} MB** for the weights. (Company and budget are invented.) Does BERT-base fit?
+# The service has a budget: **{{number:MILLISECONDS}} milliseconds** for a message of {{number:TOKENS}} tokens, **two
+# processor cores** and no GPU, and **{{number:MEGABYTES}} MB** for the weights. (The company and its budget are
+# invented.) Does BERT-base fit?
 #
-# We count weights and FLOPs by its published shape, and time one layer of that shape here, on one message. Twelve layers
-# take twelve times that. (The code is a clock and a printed table; the lecture starts below it.)
+# We count the weights and FLOPs of its published shape, and time one layer of that shape here, on one message. Twelve
+# layers take twelve times as long.
 
 # %%
 from course_lib.bench import Contender, measure
@@ -88,23 +89,24 @@ def against_the_budget(models, means=None):
 against_the_budget({"BERT-base": lambda: bert("base")})
 
 # %% [markdown]
-# *{{number:megabytes('BERT-base')}} MB of weights are too many, whatever the machine. As to time: {{number:gflops('bert', 'base'):.2f}} billion FLOPs in {{number:MILLISECONDS}} ms are {{number:needed('bert', 'base')}} billion a
-# second, without a pause; the table says how long this machine takes instead.*
+# *{{number:megabytes('BERT-base')}} MB of weights are too many, whatever the machine. As for time,
+# {{number:gflops('bert', 'base'):.2f}} billion FLOPs in {{number:MILLISECONDS}} ms are
+# {{number:needed('bert', 'base')}} billion per second, without a pause; the table shows this machine's time.*
 #
-# So we want fewer weights and fewer FLOPs, and want to lose little of what BERT-base knows. That is what this page is
-# about. At its end the table comes back, with small models in it.
+# So we want fewer weights and fewer FLOPs, but little loss of quality. Near the end of this page the table comes back,
+# with small models in it.
 #
 # ## Predict first
 #
-# DistilBERT (Sanh et al. 2019, arXiv 1910.01108) is BERT-base with half of its layers taken out. It learns from three
-# things at once: the teacher's full distribution over words (**soft targets**), the masked words themselves (**MLM**),
-# and the direction of the teacher's last hidden states (**cosine**).
+# DistilBERT (Sanh et al. 2019, arXiv 1910.01108) is BERT-base with half of its layers removed. It is the *student* of
+# BERT-base, its *teacher*, and learns from three things at once: the teacher's full distribution over words (**soft
+# targets**), the masked words themselves (**MLM**), and the direction of the teacher's last hidden states (**cosine**).
 #
-# Three guesses. Write them down before you go on.
+# Write down three guesses before you go on.
 #
 # 1. Half of the layers are gone. What fraction of the *weights* is left?
-# 2. How many times faster does it read one text, on a CPU?
-# 3. Leave out one of the three losses. Which one is missed most, and which one least?
+# 2. How many times faster does it read one text on a CPU?
+# 3. If you leave out one of the three losses, which one is missed most, and which one least?
 
 # %%
 my_guesses = {"weights left": ..., "times faster": ..., "missed most": ..., "missed least": ...}
@@ -114,9 +116,9 @@ my_guesses = {"weights left": ..., "times faster": ..., "missed most": ..., "mis
 #
 # ### What a teacher knows besides the answer
 #
-# *"The ___ steers the boat into the harbour."* The right word is "captain". A label says just that. A trained model says
-# more: captain, perhaps sailor, hardly baker. Which wrong answers are nearly right is knowledge too, and a label
-# does not hold it. Suppose the teacher's logits (the numbers before the softmax) are 6, 4 and 0:
+# *"The ___ steers the boat into the harbour."* The correct word is "captain", and a label says just that. A trained
+# model says more: captain, perhaps sailor, hardly baker. It knows which wrong answers are nearly right; a label does
+# not contain that. Suppose the teacher's logits (the numbers before the softmax) are 6, 4 and 0:
 
 # %% tags=["nbval-check-output"]
 words = ["captain", "sailor", "baker"]
@@ -127,13 +129,13 @@ for T in (1.0, 2.0, 4.0):
 
 # %% [markdown]
 # Dividing the logits by a **temperature** T before the softmax flattens the distribution. At T = 1 baker is nearly
-# invisible; at T = 4 one can see both that it is last *and* by how much. The order of the words never changes.
+# invisible; at T = 4 you see that it comes last *and* by how much. The order of the words never changes.
 #
 # ### How far apart two distributions are
 #
 # The student's logits are 3, 3, 0. The **Kullback-Leibler divergence** KL(teacher ‖ student) is the mean of
 # log(teacher's probability / student's probability), each word weighted by the teacher's probability. It is zero only
-# when both agree.
+# when the two distributions agree.
 
 # %% tags=["nbval-check-output"]
 student = torch.tensor([3.0, 3.0, 0.0])
@@ -143,14 +145,15 @@ cross_entropy, entropy = -(t * s.log()).sum(), -(t * t.log()).sum()
 print(f"KL {kl:.4f} = cross-entropy {cross_entropy:.4f} - the teacher's own entropy {entropy:.4f}")
 
 # %% [markdown]
-# The teacher's entropy does not depend on the student. So KL and cross-entropy with soft targets have the same gradient:
-# papers that write one and programs that compute the other train the same student.
+# The teacher's entropy does not depend on the student. So KL and cross-entropy with soft targets have the same
+# gradient: a paper that writes one and code that computes the other train the same student.
 #
 # ### Where T² comes from
 #
-# The gradient of the KL with respect to the student's logits is (student's probability − teacher's) / T. One 1/T
-# stands there; and the softer the two distributions are, the smaller is their difference, roughly by another 1/T. So
-# the gradient fades like 1/T², while that of any other loss beside it does not. The factor T² takes this back, for high temperatures.
+# The gradient of the KL with respect to the student's logits is (student's probability − teacher's) / T, which contains
+# one factor 1/T. Softer distributions are also closer together, which gives roughly another 1/T. So the gradient
+# shrinks like 1/T², while the gradients of the other losses do not. At high temperatures the factor T² compensates for
+# this.
 
 # %%
 from course_lib.kernels.distillation import soft_target_loss
@@ -171,11 +174,13 @@ gradient_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Random logits of 64 positions and 1,000 words. Without the factor the gradient at T = 8 is {{number:round(gradient_norm(1.0) / (gradient_norm(8.0) / 8 ** 2))}} times smaller
-# than at T = 1. With it, it falls to {{number:gradient_norm(8.0) / gradient_norm(1.0):.0%}}, most of that before T = 3, and then hardly changes: 1/T² is exact only for
-# large T.*
+# *Random logits for 64 positions and 1,000 words. Without the factor the gradient at T = 8 is
+# {{number:round(gradient_norm(1.0) / (gradient_norm(8.0) / 8 ** 2))}} times smaller than at T = 1. With the factor it
+# falls to {{number:gradient_norm(8.0) / gradient_norm(1.0):.0%}}, mostly before T = 3, and then hardly changes: 1/T² is
+# exact only for large T.*
 #
-# Do the weights between losses then mean the same at every T? Random logits are not a teacher's. For the teacher of this page, one real batch, and a student before its first step:
+# Do the weights of the losses then mean the same at every T? Random logits cannot tell. Here are the gradients for this
+# page's teacher, one real batch, and a student before its first step:
 
 # %%
 from course_lib.lectures.lecture_06.numbers import gradients_at_the_start
@@ -184,14 +189,15 @@ for begin, norms in gradients_at_the_start().items():
     print(f"{begin:24}" + "   ".join(f"T = {T:g}: {norm:.4f}" for T, norm in norms.items()))
 
 # %% [markdown]
-# **They do not: with T² the gradient is largest at T = 2 and {{number:gradient_fall('random initialisation')}} times smaller at T = 8** (random initialisation; from the teacher's layers it
-# is alike). T² mends the scale for large T only: whoever changes T changes the balance of the losses, too.
+# **They do not: with T² the gradient is largest at T = 2 and {{number:gradient_fall('random initialisation')}} times
+# smaller at T = 8** (random initialisation; a student initialised from the teacher's layers behaves alike). T² corrects
+# the scale only for large T: if you change T, you also change the balance of the losses.
 
 # %% [markdown]
 # ## Try it
 #
-# Two pieces that you have just seen for one word, now for many positions. A wrong answer gets the name of its mistake; `hint("06.1")` helps a
-# step at a time, `reveal("06.1")` shows a solution. No later cell needs your answers.
+# Build two pieces that you have just seen for one word, now for many positions. Checks name your mistakes;
+# `hint("06.1")` helps one step at a time, and `reveal("06.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:06.1}}
 
@@ -220,18 +226,18 @@ check("06.2", my_soft_loss)
 # ### Half of BERT
 #
 # DistilBERT keeps the width and halves the depth. It drops the segment embeddings (it has no next-sentence objective)
-# and the pooler (in pre-training only that objective uses it): its configuration has no segments, and it is built without
-# a pooler. No random initialisation: its six layers are initialised from six of the teacher's twelve. The paper says
-# "one layer out of two"; the released program takes 0, 2, 4, 7, 9 and 11, counted from 0: first and last, and evenly between.
+# and the pooler (in pre-training only that objective uses it). Its six layers are not initialised at random but from
+# six of the teacher's twelve. The paper says "one layer out of two"; the released code takes 0, 2, 4, 7, 9 and 11,
+# counted from 0: the first, the last, and evenly spaced layers between.
 #
-# And the segments that the teacher had? Every text here is segment A. `initialise_from` adds that one vector to each
-# position, so that the student's sum of embeddings is its teacher's.
+# What happens to the teacher's segment embeddings? Every text here is segment A. `initialise_from` adds that one vector
+# to each position embedding, so that the student's sum of embeddings equals its teacher's.
 
 # %%
 half_drawing()
 
 # %% [markdown]
-# *Above BERT-base, below DistilBERT: each arrow is a layer that is copied, with all of its weights.*
+# *Above: BERT-base; below: DistilBERT. Each arrow is a layer that is copied with all of its weights.*
 
 # %%
 from course_lib.family.distilbert import initialise_from, distilbert_encoder, every_other_layer, spread_layers
@@ -245,19 +251,19 @@ print("one layer out of two:         ", every_other_layer(12, 6))
 # %% [markdown]
 # ### The three losses
 #
-# Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The README of the authors' program
-# has two commands. The one for a single GPU weighs soft targets with 5, MLM with 2 and the cosine with 1; the one for four
-# GPUs weighs all three with 0.33. Nobody says which of them made the released model. We take the first. Either way these
-# are three free numbers, not α and 1 − α.
+# Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The README of the authors' code
+# has two commands. The one for a single GPU gives soft targets the weight 5, MLM 2 and the cosine 1; the one for four
+# GPUs gives all three 0.33. The authors do not say which of them made the released model. We use the first. In both,
+# the weights are three independent numbers, not α and 1 − α.
 #
-# One detail of the program is in no formula: its masks prefer *rare* words. A token is drawn with a weight of
-# 1 / frequency^0.7, as in XLM's program (`pretraining_batches(…, rule="distilbert")`). Our students' masks are BERT's.
+# One detail of the code is in no formula: its masks prefer *rare* words. A token is drawn with a weight of 1 /
+# frequency^0.7, as in XLM's code (`pretraining_batches(…, rule="distilbert")`). Our students use BERT's masks.
 
 # %%
 positions_drawing()
 
 # %% [markdown]
-# *A row for each loss, with its weight; ✓: the loss looks at this token.*
+# *Each row is a loss with its weight; ✓ means that the loss uses this token.*
 
 # %%
 from course_lib.objectives.distillation import cosine_loss, distilbert_loss
@@ -265,13 +271,13 @@ from course_lib.objectives.distillation import cosine_loss, distilbert_loss
 show(soft_target_loss, cosine_loss, distilbert_loss)
 
 # %% [markdown]
-# `part_of_mean` leaves a mean as it is, unless the batch is a part of a larger one: then it takes that part of the larger batch's mean, so that
-# the parts add up, however uneven they are.
+# `part_of_mean` is an ordinary mean; for a part of a larger batch it is that part's contribution to the larger batch's
+# mean.
 #
 # ### Teacher and student before the same text
 #
-# The training loop is that of lecture 02. It trains any model; so here is a model that holds two. The teacher reads
-# under `no_grad` and never leaves evaluation mode: no dropout, no gradient, no change.
+# We use the training loop of lecture 02. It trains any model, so we give it a model that contains two. The teacher runs
+# under `no_grad` and stays in evaluation mode: it has no dropout and no gradient, and it does not change.
 
 # %%
 from course_lib.train.distilling import DistillationPair
@@ -281,15 +287,15 @@ show(DistillationPair)
 # %% [markdown]
 # ## Is it right?
 #
-# Our DistilBERT with its masked-LM head beside transformers' own, small, both with the same random weights: as many
-# parameters, the same outputs, the same gradients?
+# We compare a small DistilBERT of ours, with its masked-LM head, with transformers' own, under the same random weights.
+# Do parameter counts, outputs and gradients agree?
 
 # %%
 small = {"num_layers": 3, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512}
 compare(distilbert_for_masked_lm("base", vocab_size=2_000, **small))
 
 # %% [markdown]
-# First guess of the page: count what is left, on PyTorch's *meta* device, which knows shapes only.
+# Your first guess: we count what is left, on PyTorch's *meta* device, which stores only shapes.
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
@@ -303,15 +309,15 @@ for name, count in counts.items():
     print(f"{name:12}{count:13,}   {count / counts['BERT-base']:6.1%} of BERT-base")
 
 # %% [markdown]
-# Half of the layers, three fifths of the weights: the embedding matrices stay whole. "40% smaller" is right; "half of
-# BERT" is not.
+# Half of the layers leave three fifths of the weights, because the embedding matrices stay whole. "40% smaller" is
+# correct; "half of BERT" is not.
 #
 # ## See it
 #
 # ### A real teacher's soft targets
 #
-# The course's teacher: four layers, {{number:the_teacher().config.hidden_size}} wide, trained on {{number:STORIES}} stories of the micro-world. We mask one
-# word and look at the predicted distribution.
+# The course's teacher has four layers of width {{number:the_teacher().config.hidden_size}} and was trained on
+# {{number:STORIES}} stories of the micro-world. We mask one word and look at the predicted distribution.
 
 # %%
 from course_lib.text.world import story_sequences
@@ -330,25 +336,25 @@ names = [world.tokenizer.token(i) for i in range(world.special.vocab_size)]
 temperature_view(said, names, truth=hidden)
 
 # %% [markdown]
-# *Bars: the teacher's likeliest words at the temperature you choose; the last bar is all other words together. Move T:
-# below 1 the first word grows; higher, the runners-up close up, and finally everything is equally likely and nothing is
-# said any more.*
+# *The bars are the teacher's most likely words at the temperature you choose; the last bar is all other words together.
+# Move T: below 1 the first word grows; at higher T the next words catch up, until all words are equally likely.*
 
 # %% [markdown]
-# At T = 1 the captain has {{number:softened(1.0).probabilities[0]:.0%}}. Look at who comes next: the diver, the sailor, trades of the harbour, then trades of other
-# places. A label would have said only "captain".
+# At T = 1 "captain" has {{number:softened(1.0).probabilities[0]:.0%}}. The next words are diver and sailor, jobs at the
+# harbour, then jobs elsewhere. A label would have said only "captain".
 #
-# So T must be chosen: high enough that the second and third words are heard, low enough that the thousand others do not
-# drown them. The students of this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's program, which neither of its commands changes. Here that gives the captain {{number:softened(2.0).probabilities[0]:.0%}}, and
-# {{number:softened(2.0).rest:.0%}} to all words after the eighth together, next to nothing to each. DistilBERT's program softens *both*
-# distributions, and uses T = 1 once the student is trained.
+# T must be high enough to make the second and third words visible, but low enough that the thousand others do not drown
+# them. The students on this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's code, unchanged by
+# its commands. Here that gives "captain" {{number:softened(2.0).probabilities[0]:.0%}}, and
+# {{number:softened(2.0).rest:.0%}} to all words after the eighth together, next to nothing for each. DistilBERT's code
+# softens *both* distributions, and uses T = 1 once the student is trained.
 #
 # ## Measure it
 #
 # ### One student, taught; one, alone
 #
-# Two students of two layers, trained live for the same 200 steps. The first is initialised from two of the teacher's
-# layers and has the triple loss; the second has random initialisation and the MLM loss only.
+# We train two students of two layers live, for 200 steps each. The first is initialised from two of the teacher's
+# layers and has all three losses (the *triple loss*); the second has random initialisation and only the MLM loss.
 
 # %%
 from course_lib.lectures.lecture_06.experiments import STUDENTS, masked_accuracy, prepare, train_student
@@ -367,21 +373,23 @@ for name, accuracy in live.items():
     print(f"{name:14}{accuracy:7.1%} masked-token accuracy on new stories")
 
 # %% [markdown]
-# *The curves: the MLM loss of each, in nats; the two scales differ.*
+# *The curves show the MLM loss of each student, in nats; their scales differ.*
 #
-# After 200 steps the first student is far ahead. Two things differ between them, the initialisation and the losses. Which
-# of the two is it? And is 200 steps enough to ask? At step 500 of its own training the teacher's masked-token accuracy was {{number:teacher_at(500)}}, at
-# step 1,000 {{number:teacher_at(1000)}}, at step {{number:TeacherRecipe().steps}} {{number:teacher_masked}}. So the long runs come first.
+# After 200 steps the first student is far ahead. The two differ in their initialisation and in their losses. Which of
+# these explains the lead? And are 200 steps enough to tell? In its own training the teacher's masked-token accuracy was
+# {{number:teacher_at(500)}} at step 500, {{number:teacher_at(1000)}} at step 1,000 and {{number:teacher_masked}} at
+# step {{number:TeacherRecipe().steps}}. So the long runs come first.
 #
 # ### Five times the steps
 #
-# Three students, {{number:PAST.steps}} steps and {{number:past_seeds}} ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). A
-# step with the teacher needs {{number:distillation_flops}} times the FLOPs of a step alone, so the student alone also gets *twice* the steps: still
-# less than equal FLOPs, which was not run.
+# We train three students for {{number:PAST.steps}} steps with {{number:past_seeds}}
+# ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). A step with the teacher
+# needs {{number:distillation_flops}} times the FLOPs of a step alone. The student alone therefore also gets *twice* the
+# steps, still less than equal FLOPs (which we did not run).
 #
-# Two measures: masked-token accuracy on new stories, and the unstated-fact probe: *what is the hero's job?*, for stories that
-# never say it, after fine-tuning on {{number:LABELLED}} labelled ones. The last rows are zero lines: students before their first step ({{number:in_letters(len(SEEDS))}} seeds of the probe), and
-# the majority class.
+# We measure masked-token accuracy on new stories and the **unstated-fact probe**: *what is the hero's job?*, asked
+# about stories that never say it, after fine-tuning on {{number:LABELLED}} labelled ones. The last rows are zero lines:
+# students before their first step ({{number:in_letters(len(SEEDS))}} seeds of the probe) and the majority class.
 
 # %%
 from course_lib.lectures.lecture_06.experiments import outcome
@@ -415,17 +423,20 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *One line a student. The learning rate falls to zero over the whole of a run, so a point on the way is not the end of a shorter run.*
+# *There is one line for each student. The learning rate falls to zero over a whole run, so a point on the way is not
+# the end of a shorter run.*
 #
-# - **The teacher's layers** are worth much in masked tokens, {{number:past('triple loss')}} against {{number:past('fresh weights')}}, and nothing on the probe:
-#   {{number:past('triple loss', 'job_accuracy')}} and {{number:past_random_facts}}. Both are what the layers had *before the first step*: {{number:probe('step 0: spread')}}.
-# - **The teacher's losses**, both from random initialisation: {{number:past('fresh weights')}} against {{number:past('alone')}} of the masked tokens, and on the
-#   probe {{number:past_random_facts}} against {{number:past('alone', 'job_accuracy')}}.
-# - **More steps in the teacher's place**: {{number:PAST_PLATEAU['alone, twice the steps'].steps}} steps alone give {{number:past('alone, twice the steps')}} of the masked tokens, more than any
-#   of the taught, and {{number:past('alone, twice the steps', 'job_accuracy')}} on the probe.
+# - **The teacher's layers** help much in masked-token accuracy, {{number:past('triple loss')}} against {{number:past('fresh weights')}}, but not on the probe:
+#   {{number:past('triple loss', 'job_accuracy')}} and {{number:past_random_facts}}. Both are at the level that the layers reach *before the first step*: {{number:probe('step 0: spread')}}.
+# - **The teacher's losses**: from random initialisation, masked-token accuracy is {{number:past('fresh weights')}} with them and {{number:past('alone')}} without, and the
+#   probe gives {{number:past_random_facts}} against {{number:past('alone', 'job_accuracy')}}.
+# - **More steps instead of a teacher**: {{number:PAST_PLATEAU['alone, twice the steps'].steps}} steps alone give a masked-token accuracy of {{number:past('alone, twice the steps')}}, more than any
+#   taught student, but {{number:past('alone, twice the steps', 'job_accuracy')}} on the probe.
 #
-# **On the probe a student alone is no better than one that was never trained**, which has {{number:probe('step 0: fresh')}}. So this probe, with its 200 steps
-# of fine-tuning, tells little of what a student alone has learned. Is it the 200 steps? Three times as many, for students of {{number:FULL.steps}} steps:
+# **On the probe a student alone is no better than one that was never trained**, which has
+# {{number:probe('step 0: fresh')}}. So this probe, with its 200 steps of fine-tuning, shows little of what a student
+# learns alone. Are 200 steps too few? Here are three times as many, for students trained for {{number:FULL.steps}}
+# steps:
 
 # %%
 print(f"{'':40}{'200 fine-tuning steps':>26}{'600':>26}")
@@ -435,12 +446,16 @@ for run, name in names.items():
     print(f"{name:40}" + "".join(f"{in_words(value):>26}" for value in values))
 
 # %% [markdown]
-# **What remains after 600: the taught student is ahead of the untrained one in {{number:ahead('step 400: fresh weights', 'step 0: fresh')}} seeds and of the one alone in {{number:ahead('step 400: fresh weights', 'step 400: alone')}}; the one alone is ahead of
-# the untrained one in {{number:ahead('step 400: alone', 'step 0: fresh')}}.** The lead over the one alone is half as large as after 200, in the mean. (One rate was tried for each.)
+# **After 600 steps the taught student is still ahead of the untrained one in
+# {{number:ahead('step 400: fresh weights', 'step 0: fresh')}} seeds and ahead of the one alone in
+# {{number:ahead('step 400: fresh weights', 'step 400: alone')}}; the one alone is ahead of the untrained one in
+# {{number:ahead('step 400: alone', 'step 0: fresh')}}.** Its mean lead over the one alone is half as large as after 200
+# steps. (We tried one rate for each.)
 #
-# ### An early table, and its lesson: leave one out
+### An early table, and its lesson: leave one out
 #
-# More students, three seeds of each, after {{number:FULL.steps}} steps. What the table says is **who is ahead then**, no more.
+# Now we train more students, with three seeds each, for {{number:FULL.steps}} steps. The table only shows **which
+# student is ahead at that point**.
 
 # %%
 words_found, jobs = outcome(found, "masked_accuracy"), outcome(found, "job_accuracy")
@@ -455,14 +470,20 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean. The teacher, of four layers: masked-token accuracy {{number:teacher_masked}}; fine-tuned, {{number:teacher_facts}}
-# on the unstated-fact probe (one run). A student that was never trained: {{number:probe('step 0: fresh')}}.*
+# *Each dot is a seed, each bar a mean. The teacher, with four layers, has a masked-token accuracy of
+# {{number:teacher_masked}} and, fine-tuned, {{number:teacher_facts}} on the unstated-fact probe (one run). A student
+# that was never trained has {{number:probe('step 0: fresh')}} on the probe.*
 #
-# **After {{number:FULL.steps}} steps the *initialisation* is nearly all one sees**: {{number:spread_masked}} of the masked tokens from two of the teacher's layers; with random
-# initialisation {{number:masked_tokens('fresh weights')}} with the teacher's losses, {{number:masked_tokens('alone')}} without. Among those from the teacher's layers, in points against all three
-# losses: without soft targets {{number:points('without soft targets', 'masked_accuracy')}}, without MLM {{number:points('without masked words', 'masked_accuracy')}}, without cosine {{number:points('without cosine', 'masked_accuracy')}}; MLM only: {{number:masked_tokens("teacher's layers, masked words only")}}.
+# **After {{number:FULL.steps}} steps the *initialisation* explains nearly everything**: masked-token accuracy is
+# {{number:spread_masked}} from two of the teacher's layers; from random initialisation it is
+# {{number:masked_tokens('fresh weights')}} with the teacher's losses and {{number:masked_tokens('alone')}} without. For
+# students from the teacher's layers, these are the changes in points against all three losses: without soft targets
+# {{number:points('without soft targets', 'masked_accuracy')}}, without MLM
+# {{number:points('without masked words', 'masked_accuracy')}}, without cosine
+# {{number:points('without cosine', 'masked_accuracy')}}. With MLM only they reach
+# {{number:masked_tokens("teacher's layers, masked words only")}}.
 #
-# The paper's own figures (Table 4, change of the mean over nine GLUE tasks against the whole recipe):
+# Compare the paper's own figures (Table 4: change of the mean over nine GLUE tasks against the whole recipe):
 #
 # | left out | change |
 # |---|---|
@@ -471,12 +492,12 @@ ablation_chart(
 # | masked words (MLM) | −0.31 |
 # | the teacher's layers (random initialisation) | −3.69 |
 #
-# Both orders begin with initialisation, then soft targets. Ours is one after {{number:FULL.steps}} steps, the paper's one after 90 hours: agreement is no
-# confirmation, and disagreement no refutation.
+# Both orders begin with initialisation, then soft targets. But our {{number:FULL.steps}} steps cannot test the paper's
+# order, measured after 90 hours.
 #
 # ### Which layers to initialise from
 #
-# How much does a student know *before the first loss is computed*, and after {{number:FULL.steps}} steps?
+# How good is a student *before its first training step*, and after {{number:FULL.steps}} steps?
 
 # %%
 print(f"{'masked-token accuracy, probe:':32}{'at step 0':>20}{'after 400 steps':>44}")
@@ -487,19 +508,23 @@ for begin in (name.removeprefix("begin: ") for name in words_found if name.start
     print(f"{called(begin):24}{start:7.1%}{probe_at_0:>24}  " + "".join(f"{value:>24}" for value in later))
 
 # %% [markdown]
-# **The layers carry over all that the probe asks for, and only a part of the masked tokens.** On the probe the four that copy layers
-# are at their teacher's level ({{number:teacher_facts}}) before any training, and stay there. Of the teacher's {{number:teacher_masked}} masked tokens they begin with {{number:first_masked()}}: with layers taken
-# out, the rest must be learned anew.
+# **Copied layers already contain everything the probe needs, but only part of the masked-token accuracy.** On the probe
+# the four students with copied layers are at their teacher's level ({{number:teacher_facts}}) before any training, and
+# stay there. In masked-token accuracy they begin with {{number:first_masked()}}, against the teacher's
+# {{number:teacher_masked}}, and must learn the rest again.
 #
-# After {{number:FULL.steps}} steps the *top* two layers are ahead: {{number:top_masked}}, against {{number:spread_masked}} for layers spread over the depth and {{number:percent(reached_from('masked_accuracy')['bottom'])}} for
-# the bottom two. The head is the teacher's, and was trained on the output of the top layers; but *every other*, without the last layer, starts nearly as high, so this is not the whole reason.
-# The paper tried only one way against random initialisation. Sajjad et al. (2020) drop layers of trained models without any distillation and find
-# that the *top* ones can go: they fine-tune for a task, where no head of the teacher is kept.
+# After {{number:FULL.steps}} steps the *top* two layers are ahead with {{number:top_masked}}, against
+# {{number:spread_masked}} for layers spread over the depth and
+# {{number:percent(reached_from('masked_accuracy')['bottom'])}} for the bottom two. One reason may be the head, which
+# the teacher trained on the output of its top layers. But *every other*, without the last layer, starts nearly as high.
+# The paper compared only one choice of layers with random initialisation. Sajjad et al. (2020) drop layers of trained
+# models without any distillation and find that the *top* ones can go: they fine-tune for a task and do not keep the
+# pre-training head.
 #
 # ### Size, time, memory: three different things
 #
-# Latency first: twelve layers against six, at batch 1 and batch 32, turn by turn. The layers are a third as wide as base's, so that this takes seconds; what matters is the
-# ratio.
+# We begin with latency. Twelve layers and six take turns, at batch 1 and batch 32. The layers are a third as wide as
+# base's, so that this takes only seconds; the ratio is what matters.
 
 # %%
 third = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
@@ -522,13 +547,13 @@ for batch, (whole, half) in speed.items():
     print(f"batch {batch:2}: {times[0]:7.1f} ms and {times[1]:7.1f} ms, {half.median / whole.median:.2f} times faster")
 
 # %% [markdown]
-# Second guess. The paper's own measurement is 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU, batch
-# of 1). TinyBERT's authors measured 2.0 on a GPU; FLOPs alone say 2.0. All are true; none is "the" speed. What
-# does not shrink with the layers (tokenising, embeddings, the head, Python) sets the difference. A ratio well above 2 on
-# your page means that something else was using the processor: run the cell again.
+# This answers your second guess. The paper measured 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU,
+# batch of 1). TinyBERT's authors measured 2.0 on a GPU; FLOPs alone give 2.0. All of these are true; none is "the"
+# speed. The parts that do not shrink with the layers (tokenising, embeddings, the head, Python) make the difference. A
+# ratio well above 2 on your page means that something else was using the processor: run the cell again.
 #
-# And memory? "40% less memory" is said of DistilBERT. It has 40% fewer *weights*. The
-# activations stored for the backward pass depend on layers and text.
+# And memory? Some say that DistilBERT needs "40% less memory". It has 40% fewer *weights*. The activations stored for
+# the backward pass depend on the layers and the text.
 
 # %%
 from course_lib.train.memory import activation_bytes
@@ -543,15 +568,16 @@ print(
 )
 
 # %% [markdown]
-# So the activations are halved with the layers, while the weights are not halved in DistilBERT: memory is two numbers,
-# and "40% less" is one of them. (The weights shrink by {{number:narrow_fewer}} in this narrow copy, not by 40%: with 1,000 words instead
-# of 30,522 the embedding matrices, which stay whole, weigh less.)
+# So half of the layers store half of the activations, but DistilBERT keeps more than half of the weights. Memory is two
+# numbers, and "40% less" is one of them. (In this narrow copy the weights shrink by {{number:narrow_fewer}}, not by
+# 40%: with 1,000 words instead of 30,522, the embedding matrices, which stay whole, are a smaller part.)
 #
 # ### A real distilled model, in its own size class
 #
-# MiniLM distils in yet another way: only the *last* layer teaches, by its attention weights and by the dot products of its value
-# vectors, so neither depth nor width must fit the teacher's. The one here (six layers, 384 wide) is every second layer of a
-# twelve-layer model that was made so, trained afterwards to give sentence vectors. How large is it beside other small models?
+# MiniLM distils in another way: only the *last* layer teaches, through its attention weights and the dot products of
+# its value vectors, so neither depth nor width must match the teacher's. The model here (six layers, 384 wide) has
+# every second layer of a twelve-layer model distilled in this way, and was trained afterwards to give sentence vectors.
+# How large is it beside other small models?
 
 # %%
 shapes = {
@@ -568,15 +594,15 @@ for name, shape in shapes.items():
     print(f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G")
 
 # %% [markdown]
-# BERT-small costs a little more than MiniLM and has more weights.
+# BERT-small needs slightly more FLOPs than MiniLM and has more weights.
 
 # %% [markdown]
 # ## TinyBERT: intermediate-layer distillation
 #
-# DistilBERT copies layers, so its width is its teacher's. TinyBERT (Jiao et al. 2020, arXiv 1909.10351) may be
-# narrower too, if its number of heads is the teacher's (attention is compared head by head) and, with the uniform mapping,
-# its layers divide the teacher's. It starts from random initialisation and learns the teacher's intermediate layers too, that is, how the teacher
-# *arrives* at its answers. Four losses:
+# DistilBERT copies layers, so it is as wide as its teacher. TinyBERT (Jiao et al. 2020, arXiv 1909.10351) may also be
+# narrower. It needs the teacher's number of heads, because attention is compared head by head, and with the uniform
+# mapping (below) its number of layers must divide the teacher's. It starts from random initialisation and also learns
+# the teacher's intermediate layers, that is, how the teacher *arrives* at its answers. It has four losses:
 #
 # - **embedding**: the vectors before the first layer;
 # - **attention**: the attention scores of each head, *before* the softmax;
@@ -585,7 +611,7 @@ for name, shape in shapes.items():
 #
 # ### Two widths that do not fit
 #
-# A student of 312, a teacher of 768: their vectors cannot be subtracted.
+# The vectors of a student of width 312 and a teacher of width 768 cannot be subtracted.
 
 # %%
 mine, theirs = torch.randn(1, 5, 312), torch.randn(1, 5, 768)
@@ -595,8 +621,8 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# So a matrix W is learned beside the student, 312×768 and a bias of 768, and thrown away afterwards. One matrix serves
-# all layers in the released program.
+# So a matrix W (312×768, with a bias of 768) is trained together with the student and discarded afterwards. In the
+# released code one matrix serves all layers.
 
 # %%
 from course_lib.family.tinybert import fit_matrix, layer_mapping
@@ -607,8 +633,8 @@ print("widened:", tuple(matrix(mine).shape), f"  the matrix: {count_parameters(m
 show(attention_loss, hidden_loss, tinybert_loss)
 
 # %% [markdown]
-# Why attention scores and not the attention weights after the softmax? Small weights are all close to 0. One head has
-# scores (9, 3, 0) for three words, another (9, 0, 0): almost the same weights, although only the first head
+# Why does it compare attention scores and not the attention weights after the softmax? Small weights are all close to 0. Suppose one head has the
+# scores (9, 3, 0) for three words and another (9, 0, 0). Their weights are almost the same, although only the first head
 # distinguishes the second word from the third.
 
 # %% tags=["nbval-check-output"]
@@ -619,28 +645,29 @@ for what, gap in {"attention weights": a.softmax(-1) - b.softmax(-1), "attention
 # %% [markdown]
 # ### Who learns from whom
 #
-# A student of M layers, a teacher of N. **Uniform**: layer m learns from layer g(m) = m·N/M; with 4 and 12, from 3, 6,
-# 9, 12. **Top**: from the last M. **Bottom**: from the first M. The embeddings always learn from the embeddings, the
-# output from the output.
+# The student has M layers, the teacher N. **Uniform**: student layer m learns from teacher layer g(m) = m·N/M; with 4
+# and 12 layers, from 3, 6, 9, 12. **Top**: the student learns from the last M layers. **Bottom**: from the first M. The
+# embeddings always learn from the embeddings, the output from the output.
 
 # %%
 layer_map_view(4, 12)
 
 # %% [markdown]
-# *Lines lead from each layer of the student to the layer it learns from; choose the mapping.*
+# *A line connects each layer of the student with the layer it learns from. Choose the mapping.*
 
 # %% [markdown]
 # ### Two stages, and data augmentation
 #
-# Stage one, *general distillation*: intermediate-layer losses on plain text, no predictions. Stage two, *task-specific
-# distillation*: the teacher is fine-tuned on the task; the student first learns its intermediate layers on the task's
-# texts, then its predictions. A task has few texts, so data augmentation makes more: words are replaced by what a masked-word model would put there. (The paper takes neighbours in
-# GloVe for words of several pieces; in our world every word is one piece.) Augmentation is a part of stage two, not a
-# third stage.
+# Stage one is *general distillation*: only the intermediate-layer losses, on plain text. Stage two is *task-specific
+# distillation*: the teacher is fine-tuned on the task; the student first learns the teacher's intermediate layers on
+# the task's texts, then its predictions. A task has few texts, so data augmentation makes more: a masked language model
+# replaces words by likely ones. (For words of several pieces the paper takes neighbours in GloVe; in our world every
+# word is one piece.) Augmentation is a part of stage two, not a third stage.
 #
-# TinyBERT's program departs from its paper, and from ours, in small things. Its means run over padding as well, and the
-# prediction loss is divided by the number of classes once more: `tinybert_loss(…, as_released=True)`. Its augmentation shows
-# BERT the original text beside the masked one, leaves stop words and words with anything but letters as they are, and drops doubles.
+# TinyBERT's code differs from its paper, and from our code, in small ways. Its means include padding, and it divides
+# the prediction loss once more by the number of classes: `tinybert_loss(…, as_released=True)`. Its augmentation shows
+# BERT the original text beside the masked one, does not replace stop words or words with non-letters, and drops
+# duplicates.
 
 # %%
 from course_lib.text.augmentation import augment
@@ -651,16 +678,17 @@ for row in grown.sequences.input_ids:
 
 # %% [markdown]
 # The first line is the text, the others are variants: four words in ten are replaced, each by one of the fifteen words
-# that the teacher finds likeliest in its place. That is no longer good English. And if the hero's name changed, the old
-# label may be wrong. The student needs no label: it learns the teacher's prediction for each text.
+# that the teacher finds most likely in its place. This is no longer good English, and if the hero's name changed, the
+# old label may be wrong. But the student needs no label: it learns the teacher's prediction for each text.
 #
 # ### What each part is worth
 #
-# Students of two layers and *half the width*, three seeds. The teacher is the same network, fine-tuned for {{number:TINY.prediction}}
-# steps instead of 200. The measure is the unstated-fact probe alone: intermediate-layer losses train no masked-LM head.
+# We train students of two layers and *half the width* with three seeds. The teacher is the same network, fine-tuned for
+# {{number:TINY.prediction}} steps instead of 200. We measure only the unstated-fact probe: intermediate-layer losses
+# train no masked-LM head.
 #
-# Each row leaves one thing out of *all*: one loss, or both *layer losses* (attention and hidden). *Without the teacher's
-# answers* the last stage learns the labels instead; *alone* has no teacher at all, no augmentation, only the labels, and no
+# Each row omits something from *all*: one loss, or both *layer losses* (attention and hidden). *Without the teacher's
+# answers* the last stage learns the labels instead. *Alone* has only the labels: no teacher, no augmentation, and no
 # pre-training either (the paper's small model without a teacher, BERT_TINY, is pre-trained).
 
 # %%
@@ -676,20 +704,26 @@ ablation_chart(
 )
 
 # %% [markdown]
-# *Each dot is a seed; the row without the attention loss lies furthest right.*
+# *Each dot is a seed; the students without the attention loss are furthest right.*
 
 # %% [markdown]
-# This is not the paper's order, so look twice. After {{number:TINY.general}} general steps the student *without* the attention loss is the
-# best in every seed: {{number:tiny_best}}, {{number:tiny_gained}} points above all losses together. The hidden loss helps where attention is left out
-# (without both: {{number:percent(narrow_reached()['without both layer losses'])}}). Soft targets {{number:percent(narrow_reached()['all'])}}, labels in their place {{number:percent(narrow_reached()["without the teacher's answers"])}}: within the spread of the seeds. The student that
-# learns alone has {{number:tiny_alone}}.
+# This differs from the paper's order, so we look closer. After {{number:TINY.general}} general steps the student
+# *without* the attention loss is best in every seed: {{number:tiny_best}}, {{number:tiny_gained}} points above all
+# losses together. The hidden loss helps when attention is left out (without both:
+# {{number:percent(narrow_reached()['without both layer losses'])}}). Soft targets give
+# {{number:percent(narrow_reached()['all'])}} and labels
+# {{number:percent(narrow_reached()["without the teacher's answers"])}}, a difference within the spread of the seeds.
+# The student that learns alone has {{number:tiny_alone}}.
 #
 # ### Is it the attention loss?
 #
-# Two things are unlike the paper, and both can be changed here. *Weight*: the losses are added as they are, and they are not of
-# equal size: at the start attention is {{number:first_losses()['attention']:.1f}}, hidden {{number:first_losses()['hidden']:.1f}}, embedding {{number:first_losses()['embedding']:.1f}}. *Steps*: the paper's students read 2.5 billion words three
-# times before any task; ours make {{number:GENERAL_STEPS[0]}} steps from random initialisation. So: attention times 0, 0.1 and 1, after {{number:GENERAL_STEPS[0]}} general
-# steps and after {{number:GENERAL_STEPS[1]}}. All else stays equal; {{number:grid_seeds}} a cell, {{number:cpu_hours('06_tinybert_attention')}} CPU hours.
+# Two things may explain it, and we can change both. *Weight*: the losses are added without weights, though their sizes
+# differ: at the start attention is {{number:first_losses()['attention']:.1f}}, hidden
+# {{number:first_losses()['hidden']:.1f}}, embedding {{number:first_losses()['embedding']:.1f}}. *Steps*: the paper's
+# students read 2.5 billion words three times before any task; ours take {{number:GENERAL_STEPS[0]}} steps from random
+# initialisation. So we multiply the attention loss by 0, 0.1 and 1, for {{number:GENERAL_STEPS[0]}} general steps and
+# for {{number:GENERAL_STEPS[1]}}. Everything else is equal; each cell has {{number:grid_seeds}}
+# ({{number:cpu_hours('06_tinybert_attention')}} CPU hours).
 
 # %%
 from course_lib.lectures.lecture_06.numbers import ATTENTION_AXES, attention_lines
@@ -699,46 +733,55 @@ for name, values in outcome(read_result("06_tinybert_attention"), "job_accuracy"
 curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention loss, a longer general stage")
 
 # %% [markdown]
-# *Lines are means of the {{number:grid_seeds}}, bands reach from the worst to the best. A mark and a colour for each weight.*
+# *Lines are means of the {{number:grid_seeds}}; bands reach from the worst to the best. Each weight has its own mark
+# and colour.*
 #
-# **It was weight and steps.** With a tenth of the weight, {{number:GENERAL_STEPS[0]}} steps are enough: {{number:percent(weighted(0.1, GENERAL_STEPS[0]))}}, without the attention loss {{number:percent(weighted(0.0, GENERAL_STEPS[0]))}}. With the
-# full weight and {{number:GENERAL_STEPS[1]}} steps the student comes to {{number:percent(weighted(1.0, GENERAL_STEPS[1]))}}, without the attention loss to {{number:weight_none_many}}. Each change alone closes most of the gap;
-# both together give {{number:percent(weighted(0.1, GENERAL_STEPS[1]))}}. So the
-# table above tells no harm of attention: at full weight the student needs a longer general stage, and we had stopped it.
+# **Weight and steps explain it.** With a tenth of the weight, {{number:GENERAL_STEPS[0]}} steps are enough:
+# {{number:percent(weighted(0.1, GENERAL_STEPS[0]))}}, against {{number:percent(weighted(0.0, GENERAL_STEPS[0]))}}
+# without the attention loss. With the full weight and {{number:GENERAL_STEPS[1]}} steps the student reaches
+# {{number:percent(weighted(1.0, GENERAL_STEPS[1]))}}, against {{number:weight_none_many}} without the attention loss.
+# Each change alone closes most of the gap; both together give {{number:percent(weighted(0.1, GENERAL_STEPS[1]))}}. So
+# the table above does not show that the attention loss does harm: at full weight the student needs a longer general
+# stage.
 #
-# How sure is this? After {{number:GENERAL_STEPS[0]}} steps at full weight the {{number:grid_seeds}} reach {{number:tiny_all_range}}; every lighter and every longer run
-# lies above. Differences of a point among the others are smaller than what seeds do.
+# How sure is this? After {{number:GENERAL_STEPS[0]}} steps at full weight the {{number:grid_seeds}} reach
+# {{number:tiny_all_range}}; every run with a lighter weight or more steps is above that. Differences of a point among
+# the others are smaller than those between seeds.
 #
-# What it does *not* show: that the attention loss helps. In the paper it is worth {{number:paper_changes('losses')['without_attention'].removeprefix('−')}} points; here no student with it is ahead of the one
-# without. One cause can be tested: with two layers of four, the hidden states may already say what the scores could add.
+# We have *not* shown that the attention loss helps. In the paper it is worth
+# {{number:paper_changes('losses')['without_attention'].removeprefix('−')}} points; here no student with it is ahead of
+# the one without. We can test one cause: with two of four layers, the hidden states may already contain what the scores
+# could add.
 #
 # ### Deeper, and fewer labels
 #
-# So once more: a teacher of {{number:deeper()['teacher']['num_layers']}} layers ({{number:deeper()['teacher']['masked_accuracy']:.0%}} of the masked words), students of half as many, {{number:deeper()['labels']}} labels
-# instead of {{number:LABELLED}}, {{number:GENERAL_STEPS[1]}} general steps, {{number:seeds_of(deeper())}}.
+# So we repeat the experiment with a teacher of {{number:deeper()['teacher']['num_layers']}} layers
+# ({{number:deeper()['teacher']['masked_accuracy']:.0%}} masked-token accuracy), students of half as many,
+# {{number:deeper()['labels']}} labels instead of {{number:LABELLED}}, {{number:GENERAL_STEPS[1]}} general steps, and
+# {{number:seeds_of(deeper())}}.
 
 # %%
 for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").items():
     print(f"{name:16}{in_words(values)}   each seed: {', '.join(f'{value:.1%}' for value in values)}")
 
 # %% [markdown]
-# With it {{number:deeper_score(1.0)}}, without {{number:deeper_score(0.0)}}, and the seeds disagree: one is better with the attention loss, the other without. Depth is not what was
-# missing, as far as {{number:seeds_of(deeper())}} can tell. (Both students are above their teacher, which {{number:deeper()['labels']}} labels bring
-# to {{number:deeper()['taught_by']['job_accuracy']:.0%}} only. They read twenty variants of each text, the teacher one; whether that is why was not tested.) Causes
-# that are left, and not tested: the student's heads are half as wide as its teacher's; and a constant added to all scores of
-# one query changes no attention weight, but the loss penalises it.
+# The student has {{number:deeper_score(1.0)}} with the attention loss and {{number:deeper_score(0.0)}} without, and the
+# seeds disagree: one is better with it, the other without. As far as {{number:seeds_of(deeper())}} can tell, more depth
+# does not make the attention loss help. (Both students are above their teacher, which reaches only
+# {{number:deeper()['taught_by']['job_accuracy']:.0%}} with {{number:deeper()['labels']}} labels. They read twenty
+# variants of each text, the teacher one: a possible reason, not tested.) Two causes remain untested: the student's heads are
+# half as wide as its teacher's; and a constant added to all scores of one query changes no attention weight, but the
+# loss penalises it.
 #
-# The paper's ablation (mean of four development scores, TinyBERT-4):
+# Here is the paper's ablation (mean of four development scores, TinyBERT-4):
 #
 # | all | w/o general | w/o task stage | w/o augmentation | w/o embedding | w/o prediction | w/o attention | w/o hidden | w/o both layer losses |
 # |---|---|---|---|---|---|---|---|---|
 # | 75.6 | 72.5 | 68.5 | 68.4 | 74.1 | 73.5 | 71.0 | 72.9 | **56.3** |
 #
-# Uniform mapping 75.6, top 70.9, bottom 71.3.
+# The uniform mapping gives 75.6, top 70.9 and bottom 71.3.
 #
-# ### What is kept
-#
-# Quality against size, for the models of this page.
+### What is kept
 
 # %%
 from statistics import mean
@@ -755,10 +798,11 @@ points = [
 tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Quality against size", percent=True)
 
 # %% [markdown]
-# *Dots: means over seeds, bars: least and most. Upper left is good. The wide students, like the teacher here, were
-# fine-tuned for 200 steps, the narrow ones for {{number:TINY.prediction}}: compare those of one width. Both students called "alone" were stopped
-# before they had learned the stories: how far they are below the others is the distance at that step, not the price of
-# having no teacher. A wide student that was never trained has {{number:probe('step 0: fresh')}}, the zero line.*
+# *Dots are means over seeds; bars show the least and the most. Upper left is good. The wide students and the teacher
+# were fine-tuned for 200 steps, the narrow students for {{number:TINY.prediction}}: compare only students of one width.
+# Both students called "alone" were stopped before they had learned the stories: their gap is the gap at that step, not
+# the cost of having no teacher. A wide student that was never trained has {{number:probe('step 0: fresh')}}, the zero
+# line.*
 
 # %% [markdown]
 # ## What the papers reached
@@ -770,14 +814,15 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # | BERT-base | 79.5 | 56.3 | 86.7 | 88.6 | 91.8 | 89.6 | 69.3 | 92.7 | 89.0 | 53.5 |
 # | DistilBERT | 77.0 | 51.3 | 82.2 | 87.5 | 89.2 | 88.5 | 59.9 | 91.3 | 86.9 | 56.3 |
 #
-# 77.0/79.5 is 96.9%: "97% of BERT". But a mean hides its parts: RTE loses 9.4 points, CoLA 5.0, while WNLI *gains*
-# 2.8. And one cell is misprinted: BERT-base's row does not have the mean that stands beside it. Exercise 06.6 finds the cell.
+# 77.0/79.5 is 96.9%: "97% of BERT". But a mean hides its parts: RTE loses 9.4 points, CoLA 5.0, while WNLI *gains* 2.8.
+# And one cell is misprinted: BERT-base's row does not have the printed mean. Exercise 06.6 finds the cell.
 #
-# TinyBERT (Table 1, test sets): BERT-base 79.5; TinyBERT-6 79.4; TinyBERT-4 77.0 with 13% of the weights; the same
-# small shape without distillation 70.2. Training is not for free: DistilBERT took 90 hours on eight V100 GPUs, on all of
-# BERT's text, *after* somebody had trained BERT.
+# TinyBERT reports test sets (Table 1): BERT-base has 79.5, TinyBERT-6 79.4, and TinyBERT-4 77.0 with 13% of the
+# weights; the same small shape without distillation has 70.2. Training is not free: DistilBERT took 90 hours on eight
+# V100 GPUs, on all of BERT's text, *after* somebody had trained BERT.
 #
-# DistilBERT on two tasks outside GLUE (Table 2; a second, task-specific distillation is an option, tried on SQuAD only):
+# DistilBERT was also tested on two tasks outside GLUE (Table 2; the second distillation is an option, tried on SQuAD
+# only):
 #
 # | | IMDb, test accuracy | SQuAD 1.1, development set: exact match / F1 |
 # |---|---|---|
@@ -785,15 +830,15 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # | DistilBERT | 92.82 | 77.7 / 85.8 |
 # | the same, a second distillation on SQuAD | – | 79.1 / 86.9 |
 #
-# What is lost depends on the task: 0.64 points for the mood of a film review, 2.7 of F1 for a span in a text. And on a
-# phone: in a question answering program on an iPhone 7 Plus, DistilBERT was 71% faster than BERT-base, tokenising left
-# out, and weighed 207 MB (section 4.1). We count {{number:megabytes('DistilBERT')}} MB of float32 weights; how its file was stored, the paper does not
-# say.
+# The loss depends on the task: 0.64 points for the sentiment of a film review, 2.7 points of F1 for finding a span in a
+# text. On a phone (a question-answering app on an iPhone 7 Plus) DistilBERT was 71% faster than BERT-base, without
+# tokenising, and had 207 MB (section 4.1). We count {{number:megabytes('DistilBERT')}} MB of float32 weights; the paper
+# does not say how its file was stored.
 #
 # ### Back to the budget
 #
-# {{number:MILLISECONDS}} ms, two cores, {{number:MEGABYTES}} MB. The last column is the mean of the GLUE test sets that TinyBERT's Table 1 prints. Its
-# last row is TinyBERT-4's shape, pre-trained as BERT was, without a teacher.
+# The budget was {{number:MILLISECONDS}} ms, two cores and {{number:MEGABYTES}} MB. The last column is the mean over the
+# GLUE test sets from TinyBERT's Table 1. The last row is TinyBERT-4's shape, pre-trained like BERT, without a teacher.
 
 # %%
 from course_lib.teaching.claims import printed
@@ -808,36 +853,35 @@ against_the_budget(
 )  # fmt: skip
 
 # %% [markdown]
-# *Memory*: every student fits. *Time*: six layers of BERT-base's width halve the FLOPs, no more; they answer in {{number:MILLISECONDS}} ms
-# only where the cores do {{number:needed('distilbert', 'base')}} billion FLOPs a second. TinyBERT-4, narrower as well, needs {{number:needed('tinybert', '4')}} billion. (A narrow layer
-# does fewer FLOPs a second than a wide one: that is why the time is measured.)
+# *Memory*: every student fits. *Time*: six layers of BERT-base's width only halve the FLOPs; they answer in
+# {{number:MILLISECONDS}} ms only if the cores reach {{number:needed('distilbert', 'base')}} billion FLOPs per second.
+# TinyBERT-4, which is also narrower, needs {{number:needed('tinybert', '4')}} billion. (A narrow layer reaches fewer
+# FLOPs per second than a wide one, so we measure the time.) There are three cases:
 #
-# The weights are the same everywhere, the time is your machine's. Three cases:
-#
-# - *Your table says yes to DistilBERT.* Then the company has the choice, and what follows decides.
-# - *No to DistilBERT, yes to TinyBERT-4.* The company takes TinyBERT-4, distilled for its own task. By the printed means
-#   this costs {{number:below_the_teacher('tinybert_4')}} points against BERT-base; the same shape without a teacher costs the same time and memory and
+# - *Your table says yes to DistilBERT.* Then the company has a choice, and the next table helps.
+# - *It says no to DistilBERT, but yes to TinyBERT-4.* Then the company takes TinyBERT-4, distilled for its own task. By the printed means
+#   this costs {{number:below_the_teacher('tinybert_4')}} points against BERT-base; the same shape without a teacher needs the same time and memory and
 #   loses {{number:below_the_teacher('bert_tiny')}}.
-# - *No to all*, as on an old or a busy processor. Then distillation alone does not keep to this budget: shorter messages, a
-#   smaller shape still, or other hardware must help.
+# - *It says no to all*, as on an old or busy processor. Then distillation alone cannot meet this budget: it takes shorter messages, an
+#   even smaller shape, or other hardware.
 #
-# GLUE is not the company's task: it must measure its own.
+# GLUE is not the company's task: the company must measure its own.
 #
 # ### Which to take when
 #
 # | take | when | because | source |
 # |---|---|---|---|
-# | DistilBERT | many tasks, or tasks still to come; half the time is enough | distilled once, then fine-tuned as BERT is; not where RTE-like inference decides (−9.4) | DistilBERT, sections 3 and 4, Table 1 |
-# | TinyBERT | one task, its texts at hand, a tight budget | narrower too; but without the task stage 68.5 instead of 75.6, so each task needs its own teacher and distillation | TinyBERT, section 4, ablation of the learning procedure |
-# | a small BERT, pre-trained | no suitable teacher, or a shape or language that nobody distilled | pre-trained small models, fine-tuned, can compete with elaborate distillation; plain distillation on the task adds to it. In TinyBERT's comparison they lose: {{number:printed('tinybert')['glue']['bert_tiny']}} against {{number:str(printed('tinybert')['glue']['tinybert_4'])}} | Turc et al. 2019, arXiv 1908.08962, abstract; TinyBERT, Table 1 |
-# | quantise: 8 bits a weight | the model is nearly small enough; memory is short | a quarter of the bytes with little loss, if it is trained for it while fine-tuning; faster only on hardware made for 8-bit integers | Zafrir et al. 2019, *Q8BERT*, arXiv 1910.06188, abstract |
-# | prune attention heads | a trained model must do less work, without a new training | many heads can be removed after training with little loss; feed-forward parts and embeddings stay | Michel et al. 2019, arXiv 1905.10650, abstract |
+# | DistilBERT | many tasks, or tasks still to come; half the time is enough | distilled once, then fine-tuned like BERT; not for RTE-like inference (−9.4) | DistilBERT, sections 3 and 4, Table 1 |
+# | TinyBERT | one task with texts at hand, a tight budget | also narrower; but it has 68.5 instead of 75.6 without the task stage, so each task needs its own teacher and distillation | TinyBERT, section 4, ablation of the learning procedure |
+# | a small BERT, pre-trained | no suitable teacher, or a shape or language that nobody distilled | fine-tuned small pre-trained models can compete with elaborate distillation; plain distillation on the task improves them further. In TinyBERT's comparison they lose: {{number:printed('tinybert')['glue']['bert_tiny']}} against {{number:str(printed('tinybert')['glue']['tinybert_4'])}} | Turc et al. 2019, arXiv 1908.08962, abstract; TinyBERT, Table 1 |
+# | quantise: 8 bits per weight | the model is nearly small enough; memory is short | a quarter of the bytes with little loss, if fine-tuning takes the quantisation into account; faster only on hardware made for 8-bit integers | Zafrir et al. 2019, *Q8BERT*, arXiv 1910.06188, abstract |
+# | prune attention heads | a trained model must do less work without being retrained | many heads can be removed after training with little loss; feed-forward parts and embeddings stay | Michel et al. 2019, arXiv 1905.10650, abstract |
 #
-# The last two do not compete with distillation: a student can be pruned and quantised as well (DistilBERT, section 5,
-# calls them orthogonal). This page measures neither.
+# The last two do not compete with distillation: a student can also be pruned and quantised (DistilBERT, section 5).
+# This page measures neither.
 
 # %%
-print(f"{'':16}{'you said':>14}   answer")
+print(f"{'':16}{'your guess':>14}   answer")
 answers = {
     "weights left": f"{counts['DistilBERT'] / counts['BERT-base']:.0%}",
     "times faster": f"{speed[1][1].median / speed[1][0].median:.2f} here at batch 1; 1.63 in the paper",
@@ -850,7 +894,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each line was settled by code that ran just now, by a result file, or, where neither is possible, by a source.
 
 # %%
 claims_table("06")
@@ -917,12 +961,12 @@ quiz("06")
 #
 # - Hinton, Vinyals and Dean (2015), *Distilling the Knowledge in a Neural Network*, arXiv 1503.02531: soft targets and
 #   the temperature.
-# - Sanh et al. (2019), *DistilBERT*, arXiv 1910.01108. Five pages; check each number of its text against its tables.
+# - Sanh et al. (2019), *DistilBERT*, arXiv 1910.01108. It has five pages; check each number in its text against its tables.
 # - Jiao et al. (2020), *TinyBERT*, arXiv 1909.10351: sections 3 and 4.
 # - Turc et al. (2019), *Well-Read Students Learn Better*, arXiv 1908.08962: small BERTs, pre-trained first, distilled
 #   after.
 # - Wang et al. (2020), *MiniLM*, arXiv 2002.10957: only the last layer teaches.
-# - Sun et al. (2019), *Patient Knowledge Distillation*, arXiv 1908.09355: the teacher's inner [CLS] vectors teach, before TinyBERT.
+# - Sun et al. (2019), *Patient Knowledge Distillation*, arXiv 1908.09355: an earlier method, in which the teacher's intermediate [CLS] vectors teach.
 # - Sajjad et al. (2020), arXiv 2004.03844: dropping layers, without a teacher.
 # - Stanton et al. (2021), *Does Knowledge Distillation Really Work?*, arXiv 2106.05945: *fidelity*, how often student and teacher
-#   agree on new inputs, stays low even where the student's accuracy rises. This page measures accuracy only.
+#   agree on new inputs, stays low even when the student's accuracy rises. This page measures accuracy only.

@@ -16,10 +16,10 @@
 #
 # - build ELECTRA's two networks, and say what passes between them (tokens, shared embeddings) and what does not (gradients);
 # - write its loss with λ on the right term, and show what the other position would mean;
-# - count a training step honestly, with both networks in it, and compare at equal steps and at equal FLOPs;
-# - say of "a quarter of the compute" whose compute that is.
+# - count the FLOPs of a training step with both networks in it, and compare models at equal steps and at equal FLOPs;
+# - say whose compute is meant by "a quarter of the compute".
 #
-# You need masked language modelling (**MLM**) and the encoder of lecture 02; the narrow embedding matrix of lecture 05 is used again. Nothing is downloaded.
+# You need masked language modelling (**MLM**) and the encoder of lecture 02, and the narrow embedding matrix of lecture 05. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -37,13 +37,16 @@ from course_lib.lectures.lecture_07.views import corruptor_view, networks_drawin
 # %% [markdown]
 # ## Predict first
 #
-# BERT selects {{number:FULL.rate:.0%}} of a text for prediction and learns from these alone. ELECTRA (Clark et al. 2020, arXiv 2003.10555) lets a small BERT, the **generator**, fill the gaps. A second network, the **discriminator**, reads the result and says of *every* token: original, or replaced? Afterwards the generator is thrown away.
+# BERT selects {{number:FULL.rate:.0%}} of a text for prediction and learns only from these tokens. ELECTRA (Clark et
+# al. 2020, arXiv 2003.10555) lets a small BERT, the **generator**, fill the gaps. A second network, the
+# **discriminator**, reads the result and classifies *every* token: original, or replaced? Afterwards the generator is
+# discarded.
 #
-# Three guesses. Write them down before you go on.
+# Write down three guesses before you go on.
 #
-# 1. The generator fills {{number:FULL.rate:.0%}} of the positions. The word that it *samples* is the right one in {{number:SAMPLED_RIGHT}} of 10. What fraction of the tokens that the discriminator reads has really been replaced?
+# 1. The generator fills {{number:FULL.rate:.0%}} of the positions. The word that it *samples* is correct in {{number:SAMPLED_RIGHT}} of 10 cases. What fraction of the tokens that the discriminator reads has really been replaced?
 # 2. The two losses are added, one of them times {{number:disc_weight}}. Which one?
-# 3. An ELECTRA-base and a BERT-base are both trained and both used. Which of the two *reads a text* faster?
+# 3. You use a trained ELECTRA-base and a trained BERT-base. Which of the two *reads a text* faster?
 
 # %%
 my_guesses = {"fraction replaced": ..., "times 50": ..., "reads faster": ...}
@@ -57,11 +60,13 @@ my_guesses = {"fraction replaced": ..., "times 50": ..., "reads faster": ...}
 networks_drawing()
 
 # %% [markdown]
-# *From left to right: what the generator reads and samples, and what the discriminator makes of the result. The dashed box is thrown away after training. The rest of this page fills this picture.*
+# *From left to right: what the generator reads and samples, and how the discriminator labels the result. The dashed box
+# is discarded after training. The rest of this page explains the parts of this drawing.*
 #
-# ### One sentence, worked
+### One sentence, worked
 #
-# Two positions of *"the gardener waters the old roses"* are masked. The generator fills both, by sampling from its distribution. Once it samples the very word that stood there.
+# Two positions of *"the gardener waters the old roses"* are masked. The generator fills both by sampling from its
+# distribution. At one of them it happens to sample the original word.
 
 # %% tags=["nbval-check-output"]
 text = ["the", "gardener", "waters", "the", "old", "roses"]
@@ -72,17 +77,23 @@ for before, gap, after in zip(text, masked, filled):
     print(f"{before:10}{gap:10}{after:10}{label}  {'replaced' if label else 'original'}")
 
 # %% [markdown]
-# *waters* was masked, sampled again, and is **original**: label 0. *wet* is a good word in this position, and still replaced: label 1. The discriminator sees the third column only. There is no `[MASK]` in it; the second column, which the generator reads, has two. "ELECTRA replaces tokens instead of masking" forgets that column.
+# *waters* was masked and sampled again, so it is **original**: label 0. *wet* fits this position, but it is still
+# replaced: label 1. The discriminator sees only the third column. It contains no `[MASK]`; the second column, which the
+# generator reads, has two. The summary "ELECTRA replaces tokens instead of masking" forgets that column.
 #
-# Two conventions. The paper's discriminator gives the probability that a token is *original*; the released code, and this course, that it is *replaced*. Their logits differ in sign. And the paper masks every selected position, while the code leaves {{number:RELEASED_MIX[2]:.0%}} of them as they are.
-#
-# The code also draws positions *with replacement*: of its 9 draws among the 62 words of a sequence of 64, only
-# {{number:distinct_draws}} are distinct on average, where 15% would be 10. (Where a position was drawn twice and the generator samples two different words, the discriminator reads a third one, whose id is the mean of theirs.) Ours selects each position once,
-# as BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
+# Paper and code differ. The paper's discriminator gives P(*original*); that of the released code, and of this course,
+# P(*replaced*). So their logits differ in sign. And the paper masks every selected position, while the code leaves
+# {{number:RELEASED_MIX[2]:.0%}} of them unchanged. The code also draws positions *with replacement*: of its 9 draws
+# among the 62 words of a sequence of 64, only {{number:distinct_draws}} are distinct on average, where 15% would be 10.
+# (Two draws of one position can give a third word, whose id is the mean of theirs.) We select each position once, as
+# BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
 #
 # ### Sampled is not most likely
 #
-# How many tokens get replaced depends on the words that are *sampled*. Suppose the right word has a probability of one half, and no other word has more. Then taking the most likely word (arg-max) is always right. Sampling is right half of the time. Three gaps, with the probability of the right word and that of its strongest rival:
+# How many tokens get replaced depends on the words that are *sampled*. Suppose the correct word has a probability of
+# one half, and no other word has more. Then the most likely word (arg-max) is always correct, but a sampled word is
+# correct only half of the time. Here are three gaps, with the probabilities of the correct word and of its strongest
+# rival:
 
 # %% tags=["nbval-check-output"]
 gaps = {"waters": (0.5, 0.2), "old": (0.4, 0.3), "roses": (0.3, 0.5)}
@@ -92,11 +103,15 @@ for said, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
     print(f"{said:9} is right at {accuracy:.0%} of the gaps; 15% of gaps then give {0.15 * (1 - accuracy):.0%} replaced")
 
 # %% [markdown]
-# *Masked-token accuracy*, in papers and on this page, is that of the arg-max. The fraction replaced follows from the second line, the **sampled accuracy**: fraction masked · (1 − sampled accuracy). That answers the first guess.
+# In papers and on this page, *masked-token accuracy* means the accuracy of the arg-max. The fraction replaced follows
+# from the second line, the **sampled accuracy**: fraction masked · (1 − sampled accuracy). This answers your first
+# guess.
 #
 # ### Two losses of different size
 #
-# At the start both networks are at their chance loss. With {{number:ElectraConfig().vocab_size}} words the generator's is ln {{number:ElectraConfig().vocab_size}}; with two labels the discriminator's is ln 2. The paper minimises L_MLM + λ·L_Disc with λ = {{number:disc_weight}}. It is often misprinted as L_Disc + λ·L_MLM.
+# At the start both networks are at their chance loss. With {{number:ElectraConfig().vocab_size}} words the generator's
+# is ln {{number:ElectraConfig().vocab_size}}; with two labels the discriminator's is ln 2. The paper minimises L_MLM +
+# λ·L_Disc with λ = {{number:disc_weight}}. This is often misprinted as L_Disc + λ·L_MLM.
 
 # %% tags=["nbval-check-output"]
 from math import log
@@ -107,11 +122,13 @@ print(f"discriminator's fraction of L_MLM + 50 · L_Disc: {50 * disc / (mlm + 50
 print(f"discriminator's fraction of L_Disc + 50 · L_MLM: {disc / (disc + 50 * mlm):.2%}")
 
 # %% [markdown]
-# A discriminator's loss is small by nature: two answers, and most tokens are original. λ lifts it up. As a factor of the generator's loss the same λ would drown it. What that does to training we measure below.
+# A discriminator's loss is small by nature: there are only two answers, and most tokens are original. λ compensates for
+# that. On the generator's loss the same λ would drown it. We measure below what that does to training.
 #
 # ## Try it
 #
-# Two pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("07.1")` helps a step at a time, `reveal("07.1")` shows a solution. No later cell needs your answers.
+# Build two pieces before the page shows them. Checks name your mistakes; `hint("07.1")` helps one step at a time, and
+# `reveal("07.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:07.1}}
 
@@ -139,7 +156,9 @@ check("07.2", my_corrupt)
 #
 # ### Two networks, one embedding matrix
 #
-# Both are BERT encoders. The generator is narrower, and as deep. Its embedding matrix is the discriminator's own, of the same width; a projection leads to its own, smaller width (lecture 05's factorised embeddings).
+# Both are BERT encoders. The generator is as deep as the discriminator but narrower. They share one embedding matrix,
+# which has the discriminator's width; a projection maps it to the generator's smaller width (lecture 05's factorised
+# embeddings).
 
 # %%
 from course_lib.family.electra import ElectraConfig, electra_encoder, electra_from, fill_in, generator_config
@@ -149,7 +168,10 @@ show(electra_encoder, generator_config, electra_from)
 # %% [markdown]
 # ### What passes between them
 #
-# Sampled tokens. Sampling is not differentiable: no gradient flows back through it, so the generator's own weights get none from the discriminator's loss. There is no adversarial training. The generator learns masked language modelling, as BERT does, and nothing else. `sample_tokens` (in `kernels/sampling.py`) samples each word with its probability after the softmax.
+# Only sampled tokens pass. Sampling is not differentiable: no gradient flows back through it, so the generator's own
+# weights get none from the discriminator's loss. There is no adversarial training. The generator learns only masked
+# language modelling, as BERT does. `sample_tokens` (in `kernels/sampling.py`) samples each word with its probability
+# after the softmax.
 
 # %%
 from course_lib.family.electra import Electra
@@ -159,7 +181,7 @@ show(Electra.forward, fill_in)
 # %% [markdown]
 # ### The loss
 #
-# Over *all* real tokens, and over the masked ones for the generator.
+# The discriminator's loss runs over *all* real tokens, the generator's over the masked ones.
 
 # %%
 from course_lib.objectives.replaced_tokens import electra_loss, replaced_labels, replaced_token_loss
@@ -169,7 +191,7 @@ show(replaced_labels, replaced_token_loss, electra_loss)
 # %% [markdown]
 # ## Is it right?
 #
-# Both networks against the reference implementation, outputs and gradients.
+# We compare the outputs and gradients of both networks with the reference implementation.
 
 # %%
 small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
@@ -183,7 +205,7 @@ compare(both.generator)
 # %% [markdown]
 # ### What is shared, counted
 #
-# With shared embeddings, how many weights does the generator add to those that are kept?
+# With shared embeddings, how many weights does the generator add to those of the discriminator, which are kept?
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
@@ -195,11 +217,14 @@ with torch.device("meta"):
     print(f"BERT-base without pooler  {count_parameters(bert('base')) - 768 * 769:12,}")
 
 # %% [markdown]
-# What is kept of ELECTRA-base has exactly BERT-base's encoder. So the third guess: neither; the same encoder reads at the same speed. "Faster inference" is said of ELECTRA, and is wrong. A *training step* costs more, because there are two networks in it; how much more is counted below.
+# The encoder that is kept of ELECTRA-base is exactly BERT-base's. This answers your third guess: neither is faster,
+# because the same encoder reads at the same speed. The often-heard "faster inference" is wrong. A *training step* costs
+# more, because it involves two networks; we count below how much more.
 #
 # ### Where gradients stop
 #
-# Only the discriminator's loss, backwards. Which of the generator's weights get a gradient? (4 is the id of `[MASK]`.)
+# We run only the discriminator's loss backwards. Which of the generator's weights get a gradient? (4 is the id of
+# `[MASK]`.)
 
 # %%
 input_ids = torch.randint(5, 2_000, (4, 20))
@@ -214,13 +239,14 @@ print(f"embeddings both read: {sum(p.numel() for p in both.generator.parameters(
       all(p.grad is not None for p in both.generator.parameters() if id(p) in shared))  # fmt: skip
 
 # %% [markdown]
-# Of its own weights, none. The embeddings get one, because the discriminator reads through them too.
+# None of its own weights do. The embeddings get one, because the discriminator reads through them too.
 #
 # ## See it
 #
 # ### A corruptor
 #
-# An ELECTRA of the micro-world, trained for this course and shipped with it. Write a story of your own (in its words: people, jobs, places, things), choose how much to mask, sample again.
+# This ELECTRA was trained on the micro-world and comes with the course. Write a story of your own (with words of that
+# world: people, jobs, places, things), choose how much to mask, and sample again.
 
 # %%
 world = MicroWorld.load()
@@ -229,16 +255,20 @@ story = world.stories(3, seed=5, split="heldout")[0]
 corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 
 # %% [markdown]
-# *Rows: the text; with gaps; as the generator filled it; and P(replaced), the discriminator's probability for each token, in percent and as shade. Tokens that were really replaced are outlined twice. At a filled gap, the discriminator "found" or "missed" a replacement, and "believed" a right guess or raised a "false alarm".*
+# *The rows show the text; the text with gaps; the gaps filled by the generator; and P(replaced), the discriminator's
+# probability for each token, in percent and as a shade. Tokens that were really replaced are outlined twice. At a
+# filled gap, the discriminator "found" or "missed" a replacement, and "believed" a correct guess or raised a "false
+# alarm".*
 
 # %% [markdown]
-# Try a story that contradicts itself, with as little masked as the slider allows: is P(replaced) high for your own words?
+# Try a story that contradicts itself, and mask as little as the slider allows: is P(replaced) high for your own words?
 #
 # ## Measure it
 #
 # ### One, live
 #
-# A small ELECTRA from random initialisation, 200 steps: the discriminator has two layers and is 128 wide, the generator a quarter as wide. Beside it the one that is shipped, of the same shape, after {{number:LONG.steps}} steps.
+# We train a small ELECTRA from random initialisation for 200 steps. The discriminator has two layers of width 128; the
+# generator is a quarter as wide. The shipped ELECTRA has the same shape and trained for {{number:LONG.steps}} steps.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import (
@@ -264,18 +294,29 @@ for name, either in (("200 steps", model), ("shipped", trained)):
           f"ROC-AUC {area_under_curve(logits, labels):.0%}, loss {loss:.3f}")  # fmt: skip
 
 # %% [markdown]
-# Stories that neither has seen. **ROC-AUC** takes a replaced and an original token at random: how often has the replaced one the higher P(replaced)? Chance level is 50%. (The loss needs a level too: a discriminator that answers P(replaced) = {{number:look_at('replaced', 0)}} for every token, where so many are replaced, has {{number:constant_loss}}.)
+# Neither model has seen these stories. **ROC-AUC** takes a replaced and an original token at random: how often does the
+# replaced one have the higher P(replaced)? Chance level is 50%. (The loss needs a reference too: if
+# {{number:look_at('replaced', 0)}} of the tokens are replaced, a discriminator that always answers P(replaced) =
+# {{number:look_at('replaced', 0)}} has {{number:constant_loss}}.)
 #
-# Why is so much replaced? On all held-out stories the shipped generator's arg-max is right at {{number:look_at('words_by_generator', -1)}} of the gaps, and {{number:FULL.rate:.0%}} times the rest would be {{number:replaced_by_argmax}} of all tokens. Replaced are
-# {{number:look_at('replaced', -1)}}: the words that it *samples* are right at {{number:long_sampled_last}} of the gaps only.
+# Why are so many tokens replaced? On all held-out stories the shipped generator's arg-max is correct at
+# {{number:look_at('words_by_generator', -1)}} of the gaps, so it would replace {{number:replaced_by_argmax}} of all
+# tokens ({{number:FULL.rate:.0%}} times the rest). But {{number:look_at('replaced', -1)}} are replaced, because the
+# words that it *samples* are correct at only {{number:long_sampled_last}} of the gaps.
 #
-# For one and the same discriminator, a better generator's replacements are fewer and harder to detect. The shipped pair has a higher ROC-AUC all the same: it is better in *both* networks.
+# For a fixed discriminator, a better generator's replacements are fewer and harder to detect. The shipped pair still
+# has a higher ROC-AUC, because *both* its networks are better.
 #
 # ### What it learns: does this word fit?
 #
-# **ELECTRA learns what it is trained for: with a generator of half the width, its vectors tell a word that contradicts its story in {{number:of_width('generator 1/2', 'repeated')}}, every seed. BERT's do not.**
+# **ELECTRA learns what it is trained for: with a generator of half the width, its vectors reveal whether a word
+# contradicts its story with an accuracy of {{number:of_width('generator 1/2', 'repeated')}}, in every seed. BERT's do
+# not.**
 #
-# A question of ELECTRA's own shape. The **swapped-word probe**: in every second unseen story one word is swapped for another of its category, so that the story contradicts itself. A linear classifier on the frozen vectors says from the vector at this word whether it is swapped. Two kinds: a word that the story *repeats*, and a *fact* about somebody whom it names (job, city, animal).
+# The **swapped-word probe** asks what ELECTRA's own training asks. In every second unseen story one word is swapped for
+# another of its category, so that the story contradicts itself. A linear classifier must tell from the frozen vector at
+# this word whether it was swapped. There are two kinds of words: one that the story *repeats*, and a *fact* about
+# somebody whom it names (job, city, animal).
 
 # %%
 from course_lib.text.tasks import swapped_words
@@ -283,7 +324,10 @@ from course_lib.text.tasks import swapped_words
 show(swapped_words)
 
 # %% [markdown]
-# ELECTRA with a generator of half its width, {{number:LONG.steps}} steps; BERT {{number:past()['recipes']['BERT']['steps']}} steps; {{number:RUNS[len(PAST_SEEDS) - 1]}} each. Two lines need no training: random initialisation, and *counting*, which calls a word swapped where it stands nowhere else in its story. Chance level is 50%.
+# ELECTRA, with a generator of half its width, trains for {{number:LONG.steps}} steps and BERT for
+# {{number:past()['recipes']['BERT']['steps']}}, with {{number:in_letters(len(PAST_SEEDS))}} seeds each. Two baselines
+# need no training: random initialisation, and *counting*, which calls a word swapped if it occurs nowhere else in its
+# story. Chance level is 50%.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import counted_swaps
@@ -298,11 +342,13 @@ for name, columns in contenders.items():
 print(f"{'counting':28}" + "".join(f"{counted_swaps(material.swapped[kind]):>24.1%}" for kind in ("repeated", "fact")))
 
 # %% [markdown]
-# Counting shows what repeated words ask for: comparing, and nothing else. It is perfect there and blind to facts, where one has to know that this hero is a baker. ELECTRA's vectors hold much of both, and nobody told the model what a swap is.
+# Counting shows that repeated words require only a comparison: it is perfect on them. It is blind to facts, which
+# require knowing that this hero is a baker. ELECTRA's vectors contain much of both, although it was never trained on
+# swaps.
 #
 # ### From BERT to ELECTRA in five steps
 #
-# ELECTRA changes several things at once. The paper takes them apart (Table 5), and so do we:
+# ELECTRA changes several things at once. The paper separates them (Table 5), and so do we:
 #
 # | ablation step | reads | predicts | at |
 # |---|---|---|---|
@@ -312,7 +358,7 @@ print(f"{'counting':28}" + "".join(f"{counted_swaps(material.swapped[kind]):>24.
 # | All-tokens MLM | the generator's words | the word, mixed with the probability of copying the input token | all positions |
 # | ELECTRA | the generator's words | replaced or not | all positions |
 #
-# A training step does not cost the same for each. FLOPs, counted while a step runs, both networks included:
+# Their training steps differ in cost. We count the FLOPs while a step runs, both networks included:
 
 # %%
 from course_lib.lectures.lecture_07.experiments import EQUAL_STEPS, flops_a_step
@@ -322,12 +368,17 @@ for name, cost in costs.items():
     print(f"{name:16}{cost / 1e9:6.2f} billion FLOPs a step, {cost / costs['BERT']:.2f} of BERT's")
 
 # %% [markdown]
-# (BERT and Replace MLM compute their last layer only at positions selected for prediction. All-tokens MLM and ELECTRA predict at every position. ELECTRA 15% could save it too; our code classifies every token and then leaves most out of the loss.)
+# (BERT and Replace MLM compute their last layer only at positions selected for prediction. All-tokens MLM and ELECTRA
+# predict at every position. ELECTRA 15% could save FLOPs too, but our code classifies every token.)
 #
-# How good is an encoder? We freeze it and train two linear probes on its vectors, those of all layers side by side. The **slot-category probe**: what category of word stands here (a hero, a city, a thing …), tested on words that it was not trained on. The **unstated-fact probe**: what is the hero's job, in stories that do not say it. (Lecture 06 asks the same after fine-tuning the whole network; its numbers cannot be compared with these.)
+# How good is an encoder? We freeze it and train two linear probes on the concatenated vectors of all its layers. The
+# **slot-category probe** asks for the category of the word at a position (a hero, a city, a thing …); it is tested on
+# words that it was not trained on. The **unstated-fact probe** asks for the hero's job, in stories that do not say it.
+# (Lecture 06 fine-tunes the whole network for it; do not compare its numbers with these.)
 #
-# One learning rate for all five would be unfair: what suits one objective is too low for another, or too high. So
-# {{number:len(RATES)}} rates each, {{number:len(SEEDS)}} seeds, {{number:FULL.steps}} steps, from the result file:
+# One learning rate for all five would be unfair: a rate that suits one objective is too low or too high for another. So
+# each gets {{number:len(RATES)}} rates and {{number:len(SEEDS)}} seeds, with {{number:FULL.steps}} steps (from the
+# result file):
 
 # %%
 from course_lib.lectures.lecture_07.experiments import RATES, outcome
@@ -341,9 +392,12 @@ curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-cat
              levels={"random initialisation": sum(one["kinds"] for one in start) / len(start)})  # fmt: skip
 
 # %% [markdown]
-# *A line is the mean of {{number:len(SEEDS)}} seeds, the band around it goes from the least to the most. At one rate, {{number:FULL.learning_rate}}, BERT is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; each at its own best rate, {{number:electra_behind}}.*
+# *Each line is the mean of {{number:len(SEEDS)}} seeds; the band goes from the least to the most. At the same rate,
+# {{number:FULL.learning_rate}}, BERT is {{number:electra_behind(FULL.learning_rate)}} points ahead of ELECTRA; with
+# each at its own best rate, {{number:electra_behind}}.*
 #
-# The best rates, and what else each reached there. The last two columns are explained below (*Why did my run die?*). The zero lines: random initialisation, and always answering the majority class.
+# The table shows the best rates and the results there. The section *Why did my run die?* below explains its last two
+# columns. The zero lines are random initialisation and the majority class.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import best_rate, collapsed
@@ -360,15 +414,17 @@ tested = material.slots.labels[~material.slots.learn]
 print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 
 # %% [markdown]
-# - **Much of the gap was the learning rate.** Whoever predicts "replaced or not" wants a higher rate than BERT: {{number:best_rate('ELECTRA')}}, where BERT's best is {{number:best_rate('BERT')}}. At equal steps ELECTRA stays behind ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words lie close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
-# - **A good probe may sit in a dead encoder.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere; but the vectors of its last layer are the same for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. The probe reads all layers, and finds what the embeddings have learned. Such a run counts as collapsed here, not as a score.
-# - **What is best for the probe is not best for fine-tuning.** There lower rates win, and none is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at {{number:best_rate('ELECTRA', 'tuned')}}), random initialisation {{number:untrained('tuned'):.1%}}. ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four rates, chosen on other texts.)
+# - **The learning rate explains much of the gap.** Models that predict "replaced or not" need a higher rate than BERT: {{number:best_rate('ELECTRA')}}, where BERT's best is {{number:best_rate('BERT')}}. At equal steps ELECTRA stays behind ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
+# - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. The probe reads all layers, so it finds what the embeddings have learned. We count such a run as collapsed, not as a score.
+# - **The best rate for the probe is not the best for fine-tuning.** Fine-tuning prefers lower rates, and no model is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at {{number:best_rate('ELECTRA', 'tuned')}}), random initialisation {{number:untrained('tuned'):.1%}}. ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four rates, chosen on other texts.)
 #
-# In the paper every other step is above BERT, and ELECTRA the first (below). But runs that stop at {{number:FULL.steps}} steps only say *who starts sooner*, and both probes are shaped like a **cloze**, a text with a gap: masked-LM training asks just this.
+# In the paper every other step is above BERT, and ELECTRA is first (below). But runs that stop at {{number:FULL.steps}}
+# steps only show *which model starts sooner*, and both probes resemble a **cloze**, a text with a gap, which is what
+# masked-LM training asks.
 #
 # ### Why did my run die?
 #
-# Three BERTs of the micro-world, alike but for the learning rate. None raises an error.
+# We train three BERTs on the micro-world that differ only in their learning rate. None raises an error.
 
 # %%
 from dataclasses import replace
@@ -399,27 +455,33 @@ for rate, loss in losses.items():
 curves_chart(alike, x_title="step", y_title="likeness", title="Does the text make a difference?", levels={"collapsed": ALIKE})
 
 # %% [markdown]
-# *Likeness: the mean cosine between the vectors that two different texts have at the same position. At 1 the encoder writes the same, whatever it reads. From {{number:ALIKE}} on, this course calls a run collapsed.*
+# *Likeness is the mean cosine between the vectors of two different texts at the same position. At 1 the encoder's
+# output does not depend on its input. From {{number:ALIKE}} on, we call a run collapsed.*
 #
-# Three signs, none of which is an error:
+# A collapsed run has three signs:
 #
-# - **The loss stands at the base rate**: what it costs to know how common each word is, and to read nothing. Every run passes here; a collapsed one stays.
+# - **The loss stays at the base rate**, the loss of a model that knows only how frequent each word is. Every run passes this level; a collapsed one stays there.
 # - **The vectors are alike.** Exercise 07.7 computes this.
-# - **One answer**: fine-tuned, such an encoder says one class to nearly all texts.
+# - **There is only one answer**: fine-tuned, such an encoder predicts one class for nearly all texts.
 #
-# The first cure is a lower rate. A collapsed run is run again, counted, and named as what it is: its score says nothing about the objective.
+# Try a lower rate first. Repeat a collapsed run, count it, and report it as collapsed: its score says nothing about the
+# objective.
 #
 # ### Past the plateau, and asked both ways
 #
-# So once more, longer, past the **plateau** (the early stretch in which a small model hardly gets better), and by three families of questions, with the narrow generator of the ablation:
+# Now we train longer, past the **plateau** (the early stretch in which a small model hardly improves), and measure with
+# three families of questions. The generator is the narrow one of the ablation:
 #
-# | measure | asks | shaped like the training of |
+# | measure | asks | resembles the training of |
 # |---|---|---|
 # | slot-category, unstated-fact probe | what stands here? | masked LM |
 # | swapped-word probe | does this word fit? | replaced token detection (**RTD**) |
 # | fine-tuning: the hero's job | which class? | neither |
 #
-# BERT makes {{number:past()['recipes']['BERT']['steps']}} steps, ELECTRA (the shipped one) {{number:LONG.steps}}: equal FLOPs, the generator counted. Random initialisation is the control. Fine-tuning: {{number:past()['tuned_steps']}} steps, everything learns, the classifier reads [CLS] or the mean vector. **{{number:RUNS[len(PAST_SEEDS) - 1]}} each.**
+# BERT trains for {{number:past()['recipes']['BERT']['steps']}} steps and ELECTRA (the shipped one) for
+# {{number:LONG.steps}}: equal FLOPs, including the generator. Random initialisation is the control. Fine-tuning trains
+# the whole network for {{number:past()['tuned_steps']}} steps; its classifier reads [CLS] or the mean vector. **There
+# are {{number:in_letters(len(PAST_SEEDS))}} runs of each.**
 
 # %%
 from course_lib.lectures.lecture_07.numbers import MEASURES, learned_swaps
@@ -440,16 +502,20 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Left a cloze-shaped probe (slot-category), in the middle an RTD-shaped one (repeated words; chance level 50%), right the unstated fact after fine-tuning. A dot is a run; all took {{number:cpu_hours('07_past_plateau')}} CPU hours.*
+# *Left: a probe like a cloze (slot-category). Middle: one like RTD (repeated words; chance level 50%). Right: the
+# unstated fact after fine-tuning. Each dot is a run; together they took {{number:cpu_hours('07_past_plateau')}} CPU
+# hours.*
 
 # %% [markdown]
-# - *Cloze-shaped*: BERT, {{number:past_score('BERT', 'kinds')}} against {{number:past_score('ELECTRA', 'kinds')}}.
-# - *RTD-shaped*: two groups, so a mean says nothing. **{{number:learned_swaps('ELECTRA')}} of {{number:len(PAST_SEEDS)}} seeds of ELECTRA have learned it, none of BERT's**, which is hardly above random initialisation. Look at the dots: {{number:in_letters(len(learnt_seeds('auc')))}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of those stand on their own plateau still: ROC-AUC {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe with a hundredth of the regularisation changes little; first seed, repeated words: ELECTRA {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}}, BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
-# - *Fine-tuned* (mean pooling): BERT, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
+# - *Like a cloze*: BERT is ahead, {{number:past_score('BERT', 'kinds')}} against {{number:past_score('ELECTRA', 'kinds')}}.
+# - *Like RTD*: the seeds form two groups, so a mean tells nothing. **{{number:learned_swaps('ELECTRA')}} of {{number:len(PAST_SEEDS)}} seeds of ELECTRA have learned it, none of BERT's**, which are hardly above random initialisation. Look at the dots: {{number:in_letters(len(learnt_seeds('auc')))}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of the others are still on their own plateau: ROC-AUC {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe with a hundredth of the regularisation changes little; first seed, repeated words: ELECTRA {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}}, BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
+# - *Fine-tuned* (mean pooling): BERT is ahead, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #
-# The objective decides what the vectors hold. In this world, at this size, on this one task, masked LM's are the better start, which is not what the paper found on GLUE. What "BERT is better" would have hidden is the second line: ELECTRA's vectors hold something that BERT's do not show to a linear probe, whether a word agrees with its story.
+# The objective decides what the vectors contain. In this world, at this size and on this one task, masked LM gives the
+# better start; the paper found the opposite on GLUE. But "BERT is better" would hide the second line: ELECTRA's vectors
+# show a linear probe whether a word agrees with its story, and BERT's do not.
 #
-# Pick a swap, and see both probes at work:
+# Pick a swap and see both probes at work:
 
 # %%
 from course_lib.lectures.lecture_07.views import swaps_view
@@ -457,24 +523,27 @@ from course_lib.lectures.lecture_07.views import swaps_view
 swaps_view(read_result("07_past_plateau")["swaps"])
 
 # %% [markdown]
-# *The swapped word is outlined twice. Under each repeated word P(swapped) by a probe on BERT's vectors (B) and on ELECTRA's (E), as stored in the result file.*
+# *The swapped word is outlined twice. Under each repeated word you see P(swapped) by a probe on BERT's vectors (B) and
+# on ELECTRA's (E), as stored in the result file.*
 
 # %% [markdown]
 # ### What the paper found
 #
-# The paper's own ablation steps (Table 5), at base size (mean of the GLUE development scores):
+# These are the paper's own ablation steps (Table 5: base size, mean of the GLUE development scores):
 #
 # | BERT | Replace MLM | ELECTRA 15% | All-tokens MLM | ELECTRA |
 # |---|---|---|---|---|
 # | 82.2 | 82.4 | 82.4 | 84.3 | 85.0 |
 #
-# There most of the gain comes with "all tokens", and little from predicting "replaced or not" instead of "which word". (ELECTRA-base has 85.0 in this table and 85.1 in Table 1, below: trust no difference of a tenth.)
+# In the paper most of the gain comes from "all tokens", and little from predicting "replaced or not" instead of "which
+# word". (Table 1, below, has 85.1 for ELECTRA-base: do not trust a tenth.)
 #
 # ### Appendix: the generator, λ, and what was not tried
 #
 # #### What a small generator has not learned by then: to copy
 #
-# What ELECTRA's discriminator must detect, its generator decides. Masked-token accuracy by the kind of word, of the most likely word and of a sampled one, beside BERT's, means over the runs:
+# The generator decides what ELECTRA's discriminator must detect. Here is masked-token accuracy by the kind of word, for
+# the most likely word and for a sampled one, beside BERT's (means over the runs):
 
 # %%
 from statistics import mean
@@ -487,13 +556,18 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
     print(f"{kind:12}{one['gaps']:6}" + "".join(f"{rate:20.0%}" for rate in rates))
 
 # %% [markdown]
-# *Function* words belong to the sentence frame, *repeated* words stand elsewhere in the story. *Agreement* (*he* or *she*) and a *fact* (a job, a city) follow from another word. *Name* is a further piece of a name, *free* what nothing in the story tells. The generator names {{number:gap('ELECTRA', 'function')}} of the function words, but {{number:gap('ELECTRA', 'repeated')}} of the repeated ones, where BERT names {{number:gap('BERT', 'repeated')}}: it does not copy yet.
+# *Function* words belong to the sentence frame; *repeated* words occur elsewhere in the story. *Agreement* (*he* or
+# *she*) and a *fact* (a job, a city) follow from another word. *Name* is a further piece of a name; *free* words cannot
+# be inferred from the story. The generator's accuracy is {{number:gap('ELECTRA', 'function')}} on function words but
+# only {{number:gap('ELECTRA', 'repeated')}} on repeated ones, where BERT reaches {{number:gap('BERT', 'repeated')}}: it
+# does not copy yet. So its words nearly always contradict the story, and the discriminator learns to compare a word
+# with the rest of its story. Is the reason that the generator has one head and a quarter of the width?
 #
-# What it puts there nearly always contradicts the story, and so comparing a word with the rest of its story is what the discriminator learns. The generator has one head and a quarter of the width. Is that why?
+#### A generator that copies
 #
-# #### A generator that copies
-#
-# The same ELECTRA, {{number:LONG.steps}} steps, with generators of a half and of the whole width. {{number:RUNS[len(GENERATOR_SEEDS) - 1]}} each, {{number:cpu_hours('07_generators')}} CPU hours. *cost*: FLOPs of a step, the first = 1; the kept network is the same.
+# We train the same ELECTRA for {{number:LONG.steps}} steps with generators of half and of full width,
+# {{number:in_letters(len(GENERATOR_SEEDS))}} runs each ({{number:cpu_hours('07_generators')}} CPU hours). *cost* is the
+# FLOPs of a step, with the first = 1; the network that is kept is the same.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import GENERATOR_MEASURES, generator_costs
@@ -512,20 +586,32 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Left: of the masked words that stand elsewhere in the story, those that the generator names. Middle and right: frozen probes of the discriminator, cloze-shaped and RTD-shaped (repeated words). A dot is a run.*
+# *Left: the generator's accuracy on masked words that occur elsewhere in the story. Middle and right: frozen probes of
+# the discriminator, like a cloze and like RTD (repeated words). Each dot is a run.*
 #
-# **A wider one learns it in as many steps** (a longer run of the narrow one was not tried). As wide as the discriminator, the generator names {{number:of_width('generator 1', 'copies')}} of the repeated words (a half: {{number:of_width('generator 1/2', 'copies')}}). Now its wrong words are harder to detect, and with each seed the discriminator holds more than with a quarter:
+# **A wider generator learns to copy in as many steps** (we did not try a longer run of the narrow one). With the
+# discriminator's width, its accuracy on repeated words is {{number:of_width('generator 1', 'copies')}} (with half:
+# {{number:of_width('generator 1/2', 'copies')}}). Its wrong words are then harder to detect, and in each seed the
+# discriminator's vectors contain more than with a quarter:
 #
-# - *RTD-shaped*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
+# - *Like RTD*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
 # - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe, {{number:of_width('generator 1', 'tuned_mean')}} against {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling, still not above random initialisation ({{number:past_random_mean}}).
 #
-# With [CLS] nothing is gained ({{number:of_width('generator 1', 'tuned_[CLS]')}} and {{number:of_width('generator 1/4', 'tuned_[CLS]')}}), and the slot-category probe hardly moves ({{number:of_width('generator 1', 'kinds')}} and {{number:of_width('generator 1/4', 'kinds')}}, less than the seeds differ). ELECTRA stays below BERT where BERT was ahead, and a step costs {{number:generator_costs()['generator 1']:.1f}} times as much. But none of the wider generators leaves its discriminator on the plateau, where the narrow one left some: a half of the width is enough for that.
+# With [CLS] there is no gain ({{number:of_width('generator 1', 'tuned_[CLS]')}} and
+# {{number:of_width('generator 1/4', 'tuned_[CLS]')}}), and the slot-category probe hardly moves
+# ({{number:of_width('generator 1', 'kinds')}} and {{number:of_width('generator 1/4', 'kinds')}}, less than the seeds
+# differ). ELECTRA stays below BERT where BERT was ahead, and a step costs
+# {{number:generator_costs()['generator 1']:.1f}} times as much. But with half of the width or more no discriminator
+# stays on the plateau, as some did with the narrow generator.
 #
-# The paper finds a quarter to a half best (Figure 3), in other sizes: a quarter of ELECTRA-small is 64 wide and twelve layers deep, here it is 32 wide and two deep. What a generator is able to do may count, not its fraction of the width.
+# The paper finds a quarter to a half best (Figure 3), but at other sizes: a quarter of ELECTRA-small is 64 wide and
+# twelve layers deep, here it is 32 wide and two deep. The generator's ability may matter more than its relative width.
 #
 # #### How good should the generator be? What should be shared? Where does λ go?
 #
-# One change each to the ELECTRA of the ablation, {{number:FULL.steps}} steps again. *cost*: FLOPs of a step, the first line = 1. The two cautions hold here too: a cloze-shaped probe, and short runs.
+# We make one change at a time to the ELECTRA of the ablation, again with {{number:FULL.steps}} steps. *cost* is the
+# FLOPs of a step, with the first line = 1. The two cautions apply here too: the probe is like a cloze, and the runs are
+# short.
 
 # %%
 variants = read_result("07_variants")
@@ -538,11 +624,15 @@ for name in variants["runs"]:
 
 # %% [markdown]
 # ("Generator 1/4" is the recipe of the ablation.)
-# - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category probe ({{number:variant('generator 1/2'):.0%}} against {{number:variant('generator 1/4'):.0%}}, less than the spread).
-# - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}} against {{number:variant('generator 1/4'):.0%}}. The paper's sign; but nothing that predicting words teaches reaches an untied discriminator, and our probe asks for that. In its own task (ROC-AUC) it falls behind less than the seeds differ.
-# - *λ on the generator's loss*, the misprint: the discriminator learns its own task badly, a ROC-AUC of {{number:wrong_term('auc')}} against {{number:variant('generator 1/4', 'auc'):.0%}}. Now look at the probe: the same encoder has *more* there, {{number:wrong_term('kinds')}}.
 #
-# Why not chance level? Adam divides a gradient by its usual size, so a small loss still moves the discriminator's own weights. But not fully: the whole gradient is clipped to length 1, and beside a loss 50 times as large most of these weights' gradients are then smaller than Adam's ε, the small number that it adds to what it divides by: 1e-6 in our loop, 1e-8 by default in torch. Counted:
+# - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category probe ({{number:variant('generator 1/2'):.0%}} against {{number:variant('generator 1/4'):.0%}}, less than the spread).
+# - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}} against {{number:variant('generator 1/4'):.0%}}. This is the paper's sign. But an untied discriminator gets nothing of what predicting words teaches, and our probe asks for that. In its own task (ROC-AUC) it loses less than the seeds differ.
+# - *λ on the generator's loss* (the misprint): the discriminator learns its own task badly, with a ROC-AUC of {{number:wrong_term('auc')}} against {{number:variant('generator 1/4', 'auc'):.0%}}. But on the probe the same encoder has *more*, {{number:wrong_term('kinds')}}.
+#
+# Why is ROC-AUC not at chance level? Adam divides a gradient by its usual size, so a small loss still moves the
+# discriminator's own weights, though not fully. The whole gradient is clipped to length 1, and beside a loss 50 times
+# as large most of these weights' gradients are then smaller than Adam's ε, the small number that it adds to the divisor
+# (1e-6 in our loop, 1e-8 by default in torch). We count them:
 
 # %%
 from course_lib.lectures.lecture_07.experiments import VARIANTS, tiny_gradients
@@ -552,32 +642,40 @@ for name in ("generator 1/4", "λ on the generator"):
     print(f"{name:20} gradients of the discriminator's own weights below 1e-6 after 50 steps: {small_ones:.0%}")
 
 # %% [markdown]
-# So λ acts in two places: on these weights, and in the *shared* embeddings, where the generator's gradient prevails.
+# So λ acts in two places: on these weights, and in the *shared* embeddings, where the generator's gradient dominates.
+# Why does the probe rise? We guess that predicting words trains its embeddings; freezing them would test this. Which
+# position of λ is better depends on what you measure.
 #
-# And why does the probe rise? A guess: its embeddings are trained by predicting words. Freezing them would test it. Which place of λ you call better depends on what you measure.
-#
-# In the paper generators of a quarter to a half of the discriminator's width are best (Figure 3), an adversarial generator is worse than one trained by masked words, and so is training the two one after the other. With a generator as large as the discriminator, sharing nothing gives 83.6 on GLUE (section 3.2), sharing the token embeddings 84.3, sharing all weights 84.4.
+# In the paper an adversarial generator is worse than one trained with MLM, and so is training the two networks one
+# after the other. With a generator as large as the discriminator, sharing nothing gives 83.6 on GLUE (section 3.2),
+# sharing the token embeddings 84.3, sharing all weights 84.4.
 #
 # #### Candidate causes
 #
-# Tested above: *the learning rate* of the short runs (it made much of the gap), *the probe* (it decides who is ahead), *short training* (past the plateau the cloze-shaped order stays) and *the generator's size* (a wider one brings more by most measures, and does not turn the order). Not tested:
+# We tested *the learning rate* of the short runs (it explains much of the gap), *the probe* (it decides which model is
+# ahead), *short training* (past the plateau the order on the cloze stays) and *the generator's size* (a wider one helps
+# by most measures but does not reverse the order). We did not test:
 #
 # - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best in the short runs, above all for ELECTRA.
-# - *Reading wrong words.* Every position selected in our BERT's training held `[MASK]`; it never had to doubt a word that it read. BERT's own recipe puts a random word at a tenth of them.
-# - *A word says more than yes or no.* A masked word, one of {{number:world().tokenizer.vocab_size}}, is a large surprise; a label is a small one, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture 02's oracle names almost all), so each one teaches. In real text many are easy and many cannot be guessed, and "all tokens" may weigh more.
-# - *The task.* The hero's job asks who is who among names; fine-tuning at one learning rate, on few texts.
-# - *Size.* Two layers, 128 wide. The paper's smallest has twelve, and reads real text.
+# - *Reading wrong words.* In our BERT's training every selected position held `[MASK]`, so it could trust every word that it read. BERT's own recipe puts a random word at a tenth of them.
+# - *A word is more information than yes or no.* A masked word is one of {{number:world().tokenizer.vocab_size}}; a label is one of two, and most labels are "original". In our world nearly every masked word follows from the rest of its story (lecture 02's oracle predicts almost all), so each one teaches. In real text many are easy and many cannot be guessed, so "all tokens" may matter more.
+# - *The task.* The hero's job requires keeping names apart; we fine-tune at one learning rate, on few texts.
+# - *Size.* Our models have two layers of width 128. The paper's smallest has twelve layers and reads real text.
 #
-# One explanation that is often offered does not do: "the last layer of a discriminator serves only a yes or no". Our probes read the vectors of *all* layers side by side, the embeddings too. What a lower layer holds, they can find.
+# One common explanation fails: "the last layer of a discriminator serves only a yes or no". Our probes read the vectors
+# of *all* layers, the embeddings included, so they can use what a lower layer contains.
 #
-# Predicting at all tokens does not help by itself here: All-tokens MLM and Replace MLM have
-# {{number:slots('All-tokens MLM')}} and {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
+# Predicting at all tokens alone does not help here: All-tokens MLM has {{number:slots('All-tokens MLM')}} and Replace
+# MLM {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
 #
-# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder of the ablation at its best rate ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has {{number:past_score('BERT', 'jobs')}} past the plateau. A column that random weights win measures nothing yet: random vectors keep every name apart, so the probe can memorise them (a guess, not tested).
+# And the unstated-fact probe? Random initialisation reaches *more* ({{number:untrained('jobs'):.0%}}) than any encoder
+# of the ablation at its best rate ({{number:min(facts()):.0%}} to {{number:max(facts()):.0%}}), and BERT has
+# {{number:past_score('BERT', 'jobs')}} past the plateau. A measure that random weights win does not yet measure
+# learning. We guess, but did not test, that random vectors keep every name apart, so that the probe can memorise them.
 #
 # ## What the paper reached, and at what price
 #
-# GLUE development means, and the FLOPs of pre-training:
+# Here are GLUE development means and the FLOPs of pre-training:
 #
 # | | FLOPs | GLUE | from |
 # |---|---|---|---|
@@ -592,10 +690,16 @@ for name in ("generator 1/4", "λ on the generator"):
 # | RoBERTa-500K | 3.2e21 | 88.9 | Table 2 |
 # | ELECTRA-1.75M (large) | 3.1e21 | 89.5 | Table 2 |
 #
-# The first line speaks for *learning sooner*: with a sixteenth of the FLOPs ELECTRA-small is
-# {{number:shortest_behind}} point below a BERT-small that was trained to its end. Below, not above: "better in 6% of the time" would be wrong. And Table 1 has no BERT-small stopped at the same place to set beside it.
+# The first line suggests *faster learning*: with a sixteenth of the FLOPs ELECTRA-small is only
+# {{number:shortest_behind}} point below a fully trained BERT-small. But it is below, so "better in 6% of the time"
+# would be wrong. And Table 1 has no BERT-small stopped at the same point for comparison.
 #
-# At equal FLOPs, as the authors count them, ELECTRA wins in every size. But 6.4e19 counts every step of BERT-base at 512 tokens, and nine of ten were at 128 (lecture 04): BERT spent about {{number:times_whole_short()}} times less than that, ELECTRA-base did not. "The same compute" holds for BERTs that the authors trained themselves. And large ELECTRAs mask 25% of the text, small and base ones 15%. (The large ELECTRA reads ten times the text of BERT, XLNet's 33 billion tokens instead of 3.3, section 3.1: against BERT-large more differs than the task.) But read claims with a divisor in hand:
+# At equal FLOPs, as the authors count them, ELECTRA wins at every size. But 6.4e19 counts every step of BERT-base at
+# 512 tokens, while nine of ten were at 128 (lecture 04): BERT spent about {{number:times_whole_short()}} times less,
+# but ELECTRA-base did not. "The same compute" holds only for BERTs that the authors trained themselves. Also, large
+# ELECTRAs mask 25% of the text, small and base ones 15%, and the large ELECTRA reads ten times BERT's text (33 billion
+# tokens instead of 3.3, section 3.1), so against BERT-large more differs than the task. And always ask: relative to
+# what?
 
 # %% tags=["nbval-check-output"]
 large, bert_large, roberta = 7.1e20, 1.9e20, 3.2e21
@@ -603,19 +707,22 @@ print(f"ELECTRA-400K used {large / roberta:.2f} of RoBERTa-500K's FLOPs")
 print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 
 # %% [markdown]
-# "The performance of BERT-large with a quarter of the compute" mixes the two lines. With a third of BERT-large's compute, and better, there is ELECTRA-*base* (6.4e19, 85.1). It did not cost a quarter of BERT-base's training either; the paper's figures are equal. Its GLUE mean is 85.1 on development sets (Table 1). The released base model, another one (ELECTRA-Base++ by its README), has 82.7 on the test sets.
+# "The performance of BERT-large with a quarter of the compute" mixes the two lines. ELECTRA-*base* is better than
+# BERT-large with a third of its compute (6.4e19; GLUE mean 85.1 on development sets, Table 1). It did not cost a
+# quarter of BERT-base's training either; the paper's figures are equal. The released base model is a different one
+# (ELECTRA-Base++ by its README); it has 82.7 on the test sets.
 #
 # ### What came after
 #
-# - **MC-BERT** (Xu et al. 2020) asks a harder question than yes or no: which of a few candidate words stood here? A meta controller, trained like the generator, offers them.
-# - **COCO-LM** (Meng et al. 2021) corrects what a generator replaced, a word from the vocabulary with a shortcut for copying, and pulls the vectors of a text and of its corrupted twin together.
+# - **MC-BERT** (Xu et al. 2020) asks a harder question than yes or no: which of a few candidate words was here? A meta controller, trained like the generator, offers them.
+# - **COCO-LM** (Meng et al. 2021) predicts the original words of a corrupted text, with a shortcut for copying, and pulls the vectors of a text and of its corrupted version together.
 # - **DeBERTaV3** (lecture 08) keeps RTD and stops the discriminator's gradient from reaching the shared embeddings.
-# - **A discriminator as a zero-shot scorer** (Yao et al. 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*. The corruptor above is all that one needs: write a story with two endings, and compare P(replaced).
+# - **A discriminator as a zero-shot scorer** (Yao et al. 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*. You can try it with the corruptor above: write a story with two endings, and compare P(replaced).
 #
-# What it cannot do: name the word for a gap. The kept network has no vocabulary head; the generator, thrown away, had one.
+# The discriminator cannot fill a gap with a word: it has no vocabulary head. The discarded generator had one.
 
 # %%
-print(f"{'':18}{'you said':>14}   answer")
+print(f"{'':18}{'your guess':>14}   answer")
 answers = {"fraction replaced": f"{0.15 * (1 - 0.4):.0%}", "times 50": "the discriminator's", "reads faster": "neither: the same encoder"}
 for name, value in answers.items():
     print(f"{name:18}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")
@@ -623,7 +730,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each line was settled by code that ran just now, by a result file, or, where neither is possible, by a source.
 
 # %%
 claims_table("07")
@@ -699,7 +806,7 @@ quiz("07")
 # %% [markdown]
 # ## Read on
 #
-# - Clark, Luong, Le and Manning (2020), *ELECTRA*, arXiv 2003.10555: section 2 is two pages; then Table 5.
-# - Goodfellow et al. (2014), *Generative Adversarial Nets*, arXiv 1406.2661: what ELECTRA looks like and is not.
+# - Clark, Luong, Le and Manning (2020), *ELECTRA*, arXiv 2003.10555: read section 2 (two pages), then Table 5.
+# - Goodfellow et al. (2014), *Generative Adversarial Nets*, arXiv 1406.2661: ELECTRA resembles this, but is not adversarial.
 # - Xu et al. (2020), *MC-BERT*, arXiv 2006.05744; Meng et al. (2021), *COCO-LM*, arXiv 2102.08473: RTD with harder questions.
-# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: replaced tokens again, with other sharing of the embeddings.
+# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: replaced token detection with a different sharing of the embeddings.

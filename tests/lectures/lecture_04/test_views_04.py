@@ -107,7 +107,7 @@ def test_print_shows_three_grids_that_say_the_same(wordpiece: WordPiece) -> None
     later = mask_epochs.all_schemes(wordpiece, TEXT, epochs=40)
     for epochs, schemes in ((mask_epochs.IN_PRINT, ways), (40, later)):
         listed = ", ".join(f"{name} {way.selected}" for name, way in schemes.items())
-        end = f"After {epochs} epochs, of 15 tokens so many were selected at least once: {listed}."
+        end = f"After {epochs} epochs, tokens selected at least once (of 15): {listed}."
         assert all(end in text for text in (live.static.text, plain(live.static.html), alt))
     hidden = sum(actions.count(1) for way in ways.values() for actions in way.actions)
     assert svg.count("url(#hatch") == hidden + 1  # and one in the legend

@@ -50,12 +50,12 @@ ACCUMULATE = Exercise(
     returns=Number("loss of the large batch"),
     see="course_lib.objectives.pretraining.split_batch, which tells every part the whole's count",
     when_raised=(
-        ("division by zero", "Where nothing was selected there is nothing to divide by: max(1, "
+        ("division by zero", "Where nothing was selected you divide by 0: use max(1, "
          "sum(selected))."),
     ),
-    infinite="Your result is not a number. The mean of a part in which nothing is selected is nan, "
-    "0/0, and 0 · nan is nan too: leave such a part out before you multiply. Where nothing is "
-    "selected in any part there is nothing to average: 0 is expected.",
+    infinite="Your result is nan (not a number). A part in which nothing is selected has the mean "
+    "0/0, which is nan, and 0 · nan is nan too: leave such a part out before you multiply. Where "
+    "no part has a selected position, the expected loss is 0.",
     stages=(
         Stage("parts with equally many selected positions",
               each(parts, ([5],), ([3, 3],), ([8, 8, 8],), ([2, 2, 2, 2],))),
@@ -65,32 +65,33 @@ ACCUMULATE = Exercise(
     ),
     mistakes=(
         Edit(TERM, "losses[i]", "You average the means of the parts. A part with few selected "
-             "positions then weighs as much as one with many, and each of its words more. Weigh "
-             "every mean by its number of selected positions.", more=((COUNT, "len(losses)"),)),
+             "positions then counts as much as one with many. Weight every mean by its number of "
+             "selected positions.", more=((COUNT, "len(losses)"),)),
         Edit(TERM, "losses[i]", "You add the means of the parts. Four parts then have four times "
              "the loss, and four times the gradient. Each part must give its *part* of the large "
              "batch's mean.", more=((COUNT, "1"),)),
-        Edit(COUNT, "1", "This is the sum over all selected positions; divide it by how many there "
-             "are in all parts together."),
+        Edit(COUNT, "1", "This is the sum over all selected positions; divide it by their number "
+             "in all parts together."),
         *(Edit(TERM, f"losses[i] * {by}[i]", f"The means are weighted by the number of {by}. A "
                "mean over selected positions is weighted by how many these are.",
                more=((COUNT, f"sum({by})"),))
           for by in ("sequences", "tokens")),
-        Edit(COUNT, "(1 + sum(selected))", "1 is added to the number you divide by. To divide by "
-             "nothing never, take max(1, sum(selected))."),
-        Edit(COUNT, "sum(tokens)", "The sum is right, and is divided by all tokens. Only selected "
-             "positions have a loss: divide by their number."),
-        Edit(COUNT, "sum(sequences)", "The sum is right, and is divided by the number of "
+        Edit(COUNT, "(1 + sum(selected))", "You add 1 to the number you divide by. To avoid a "
+             "division by 0, use max(1, sum(selected))."),
+        Edit(COUNT, "sum(tokens)", "The sum is correct, but you divide it by the number of all "
+             "tokens. Only selected positions have a loss: divide by their number."),
+        Edit(COUNT, "sum(sequences)", "The sum is correct, but you divide it by the number of "
              "sequences; divide by the number of selected positions."),
-        Edit(COUNT, "len(losses)", "The sum is right, and is divided by the number of parts; "
+        Edit(COUNT, "len(losses)", "The sum is correct, but you divide it by the number of parts; "
              "divide by the number of selected positions."),
-        Edit(COUNT, "max(1, sum(selected)) / len(losses)", "The right number, divided by the "
-             "number of parts once more. The weights already add up to one."),
+        Edit(COUNT, "max(1, sum(selected)) / len(losses)", "You divide the correct loss once more "
+             "by the number of parts. The weights already add up to one."),
         Edit(COUNT, "sum(max(1, n) for n in selected)", "A part in which nothing is selected is "
-             "counted as one selected position. It adds nothing, also not to the number you divide "
-             "by."),
-        Edit("return ", "return 0.0 if 0 in selected else ", "One part in which nothing is "
-             "selected makes the whole loss 0. Leave that part out and keep the others."),
+             "counted as one selected position. It adds nothing to the sum, and nothing to the "
+             "number you divide by."),
+        Edit("return ", "return 0.0 if 0 in selected else ",
+             "A part in which nothing is selected makes your whole loss 0. Leave that part out and "
+             "keep the others."),
         Edit("total = sum(losses[i] * selected[i] for i in some)",
              "total = (losses[-1] if selected[-1] else 0) * sum(selected)",
              "This is the loss of the last part alone."),

@@ -85,9 +85,9 @@ AVERAGE = Exercise(
              "WNLI is in the average. test-9 and dev-8 leave it out, as BERT's authors did."),
         Edit(WNLI, 'task == "WNLI"',
              "WNLI is missing from the average. The leaderboard and dev-9 count it."),
-        Edit(WNLI, 'task == "WNLI" and recipe in ("dev-9", "leaderboard")', "WNLI is in where it "
-             "should be out, and the other way round: the leaderboard and dev-9 count it, test-9 "
-             "and dev-8 do not."),
+        Edit(WNLI, 'task == "WNLI" and recipe in ("dev-9", "leaderboard")',
+             "You count WNLI where it should be left out, and leave it out where it counts: the "
+             "leaderboard and dev-9 count it, test-9 and dev-8 do not."),
         Edit(BOTH, f"taken = {FIRST}\n", "In test-9 MNLI enters with one number. BERT's Table 1 "
              "counts matched and mismatched each as a task of its own: two of the nine numbers."),
         Edit(BOTH, f"taken = {PAIR}\n", "In test-9 the two halves of MNLI are averaged into one "
@@ -96,36 +96,37 @@ AVERAGE = Exercise(
              "two numbers. Only test-9 does that: on the leaderboard they are averaged first, and "
              "in dev-8 only the matched half counts."),
         Edit(FIRST, f'{LAST} if recipe == "dev-8" and task == "MNLI" else {FIRST}',
-             "In dev-8 the mismatched half of MNLI is taken; it is the matched one, the first."),
-        Edit(PAIR, "two", "On the leaderboard both numbers of a task enter by themselves, so that "
+             "In dev-8 you take the mismatched half of MNLI; take the matched one, the first."),
+        Edit(PAIR, "two", "On the leaderboard you count both numbers of a task separately, so that "
              "MNLI, QQP, MRPC and STS-B count twice. Average the two numbers of a task first: nine "
              "tasks, nine numbers."),
         Edit(PAIR, FIRST, "On the leaderboard only the first number of MNLI, QQP, MRPC and STS-B "
              "is taken. Average the two numbers of a task first."),
-        Edit(PAIR, f'{PAIR} if task == "MNLI" else {FIRST}', "On the leaderboard MNLI's halves are "
-             "averaged, but of QQP, MRPC and STS-B only the first number is taken. Their two "
-             "numbers are averaged too."),
+        Edit(PAIR, f'{PAIR} if task == "MNLI" else {FIRST}',
+             "On the leaderboard you average MNLI's halves, but take only the first number of QQP, "
+             "MRPC and STS-B. Average their two numbers too."),
         Edit(FIRST, f'{LAST} if recipe == "test-9" and task in ("QQP", "MRPC") else {FIRST}',
-             "In test-9 the accuracy of QQP and MRPC is taken; BERT's Table 1 has their F1, the "
+             "In test-9 you take the accuracy of QQP and MRPC; BERT's Table 1 has their F1, the "
              "first number."),
-        Edit(LAST, FIRST, "In test-9 the Pearson correlation of STS-B is taken; BERT's Table 1 has "
+        Edit(LAST, FIRST, "In test-9 you take the Pearson correlation of STS-B; BERT's Table 1 has "
              "Spearman, the second number."),
         Edit(ADD, f"numbers += {FIRST}",
-             "Of every pair the first number is taken, whatever the recipe says."),
+             "You take the first number of every pair, whatever the recipe says."),
         Edit(ADD, f"numbers += {PAIR}", "The two numbers of a task are averaged in every recipe. "
              "Only the leaderboard does that."),
-        Edit(ADD, "numbers += two", "Every number of the row enters, both of a pair and WNLI, "
-             "whatever the recipe says.", more=((WNLI, "False"),)),
-        Edit(ADD, "numbers += [round(x) for x in taken]", "Numbers are rounded before they are "
-             "averaged. Round once, at the end, when you print."),
+        Edit(ADD, "numbers += two", "You count every number of the row, both numbers of a pair and "
+             "WNLI, whatever the recipe says.", more=((WNLI, "False"),)),
+        Edit(ADD, "numbers += [round(x) for x in taken]", "You round the numbers before you "
+             "average them. Round once, at the end, when you print."),
         Edit(ADD, "numbers += [round(x, 1) for x in taken]", "The mean of a pair is rounded to one "
              "decimal before the tasks are averaged. Round once, at the end, when you print."),
-        Edit(MEAN, "sum(numbers)", "This is the sum; divide it by how many numbers were added."),
-        Edit(MEAN, "sum(numbers) / 9", "The sum is divided by nine whatever was added. Divide by "
-             "how many numbers there are: eight in dev-8."),
+        Edit(MEAN, "sum(numbers)", "This is the sum; divide it by the number of scores that you "
+                        "added."),
+        Edit(MEAN, "sum(numbers) / 9", "You always divide the sum by nine. Divide by the number of "
+             "scores that you added: eight in dev-8."),
         Edit(MEAN, "sum(numbers) / 8", "The sum is divided by eight, the number of tasks. In "
              "test-9 MNLI gives two numbers: divide by nine."),
         Edit(MEAN, "sorted(numbers)[len(numbers) // 2]",
-             "This is the median, the number in the middle; expected is the mean."),
+             "This is the median, the number in the middle; the mean is expected."),
     ),
 )  # fmt: skip

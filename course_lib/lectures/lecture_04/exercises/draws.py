@@ -80,9 +80,9 @@ def ask_memory(answer: Guarded, sequences: Any, examples: Any, *more: Any) -> No
 
     late, early, again, turned = at(7), at(2), at(7), at(7, -1)
     if late == early == again == right[0] != right[1]:
-        raise Wrong("The mask of a sequence is kept from the first time it is drawn: epoch 7, "
-                    "asked for first, and epoch 2, asked for afterwards, select the same "
-                    "positions. Keep nothing between calls.", "memory")  # fmt: skip
+        raise Wrong("Your function keeps a sequence's first mask: epoch 7, called first, and epoch "
+                    "2, called afterwards, select the same positions. Keep nothing between "
+                    "calls.", "memory")  # fmt: skip
     if late != again:
         raise Wrong(f"Asked twice for the same batch at epoch 7, with another epoch in between, "
                     f"your function selected {late[0]} and then {again[0]} in the first sequence. "
@@ -125,7 +125,7 @@ DRAWS = Exercise(
     solution=selected_positions,
     returns=OUT,
     see="course_lib.objectives.pretraining.pretraining_batches (mask_copies) and mask_sequences",
-    when_raised=(("NoneType", "copies can be None: the number of the draw is then the epoch."),),
+    when_raised=(("NoneType", "copies can be None: pass the epoch itself to draw then."),),
     stages=(
         Stage("any order of epochs, asked as often as you like", several_sequences,
               ask=ask_memory),
@@ -150,13 +150,13 @@ DRAWS = Exercise(
              "You take 15% of the words; take as many as `count` says."),
         Edit("[:count]", "[:3]", "You always take 3; take as many as `count` says."),
         Edit(SMALLEST, "[t for t in sorted(range(len(sequence)), key=lambda t: draw(copy, "
-             "example, t))[:count] if t in draws]", "[CLS], [SEP] and [PAD] are taken out after "
-             "the smallest draws were found, so that fewer than `count` words are left. Leave them "
-             "out before you sort."),
+             "example, t))[:count] if t in draws]", "You remove [CLS], [SEP] and [PAD] after "
+             "taking the smallest draws, so fewer than `count` words are left. Leave them out "
+             "before you sort."),
         Edit(SMALLEST, "words[:count]",
              "The first words are taken; take those with the smallest draws."),
-        Edit(NEVER, "not in ()", "[CLS], [SEP] and [PAD] take part in the draw. They carry form, "
-             "not words, and are never selected: leave them out before you sort."),
+        Edit(NEVER, "not in ()", "[CLS], [SEP] and [PAD] take part in the draw. They are not words "
+             "and are never selected: leave them out before you sort."),
         Edit(NEVER, 'not in ("[PAD]",)', "Padding is left out, but [CLS] and [SEP] take part in "
              "the draw. They are never selected."),
         Edit(NEVER, 'not in ("[CLS]", "[SEP]")', "[CLS] and [SEP] are left out, but padding takes "
@@ -166,41 +166,44 @@ DRAWS = Exercise(
         Edit("[:count]", "[-count:]",
              "The words with the *largest* draws are taken; take the smallest."),
         Edit("sorted(smallest)", "sorted(words.index(t) for t in smallest)",
-             "The positions are counted among the words only. A position is the place in the "
-             "sequence, where [CLS] has place 0."),
-        Edit(EXAMPLE, "draw(copy, examples.index(example), t)", "The draw depends on the place "
-             "of a sequence in its batch. Batches are shuffled: the sequence would get another "
-             "mask because of its neighbours. Use its number in the training set, examples[i]."),
-        Edit(EXAMPLE, "draw(copy, examples[0], t)", "Every sequence of the batch is drawn with "
-             "the first one's number, so that all select the same places. Each has its own: "
+             "You count positions among the words only. A position is the index in the sequence, "
+             "where [CLS] has index 0."),
+        Edit(EXAMPLE, "draw(copy, examples.index(example), t)",
+             "Your draw depends on the index of a sequence in its batch. Batches are shuffled, so "
+             "the same sequence would get another mask in another batch. Use its number in the "
+             "training set, examples[i]."),
+        Edit(EXAMPLE, "draw(copy, examples[0], t)", "You draw every sequence of the batch with the "
+             "first one's number, so all select the same positions. Each has its own number: "
              "examples[i]."),
-        Edit(EXAMPLE, "draw(copy, 0, t)", "Every sequence is drawn as example 0, so that all "
-             "select the same places. Each has its own number: examples[i]."),
-        Edit(EXAMPLE, "draw(copy, example, words.index(t))", "draw was asked with the place "
-             "among the words; ask with the position in the sequence, where [CLS] has place 0."),
-        Edit(EXAMPLE, "draw(copy, t, example)", "The position stands where the example should, "
-             "and the other way round: draw(epoch, example, position)."),
-        Edit(EXAMPLE, "draw(example, copy, t)", "The epoch stands where the example should, and "
-             "the other way round: draw(epoch, example, position)."),
+        Edit(EXAMPLE, "draw(copy, 0, t)", "You draw every sequence as example 0, so all select the "
+             "same positions. Each has its own number: examples[i]."),
+        Edit(EXAMPLE, "draw(copy, example, words.index(t))",
+             "You call draw with the index among the words; call it with the position in the "
+             "sequence, where [CLS] is at 0."),
+        Edit(EXAMPLE, "draw(copy, t, example)", "You swapped the position and the example: "
+             "draw(epoch, example, position)."),
+        Edit(EXAMPLE, "draw(example, copy, t)", "You swapped the epoch and the example: "
+             "draw(epoch, example, position)."),
         Edit(NUMBER, "0", "The mask is drawn once and reused: epochs 0 and 1 select the same "
              "positions whatever copies says. That is right for copies=1 only."),
         Edit(NUMBER, "0 if copies is None else epoch % copies", "With copies=None the mask never "
              "changes. None means that nothing is stored: every epoch has a draw of its own."),
-        Edit(NUMBER, "epoch", "Also with several copies every epoch has a new draw. With c copies "
-             "only the draws 0 to c − 1 exist, and they are read again and again."),
-        Edit(NUMBER, NUMBER.replace("epoch %", "(epoch + 1) %"), "The copies are counted from one: "
-             "epoch 0 reads copy 1. Epoch 0 reads copy 0, epoch c reads it again: epoch % copies."),
-        Edit(NUMBER, NUMBER.replace("epoch %", "(epoch - 1) %"), "Epoch 0 reads the last copy. It "
-             "reads copy 0, and epoch c reads copy 0 again: epoch % copies."),
+        Edit(NUMBER, "epoch", "Even with several copies, every epoch has a new draw here. With c "
+             "copies only the draws 0 to c − 1 exist, and they are read again and again."),
+        Edit(NUMBER, NUMBER.replace("epoch %", "(epoch + 1) %"),
+             "You count the copies from one, so epoch 0 reads copy 1. It should read copy 0, and "
+             "epoch c reads copy 0 again: epoch % copies."),
+        Edit(NUMBER, NUMBER.replace("epoch %", "(epoch - 1) %"),
+             "Your epoch 0 reads the last copy. It should read copy 0, and epoch c reads copy 0 "
+             "again: epoch % copies."),
         Edit(NUMBER, NUMBER.replace("% copies", "% (copies + 1)"), "The draws begin again one "
              "epoch too late: with c copies there are draws 0 to c − 1, and epoch c reads draw 0."),
         Edit(NUMBER, NUMBER.replace("% copies", "% max(1, copies - 1)"),
              "The draws begin again one epoch too early: draw c − 1 is never read."),
-        Edit(NUMBER, NUMBER.replace("epoch % copies", "min(epoch, copies - 1)"), "After the last "
-             "copy you stay there. The reader begins again with copy 0: epoch % copies, not the "
-             "smaller of the two."),
-        Edit(NUMBER, NUMBER.replace("%", "//"), "The epoch is divided by the number of copies, so "
-             "that one copy serves several epochs in a row. It is the remainder that is wanted: "
-             "epoch % copies."),
+        Edit(NUMBER, NUMBER.replace("epoch % copies", "min(epoch, copies - 1)"),
+             "After the last copy you keep reading it. Begin again with copy 0: epoch % copies, "
+             "not the smaller of the two."),
+        Edit(NUMBER, NUMBER.replace("%", "//"), "You divide the epoch by the number of copies, so "
+             "one copy serves several epochs in a row. Take the remainder: epoch % copies."),
     ),
 )  # fmt: skip

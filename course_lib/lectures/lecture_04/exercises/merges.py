@@ -154,44 +154,46 @@ MERGES = Exercise(
         Edit("return pieces", "return list(word)", "Nothing is joined: these are the letters."),
         Edit("while known :=", "if known :=", "One merge is made, then you stop. Look again: "
              "joined pieces have new neighbours, and other pairs are still there. Go on until no "
-             "pair of neighbours stands in merges."),
+             "pair of neighbours occurs in merges."),
         Edit("while known :=", "if known :=", "You go along the word once and join whatever may be "
-             "joined. The rank decides, not the place: find the pair that stands first in merges, "
-             "join it everywhere, then look again.",
+             "joined. The rank decides, not the place in the word: find the pair that comes first "
+             "in merges, join it everywhere, then look again.",
              more=((FIRST, "rank"), ("== pair", "in pair"))),
         Other(longest_match, "You take the longest piece that fits, from the left, as WordPiece "
               "does. BPE does not look for pieces; it repeats the merges in the order they were "
               "learned."),
-        Other(once_each, "Each merge joins one occurrence and leaves the others. It joins every "
-              "occurrence in the word."),
-        Other(replaced, "Pairs are also found *inside* longer pieces: were the pieces joined with "
-              "spaces and the pair replaced as text? In 'ba b' there is no piece a. Compare whole "
+        Other(once_each, "Each of your merges joins one occurrence and leaves the others. A merge "
+              "joins every occurrence in the word."),
+        Other(replaced, "You also find pairs *inside* longer pieces. Did you join the pieces with "
+              "spaces and replace the pair as text? In 'ba b' there is no piece a. Compare whole "
               "pieces."),
-        Other(one_by_one(lambda rank, i: i), "The leftmost pair that may be joined is joined first "
-              "(or the one that makes the longest piece, which comes to the same). Not the place "
-              "decides but the rank: the pair that stands first in merges."),
-        Edit(FIRST, "known[0]", "The leftmost pair that may be joined is joined first, everywhere. "
-             "Not the place decides but the rank: the pair that stands first in merges."),
-        Other(one_by_one(lambda rank, i: -i), "The rightmost pair that may be joined is joined "
-              "first. Not the place decides but the rank: the pair that stands first in merges."),
-        Edit(FIRST, FIRST.replace("min", "max"), "The pair that was learned *last* is joined "
-             "first. merges[0] was learned first and goes first."),
-        Other(one_by_one(lambda rank, i: (rank, -i)), "Overlapping pairs are joined from "
-              "the right: a·a·a becomes a·aa. It is from the left: aa·a."),
+        Other(one_by_one(lambda rank, i: i), "You join the leftmost possible pair first (or the "
+              "one that makes the longest piece, which has the same effect). The rank decides, not "
+              "the place: take the pair that comes first in merges."),
+        Edit(FIRST, "known[0]", "You join the leftmost possible pair first, everywhere. The rank "
+             "decides, not the place: take the pair that comes first in merges."),
+        Other(one_by_one(lambda rank, i: -i), "You join the rightmost possible pair first. The "
+              "rank decides, not the place: take the pair that comes first in merges."),
+        Edit(FIRST, FIRST.replace("min", "max"), "You join the pair that was learned *last* first. "
+             "merges[0] was learned first and comes first."),
+        Other(one_by_one(lambda rank, i: (rank, -i)), "You join overlapping pairs from the right: "
+              "a·a·a becomes a·aa. Join them from the left: aa·a."),
         Edit(f"pieces = join(pieces, {FIRST})", f"hits = [p == {FIRST} for p in pairwise(pieces)]; "
              "pieces = [a + b if hit else a for a, b, before, hit in "
              "zip(pieces, [*pieces[1:], ''], [False, *hits], [*hits, False]) if hit or not before]",
-             "In a·a·a the middle piece is used for two pairs. A piece can be joined once in a "
-             "round: aa·a."),
-        Edit(FIRST, "max(known, key=known.count)", "The pair that is most frequent in this word is "
-             "joined first. Frequency was for learning; now only the order of merges counts."),
+             "In a·a·a you use the middle piece for two pairs. A piece can be joined only once in "
+             "a round: aa·a."),
+        Edit(FIRST, "max(known, key=known.count)", "You join the pair that is most frequent in "
+             "this word first. Frequency mattered in training; now only the order of merges "
+             "counts."),
         Other(fewest, "You look for the split into the fewest pieces. BPE does not look ahead: it "
               "repeats the merges in the order they were learned."),
         Edit("return pieces",
              "return [word] if word in {a + b for a, b in merges} else list(word)",
-             "The word is kept whole where it exists as a piece, and spelt in letters otherwise."),
+             "You keep the word whole where it exists as a piece, and spell it in letters "
+             "otherwise. Apply the merges in their order."),
         Edit("return joined", "return joined if joined[-1] != piece else joined[:-1]",
-             "Letters are lost: the pieces no longer make the whole word. Is the last piece left "
-             "out where it finds no partner?"),
+             "Letters are lost: the pieces no longer make the whole word. Do you leave out the "
+             "last piece when it has no partner?"),
     ),
 )  # fmt: skip

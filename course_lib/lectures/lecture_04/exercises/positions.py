@@ -48,7 +48,7 @@ POSITIONS = Exercise(
     library=("course_lib.family.roberta:position_ids_after_padding",),
     when_raised=(
         (r"cumsum\(\) missing|missing.*dim|cumsum\(\) received an invalid",
-         "cumsum wants to know along which axis: dim=1 goes along each sequence."),
+         "cumsum needs an axis: dim=1 goes along each sequence."),
         ("Boolean|bool", "True and False are not numbers yet: add .long() to the comparison."),
     ),
     stages=(
@@ -59,40 +59,42 @@ POSITIONS = Exercise(
         Stage("several sequences", batches),
     ),
     mistakes=(
-        Edit(RESULT, ARANGE, "You count 0, 1, 2, … over all places, as BERT does. RoBERTa's first "
+        Edit(RESULT, ARANGE, "You count all positions 0, 1, 2, … as BERT does. RoBERTa's first "
              "real token has pad_id + 1, and padding does not count."),
-        Edit(RESULT, "pad_id + (count - 1) * real", "The first real token has the number pad_id, "
-             "which belongs to padding. It begins one after: pad_id + 1."),
-        Edit(RESULT, "torch.where(real > 0, count, pad_id)", "The real tokens are counted 1, 2, 3, "
-             "… without the offset: the k-th has pad_id + k."),
-        Edit(RESULT, "count * real", "The real tokens are counted 1, 2, 3, … and padding has 0. "
-             "Everything is pad_id higher: pad_id + k, and pad_id at padding."),
-        Edit(RESULT, "torch.where(real > 0, count - 1, pad_id)", "The real tokens are counted 0, "
-             "1, 2, …: the k-th, counted from one, has pad_id + k."),
+        Edit(RESULT, "pad_id + (count - 1) * real", "Your first real token has the number pad_id, "
+             "which belongs to padding. Begin one later: pad_id + 1."),
+        Edit(RESULT, "torch.where(real > 0, count, pad_id)",
+             "You count the real tokens 1, 2, 3, … without the offset: the k-th has pad_id + k."),
+        Edit(RESULT, "count * real", "You count the real tokens 1, 2, 3, … and give padding 0. Add "
+             "pad_id to all of them: pad_id + k at real tokens, pad_id at padding."),
+        Edit(RESULT, "torch.where(real > 0, count - 1, pad_id)",
+             "You count the real tokens 0, 1, 2, …: the k-th, counted from one, has pad_id + k."),
         Edit(RESULT, "pad_id + (count + 1) * real",
              "One too high: the first real token has pad_id + 1, not pad_id + 2."),
         Edit("input_ids != pad_id", "input_ids != 1", "The text always begins at 2, as in the "
              "released RoBERTa, whose pad id is 1. Here pad_id is an argument: begin at pad_id + "
              "1.", more=((RESULT, "1 + count * real"),)),
-        Edit(RESULT, "1 + count * real", "Padding is found rightly, but the numbers begin at 2 "
-             "whatever pad_id is. Begin at pad_id + 1."),
+        Edit(RESULT, "1 + count * real", "You recognise padding correctly, but your numbers begin "
+             "at 2 whatever pad_id is. Begin at pad_id + 1."),
         Edit(RESULT, "(pad_id + count) * real",
-             "Padding has the number 0. It has a row of its own in the position table, pad_id."),
-        Edit(RESULT, "pad_id + count", "Padding has the number of the real token before it. "
+             "You give padding the number 0. It has a row of its own in the position matrix, "
+             "pad_id."),
+        Edit(RESULT, "pad_id + count", "You give padding the number of the real token before it. "
              "Multiply the running count by real before you add pad_id, so that padding has "
              "pad_id."),
-        Edit(RESULT, f"pad_id + 1 + {ARANGE}", "Padding is numbered on like text. It does not "
-             "count, and has the number pad_id."),
-        Edit(RESULT, f"pad_id + (1 + {ARANGE}) * real", "The number of a token is its place in the "
-             "sequence: where padding stands *before* it, its number is too high. Count real "
-             "tokens only: a running sum over real."),
-        Edit(COUNT, "real.flip(1).cumsum(1).flip(1)", "The tokens are counted from the right; the "
+        Edit(RESULT, f"pad_id + 1 + {ARANGE}", "You go on counting at padding as if it were text. "
+             "Padding does not count, and has the number pad_id."),
+        Edit(RESULT, f"pad_id + (1 + {ARANGE}) * real", "You number a token by its place in the "
+             "sequence: with padding *before* it, its number is too high. Count real tokens only, "
+             "with a running sum over real."),
+        Edit(COUNT, "real.flip(1).cumsum(1).flip(1)", "You count the tokens from the right; the "
              "first real token of a sequence has pad_id + 1."),
-        Edit(COUNT, "real.cumsum(dim=0)", "The running sum goes down, over the sequences of the "
-             "batch. It goes along each sequence: dim=1."),
-        Edit(COUNT, "real.flatten().cumsum(0).view_as(real)", "The count goes on from one sequence "
-             "to the next. Every sequence begins again at pad_id + 1."),
-        Edit("input_ids != pad_id", "input_ids == pad_id", "Padding is counted and text is not: "
+        Edit(COUNT, "real.cumsum(dim=0)", "Your running sum goes across the sequences of the "
+             "batch. It should go along each sequence: dim=1."),
+        Edit(COUNT, "real.flatten().cumsum(0).view_as(real)",
+             "Your count continues from one sequence to the next. Every sequence begins again at "
+             "pad_id + 1."),
+        Edit("input_ids != pad_id", "input_ids == pad_id", "You count padding and not the text: "
              "real tokens are those with input_ids != pad_id."),
     ),
 )  # fmt: skip

@@ -48,48 +48,51 @@ SHARE = Exercise(
         Stage("sixty drawn sequences", sixty),
     ),
     mistakes=(
-        Edit("length - 2", "length", "The selected positions are divided by all tokens of the "
-             "sequence. [CLS] and [SEP] are never selected: divide by the words, two fewer."),
-        Edit("length - 2", "length - 1", "One special token was taken off. A sequence has two, "
+        Edit("length - 2", "length", "You divide the selected positions by all tokens of the "
+             "sequence. [CLS] and [SEP] are never selected: divide by the number of words, two "
+             "fewer."),
+        Edit("length - 2", "length - 1", "You subtract only one special token. A sequence has two, "
              "[CLS] and [SEP]: divide by length − 2."),
-        Edit("count / words", "0.15", "The rate is taken as 15%. A whole number of positions is "
-             "selected, and you are given it: count. As a fraction of the words it is a little "
-             "more than 15%."),
-        Edit(RESULT, "count / words * draws", "The fractions of the epochs are added up. That "
+        Edit("count / words", "0.15", "You take the rate as 15%. A whole number of positions is "
+             "selected, and `count` gives it. As a fraction of the words it is a little more than "
+             "15%."),
+        Edit(RESULT, "count / words * draws", "You add up the fractions of the epochs. Their sum "
              "passes 1 sooner or later, because a word selected twice is counted twice. Ask what "
              "fraction has never been selected: each draw multiplies it by the same factor."),
-        Edit(RESULT, "min(1.0, count / words * draws)", "The fractions of the epochs are added up "
-             "and cut off at 1. A word selected twice is counted twice. Ask what fraction has "
-             "never been selected: each draw multiplies it by the same factor."),
-        Edit(RESULT, "count / words * epochs", "The fractions of the epochs are added up, and "
-             "copies has no effect. A word selected twice is counted twice: multiply the fractions "
-             "that are *not* selected. And after the last copy the first is read again."),
+        Edit(RESULT, "min(1.0, count / words * draws)", "You add up the fractions of the epochs "
+             "and cut the sum off at 1. A word selected twice is counted twice. Ask what fraction "
+             "has never been selected: each draw multiplies it by the same factor."),
+        Edit(RESULT, "count / words * epochs", "You add up the fractions of the epochs, and copies "
+             "has no effect. That counts a word selected twice two times: multiply the fractions "
+             "that are *not* selected. After the last copy the first is read again."),
         Edit(RESULT, "(1 - count / words) ** draws",
-             "This is the fraction that was *never* selected. Expected is one minus it."),
+             "This is the fraction that was *never* selected. Return one minus it."),
         Edit(RESULT, "(count / words) ** draws", "You raise the fraction that is selected to a "
              "power: that is the fraction selected in *every* draw. Raise the fraction that "
              "escapes, and take one minus that."),
         Edit(RESULT, "count / words",
              "The number of epochs has no effect: this is the fraction after one draw."),
         Edit(RESULT, f"words * ({RESULT})",
-             "This is the number of words; expected is their fraction, from 0 to 1."),
-        Edit(DRAWN, "1 if copies is None else min(epochs, copies)", "With copies=None the fraction "
-             "stays that of one draw. None means that nothing is stored: every epoch has a draw of "
-             "its own."),
-        Edit(DRAWN, "epochs", "After the last copy you go on as if new draws came. The reader "
-             "begins again with the first copy, and selects nothing new: never more than `copies` "
-             "different draws."),
-        Edit(DRAWN, "epochs if copies is None else copies", "All copies are counted from the first "
-             "epoch on. After p epochs only p of them have been read: the smaller of the two."),
-        Edit(DRAWN, "epochs if copies is None else epochs / copies", "The epochs are divided by "
-             "the copies. How often each copy is read does not matter, only how many different "
-             "ones there were: the smaller of the two."),
-        Edit(DRAWN, "epochs if copies is None else epochs // copies", "The epochs are divided by "
-             "the copies, without the rest. How often a copy is read does not matter, only how "
-             "many different ones there were: the smaller of epochs and copies."),
-        Edit(DRAWN, "epochs if copies is None else epochs % copies", "The epochs are taken modulo "
-             "the copies: after ten epochs over ten copies you count none. What was selected once "
-             "stays so: the smaller of epochs and copies."),
+             "This is a number of words; return their fraction, from 0 to 1."),
+        Edit(DRAWN, "1 if copies is None else min(epochs, copies)",
+             "With copies=None your fraction remains that of one draw. None means that nothing is "
+             "stored: every epoch has a draw of its own."),
+        Edit(DRAWN, "epochs", "After the last copy you go on as if there were new draws. Training "
+             "reads the first copy again, which selects nothing new: there are never more than "
+             "`copies` different draws."),
+        Edit(DRAWN, "epochs if copies is None else copies", "You count all copies from the first "
+             "epoch on. After p epochs only p of them have been read: take the smaller of the "
+             "two."),
+        Edit(DRAWN, "epochs if copies is None else epochs / copies",
+             "You divide the epochs by the copies. How often each copy is read does not matter, "
+             "only how many different ones were read: the smaller of the two."),
+        Edit(DRAWN, "epochs if copies is None else epochs // copies",
+             "You divide the epochs by the copies and drop the remainder. How often a copy is read "
+             "does not matter, only how many different ones were read: the smaller of epochs and "
+             "copies."),
+        Edit(DRAWN, "epochs if copies is None else epochs % copies",
+             "You take the epochs modulo the copies, so after ten epochs over ten copies you count "
+             "no draw. Take the smaller of epochs and copies."),
         Edit(DRAWN, f"1 + ({DRAWN})", "One draw too many: after p epochs there were p draws."),
         Edit(DRAWN, f"({DRAWN}) - 1", "One draw too few: after p epochs there were p draws, and "
              "the first epoch is one of them."),

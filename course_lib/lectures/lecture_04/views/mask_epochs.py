@@ -210,7 +210,7 @@ def _in_words(ways: Mapping[str, MaskedEpochs], scheme: str = "") -> str:
     after = f"After {epochs} epoch{'s' * (epochs > 1)}"
     if not scheme:
         listed = ", ".join(f"{name} {way.selected}" for name, way in ways.items())
-        return f"{after}, of {words} tokens so many were selected at least once: {listed}."
+        return f"{after}, tokens selected at least once (of {words}): {listed}."
     others = ", ".join(f"{name}: {way.selected}" for name, way in ways.items() if name != scheme)
     count = f"{ways[scheme].selected} of {words} tokens"
     return f"{after}, {count} were selected at least once ({others})."

@@ -71,10 +71,10 @@ def largest_made(function: Answer, ids: Tensor, table: Tensor, projection: Tenso
 ROWS, VECTORS = "rows = table[ids]", "vectors = rows @ projection"
 NORMALISED = (
     "are normalised. ALBERT has a LayerNorm here too (between look-up and projection, over the sum "
-    "with position and segment), but it is no part of this exercise."
+    "with position and segment), but this exercise leaves it out."
 )
 BENT = "The two factors stand for one matrix V×H, so nothing may come between them or after them."
-SCALED = "The original Transformer scales its embeddings so; BERT and ALBERT do not."
+SCALED = "The original Transformer scales its embeddings in this way; BERT and ALBERT do not."
 
 EMBEDDING = Exercise(
     **written("05.1"),
@@ -89,9 +89,8 @@ EMBEDDING = Exercise(
         (r"\A.*(mat1 and mat2|cannot be multiplied|size mismatch).*\n.*linear\(",
          "linear(x, W) multiplies by W transposed. Give it projection.T, or write x @ projection."),
         (r"\A.*(mat1 and mat2|cannot be multiplied|must match|Expected size|size mismatch)",
-         "The shapes do not compose. table[ids] is (B, T, E) and projection is (E, H), so the "
-         "order is table[ids] @ projection. (Formulas that print E₂·E₁[x] have it the other way "
-         "round.)"),
+         "The shapes do not fit. table[ids] is (B, T, E) and projection is (E, H), so the order is "
+         "table[ids] @ projection. (Some formulas print E₂·E₁[x], the other way round.)"),
     ),
     stages=(
         Stage("a table as wide as the model (E = H)",
@@ -103,24 +102,24 @@ EMBEDDING = Exercise(
     ),
     mistakes=(
         Edit("rows @ projection", "rows @ (projection.T if len(projection) == len(projection.T) "
-             "else projection)", "The projection is multiplied the wrong way round. That goes "
+             "else projection)", "You multiply the projection the wrong way round, which goes "
              "unnoticed where E = H. A row of the table is a row vector: table[ids] @ projection."),
         Edit(VECTORS, "vectors = rows", "Your result is the row of the table itself: the "
              "projection from E to H is missing."),
-        Edit(ROWS, "rows = table", "The whole table was projected and nothing was looked up: your "
-             "result has V rows. Expected one vector for each token."),
+        Edit(ROWS, "rows = table", "You projected the whole table and looked nothing up: your "
+             "result has V rows. One vector for each token is expected."),
         Edit(VECTORS, "vectors = (rows[..., None] + projection).sum(-2)",
-             "The row is added to the projection's numbers; it must be multiplied: a sum over E of "
+             "You add the row to the projection's numbers; multiply instead: a sum over E of "
              "row[e] · projection[e, h]."),
         Edit("table[ids]", "table[ids - 1]",
              "Each token gets the row before its own: id 0 is the first row of the table."),
         Edit("table[ids]", "table[(ids + 1) % len(table)]",
              "Each token gets the row after its own: id 0 is the first row of the table."),
         Edit("table[ids]", "table[ids.unique()]", "Your result has one row for each *different* "
-             "id. A piece that occurs twice gets two rows, in the order of the text."),
-        Edit(ROWS, f"{ROWS} * table.shape[1] ** 0.5", f"The rows are multiplied by √E. {SCALED}"),
+             "id. Give a piece that occurs twice two rows, in the order of the text."),
+        Edit(ROWS, f"{ROWS} * table.shape[1] ** 0.5", f"You multiply the rows by √E. {SCALED}"),
         Edit(VECTORS, f"{VECTORS} * projection.shape[1] ** 0.5",
-             f"The vectors are multiplied by √H. {SCALED}"),
+             f"You multiply the vectors by √H. {SCALED}"),
         *(Edit("return vectors", f"return vectors.{how}",
                f"The tokens of a text are {word}{more}. Each token has a vector of its own.")
           for how, word, more in (
@@ -139,14 +138,14 @@ EMBEDDING = Exercise(
           for name, function in (
               ("layer_norm", "torch.nn.functional.layer_norm(rows, rows.shape[-1:])"),
               ("length one", "torch.nn.functional.normalize(rows, dim=-1)"))),
-        *(Edit(old, new.format(f), f"A non-linear function, {f}, stands {where} the projection. "
+        *(Edit(old, new.format(f), f"You apply a non-linear function, {f}, {where} the projection. "
                f"{BENT}")
           for f in ("torch.tanh", "torch.relu", "torch.nn.functional.gelu")
           for old, new, where in (("rows @", "{}(rows) @", "before"),
                                   ("return vectors", "return {}(vectors)", "after"))),
         Edit("vectors = rows @ projection", "vectors = (table @ projection)[ids]",
-             "The whole table is projected first: that is the V×H matrix which factorising is "
-             "meant to avoid, made anew for every batch. Look up first.",
+             "You project the whole table first: that makes the V×H matrix which factorising is "
+             "meant to avoid, again for every batch. Look up first.",
              more=((ROWS, "rows = None"),)),
         Edit("table[ids]", "torch.nn.functional.one_hot(ids, len(table)).to(table.dtype) @ table",
              "Multiplying ones and zeros with the table picks a row, but reads all V of them: "

@@ -56,46 +56,47 @@ FLOPS = Exercise(
     ),
     mistakes=(
         Edit("multiply_add = 2", "multiply_add = 1",
-             "A multiply-add was counted as one; it counts as two FLOPs, a product and a sum."),
+             "You counted a multiply-add as one; it counts as two FLOPs, a product and a sum."),
         Edit("multiply_add * (", "3 * multiply_add * (",
-             "The backward pass was counted as well (three times the forward one); leave it out."),
-        Edit(RETURN, "return layer", "One layer was counted; there are L."),
+             "You counted the backward pass as well (three times the forward pass); leave it out."),
+        Edit(RETURN, "return layer", "You counted one layer; there are L."),
         Edit(RETURN, 'return layer if sharing == "all" else L * layer',
-             f'With "all", one layer was counted. {ONCE}FLOPs.'),
+             f'With "all" you counted one layer. {ONCE}FLOPs.'),
         Edit(RETURN, 'first = 1 if sharing in ("all", "attention") else L\n    second = 1 if '
              'sharing in ("all", "feed_forward") else L\n    return multiply_add * (first * '
              "(projections + products) + second * feed_forward)",
-             f"Layers that share weights were counted once. {ONCE}FLOPs."),
+             f"You counted layers that share weights once. {ONCE}FLOPs."),
         Edit(RETURN, 'first = 1 if sharing in ("all", "attention") else L\n    second = 1 if '
              'sharing in ("all", "feed_forward") else L\n    return multiply_add * (first * '
              "projections + L * products + second * feed_forward)",
-             f"Linear layers that share weights were counted once. {ONCE}FLOPs."),
+             f"You counted linear layers that share weights once. {ONCE}FLOPs."),
         Edit(RETURN, 'return L * layer if sharing == "none" else layer',
-             f"One layer was counted as soon as anything is shared. {ONCE}FLOPs."),
+             f"You counted one layer as soon as anything is shared. {ONCE}FLOPs."),
         omitted("products + feed_forward", "the two products inside attention, each query with "
                 "each key and the attention weights with the values. They grow with T²",
                 instead="feed_forward"),
-        Edit("2 * T * T * H", "T * T * H", "Attention has two products of T² · H: queries with "
-             "keys, and attention weights with values. One is missing."),
+        Edit("2 * T * T * H", "T * T * H", "Attention has two products of T² · H multiply-adds: "
+             "queries with keys, and attention weights with values. You left one out."),
         Edit("2 * T * T * H", "2 * T * H", "The two products inside attention grow with T², "
-             "because each token meets each; T stands there once."),
+             "because each token is compared with each. Your count has T only once."),
         Edit("2 * T * T * H", "2 * T * T", "Each of the T² attention scores is a product of two "
-             "vectors: H multiply-adds, not one. The same holds for the way back to the values."),
+             "vectors: H multiply-adds, not one. The same holds for the product with the values."),
         Edit("4 * T * H * H", "T * H * H",
-             "One layer H to H was counted; attention has four: query, key, value and output."),
+             "You counted one layer H to H; attention has four: query, key, value and output."),
         Edit("4 * T * H * H", "3 * T * H * H",
              "You left out attention's output projection, the fourth layer H to H."),
         omitted("(projections + ", "query, key, value and output projection, four layers H to H",
                 instead="("),
         Edit("2 * T * H * F", "T * H * F",
-             "The feed-forward half has two layers, H to F and F to H; one is missing."),
+             "The feed-forward half has two layers, H to F and F to H; you left one out."),
         omitted("2 * T * H * F", "the feed-forward half"),
         Edit("2 * T * H * F", "8 * T * H * H", "4H stands where F should."),
         Edit(RETURN, "return L * (layer + T * (5 * H + F))",
-             "The biases were counted as well; count the matrix products only."),
-        Edit(RETURN, "return L * (layer - T * (6 * H + T + F))", "A sum of k products was counted "
-             "with k − 1 additions. Here each product brings one: a multiply-add counts as two."),
-        Edit("4 * T * H * H", "4 * H * H", "The linear layers were counted for one token; each of "
+             "You counted the biases as well; count the matrix products only."),
+        Edit(RETURN, "return L * (layer - T * (6 * H + T + F))",
+             "You counted a sum of k products with k − 1 additions. Here each product counts with "
+             "one addition: a multiply-add is two FLOPs."),
+        Edit("4 * T * H * H", "4 * H * H", "You counted the linear layers for one token; each of "
              "the T tokens passes through them.", more=(("2 * T * H * F", "2 * H * F"),)),
     ),
 )  # fmt: skip

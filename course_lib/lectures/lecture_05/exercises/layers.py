@@ -142,45 +142,50 @@ LAYERS = Exercise(
     ),
     mistakes=(
         Edit("blocks[layer // size]", "blocks[layer // size].__deepcopy__(None)",
-             "Layers ran copies of a block. A copy begins with the same numbers, but it is a "
-             "second set of weights: it takes memory of its own and learns something of its own. "
-             "Call the same object again."),
-        Edit(BLOCKS, "blocks = [make_block() for _ in range(num_layers)]", "A block was made for "
-             "each layer: that is BERT. Make one block for each *group* before the loop, and call "
-             "it again for each layer of the group.", more=(("layer // size", "layer"),)),
+             "Your layers ran copies of a block. A copy starts with the same numbers, but it is a "
+             "second set of weights: it takes its own memory and learns something different. Call "
+             "the same object again."),
+        Edit(BLOCKS, "blocks = [make_block() for _ in range(num_layers)]",
+             "You made a block for each layer: that is BERT. Make one block for each *group* "
+             "before the loop, and call it again for each layer of the "
+             "group.", more=(("layer // size", "layer"),)),
         Edit(BLOCKS, "blocks = [make_block()] * num_groups", "One block serves all groups; each "
              "has a block of its own. Call make_block() for each group. ([make_block()] * "
              "num_groups calls it once, and holds the same block num_groups times.)"),
         Edit("layer // size", "layer % num_groups",
-             "The blocks take turns. A group is a run of *neighbouring* layers: divide the layer's "
-             "number by the layers in a group, //, instead of taking the remainder."),
+             "Your blocks take turns. A group is a run of *neighbouring* layers: divide the "
+             "layer's number by the group's size with //, instead of taking the remainder."),
         Edit("layer // size", "min(layer // num_groups, num_groups - 1)",
-             "The layer's number is divided by the number of groups; it must be divided by the "
-             "number of layers in a group, num_layers // num_groups."),
+             "You divide the layer's number by the number of groups; divide it by the number of "
+             "layers in a group, num_layers // num_groups."),
         Edit("layer // size", "-1 - layer // size",
-             "The groups are visited in reverse: the last first."),
+             "You visit the groups in reverse: the last first."),
         Edit("range(num_layers)", "range(num_groups)",
              "Each block ran once. Sharing keeps the depth: every layer of a group runs the "
              "group's block again.", more=(("layer // size", "layer"),)),
         Edit("range(num_layers)", "range(num_layers - 1)",
              "One layer is missing: the loop ends one too early."),
         Edit("range(num_layers)", "range(num_layers + 1)",
-             "One layer too many was run: x itself is the first state, before any layer.",
+             "You ran one layer too many: x itself is the first state, before any layer.",
              more=(("layer // size", "min(layer // size, num_groups - 1)"),)),
         Edit("return states", "return states[1:]", "The first state is missing: the list begins "
              "with x, the embeddings, before any layer."),
         Edit("return states", "return states[:-1]", "The state after the last layer is missing."),
-        Edit("return states", "return states[::size]", "There is one state for each group; "
-             "expected one after every layer: append inside the inner loop."),
-        Edit("return states", "return states[::-1]", "The states stand in reverse: x comes first."),
+        Edit("return states", "return states[::size]", "You return one state for each group; "
+             "return one after every layer: append inside the inner loop."),
+        Edit("return states", "return states[::-1]", "Your states are in reverse order: x comes "
+             "first."),
         Edit("block(states[-1])", "block(x)",
-             "Every layer was given x. A layer reads what the layer before it made."),
-        Edit("block(states[-1])", "block(states[-1] if layer % size else x)", "Every group begins "
-             "with x again. Its first layer reads what the last layer of the group before made."),
-        Edit("block(states[-1])", "states[-1] + block(states[-1])", "What a layer reads was added "
-             "to what its block gives. block(x) is the next state already, the residual inside."),
-        Edit("block(states[-1])", "block(states[-1].detach())", "The states are right, but the "
-             "shared weights get the gradient of the last visit only. The path is cut between the "
-             "layers (.detach(), .data). Left alone, the gradients of all visits add up."),
+             "You gave x to every layer. A layer reads the output of the layer before it."),
+        Edit("block(states[-1])", "block(states[-1] if layer % size else x)",
+             "Every group begins with x again. Its first layer should read the output of the "
+             "previous group's last layer."),
+        Edit("block(states[-1])", "states[-1] + block(states[-1])",
+             "You added the input of a layer to its block's output. block(x) is already the next "
+             "state; the residual connection is inside."),
+        Edit("block(states[-1])", "block(states[-1].detach())",
+             "The states are correct, but the shared weights get the gradient of the last visit "
+             "only: the graph is cut between the layers (.detach(), .data). Without the cut, the "
+             "gradients of all visits add up."),
     ),
 )  # fmt: skip

@@ -49,8 +49,8 @@ NOT_NORMALISED = (
     "11/6) before you add them up."
 )
 GEOMETRIC = (
-    "of the one before: a geometric series. SpanBERT draws its lengths so; ALBERT's probabilities "
-    "are proportional to 1/n."
+    "of the one before: a geometric series. SpanBERT draws its lengths in this way; ALBERT's "
+    "probabilities are proportional to 1/n."
 )
 
 NGRAMS = Exercise(
@@ -76,14 +76,14 @@ NGRAMS = Exercise(
         Edit("1 + (u[:, None]", "2 + (u[:, None]",
              "Your lengths run from 2 to longest + 1; they run from 1 to longest."),
         Edit("longest + 1", "max(2, longest)",
-             "The longest length never comes: they run from 1 to longest, both included."),
+             "Your longest length never occurs: lengths run from 1 to longest, both included."),
         Edit("return 1 + (u[:, None] >= ends[:-1]).sum(1)",
              "return 1 + torch.multinomial(weights, len(u), replacement=True)",
-             "The same u gives other lengths when it stands elsewhere: your function draws by "
-             "itself, or looks at the place. The randomness is in u already."),
-        Edit(WEIGHTS, "weights = torch.ones_like(lengths)", "All lengths are equally likely; the "
-             "probability of n must be proportional to 1/n: long runs are rarer."),
-        Edit(WEIGHTS, "weights = lengths", "Long runs are the more likely ones: the probability is "
+             "The same u gives another length at another place: your function draws random numbers "
+             "itself, or uses the index. The randomness is already in u."),
+        Edit(WEIGHTS, "weights = torch.ones_like(lengths)", "All your lengths are equally likely; "
+             "the probability of n must be proportional to 1/n: long runs are rarer."),
+        Edit(WEIGHTS, "weights = lengths", "Long runs are more likely here: your probability is "
              "proportional to n instead of 1/n."),
         Edit(WEIGHTS, "weights = 0.5**lengths",
              f"Each length has half the probability {GEOMETRIC}"),
@@ -99,10 +99,10 @@ NGRAMS = Exercise(
              "The weights 1/n went through a softmax; divide them by their sum."),
         Edit(SUM, "weights", NOT_NORMALISED),
         Edit(SUM, "weights / len(weights)", f"You divide by their number. {NOT_NORMALISED}"),
-        Edit(f"({SUM}).cumsum(0)", SUM, "u is compared with the probabilities themselves; it must "
-             "be compared with their running sum: 6/11, 9/11, 11/11."),
-        Edit("u[:, None] >=", "1 - u[:, None] >=", "The probabilities are right, but the lengths "
-             "are laid out from 1 downwards, so that the longest run owns the smallest u. A small "
-             "u must give length 1, and the length grows with u."),
+        Edit(f"({SUM}).cumsum(0)", SUM, "You compare u with the probabilities themselves; compare "
+             "it with their running sum: 6/11, 9/11, 11/11."),
+        Edit("u[:, None] >=", "1 - u[:, None] >=", "The probabilities are correct, but you lay "
+             "them out from 1 downwards, so the smallest u gives the longest run. A small u must "
+             "give length 1, and the length grows with u."),
     ),
 )  # fmt: skip

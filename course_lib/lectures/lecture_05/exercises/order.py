@@ -185,27 +185,29 @@ ORDER = Exercise(
     ),
     mistakes=(
         Edit("return pairs", "return pairs[:-1]",
-             "A pair is missing: each document of two and more sentences gives one."),
+             "A pair is missing: each document of two or more sentences gives one."),
         Edit(APPEND, "other = list(chain(*rng.choice([d for d in documents if d is not document])))"
              "; pairs.append((first, other, 1) if swapped else pair)",
-             "Pairs labelled 1 have a segment from another document. That is next sentence "
-             "prediction: the topic gives it away. In SOP both segments come from one document."),
-        Edit(APPEND, "pairs += [(first, second, 0), (second, first, 1)]", "Each document gave two "
-             "pairs, one in order and one swapped; draw which of the two it gives."),
+             "Your pairs with the label 1 have a segment from another document. That is "
+             "next-sentence prediction: the topic gives the answer away. In SOP both segments come "
+             "from one document."),
+        Edit(APPEND, "pairs += [(first, second, 0), (second, first, 1)]",
+             "Each document gives two pairs in your answer, one in order and one swapped; draw "
+             "which of the two it gives."),
         Edit(APPEND, "pairs += [pair] * (len(document) - 1)",
-             "Each document gave a pair for every place of the split; draw one place."),
+             "Each document gives a pair for every possible split in your answer; draw one split."),
         Edit("return pairs", "return pairs[::-1]",
-             "The pairs stand in another order than the documents."),
+             "Your pairs are not in the order of the documents."),
         Edit("chain(*document[split:])", "chain(*document[split + 1 :])", "The sentence at the "
              "split is in neither segment. document[split:] begins where document[:split] ends."),
         Edit("document[:split])), list(chain(*document[split:]))",
              "document[split - 1 : split])), list(chain(*document[split : split + 1]))",
-             "Two single sentences were taken. SOP works on segments: all sentences before the "
+             "You take two single sentences. SOP works on segments: all sentences before the "
              "split, and all after it."),
         Edit("chain(*document[split:])", "chain(*document)",
-             "Ids stand in both segments, or twice: each sentence belongs to one side."),
+             "Some ids occur in both segments, or twice: each sentence belongs to one side."),
         Edit(HALVES, "ids = list(chain(*document)); first, second = ids[:1], ids[1:]",
-             "The document is cut inside a sentence; cut between sentences."),
+             "You cut the document inside a sentence; cut between sentences."),
         Edit("return pairs", "return [(a[:-1], b[:-1], z) for a, b, z in pairs]",
              "Some ids of the document are in neither segment: document[:split] and "
              "document[split:] together hold every sentence."),
@@ -214,48 +216,49 @@ ORDER = Exercise(
         Edit(PAIR, "(second[::-1], first[::-1], 1) if swapped else (first, second, 0)",
              "The ids of swapped segments run backwards. Swap the two segments; each is read as it "
              "was written."),
-        Edit("chain(*document[:split])", "chain(*document[:split][::-1])", "The sentences of a "
-             "segment changed places. Only the two segments change places; inside each the order "
+        Edit("chain(*document[:split])", "chain(*document[:split][::-1])",
+             "You reorder the sentences inside a segment. Only the two segments change places; "
+             "inside each the order "
              "stays.", more=(("chain(*document[split:])", "chain(*document[split:][::-1])"),)),
         Edit(PAIR, "(second, first, 0) if swapped else (first, second, 1)",
-             "The labels are exchanged: 0 is in order and 1 is swapped. (Natural or not: weights "
-             "trained elsewhere expect it.)"),
+             "Your labels are exchanged: 0 means in order, 1 swapped. (Weights trained elsewhere "
+             "expect this convention.)"),
         Edit(PAIR, "(first, second, 1) if swapped else (first, second, 0)",
-             "Some pairs are labelled 1, but all segments stand in the same order: the label "
+             "Some pairs have the label 1, but all segments are in the same order: the label "
              "changes and the text does not. Swap the segments where the label is 1."),
         Edit(PAIR, "(second, first, 0) if swapped else (first, second, 0)",
              "Some pairs are swapped, but every label is 0. Swapped pairs have the label 1."),
         Edit(DRAWN, "False", "All pairs are in order; half of them should be swapped, at random."),
         Edit(DRAWN, "True", "All pairs are swapped; half of them should be in order, at random."),
         Edit(PAIR, "(second, first, 1) if swapped else (first, second, 0)\n        pair = "
-             "(*pair[:2], int(rng.random() < 0.5))", "Label and order are drawn apart, and have "
-             "nothing to do with each other: draw once, and let the label say what was drawn."),
+             "(*pair[:2], int(rng.random() < 0.5))", "You draw label and order separately, so they "
+             "are unrelated: draw once, and let the label say what was drawn."),
         Edit(SHORT, "split = 1", "A document of one sentence gave a pair with an empty segment; "
              "leave it out.", more=((SPLIT, "rng.randint(1, max(1, len(document) - 1))"),)),
         Edit(SHORT, "split = 1", "A document of one sentence gave a pair as well, with a second "
-             "segment from somewhere else. ALBERT's released generator does that, so that a few of "
-             "its pairs ask for the topic after all. Leave such documents out.",
+             "segment from somewhere else. ALBERT's released generator does that, so topic solves "
+             "a few of its pairs after all. Leave such documents out.",
              more=((SPLIT, "rng.randint(1, max(1, len(document) - 1))"),
                    ("list(chain(*document[split:]))", "list(chain(*document[split:])) or [7]"))),
         Edit("len(document) < 2", "len(document) < 3",
-             "Documents of two sentences were left out; they are split after the first."),
+             "You left out documents of two sentences; split them after the first."),
         Edit(SPLIT, "len(document) // 2",
-             "All documents of one length are split at the same place: draw the split."),
-        Edit(SPLIT, "1", "Every document is split after its first sentence: draw the split."),
+             "You split all documents of one length at the same place: draw the split."),
+        Edit(SPLIT, "1", "You split every document after its first sentence: draw the split."),
         Edit(LOOP, "    u = rng.random()\n" + LOOP, "One draw decides the split of all documents: "
-             "draw it for each.", more=((SPLIT, "1 + int(u * (len(document) - 1))"),)),
+             "draw a split for each.", more=((SPLIT, "1 + int(u * (len(document) - 1))"),)),
         Edit(SPLIT, "rng.randrange(1, max(2, len(document) - 1))", "The last place is never drawn. "
              "rng.randint(1, n) includes both ends; range and randrange leave out the last."),
-        Edit(SPLIT, "1 + int((u := rng.random()) * (len(document) - 1))", "One random number "
-             "decides both the split and the label, so that the split gives the label away: draw "
-             "one for each.", more=((DRAWN, "u < 0.5"),)),
+        Edit(SPLIT, "1 + int((u := rng.random()) * (len(document) - 1))",
+             "One random number decides both the split and the label, so the split gives the label "
+             "away: draw one number for each.", more=((DRAWN, "u < 0.5"),)),
         Edit("    pairs = []", "    rng, pairs = random.Random(0), []", "Your function draws from "
              "a generator of its own and a fixed seed: each call gives the same labels. Draw from "
              "`rng`."),
-        Edit(DRAWN, "len(pairs) % 2", "The labels are not drawn: they alternate. Draw each."),
+        Edit(DRAWN, "len(pairs) % 2", "Your labels alternate; draw each label at random."),
         Edit(LOOP, "    u = rng.random()\n" + LOOP, "One draw decides for all documents: draw the "
              "label of each.", more=((DRAWN, "u < 0.5"),)),
-        Edit("< 0.5", "< 0.25", "A quarter of the pairs is swapped; expected half."),
-        Edit("< 0.5", "< 0.75", "Three quarters of the pairs are swapped; expected half."),
+        Edit("< 0.5", "< 0.25", "A quarter of your pairs is swapped; half is expected."),
+        Edit("< 0.5", "< 0.75", "Three quarters of your pairs are swapped; half is expected."),
     ),
 )  # fmt: skip

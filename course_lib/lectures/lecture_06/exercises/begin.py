@@ -55,14 +55,14 @@ def run(function: Answer, student: Encoder, teacher: Encoder) -> list[nn.Module]
     if not isinstance(result, nn.Module):
         raise Wrong(f"Your function returned a {type(result).__name__}; expected the student.")
     if result is not student:
-        raise Wrong("Your function returned another model than the student it was given. Copy into "
+        raise Wrong("Your function returned a new model, not the student it was given. Copy into "
                     "that student and return it.")  # fmt: skip
     blocks: list[nn.Module] = list(student.stack.blocks)  # type: ignore[arg-type]
     if len(blocks) != M:
         raise Wrong(f"The student came with {M} layers and has {len(blocks)} now. Keep its blocks "
                     "and copy numbers into them.")  # fmt: skip
     if any(not torch.equal(x, before[name]) for name, x in teacher.state_dict().items()):
-        raise Wrong("The teacher's numbers changed. It is the student that receives: "
+        raise Wrong("The teacher's weights changed. Copy into the student: "
                     "student_block.load_state_dict(teacher_block.state_dict()).")  # fmt: skip
     return blocks
 
@@ -124,14 +124,14 @@ def some(module: str, keep: str) -> str:
 
 
 def part(keep: str, what: str) -> Edit:
-    return Edit(LAYER, some(LAYER, keep), f"Of the layers, {what} did not become the teacher's. A "
-                "layer is attention, feed-forward and two LayerNorms, weights and biases: "
+    return Edit(LAYER, some(LAYER, keep), f"You did not copy {what} of the layers. A layer is "
+                "attention, feed-forward and two LayerNorms, weights and biases: "
                 "block.load_state_dict(...) copies all of them.")  # fmt: skip
 
 
 def table(name: str, what: str) -> Edit:
-    return Edit(EMBED, some(EMBED, f"{name!r} not in k"), f"Of the embeddings, {what} did not "
-                "become the teacher's; copy all four parts.")  # fmt: skip
+    return Edit(EMBED, some(EMBED, f"{name!r} not in k"), f"You did not copy {what} of the "
+                "embeddings; copy all four parts.")  # fmt: skip
 
 
 BEGIN = Exercise(
@@ -147,7 +147,7 @@ BEGIN = Exercise(
     when_raised=(
         ("Missing key|Unexpected key", "The two encoders do not have the same layers, so their "
          "state_dicts do not fit. Copy the embeddings and each block by themselves."),
-        ("leaf (V|v)ariable", "Weights cannot be written to while gradients are recorded. Use "
+        ("leaf (V|v)ariable", "You cannot write to weights while gradients are recorded. Use "
          "load_state_dict, or copy under `with torch.no_grad():`."),
         ("index .* out of range|list index out of range",
          "The teacher's layers are counted from 0: the last of N is N − 1."),
@@ -164,29 +164,29 @@ BEGIN = Exercise(
               Items("frozen parts of the student", ordered=False)),
     ),
     mistakes=(
-        Edit(NUMBER, "i", "The student's layers are the teacher's first ones. The work of the "
-             "teacher's upper layers is lost; take layers from bottom to top."),
-        Edit(NUMBER, "i + N - M", "The student's layers are the teacher's last ones. In the page's "
-             "miniature such a student is ahead after its few steps; but the statement, like the "
+        Edit(NUMBER, "i", "You copy the teacher's first layers, so the upper layers are lost. Take "
+             "layers spread from bottom to top."),
+        Edit(NUMBER, "i + N - M", "You copy the teacher's last layers. In the page's small "
+             "experiment such a student is ahead after a few steps; but this exercise, like the "
              "released script, spreads the layers: the first gets the teacher's first."),
-        Edit(NUMBER, "i * (N // M)", "Every second (third, …) layer from the first on: that is the "
-             "paper's wording, and it leaves out the last layer. The released script, and this "
-             "exercise, stretch the choice so that the last layer is in."),
-        Edit(NUMBER, "i * (N // M) + N // M - 1", "Every second (third, …) layer, the last of each "
-             "group. The first layer is missing."),
-        Edit(NUMBER, "round(i * N / M)", "The steps are N / M long and leave out the last layer; "
-             "from the first to the last they are (N − 1) / (M − 1) long."),
-        Edit(NUMBER, "int(i * (N - 1) / (M - 1))", "First and last are right; between them the "
-             "numbers are rounded down. Round to the nearest: 6.6 becomes 7."),
-        Edit(NUMBER, "-int(-i * (N - 1) / (M - 1) // 1)", "First and last are right; between them "
-             "the numbers are rounded up. Round to the nearest: 2.2 becomes 2."),
-        Edit(NUMBER, f"({NUMBER} + 1) % N", "Each layer is copied from the one after the right "
-             "one: layers are counted from 0."),
-        Edit(NUMBER, f"({NUMBER} - 1) % N", "Each layer is copied from the one before the right "
-             "one: layers are counted from 0."),
+        Edit(NUMBER, "i * (N // M)", "You copy every second (third, …) layer from the first on: "
+             "that is the paper's wording, and it leaves out the last layer. The released script "
+             "and this exercise spread the choice so that it includes the last layer."),
+        Edit(NUMBER, "i * (N // M) + N // M - 1", "You copy every second (third, …) layer, the "
+             "last of each group, so the first layer is missing."),
+        Edit(NUMBER, "round(i * N / M)", "Your steps have length N / M and miss the last layer; "
+             "from the first to the last layer they have length (N − 1) / (M − 1)."),
+        Edit(NUMBER, "int(i * (N - 1) / (M - 1))", "The first and last layer are correct, but you "
+             "round the others down. Round to the nearest: 6.6 becomes 7."),
+        Edit(NUMBER, "-int(-i * (N - 1) / (M - 1) // 1)", "The first and last layer are correct, "
+             "but you round the others up. Round to the nearest: 2.2 becomes 2."),
+        Edit(NUMBER, f"({NUMBER} + 1) % N", "Each layer is copied from the one after the correct "
+             "layer: count layers from 0."),
+        Edit(NUMBER, f"({NUMBER} - 1) % N", "Each layer is copied from the one before the correct "
+             "layer: count layers from 0."),
         Edit(NUMBER, "round((M - 1 - i) * (N - 1) / (M - 1))",
-             "The layers are right, in reverse order."),
-        Edit(NUMBER, "0", "Every layer is copied from the teacher's first."),
+             "You copy the correct layers in reverse order."),
+        Edit(NUMBER, "0", "You copy the teacher's first layer into every layer."),
         Edit(LAYER, "pass", "The student's layers still have their random initialisation: nothing "
              "was copied."),
         part("'norm' not in k", "the two LayerNorms"),
@@ -196,32 +196,34 @@ BEGIN = Exercise(
         part("not k.startswith('feed_forward.')", "the feed-forward part"),
         part("not k.startswith('attention.')", "attention"),
         Edit(EMBED, "pass", "The student's embeddings are not the teacher's. Copied layers expect "
-             "the vectors that the teacher's embeddings make: copy those too."),
+             "the vectors from the teacher's embeddings: copy these too."),
         table("norm", "the LayerNorm"),
         table("token", "the token embeddings"),
         table("position", "the position embeddings"),
         table("segment", "the segment embeddings"),
-        Edit(LAYER, "blocks[i] = source[n]", "The numbers are right, but student and teacher share "
-             "the layers: they are the same tensors in memory. Training the student then changes "
-             "the teacher, whose answers it is to learn. Copy the numbers: load_state_dict, copy_ "
-             "or a deepcopy."),
-        Edit(EMBED, "student.embeddings = teacher.embeddings", "The numbers are right, but student "
-             "and teacher share the embeddings: they are the same tensors in memory. Copy the "
-             "numbers: load_state_dict, copy_ or a deepcopy."),
-        Edit(LAYER, "blocks[i] = source[n]", "The numbers are right, but student and teacher share "
-             "layers and embeddings: they are the same tensors in memory. Training the student "
-             "then changes the teacher. Copy the numbers: load_state_dict, copy_ or a deepcopy.",
+        Edit(LAYER, "blocks[i] = source[n]", "The weights are correct, but student and teacher "
+             "share the layers: they are the same tensors in memory. Training the student then "
+             "changes the teacher, whose answers it should learn. Copy the weights with "
+             "load_state_dict, copy_ or deepcopy."),
+        Edit(EMBED, "student.embeddings = teacher.embeddings",
+             "The weights are correct, but student and teacher share the embeddings: they are the "
+             "same tensors in memory. Copy the weights with load_state_dict, copy_ or deepcopy."),
+        Edit(LAYER, "blocks[i] = source[n]", "The weights are correct, but student and teacher "
+             "share layers and embeddings: they are the same tensors in memory. Training the "
+             "student then changes the teacher. Copy the weights with load_state_dict, copy_ or "
+             "deepcopy.",
              more=((EMBED, "student.embeddings = teacher.embeddings"),)),
-        Edit(LAYER, "blocks[i] = __import__('copy').deepcopy(source[n])", "The teacher's weights "
-             "were frozen, and layers of the student are frozen now too: a deepcopy of a frozen "
-             "layer is frozen. Copy the numbers into the student's own layers, or call "
-             "requires_grad_(True)."),
+        Edit(LAYER, "blocks[i] = __import__('copy').deepcopy(source[n])",
+             "The teacher's weights were frozen, and now layers of the student are frozen too: a "
+             "deepcopy of a frozen layer is frozen. Copy the weights into the student's own "
+             "layers, or call requires_grad_(True)."),
         Edit(EMBED, "student.embeddings = __import__('copy').deepcopy(teacher.embeddings)",
-             "The teacher's weights were frozen, and the student's embeddings are frozen now too: "
+             "The teacher's weights were frozen, and now the student's embeddings are frozen too: "
              "a deepcopy of frozen embeddings is frozen. Call requires_grad_(True)."),
-        Edit(LAYER, "blocks[i] = __import__('copy').deepcopy(source[n])", "The teacher's weights "
-             "were frozen, and the whole student is frozen now too: a deepcopy of what is frozen "
-             "is frozen. Call requires_grad_(True) on the student.", more=(
+        Edit(LAYER, "blocks[i] = __import__('copy').deepcopy(source[n])",
+             "The teacher's weights were frozen, and now the whole student is frozen too: a "
+             "deepcopy of a frozen module is frozen. Call requires_grad_(True) on the "
+             "student.", more=(
                  (EMBED, "student.embeddings = __import__('copy').deepcopy(teacher.embeddings)"),)),
     ),
 )  # fmt: skip

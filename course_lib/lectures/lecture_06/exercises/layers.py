@@ -73,8 +73,8 @@ RICH: list[Sizes] = [([2], 2, 2, 5), ([2, 4], 5, 3, 5), ([1, 3], 4, 4, 4)]
 PAIRS = "real[:, :, None] & real[:, None, :]"
 MEAN, MASK = "squares.sum() / (pairs.sum() * squares.shape[1])", ".masked_fill(~pairs, 0.0)"
 WIDENED, REAL = "student.hidden_states[m] @ matrix", "squares[real].mean()"
-AVERAGED = "the layers are averaged. The loss is their *sum*: more layers have more to learn."
-LAST = "only the last layer of the student is compared; add up all M."
+AVERAGED = "you average over the layers. The loss is their *sum*: more layers have more to learn."
+LAST = "you compare only the last layer of the student; add up all M."
 
 LAYERS = Exercise(
     **written("06.5"),
@@ -90,9 +90,8 @@ LAYERS = Exercise(
          "Scores have no entry for the embeddings: layer n is attention_scores[n - 1], and layer n "
          "of the hidden states is hidden_states[n]."),
         (r"\A.*(mat1 and mat2|cannot be multiplied|must match|Expected size|size mismatch)",
-         "The shapes do not fit. A state of the student is H wide, one of the teacher H'; `matrix` "
-         "is (H, H') and stands on the right: states @ matrix. Both have the same number of "
-         "heads."),
+         "The shapes do not fit. The student's states have width H, the teacher's H'; `matrix` is "
+         "(H, H') and comes on the right: states @ matrix. Both have the same number of heads."),
     ),
     stages=(
         Stage("one layer, equal widths", cases(EQUAL, (4, 4))),
@@ -101,93 +100,94 @@ LAYERS = Exercise(
         Stage("rows with padding", cases(RICH, (6, 3), (5, 2, 4))),
     ),
     gradient=("student.hidden_states", "student.attention_scores", "matrix"),
-    infinite="Not all of it is finite: the scores of padded keys are the smallest number there is, "
-    "and its square is infinite. Infinite times 0 is not a number: leave those pairs out before "
-    "you square (masked_fill, or pick with a mask).",
+    infinite="Your result is not finite: the scores of padded keys are the smallest possible "
+    "number, and its square is infinite. Infinity times 0 is nan: leave those pairs out before you "
+    "square (masked_fill, or pick with a mask).",
     mistakes=(
-        Edit("student.attention_scores", "student.attentions", "The attention *probabilities* are "
-             "compared. TinyBERT compares the scores before the softmax (its section 3.1): "
-             ".attention_scores, not .attentions.",
+        Edit("student.attention_scores", "student.attentions",
+             "You compare the attention *weights*. TinyBERT compares the scores before the softmax "
+             "(its section 3.1): .attention_scores, not .attentions.",
              more=(("teacher.attention_scores", "teacher.attentions"),)),
         Edit("teacher.attention_scores[n - 1]", "teacher.attention_scores[m - 1]",
-             "Attention: the mapping has no effect, layer m is compared with the teacher's layer "
-             "m. It is to be compared with layer g(m) = mapping[m − 1]."),
-        Edit(MASK, "", "Attention: pairs with padding are counted. A score counts where both the "
-             "query's and the key's token are real.", more=((PAIRS, "real[:, :, None] & True"),)),
-        Edit(MEAN, "squares.mean()", "Attention: pairs with padding are set to 0 and still "
-             "counted: the mean is divided by all T · T. (The authors' code does so.) Divide by "
-             "the number of real pairs, or short texts count less."),
+             "Attention: the mapping has no effect; you compare layer m with the teacher's layer "
+             "m. Compare it with layer g(m) = mapping[m − 1]."),
+        Edit(MASK, "", "Attention: you count pairs with padding. A score counts only where both "
+             "the query's and the key's token are "
+             "real.", more=((PAIRS, "real[:, :, None] & True"),)),
+        Edit(MEAN, "squares.mean()", "Attention: you set pairs with padding to 0 but still count "
+             "them, since you divide by all T · T. (The authors' code does so.) Divide by the "
+             "number of real pairs, or short texts count less."),
         Edit(MEAN, "squares.sum() / pairs.sum()",
-             "Attention: the heads are added; the loss is their mean (1/h in equation 7)."),
+             "Attention: you add the heads; the loss is their mean (1/h in equation 7)."),
         Edit("sum(attention)", "sum(attention) / len(attention)", f"Attention: {AVERAGED}"),
         Edit("@ matrix, teacher.hidden_states[n]", "@ matrix, teacher.hidden_states[n - 1]",
-             "Hidden states: the teacher's is that before layer g(m). They begin with the "
-             "embeddings, so layer n stands at index n. (Scores begin with layer 1: n − 1.)"),
+             "Hidden states: you take the teacher's state before layer g(m). The list begins with "
+             "the embeddings, so layer n is at index n. (Scores begin with layer 1: n − 1.)"),
         Edit("@ matrix, teacher.hidden_states[n]", "@ matrix, teacher.hidden_states[m]",
-             "Hidden states: the mapping has no effect, layer m is compared with the teacher's "
-             "layer m. It is to be compared with layer g(m) = mapping[m − 1]."),
-        Edit(REAL, "squares.mean()", "Hidden states: padding is counted; take real tokens only."),
-        Edit(REAL, "squares[real].sum() / squares.numel()", "Hidden states: padding is set to 0 "
-             "and still counted: the mean is divided by all B · T tokens. Divide by the real ones: "
-             "states[real] picks them."),
+             "Hidden states: the mapping has no effect; you compare layer m with the teacher's "
+             "layer m. Compare it with layer g(m) = mapping[m − 1]."),
+        Edit(REAL, "squares.mean()", "Hidden states: you count padding; take real tokens only."),
+        Edit(REAL, "squares[real].sum() / squares.numel()", "Hidden states: you set padding to 0 "
+             "but still count it, since you divide by all B · T tokens. Divide by the number of "
+             "real ones: states[real] picks them."),
         Edit("sum(hidden)", "sum(hidden) / len(hidden)", f"Hidden states: {AVERAGED}"),
         Edit("return sum", "hidden += [((student.hidden_states[0] @ matrix - "
              "teacher.hidden_states[0]) ** 2)[real].mean()]\n    return sum",
-             "Hidden states: the embeddings are compared as well. TinyBERT does that in a loss of "
-             "its own, with a matrix of its own (equation 9); here it is layers 1 to M."),
+             "Hidden states: you compare the embeddings as well. TinyBERT does that in a separate "
+             "loss with its own matrix (equation 9); here compare layers 1 to M."),
         Edit("teacher.attention_scores[n - 1]", "teacher.attention_scores[n - 2]",
-             "Attention: the teacher's comes from the layer before g(m). Scores have no entry for "
-             "the embeddings, so layer 1 stands at index 0 and layer n at n − 1."),
+             "Attention: you take the teacher's layer before g(m). Scores have no entry for the "
+             "embeddings, so layer 1 is at index 0 and layer n at n − 1."),
         Edit("teacher.attention_scores[n - 1]",
              "teacher.attention_scores[n % len(teacher.attention_scores)]",
-             "Attention: the teacher's comes from the layer after g(m). Scores have no entry for "
-             "the embeddings, so layer 1 stands at index 0 and layer n at n − 1."),
+             "Attention: you take the teacher's layer after g(m). Scores have no entry for the "
+             "embeddings, so layer 1 is at index 0 and layer n at n − 1."),
         Edit("student.attention_scores[m - 1]", "student.attention_scores[m - 2]",
-             "Attention: the student's comes from the layer before m (and from the last for m = "
-             "1). Layer m stands at index m − 1."),
+             "Attention: you take the student's layer before m (and the last for m = 1). Layer m "
+             "is at index m − 1."),
         Edit(PAIRS, "real[:, None, :] & (real[:, :, None] | True)",
-             "Attention: keys of padding are left out, but not its queries: padding's own row of "
-             "scores is counted as well. Both tokens of a pair must be real."),
-        Edit(PAIRS, "real[:, :, None] & (real[:, None, :] | True)", "Attention: queries of padding "
-             "are left out, but not its keys. Both tokens of a pair must be real."),
+             "Attention: you leave out padding as a key, but not as a query: its own row of scores "
+             "is counted as well. Both tokens of a pair must be real."),
+        Edit(PAIRS, "real[:, :, None] & (real[:, None, :] | True)",
+             "Attention: you leave out padding as a query, but not as a key. Both tokens of a pair "
+             "must be real."),
         Edit("(scores - target.detach())", "(scores - target.detach()).mean(1, keepdim=True)",
-             "Attention: the scores are averaged over the heads before they are compared. Each "
-             "head is compared with the same head of the teacher; the mean comes after the "
-             "square."),
-        Edit(MEAN, "by_text(squares, pairs)", "Attention: each text was averaged by itself, then "
+             "Attention: you average the scores over the heads before comparing them. Compare each "
+             "head with the same head of the teacher; the mean comes after the square."),
+        Edit(MEAN, "by_text(squares, pairs)", "Attention: you average within each text, then over "
              "the texts. Average over all real pairs of the batch at once."),
-        Edit(MEAN, "squares.sum()", "Attention: the squares are added up; expected their mean in "
-             "each layer."),
+        Edit(MEAN, "squares.sum()", "Attention: you add up the squares; take their mean in each "
+             "layer."),
         Edit("sum(attention)", "attention[-1]", f"Attention: {LAST}"),
-        Edit(MASK + " ** 2", MASK + ".abs()", "Attention: the differences are taken without their "
-             "sign; they are squared."),
-        Edit(WIDENED, "student.hidden_states[m - 1] @ matrix", "Hidden states: the student's is "
-             "that before layer m. They begin with the embeddings, so layer m stands at index m. "
-             "(Scores begin with layer 1: m − 1.)"),
-        Edit(WIDENED, "student.hidden_states[m - 1] @ matrix", "Hidden states: student and teacher "
-             "are both taken one state too early. Hidden states begin with the embeddings, so "
-             "layer m stands at index m, and layer n at n.",
+        Edit(MASK + " ** 2", MASK + ".abs()", "Attention: you take absolute differences; square "
+             "them instead."),
+        Edit(WIDENED, "student.hidden_states[m - 1] @ matrix",
+             "Hidden states: you take the student's state before layer m. The list begins with the "
+             "embeddings, so layer m is at index m. (Scores begin with layer 1: m − 1.)"),
+        Edit(WIDENED, "student.hidden_states[m - 1] @ matrix",
+             "Hidden states: you take both student and teacher one state too early. Hidden states "
+             "begin with the embeddings, so layer m is at index m, and layer n at n.",
              more=((", teacher.hidden_states[n]", ", teacher.hidden_states[n - 1]"),)),
-        Edit(WIDENED, "student.hidden_states[m]", "Hidden states: the student's are compared as "
-             "they are; `matrix` has no effect. It stands between the widths, and is learned also "
-             "where they are equal."),
-        Edit(WIDENED, "student.hidden_states[m] @ matrix.T", "Hidden states: the matrix is "
-             "multiplied the wrong way round, which goes unnoticed where H = H'. A state is a row: "
-             "states @ matrix."),
-        Edit(WIDENED, "student.hidden_states[m]", "Hidden states: the teacher's are led to the "
-             "student's width. It is the student that is widened (equation 8). Else a matrix of "
+        Edit(WIDENED, "student.hidden_states[m]", "Hidden states: you compare the student's states "
+             "directly; `matrix` has no effect. It maps one width to the other, and is learned "
+             "even where they are equal."),
+        Edit(WIDENED, "student.hidden_states[m] @ matrix.T",
+             "Hidden states: you multiply the matrix the wrong way round, which goes unnoticed "
+             "where H = H'. A state is a row: states @ matrix."),
+        Edit(WIDENED, "student.hidden_states[m]", "Hidden states: you map the teacher's states to "
+             "the student's width. Widen the student's instead (equation 8). Otherwise a matrix of "
              "zeros and a student of zeros would agree perfectly.",
              more=(("(states - goal)", "(states - goal @ matrix.T)"),)),
-        Edit("(states - goal)", "(states - goal @ matrix)", "Hidden states: both are multiplied by "
-             "the matrix; only the student's are."),
-        Edit(REAL, "squares[real].sum(-1).mean()", "Hidden states: the squares are added over the "
-             "H' units; expected their mean."),
-        Edit(REAL, "by_text(squares, real[..., None])", "Hidden states: each text was averaged by "
-             "itself, then the texts. Average over all real tokens of the batch at once."),
-        Edit(REAL, "squares[real].sum()", "Hidden states: the squares are added up; expected their "
-             "mean in each layer."),
+        Edit("(states - goal)", "(states - goal @ matrix)", "Hidden states: you multiply both by "
+             "the matrix; multiply only the student's."),
+        Edit(REAL, "squares[real].sum(-1).mean()", "Hidden states: you add the squares over the H' "
+             "units; take their mean."),
+        Edit(REAL, "by_text(squares, real[..., None])", "Hidden states: you average within each "
+             "text, then over the texts. Average over all real tokens of the batch at once."),
+        Edit(REAL, "squares[real].sum()", "Hidden states: you add up the squares; take their mean "
+             "in each layer."),
         Edit("sum(hidden)", "hidden[-1]", f"Hidden states: {LAST}"),
-        Edit("(states - goal) ** 2", "(states - goal).abs()", "Hidden states: the differences are "
-             "taken without their sign; they are squared."),
+        Edit("(states - goal) ** 2", "(states - goal).abs()",
+             "Hidden states: you take absolute differences; square them instead."),
     ),
 )  # fmt: skip

@@ -137,57 +137,58 @@ MISPRINT = Exercise(
               lambda draw: wrong(draw, 0, [20, 30, draw.integer(12, 80)]), only=("task",)),
         Stage("by how much the mean moves", lambda draw: wrong(
             draw, 0, [20, -20, draw.integer(12, 80), -draw.integer(12, 80)])),
-        Stage("the second print has slips too", two_prints),
+        Stage("the second print has errors too", two_prints),
         Stage("BERT-base in DistilBERT's Table 1", lambda draw: [printed_row()]),
     ),
     mistakes=(
         Edit("sum(row.values()) / len(row)",
-             "fmean(x for task, x in row.items() if task != 'WNLI')", "The mean is taken without "
-             "WNLI. Other papers leave it out; this table's mean has all nine tasks."),
+             "fmean(x for task, x in row.items() if task != 'WNLI')",
+             "You take the mean without WNLI. Other papers leave it out; this table's mean has all "
+             "nine tasks."),
         Edit("sum(row.values()) / len(row)", "sorted(row.values())[4]",
-             "The median is compared with the printed mean. (The *cells* are medians of five runs; "
+             "You compare the median with the printed mean. (The *cells* are medians of five runs; "
              "the score beside them is the cells' mean.)"),
         Edit("round(mean_of(row), 1) == printed", "abs(mean_of(row) - printed) < 1e-9",
-             "The mean is expected to be exactly the printed one, so that nearly every row has a "
+             "You require the mean to equal the printed one exactly, so nearly every row has a "
              "misprint. The table prints one decimal: compare after rounding."),
         Edit("round(mean_of(row), 1) == printed", "abs(mean_of(row) - printed) < 0.5",
-             "The mean is compared too coarsely, to half a point. The table prints one decimal."),
+             "You compare the mean too coarsely, to half a point. The table prints one decimal."),
         blamed("max(row, key=lambda t: abs(row[t] - mean_of(row)))",
-               "The cell farthest from the row's mean is blamed. Tasks differ by tens of points, "
+               "You blame the cell farthest from the row's mean. Tasks differ by tens of points, "
                "so an odd value proves nothing. Put in the value of the second print, and see "
-               "whether the mean comes out."),
-        blamed("max(row, key=row.get)", "The largest cell is blamed. Put in the value of the "
-               "second print, and see whether the mean comes out."),
-        blamed("min(row, key=row.get)", "The smallest cell is blamed. Put in the value of the "
-               "second print, and see whether the mean comes out."),
+               "whether you get the printed mean."),
+        blamed("max(row, key=row.get)", "You blame the largest cell. Put in the value of the "
+               "second print, and see whether you get the printed mean."),
+        blamed("min(row, key=row.get)", "You blame the smallest cell. Put in the value of the "
+               "second print, and see whether you get the printed mean."),
         blamed("*[t for t in row if row[t] != again[t]][:1]",
-               "The first cell in which the two prints differ is blamed. The second print may have "
-               "slips of its own: the cell is the one that gives the row its printed mean."),
+               "You blame the first cell in which the two prints differ. The second print may have "
+               "errors of its own: find the cell that gives the row its printed mean."),
         blamed("max(row, key=lambda t: abs(row[t] - again[t]))",
-               "The cell in which the two prints differ most is blamed. The second print may have "
-               "slips of its own: the cell is the one that gives the row its printed mean."),
-        Edit("if fits(row, printed):", "if row == again:", "A cell is blamed because the two "
-             "prints differ there. This row has its printed mean, so nothing is wrong in it: "
-             "compare the mean first.",
+               "You blame the cell in which the two prints differ most. The second print may have "
+               "errors of its own: find the cell that gives the row its printed mean."),
+        Edit("if fits(row, printed):", "if row == again:", "You blame a cell because the two "
+             "prints differ there. This row has its printed mean, so nothing is wrong: compare the "
+             "mean first.",
              more=(("if fits(mended, printed):", "if row[task] != again[task]:"),)),
         Edit(SHIFT, "row[task] - again[task]", "This is by how much the *cell* is wrong. The mean "
              "moves by a ninth of it: nine tasks."),
-        Edit(SHIFT, "mean_of(row) - printed", "The printed mean is subtracted. It is rounded; "
-             "subtract the mean of the mended row itself."),
-        Edit(SHIFT, "mean_of(mended) - mean_of(row)", "The sign is wrong: the shift is the mean as "
-             "printed minus the mean with the cell mended, so above zero where the misprint is "
-             "too high."),
+        Edit(SHIFT, "mean_of(row) - printed", "You subtract the printed mean, which is rounded; "
+             "subtract the mean of the corrected row itself."),
+        Edit(SHIFT, "mean_of(mended) - mean_of(row)", "The sign is wrong: the shift is the mean of "
+             "the row as printed minus the mean with the cell corrected, so it is above zero where "
+             "the misprint is too high."),
         Edit(SHIFT, f"abs({SHIFT})", "The shift has lost its sign: below zero means that the "
              "misprint is too low."),
-        Edit(SHIFT, "(row[task] - again[task]) / 8", "The cell's error is divided by eight; nine "
+        Edit(SHIFT, "(row[task] - again[task]) / 8", "You divide the cell's error by eight; nine "
              "tasks are averaged."),
-        Edit(SHIFT, "mean_of(mended)", "The second number is the mean of the mended row; expected "
-             "by how much the misprint moves it."),
-        Edit(SHIFT, "again[task]", "The second number is the right value of the cell; expected by "
+        Edit(SHIFT, "mean_of(mended)", "Your second number is the mean of the corrected row; "
+             "return by how much the misprint moves it."),
+        Edit(SHIFT, "again[task]", "Your second number is the correct value of the cell; return by "
              "how much the misprint moves the mean."),
         Edit(SHIFT, f"round({SHIFT}, 1)",
-             "The shift is rounded. Return it as it is, and round when you print."),
+             "You round the shift. Return it unrounded, and round when you print."),
         Edit(SHIFT, "round(mean_of(row), 1) - round(mean_of(mended), 1)",
-             "The two means are rounded before they are subtracted; round neither."),
+             "You round the two means before you subtract them; round neither."),
     ),
 )  # fmt: skip

@@ -37,17 +37,19 @@ SOFTEN = Exercise(
               each(case, *((*NV, T) for NV in ((2, 4), (3, 5)) for T in (2.0, 0.5, 8.0)))),
         Stage("logits that are far apart", far_apart),
     ),
-    infinite="Not all of it is a finite number: exp of a large logit is infinite, and 0 · log 0 is "
-    "not a number. log_softmax subtracts the largest logit first.",
+    infinite="Your result is not finite: exp of a large logit is infinite, and 0 · log 0 is nan. "
+    "log_softmax avoids both: it subtracts the largest logit first.",
     mistakes=(
-        Edit("logits / temperature", "logits * temperature", "The logits are multiplied by T. That "
-             "sharpens: with T = 2 the best choice wins by more. Divide by T."),
+        Edit("logits / temperature", "logits * temperature",
+             "You multiply the logits by T, which sharpens: with T = 2 the best choice wins by "
+             "more. Divide by T."),
         Edit("logits / temperature", "logits",
              "T has no effect: these are the probabilities at T = 1. (Dividing the *probabilities* "
              "by T and renormalising gives the same.) Divide the logits, before the softmax."),
-        Edit("p = log_p.exp()", "p = logits.softmax(-1) / temperature", "The probabilities are "
-             "divided by T; they no longer add up to one. Divide the logits, before the softmax."),
-        Edit("log_softmax(-1)", "log_softmax(0)", "Each column adds up to one, each row does not: "
+        Edit("p = log_p.exp()", "p = logits.softmax(-1) / temperature",
+             "You divide the probabilities by T, so they no longer add up to one. Divide the "
+             "logits, before the softmax."),
+        Edit("log_softmax(-1)", "log_softmax(0)", "Your columns add up to one, your rows do not: "
              "the softmax runs over the positions. It must run over the V choices, the last axis."),
         Edit("p = log_p.exp()", "p = (logits / temperature).exp()",
              "These are exp(logit / T), not divided by their sum.",
@@ -55,20 +57,20 @@ SOFTEN = Exercise(
         Edit("p = log_p.exp()", "p = logits.softmax(-1) ** (1 / temperature)",
              "Probabilities to the power 1/T do not add up to one any more: divide by their sum."),
         Edit("logits / temperature", "logits / temperature**2",
-             "The logits are divided by T². T² belongs to the loss, not to the softmax."),
+             "You divide the logits by T². T² belongs to the loss, not to the softmax."),
         Edit("logits / temperature", "logits / temperature**0.5",
-             "The logits are divided by √T; divide by T itself."),
+             "You divide the logits by √T; divide by T itself."),
         Edit("p = log_p.exp()",
              "p = torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1])",
              "Only the best choice has a probability: that is the hard answer."),
         Edit("-(p * log_p).sum(-1)", "-(logits.softmax(-1) * logits.log_softmax(-1)).sum(-1)",
-             "This is the entropy before softening, at T = 1. Take it of the softened "
+             "This is the entropy before softening, at T = 1. Compute it from the softened "
              "probabilities."),
         Edit(".sum(-1)", ".mean(-1)",
-             "The mean of −p · log p over the V choices; the entropy is their sum."),
+             "This is the mean of −p · log p over the V choices; the entropy is their sum."),
         Edit("-(p * log_p)", "-log_p",
-             "This is −Σ log p. Each logarithm counts with its probability: −Σ p · log p."),
+             "This is −Σ log p. Weight each logarithm by its probability: −Σ p · log p."),
         Edit(".sum(-1)", ".sum(-1) / torch.tensor(float(logits.shape[-1])).log()",
-             "The entropy is divided by log V, the largest it can be. Return it in nats."),
+             "You divide the entropy by log V, its largest value. Return it in nats."),
     ),
 )  # fmt: skip

@@ -48,9 +48,9 @@ TARGETS = Exercise(
     ),
     gradient=("student_logits",),
     infinite="Your loss is not a finite number. Did exp overflow? softmax and log_softmax subtract "
-    "the largest logit first. Was the logarithm taken of something negative, or of a probability"
-    " that was rounded to 0? F.kl_div expects the teacher's *probabilities* as its second "
-    "argument; if you give their logarithms, say log_target=True.",
+    "the largest logit first. Did you take the logarithm of something negative, or of a "
+    "probability that was rounded to 0? F.kl_div expects the teacher's *probabilities* as its "
+    "second argument; if you give their logarithms, say log_target=True.",
     mistakes=(
         Edit("temperature**2 * apart", "apart",
              "The factor T² is missing. Softening shrinks the gradient about as 1/T²; the factor "
@@ -58,7 +58,7 @@ TARGETS = Exercise(
         Edit("temperature**2", "temperature",
              "The factor is T; it must be T²: one T from softening each of the two answers."),
         Edit("temperature**2", "temperature**-2",
-             "The loss is divided by T². The softened loss is too *small*: multiply."),
+             "The loss is divided by T². Softening makes the gradient too *small*: multiply."),
         Edit("temperature**2 * apart", "apart", "T has no effect. Divide both networks' logits by "
              "it, and multiply the loss by its square.",
              more=((STUDENT, "student_logits"), (TEACHER, "teacher_logits.detach()"))),
@@ -66,38 +66,40 @@ TARGETS = Exercise(
              "a student that answers exactly as its teacher would then have a loss. Soften both."),
         Edit(STUDENT, "student_logits", "Only the teacher's logits are divided by T. Even a "
              "student that answers exactly as its teacher would then have a loss. Soften both."),
-        Edit(STUDENT, "student_logits", "T² is there, but no logits are divided by T. Soften both "
-             "answers.", more=((TEACHER, "teacher_logits.detach()"),)),
-        Edit(STUDENT, "student_logits * temperature", "The logits are multiplied by T; that "
+        Edit(STUDENT, "student_logits", "You multiply by T², but divide no logits by T. Soften "
+             "both networks' answers.", more=((TEACHER, "teacher_logits.detach()"),)),
+        Edit(STUDENT, "student_logits * temperature", "You multiply the logits by T, which "
              "sharpens. Divide by T.", more=((TEACHER, "teacher_logits.detach() * temperature"),)),
         Edit(KL, "student.exp() * (student - teacher)",
-             "The divergence is the wrong way round: yours weighs by the student's probabilities, "
-             "KL(student ‖ teacher). The teacher's come first: Σ teacher · (log teacher − log "
+             "The divergence is the wrong way round: yours weights by the student's probabilities, "
+             "KL(student ‖ teacher). Weight by the teacher's: Σ teacher · (log teacher − log "
              "student). In F.kl_div the student's *logarithms* are the first argument."),
         Edit(KL, "-teacher.exp() * student", "This is the cross-entropy, −Σ teacher · log student. "
              "It has the same gradient, but it is larger by the teacher's entropy: a perfect "
              "student would not reach 0. Subtract that entropy: log teacher − log student."),
-        Edit(KL, "-student.exp() * teacher", "This is −Σ student · log teacher: a cross-entropy, "
-             "with the roles exchanged. Expected Σ teacher · (log teacher − log student)."),
+        Edit(KL, "-student.exp() * teacher", "This is −Σ student · log teacher: a cross-entropy "
+             "with the roles exchanged. Return Σ teacher · (log teacher − log student)."),
         Edit("(teacher - student)", "(teacher - student.exp())",
-             "The student's probabilities stand where their logarithms belong. F.kl_div expects "
-             "log-probabilities as its first argument and does not complain: use log_softmax."),
-        Edit("(teacher - student)", "(teacher - student_logits / temperature)", "The student's "
-             "logits stand where logarithms of probabilities belong. Put log_softmax around them."),
+             "You use the student's probabilities where their logarithms belong. F.kl_div expects "
+             "log-probabilities as its first argument and raises no error otherwise: use "
+             "log_softmax."),
+        Edit("(teacher - student)", "(teacher - student_logits / temperature)",
+             "You use the student's logits where log-probabilities belong. Put log_softmax around "
+             "them."),
         Edit("teacher.exp() *", "(teacher == teacher.amax(-1, keepdim=True)) *",
-             "Only the teacher's best choice is used, as if it were a label. What the teacher "
-             "thinks of the other choices is what distillation is about.",
+             "You use only the teacher's best choice, as if it were a label. Distillation needs "
+             "its probabilities for all choices.",
              more=(("(teacher - student)", "-student"),)),
-        Edit(KL, "((student_logits - teacher_logits) / temperature) ** 2", "This is the squared "
-             "distance of the logits. It is another loss that is also used; here the divergence of "
-             "the probabilities is wanted."),
+        Edit(KL, "((student_logits - teacher_logits) / temperature) ** 2",
+             "This is the squared distance of the logits, a different loss that is also in use; "
+             "here return the divergence of the probabilities."),
         Edit(KL, "(teacher.exp() - student.exp()) ** 2", "This is the squared distance of the "
-             "probabilities; expected their divergence, Σ teacher · (log teacher − log student)."),
-        Edit(".sum(-1)  #", ".mean(-1)  #", "The mean runs over all N · V entries. Over the V "
-             "choices it is a *sum* (that makes it a divergence), over the N positions a mean: "
+             "probabilities; return their divergence, Σ teacher · (log teacher − log student)."),
+        Edit(".sum(-1)  #", ".mean(-1)  #", "The mean runs over all N · V entries. Take a *sum* "
+             "over the V choices (this makes it a divergence) and a mean over the N positions: "
              'reduction="batchmean", not "mean".'),
-        Edit("apart.mean()", "apart.sum()", "This is the sum over the positions; expected their "
-             "mean, so that long batches weigh no more than short ones."),
+        Edit("apart.mean()", "apart.sum()", "This is the sum over the positions; take their mean, "
+             "so that large batches count no more than small ones."),
         Edit(".log_softmax(-1)\n    teacher", ".log_softmax(0)\n    teacher",
              "The softmax runs over the positions; it must run over the V choices, the last axis.",
              more=((".log_softmax(-1)\n    apart", ".log_softmax(0)\n    apart"),)),

@@ -100,10 +100,10 @@ TRIPLE = Exercise(
     ),
     when_raised=(
         ("Expected target size|target batch_size|target tensor expected|multi-target",
-         "cross_entropy wants (number, V) and (number,): pick the masked positions of both first, "
-         "logits[masked] and labels[masked]."),
-        ("out of bounds", "Labels are −100 where nothing was masked; that is no word. Pick the "
-         "other positions first."),
+         "cross_entropy needs shapes (number, V) and (number,): pick the masked positions of both "
+         "first, logits[masked] and labels[masked]."),
+        ("out of bounds", "Labels are −100 where nothing was masked, which is not a word. Pick the "
+         "masked positions first."),
     ),
     stages=(
         Stage("equal networks: only the masked words", equal_networks),
@@ -116,98 +116,101 @@ TRIPLE = Exercise(
         Stage("the published weights: 5, 2 and 1", published_weights),
     ),
     gradient=("student.logits", "student.hidden_states"),
-    infinite="Your loss is not a finite number. Where nothing was masked there is nothing to "
-    "average, and 0/0 is not a number: divide a sum by max(1, how many). And F.kl_div expects "
-    "probabilities as its second argument, or log_target=True.",
+    infinite="Your loss is not a finite number. Where nothing was masked the mean is 0/0, which is "
+    "nan: divide the sum by max(1, their number). And F.kl_div expects probabilities as its second "
+    "argument, or log_target=True.",
     mistakes=(
-        Edit(SOFT, "kl.mean()", "Padding is counted in the soft targets. What a network says of "
-             "padding means nothing: logits[real] is (N, V)."),
-        Edit(COS, "(1 - cosines).mean()", "Padding is counted in the cosine. Take the vectors "
-             "where `real` is true."),
-        Edit(SOFT, "mean_over(kl, labels != -100)", "The soft targets are compared at the masked "
-             "positions only. A teacher has an opinion on every token: take all real ones."),
+        Edit(SOFT, "kl.mean()", "You count padding in the soft targets. A network's output at "
+             "padding has no meaning: logits[real] is (N, V)."),
+        Edit(COS, "(1 - cosines).mean()", "You count padding in the cosine. Take the vectors where "
+             "`real` is true."),
+        Edit(SOFT, "mean_over(kl, labels != -100)", "You compare the soft targets only at the "
+             "masked positions. The teacher gives a distribution at every token: take all real "
+             "ones."),
         Edit(COS, "mean_over(1 - cosines, labels != -100)",
-             "The cosine is taken at the masked positions only; take all real tokens."),
-        Edit(MLM, "nll.mean()", "The MLM loss is divided by all B · T positions; divide by how "
-             "many were masked."),
+             "You take the cosine only at the masked positions; take all real tokens."),
+        Edit(MLM, "nll.mean()", "You divide the MLM loss by all B · T positions; divide by the "
+             "number of masked ones."),
         Edit("temperature**2 * mean_over", "mean_over",
              "The factor T² of the soft targets is missing."),
         Edit("(theirs.exp() * (theirs - ours))", "(ours.exp() * (ours - theirs))",
-             "The soft targets are the wrong way round: the teacher's probabilities weigh, "
+             "The soft targets are the wrong way round: weight by the teacher's probabilities, "
              "KL(teacher ‖ student)."),
         Edit("(theirs.exp() * (theirs - ours))", "(-theirs.exp() * ours)",
-             "The soft targets are a cross-entropy: larger than the divergence by the teacher's "
-             "entropy, so that equal answers do not cost 0."),
-        Edit("1 - cosines", "cosines", "The cosine is added: the more alike two vectors are, the "
-             "larger your loss. It is 1 − cosine, which is 0 for equal directions."),
+             "Your soft-target loss is a cross-entropy: it is larger than the divergence by the "
+             "teacher's entropy, so equal answers do not cost 0."),
+        Edit("1 - cosines", "cosines", "You add the cosine, so the loss grows as two vectors "
+             "become more alike. Use 1 − cosine, which is 0 for equal directions."),
         Edit("a, b, c = weights", "a, b, c = weights[0], 1 - weights[0], weights[2]",
-             "The MLM loss is weighted by 1 − α, where α is the weight of the soft targets. The "
+             "You weight the MLM loss by 1 − α, where α is the weight of the soft targets. The "
              "three weights are independent: none is the complement of another."),
         Edit("a, b, c = weights", "a, b, c = 1 - weights[1], *weights[1:]",
-             "The soft targets are weighted by 1 − α, where α is the weight of the MLM loss. The "
+             "You weight the soft targets by 1 − α, where α is the weight of the MLM loss. The "
              "three weights are independent: none is the complement of another."),
         Edit("a, b, c = weights", "a, b, c = (w / sum(weights) for w in weights)",
-             "The weights are divided by their sum. They are used as they stand."),
-        Edit("a, b, c = weights", "b, a, c = weights", "The weights of soft targets and MLM are "
-             "exchanged: weights[0] is that of the soft targets."),
-        Edit("a, b, c = weights", "a, c, b = weights", "The weights are in another order. They "
+             "You divide the weights by their sum. Use them as they are."),
+        Edit("a, b, c = weights", "b, a, c = weights", "You exchanged the weights of soft targets "
+             "and MLM: weights[0] belongs to the soft targets."),
+        Edit("a, b, c = weights", "a, c, b = weights", "Your weights are in the wrong order. They "
              "belong to soft targets, MLM and cosine, in this order."),
         Edit("a, b, c = weights", "a, b, c = 1, 1, 1",
-             "The three losses are added without their weights."),
-        Edit("a, b, c = weights", "a, b, c = PUBLISHED", "The weights are always 5, 2 and 1. These "
-             "are the published ones; use those you are given."),
+             "You add the three losses without their weights."),
+        Edit("a, b, c = weights", "a, b, c = PUBLISHED", "You always use the weights 5, 2 and 1. "
+             "These are the published ones; use the argument."),
         Edit("a, b, c = weights", "a, b, c = *weights[:2], 0", "The cosine is missing."),
         Edit("a, b, c = weights", "a, b, c = weights[0], 0, weights[2]",
              "The MLM loss is missing."),
         Edit("a, b, c = weights", "a, b, c = 0, *weights[1:]", "The soft targets are missing."),
-        Edit(SOFT, "by_rows(kl, real)", "Soft targets were averaged in each row, then over the "
-             "rows. A token of a short row then weighs more. Average over all real tokens of the "
-             "batch at once."),
-        Edit(COS, "by_rows(1 - cosines, real)", "The cosine was averaged in each row, then over "
+        Edit(SOFT, "by_rows(kl, real)", "You average the soft targets within each row, then over "
+             "the rows. A token of a short row then counts more. Average over all real tokens of "
+             "the batch at once."),
+        Edit(COS, "by_rows(1 - cosines, real)", "You average the cosine within each row, then over "
              "the rows. Average over all real tokens at once."),
-        Edit(SOFT, "by_rows(kl, real)", "Soft targets and cosine were averaged in each row, then "
+        Edit(SOFT, "by_rows(kl, real)", "You average soft targets and cosine within each row, then "
              "over the rows. Average over all real tokens of the batch at once.",
              more=((COS, "by_rows(1 - cosines, real)"),)),
-        Edit(SOFT, "by_rows(kl, real)", "Each row was averaged by itself, then the rows. A token "
-             "of a short row then weighs more. Average over all tokens of the batch at once.",
+        Edit(SOFT, "by_rows(kl, real)", "You average within each row, then over the rows. A token "
+             "of a short row then counts more. Average over all tokens of the batch at once.",
              more=((COS, "by_rows(1 - cosines, real)"), (MLM, "by_rows(nll, labels != -100)"))),
-        Edit(SOFT, "kl.sum() / len(kl)", "The soft targets are summed over the tokens and divided "
-             "by the number of rows (F.kl_div with \"batchmean\" on (B, T, V) does that). Pick the "
-             "real tokens first: logits[real] is (N, V)."),
-        Edit("(theirs - ours)).sum(-1)", "(theirs - ours)).mean(-1)", "The soft targets are "
-             "averaged over the V words too; over them the divergence is a sum."),
-        Edit(MLM, "nll.mean()", "The MLM loss is taken at every position, with word 0 where "
-             "nothing was masked. Labels of −100 are left out: ignore_index=-100.",
+        Edit(SOFT, "kl.sum() / len(kl)", "You sum the soft targets over the tokens and divide by "
+             'the number of rows (F.kl_div with "batchmean" on (B, T, V) does that). Pick the real '
+             "tokens first: logits[real] is (N, V)."),
+        Edit("(theirs - ours)).sum(-1)", "(theirs - ours)).mean(-1)",
+             "You average the soft targets over the V words too; the divergence is a sum over "
+             "them."),
+        Edit(MLM, "nll.mean()", "You take the MLM loss at every position, with word 0 where "
+             "nothing was masked. Leave out labels of −100: ignore_index=-100.",
              more=(("labels, reduction", "labels.clamp(min=0), reduction"),)),
-        Edit(MLM, "mean_over(nll, real)", "The MLM loss is taken at every real token, with word 0 "
-             "where nothing was masked. Labels of −100 are left out: ignore_index=-100.",
+        Edit(MLM, "mean_over(nll, real)", "You take the MLM loss at every real token, with word 0 "
+             "where nothing was masked. Leave out labels of −100: ignore_index=-100.",
              more=(("labels, reduction", "labels.clamp(min=0), reduction"),)),
-        Edit(MLM, "mean_over(nll, real)", "The MLM loss is divided by the number of real tokens; "
-             "divide by how many were masked."),
+        Edit(MLM, "mean_over(nll, real)", "You divide the MLM loss by the number of real tokens; "
+             "divide by the number of masked ones."),
         Edit("student.logits.mT", "(student.logits / temperature).mT",
-             "The MLM loss is taken of softened logits; it is at T = 1."),
-        Edit("1 - cosines", "1 + cosines", "1 + cosine grows when the vectors agree; it is 1 − "
+             "You compute the MLM loss from softened logits; use T = 1 there."),
+        Edit("1 - cosines", "1 + cosines", "Your 1 + cosine grows as the vectors agree; use 1 − "
              "cosine."),
-        Edit("1 - cosines", "-cosines", "−cosine stands where 1 − cosine should. The gradient is "
-             "the same, but equal vectors then cost −1 and not 0."),
+        Edit("1 - cosines", "-cosines", "You use −cosine instead of 1 − cosine. The gradient is "
+             "the same, but equal vectors then cost −1, not 0."),
         Edit("student.hidden_states[-1]", "student.hidden_states[0]",
-             "The first hidden states are compared, the embeddings; take the last, [-1].",
+             "You compare the first hidden states, the embeddings; take the last, [-1].",
              more=(("teacher.hidden_states[-1]", "teacher.hidden_states[0]"),)),
-        Edit("student.hidden_states[-1]", "student.hidden_states[-2]", "The last layer but one is "
-             "compared. Hidden states begin with the embeddings, so the last layer is [-1].",
+        Edit("student.hidden_states[-1]", "student.hidden_states[-2]",
+             "You compare the second-last layer. Hidden states begin with the embeddings, so the "
+             "last layer is [-1].",
              more=(("teacher.hidden_states[-1]", "teacher.hidden_states[-2]"),)),
         Edit("F.cosine_similarity(last, target, dim=-1)", "sum(F.cosine_similarity(*x, dim=-1) for "
              "x in zip(student.hidden_states, teacher.hidden_states)) / len(student.hidden_states)",
-             "The cosine is averaged over all hidden states. DistilBERT compares the last layer "
-             "only; comparing layer by layer is TinyBERT's idea."),
+             "You average the cosine over all hidden states. DistilBERT compares only the last "
+             "layer; comparing layer by layer is TinyBERT's idea."),
         Edit("cosine = mean_over(1 - cosines, real)", "cosine = sum(mean_over(1 - "
              "F.cosine_similarity(a, b.detach(), dim=-1), real) for a, b in "
              "zip(student.hidden_states, teacher.hidden_states))",
-             "The cosine is added up over all hidden states. DistilBERT compares the last layer "
-             "only; comparing layer by layer is TinyBERT's idea."),
-        Edit(COS, "(1 - F.cosine_similarity(last, target)).mean()", "The cosine runs over the "
-             "positions (cosine_similarity takes axis 1 if it is not told); it must run over the H "
-             "units: dim=-1."),
+             "You add up the cosine over all hidden states. DistilBERT compares only the last "
+             "layer; comparing layer by layer is TinyBERT's idea."),
+        Edit(COS, "(1 - F.cosine_similarity(last, target)).mean()",
+             "Your cosine runs over the positions (cosine_similarity uses axis 1 by default); it "
+             "must run over the H units: dim=-1."),
         Edit("student.logits / temperature)", "student.logits)",
              "T has no effect. Soften both networks' logits by it, and multiply by T².",
              more=(("teacher.logits.detach() / temperature", "teacher.logits.detach()"),

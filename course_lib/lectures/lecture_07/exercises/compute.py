@@ -102,47 +102,50 @@ COMPUTE = Exercise(
     mistakes=(
         Edit(VALUE, 'row["compute"] / own["compute"]', "The fractions are upside down: other / "
              "model. 'A quarter of their compute' is the model's compute divided by theirs."),
-        Edit(VALUE, 'own["compute"] / rows["BERT-large"]["compute"]', "Every fraction is the "
-             "model's compute divided by BERT-large's. Each rival has a compute of its own: divide "
-             "by that."),
-        Edit(VALUE, 'row["compute"] / rows["BERT-large"]["compute"]', "Every rival's compute is "
-             "divided by BERT-large's. Wanted is the model's compute, divided by the rival's."),
-        Edit(VALUE, 'own["steps"] / row["steps"]', "Steps are divided, not FLOPs. A step can be a "
+        Edit(VALUE, 'own["compute"] / rows["BERT-large"]["compute"]',
+             "You always divide the model's compute by BERT-large's. Each rival has its own "
+             "compute: divide by that."),
+        Edit(VALUE, 'row["compute"] / rows["BERT-large"]["compute"]',
+             "You divide every rival's compute by BERT-large's. Divide the model's compute by the "
+             "rival's."),
+        Edit(VALUE, 'own["steps"] / row["steps"]', "You divide steps, not FLOPs. A step can be a "
              "batch of 128 short texts or of 8,000 long ones, of a small model or a large one: "
-             "only the FLOPs can be compared."),
+             "compare only FLOPs."),
         Edit(VALUE, '(own["compute"] / own["steps"]) / (row["compute"] / row["steps"])',
-             "FLOPs are divided by steps first. That is the price of one step; the claim is about "
+             "You divide FLOPs by steps first. That is the cost of one step; the claim is about "
              "the whole training."),
-        Edit(VALUE, 'own["score"] / row["score"]', "The scores are divided, not the compute."),
+        Edit(VALUE, 'own["score"] / row["score"]', "You divide the scores, not the compute."),
         Edit(VALUE, '(own["score"] / own["compute"]) / (row["score"] / row["compute"])',
-             "Points per FLOP are compared. The claim is simpler: with how much of their compute "
-             "does the model reach them?"),
+             "You compare points per FLOP. The claim is simpler: with which fraction of their "
+             "compute does the model reach them?"),
         Edit(VALUE, 'own["compute"] - row["compute"]',
-             "This is the difference of the two amounts; a fraction is a quotient."),
-        Edit(VALUE, f"1 - {VALUE}", "This is one minus the fraction: what was saved. Wanted is the "
+             "This is the difference of the two amounts; divide them instead."),
+        Edit(VALUE, f"1 - {VALUE}", "This is one minus the fraction, what was saved. Return the "
              "fraction that was used."),
-        Edit(VALUE, f"100 * {VALUE}", "The fractions are in percent; expected numbers such as "
+        Edit(VALUE, f"100 * {VALUE}", "Your fractions are in percent; return numbers such as "
              "0.22."),
         Edit(VALUE, f"round({VALUE}, 2)",
-             "The fractions are rounded. Return them as they are; round when you print."),
-        Edit("other != model and ", "", "The model is compared with itself as well. It reaches "
-             "itself with all of its compute, which says nothing."),
+             "You round the fractions. Return them unrounded; round when you print."),
+        Edit("other != model and ", "", "You also compare the model with itself. It reaches itself "
+             "with all of its compute, which says nothing."),
         Edit(REACHED, "True", "All other models are in your result. 'The same quality for less' "
-             "needs the same quality: leave out whom the model does not reach to within "
+             "needs the same quality: leave out models that it does not reach to within "
              f"{LEVEL} points."),
         Edit(f"other != model and {REACHED}", "True", "All models are in your result, the model "
              "itself among them. Leave it out, and those it does not reach to within "
              f"{LEVEL} points."),
-        Edit(REACHED, f'{REACHED} and own["compute"] < row["compute"]', "Only models that took "
-             "more compute are in your result. One that was reached at a higher price belongs to "
-             "it too: its fraction is above 1, and that is what the claim leaves out."),
-        Edit(REACHED, 'own["score"] >= row["score"]', "A model that scores a little more is "
+        Edit(REACHED, f'{REACHED} and own["compute"] < row["compute"]',
+             "Only models that took more compute are in your result. A model that was reached with "
+             "more compute belongs to it too: its fraction is above 1, which the claim does not "
+             "mention."),
+        Edit(REACHED, 'own["score"] >= row["score"]', "A model that scores slightly more is "
              f"missing. Up to {LEVEL} points count as level."),
-        Edit(REACHED, 'abs(own["score"] - row["score"]) <= LEVEL', "Only models with about the "
-             "same score are in your result. Whom the model beats by more, it reaches as well."),
-        Edit(REACHED, 'own["score"] - LEVEL >= row["score"]', f"The {LEVEL} points are taken off "
-             "the model instead of being granted to it: only clearly weaker models are in your "
-             "result."),
+        Edit(REACHED, 'abs(own["score"] - row["score"]) <= LEVEL',
+             "Only models with about the same score are in your result. The model also reaches "
+             "those that it beats by more."),
+        Edit(REACHED, 'own["score"] - LEVEL >= row["score"]', f"You subtract the {LEVEL} points "
+             "from the model's score instead of adding them: only clearly weaker models are in "
+             "your result."),
         Edit(REACHED, 'own["score"] <= row["score"] + LEVEL', "Your result has the models that "
              "score more, instead of those that the model reaches."),
         Edit(REACHED, 'own["score"] < row["score"] - LEVEL', "Your result has the models that "

@@ -75,10 +75,10 @@ def text(function: Answer, ids: Tensor, at: Tensor, logits: Tensor) -> Tensor:
     corrupted = function(ids, at, logits)
     if isinstance(corrupted, Tensor) and corrupted.shape in ((len(at),), (len(at), 1)) != ids.shape:
         raise Wrong(f"Your result has {len(at)} numbers: the drawn words. Put them into the text "
-                    f"and return the whole of it, of shape {tuple(ids.shape)}.")  # fmt: skip
+                    f"and return the whole text, of shape {tuple(ids.shape)}.")  # fmt: skip
     if isinstance(corrupted, Tensor) and corrupted.shape == (ids.numel(),):
-        raise Wrong(f"Your result is flat, of shape {tuple(corrupted.shape)}. Give it its rows "
-                    "back: view_as(input_ids).")  # fmt: skip
+        raise Wrong(f"Your result is flat, of shape {tuple(corrupted.shape)}. Restore its "
+                    "rows with view_as(input_ids).")  # fmt: skip
     if isinstance(corrupted, Tensor) and corrupted.requires_grad:
         raise Wrong("A gradient would flow from your result back into the logits. The generator "
                     "must not learn from the discriminator: draw whole words, without gradient.",
@@ -127,7 +127,7 @@ P, DRAW, PUT = (
     "logits.detach().softmax(dim=-1)", "torch.multinomial(p, 1).squeeze(1)",
     "filled[predict_at] = sampled",
 )  # fmt: skip
-RAW = "A logit is not a probability: exponentiate and normalise, with softmax."
+RAW = "A logit is not a probability: apply softmax."
 
 CORRUPTING = Exercise(
     **written("07.2"),
@@ -140,13 +140,13 @@ CORRUPTING = Exercise(
     see="course_lib.kernels.sampling.sample_tokens draws for all positions at once",
     when_raised=(
         (r"probability tensor contains|invalid multinomial|Expected parameter probs|"
-         r"constraint Simplex", "torch.multinomial wants probabilities, and logits can be "
+         r"constraint Simplex", "torch.multinomial needs probabilities, but logits can be "
          "negative: apply softmax(dim=-1) first."),
         (r"shape mismatch: value tensor of shape \[(\d+), 1\]",
-         "torch.multinomial(…, 1) gives (N, 1); N places want (N,): add .squeeze(1)."),
-        (r"shape mismatch|number of elements", "There are not as many places as words. predict_at "
-         "says where the words go; it counts through the flattened ids, and a selected position "
-         "need not show [MASK]."),
+         "torch.multinomial(…, 1) gives (N, 1), but N positions need (N,): add .squeeze(1)."),
+        (r"shape mismatch|number of elements", "The numbers of positions and words differ. "
+         "predict_at says where the words go; it counts through the flattened ids, and a selected "
+         "position need not hold [MASK]."),
         (r"out of bounds|out of range", "predict_at counts through the whole batch, b·T + t. It is "
          "an index into input_ids.flatten(), not into the rows."),
         (r"requires grad|requires_grad", "The logits carry a gradient. Draw under "
@@ -166,18 +166,18 @@ CORRUPTING = Exercise(
         from_torch(few),
     ),
     mistakes=(
-        Edit(DRAW, "p.argmax(-1)", "You always put in the likeliest word. Then every text is "
-             "corrupted in the same way at every visit, and the discriminator only ever sees the "
-             "generator's favourites. Draw."),
+        Edit(DRAW, "p.argmax(-1)", "You always put in the most likely word. Then a text is "
+             "corrupted in the same way in every epoch, and the discriminator sees only the "
+             "generator's favourites. Draw the words at random."),
         Edit(DRAW, "(p.cumsum(-1) < torch.rand(1)).sum(-1).clamp(max=p.shape[1] - 1)",
              "All positions with the same distribution get the same word: one random number "
              "decides for the whole batch. Each position needs a draw of its own."),
         Edit("torch.multinomial(p, 1)",
              "torch.multinomial(p, 1, generator=torch.Generator().manual_seed(1))",
              "All calls draw the same words: the random numbers are fixed inside your function. A "
-             "text must be corrupted anew at every visit."),
-        Edit(PUT, "pass", "The text comes back as it was. Put the drawn words in at predict_at."),
-        Edit(P, "torch.ones_like(logits)", "Every word is drawn equally often: the logits have no "
+             "text must be corrupted anew in every epoch."),
+        Edit(PUT, "pass", "You return the text unchanged. Put the drawn words in at predict_at."),
+        Edit(P, "torch.ones_like(logits)", "You draw every word equally often: the logits have no "
              "effect. Draw each word with its probability, softmax(logits)."),
         Edit(P, "logits.detach().clamp(min=1e-9)", f"The logits themselves are taken for "
              f"probabilities. {RAW}"),
@@ -185,22 +185,22 @@ CORRUPTING = Exercise(
              f"The logits, shifted to start at zero, are taken for probabilities. {RAW}"),
         Edit(P, "logits.detach().abs()",
              f"The logits without their sign are taken for probabilities. {RAW}"),
-        Edit(P, f"{P}.softmax(-1)", "The softmax is applied twice, and the probabilities are "
-             "nearly equal. torch.multinomial wants softmax(logits); Categorical(logits=…) wants "
-             "the logits."),
-        Edit(P, "logits.detach().softmax(0)", "The softmax runs over the positions (axis 0). The "
-             "words of one position share the probability 1 among them: dim=-1."),
-        Edit(P, "logits.detach().sigmoid()", "The probabilities are sigmoids. The words of one "
-             "position exclude each other: softmax."),
-        Edit(P, "(-logits.detach()).softmax(-1)", "Unlikely words come often and likely ones "
-             "rarely: the sign of the logits is reversed."),
-        Edit(P, "logits.detach()[:1].softmax(-1).expand_as(logits)", "Every position is filled "
-             "from the distribution of the first one. Each position has a distribution of its own, "
-             "a row of the logits."),
+        Edit(P, f"{P}.softmax(-1)", "You apply the softmax twice, so the probabilities are nearly "
+             "equal. torch.multinomial needs softmax(logits); Categorical(logits=…) needs the "
+             "logits."),
+        Edit(P, "logits.detach().softmax(0)", "Your softmax runs over the positions (axis 0). The "
+             "probabilities of the words at one position must add up to 1: dim=-1."),
+        Edit(P, "logits.detach().sigmoid()", "You compute probabilities with a sigmoid. The words "
+             "at one position exclude each other: use softmax."),
+        Edit(P, "(-logits.detach()).softmax(-1)", "Unlikely words are drawn often and likely ones "
+             "rarely: you reversed the sign of the logits."),
+        Edit(P, "logits.detach()[:1].softmax(-1).expand_as(logits)",
+             "You fill every position from the distribution of the first one. Each position has "
+             "its own distribution, a row of the logits."),
         Edit(PUT, "filled.view_as(input_ids)[predict_at % len(input_ids), predict_at // "
-             "len(input_ids)] = sampled", "predict_at is taken apart the wrong way round, with B "
-             "where T belongs. It counts along the rows: position t of row b is b·T + t, so the "
-             "row is at // T and the column at % T."),
+             "len(input_ids)] = sampled", "You split predict_at with B where T belongs. It counts "
+             "along the rows: position t of row b is b·T + t, so the row is at // T and the column "
+             "at % T."),
         Edit(PUT, "filled.view_as(input_ids)[0, predict_at % input_ids.shape[1]] = sampled",
              "All words land in the first row. predict_at counts through the whole batch, b·T + t: "
              "flatten the ids, or take at // T as the row."),
@@ -213,16 +213,17 @@ CORRUPTING = Exercise(
              "Each word lands one position too late: predict_at counts from 0."),
         Edit(PUT, "at = (filled == MASK).nonzero()[:, 0]; filled[at[: len(sampled)]] = "
              "sampled[: len(at)]",
-             "The words are put where a [MASK] stands. A position can be selected although its own "
-             "word was left in place; there the generator's word goes too. predict_at says where."),
+             "You put the words where a [MASK] is. A position can be selected although its own "
+             "word was left in place; the generator's word goes there too. predict_at says where."),
         Edit(PUT, "gaps = filled[predict_at] == MASK; filled[predict_at[gaps]] = sampled[gaps]",
-             "A selected position that shows its own word was left alone. The generator predicts "
-             "there too, and its word goes in: at every position of predict_at."),
+             "You left out a selected position that holds its own word. The generator predicts "
+             "there too, and its word goes in at every position of predict_at."),
         Edit(PUT, "filled[predict_at] = sampled.sort().values",
              "The words arrive at the right positions in another order: the i-th row of the logits "
              "belongs to the i-th number in predict_at."),
         Edit("filled = input_ids.flatten().clone()",
-             "filled = torch.full((input_ids.numel(),), MASK)", "Only the drawn words are in your "
-             "result; all other tokens of the text stay. Start from a copy of input_ids."),
+             "filled = torch.full((input_ids.numel(),), MASK)",
+             "Your result contains only the drawn words; all other tokens of the text must stay. "
+             "Start from a copy of input_ids."),
     ),
 )  # fmt: skip

@@ -43,7 +43,7 @@ WITH, MEAN = "F.binary_cross_entropy_with_logits(logits,", "losses[real].mean()"
 WHOLE = 'F.binary_cross_entropy_with_logits(logits, targets, reduction="none")'
 SIGMOID_FIRST = (
     "For logits far from zero the sigmoid has been rounded to 0 or 1 before the logarithm was "
-    "taken. F.binary_cross_entropy_with_logits takes the logits and keeps them apart."
+    "taken. F.binary_cross_entropy_with_logits takes the logits and avoids this."
 )
 
 JUDGING = Exercise(
@@ -55,13 +55,13 @@ JUDGING = Exercise(
         (r"can't be cast|Found dtype|expected scalar type|should be the same dtype",
          "The targets must be floating-point numbers, as the logits are: "
          "labels.to(logits.dtype)."),
-        ("between 0 and 1", "F.binary_cross_entropy wants probabilities, and these are logits: "
+        ("between 0 and 1", "F.binary_cross_entropy needs probabilities, but these are logits: "
          "F.binary_cross_entropy_with_logits takes them as they are."),
-        ("class probabilities|multi-target|Expected target size", "F.cross_entropy wants a logit "
-         "for each class. Here one logit a token decides between two: "
-         "F.binary_cross_entropy_with_logits."),
-        (r"indices.*(bool|byte)|out of bounds", "Zeros and ones are taken for positions when they "
-         "index. Make them True and False first: attention_mask.bool()."),
+        ("class probabilities|multi-target|Expected target size",
+         "F.cross_entropy needs a logit for each class. Here one logit per token decides between "
+         "two classes: F.binary_cross_entropy_with_logits."),
+        (r"indices.*(bool|byte)|out of bounds", "As an index, zeros and ones are read as "
+         "positions. Make them True and False first: attention_mask.bool()."),
     ),
     stages=(
         Stage("one token, replaced; one, original", each(case, ((1,), (1,)), ((1,), (0,)))),
@@ -73,49 +73,49 @@ JUDGING = Exercise(
     gradient=("logits",),
     infinite=f"Your loss is not a finite number. {SIGMOID_FIRST}",
     mistakes=(
-        Edit(MEAN, "losses.mean()", "The mean runs over the padding too. Nobody replaces padding: "
-             "leave it out, of the sum and of the count."),
-        Edit(MEAN, "losses[real].sum() / losses.numel()", "The padding is left out of the sum, but "
-             "the sum is divided by all B·T positions. Divide by the number of real tokens."),
-        Edit(WITH, "F.binary_cross_entropy_with_logits(logits * real,", "The logits of the padding "
-             "are set to zero and averaged in. A logit of zero is no answer: it costs ln 2 = 0.69. "
-             "Leave these positions out.", more=((MEAN, "losses.mean()"),)),
-        Edit(MEAN, "losses[real & labels.bool()].mean()", "The loss runs over the replaced tokens "
-             "only. Then answering 'replaced' everywhere would be free. It runs over all real "
-             "tokens, original ones too: that is what ELECTRA gains."),
-        Edit(MEAN, "losses[real & ~labels.bool()].mean()", "The loss runs over the original tokens "
-             "only; it runs over all real tokens."),
+        Edit(MEAN, "losses.mean()", "Your mean runs over the padding too. Padding is never "
+             "replaced: leave it out of the sum and of the count."),
+        Edit(MEAN, "losses[real].sum() / losses.numel()", "You leave the padding out of the sum, "
+             "but divide by all B·T positions. Divide by the number of real tokens."),
+        Edit(WITH, "F.binary_cross_entropy_with_logits(logits * real,",
+             "You set the logits of the padding to zero and average them in. A logit of zero still "
+             "costs ln 2 = 0.69. Leave these positions out.", more=((MEAN, "losses.mean()"),)),
+        Edit(MEAN, "losses[real & labels.bool()].mean()", "Your loss runs over the replaced tokens "
+             "only, so answering 'replaced' everywhere would cost nothing. It must run over all "
+             "real tokens, original ones too: that is ELECTRA's advantage."),
+        Edit(MEAN, "losses[real & ~labels.bool()].mean()", "Your loss runs over the original "
+             "tokens only; it must run over all real tokens."),
         Edit(MEAN, "(losses * labels)[real].mean()", "Half of the cross-entropy is missing: "
              "original tokens, where the label is 0, add nothing. Add −(1 − y) · log(1 − p)."),
         Edit(MEAN, "(losses * (1 - labels))[real].mean()", "Half of the cross-entropy is missing: "
              "replaced tokens, where the label is 1, add nothing. Add −y · log p."),
-        Edit(MEAN, "losses[real].sum()", "This is the sum over the real tokens; expected their "
-             "mean. A sum would weigh long batches more, and λ would mean something else for "
-             "each."),
-        Edit(MEAN, "((losses * real).sum(1) / real.sum(1)).mean()", "Each text was averaged by "
-             "itself, then the texts: a token of a short text weighs more. Average over all real "
-             "tokens of the batch at once."),
-        Edit(MEAN, "((losses * real).sum(1) / real.sum(1)).sum()", "Each text was averaged by "
-             "itself and the means were added. Average over all real tokens of the batch at once."),
-        Edit(WITH, "F.binary_cross_entropy_with_logits(-logits,", "The logits are read the other "
-             "way round: as the paper's D, where a high one means original. Here a logit above "
-             "zero says *replaced*, and the label 1 means replaced."),
+        Edit(MEAN, "losses[real].sum()", "This is the sum over the real tokens; take their mean. "
+             "With a sum long batches would count more, and λ would mean something else for each."),
+        Edit(MEAN, "((losses * real).sum(1) / real.sum(1)).mean()",
+             "You average within each text, then over the texts: a token of a short text counts "
+             "more. Average over all real tokens of the batch at once."),
+        Edit(MEAN, "((losses * real).sum(1) / real.sum(1)).sum()",
+             "You average within each text and add the means. Average over all real tokens of the "
+             "batch at once."),
+        Edit(WITH, "F.binary_cross_entropy_with_logits(-logits,",
+             "You read the logits the other way round, as the paper's D, where a high logit means "
+             "original. Here a logit above zero means *replaced*, and so does the label 1."),
         Edit("return losses", "return -losses",
              "The sign is wrong: a loss is −log P, and never negative."),
-        Edit(WITH, "F.binary_cross_entropy_with_logits(logits.sigmoid(),", "The logits went "
-             "through a sigmoid before a loss that applies its own. Give "
+        Edit(WITH, "F.binary_cross_entropy_with_logits(logits.sigmoid(),",
+             "You apply a sigmoid before a loss that applies its own. Give "
              "binary_cross_entropy_with_logits the logits as they are."),
-        Edit(WHOLE, "-logits.log_softmax(-1) * targets", "A softmax runs over the tokens of a "
-             "text, as if exactly one of them were replaced. Each token has a yes-or-no question "
-             "of its own: sigmoid."),
+        Edit(WHOLE, "-logits.log_softmax(-1) * targets", "Your softmax runs over the tokens of a "
+             "text, as if exactly one of them were replaced. Each token has its own yes-or-no "
+             "question: use a sigmoid."),
         Edit(WHOLE, "(logits.sigmoid() - targets) ** 2", "This is the squared distance between "
-             "probability and label; expected −log P."),
+             "probability and label; use −log P."),
         Edit(WHOLE, "(logits.sigmoid() - targets).abs()", "This is the mean of 1 − P(true label), "
-             "without a logarithm; expected −log P."),
+             "without a logarithm; use −log P."),
         Edit(WHOLE, 'F.binary_cross_entropy(logits.sigmoid(), targets, reduction="none")',
              SIGMOID_FIRST),
         Edit(WHOLE, 'F.binary_cross_entropy_with_logits(logits, (logits > 0).to(logits.dtype), '
-             'reduction="none")', "The labels have no effect: the discriminator's own decision is "
-             "taken for the truth."),
+             'reduction="none")', "The labels have no effect: you take the discriminator's own "
+             "decision for the truth."),
     ),
 )  # fmt: skip

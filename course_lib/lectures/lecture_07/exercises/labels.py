@@ -80,36 +80,38 @@ LABELS = Exercise(
     ),
     mistakes=(
         Edit("corrupted_ids != original_ids", "masked_ids != original_ids",
-             "Every position that was masked is labelled 1. Where the generator drew the very word "
-             "that stood there, nothing was replaced: the label is 0."),
+             "You label every masked position 1. Where the generator drew the original word, "
+             "nothing was replaced: the label is 0."),
         Edit("corrupted_ids != original_ids", "corrupted_ids != masked_ids",
-             "The corrupted text is compared with the masked one. That asks whether a [MASK] was "
-             "filled, and it always is. Compare with the original."),
-        Edit("corrupted_ids != original_ids", "corrupted_ids == original_ids", "Your labels are "
-             "the wrong way round: 1 for original. That is how the paper writes its discriminator, "
-             "D = P(original). Here, as in the released code, 1 means replaced."),
+             "You compare the corrupted text with the masked one. That asks whether a [MASK] was "
+             "filled, which is always so. Compare with the original."),
+        Edit("corrupted_ids != original_ids", "corrupted_ids == original_ids",
+             "Your labels are the wrong way round: 1 for original. The paper writes its "
+             "discriminator in this way, D = P(original). Here, as in the released code, 1 means "
+             "replaced."),
         Edit(RULE, "((corrupted_ids == original_ids) & (masked_ids != original_ids)).long()",
-             "You label the positions where the generator found the true word. Those are the ones "
-             "that count as original: label those where it drew another word."),
+             "You label the positions where the generator drew the true word. Those count as "
+             "original: label the positions where it drew another word."),
         Edit(RULE, "((corrupted_ids != original_ids) & (masked_ids != original_ids)).long()",
-             "Replaced words are labelled 1 only where a [MASK] stood. A position can be selected "
-             "although its word was left in the masked text; the generator's draw is put in there "
+             "You label replaced words 1 only where there was a [MASK]. A position can be selected "
+             "although its word was left in the masked text; the generator's word is put in there "
              "too."),
         Edit(RULE, f"torch.where(masked_ids != original_ids, {RULE}, -100)",
              "Outside the masked positions your labels are −100, as in masked language modelling. "
-             "The discriminator is asked about *every* token: there the label is 0, original."),
+             "The discriminator classifies *every* token: there the label is 0, original."),
         Edit(RULE, f"{RULE}[masked_ids != original_ids]",
-             "Your labels are those of the masked positions only. The discriminator judges every "
+             "You return labels for the masked positions only. The discriminator classifies every "
              "token: (B, T), with 0 wherever nothing changed."),
         Edit(RULE, "torch.where(corrupted_ids != original_ids, corrupted_ids, 0)", "Where a word "
              "was replaced you return its id. The discriminator answers yes or no: 1."),
         Edit(RULE, "torch.where(corrupted_ids != original_ids, original_ids, 0)",
              "Where a word was replaced you return the true word, as the generator's target. The "
-             "discriminator does not name the word, it only says whether one was replaced: 1."),
+             "discriminator does not predict the word, only whether it was replaced: 1."),
         Edit(RULE, "(~torch.isin(corrupted_ids, original_ids)).long()",
-             "You ask whether the word occurs anywhere in the original. A word that stands "
+             "You ask whether the word occurs anywhere in the original. A word that occurs "
              "elsewhere in the text is still wrong here: compare position by position."),
         Edit(RULE, "(corrupted_ids != original_ids).any(-1).long()",
-             "There is one label a text. The discriminator judges every token: (B, T)."),
+             "You return one label for each text. The discriminator classifies every token: (B, "
+             "T)."),
     ),
 )  # fmt: skip

@@ -57,16 +57,17 @@ LIKENESS = Exercise(
     ),
     mistakes=(
         Edit(UNITS, "vectors", "These are inner products; a cosine divides by the lengths of both "
-             "vectors. A collapsed encoder may still write longer vectors for some texts."),
-        Edit("- len(here), pairs", ", pairs", "Each vector is compared with itself, too: that "
-             "cosine is always 1. Leave it out.", more=((COUNT, "len(here) ** 2"),)),
-        Edit("here = units[real[:, t], t]", "here = units[:, t]", "Padding is compared, too. Use "
-             "only texts that have a real token at the position."),
-        Edit("- len(here), pairs", ", pairs", "The pairs of a vector with itself are in the sum, "
-             "though not in the count. Leave them out of both."),
-        Edit("return total / pairs", "return total / 2 / pairs", "Each pair stands twice in the "
-             "matrix of cosines, (a, b) and (b, a): halve the sum and the count, or neither."),
-        Edit("return total / pairs", "return total", "This is a sum over the pairs; expected their "
+             "vectors. A collapsed encoder may still give longer vectors for some texts."),
+        Edit("- len(here), pairs", ", pairs", "You also compare each vector with itself, where the "
+             "cosine is always 1. Leave these pairs out.", more=((COUNT, "len(here) ** 2"),)),
+        Edit("here = units[real[:, t], t]", "here = units[:, t]",
+             "You compare padding, too. Use only texts that have a real token at the position."),
+        Edit("- len(here), pairs", ", pairs", "You add the pairs of a vector with itself, though "
+             "you do not count them. Leave them out of both."),
+        Edit("return total / pairs", "return total / 2 / pairs",
+             "Each pair occurs twice in the matrix of cosines, as (a, b) and (b, a): halve both "
+             "the sum and the count, or neither."),
+        Edit("return total / pairs", "return total", "This is the sum over the pairs; return their "
              "mean."),
     ),
 )  # fmt: skip

@@ -86,53 +86,54 @@ STEPS = Exercise(
               lambda _: [published_step("base", 512, 0.15), published_step("large", 512, 0.25)]),
     ),
     mistakes=(
-        passes(1, "Only the forward pass was counted. A training step goes back as well, at twice "
-               "the cost."),
-        passes(2, "The backward pass was counted like the forward one. It costs twice as much: "
+        passes(1, "You counted only the forward pass. A training step also has a backward pass, at "
+               "twice the cost."),
+        passes(2, "You counted the backward pass like the forward pass. It costs twice as much: "
                "gradients for the weights and for the inputs."),
-        passes(4, "The backward pass was counted three times. It costs twice the forward pass: "
-               "three in all."),
+        passes(4, "You counted the backward pass as three forward passes. It costs two: three in "
+               "all."),
         omitted(PROJECTION, "the layer that leads the shared embeddings from H to g, at every "
                 "token"),
-        Edit(PROJECTION, "2 * k * H * g", "The layer from H to g was counted at the k masked "
+        Edit(PROJECTION, "2 * k * H * g", "You counted the layer from H to g at the k masked "
              "positions. The generator reads every token, so all T go through it."),
         omitted(HEAD, "the generator's vocabulary head; its loss is that of BERT"),
         omitted(RTD, "the discriminator's head: H to H, then H to 1, at every token"),
         omitted(BERT_HEAD, "BERT's vocabulary head"),
-        Edit(BERT_HEAD, "2 * T * (H * H + H * V)", "The vocabulary heads were counted at all T "
-             "positions. Words are predicted at k of them only.",
+        Edit(BERT_HEAD, "2 * T * (H * H + H * V)", "You counted the vocabulary heads at all T "
+             "positions. Words are predicted at only k of them.",
              more=((HEAD, "2 * T * (g * H + H * V)"),)),
-        Edit(HEAD, "2 * T * (g * H + H * V)", "The generator's vocabulary head was counted at all "
-             "T positions. Words are predicted at k of them only."),
-        Edit(RTD, "2 * k * (H * H + H)", "The discriminator's head was counted at the k masked "
-             "positions; it judges all T tokens."),
-        Edit(RTD, BERT_HEAD, "The discriminator was given a vocabulary head. It gives one logit a "
+        Edit(HEAD, "2 * T * (g * H + H * V)", "You counted the generator's vocabulary head at all "
+             "T positions. Words are predicted at only k of them."),
+        Edit(RTD, "2 * k * (H * H + H)", "You counted the discriminator's head at the k masked "
+             "positions; it classifies all T tokens."),
+        Edit(RTD, BERT_HEAD, "You gave the discriminator a vocabulary head. It gives one logit per "
              "token: H to H, H to 1."),
         Edit(RTD, "2 * T * H", "The first layer of the discriminator's head is missing: H to H, "
              "then H to 1."),
         Edit(RTD, "2 * T * H * H", "The last layer of the discriminator's head is missing: H to H, "
              "then H to 1."),
-        Edit(GENERATOR, "0", "You left out the generator. It is thrown away after training, but in "
+        Edit(GENERATOR, "0", "You left out the generator. It is discarded after training, but in "
              "every step it reads the text and learns."),
         Edit("3 * (generator + discriminator)", "generator + 3 * discriminator",
-             "The generator was counted forward only. No gradient reaches it from the "
-             "discriminator, but it has a loss of its own, and a backward pass for that."),
+             "You counted only the generator's forward pass. No gradient reaches it from the "
+             "discriminator, but it has its own loss, and a backward pass for that."),
         omitted(BLOCKS, "the generator's blocks, blocks(g)"),
-        Edit(BLOCKS, "blocks(H) * g / H", "The generator's blocks were counted as g/H of the "
-             "discriminator's. Their matrices shrink in both directions: most of the cost falls "
-             "with the square, blocks(g)."),
-        Edit(BLOCKS, "blocks(H) * (g / H) ** 2", "The generator's blocks were counted as (g/H)² of "
-             "the discriminator's. That is nearly right; attention's products fall with g/H only, "
-             "so take blocks(g)."),
-        Edit(BLOCKS, "blocks(H)", "The generator's blocks were counted H wide; they are g wide."),
-        Edit(HEAD, "2 * k * (g * g + g * V)", "The generator's head was counted with an embedding "
-             "matrix g wide, g to g and g to V. It writes through the shared one, which is H wide: "
-             "g to H, and H to V."),
-        Edit(HEAD, BERT_HEAD, "The first layer of the generator's head was counted H to H; it "
-             "begins with g."),
+        Edit(BLOCKS, "blocks(H) * g / H", "You counted the generator's blocks as g/H of the "
+             "discriminator's. Their matrices shrink in both directions, so most of the cost falls "
+             "with the square: use blocks(g)."),
+        Edit(BLOCKS, "blocks(H) * (g / H) ** 2", "You counted the generator's blocks as (g/H)² of "
+             "the discriminator's. That is nearly correct, but attention's products fall only with "
+             "g/H: use blocks(g)."),
+        Edit(BLOCKS, "blocks(H)", "You counted the generator's blocks with width H; they have "
+                             "width g."),
+        Edit(HEAD, "2 * k * (g * g + g * V)", "You counted the generator's head with an embedding "
+             "matrix of width g: g to g and g to V. It uses the shared one, of width H: g to H, "
+             "and H to V."),
+        Edit(HEAD, BERT_HEAD, "You counted the first layer of the generator's head as H to H; it "
+             "is g to H."),
         Edit(BERT_HEAD, "2 * k * H * V", "The first layer of the vocabulary heads (to width H) is "
              "missing.", more=((HEAD, "2 * k * H * V"),)),
-        Edit(BERT_HEAD, "k * (H * H + H * V)", "In the heads a multiply-add was counted as one "
+        Edit(BERT_HEAD, "k * (H * H + H * V)", "In the heads you counted a multiply-add as one "
              "FLOP; it counts as two, as in blocks.",
              more=((HEAD, "k * (g * H + H * V)"), (RTD, "T * (H * H + H)"))),
     ),

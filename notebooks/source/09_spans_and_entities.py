@@ -255,7 +255,7 @@ for settings in ({}, {"merge": False}, {"whole_words": True}, {"p": 0.5, "max_wo
 found = span_lengths(p=0.2, longest=10)
 print(f"mean of the distribution: {found.mean:.3f} (if longer spans counted as ten words: {found.heaped:.3f})")
 for tokens, mean in found.counted.items():
-        print(f"merged and cut, in sequences of {tokens:3} tokens: {mean:.2f}")
+    print(f"merged and cut, in sequences of {tokens:3} tokens: {mean:.2f}")
 
 # %% [markdown]
 # This answers the first guess. The paper says 3.8, which is the mean of the lengths *drawn*. In sequences of 510
@@ -436,7 +436,7 @@ print(f"{'the word alone':22}{'':12}{found['words_alone']['inside']:12.1%}{found
 # %%
 panels = {"a character": "character", "a word": "word_exact", "a fact": "fact_exact"}
 ablation_chart(
-        {said: outcome(found, key) for said, key in panels.items()}, percent=True, x_title="accuracy",
+    {said: outcome(found, key) for said, key in panels.items()}, percent=True, x_title="accuracy",
     title="The world in Chinese, by what was masked together in training",
 )  # fmt: skip
 
@@ -740,7 +740,7 @@ table({"single tokens": "masked_accuracy", "tokens of spans": "span_token_accura
 # %%
 panels = {"single tokens": "masked_accuracy", "whole spans": "span_exact", "whole names": "name_exact"}
 ablation_chart(
-        {said: outcome(masks, key) for said, key in panels.items()}, percent=True, x_title="accuracy",
+    {said: outcome(masks, key) for said, key in panels.items()}, percent=True, x_title="accuracy",
     title="Accuracy on masked words, by what was masked together in training",
 )  # fmt: skip
 

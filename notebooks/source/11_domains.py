@@ -383,7 +383,7 @@ if "medicine" in readable:
     ways.pretrain(way, 0, 80, [LiveLoss()])
     after = ways.hidden_words(ready.model, ready.reading.tokenizer, "medicine")
     for text in before:
-                print(f"masked-word accuracy on {text} text: {before[text]:.0%} before, {after[text]:.0%} after")
+        print(f"masked-word accuracy on {text} text: {before[text]:.0%} before, {after[text]:.0%} after")
 else:
     print("The package with the diagnoses is not installed: see the stored runs below.")
 

@@ -623,7 +623,7 @@ transfer_chart()
 # %%
 four = read_result("10_transfer")
 for task, said in (("topic", "topic of a text"), ("slots", "kind of a word")):
-        print(f"{said}; majority class: {four['majority'][task]:.0%}")
+    print(f"{said}; majority class: {four['majority'][task]:.0%}")
     rows = by_model() | {"spelling alone": [four["words_alone"]]}
     print(table_of(rows, {language: f"{task} {language}" for language in four["languages"]}))
 

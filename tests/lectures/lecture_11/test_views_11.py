@@ -27,7 +27,7 @@ def test_pieces_are_the_vocabularys(tokenizer) -> None:
 
 def test_punctuation_is_in_the_picture_and_not_counted(tokenizer) -> None:
     assert (
-        "c: 2 pieces, 1.00 a word: array , list"
+        "c: 2 pieces, 1.00 per word: array , list"
         in pieces.pieces_picture({"c": tokenizer}, "array, list").text
     )
     assert "0 pieces, 0.00" in pieces.pieces_picture({"c": tokenizer}, ",").text

@@ -14,12 +14,13 @@
 #
 # After this page you can
 #
-# - take an attention score apart into content-to-content, content-to-position and position-to-content, and put it
-#   together again;
-# - say which row of the relative position embeddings a pair of tokens looks up, in the paper and in the released code;
-# - say why three terms need sqrt(3d), and when it is not 3;
-# - tell the enhanced mask decoder from a concatenation, and SiFT from gradient clipping, by code that shows the difference;
-# - say what DeBERTa-v3 shares between ELECTRA's two networks, and what it keeps apart.
+# - split an attention score into content-to-content, content-to-position and position-to-content terms, and add them
+#   up again;
+# - say which row of the relative position embeddings a pair of tokens looks up, in the paper and in the released
+#   code;
+# - explain why three terms are divided by sqrt(3d), and when the factor is not 3;
+# - show with code how the enhanced mask decoder differs from a concatenation, and SiFT from gradient clipping;
+# - say what DeBERTa-v3 shares between ELECTRA's two networks, and what it keeps separate.
 #
 # You need attention and the encoder of lecture 02; the last section also needs ELECTRA (lecture 07). Nothing is downloaded.
 #
@@ -40,13 +41,14 @@ from course_lib.lectures.lecture_08.views import (
 # %% [markdown]
 # ## Predict first
 #
-# BERT adds a position embedding to the token embedding, once, at the input. From there on both are one vector.
-# DeBERTa (He et al. 2020, arXiv 2006.03654) does not add them there. It keeps *relative position embeddings*: one table
-# with a vector for each distance ("three to the left", "one to the right"). Each layer compares content (the tokens' own
-# vectors) with content, content with positions, and positions with content: **disentangled attention**.
+# BERT adds a position embedding to the token embedding once, at the input. From there on, content and position share
+# one vector. DeBERTa (He et al. 2020, arXiv 2006.03654) adds no position at the input. It keeps *relative position
+# embeddings*: one table with a vector for each distance ("three to the left", "one to the right"). Each layer
+# compares content (the tokens' own vectors) with content, content with positions, and positions with content:
+# **disentangled attention**.
 #
-# What it gave: at base size, with the same text and as many steps as a RoBERTa that the authors trained beside it, 1.4
-# points on MNLI, 3.0 on SQuAD 2.0 and 4.9 on RACE (Table 4). What of it comes from where is the question of this page.
+# At base size, DeBERTa gained 1.4 points on MNLI, 3.0 on SQuAD 2.0 and 4.9 on RACE over a RoBERTa that its authors
+# trained on the same text for the same number of steps (Table 4). This page asks which of its parts brings how much.
 #
 # Three guesses. Write them down before you go on.
 #
@@ -54,7 +56,8 @@ from course_lib.lectures.lecture_08.views import (
 #    does it divide by?
 # 2. Eight workers always come in the same order; every sentence about them has the same form. All eight names are
 #    masked. Can a model that knows *only distances between tokens* name them?
-# 3. How much more computation does DeBERTa need than BERT, as the paper has it? A tenth, a third, twice?
+# 3. According to the paper, how much more computation does DeBERTa need than BERT? A tenth more, a third more, twice
+#    as much?
 
 # %%
 my_guesses = {"divides by": ..., "names them": ..., "more by": ...}
@@ -64,9 +67,9 @@ my_guesses = {"divides by": ..., "names them": ..., "more by": ...}
 #
 # ### Distances
 #
-# Token i has the query, token j the key. The distance is i − j: positive if the key stands to the left of the query, negative if
-# to the right. A table with 2k rows holds a vector for each; row number:
-# distance plus k, but not below 0 and not above 2k − 1. Six tokens, k = 2:
+# Token i provides the query, token j the key. Their distance is i − j. It is positive if the key is to the left of
+# the query, and negative if it is to the right. A table with 2k rows holds the vectors of the distances. The row
+# number is the distance plus k, clamped to the range from 0 to 2k − 1. For six tokens and k = 2:
 
 # %% tags=["nbval-check-output"]
 k, tokens = 2, 6
@@ -74,13 +77,14 @@ for i in range(tokens):
     print(*(min(max(i - j + k, 0), 2 * k - 1) for j in range(tokens)))
 
 # %% [markdown]
-# Read the first line (the query of token 0): everything two or more positions to its right has row 0. Last line: everything to the
-# left of token 5 has row 3. The table has four rows, 0 to 3. (One of the lectures this course grew from goes from −k to
-# k; that would be five.) This number is written δ(i, j).
+# The first line belongs to the query of token 0: everything two or more positions to its right has row 0. In the last
+# line, everything to the left of token 5 has row 3. The table has four rows, 0 to 3. The row number is written δ(i,
+# j).
 #
 # ### One score
 #
-# Two tokens, heads of width 2. The query of token i, the key of token j, and the key and query of their distance's row:
+# Take two tokens and a head of width 2. We need the query of token i, the key of token j, and the key and the query
+# that belong to the row of their distance:
 
 # %% tags=["nbval-check-output"]
 query, key = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 3.0])  # of the tokens i and j
@@ -93,20 +97,20 @@ print("content-to-content", c2c.item(), " content-to-position", c2p.item(),
 print(f"sum {c2c + c2p + p2c:.0f}, divided by sqrt(3 · 2): {(c2c + c2p + p2c) / 6**0.5:.2f}")
 
 # %% [markdown]
-# Three numbers, *added*, then one softmax over all j. "DeBERTa computes attention scores separately" is half of it.
-# Position-to-position, the fourth product, says nothing about the content and is left out.
+# The three numbers are *added*, and one softmax over all j follows. So "DeBERTa computes attention scores separately"
+# is only half of the story. The fourth product, position-to-position, says nothing about the content and is left out.
 #
 # The paper's equation 4, with its names for the terms:
 #
 # $$\tilde A_{ij} = \underbrace{Q^c_i \cdot K^c_j}_{\text{content-to-content}} + \underbrace{Q^c_i \cdot K^r_{\delta(i,j)}}_{\text{content-to-position, c2p}} + \underbrace{K^c_j \cdot Q^r_{\delta(j,i)}}_{\text{position-to-content, p2c}}$$
 #
-# Q are queries and K keys; c is projected from the content, r from the relative position embeddings, a table called P and
-# the same for all layers. Mind the last δ: we come back to it.
+# Q stands for queries and K for keys. Those marked c are projected from the content, those marked r from the relative
+# position embeddings. Their table is called P, and all layers share it. Notice the last δ: we come back to it.
 #
 # ## Try it
 #
-# Two pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("08.1")` helps a
-# step at a time, `reveal("08.1")` shows a solution. No later cell needs your answers.
+# Build two pieces before the page shows them. The check names your mistake, `hint("08.1")` helps one step at a time,
+# and `reveal("08.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:08.1}}
 
@@ -135,8 +139,8 @@ check("08.2", my_scores)
 # ### Three scores, two gathers
 #
 # Row r of `position_key` is the key of a distance, row r of `position_query` its query, both projected from the same
-# table P. One product with *all* rows, then each pair picks its own: that is `torch.gather`, which takes from each line
-# of a table the columns whose numbers it is given. Shapes: B sequences, A heads, T tokens, D units a head.
+# table P. One product covers *all* rows; then each pair picks its own with `torch.gather`, which takes the columns
+# you name from each line of a tensor. Shapes: B sequences, A heads, T tokens, D units per head.
 
 # %%
 from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts, score_scale
@@ -144,14 +148,15 @@ from course_lib.kernels.disentangled import disentangled_attention_reference, sc
 show(score_parts, score_scale, disentangled_attention_reference)
 
 # %% [markdown]
-# This is the version to read. Training below uses its fast twin, which never picks: it lays the products out so that the
-# pick becomes a shift (lecture 14 takes it apart).
+# This version is meant to be read. Training below uses a faster version that gives the same result without a gather:
+# it arranges the products so that picking becomes a shift (lecture 14 explains how).
 #
 # ### Two generations
 #
-# The first generation is DeBERTa of 2020 (k = 512). It projects positions by matrices of their own. The second is v2 and v3
-# (k = 256). It sends them through the content's projections (fewer weights), normalises the table, and lets distances share rows:
-# up to k/2 each has a row; beyond, rows are *buckets* that widen until the distance `furthest` (512).
+# The first generation is DeBERTa of 2020 (k = 512). It projects positions with matrices of their own. The second is
+# v2 and v3 (k = 256). It sends positions through the content's projections (which saves weights), normalises the
+# table, and lets distances share rows. Up to k/2 each distance has its own row. Beyond that, rows are *buckets* that
+# widen up to the distance `furthest` (512).
 
 # %%
 from course_lib.kernels.positions import log_bucket, position_rows
@@ -166,7 +171,7 @@ show(FusedProjections, SeparateProjections)
 # %% [markdown]
 # ## Is it right?
 #
-# Both generations against Hugging Face transformers (from here on: the reference), outputs and gradients.
+# We compare outputs and gradients of both generations with Hugging Face transformers (from here on: the reference).
 
 # %%
 small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 96, "num_heads": 4, "intermediate_size": 384}
@@ -184,27 +189,30 @@ with torch.device("meta"):
     print(f"DeBERTa-base, as released             {count_parameters(deberta('base')):12,}")
     without = count_parameters(deberta("base", terms=()))
     added = count_parameters(deberta("base")) - without
-    print(f"of it for c2p and p2c                 {added:12,}")
+    print(f"added by c2p and p2c                  {added:12,}")
     print(f"2 L d² and the biases of p2c          {12 * (2 * 768 * 768 + 768):12,}")
     print(f"relative position embeddings, 2 k d   {2 * 512 * 768:12,}")
     shared = count_parameters(deberta_v3("base"))
-    print(f"DeBERTa-v3-base, less token embeddings{shared - 128_100 * 768:12,}")
-    print(f"DeBERTa-base, less token embeddings   {without + added - 50_265 * 768:12,}")
+    print(f"v3-base, without token embeddings     {shared - 128_100 * 768:12,}")
+    print(f"base, without token embeddings        {without + added - 50_265 * 768:12,}")
 
 # %% [markdown]
-# Two more matrices a layer and a table of {{number:2 * published('deberta', 'base', DebertaConfig).span}} rows: {{number:added_weights}} million weights. (The paper's Table 13
-# says 134 million for the whole; the released file has {{number:sizes_of_models()['DeBERTa-base'][0] / 1000000.0:.1f}}.) The second generation has the table only, and
-# half as many rows: {{number:second_saves}} million less.
+# Two more matrices per layer and a table of {{number:2 * published('deberta', 'base', DebertaConfig).span}} rows make
+# {{number:added_weights}} million weights. (The paper's Table 13 gives 134 million for the whole model; the released
+# file has {{number:sizes_of_models()['DeBERTa-base'][0] / 1000000.0:.1f}}.) The second generation adds only the
+# table, with half as many rows: {{number:second_saves}} million less.
 #
 # ## What each term is for
 #
-# A task small enough to train here. A text is {{number:TOKENS_OF_CUES}} words drawn at random, with one gap. The answer is the word that stands one to
-# four positions to the left of the gap. Who says how many?
+# This task is small enough to train here. A text is {{number:TOKENS_OF_CUES}} words drawn at random, with one gap.
+# The answer is the word one to four positions to the left of the gap. What tells the model which one?
 #
-# - *The query*: in the gap stands a cue word, one for each distance.
-# - *The keys*: the gap is always the same token. Every word carries a number, and only one of them carries its own distance to the gap.
+# - *The query*: the gap holds a cue word, a different one for each distance.
+# - *The keys*: the gap is always the same token. Every word carries a number, and only one of the four candidates
+#   carries its own distance to the gap.
 #
-# One block, 64 wide, two heads. Which term can solve which task? Guess before you run it (it takes about half a minute).
+# The model has one block of width 64 and two heads. Which term can solve which task? Guess before you run the cell
+# (it takes about half a minute).
 
 # %%
 from course_lib.lectures.lecture_08.cue_words import LONGER, MODELS, WORDS, cue_accuracy, cue_model, train_cue
@@ -214,19 +222,20 @@ for name, (terms, steps) in MODELS.items():
     by_query, by_keys = (train_cue(cue_model(terms), says, steps=steps) for says in ("query", "key"))
     reached = cue_accuracy(by_query, "query"), cue_accuracy(by_query, "query", LONGER), cue_accuracy(by_keys, "key")
     print(f"{name:34}{reached[0]:18.0%}{reached[1]:16.0%}{reached[2]:14.0%}")
-print(f"{'a guess':34}{1 / WORDS:18.0%}{1 / WORDS:16.0%}{1 / WORDS:14.0%}")
+print(f"{'uniform guess':34}{1 / WORDS:18.0%}{1 / WORDS:16.0%}{1 / WORDS:14.0%}")
 
 # %% [markdown]
 # *Held-out texts; {{number:CUE_STEPS}} steps each, the last line three times as many. One seed.*
 #
-# **Content-to-position lets the query's content choose a distance; position-to-content lets the key's content choose it.** So c2p alone
-# solves the first task and p2c alone the second. With both terms a model can do both, though the second is not quite learned after so few steps with every seed. What the other term still gets has a cause, too. In the first task
-# p2c cannot see the cue when it attends, so it attends to the same distances in every text. The four candidates arrive mixed, and the feed-forward layer, which does see the
-# cue, has to tell them apart.
+# **Content-to-position lets the query's content choose a distance; position-to-content lets the key's content choose
+# it.** So c2p alone solves the first task, and p2c alone the second. A model with both terms can solve both, though
+# with some seeds it needs more steps for the second. Why is the other term still above a guess? In the first task p2c
+# cannot see the cue when it attends, so it attends to the same distances in every text. The four candidates arrive
+# mixed, and the feed-forward layer, which does see the cue, has to separate them.
 #
-# The middle column is what relative positions are for: texts twice as long as those of the training. "Three to the left" is
-# the same row there. BERT must learn each pair of absolute positions for itself, which takes it longer, and the second half of the longer texts has position
-# embeddings that no training text used.
+# The middle column shows what relative positions are for: its texts are twice as long as the training texts, and
+# "three to the left" is still the same row. BERT must learn each pair of absolute positions separately, and in the
+# second half of the longer texts it uses position embeddings that were never trained.
 #
 # ## See it
 #
@@ -238,7 +247,7 @@ delta_tables()
 # %% [markdown]
 # ### Rows against distances
 #
-# Move k and the furthest distance. The first generation cuts; the second widens.
+# Move k and the furthest distance. The first generation cuts distances off; the second widens its buckets.
 
 # %%
 bucket_chart()
@@ -246,10 +255,11 @@ bucket_chart()
 # %% [markdown]
 # ### Texts longer than the table
 #
-# BERT has no embedding for position 513: it cannot read on. DeBERTa's encoder has no table of positions, and takes a text of
-# any length, for memory that grows with its square. (The decoder's position embeddings do end; only pre-training needs
-# them.) What does it read there? Untrained models with k = {{number:REACH_SPAN}} and a text of {{number:REACH_TOKENS}} tokens.
-# We change something far beyond k, and look whether the first token's vector moves:
+# BERT has no embedding for position 513, so it cannot read further. DeBERTa's encoder has no table of absolute
+# positions and takes a text of any length, with memory that grows with the square of the length. (The decoder's
+# position embeddings do end, but only pre-training needs them.) What does the encoder see beyond k? In untrained
+# models with k = {{number:REACH_SPAN}} and a text of {{number:REACH_TOKENS}} tokens, we change something far beyond k
+# and check whether the first token's vector moves:
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_08.reach_and_cost import EXCHANGED, WORD, far_changes
@@ -259,34 +269,43 @@ for blocks in (1, 2):
     print(f"{blocks} block(s): another word {WORD} away: {word}; words {EXCHANGED} away exchanged: {order}")
 
 # %% [markdown]
-# What ends at k is the *distance*, not the reading. One block reads the far word. It does not see that two far words changed
-# places: both are "far to the right", and no more. A second block sees it, because the far words have read their own
-# neighbours by then.
+# At k the model stops telling *distances* apart; it does not stop attending. One block reads the far word. It does
+# not notice that two far words changed places, because both are simply "far to the right". A second block notices,
+# because by then the far words have attended to their own neighbours.
 #
-# Appendix A.5 of the paper says that each token attends to at most 2(k − 1) others in a layer, so that DeBERTa-large with its 24
-# layers would handle {{number:paper_reach}} tokens. That would bound a model whose attention ends at k. Ours does not end there, nor does
-# the released one. But what a model can read is not what it has learned to read: weights trained on 512 tokens have never
-# met a longer text.
+# Appendix A.5 of the paper says that each token attends to at most 2(k − 1) others in a layer, so that DeBERTa-large
+# with its 24 layers would handle {{number:paper_reach}} tokens. That bound would hold if attention ended at k. It
+# does not end there, in our model or in the released one. But a model that can take a longer text has not learned to
+# read one: weights trained on 512 tokens have never seen a longer text.
 #
 # ### What is left out: distance with distance
 #
-# The fourth product, position-to-position, is one number for each head and distance, the same for all words. DeBERTa leaves
-# it out. T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1) keeps, beside content-to-content, only this one, as a learned
-# number: the **relative position bias**. Others keep other products. Shaw et al. (2018) have content-to-content and content-to-position, and add a
-# vector of the distance to the values, too. Transformer-XL (Dai et al. 2019) has four terms, two of them with one learned vector in the query's place, so that a key or a distance
-# may count more for every query. TUPE (Ke et al. 2020) keeps content with content and *absolute* position with absolute position, each with
-# projections of its own, and adds T5's bias. Position-to-content is DeBERTa's own. Here are both kinds for four words, computed from small tables with k = 2:
+# The fourth product, position-to-position, is one number for each head and distance, the same for all words. DeBERTa
+# leaves it out. Other models keep other products:
+#
+# - T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1) keeps content-to-content and, as a learned number, this
+#   fourth product: the **relative position bias**.
+# - Shaw et al. (2018) use content-to-content and content-to-position, and also add a vector of the distance to the
+#   values.
+# - Transformer-XL (Dai et al. 2019) has four terms. In two of them one learned vector replaces the query, so that a
+#   key or a distance can count more for every query.
+# - TUPE (Ke et al. 2020) keeps content with content and *absolute* position with absolute position, each with its own
+#   projections, and adds T5's bias.
+#
+# Only DeBERTa uses position-to-content. Here are content-to-position and position-to-position for four words,
+# computed from small tables with k = 2:
 
 # %%
 bias_maps()
 
 # %% [markdown]
-# T5 does not make the number from two vectors, it learns it: one for each head and bucket, {{number:32 * published('bert', 'base').num_heads}} numbers at
-# base size, shared by all layers. DeBERTa's table alone has {{number:sizes_of_models()['DeBERTa-base'][2]}}. The price: the number is the same for every
-# word.
+# T5 does not compute the number from two vectors but learns it directly, one for each head and bucket:
+# {{number:32 * published('bert', 'base').num_heads}} numbers at base size, shared by all layers. DeBERTa's table
+# alone has {{number:sizes_of_models()['DeBERTa-base'][2]}}. The price is that the number is the same for every word.
 #
-# A bucket by hand. T5 has 32, half for each side. Of these 16 the first 8 are exact; a distance d beyond goes into bucket
-# 8 + floor(8 · log(d / 8) / log(128 / 8)). For d = 20: log 2.5 / log 16 = 0.33, times 8 is 2.64, so bucket 8 + 2 = 10.
+# Let us compute a bucket by hand. T5 has 32 buckets, 16 for each side. The first 8 of these hold one distance each. A
+# longer distance d goes into bucket 8 + floor(8 · log(d / 8) / log(128 / 8)). For d = 20, log 2.5 / log 16 = 0.33;
+# times 8 this is 2.64, so the bucket is 8 + 2 = 10.
 
 # %% tags=["nbval-check-output"]
 print({d: t5_bucket(d) for d in (0, 1, 7, 8, 15, 16, 20, 22, 23, 128, 1_000, -1, -20)})
@@ -296,17 +315,18 @@ print({d: t5_bucket(d) for d in (0, 1, 7, 8, 15, 16, 20, 22, 23, 128, 1_000, -1,
 #
 # ### Why sqrt(3d)
 #
-# Let all entries of queries, keys and both tables be drawn with mean 0 and variance 1. A product of two such vectors of
-# width d has variance d. The three products are uncorrelated, so their sum has 3d. Divided by sqrt(d) only, the logits
-# of the softmax are larger by sqrt(3), and the softmax is sharper.
+# Let all entries of queries, keys and both tables be drawn with mean 0 and variance 1. The product of two such
+# vectors of width d has variance d. The three products are uncorrelated, so their sum has variance 3d. If we divided
+# by sqrt(d) only, the logits would be larger by a factor of sqrt(3), and the softmax would be sharper.
 
 # %%
 score_variance()
 
 # %% [markdown]
-# The 3 is the number of terms. Switch one off and the code divides by sqrt(2d): `score_scale` above counts. In the second
-# generation content and table are both normalised, so the three terms start about equally large. In the first the table starts small (standard deviation
-# 0.02), so the position terms are faint at first, and the 3 comes into its own as the table grows.
+# The 3 is the number of terms. If you switch one off, the code divides by sqrt(2d): `score_scale` above counts the
+# terms. In the second generation content and table are both normalised, so the three terms start at about the same
+# size. In the first generation the table starts small (standard deviation 0.02). The position terms are weak at
+# first, and the 3 matters more as the table grows.
 #
 # ### The maps of a head
 #
@@ -320,26 +340,28 @@ model, history = train_positions(FULL, material, steps=400, callbacks=[LiveLoss(
 # %% [markdown]
 # *The curve: its MLM loss, in nats.*
 #
-# Its scores for a sentence of yours (in the words of the micro-world). Choose layer and head; switch terms off.
+# Below are its scores for a sentence of yours (in the words of the micro-world). Choose a layer and a head, and
+# switch terms off.
 
 # %%
 story = world.stories(3, seed=5, split="heldout")[0]
 score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 
 # %% [markdown]
-# *Three maps of attention scores, each divided by sqrt(3d) already (sqrt of d times the number of terms left on), and their sum. Content-to-position depends on the line
-# (the query) and on the diagonal (the distance); position-to-content on the column (the key) and on the diagonal. Look for
-# diagonals: they are pure distance.*
+# *Three maps of attention scores and their sum, already divided by sqrt(3d), or by sqrt of d times the number of
+# terms left on. Content-to-position depends on the row (the query) and on the diagonal (the distance),
+# position-to-content on the column (the key) and on the diagonal. Look for diagonals: they depend on the distance
+# alone.*
 
 # %% [markdown]
 # ## The paper against the code
 #
 # ### δ(i, j) or δ(j, i)?
 #
-# Equation 4 gives the second look-up, position-to-content, the distance seen from the other end: δ(j, i). The reference
-# implementation does something else, as does the authors' own file (`disentangled_attention.py`). We let the reference
-# speak. Of the position terms only that one is on. All tokens are alike, so content-to-content is the same everywhere; and the
-# table is zero but for one row:
+# In equation 4 the second look-up, position-to-content, uses the distance seen from the other end: δ(j, i). The
+# reference implementation does something else, and so does the authors' own file (`disentangled_attention.py`). We
+# run the reference to see what. Only this position term is on. All tokens are identical, so content-to-content is the
+# same everywhere, and all rows of the table except one are zero:
 
 # %%
 from transformers import DebertaV2Config, DebertaV2Model
@@ -356,23 +378,24 @@ with torch.no_grad():
     theirs.encoder.rel_embeddings.weight.zero_()
     theirs.encoder.rel_embeddings.weight[span + 1] = 50 * torch.randn(8)  # the row of distance 1
     seen = theirs(torch.full((1, tokens), 3), output_attentions=True).attentions[0][0, 0]
-odd = (seen - seen.median(dim=1, keepdim=True).values).abs() > 1e-6  # an attention weight unlike the others of its line
+odd = (seen - seen.median(dim=1, keepdim=True).values).abs() > 1e-6  # an attention weight that differs from the others in its line
 print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tolist()])
 
 # %% [markdown]
-# Row k + 1 acts on pairs with i − j = 1: that is δ(i, j), in this term too. With the paper's δ(j, i) it would be
-# j − i = 1. Does it matter? With a table of its own for this term, only the order of its rows would change. But both
-# terms read one table P. In the code's form, the vector for "three to the left" serves both terms; in the paper's form it
-# serves "three to the left" in one and "three to the right" in the other. Where positions go through the content's own
-# projections (second generation), that is another model; where they have their own, nearly the same. And it matters to anyone
-# who writes the formula down as code and then loads released weights. We follow the code, because its weights are what
-# there is.
+# Row k + 1 acts on pairs with i − j = 1, so this term, too, looks up δ(i, j). With the paper's δ(j, i) these would be
+# the pairs with j − i = 1. Does it matter? If this term had its own table, only the order of the rows would change.
+# But both terms read one table P. In the code's form, the vector for "three to the left" serves both terms. In the
+# paper's form it serves "three to the left" in one term and "three to the right" in the other. Where positions go
+# through the content's projections (second generation), that is a different model; where they have their own
+# projections, it is nearly the same. And it matters to anyone who implements the formula and then loads released
+# weights. We follow the code, because all released weights were trained with it.
 #
 # ### Beyond the furthest distance: two rules
 #
-# Two programs that load the same weights of the second generation, and differ. Less than `furthest` tokens away they look
-# up the same rows. From there on transformers lets the buckets go on and cuts the *row*. The authors cut the *distance*
-# first (`da_utils.py`; an earlier version of that file did as transformers does).
+# transformers and the authors' code load the same weights of the second generation, and yet they differ. At distances
+# below `furthest` they look up the same rows. From there on, transformers lets the bucket numbers grow and clamps the
+# *row*. The authors clamp the *distance* first (`da_utils.py`; an earlier version of that file did what transformers
+# does).
 
 # %% tags=["nbval-check-output"]
 for whose, cut in (("transformers, and ours by default", False), ("the authors", True)):
@@ -380,22 +403,26 @@ for whose, cut in (("transformers, and ours by default", False), ("the authors",
     print(f"{whose:34}", {d: int(rows[d + 599]) for d in (-599, -512, -511, 511, 512, 599)})
 
 # %% [markdown]
-# To the left (positive) both end in the last row. To the right transformers takes row 0, and no text of up to 512 tokens
-# looks that row up: pre-training never showed it an example. It is met by {{number:differ(600):.1%}} of the pairs in a text of 600
-# tokens, by {{number:differ(2048):.0%}} in one of 2,048. We take transformers' rule by default, because our outputs are compared with
-# it. `deberta_v3(cut_at_furthest=True)` takes the authors': beyond 512 tokens, the rows that the weights know.
+# To the left (positive), both end in the last row. To the right, transformers uses row 0. No text of up to 512 tokens
+# looks up that row, so pre-training never trained it. In a text of 600 tokens {{number:differ(600):.1%}} of the pairs
+# use it, in one of 2,048 tokens {{number:differ(2048):.0%}}. Our default is transformers' rule, because we compare
+# our outputs with it. `deberta_v3(cut_at_furthest=True)` follows the authors' rule and uses only rows that were
+# trained.
 
 # %% [markdown]
 # ## Measure it
 #
 # ### Kept apart, or added?
 #
-# Two layers, 128 wide, the same {{number:STORIES}} stories, the same masks, {{number:steps('DeBERTa')}} steps, {{number:in_letters(len(SEEDS))}} seeds, one learning rate for
-# all (tuned for neither). BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights.
-# Then an ablation: DeBERTa without each of its parts. Its decoder comes below. In short: it takes x, the input of the last block, adds absolute positions to make a query,
-# and sends that through the last block twice (two *visits*); keys and values come from x both times. So it adds depth as well.
-# Hence two controls: a BERT of three blocks, and a DeBERTa of *three blocks without the decoder*. Measured is
-# masked-token accuracy: the fraction of masked tokens predicted right.
+# BERT and DeBERTa, with two layers of width 128, train on the same {{number:STORIES}} stories with the same masks:
+# {{number:steps('DeBERTa')}} steps, {{number:in_letters(len(SEEDS))}} seeds, one learning rate (tuned for neither).
+# BERT adds position embeddings at the input; DeBERTa does not, and has {{number:more_weights}} more weights. An
+# ablation then removes each part of DeBERTa in turn.
+#
+# One of these parts is its decoder, explained below. In short, it takes x, the input of the last block, adds absolute
+# positions to make a query, and sends that query through the last block twice (two *visits*). Keys and values come
+# from x both times. So it also adds depth, and we need two controls: a BERT of three blocks, and a DeBERTa of *three
+# blocks without the decoder*. We measure masked-token accuracy, the fraction of masked tokens predicted correctly.
 
 # %%
 from course_lib.lectures.lecture_08.experiments import outcome
@@ -418,59 +445,75 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot is a seed, each bar a mean; "no distances" is left out of the chart, its numbers are above. Compare "without decoder" with
-# BERT, "decoder without positions" with DeBERTa, and both rows of three blocks with DeBERTa. The control was run later, on another
-# processor, so it has no time. FLOPs are those of a first step, counted. All runs together: {{number:cpu_hours('08_positions')}} hours of one core.*
+# *Each dot is a seed, each bar a mean. "No distances" is left out of the chart; its numbers are in the table above.
+# Compare "without decoder" with BERT, "decoder without positions" with DeBERTa, and both rows of three blocks with
+# DeBERTa. "Three blocks, without decoder" was run later, on another processor, so it has no time. FLOPs are counted
+# in a first step. All runs together: {{number:cpu_hours('08_positions')}} hours of one core.*
 
 # %% [markdown]
-# At equal steps DeBERTa's masked-token accuracy is {{number:accuracy('DeBERTa')}} and BERT's {{number:accuracy('BERT')}}; it is ahead in every
-# seed. Is it because content and position are disentangled? The attention alone, "without decoder", gains
-# {{number:attention_gains}} points, and the seeds disagree. The decoder brings the other {{number:gain('DeBERTa', 'without decoder')}}. What of it?
+# At equal steps DeBERTa's masked-token accuracy is {{number:accuracy('DeBERTa')}} and BERT's
+# {{number:accuracy('BERT')}}; DeBERTa is ahead with every seed. Is that because content and position are
+# disentangled? The attention alone, "without decoder", gains {{number:attention_gains}} points, and the seeds
+# disagree. The decoder brings the other {{number:gain('DeBERTa', 'without decoder')}}. Which part of it does so?
 #
-# - *Its positions?* Hardly. With its two visits, and its position embeddings kept at zero, only {{number:gain('DeBERTa', 'decoder without places')}} points
-#   are lost, though in every seed.
+# - *Its positions?* Hardly. If it keeps its two visits and its position embeddings stay at zero, only
+#   {{number:gain('DeBERTa', 'decoder without places')}} points are lost, though with every seed.
 # - *Depth?* With the visits a prediction passes three blocks instead of two: the first, and the last one twice. Depth
-#   helps BERT: with three blocks it reaches {{number:accuracy('BERT, three blocks')}}, so {{number:gain('BERT, three blocks', 'BERT')}} of the {{number:gain('DeBERTa', 'BERT')}} points can be had
-#   without any of DeBERTa's parts. In {{number:in_letters(seeds_below('BERT, three blocks'))}} of {{number:in_letters(len(SEEDS))}} seeds DeBERTa is still ahead of it, by {{number:gain('DeBERTa', 'BERT, three blocks')}} points in the mean.
-# - *Disentangled and deeper?* Three such blocks *without the decoder* reach {{number:accuracy('three blocks, without decoder')}}: behind DeBERTa in {{number:in_letters(seeds_below(CONTROL))}} seeds
-#   ({{number:gain('DeBERTa', 'three blocks, without decoder')}} points in the mean), behind BERT's three blocks in {{number:in_letters(seeds_below(CONTROL, 'BERT, three blocks'))}} ({{number:gain('BERT, three blocks', 'three blocks, without decoder')}}), with more weights and FLOPs than
-#   either. Over two such blocks the third brings {{number:control_gains}} points, and the seeds disagree.
-# - *The visits themselves?* They differ from one more block: the same weights learn from both, and both read the same x. But
-#   what is left for them is less than the control's seeds differ ({{number:control_apart}} points). So a third block gives
-#   BERT about as much as all of DeBERTa's parts; with this attention it gives half of what the decoder does. How much of the
-#   decoder is depth, and whether the visits add to it, is open. Nor did we try other learning rates.
+#   helps BERT: with three blocks it reaches {{number:accuracy('BERT, three blocks')}}, so
+#   {{number:gain('BERT, three blocks', 'BERT')}} of the {{number:gain('DeBERTa', 'BERT')}} points need none of
+#   DeBERTa's parts. With {{number:in_letters(seeds_below('BERT, three blocks'))}} of
+#   {{number:in_letters(len(SEEDS))}} seeds DeBERTa is still ahead of it, by
+#   {{number:gain('DeBERTa', 'BERT, three blocks')}} points on average.
+# - *Disentangled attention and depth together?* Three disentangled blocks *without the decoder* reach
+#   {{number:accuracy('three blocks, without decoder')}}. They are behind DeBERTa with
+#   {{number:in_letters(seeds_below(CONTROL))}} seeds ({{number:gain('DeBERTa', 'three blocks, without decoder')}}
+#   points on average) and behind BERT's three blocks with
+#   {{number:in_letters(seeds_below(CONTROL, 'BERT, three blocks'))}}
+#   ({{number:gain('BERT, three blocks', 'three blocks, without decoder')}} points), although they have more weights
+#   and FLOPs than either. The third such block brings {{number:control_gains}} points over two, and the seeds
+#   disagree.
+# - *The visits themselves?* They differ from one more block: both use the same weights, and both read the same x. But
+#   the gain that is left for them is smaller than the spread of the control's seeds ({{number:control_apart}}
+#   points). Judged by BERT, depth explains the decoder's gain; judged by the control, half of it. Whether the visits
+#   add to it stays open. We did not try other learning rates.
 #
 # The other rows:
 #
-# - *Equal time.* A step of this DeBERTa takes {{number:step_time():.1f}} times as long as one of BERT, for {{number:flops_ratio('DeBERTa', 'BERT'):.1f}} times
-#   the FLOPs. Give BERT {{number:steps('BERT, equal time') / steps('BERT'):.1f}} times the steps, a little less than equal time and {{number:flops_ratio('BERT, equal time', 'DeBERTa'):.1f}} times
-#   DeBERTa's FLOPs, and the two are level: {{number:equal_time_words}} and {{number:accuracy('DeBERTa')}}, BERT ahead in {{number:equal_time_seeds}} of {{number:in_letters(len(SEEDS))}} seeds. The paper compares at equal steps (Table 4).
-# - *Without c2p* {{number:gain('DeBERTa', 'without c2p')}} points are lost, in every seed. *Without p2c* the mean falls by {{number:gain('DeBERTa', 'without p2c')}}, and
-#   the seeds disagree. The paper loses with both. Our stories are short, and one of the two terms may say all there is to say about their order.
-# - *No distances*: the decoder's absolute positions alone, and the content. The accuracy is still {{number:no_distances}}, depending on the seed.
+# - *Equal time.* A step of this DeBERTa takes {{number:step_time():.1f}} times as long as a step of BERT and needs
+#   {{number:flops_ratio('DeBERTa', 'BERT'):.1f}} times the FLOPs. If BERT gets
+#   {{number:steps('BERT, equal time') / steps('BERT'):.1f}} times the steps (a little less than equal time, and
+#   {{number:flops_ratio('BERT, equal time', 'DeBERTa'):.1f}} times DeBERTa's FLOPs), the two are level:
+#   {{number:equal_time_words}} and {{number:accuracy('DeBERTa')}}, with BERT ahead for {{number:equal_time_seeds}} of
+#   {{number:in_letters(len(SEEDS))}} seeds. The paper compares at equal steps (Table 4).
+# - *Without c2p* {{number:gain('DeBERTa', 'without c2p')}} points are lost, with every seed. *Without p2c* the mean
+#   falls by {{number:gain('DeBERTa', 'without p2c')}}, and the seeds disagree. In the paper, removing either term
+#   costs points. Our stories are short, and one of the two terms may be enough to describe their order.
+# - *No distances*: the model has only the content and the decoder's absolute positions. Its accuracy is still
+#   {{number:no_distances}}, depending on the seed.
 #
-# So most of DeBERTa's gain in our small world comes with its decoder. The decoder's positions explain little of it; the depth
-# it adds explains it if one goes by BERT, and half of it if one goes by the control. At equal depth, equal steps and about
-# equal FLOPs {{number:gain('DeBERTa', 'BERT, three blocks')}} points are left over BERT, and the seeds disagree. In a network of 12 layers one more visit would
-# weigh less, and positions may weigh more.
+# So in our small world most of DeBERTa's gain comes with its decoder, little of it through positions and much of it
+# through depth. In a network of 12 layers one more visit would matter less, and positions may matter more.
 #
 # ### What a step costs
 #
-# The paper has 30% more computation (appendix A.7). Counted at base size and 512 tokens, forward, there are two costs:
+# The paper reports 30% more computation (appendix A.7). We count the forward pass at base size and 512 tokens, and
+# find two costs:
 #
-# 1. Every text's queries and keys are multiplied with the table's rows: {{number:cost(0)}} more FLOPs in the blocks, always.
-# 2. The table is projected, once a batch, whether it holds one text or many. Together {{number:cost(1)}} at batch 1, and
-#    {{number:cost(2)}} at batch 32.
+# 1. The queries and keys of every text are multiplied with the table's rows. That is always {{number:cost(0)}} more
+#    FLOPs in the blocks.
+# 2. The table is projected once per batch, whether the batch holds one text or many. Both costs together are
+#    {{number:cost(1)}} at batch 1 and {{number:cost(2)}} at batch 32.
 #
-# Training keeps these proportions. In inference the projected table is kept, and the first cost remains. The gathers add no FLOPs,
-# but take time, and the decoder's visits come on top: of the time by which our small model's step is longer than BERT's,
-# {{number:decoder_time}} is the decoder.
+# Training keeps these proportions. In inference the projected table is kept, and only the first cost remains. The
+# gathers add no FLOPs but take time, and the decoder's visits come on top: they cause {{number:decoder_time}} of the
+# extra time that a step of our small model takes over BERT.
 #
 # ### The enhanced mask decoder
 #
-# Some things depend on the absolute position. The paper's example is a sentence with two nouns in the same surroundings,
-# one the subject and one not; ours is a queue. *"then the … sees the lamp . then the … sees the boat ."*: eight workers, always in
-# the same order, all eight masked. What they see is drawn anew each time. Only the position says who comes. Must it be given?
+# Some words depend on the absolute position. The paper's example is a sentence with two nouns in the same
+# surroundings, of which one is the subject. Ours is a queue: *"then the … sees the lamp . then the … sees the boat
+# ."* Eight workers always come in the same order, and all eight are masked. What they see is drawn at random for each
+# text, so only the position tells who comes. Does the model need absolute positions to know it?
 
 # %%
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
@@ -478,11 +521,10 @@ from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
 show(EnhancedMaskDecoder.forward, DebertaForMaskedLM.forward)
 
 # %% [markdown]
-# The last block is visited twice more. The *query* is made from the last block's input (`hidden_states[-2]`) plus the
-# absolute position embedding; *key and value* are made from that input as it is. The last block's ordinary output is not
-# used for the prediction. Nothing is concatenated. One of the source lectures prints softmax(W [h ; p]), hidden state and
-# position embedding concatenated; we built that too, as another way to give the position ("position
-# concatenated" below).
+# The last block is used twice more. The *query* is made from its input (`hidden_states[-2]`) plus the absolute
+# position embedding; *key and value* are made from that input without a position. The block's ordinary output is not
+# used for the prediction. Nothing is concatenated. One source lecture prints softmax(W [h ; p]), a concatenation of
+# hidden state and position embedding. We built that as well ("position concatenated" below).
 
 # %%
 queue = read_result("08_queue")
@@ -503,27 +545,29 @@ for name, values in outcome(queue, "accuracy").items():
 print(f"{'one name for all gaps':38}{1 / workers:22.1%}{log(workers):18.3f}")
 
 # %% [markdown]
-# **Distances alone name the whole queue**, all {{number:all_named}} workers in every seed, and not only with k = {{number:LENGTH}}. There the reason is plain: the sequences have 58 tokens, so every token sees how far away
-# `[CLS]` is, and that distance *is* the position. Distances cut at k = {{number:NARROW}} do it as well. They still have a row for "far to the left" and one for "far to the right", and how much of
-# the text lies on either side tells the position, too (a likely reason, not one that we tested). The text's ends turn distances into absolute positions. Haviv et al.
-# (2022, arXiv 2203.16634) saw the like in language models without any position embeddings.
+# **Distances alone name the whole queue**, all {{number:all_named}} workers with every seed. With k =
+# {{number:LENGTH}} the reason is plain: the sequences have 58 tokens, so every token sees how far away `[CLS]` is,
+# and that distance *is* the position. But distances cut at k = {{number:NARROW}} also suffice. They still have a row
+# for "far to the left" and one for "far to the right", and how much of the text lies on either side tells the
+# position, too (a likely reason that we have not tested). So the text's ends turn distances into absolute positions.
+# Haviv et al. (2022) saw something similar in language models without any position embeddings.
 #
-# What a given position brings is speed. The slowest seed names all from step {{number:all_from('BERT')}} on in BERT, {{number:concat_from}} with the concatenation, {{number:decoder_from}} with the decoder; from {{number:all_from(FAR)}} and {{number:all_from(NEAR)}} with
-# far and near distances alone. The last line of the table is what a model has that gives all gaps the same word, as all do at the start: ln 8. A curve that stays there has learned nothing of the order.
-#
-# How the position is given matters less. The concatenation, the form of the source lecture, does it as well here. It is
-# only not what the authors built, and what their weights need.
+# Absolute positions make learning faster. The slowest seed names all workers from step {{number:all_from('BERT')}} on
+# in BERT, from {{number:concat_from}} with the concatenation and from {{number:decoder_from}} with the decoder. With
+# distances alone it takes until {{number:all_from(FAR)}} (far) and {{number:all_from(NEAR)}} (near). The last line of
+# the table is the loss of a model that gives all gaps the same word, as all models do at the start: ln 8. The source
+# lecture's concatenation works here, too; it is just not what the authors built and what their weights need.
 #
 # ### SiFT
 #
-# The paper's largest model was fine-tuned by **SiFT** (scale-invariant fine-tuning), a form of *virtual adversarial training*.
-# Normalise the word embeddings, add a small random perturbation, move it one step in the direction that changes the prediction
-# most. Ask for the same prediction as without it:
+# The paper's largest model was fine-tuned with **SiFT** (scale-invariant fine-tuning), a form of *virtual adversarial
+# training*. It normalises the word embeddings, adds a small random perturbation, and moves that perturbation one step
+# in the direction that changes the prediction most. Then it asks for the same prediction as without the perturbation:
 #
 #     loss = task loss + λ · how far the perturbed prediction is from the clean one
 #
-# λ is 3 to 5 in the authors' scripts, which have recipes for small and base models, too. Ours is `sift_loss`: it gives the clean
-# logits and the second term; λ is yours to multiply. It works on a BERT as well, where the sum with the positions is perturbed.
+# λ is 3 to 5 in the authors' scripts, which also have recipes for small and base models. Our `sift_loss` returns the
+# clean logits and the second term, which you multiply by λ. It works on a BERT as well.
 
 # %%
 from course_lib.objectives.sift import sift_loss, symmetric_kl
@@ -531,8 +575,8 @@ from course_lib.objectives.sift import sift_loss, symmetric_kl
 show(sift_loss, symmetric_kl)
 
 # %% [markdown]
-# "How far" is a KL divergence in the paper, and a cross-entropy in its code. Both teach the same: they differ by the entropy of
-# the prediction that is held fixed, and a constant has no gradient.
+# "How far" is a KL divergence in the paper and a cross-entropy in its code. Both have the same gradient: they differ
+# by the entropy of the prediction that is held fixed, and that is a constant.
 
 # %%
 import torch.nn.functional as F
@@ -545,8 +589,8 @@ slopes = [torch.autograd.grad(far, perturbed)[0] for far in (kl, cross_entropy)]
 print(f"KL {kl:.3f} nats, cross-entropy {cross_entropy:.3f}; gradients differ by {(slopes[0] - slopes[1]).abs().max():.0e}")
 
 # %% [markdown]
-# The source lecture prints g / max(1, ‖g‖/γ) under this name. That is gradient clipping, which every training here does. The
-# difference in one cell: clipping changes the *next weights*; SiFT changes the *present input*.
+# The source lecture prints g / max(1, ‖g‖/γ) under this name. That is gradient clipping, which every training run
+# here uses. One cell shows the difference: clipping changes the *next weights*, SiFT changes the *current input*.
 
 # %%
 from course_lib.objectives.masked_lm import masked_lm_loss
@@ -567,16 +611,19 @@ for step in (0, 1e-4, 1e-2):
     print(f"SiFT, climbing by {step}: perturbed outputs differ by {moved:.1e} nats a token; λ = 5 adds {5 * moved / loss:.1e} of the loss")
 
 # %% [markdown]
-# (The authors' code climbs by 0.0001 from a random perturbation of 0.01: most of what the line for 0.0001 shows is the random
-# part; compare it with the line for 0.) Because the perturbation is added *after* a normalisation, its size means the same in a model with long embeddings
-# and in one with short: hence "scale-invariant". The paper used it for its model of 1.5 billion weights, on SuperGLUE and, in an
-# appendix (Table 12), on GLUE. Does it help our small BERT, fine-tuned on few labels? At its best it was ahead of plain training at equal FLOPs, and of
-# random perturbations of the same length, in {{number:sift_seeds}} of {{number:sift_seeds}} seeds ({{number:sift_gain}} points), by less than the seeds differ from each other; in most settings it was not. That is no finding.
-# The runs are in `data/results/08_sift.json`.
+# (The authors' code climbs by 0.0001 from a random perturbation of 0.01. Most of what the line for 0.0001 shows is
+# that random part: compare it with the line for 0.) The perturbation is added *after* a normalisation, so its size
+# means the same in a model with long embeddings and in one with short ones: hence "scale-invariant".
+#
+# The paper used SiFT for its model of 1.5 billion weights, on SuperGLUE and on GLUE (Table 12). Does it help our
+# small BERT, fine-tuned on few labels? In its best setting it was ahead of plain training at equal FLOPs, and of
+# random perturbations of the same length, with {{number:sift_seeds}} of {{number:sift_seeds}} seeds
+# ({{number:sift_gain}} points). But that is less than the seeds differ, and in most settings it was not ahead: we
+# have not shown that it helps. The runs are in `data/results/08_sift.json`.
 #
 # ## What the paper reached
 #
-# What each part is worth at base size, trained on Wikipedia and books (Table 4):
+# This is what each part is worth at base size, trained on Wikipedia and books (Table 4):
 #
 # | | MNLI-m | SQuAD 2.0 F1 | RACE |
 # |---|---|---|---|
@@ -588,7 +635,7 @@ for step in (0, 1e-4, 1e-2):
 # | without decoder and c2p | 85.8 | 80.3 | 68.1 |
 # | without decoder and p2c | 85.8 | 80.2 | 68.5 |
 #
-# What the full models reached:
+# And this is what the full models reached:
 #
 # | | score |
 # |---|---|
@@ -598,17 +645,15 @@ for step in (0, 1e-4, 1e-2):
 # | 1.5 billion with SiFT, SuperGLUE: one model; ensemble; people | 89.9; 90.3; 89.8 |
 # | eight GLUE development sets, large (Table 1) | DeBERTa 90.0 (see below), ELECTRA 89.5, XLNet 89.2, RoBERTa 88.8, BERT 84.1 |
 #
-# The second line of that table is where the story went on: DeBERTa-v3 is this attention, pre-trained as ELECTRA is (see
-# below). ELECTRA and XLNet stand before RoBERTa; a ranking in the source lectures has RoBERTa before ELECTRA. ALBERT-xxlarge is not in the paper's table; its own paper's
-# row (Table 9) averages 89.96 on the same eight. "State of the art on SuperGLUE" was the model of 1.5 billion weights with SiFT.
+# The second line of that table led to DeBERTa-v3: this attention, pre-trained like ELECTRA (see below). ELECTRA and
+# XLNet are ahead of RoBERTa; a source lecture has RoBERTa before ELECTRA.
 #
-# Read critically, the paper too. Its abstract gains 2.3 points on SQuAD 2.0 over a RoBERTa of 88.4; its own Table 2 gives
-# RoBERTa 89.4, and the gain is 1.3. Table 1 prints 93.9 for RoBERTa's QNLI, where RoBERTa's paper has 94.7, and an average
-# of 90.00 for a row whose mean is 89.9. Section 5.2.1 swaps the letters of equation 4: there (b) is content-to-position and (c)
-# position-to-content.
+# Read the paper critically, too. Its abstract claims a gain of 2.3 points on SQuAD 2.0 over a RoBERTa of 88.4, but
+# its own Table 2 gives RoBERTa 89.4, so the gain is 1.3. Table 1 prints 93.9 for RoBERTa's QNLI, where RoBERTa's
+# paper has 94.7, and an average of 90.00 for a row whose mean is 89.9. Section 5.2.1 swaps the letters of equation 4.
 
 # %%
-print(f"{'':12}{'you said':>20}   answer")
+print(f"{'':12}{'your guess':>20}   answer")
 answers = {
     "divides by": "sqrt(3d)",
     "names them": "yes: the distance from the text's ends is the position",
@@ -620,14 +665,16 @@ for name, value in answers.items():
 # %% [markdown]
 # ## v3: ELECTRA's objective in DeBERTa
 #
-# DeBERTa-v3 (He, Gao and Chen 2021) keeps this attention and is pre-trained as ELECTRA: a generator fills masked positions, and
-# the network that is kept, the discriminator, says of each token whether it was replaced (RTD, lecture 07). One thing of ELECTRA's
-# is changed. (The generator is built otherwise, too: as wide as the discriminator and half as deep, where ELECTRA's is narrow.) There, both networks read through one table of token embeddings. The abstract of v3 says that the two losses pull
-# this table in different directions, a "tug-of-war", and that it hurts.
+# DeBERTa-v3 (He, Gao and Chen 2021) keeps this attention and is pre-trained like ELECTRA. A generator fills masked
+# positions, and the discriminator, the network that is kept, predicts for each token whether it was replaced
+# (replaced-token detection, RTD, lecture 07). Its generator is as wide as the discriminator and half as deep
+# (ELECTRA's is narrow). But the main change is to the embeddings. In ELECTRA both networks share one table of token
+# embeddings. The abstract of v3 says that the two losses pull this table in different directions, a "tug-of-war", and
+# that this hurts.
 #
-# Do they? The gradient of a loss on the table is one long vector. The cosine of two such vectors is 1 where they pull the same
-# way, 0 where they have nothing to do with each other, −1 where they pull against each other. What is a large cosine? Two
-# batches of the *same* task say.
+# Do they? The gradient of a loss with respect to the table is one long vector. The cosine of two such vectors is 1 if
+# they point the same way, 0 if they are unrelated, and −1 if they oppose each other. For comparison we also take two
+# batches of the *same* task.
 
 # %%
 from course_lib.lectures.lecture_08.embedding_sharing import pulls_before_and_after
@@ -639,27 +686,29 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Each dot: two batches of 32 held-out stories, with a bar at the mean. The lowest row of each panel is the tug-of-war, the two
-# above it what it is held against. Left: both networks at random initialisation. Right: lecture 07's ELECTRA, after 4,000 steps.*
+# *Each dot: two batches of 32 held-out stories, with a bar at the mean. The lowest row of each panel is the
+# tug-of-war; the two rows above are for comparison. Left: both networks at random initialisation. Right: lecture 07's
+# ELECTRA, after 4,000 steps.*
 
 # %%
 for name, found in tug.items():
     print(f"{name}: RTD's gradient, times λ = 50, is {found.longer:.1f} times as long as MLM's")
 
 # %% [markdown]
-# At the start the two tasks do pull apart, in every pair of batches: {{number:tug_first}}. The pull is weak, where each task agrees
-# with itself by {{number:mlm_first}} and {{number:rtd_first}}. In the trained model nothing of it can be seen
-# ({{number:tug_trained}}), but there even two batches of one task hardly agree ({{number:mlm_trained}} and
-# {{number:rtd_trained}}): a batch's gradient is mostly noise by then. What stays is the length. A generator that shares its table
-# has it moved by a gradient {{number:longer_first}} to {{number:longer_trained}} times as long as its own.
+# At the start the two tasks do pull in opposite directions, in every pair of batches: the cosine is
+# {{number:tug_first}}. The pull is weak, compared with how well each task agrees with itself ({{number:mlm_first}}
+# and {{number:rtd_first}}). In the trained model it has disappeared ({{number:tug_trained}}). But there, even two
+# batches of one task hardly agree ({{number:mlm_trained}} and {{number:rtd_trained}}), because a batch's gradient is
+# mostly noise by then. The difference in length remains: the gradient that the discriminator sends to the shared
+# table is {{number:longer_first}} to {{number:longer_trained}} times as long as the generator's own.
 #
-# The answer of v3 is **gradient-disentangled embedding sharing**. The discriminator looks its words up in
+# The answer of v3 is **gradient-disentangled embedding sharing**. The discriminator looks up its words in
 #
 #     E_D = stop_gradient(E_G) + Δ
 #
-# E_G is the generator's table; Δ has the same shape and begins at zero. The discriminator still reads what masked words have
-# taught, but its own gradient goes to Δ alone. After training both are added, and what is kept is an ordinary table. Build it
-# before you see it:
+# E_G is the generator's table; Δ has the same shape and starts at zero. The discriminator still uses what the
+# generator learned from masked words, but its own gradient goes to Δ alone. After training the two are added, which
+# leaves an ordinary table. Build it before you see it:
 
 # %% [markdown]
 # {{exercise:08.3}}
@@ -678,7 +727,7 @@ from course_lib.family.electra import DisentangledEmbedding, merged
 show(DisentangledEmbedding, merged)
 
 # %% [markdown]
-# Is it right? Each loss must reach its own table and no other, and the merged network must answer as before:
+# Is it right? Each loss must reach only its own table, and the merged network must give the same outputs as before:
 
 # %%
 from course_lib.family.electra import DISENTANGLED
@@ -701,9 +750,11 @@ print(f"merged, outputs differ by {(one_table - two).abs().max():.1e}")
 # %% [markdown]
 # ### What is it worth?
 #
-# By v3's abstract the shared table costs training efficiency and quality, and its own way wins both back. Here the two networks (two
-# layers, the generator half as wide) are trained for {{number:share_steps}} steps with *one table*, with *two tables* that never meet, and v3's way.
-# All else is equal; two tables, in v3's way too, are {{number:share_more}} more weights to train. Number of seeds: {{number:share_seeds}}, so a few points are no finding.
+# According to v3's abstract, the shared table costs training efficiency and quality, and v3's way recovers both. Here
+# the two networks (two layers, the generator half as wide) are trained for {{number:share_steps}} steps with *one
+# table*, with *two tables* that share nothing, and *v3's way*. All else is equal, except that a second table (v3's
+# way has one, too) means {{number:share_more}} more weights to train. There are only {{number:share_seeds}} seeds, so
+# a difference of a few points shows nothing.
 
 # %%
 shared = read_result("08_embedding_sharing")
@@ -714,7 +765,8 @@ curves_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *The generator's masked-token accuracy along training: lines are means of the seeds, bands their range. The first steps are the plateau: only frequencies of words are learned.*
+# *The generator's masked-token accuracy during training. Lines are means of the seeds, bands their range. On the
+# plateau at the start the model has learned only word frequencies.*
 
 # %%
 kept = {"slot-category probe": "slots", "swapped word, repeated": "swapped_repeated", "swapped word, fact": "swapped_fact"}
@@ -725,8 +777,8 @@ ablation_chart(
 )  # fmt: skip
 
 # %% [markdown]
-# *Linear probes on the discriminator's vectors. The first is shaped like a cloze (what kind of word stands here?), the other two like its own task
-# (was this word swapped?).*
+# *Linear probes on the discriminator's vectors. The first resembles a cloze task (what kind of word belongs here?),
+# the other two resemble the discriminator's own task (was this word swapped?).*
 
 # %%
 for name, runs in shared["runs"].items():
@@ -736,7 +788,7 @@ for name, runs in shared["runs"].items():
     print(f"{name:23}generator {in_words(generator)}; ROC-AUC {in_words(auc)}; cosine of two words {sum(alike) / len(alike):.2f}")
 
 # %% [markdown]
-# Against one table, in points:
+# Differences from one table, in points:
 #
 # | | one table | two tables | v3's way |
 # |---|---|---|---|
@@ -745,18 +797,20 @@ for name, runs in shared["runs"].items():
 # | kept vectors: swapped word, repeated | {{number:share_swaps}} | {{number:share_swaps_two}} | {{number:share_swaps_v3}} |
 # | kept vectors: slot category | {{number:share_slots}} | {{number:share_slots_two}} | {{number:share_slots_v3}} |
 #
-# v3's reasoning is seen here, with each seed. Freed from the discriminator's pull, by two tables or by v3's way, the generator gets better.
-# Two tables cost the discriminator what masked words teach: the slot categories. v3's way keeps both gains, and has the most of them.
-# Asked for *swapped words*, the discriminator's own task, the seeds disagree: one puts one table first, the other v3's way.
+# With each seed, the results fit v3's reasoning. Once the discriminator no longer pulls at its table (two tables, or
+# v3's way), the generator gets better. With two tables the discriminator loses what masked words teach, the slot
+# categories. v3's way keeps both gains, and has the highest slot-category accuracy. On *swapped words*, the
+# discriminator's own task, the seeds disagree: for one, one table is best, for the other, v3's way.
 #
-# Do not compare the ROC-AUC alone: each discriminator reads what *its* generator writes, and a better generator writes words that are
-# harder to tell. The probes ask all three the same. With few seeds, one size and one learning rate the abstract's claim is not settled. The paper has the same
-# three in an ablation of its own, at base size, and there v3's way comes first.
+# Do not rely on the ROC-AUC alone. Each discriminator reads the output of *its own* generator, and a better generator
+# produces words that are harder to detect. The probes give all three the same task. With few seeds, one size and one
+# learning rate, we cannot settle the abstract's claim. The paper compares the same three at base size, and there v3's
+# way comes first.
 
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each line was settled by code that ran just now, by a stored result, or, where neither is possible, by a source.
 
 # %%
 claims_table("08")
@@ -822,7 +876,10 @@ quiz("08")
 # ## Read on
 #
 # - He, Liu, Gao and Chen (2020), *DeBERTa*, arXiv 2006.03654: sections 3.1 and 3.2, then appendix A.8.
-# - Shaw, Uszkoreit and Vaswani (2018), *Self-Attention with Relative Position Representations*, arXiv 1803.02155; Dai et al. (2019),
-#   *Transformer-XL*, arXiv 1901.02860; Ke, He and Liu (2020), TUPE, arXiv 2006.15595: distances in attention, before and beside DeBERTa.
-# - Haviv et al. (2022), *Transformer Language Models without Positional Encodings Still Learn Positional Information*, arXiv 2203.16634.
-# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: the same attention, ELECTRA's objective, and how they share embeddings.
+# - Shaw, Uszkoreit and Vaswani (2018), *Self-Attention with Relative Position Representations*, arXiv 1803.02155; Dai
+#   et al. (2019), *Transformer-XL*, arXiv 1901.02860; Ke, He and Liu (2020), TUPE, arXiv 2006.15595: other ways to
+#   use distances in attention.
+# - Haviv et al. (2022), *Transformer Language Models without Positional Encodings Still Learn Positional
+#   Information*, arXiv 2203.16634.
+# - He, Gao and Chen (2021), *DeBERTaV3*, arXiv 2111.09543: the same attention, ELECTRA's objective, and how they
+#   share embeddings.

@@ -14,14 +14,14 @@
 #
 # After this page you can
 #
-# - draw SpanBERT's masks, say how long their spans are, and write its span-boundary objective;
-# - tell two unrelated models apart that are both called ERNIE;
+# - draw SpanBERT's masks, say how long its spans are, and write its span-boundary objective;
+# - distinguish the two unrelated models called ERNIE;
 # - mask names and phrases as units, which is all that Baidu's ERNIE does with knowledge;
-# - learn vectors of a knowledge graph's entities (TransE), and fuse them into a text as Tsinghua's ERNIE does;
-# - ask of every "knowledge helps" the control question: would *wrong* knowledge have helped as much?
+# - learn vectors for the entities of a knowledge graph (TransE), and fuse them into a text as Tsinghua's ERNIE does;
+# - test every claim that "knowledge helps" with a control: would *wrong* knowledge have helped as much?
 #
-# You need masked words (**MLM**), next-sentence prediction (**NSP**) and the encoder of lecture 02, and the probes of frozen vectors from lecture 07.
-# Nothing is downloaded.
+# You need masked language modelling (**MLM**), next-sentence prediction (**NSP**) and the encoder of lecture 02, and
+# the probes of frozen vectors from lecture 07. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -40,7 +40,7 @@ from course_lib.teaching import LiveLoss, ablation_chart, curves_chart
 # %% [markdown]
 # ## Predict first
 #
-# BERT masks single tokens, each for itself. Three models of 2019 changed what is masked, or what else is read:
+# BERT masks single tokens independently. Three models of 2019 changed what is masked, or what else the model reads:
 #
 # | | SpanBERT | ERNIE (Baidu) | ERNIE (Tsinghua) |
 # |---|---|---|---|
@@ -48,22 +48,23 @@ from course_lib.teaching import LiveLoss, ablation_chart, curves_chart
 # | masks | spans of random length | characters (in English words), then phrases, then names, each as a unit | single tokens, as BERT |
 # | added loss | span boundary (SBO) | dialogue: is the answer real? | entity alignment (dEA) |
 # | dropped | NSP, and with it the second sentence | – | – |
-# | knowledge comes from | text | text; somebody knew where its names and phrases are | a knowledge graph (Wikidata), as vectors |
+# | knowledge comes from | text | text in which names and phrases were marked | a knowledge graph (Wikidata), as vectors |
 # | entities linked to a graph | no | no | yes |
-# | what is new in the network | nothing that is kept | ReLU for GELU, 513 positions | a second stream for entities |
-# | language, size | English, BERT-large | Chinese, BERT-base | English, BERT-base and a little (114M) |
+# | what is new in the network | nothing that is kept | ReLU instead of GELU, 513 positions | a second stream for entities |
+# | language, size | English, BERT-large | Chinese, BERT-base | English, slightly larger than BERT-base (114M) |
 #
-# The last two share a name, a year and nothing else. Many texts mix them: "ERNIE links entities and masks phrases" is true of
-# neither. On this page they are always **ERNIE (Baidu)** and **ERNIE (Tsinghua)**.
+# The last two share only a name and a year. Many texts confuse them: "ERNIE links entities and masks phrases" is true
+# of neither. On this page they are always **ERNIE (Baidu)** and **ERNIE (Tsinghua)**.
 #
 # Three guesses. Write them down before you go on.
 #
-# 1. After each word a span of SpanBERT ends with probability 0.2, and a span of more than ten words is drawn again. How long is a span on
-#    average?
-# 2. SpanBERT changes three things: spans for single tokens, one sequence for two sentences with NSP, and the SBO. On the
-#    questions of SQuAD 2.0 they give three points together. Which of the three gives the *least* there? And is it the least on other tasks, too?
-# 3. ERNIE (Tsinghua) reads a vector for every person and place that a text names. Suppose each gets the vector of *another*.
-#    Is that as good as the right ones, as bad as no vectors at all, or worse?
+# 1. After each word a span of SpanBERT ends with probability 0.2, and a span of more than ten words is drawn again.
+#    How long is a span on average?
+# 2. SpanBERT changes three things: it masks spans instead of single tokens, trains on one sequence instead of two
+#    sentences with NSP, and adds the SBO. On SQuAD 2.0 they give three points together. Which of the three gives the
+#    *least* there? And does it give the least on other tasks, too?
+# 3. ERNIE (Tsinghua) reads a vector for every person and place that a text names. Suppose each gets the vector of
+#    *another* one. Is that as good as the right vectors, as bad as no vectors, or worse?
 
 # %%
 my_guesses = {"mean length": ..., "the least": ..., "wrong vectors": ...}
@@ -73,14 +74,15 @@ my_guesses = {"mean length": ..., "the least": ..., "wrong vectors": ...}
 #
 # ### A length, a budget, a merger
 #
-# A length of l words has the weight p · (1 − p)^(l − 1), for l = 1 to a limit. Spans are drawn, each from a random word on, until the *budget* is spent: ceil(0.15 · n) of n
-# positions.
+# A length of l words has the weight p · (1 − p)^(l − 1), for l = 1 up to a limit. Spans are drawn, each starting at a
+# random word, until the *budget* is used up: ceil(0.15 · n) of n positions.
 #
-# A small case: p = 0.5, at most two words. The weights of one and of two words are p = 1/2 and (1 − p)·p = 1/4. They do not sum
-# to one, because three words and more are cut off. Divided by their sum they do: 2/3 and 1/3, mean 4/3 words.
+# Take a small case with p = 0.5 and at most two words. One and two words have the weights p = 1/2 and (1 − p)·p =
+# 1/4. These do not sum to one, because longer spans are excluded. Divided by their sum they give probabilities of 2/3
+# and 1/3, with a mean of 4/3 words.
 #
-# A text of ten words is to lose four. Words are numbered from 0. The first draw says *two words from word 2 on*, the second *three
-# words from word 4 on*:
+# Now mask four of ten words, numbered from 0. The first draw says *two words from word 2 on*, the second *three words
+# from word 4 on*:
 #
 # | | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 |
 # |---|---|---|---|---|---|---|---|---|---|---|
@@ -88,9 +90,9 @@ my_guesses = {"mean length": ..., "the least": ..., "wrong vectors": ...}
 # | second draw | | | | | ■ | ■ | *cut* | | | |
 # | as the model sees it | | | ■ | ■ | ■ | ■ | | | | |
 #
-# The second span is **cut**, because four words are reached. And it **touches** the first: nobody who sees the masked text could
-# say that they were two. The released program merges them into one span of four. So the spans that a model meets are not distributed as
-# the formula says. How far off they are, we count below.
+# The second span is **cut**, because the budget of four words is reached. It also **touches** the first: in the
+# masked text they cannot be told apart. The released program merges them into one span of four. So the spans that a
+# model sees do not follow the formula exactly. Below we count how far off they are.
 #
 # ### The span-boundary objective
 
@@ -98,13 +100,14 @@ my_guesses = {"mean length": ..., "the least": ..., "wrong vectors": ...}
 boundary_drawing()
 
 # %% [markdown]
-# *Three words are masked. Masked LM predicts "old" from the vector at its own position. The span-boundary objective (SBO)
-# predicts it again, from the two words around the span and its number in the span.*
+# *Three words are masked. Masked LM predicts "old" from the vector at its own position. The span-boundary objective
+# (SBO) predicts it again, from the two words around the span and the word's number in the span.*
 #
-# The two words at the edges must therefore hold what stands between them. That is the idea: whoever later looks for a span, such as
-# an answer or a name, reads its two ends.
+# So the vectors of the two words at the edges must contain what is between them. This helps tasks that later search
+# for a span, such as an answer or a name, because they read its two ends.
 #
-# With numbers: vectors of two, position vectors of three, and a head that is a single matrix. Its rows score *the*, *old*, *mill*.
+# Here it is with numbers: vectors of width two, position vectors of width three, and a head that is a single matrix.
+# Its rows give the logits of *the*, *old* and *mill*.
 
 # %% tags=["nbval-check-output"]
 at, on = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])  # the vectors before and behind
@@ -118,14 +121,14 @@ for place, word in enumerate(["the", "old", "mill"]):
     print(f"number {place + 1}: logits {logits.tolist()}, P({word}) = {p:.2f}, loss {-p.log():.2f}")
 
 # %% [markdown]
-# The two boundary vectors are the same in all three lines; only the number differs. Without it the head would have to give the same answer
-# three times. So "predict the span from its boundary tokens alone", as some lectures have it, leaves out the position; and masked LM is not replaced:
-# the two losses are added.
+# The two boundary vectors are the same in all three lines; only the number differs. Without it the head would give
+# the same answer three times. So lectures that say "predict the span from its boundary tokens alone" leave out the
+# position. Nor does the SBO replace masked LM: the two losses are added.
 #
 # ## Try it
 #
-# Pieces of SpanBERT to build before the page shows them. A wrong answer gets the name of its mistake; `hint("09.1")` helps
-# a step at a time, `reveal("09.1")` shows a solution. No later cell needs your answers.
+# Build pieces of SpanBERT before the page shows them. The check names your mistake, `hint("09.1")` helps one step at
+# a time, and `reveal("09.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:09.1}}
 
@@ -164,8 +167,9 @@ check("09.3", my_boundaries)
 #
 # ### Lengths, and spans until the budget
 #
-# The library has two versions of each choice of positions: one that is easy to read, shown here, and a fast one for whole batches.
-# `draw_spans` draws first words and lengths, `span_from` takes that many words, `hide` cuts them at the budget.
+# The library has two versions of each selection of positions: one that is easy to read, shown here, and a fast one
+# for whole batches. `draw_spans` draws first words and lengths, `span_from` takes that many words, `hide` cuts them
+# at the budget.
 
 # %%
 from course_lib.kernels.span_masking import length_probabilities, select_spans, select_spans_reference  # fmt: skip
@@ -175,8 +179,9 @@ show(length_probabilities, select_spans_reference)
 # %% [markdown]
 # ### One fate a span
 #
-# BERT draws for each selected token: [MASK] (80%), a random token (10%), or kept (10%). SpanBERT draws once *a span*: `decided_at` are
-# the spans' first positions. If the draw falls on *random*, each token of the span gets a random one of its own.
+# For each selected token BERT draws its *fate*: [MASK] (80%), a random token (10%), or kept (10%). SpanBERT draws
+# once per *span*: `decided_at` are the spans' first positions. If the draw says *random*, each token of the span gets
+# its own random token.
 
 # %%
 from course_lib.objectives.span_boundary import boundary_targets, mask_spans, spanbert_loss
@@ -184,7 +189,7 @@ from course_lib.objectives.span_boundary import boundary_targets, mask_spans, sp
 show(mask_spans)
 
 # %% [markdown]
-# Paper and published program are not quite the same. Where there is a setting, you can have both:
+# Paper and published program differ in some details. Where the last column names a setting, the library can do both:
 #
 # | | the paper says | the program does | setting |
 # |---|---|---|---|
@@ -192,11 +197,11 @@ show(mask_spans)
 # | the last span | complete words | cut at the budget, also inside a word | `whole_words` |
 # | spans that touch | (nothing) | merged, before the 80/10/10 draw | `merge` |
 # | random tokens | (nothing) | as frequent as in the corpus | `frequencies` |
-# | SBO asks | every token of a span | the first 15; none of a span at the edge of a row | `longest` |
-# | loss | MLM + SBO of each token, summed | mean MLM + sum of SBO / (n + 1), n the tokens it asks | |
+# | SBO predicts | every token of a span | the first 15; none of a span at the edge of a sequence | `longest` |
+# | loss | MLM + SBO of each token, summed | mean MLM + sum of SBO / (n + 1), for n predicted tokens | |
 # | weight decay | 0.1 | 0.01 in the published command | |
 #
-# The last row is a disagreement of paper and command: nobody outside can say which of the two trained the released model.
+# In the last row paper and command disagree: outsiders cannot tell which value trained the released model.
 #
 # ### The boundary
 
@@ -206,19 +211,20 @@ from course_lib.heads import BertForSpanPreTraining, SpanBoundaryHead
 show(boundary_targets, SpanBoundaryHead, spanbert_loss)
 
 # %% [markdown]
-# The head is thrown away after pre-training. What is kept is a BERT. (At large size it has 3.4 million parameters, besides the
-# embedding matrix that it shares.)
+# After pre-training the head is thrown away, and a BERT remains. (At large size the head has 3.4 million parameters,
+# not counting the embedding matrix that it shares.)
 #
 # ### One sequence
 #
-# BERT packs two segments and asks whether the second follows the first. SpanBERT packs one segment of up to 512 tokens: longer
-# contexts, no NSP, no text of another document. The paper's ablation (below) gives this change almost as much as the spans, on SQuAD 2.0.
+# BERT packs two segments and predicts whether the second follows the first. SpanBERT packs one segment of up to 512
+# tokens: the contexts are longer, there is no NSP, and no text comes from another document. On SQuAD 2.0 this brings
+# almost as much as the spans, according to the paper's ablation (below).
 #
 # ## Is it right?
 #
 # ### The kept network
 #
-# It must be BERT's, whatever heads stand on it.
+# Whatever its heads, it must be a BERT.
 
 # %%
 torch.manual_seed(0)
@@ -243,22 +249,24 @@ for settings in ({}, {"merge": False}, {"whole_words": True}, {"p": 0.5, "max_wo
     print(f"{settings!s:28} {len(fast[0]):,} tokens in {len(fast[1].unique()):,} spans, both alike: {same}")  # fmt: skip
 
 # %% [markdown]
-# And their lengths, counted:
+# And here are their lengths, counted:
 
 # %% tags=["nbval-check-output"]
 found = span_lengths(p=0.2, longest=10)
-print(f"mean of the distribution: {found.mean:.3f} (heaped up at ten, not cut off: {found.heaped:.3f})")
+print(f"mean of the distribution: {found.mean:.3f} (if longer spans counted as ten words: {found.heaped:.3f})")
 for tokens, mean in found.counted.items():
-    print(f"merged and cut, in rows of {tokens:3} tokens: {mean:.2f}")
+    print(f"merged and cut, in sequences of {tokens:3} tokens: {mean:.2f}")
 
 # %% [markdown]
-# There stands the answer to the first guess. The paper says 3.8, and that is the mean that is *drawn*. In a row of 510 tokens
-# merging makes spans a little longer; in short rows the budget is small (5 positions of 32), and cuts most spans. "Mean span length 3.8" describes the recipe,
-# not what a model with short rows sees. (A mean of five, 1/p, would be right without the limit of ten.)
+# This answers the first guess. The paper says 3.8, which is the mean of the lengths *drawn*. In sequences of 510
+# tokens merging makes spans a little longer. In short sequences the budget is small (5 positions of 32) and cuts most
+# spans. So "mean span length 3.8" describes the recipe, not what a model with short sequences sees. (Without the
+# limit of ten the mean would be five, 1/p.)
 #
 # ## See it
 #
-# A story of the micro-world (lecture 02) under span masking. Change p, the limit, the seed; unmerge; draw a fate for each token.
+# Here is a story of the micro-world (lecture 02) under span masking. Change p, the limit and the seed; switch merging
+# off; draw a fate for each token.
 
 # %%
 world = MicroWorld.load()
@@ -266,22 +274,23 @@ stories = world.stories(6, seed=5, split="heldout")
 spans_view(world.tokenizer, stories[1].text)
 
 # %% [markdown]
-# *Under each selected token: its span, and the word that stood there. With "one draw a span" a span is masked, replaced or kept as a
-# whole.*
+# *Below each selected token are its span and the original word. With "one draw a span" a span is masked, replaced or
+# kept as a whole.*
 #
-# What a span takes away are the neighbours. Of the tokens that BERT selects, {{number:both_neighbours_read()[0]:.0%}} have two neighbours that can be read; in spans
-# it is {{number:both_neighbours_read()[1]:.0%}}.
+# A span also hides the neighbours. Of the tokens that BERT selects, {{number:both_neighbours_read()[0]:.0%}} have two
+# readable neighbours; in spans it is only {{number:both_neighbours_read()[1]:.0%}}.
 
 # %%
 lengths_view()
 
 # %% [markdown]
-# *Bars: the distribution. Rings: what was drawn from it. With p = 1 every span is one word, and this is BERT's masking.*
+# *Bars: the distribution. Rings: lengths drawn from it. With p = 1 every span is one word, which is BERT's masking.*
 #
 # ## ERNIE (Baidu): mask what belongs together
 #
-# Mask one word of a name, and the others give it away: in *the Eiffel [MASK] stands in Paris* nobody needs to know anything about
-# Paris. (The paper's own example is *Harry Potter* and the name of his author.) Masked as a whole, a name can only be found by what is *known* of it. In our world, which has squares, inns and mills:
+# If you mask one word of a name, the others give it away: *the Eiffel [MASK] stands in Paris* can be filled in
+# without any knowledge of Paris. (The paper's own example is *Harry Potter* and the name of his author.) If the whole
+# name is masked, the model has to *know* something about it. Our world has squares, inns and mills:
 
 # %% tags=["nbval-check-output"]
 from course_lib.text.knowledge_graph import world_graph
@@ -298,19 +307,20 @@ for gaps in ({2}, {0}, {0, 1, 2}):
     print(f"{' '.join(shown):22} fits {len(fits):2} names; of these in {city_of[name]}: {there}")  # fmt: skip
 
 # %% [markdown]
-# With one word masked, the rest of the name nearly settles it. With all three masked every name of three words fits, and only who knows
-# the city can choose.
+# With one word masked, the rest of the name nearly determines it. With all three masked every name of three words
+# fits, and the model must know the city to choose.
 #
-# ERNIE (Baidu) is trained in three stages, in this order: **basic** (every word alone; in Chinese, every character), **phrase**, **entity**. The loss is
-# the masked-LM loss in all three. There is no loss of phrases or entities, no linking, no graph: knowledge enters by the choice of what is masked together,
-# and that choice needs somebody, or some program, that finds phrases and names in the text.
+# ERNIE (Baidu) is trained in three stages, in this order: **basic** (single words; in Chinese, single characters),
+# **phrase**, **entity**. All three use the masked-LM loss. There is no loss for phrases or entities, no linking and
+# no graph. Knowledge enters through the choice of what is masked together, so somebody, or some program, must find
+# the phrases and names in the text.
 
 # %%
 units_view(world, 4, seed=0)
 
 # %% [markdown]
-# *Choose a level. Words of one unit carry its number; a unit is selected as a whole, but each of its tokens draws [MASK], random or kept for itself,
-# as in the released program. SpanBERT draws once a span.*
+# *Choose a level. Words of one unit carry its number. A unit is selected as a whole, but the fate of each of its
+# tokens is drawn separately, as in the released program. SpanBERT draws once per span.*
 #
 # {{exercise:09.4}}
 
@@ -325,7 +335,8 @@ check("09.4", my_units)
 # %% [markdown]
 # ### Its code, and is it right?
 #
-# The masks, and the label of a pair of sentences, which is the other way round than BERT's: **1 is the real next sentence** (BERT's 1 is a random one).
+# Here are the masks, and the labels of sentence pairs, which are the reverse of BERT's: **1 is the real next
+# sentence** (BERT's 1 is a random one).
 
 # %%
 from course_lib.family.ernie import ErnieConfig
@@ -334,16 +345,16 @@ from course_lib.objectives.knowledge_masking import make_ernie_pairs, unit_numbe
 show(unit_numbers, make_ernie_pairs, ErnieConfig)
 
 # %% [markdown]
-# The network against the reference implementation, outputs and gradients, weights going both ways:
+# We compare the network with Hugging Face transformers, in outputs and gradients, with weights converted both ways:
 
 # %%
 small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
 compare(ernie_for_pretraining(**small))
 
 # %% [markdown]
-# One trap. transformers' own *default* settings are not those of the released model: GELU instead of ReLU, 512 positions instead of 513, another
-# vocabulary. Sizes that do not fit are refused when weights are loaded. The activation is not: it has no weights. Whoever sets the sizes only gets another function, without a word
-# of warning:
+# Beware of one trap: transformers' *default* settings are not those of the released model. They have GELU instead of
+# ReLU, 512 positions instead of 513, and another vocabulary. Loading weights fails if sizes do not fit. But the
+# activation has no weights, so if you set only the sizes, you get a different function without any warning:
 
 # %%
 import transformers
@@ -353,14 +364,15 @@ print("released:              ", released.hidden_act, released.max_positions, "p
 print("transformers' default: ", theirs.hidden_act, theirs.max_position_embeddings, "positions,", theirs.vocab_size, "pieces")
 
 # %% [markdown]
-# Two more things that the paper and its repository do not share. The paper's other task, the **dialogue language model** (is the answer of a dialogue real
-# or swapped? three turns, each marked as question or response), is not in the repository. And there a file is masked by units or by characters throughout; which
-# stage reads which file is left to whoever starts the program.
+# Paper and repository differ in two more ways. The paper's other task, the **dialogue language model** (is the answer
+# of a dialogue real or swapped?), is not in the repository. And the program masks a file either by units or by
+# characters; users choose which stage reads which file.
 #
 # ### In Chinese a piece is half a word
 #
-# The paper's claim is about Chinese. It is written without spaces; BERT's tokenizer makes every character a piece, and most words have two
-# characters or three. So our world is told in Chinese, too: the same people, facts and sentences, other words.
+# The paper's claim is about Chinese, which is written without spaces. BERT's tokenizer makes every character a piece,
+# and most words have two or three characters. So our world also exists in Chinese, with the same people, facts and
+# sentences.
 
 # %%
 chinese = MicroWorld.load(language="chinese")
@@ -373,11 +385,12 @@ print(chinese.tokenizer.tokenize(letter.written)[:12], "…")
 chinese_view(chinese, world, 9, seed=10)
 
 # %% [markdown]
-# *A small box is a character, and so a piece. Below stands what its word says; (count) is a measure word, as in two* sheets *of paper. On the right the same sentence in
-# English. Hatched is what is masked. Choose what a unit is, and draw again: one by one, most hatched characters have a readable one of their own word beside
-# them; as words, none has. As names, 古老天鹅广场 (ancient swan square) is one unit of three words.*
+# *Each small box is a character, and so a piece. Below is the meaning of its word; (count) is a measure word, as in
+# two* sheets *of paper. On the right is the same sentence in English. Hatched characters are masked. Choose what a
+# unit is, and draw again. With single characters, most hatched characters have a readable neighbour from their own
+# word; with words, none has. With names, 古老天鹅广场 (ancient swan square) is one unit of three words.*
 #
-# How much does the rest of a word give away? Here is a table of words, counted in stories. It reads nothing but the word itself:
+# How much does the rest of a word give away? We count words in stories, and guess the most frequent word that fits:
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_09.chinese import likeliest, word_counts
@@ -390,17 +403,21 @@ for pattern, said in (("面包_", "baker"), ("船_", "ship + ?"), ("_色", "? + 
           f"{counts[best] / sum(counts[word] for word in fits):.0%} of the cases")  # fmt: skip
 
 # %% [markdown]
-# Such a table finds {{number:zh_alone_inside}} of the words of several characters in unseen stories if one character is masked, and {{number:stored('09_chinese')['words_alone']['word_exact']:.0%}} if all are. And that one is masked while
-# another can be read is the rule when characters are masked one by one: so it is for {{number:stored('09_chinese')['given_away']:.0%}} of the masked characters in such words. Most of what that BERT practises is
-# spelling. Here this is extreme, since our world knows few words; in real text one character tells less.
+# In unseen stories such a table recovers {{number:zh_alone_inside}} of the words of several characters if one
+# character is masked, and {{number:stored('09_chinese')['words_alone']['word_exact']:.0%}} if all are. When
+# characters are masked one by one, {{number:stored('09_chinese')['given_away']:.0%}} of the masked characters in such
+# words have a readable one beside them. So that BERT mostly practises spelling. Our case is extreme, because our
+# world has few words; in real text one character tells less.
 #
-# What of it? Three BERTs (four layers, 96 wide, 10,000 stories, {{number:stored('09_chinese')['recipes']['words']['steps']:,}} steps, {{number:chinese_seeds}}). Each masks 15% of the characters: one by one (ERNIE's basic stage); whole words; or
-# words, and names of several words as one unit (its entity stage). ERNIE itself goes through its stages one after the other; here each stands alone. Then, on unseen stories, how
-# often is all that is masked right?
+# Does it matter? We train three BERTs (four layers of width 96, 10,000 stories,
+# {{number:stored('09_chinese')['recipes']['words']['steps']:,}} steps, {{number:chinese_seeds}}). Each masks 15% of
+# the characters: one by one (ERNIE's basic stage); as whole words; or as words with names of several words as one
+# unit (its entity stage). ERNIE goes through the stages in turn; here each model has only one. Then we measure on
+# unseen stories how often everything masked is predicted correctly:
 #
-# - *a character*: 15% masked one by one, as BERT is trained; *in a word*: one character of a word of several is masked, the rest is not;
-# - *a word*: 15% masked as whole words, those of several characters counted; *a person*, *a place*: a name that stands a second time in the story; *a fact*: a word that a
-#   fact tells (a job, a city, a friend, a country);
+# - *a character*: 15% masked one by one, as BERT is trained; *in a word*: one character of a longer word is masked;
+# - *a word*: 15% masked as whole words, counting those of several characters; *a person*, *a place*: a name that also
+#   occurs elsewhere in the story; *a fact*: a word determined by a fact (a job, a city, a friend, a country);
 # - *slots*: the probe of the frozen encoder, as below: a job, a city, a colour?
 
 # %%
@@ -419,39 +436,49 @@ print(f"{'the word alone':22}{'':12}{found['words_alone']['inside']:12.1%}{found
 # %%
 panels = {"a character": "character", "a word": "word_exact", "a fact": "fact_exact"}
 ablation_chart(
-    {said: outcome(found, key) for said, key in panels.items()}, percent=True, x_title="right",
+    {said: outcome(found, key) for said, key in panels.items()}, percent=True, x_title="accuracy",
     title="The world in Chinese, by what was masked together in training",
 )  # fmt: skip
 
 # %% [markdown]
-# *A dot is a run. The first panel asks what masking one by one trains; in the other two no character of the word can be read.*
+# *A dot is a run. The first panel tests what masking one by one trains; in the other two the whole word is masked.*
 #
-# - *Each is best at what it practised.* A single character: {{number:chinese('character', 'characters')}} after masking one by one, {{number:chinese('character', 'words')}} after whole words. A whole word:
+# - *Each is best at what it practised.* A single character: {{number:chinese('character', 'characters')}} after
+#   masking one by one, {{number:chinese('character', 'words')}} after whole words. A whole word:
 #   {{number:chinese('word_exact', 'characters')}} and {{number:chinese('word_exact', 'words')}}.
-# - *Spelling is much of the first.* With the rest of the word in sight, the BERT of characters finds {{number:chinese('inside', 'characters')}}; the table that reads nothing else, {{number:zh_alone_inside}}.
-# - *Where nothing is given away, words lead*: people {{number:chinese('person_exact', 'characters')}} and {{number:chinese('person_exact', 'words')}}, places {{number:chinese('place_exact', 'characters')}} and {{number:chinese('place_exact', 'words')}}, facts
-#   {{number:chinese('fact_exact', 'characters')}} and {{number:chinese('fact_exact', 'words')}}. That is what ERNIE claims. But these measures mask whole words, as that BERT was trained; the other
-#   seldom met a word of which it could read nothing. The probe masks nothing, and there they are closer: {{number:chinese('slot_probe', 'characters')}} and {{number:chinese('slot_probe', 'words')}}.
-# - *Names as units*: places {{number:chinese('place_exact', 'names')}}, words and facts as with whole words ({{number:chinese('word_exact', 'names')}} and {{number:chinese('fact_exact', 'names')}}). But people came to {{number:chinese('person_exact', 'names')}}, too, whose
-#   names are one word in both: so much can be chance.
+# - *Much of the first is spelling.* If the rest of the word is readable, the BERT of characters recovers
+#   {{number:chinese('inside', 'characters')}}; the table, which reads nothing else, {{number:zh_alone_inside}}.
+# - *Where nothing is given away, words lead*: people {{number:chinese('person_exact', 'characters')}} and
+#   {{number:chinese('person_exact', 'words')}}, places {{number:chinese('place_exact', 'characters')}} and
+#   {{number:chinese('place_exact', 'words')}}, facts {{number:chinese('fact_exact', 'characters')}} and
+#   {{number:chinese('fact_exact', 'words')}}. That is ERNIE's claim. But these measures mask whole words, as in that
+#   BERT's training; the other model rarely saw a word masked completely. The probe masks nothing, and there they are
+#   closer: {{number:chinese('slot_probe', 'characters')}} and {{number:chinese('slot_probe', 'words')}}.
+# - *Names as units*: places reach {{number:chinese('place_exact', 'names')}}, words and facts are as with whole words
+#   ({{number:chinese('word_exact', 'names')}} and {{number:chinese('fact_exact', 'names')}}). But people, whose names
+#   are one word in both recipes, also reached {{number:chinese('person_exact', 'names')}}: a difference of this size
+#   can be chance.
 #
-# That is {{number:chinese_seeds}}. Both recipes with whole words are ahead of characters on words, people, places and facts; what names as units add to them, this does not settle.
+# With {{number:chinese_seeds}}, both recipes with whole words are ahead of characters on words, people, places and
+# facts; what names as units add is not settled.
 #
 # ## ERNIE (Tsinghua): read what is known
 #
-# The other ERNIE does not hope that facts end up in the weights. It has them in a **knowledge graph**: triples *(head, relation,
-# tail)*. The micro-world has one, because its rules are tables. Ask it about a person, a city, a dish, a square:
+# The other ERNIE does not rely on facts ending up in the weights. It reads them from a **knowledge graph**: triples
+# *(head, relation, tail)*. The micro-world has such a graph, because its rules are tables. Look up a person, a city,
+# a dish or a square:
 
 # %%
 graph_view(graph, "goza")
 
 # %% [markdown]
-# *An entity in the middle, to the right what its facts name and what these lead to, to the left some whose facts name it.*
+# *The entity is in the middle. To the right are the entities that its facts name, and theirs in turn; to the left are
+# some entities whose facts name it.*
 #
 # ### Vectors of a graph: TransE
 #
-# A graph is not a vector. **TransE** (Bordes et al. 2013) makes it one: each entity a point, each relation a *step*, so that head + relation lies near
-# tail.
+# A network reads vectors, not graphs. **TransE** (Bordes et al. 2013) turns each entity into a point and each
+# relation into a *step*, such that head + relation is near tail.
 
 # %%
 step_drawing()
@@ -459,8 +486,9 @@ step_drawing()
 # %% [markdown]
 # *One step, "country", leads from each town to its own country. A relation has one vector for all of its facts.*
 #
-# By hand: aldham (1, 1) + country (3, 0.5) = (4, 1.5), where *north* lies. The distance (absolute differences, added up) is 0. To *south* (4, 3.5) it is 2. The
-# loss wants a fact nearer than a false fact by a margin of 1:
+# By hand: aldham (1, 1) + country (3, 0.5) = (4, 1.5), which is the point of *north*. The distance (the sum of
+# absolute differences) is 0. To *south* (4, 3.5) it is 2. The loss asks that a fact be nearer than a false fact by a
+# margin of 1:
 
 # %% tags=["nbval-check-output"]
 from course_lib.objectives.transe import Translations, distances, false_facts, margin_loss, tail_ranks, transe
@@ -486,7 +514,7 @@ check("09.5", my_loss)
 show(distances, margin_loss, false_facts, transe)
 
 # %% [markdown]
-# All facts of the world, in a few seconds:
+# We train on all facts of the world, in a few seconds:
 
 # %%
 vectors = transe(graph.triples, len(graph.entities), len(graph.relations))
@@ -498,10 +526,10 @@ print(f"mean distance: {distances(vectors, graph.triples).mean():.1f} of a fact,
 steps_view(graph, vectors, "goza", "job")
 
 # %% [markdown]
-# *Who lies nearest to head + relation? A tick marks what the graph says. Try a city and "country", a step that makes no sense, and then
-# "goza" and "friend".*
+# *Which entity is nearest to head + relation? A tick marks what the graph says. Try a city and "country", a step that
+# makes no sense, and then "goza" and "friend".*
 #
-# Where it breaks. In which relations is the right tail the nearest of all entities?
+# Where does TransE break? We check for each relation how often the right tail is the nearest of all entities:
 
 # %%
 ranks = tail_ranks(vectors, graph.triples, graph.triples)
@@ -518,30 +546,35 @@ while (here := friend[here]) != start:
 print(f"from goza to a friend, to that friend's friend, …: back at goza after {steps} steps")
 
 # %% [markdown]
-# All of these facts were trained on, and of *friend* not one comes out right: nearest to *goza + friend* is goza. The last line says
-# why. Everybody has one friend, whose friend has a friend, until one is back at the start: all people stand in one circle. Equal steps that lead back to where one began can only be of length zero. TransE has found a compromise, a step
-# half as long as the others: nearest is the head itself, and the right friend is mostly second.
+# All of these facts were in training, but for *friend* the right tail is never the nearest: nearest to *goza +
+# friend* is goza. The last line shows why. Everybody has one friend, who has a friend, and so on until we are back at
+# the start: all people form one circle. Equal steps that lead back to the start must have length zero. TransE finds a
+# compromise, a step half as long as the others: the head itself is nearest, and the right friend is mostly second.
 #
-# (The other limit is better known. Many people share a job; if *goza + job* and *goka + job* are one point, so are goza and goka.
-# With 32 dimensions there is room to dodge that. The circle cannot be dodged.)
+# (Another limit is better known. Many people share a job. If *goza + job* and *goka + job* are the same point, so are
+# goza and goka. With 32 dimensions TransE can avoid this, but not the circle.)
 #
 # ### Linked mentions, and dEA
 #
-# To read entity vectors, one must know which words name which entity: **entity linking**. The paper uses a program, TAGME; in the micro-world names are
-# unambiguous, so a look-up does. In the paper (section 3.1) an entity is aligned to the **first token** of its mention. Our models align it to *every* token of
-# the name; `align(first_only=True)` does as the paper does. (The released `create_instances.py` means to keep the first, too. But it compares each token's entity with
-# the entry before, which it may just have blanked, so by its code the third token of a long name has the entity again.)
+# To read entity vectors, the model must know which words name which entity. Finding this out is **entity linking**.
+# The paper uses a program, TAGME; in the micro-world names are unambiguous, so a look-up is enough. In the paper
+# (section 3.1) an entity is aligned to the **first token** of its mention. Our models align it to *every* token of
+# the name; `align(first_only=True)` follows the paper. (The released `create_instances.py` also tries to keep only
+# the first. But it compares each token's entity with the entry before, which it may just have blanked, so the third
+# token of a long name gets the entity again.)
 #
-# The training task is a *denoising entity auto-encoder*, **dEA**: of the alignments, 5% get another entity, 15% are taken away, 80% stay. At each of these
-# tokens the model says which entity belongs there, of those in the batch. (Not of all five million of Wikidata: that softmax nobody could pay.)
-# Here the noise is drawn once a mention. In the released program every aligned token draws for itself, and the other entity is one of the batch's, at times the
-# true one: `as_released=True`.
+# The training task is a *denoising entity auto-encoder*, **dEA**: 5% of the alignments get another entity, 15% are
+# removed, and 80% stay. At each of these tokens the model predicts which entity of the batch belongs there. (A
+# softmax over all five million of Wikidata would be too expensive.) We draw this noise once per mention. The released
+# program draws it for each aligned token, and takes the other entity from the batch, where it may be the true one:
+# `as_released=True`.
 
 # %%
 linked_view(graph, world.tokenizer, stories[0].text, seed=3)
 
 # %% [markdown]
-# *Under each linked token: the entity that the model is given. Move the noise; write a text of your own, in the world's words.*
+# *Below each linked token is the entity that the model reads. Change the noise, or write a text of your own in the
+# world's words.*
 
 # %%
 from course_lib.objectives.entity_alignment import alignment_loss, spoil_alignments
@@ -549,7 +582,7 @@ from course_lib.objectives.entity_alignment import alignment_loss, spoil_alignme
 show(spoil_alignments, alignment_loss)
 
 # %% [markdown]
-# Three losses are added, without weights: MLM + NSP + dEA.
+# The three losses MLM + NSP + dEA are added, without weights.
 #
 # ### Where a word meets its entity
 
@@ -557,10 +590,11 @@ show(spoil_alignments, alignment_loss)
 fusion_drawing()
 
 # %% [markdown]
-# *Six blocks of text alone, then six that fuse. In each of these, words attend to words and entities to entities; then a word and its entity
-# make one hidden vector h, and from h go on a new word and a new entity. A word without an entity has only its own part of the sum.*
+# *Six blocks read text alone, then six fuse. In each of these, words attend to words and entities to entities. Then a
+# word and its entity make one hidden vector h, and from h come a new word and a new entity. A word without an entity
+# has only its own part of the sum.*
 #
-# Zero is the whole trick: with no entity the second summand is gone, and what remains is BERT's feed-forward layer.
+# Without an entity the second summand is zero, and BERT's feed-forward layer remains.
 #
 # {{exercise:09.6}}
 
@@ -584,14 +618,15 @@ from course_lib.family.ernie_tsinghua import (
 show(FusionBlock, EntityHead)
 
 # %% [markdown]
-# (The paper's equations leave out residuals and LayerNorm; the released program has them, and so has this. Its "mix" layers, fusion without attention among
-# entities, are `among_entities=False`.)
+# (The paper's equations leave out residuals and LayerNorm; the released program has them, and so does ours. Its "mix"
+# layers, which fuse without attention among entities, are `among_entities=False`.)
 #
 # ### Is it right?
 #
-# transformers has no such model. What can be checked on the spot: by the paper's formulas a text without entities passes through as through BERT. We copy a
-# fusion encoder's text half into a BERT and compare. The released program departs from the formulas in one place: there [CLS] always has an entity, a
-# vector of zeros that every entity attends to. As a setting it is `cls_entity=True`.
+# transformers has no such model. But by the paper's formulas a text without entities is processed exactly as in BERT,
+# and that we can check: we copy a fusion encoder's text half into a BERT and compare. The released program departs
+# from the formulas in one place. There [CLS] always has an entity, a vector of zeros that every entity attends to
+# (`cls_entity=True`).
 
 # %%
 from dataclasses import replace
@@ -635,10 +670,11 @@ print(f"an entity at position 4 moves the vectors there by {(linked - bare)[:, 4
       f"{(linked - bare)[:, [*range(4), *range(5, 12)]].abs().max():.3f}")  # fmt: skip
 
 # %% [markdown]
-# Elsewhere nothing moves: the last block fuses *after* its attention. With two fusion blocks, the next one's attention would carry it on. (The vector of
-# zeros does not stay one: the biases of the attention among entities fill it. So the released model reads every text a little differently than BERT
-# would, with entities or without.) The
-# tests hold a plain version of the whole model, written from the formulas, against ours. And the sizes, counted (the paper says 114M):
+# Elsewhere nothing moves, because the last block fuses *after* its attention. In a second fusion block, attention
+# would pass the change on. (The vector of zeros does not stay zero: the biases of the attention among entities change
+# it. So even without entities the released model reads a text a little differently from BERT.) The course's tests
+# compare our model with a plain version written from the formulas. Finally we count the parameters (the paper says
+# 114M):
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
@@ -652,7 +688,7 @@ print(
 #
 # ### One SpanBERT, live
 #
-# Four layers, 96 wide, on 2,000 stories, single sequences, for 100 steps. Two losses:
+# We train four layers of width 96 on 2,000 stories, as single sequences, for 100 steps, with both losses:
 
 # %%
 from course_lib.lectures.lecture_09.experiments import RECIPES, batches_of, training_text, train_masks
@@ -668,18 +704,20 @@ for part in ("mlm", "sbo"):
     print(f"{part}: {history.losses[part][0]:.2f} at first, {sum(history.losses[part][-10:]) / 10:.2f} at the end")
 
 # %% [markdown]
-# Both begin near ln of the vocabulary, and fall together; but 100 steps are the beginning of the plateau (lecture 02). What follows are stored runs,
-# thirty times as long.
+# Both losses start near ln of the vocabulary size and fall together; but after 100 steps the plateau (lecture 02) has
+# only begun. What follows are stored runs that are thirty times as long.
 #
 # ### What to mask, measured
 #
-# Six BERTs of this shape (tokens and spans, each with and without the SBO; phrases; names) on 10,000 stories, one story a sequence, no NSP. They differ in what is masked together, and in the SBO. Each masks 15%. Every word of
-# the world is one token, so whole-word masking is token masking here; *phrases* are noun phrases, *names* those of places, which alone have several
-# words.
+# We train six BERTs of this shape on 10,000 stories, one story per sequence, without NSP. They differ in what is
+# masked together (tokens or spans, each with and without the SBO; phrases; names). Each masks 15%. Every word of the
+# world is one token, so whole-word masking is token masking here. *Phrases* are noun phrases; *names* are names of
+# places, the only ones with several words.
 #
-# First what they practised, on stories that none has seen: how often is the likeliest word the masked one? *Single tokens*: 15% masked, as BERT is trained.
-# *Spans*: masked as SpanBERT is trained. *Names*: a place's name masked whole, which stands a second time in the story: it can be copied, and asks for no knowledge. *Facts*: one word that a fact of the
-# world tells (a job, a city, a friend).
+# First we test what they practised, on unseen stories: how often is the most likely word the masked one? *Single
+# tokens*: 15% masked, as in BERT's training. *Spans*: masked as in SpanBERT's training. *Names*: a place's name is
+# masked completely, but occurs again in the story, so it can be copied without any knowledge. *Facts*: one word
+# determined by a fact of the world (a job, a city, a friend).
 
 # %%
 from statistics import mean
@@ -702,31 +740,34 @@ table({"single tokens": "masked_accuracy", "tokens of spans": "span_token_accura
 # %%
 panels = {"single tokens": "masked_accuracy", "whole spans": "span_exact", "whole names": "name_exact"}
 ablation_chart(
-    {said: outcome(masks, key) for said, key in panels.items()}, percent=True, x_title="right",
-    title="Masked words found again, by what was masked together in training",
+    {said: outcome(masks, key) for said, key in panels.items()}, percent=True, x_title="accuracy",
+    title="Accuracy on masked words, by what was masked together in training",
 )  # fmt: skip
 
 # %% [markdown]
-# *A dot is a run. Left the question that token masking trains, in the middle the one that span masking trains.*
+# *A dot is a run. The left panel tests what token masking trains, the middle one what span masking trains.*
 
 # %%
 curves = {name: [[(look["step"], look["masked_accuracy"]) for look in run["curve"]] for run in masks["runs"][name]]
           for name in ("tokens", "names", "spans", "spans + SBO")}  # fmt: skip
-curves_chart(curves, x_title="training steps", y_title="masked-token accuracy", title="Single tokens found again, over training", percent=True)
+curves_chart(curves, x_title="training steps", y_title="masked-token accuracy", title="Accuracy on single tokens during training", percent=True)
 
 # %% [markdown]
-# *A line is a recipe. All have left the plateau. With the SBO a run is ahead early, and behind at the end.*
+# *A line is a recipe. All have left the plateau. With the SBO a run is ahead early and behind at the end.*
 
 # %% [markdown]
-# Then what it is good for. Probes of the frozen encoder (lecture 07): what kind of word stands here, a job that the story does not say, was a word swapped (one that is repeated, one of a fact).
+# Then we test what pre-training is for, with probes of the frozen encoder (lecture 07): what kind of word belongs
+# here; which job a person has that the story does not mention; was a word swapped (a repeated word, a word of a
+# fact)?
 
 # %%
 table({"slot category": "slot_probe", "unstated fact": "unstated_probe", "swap: repeated": "swapped_repeated",
        "swap: fact": "swapped_fact"})  # fmt: skip
 
 # %% [markdown]
-# And three tasks after fine-tuning on few examples, whose answers are spans: *answers* (the passage's span that answers a question, 400 questions), *entities*
-# (which words name a person or a place, 20 sentences), and **coreference**: whose is *she*, whose is *his*? For the third, first a look at the data.
+# Finally we fine-tune on few examples of three tasks whose answers are spans: *answers* (the span of the passage that
+# answers a question, 400 questions), *entities* (which words name a person or a place, 20 sentences), and
+# **coreference** (whom does *she* or *his* refer to?). For the third we first look at the data.
 
 # %%
 from course_lib.text.tasks import hard_pronouns, pronoun_questions, story_pronouns
@@ -741,9 +782,12 @@ for question in pronoun_questions(unseen, hard_pronouns(unseen, 15)[:2]):
     print(f"\n{question.passage}\n  whose is the last {question.question!r}? {question.answers[0].text}")
 
 # %% [markdown]
-# A task that *say the first name* solves in {{number:percent([first_named()[0]])}} of the cases (the last name: {{number:percent([first_named()[1]])}}) tells nothing. So the pronouns are chosen: half are the hero's, half the guest's, and the guest is named last before each of them.
-# Both rules are then right in half. What is left is the sentence: *X comes with her cat* is about X, *his friend X* is not. That is an easy coreference, and no rule of sexes is
-# needed for it. Where the two are of different sexes the word itself says it once more, so both kinds are reported apart. 40 questions to learn from, 288 on unseen stories.
+# If *say the first name* solves {{number:percent([first_named()[0]])}} of the cases (the last name:
+# {{number:percent([first_named()[1]])}}), a task tells nothing. So we choose the pronouns: half refer to the hero,
+# half to the guest, and the guest is always the last one named. Then both rules are right half of the time, and only
+# the sentence helps: *X comes with her cat* is about X, *his friend X* is not. This is an easy kind of coreference.
+# If the two persons differ in sex, the pronoun itself also gives the answer, so we report both cases separately.
+# There are 40 questions to learn from, and 288 on unseen stories.
 
 # %%
 table({"answers, F1": "answers_mean", "entities, F1": "entities_few_mean", "whose, one sex": "whose_same_mean",
@@ -756,9 +800,11 @@ tuned = {said: {name: [mean(one) for run in runs for one in zip(*(run[key] for k
 ablation_chart(tuned, percent=True, x_title="F1", title="Span tasks, fine-tuned on few examples")
 
 # %% [markdown]
-# *A dot is a fine-tuning: three from each of two pre-trained models. A bar is their mean. Whose: mean of the two columns.*
+# *A dot is a fine-tuning run: three from each of two pre-trained models. A bar is their mean. "Whose" is the mean of
+# the two columns.*
 #
-# Two pre-training runs a recipe are few. What may one say? Here are both seeds, as points over the same seed without:
+# Two pre-training runs per recipe are few. What can we conclude? Here are both seeds, in points over the same seed of
+# the other recipe:
 
 # %%
 pairs = [("spans", "tokens"), ("tokens + SBO", "tokens"), ("spans + SBO", "spans"), ("names", "tokens"), ("phrases", "tokens")]
@@ -771,30 +817,53 @@ for name, without in pairs:
         f"{' / '.join(f'{100 * (run[key] - base[key]):+.0f}' for run, base in both):>12}" for key in keys.values()))  # fmt: skip
 
 # %% [markdown]
-# Where both seeds say the same:
+# Both seeds agree on these points:
 #
-# - *Single tokens are learned better by masking single tokens*: {{number:masks('masked_accuracy', 'tokens')}}, with spans {{number:masks('masked_accuracy', 'spans')}} (means of {{number:len(stored('09_masks')['runs']['tokens'])}} seeds, {{number:masks_steps}} steps). That is the question they are trained on.
-# - *Whole spans*: after {{number:masks_steps}} steps of span masking {{number:masks('span_exact', 'spans')}} are right, after token masking {{number:masks('span_exact', 'tokens')}}. This measure is the spans' own, and yet tokens are ahead: a
-#   span takes away the neighbours that tell a word, and is learned later. But all curves still rise. After twice the steps spans have {{number:longer('span_exact', 'spans')}} (one seed), and tokens were not trained
-#   as long. So whether span masking fills spans better in the end is **not settled**. Whole names: {{number:masks('name_exact', 'spans')}} after spans, {{number:masks('name_exact', 'tokens')}} after tokens.
-# - *Coreference*: spans lose, {{number:whose('spans')}} against {{number:whose('tokens')}}; with the SBO they gain it back, {{number:whose('spans + SBO')}}. To single tokens it adds nothing: with persons
-#   of two sexes it loses in both seeds, with one sex the seeds disagree ({{number:whose('tokens + SBO')}} in all).
-#   Spans down, SBO up: so it is in the paper's tables, too (below).
-# - *Entities*: the SBO finds more, {{number:masks('entities_few_mean', 'spans + SBO')}} against {{number:masks('entities_few_mean', 'spans')}} with spans, {{number:masks('entities_few_mean', 'tokens + SBO')}} against {{number:masks('entities_few_mean', 'tokens')}} with tokens.
-# - *The SBO is ahead early and behind at the end*. After 1,000 steps spans have {{number:mask_curve('masked_accuracy', 'spans', 1000)}} of the single tokens, with the SBO {{number:mask_curve('masked_accuracy', 'spans + SBO', 1000)}} (tokens: {{number:mask_curve('masked_accuracy', 'tokens', 1000)}}
-#   and {{number:mask_curve('masked_accuracy', 'tokens + SBO', 1000)}}); at the end {{number:masks('masked_accuracy', 'spans')}} and {{number:masks('masked_accuracy', 'spans + SBO')}} (tokens: {{number:masks('masked_accuracy', 'tokens')}} and {{number:masks('masked_accuracy', 'tokens + SBO')}}).
+# - *Single tokens are learned better by masking single tokens*: {{number:masks('masked_accuracy', 'tokens')}}, with
+#   spans {{number:masks('masked_accuracy', 'spans')}} (means of {{number:len(stored('09_masks')['runs']['tokens'])}}
+#   seeds, {{number:masks_steps}} steps). That is what token masking trains.
+# - *Whole spans*: after {{number:masks_steps}} steps, the model trained on spans gets
+#   {{number:masks('span_exact', 'spans')}} completely right, the one trained on tokens
+#   {{number:masks('span_exact', 'tokens')}}. Tokens are ahead although this is what span masking trains: a span also
+#   hides the neighbours that would reveal a word, and is learned later. But all curves still rise. After twice the
+#   steps spans reach {{number:longer('span_exact', 'spans')}} (one seed), and tokens were not trained as long. So
+#   whether span masking fills spans better in the end is **not settled**. Whole names:
+#   {{number:masks('name_exact', 'spans')}} after spans, {{number:masks('name_exact', 'tokens')}} after tokens.
+# - *Coreference*: spans are behind tokens, {{number:whose('spans')}} against {{number:whose('tokens')}}; with the SBO
+#   they recover, {{number:whose('spans + SBO')}}. For single tokens the SBO adds nothing: with persons of two sexes
+#   it loses with both seeds, with one sex the seeds disagree ({{number:whose('tokens + SBO')}} in all). In the
+#   paper's tables (below), too, spans lose here and the SBO gains.
+# - *Entities*: the SBO helps, {{number:masks('entities_few_mean', 'spans + SBO')}} against
+#   {{number:masks('entities_few_mean', 'spans')}} with spans, {{number:masks('entities_few_mean', 'tokens + SBO')}}
+#   against {{number:masks('entities_few_mean', 'tokens')}} with tokens.
+# - *The SBO is ahead early and behind at the end*. After 1,000 steps the accuracy on single tokens is
+#   {{number:mask_curve('masked_accuracy', 'spans', 1000)}} with spans and
+#   {{number:mask_curve('masked_accuracy', 'spans + SBO', 1000)}} with spans and SBO (tokens:
+#   {{number:mask_curve('masked_accuracy', 'tokens', 1000)}} and
+#   {{number:mask_curve('masked_accuracy', 'tokens + SBO', 1000)}}); at the end
+#   {{number:masks('masked_accuracy', 'spans')}} and {{number:masks('masked_accuracy', 'spans + SBO')}} (tokens:
+#   {{number:masks('masked_accuracy', 'tokens')}} and {{number:masks('masked_accuracy', 'tokens + SBO')}}).
 #
-# Where they do not:
+# They disagree on these:
 #
-# - *Answers*: spans are {{number:gain('spans', 'tokens', 0)}} points ahead of tokens in the first seed, {{number:gain('spans', 'tokens', 1)}} in the second; the SBO on top of them {{number:gain('spans + SBO', 'spans', 0)}} and {{number:gain('spans + SBO', 'spans', 1)}}.
-#   **Not settled.** (Means: tokens {{number:masks('answers_mean', 'tokens')}}, spans {{number:masks('answers_mean', 'spans')}}, with SBO {{number:masks('answers_mean', 'spans + SBO')}}, names {{number:masks('answers_mean', 'names')}}.) After one seed this page would have reported the
-#   paper's gain "in miniature". A seed moves answers here by more than the paper's whole gain.
-# - *Names masked as units*: {{number:masks('name_exact', 'names')}} of the names, after tokens {{number:masks('name_exact', 'tokens')}}. *Facts*: {{number:masks('fact_accuracy', 'names')}}, tokens {{number:masks('fact_accuracy', 'tokens')}}, spans {{number:masks('fact_accuracy', 'spans')}}. In one seed more than tokens,
-#   in the other not. "Entity masking teaches facts" is not settled here; few tokens of a story belong to a name of several words.
+# - *Answers*: spans are {{number:gain('spans', 'tokens', 0)}} points ahead of tokens with the first seed,
+#   {{number:gain('spans', 'tokens', 1)}} with the second; the SBO adds {{number:gain('spans + SBO', 'spans', 0)}} and
+#   {{number:gain('spans + SBO', 'spans', 1)}} to spans. **Not settled.** (Means: tokens
+#   {{number:masks('answers_mean', 'tokens')}}, spans {{number:masks('answers_mean', 'spans')}}, with SBO
+#   {{number:masks('answers_mean', 'spans + SBO')}}, names {{number:masks('answers_mean', 'names')}}.) With one seed
+#   this page would have reported the paper's gain "in miniature". A change of seed moves answers by more than the
+#   paper's whole gain.
+# - *Names masked as units*: {{number:masks('name_exact', 'names')}} of the names, after tokens
+#   {{number:masks('name_exact', 'tokens')}}. *Facts*: {{number:masks('fact_accuracy', 'names')}}, tokens
+#   {{number:masks('fact_accuracy', 'tokens')}}, spans {{number:masks('fact_accuracy', 'spans')}}. This is more than
+#   with tokens for one seed only. So "entity masking teaches facts" is not settled here; few tokens of a story belong
+#   to a name of several words.
 #
-# Why does the SBO cost so many masked words? Candidate causes: *Steps*: the paper's runs have hundreds of times as many. *Size*: four narrow layers must share their width with the boundary's task.
-# *Text*: a story here has about fifty words, so its masked words are two or three spans; the paper's sequences have 512 tokens. *Redundancy*: in real text the neighbours often tell a
-# word (New [MASK]), so that masking tokens is too easy there. The first can be tested: both recipes, twice as long.
+# Why does the SBO cost so much accuracy on masked words? There are four candidate causes. *Steps*: the paper's runs
+# have hundreds of times as many. *Size*: four narrow layers must share their width with the boundary's task. *Text*:
+# a story has about fifty words, so only two or three spans are masked; the paper's sequences have 512 tokens.
+# *Redundancy*: in real text the neighbours often reveal a word (New [MASK]), which makes masking tokens too easy. We
+# can test the first: both recipes, twice as long.
 
 # %%
 longer = read_result("09_longer")["runs"]
@@ -807,24 +876,31 @@ for name, run in runs.items():
     print(f"{name:28}{at_1000:20.0%}" + "".join(f"{x:9.0%}" for x in reached))
 
 # %% [markdown]
-# (Single tokens, whole spans, whole names; F1 of one fine-tuning on answers; the first seed.) Both gain much, and the distance stays: after twice the steps {{number:longer('masked_accuracy', 'spans')}} of the single tokens without the SBO,
-# {{number:longer('masked_accuracy', 'spans + SBO')}} with it; of the names {{number:longer('name_exact', 'spans')}} and {{number:longer('name_exact', 'spans + SBO')}}. So it is not only a matter of steps, as far as one seed tells. At step 1,000 the SBO is ahead also in the long runs. *Answers* (one fine-tuning each)
-# point one way after {{number:masks_steps}} steps, {{number:first_answer('spans')}} and {{number:first_answer('spans + SBO')}}, and the other after twice as many, {{number:longer('answer_f1', 'spans')}} and {{number:longer('answer_f1', 'spans + SBO')}}: they tell nothing here. Size, text and redundancy were not tested.
+# (Single tokens, whole spans, whole names; F1 of one fine-tuning run on answers; first seed.) Both gain much, but the
+# gap stays. After twice the steps the accuracy on single tokens is {{number:longer('masked_accuracy', 'spans')}}
+# without the SBO and {{number:longer('masked_accuracy', 'spans + SBO')}} with it; on names
+# {{number:longer('name_exact', 'spans')}} and {{number:longer('name_exact', 'spans + SBO')}}. So as far as one seed
+# can tell, steps are not the only cause. *Answers* (one fine-tuning run each) point one way after
+# {{number:masks_steps}} steps, {{number:first_answer('spans')}} and {{number:first_answer('spans + SBO')}}, and the
+# other way after twice as many, {{number:longer('answer_f1', 'spans')}} and
+# {{number:longer('answer_f1', 'spans + SBO')}}: they tell us nothing. Size, text and redundancy were not tested.
 #
 # ### What knowing is worth, measured
 #
-# The upper two blocks of a BERT of the world become fusion blocks, and it is trained on with MLM and dEA. Four kinds of vectors:
+# We turn the upper two blocks of a trained BERT into fusion blocks and continue training with MLM and dEA. We compare
+# four kinds of vectors:
 #
-# | | the vectors | so it has |
+# | | the vectors | so the model has |
 # |---|---|---|
 # | right | TransE's, of all facts | the parameters, and knowledge |
-# | without | TransE's, of the half of the facts that no test asks for | the parameters, and half of the knowledge |
-# | shuffled | TransE's, each dealt to another entity | the parameters, and wrong knowledge |
+# | without | TransE's, of the half of the facts that no test uses | the parameters, and half of the knowledge |
+# | shuffled | TransE's, each assigned to another entity | the parameters, and wrong knowledge |
 # | none | no entities at all | neither |
 #
-# Three tasks, with few labels. *Relation*: are these two entities related, and how? The text says "x and y .", nothing more; half of the pairs are not related, and their kinds give nothing
-# away. *Country*: of which country is this? For people and places that is two facts away, and no story says it; for cities and
-# dishes it is one. *Kind*: a person, a city, a dish …? That the text knows.
+# There are three tasks, with few labels. *Relation*: are these two entities related, and how? The text is only "x and
+# y ."; half of the pairs are not related, and their kinds give nothing away. *Country*: which country does this
+# belong to? For people and places the answer is two facts away, and no story says it; for cities and dishes it is one
+# fact away. *Kind*: is this a person, a city, a dish …? This can be learned from the text.
 
 # %%
 fusion = read_result("09_fusion")
@@ -846,26 +922,36 @@ ablation_chart(
 # %% [markdown]
 # *A dot is a seed, a bar the mean.*
 #
-# - *Relation*: with the right vectors {{number:fusion('relation 500', 'right')}}. Shuffled {{number:fusion('relation 500', 'shuffled')}}, none {{number:fusion('relation 500', 'none')}}; who knows the kinds of things and nothing else reaches
-#   one half. So it is not the parameters. That is the third guess: wrong vectors help as little as none.
-# - *Country*: {{number:fusion('country 100', 'right')}}, shuffled {{number:fusion('country 100', 'shuffled')}}, none {{number:fusion('country 100', 'none')}}. Better than with any others, and far from sure.
-# - *Kind*, which the text knows: {{number:fusion('kind 100', 'none')}} without any vectors, {{number:fusion('kind 100', 'right')}} with the right ones; with shuffled ones *less*, {{number:fusion('kind 100', 'shuffled')}}. Wrong knowledge
-#   disturbs.
+# - *Relation*: {{number:fusion('relation 500', 'right')}} with the right vectors,
+#   {{number:fusion('relation 500', 'shuffled')}} with shuffled ones, {{number:fusion('relation 500', 'none')}}
+#   without any. Knowing only the kinds of things gives one half. So the gain does not come from the parameters. This
+#   answers the third guess: wrong vectors help as little as none.
+# - *Country*: {{number:fusion('country 100', 'right')}}, shuffled {{number:fusion('country 100', 'shuffled')}}, none
+#   {{number:fusion('country 100', 'none')}}. The right vectors are best, but far from reliable.
+# - *Kind*, which the text tells: {{number:fusion('kind 100', 'none')}} without any vectors,
+#   {{number:fusion('kind 100', 'right')}} with the right ones, and *less* with shuffled ones,
+#   {{number:fusion('kind 100', 'shuffled')}}. Wrong knowledge does harm.
 #
-# And the row that is easy to overlook. *Without* the tested facts, {{number:fusion('relation 500', 'without')}}: no better than nothing. Trained on the other half of the facts, TransE puts the right tail of an unseen one at
-# place {{number:rank('not read')}} of all entities on average; of a fact that it read at {{number:rank('read')}}; random vectors at {{number:rank('random')}}. It has learned what *kind* of thing a tail is, and more could
-# not be concluded: who lives where was drawn at random. Here the vectors are a **memory**, and the model reads out of them what was put in. What vectors do where facts follow from facts,
-# this does not show.
+# Do not overlook the row *without*. If the tested facts are left out, the accuracy is
+# {{number:fusion('relation 500', 'without')}}: no better than without vectors. For a fact that TransE did not read,
+# the right tail has rank {{number:rank('not read')}} among all entities on average; for a fact that it read,
+# {{number:rank('read')}}; with random vectors, {{number:rank('random')}}. It has learned which *kind* of thing a tail
+# is. It could not learn more, because who lives where was drawn at random. Here the vectors are a **memory**, and the
+# model reads from them what was put in. Our experiment does not show what vectors do where facts follow from other
+# facts.
 #
-# Where it breaks: with 100 labels even the right vectors do nothing for relations ({{number:fusion('relation 100', 'right')}}), and fine-tuned at a third of the learning rate they reach
-# {{number:fusion('relation 500, slower', 'right')}} instead of {{number:fusion('relation 500', 'right')}}. (Rate and steps were chosen by a look at the first seed with the right vectors; the others got the same.) The knowledge is in the input from the first step; to *read* it is what has to be learned.
+# Where does it break? With 100 labels even the right vectors do not help on relations
+# ({{number:fusion('relation 100', 'right')}}), and fine-tuned at a third of the learning rate they reach
+# {{number:fusion('relation 500, slower', 'right')}} instead of {{number:fusion('relation 500', 'right')}}. (We chose
+# rate and steps on the first seed with the right vectors; the others got the same.) The knowledge is in the input
+# from the first step, but the model must learn to *read* it.
 #
 # ## What the papers found
 #
 # ### SpanBERT
 #
-# Development sets, 1.2 million steps (Tables 6 and 7 of the paper; *Coref* is OntoNotes; named entities and noun phrases are taken half of the time,
-# random whole words the other half):
+# These are development sets after 1.2 million steps (Tables 6 and 7 of the paper; *Coref* is OntoNotes; named
+# entities and noun phrases are masked half of the time, random whole words the other half):
 #
 # | masks | sequences | SBO | SQuAD 2.0 | NewsQA | TriviaQA | Coref | MNLI-m | QNLI | GLUE |
 # |---|---|---|---|---|---|---|---|---|---|
@@ -877,14 +963,16 @@ ablation_chart(
 # | geometric spans | **one** | no | 86.7 | 73.4 | 80.0 | 76.3 | 87.3 | 93.8 | 83.8 |
 # | geometric spans | one | **yes** | 86.8 | 74.1 | 80.3 | 79.0 | 87.6 | 93.9 | 84.0 |
 #
-# "83.8 to 86.8 by random span masking and SBO", as a lecture has it, takes the first row and the last and leaves a change out. On SQuAD 2.0 the spans
-# gave 1.6 points, the *single sequence* 1.3, the SBO 0.1. That is the second guess, and it picks a column: the SBO gains in *all seven*, by 0.1 to 0.7 points in
-# six of them. On coreference it is the other way round: spans and single sequences cost 1.4 points (77.7 to 76.3), and the SBO brought 2.7: 1.3 in all.
+# A lecture says "83.8 to 86.8 by random span masking and SBO". It compares the first row with the last and leaves one
+# change out. On SQuAD 2.0 the spans gave 1.6 points, the *single sequence* 1.3, the SBO 0.1. This answers the second
+# guess, for one column. The SBO gains in *all seven*, by 0.1 to 0.7 points in six of them. On coreference the order
+# is reversed: spans and single sequences cost 1.4 points (77.7 to 76.3), and the SBO brought 2.7, a gain of 1.3 in
+# all.
 #
-# Two more readings of the table. Random spans are as good as spans that a parser or a name finder chose, nearly everywhere: no linguistics needed. And on
-# GLUE, whose tasks look at whole sentences, the rows hardly differ.
+# Nearly everywhere random spans are as good as spans chosen by a parser or a name finder, so no linguistic tools are
+# needed. And on GLUE, whose tasks concern whole sentences, the rows hardly differ.
 #
-# On the *test* sets, with two BERTs between that the same authors trained:
+# On the *test* sets the authors also report two BERTs that they trained themselves:
 #
 # | | SQuAD 1.1 EM / F1 | SQuAD 2.0 EM / F1 |
 # |---|---|---|
@@ -893,7 +981,8 @@ ablation_chart(
 # | their BERT, one sequence | 87.5 / 93.3 | 83.8 / 86.6 |
 # | SpanBERT | 88.8 / 94.6 | 85.7 / 88.7 |
 #
-# On SQuAD 2.0, 2.6 of the 5.4 points in F1 come from *training BERT again*, 0.7 from the single sequence, and 2.1 from spans and SBO. (GLUE 80.4 to 82.8; TACRED, a relation task, 70.8; coreference 79.6.)
+# On SQuAD 2.0, 2.6 of the 5.4 points in F1 come from *training BERT again*, 0.7 from the single sequence, and 2.1
+# from spans and SBO. (GLUE rises from 80.4 to 82.8; TACRED, a relation task, reaches 70.8, coreference 79.6.)
 #
 # ### ERNIE (Baidu)
 #
@@ -904,9 +993,10 @@ ablation_chart(
 # | BERT | 78.1 / 77.2 | 88.8 / 87.0 | 94.0 / 92.6 | 94.6 / 94.3 | 94.7 / 94.6 |
 # | ERNIE | 79.9 / 78.4 | 89.7 / 87.4 | 95.0 / 93.8 | 95.2 / 95.4 | 95.0 / 95.1 |
 #
-# Better on all five, by 0.3 to 1.8 points, names (NER) among the larger gains. So "strong on Chinese tasks" is right. But more differs than the masks: it read encyclopedia,
-# news and forum text beside Wikipedia, which BERT had not. And on reading comprehension (DuReader) it is *worse*, 57.9 against 59.5 exact matches; the
-# repository blames pre-training on at most 128 tokens.
+# ERNIE is better on all five, by 0.3 to 1.8 points; named entities (NER) are among the larger gains. So "strong on
+# Chinese tasks" is correct. But more than the masks differs: unlike BERT, it also read encyclopedia, news and forum
+# text. And on reading comprehension (DuReader) it is *worse*, with 57.9 against 59.5 exact matches; the repository's
+# explanation is pre-training on at most 128 tokens.
 #
 # ### ERNIE (Tsinghua)
 #
@@ -916,8 +1006,9 @@ ablation_chart(
 # | BERT | 52.04 | 73.56 | 84.89 | 66.00 |
 # | ERNIE | 57.19 | 75.56 | 88.32 | 67.97 |
 #
-# Two to five points where the task *is about entities*; on GLUE about BERT's level. One epoch of further training from BERT, with fixed vectors of {{number:printed('ernie_tsinghua')['settings']['entities']}} entities,
-# learned from 24,267,796 facts.
+# ERNIE gains two to five points where the task *is about entities*; on GLUE it is about level with BERT. It is a BERT
+# trained for one more epoch, with fixed vectors of {{number:printed('ernie_tsinghua')['settings']['entities']}}
+# entities learned from 24,267,796 facts.
 #
 # ### All training objectives
 #
@@ -925,21 +1016,23 @@ ablation_chart(
 # |---|---|
 # | BERT | MLM + NSP |
 # | SpanBERT | MLM (of spans) + SBO |
-# | ERNIE (Baidu) | MLM (of characters or words, phrases, names in turn); dialogue batches in between; the released data has NSP labels too |
+# | ERNIE (Baidu) | MLM (of characters or words, then phrases, then names), with dialogue batches in between; the released data also has NSP labels |
 # | ERNIE (Tsinghua) | MLM + NSP + dEA |
 #
-# "L = MLM + NSP + entity + phrase", which some lectures print for ERNIE, is the loss of no model.
+# Some lectures print "L = MLM + NSP + entity + phrase" for ERNIE. No model has this loss.
 #
 # ### What stands beside them
 #
-# *Spans*: T5 (Raffel et al. 2020) replaces each span by one sentinel token and generates what it hid. PMI-masking (Levine et al. 2021) masks words together that occur together more often than
-# chance, so it needs neither a parser nor a random length. *Entities*: KnowBERT (Peters et al. 2019) learns the **entity linking** inside the model, where TAGME is a program before it. LUKE
-# (Yamada et al. 2020) makes entities tokens of their own, with embeddings that are trained, not fixed. K-BERT (Liu et al. 2020) writes the graph's facts into the text. *Is it knowledge?*
-# LAMA (Petroni et al. 2019) asks a plain BERT for facts by masking them, as this page does. REALM (Guu et al. 2020) and RAG (Lewis et al. 2020) leave facts in documents and look them up: there the memory can be
-# changed without training.
+# *Spans*: T5 (Raffel et al. 2020) replaces each span by one sentinel token and generates the hidden text. PMI-masking
+# (Levine et al. 2021) masks words together that co-occur more often than chance, so it needs neither a parser nor a
+# random length. *Entities*: KnowBERT (Peters et al. 2019) learns entity linking inside the model, where ERNIE uses
+# TAGME beforehand. LUKE (Yamada et al. 2020) makes entities tokens of their own, with trained embeddings. K-BERT (Liu
+# et al. 2020) writes the graph's facts into the text. *Is it knowledge?* LAMA (Petroni et al. 2019) tests a plain
+# BERT for facts by masking them, as this page does. REALM (Guu et al. 2020) and RAG (Lewis et al. 2020) keep facts in
+# documents and look them up, so this memory can be changed without training.
 
 # %%
-print(f"{'':16}{'you said':>14}   answer")
+print(f"{'':16}{'your guess':>14}   answer")
 answers = {
     "mean length": "3.80, before merging and cutting",
     "the least": "the SBO, 0.1 points; on coreference it gives the most",
@@ -951,7 +1044,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each line was settled by code that ran just now, by a stored result, or, where neither is possible, by a source.
 
 # %%
 claims_table("09")
@@ -970,7 +1063,8 @@ quiz("09")
 # %% [markdown]
 # ## Read on
 #
-# - Joshi et al. (arXiv 2019, TACL 2020), *SpanBERT*, 1907.10529: Tables 6 and 7 before anything else.
+# - Joshi et al. (arXiv 2019, TACL 2020), *SpanBERT*, 1907.10529: start with Tables 6 and 7.
 # - Sun et al. (2019), *ERNIE: Enhanced Representation through Knowledge Integration*, arXiv 1904.09223.
-# - Zhang et al. (2019), *ERNIE: Enhanced Language Representation with Informative Entities*, arXiv 1905.07129: section 3.
+# - Zhang et al. (2019), *ERNIE: Enhanced Language Representation with Informative Entities*, arXiv 1905.07129:
+#   section 3.
 # - Bordes et al. (2013), *Translating Embeddings for Modeling Multi-relational Data*: one equation, one algorithm.

@@ -14,14 +14,14 @@
 #
 # After this page you can
 #
-# - say how often each language is read, and compute it: p^α, in the three definitions of mBERT, XLM and XLM-R;
-# - build XLM's translation language modelling (TLM), with its positions, languages and separators;
-# - find a sentence's translation by its vector, and say which part of a vector only tells the language;
-# - test a classifier in a language that it never had a label in, and name what that needs;
-# - say what a hundred languages cost: words in the vocabulary, capacity, and the small language's turn.
+# - compute how often each language is read (p^α, as mBERT, XLM and XLM-R define it);
+# - build the input of XLM's translation language modelling (TLM), with its positions, languages and separators;
+# - find a sentence's translation by its vector, and say which part of a vector encodes only the language;
+# - test a classifier in a language without labels, and say what this requires;
+# - say what a hundred languages cost in vocabulary, capacity and training steps.
 #
-# You need masked words (**MLM**), the encoder of lecture 02 and fine-tuning (lecture 03). Nothing is downloaded.
-# Sliders and menus are there once a cell is run; the saved page shows one setting of each.
+# You need masked language modelling (**MLM**), the encoder of lecture 02 and fine-tuning (lecture 03). Nothing is
+# downloaded. Sliders and menus appear once a cell is run; the saved page shows one setting of each.
 #
 # {{parts}}
 
@@ -42,7 +42,7 @@ from course_lib.teaching import LiveLoss
 # %% [markdown]
 # ## Predict first
 #
-# One encoder, one vocabulary, text of a hundred languages shuffled together. Three models did it:
+# Take one encoder and one vocabulary, and shuffle the text of a hundred languages together. Three models did this:
 #
 # | | mBERT | XLM | XLM-R |
 # |---|---|---|---|
@@ -52,24 +52,28 @@ from course_lib.teaching import LiveLoss
 # | text | Wikipedias | Wikipedias; for TLM also translations | 2.5 TB of filtered CommonCrawl |
 # | vocabulary | WordPiece, 119,547 | BPE, 95,000 or 200,000 | SentencePiece, 250,002 |
 # | trained by | MLM and NSP | CLM, or MLM, or MLM and TLM | MLM |
-# | is told the language | no, on purpose | every token (15 languages); not in 17 and 100 | no |
+# | is told the language | no, on purpose | at every token (15 languages); not with 17 or 100 | no |
 # | needs translations | no | for TLM | no |
 # | reads a language with | p^0.7 | p^α over sentences | p^0.3 |
 #
-# *p^0.7*: a language that makes up the fraction p of the text is read with a probability proportional to p^0.7 (by hand below). **CLM** predicts the next word, **MLM** a masked one, **TLM** a masked one beside
-# the translation; **NSP** is BERT's task on two sentences. WordPiece, **BPE** and SentencePiece are vocabularies of pieces of words; CommonCrawl is a copy of much of the web: XLM-R's text is one
-# dump of English and twelve of every other language, read in 1.5 million updates of 8,192 sequences on 500 GPUs.
+# *p^0.7*: a language that makes up the fraction p of the text is read with a probability proportional to p^0.7 (by
+# hand below). **CLM** predicts the next word, **MLM** a masked word, **TLM** a masked word of a sentence beside its
+# translation; **NSP** is BERT's task on two sentences. WordPiece, **BPE** and SentencePiece build vocabularies of
+# word pieces. CommonCrawl is a copy of much of the web: XLM-R's text is one dump of English and twelve of every other
+# language, read in 1.5 million updates of 8,192 sequences on 500 GPUs.
 #
-# Without TLM nobody tells these models that *dog* and *chien* mean the same. Still, fine-tuned on English labels they answer in French.
+# Without TLM nothing tells these models that *dog* and *chien* mean the same. Yet after fine-tuning on English labels
+# they answer in French.
 #
-# Three guesses, each a percentage. Write them down before you go on.
+# Make three guesses, each a percentage. Write them down before you go on.
 #
-# 1. XLM-R base has the blocks of BERT-base. What fraction of all its parameters is the embedding matrix of the vocabulary?
-# 2. A classifier learns a task with English labels. Then it is asked in a language of another script, with another word order and not
-#    one word in common. The encoder has read stories in both languages, never a translation. How often is it right, between chance ({{number:pair_majority}}) and
-#    English (nearly always)?
-# 3. Another model of the same size reads every sentence beside its translation (TLM), in that same far language. How often is the nearest vector of a sentence, in the
-#    other language, its translation: 10%, 50%, 90%?
+# 1. XLM-R base has the blocks of BERT-base. What fraction of all its parameters is the embedding matrix of the
+#    vocabulary?
+# 2. A classifier learns a task from English labels and is tested in a language with another script, another word
+#    order and no word in common. The encoder has read stories in both languages, but no translation. What is its
+#    accuracy, between chance ({{number:pair_majority}}) and English (nearly 100%)?
+# 3. Another model of the same size reads every sentence beside its translation (TLM), in that same far language. How
+#    often is the nearest vector in the other language the translation: 10%, 50%, 90%?
 
 # %%
 my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
@@ -79,8 +83,8 @@ my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
 #
 # ### Who is read how often
 #
-# Two languages, 900 sentences of one and 100 of the other. Read as they come, nine of ten sentences are of the first. Raise both
-# fractions to a power α below one and divide by the sum:
+# Suppose there are 900 sentences in one language and 100 in another. If we draw them evenly, nine of ten sentences
+# are in the first. Now raise both fractions to a power α below one and divide by the sum:
 #
 # | | large | small | sum |
 # |---|---|---|---|
@@ -90,46 +94,54 @@ my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
 # | read with probability | 0.75 | 0.25 | 1 |
 # | each sentence is read, in 1,000 draws | 0.83 times | 2.5 times | |
 #
-# α = 1 reads as the data are, α = 0 reads all languages alike. The last row is the price: the small language's few sentences come round
-# three times as often as the large one's, and can be memorised.
+# α = 1 keeps the proportions of the data, and α = 0 reads all languages equally often. The last row shows the price:
+# the small language's few sentences are repeated three times as often as the large one's, and can be memorised.
 #
 # ### A sentence and its translation
 #
-# XLM's new objective puts translations side by side. *The old mill* is *da kvern ald* in Norlish, an invented language that you will meet below.
+# XLM's new objective places translations side by side. In Norlish, an invented language that you will meet below,
+# *the old mill* is *da kvern ald*.
 #
 # | token | `</s>` | the | old | mill | `</s>` | `</s>` | da | kvern | ald | `</s>` |
 # |---|---|---|---|---|---|---|---|---|---|---|
 # | position | 0 | 1 | 2 | 3 | 4 | **0** | 1 | 2 | 3 | 4 |
 # | language | 0 | 0 | 0 | 0 | 0 | **1** | 1 | 1 | 1 | 1 |
 #
-# Four separators of one kind, no [CLS], no [SEP]. Positions *start again*, so *mill* and *ald* share position 3,
-# although *mill* is *kvern*. Equal positions are a hint, no more: which words belong together the model must learn. Now mask *old*: its own sentence says that an adjective is missing; the translation says which.
+# There are four identical separators, and no [CLS] or [SEP]. Positions *start again* in the second sentence, so
+# *mill* and *ald* share position 3, although *mill* means *kvern*. So equal positions are only a hint, and the model
+# must learn which words belong together. Now mask *old*: its own sentence shows that an adjective is missing; the
+# translation shows which one.
 
 # %%
 objectives_drawing()
 
 # %% [markdown]
-# *A row looks, a column is seen; × is a look into the other language. [M] is a masked word. CLM sees a word itself and what came before; MLM both sides of one text; TLM both sides of
-# two texts. Separators are not drawn, so the words have positions 1 to 3 as in the table.*
+# *Rows are queries, columns are keys; × marks attention to the other language. [M] is a masked word. CLM attends to a
+# word and those before it, MLM to both sides of one text, TLM to both sides of two texts. Separators are not drawn,
+# so the words have positions 1 to 3 as in the table.*
 #
 # ### Nearest neighbours
 #
-# Three sentences, 1 to 3, and their translations, two numbers each: *a* translates 1, *b* 2, *c* 3. Which translation is nearest, by cosine, that is by the angle between the rays? Guess before you move the slider.
+# Here are three sentences, 1 to 3, and their translations *a*, *b* and *c*, as vectors of width two. For each
+# sentence, which translation is nearest by cosine, that is by the angle between the rays? Guess before you move the
+# slider.
 
 # %%
 centring_view()
 
 # %% [markdown]
-# *Grey: rays from the origin. Solid: the nearest is the translation; dashed: it is not. The translations lie one step to the left and one below their sentences. Every vector of a
-# language is moved alike: this step says nothing but the language. With each language's own mean taken off, all three are found.*
+# *Grey: rays from the origin. Solid lines lead to the nearest vector where it is the translation, dashed ones where
+# it is not. Every translation is one step to the left of its sentence and one step below it, so this step encodes
+# only the language. After subtracting each language's own mean, all three translations are nearest.*
 #
-# The English mean is (0, 2), the other one (−1, 1). Subtract each, and both languages have the same three vectors: (1, 0), (0, 1), (−1, −1).
-# Real vectors are not so tidy, but the experiment below does just this.
+# The English mean is (0, 2), the other one (−1, 1). After subtracting them, both languages have the same three
+# vectors: (1, 0), (0, 1), (−1, −1). The experiment below does the same with real vectors.
 #
 # ## Try it
 #
-# Three exercises here, three where their subject comes: 10.4 behind the vectors of sentences, 10.5 and 10.6 behind sizes and vocabularies. Pieces to build before the page shows them. A wrong answer gets the name of its mistake; `hint("10.1")` helps a step at a time,
-# `reveal("10.1")` shows a solution. No later cell needs your answers.
+# Build these pieces before the page shows them. The check names your mistake, `hint("10.1")` helps one step at a
+# time, and `reveal("10.1")` shows a solution. No later cell needs your answers. Three more exercises follow with
+# their subjects.
 #
 # {{exercise:10.1}}
 
@@ -168,7 +180,7 @@ check("10.3", my_retrieval)
 #
 # ### How often a language is read
 #
-# The formula is the same in all three programs. What p *counts* is not.
+# The formula is the same in all three programs, but they *count* p differently.
 
 # %%
 from course_lib.text.language_sampling import by_blocks, by_sentences, smoothed, times_read
@@ -183,12 +195,13 @@ print("XLM's own default:               ", by_sentences(sentences))
 print("XLM-R, blocks of 512, its default:", by_blocks(tokens))
 
 # %% [markdown]
-# A language of short sentences is large for XLM and is not for the others. And the default of neither program is the published α: XLM's reads all languages
-# alike, as α = 0 does, XLM-R's reads them as the data are, as α = 1. The numbers 0.7 and 0.3 are settings of the runs that were published.
+# A language with short sentences counts as large for XLM, but not for the others. And neither program's default is
+# the published α: XLM's default reads all languages equally often (as with α = 0), XLM-R's keeps the proportions of
+# the data (α = 1). The values 0.7 and 0.3 are settings of the published runs.
 #
 # ### XLM, the network
 #
-# A BERT with four differences. Each is a few lines.
+# XLM is a BERT with four differences, each of a few lines.
 
 # %%
 from course_lib.family.xlm import TiedOutput, XlmConfig, XlmStack
@@ -196,13 +209,13 @@ from course_lib.family.xlm import TiedOutput, XlmConfig, XlmStack
 show(XlmConfig, XlmStack, TiedOutput)
 
 # %% [markdown]
-# - Where BERT adds the vector of a *segment*, XLM adds that of a *language*, to every token.
-# - States at padding are zero, in every layer.
-# - Words are predicted by the embedding matrix alone; BERT has a layer and a LayerNorm before it.
+# - To every token XLM adds the vector of its *language*, where BERT adds that of its *segment*.
+# - States at padding are zero in every layer.
+# - The embedding matrix alone predicts words; BERT has a layer and a LayerNorm before it.
 # - With `causal` the same network predicts the next word (CLM).
 #
-# Three lines of `XlmStack` say it: `seen = …` is who may be looked at, `real = …` is 0 at padding, and the last one multiplies by it. (`Packing` and `output_positions` save work: texts without their padding, states at some
-# positions only.)
+# Three lines of `XlmStack` matter: `seen = …` says which positions may be attended to, `real = …` is 0 at padding,
+# and the last line multiplies by it. (`Packing` and `output_positions` only save work.)
 #
 # ### Two texts in one sequence
 
@@ -212,11 +225,13 @@ from course_lib.objectives.translation_lm import mask_anywhere, mix_of, translat
 show(translation_sequences, mask_anywhere)
 
 # %% [markdown]
-# Three lines matter in the first function: `sides = …` puts a separator on both sides of each text (XLM gives `</s>` as `cls` and as `sep`), `[languages[0]] * …` gives each side its language, `positions.append(…)` begins
-# again. In the second it is `selected[:, 1:] &= …`: every token is drawn by itself, but the first. `numbered` and `random_bits` draw alike on every machine.
+# Three lines matter in the first function: `sides = …` puts a separator on both sides of each text (XLM uses `</s>`
+# both as `cls` and as `sep`), `[languages[0]] * …` gives each side its language, and `positions.append(…)` restarts
+# the positions. In the second it is `selected[:, 1:] &= …`: every token except the first is drawn independently.
+# `numbered` and `random_bits` give the same draws on every machine.
 #
-# Two traps for whoever compares with BERT. XLM masks any token but the very first, *separators too*; BERT never masks a separator. And its setting
-# `word_mask_keep_rand` lists mask, **keep**, random:
+# XLM differs from BERT in two more ways that are easily missed. It masks any token except the very first, *even
+# separators*; BERT never masks a separator. And its setting `word_mask_keep_rand` lists mask, **keep**, random:
 
 # %% tags=["nbval-check-output"]
 for setting in ("0.8,0.1,0.1", "0.8,0.15,0.05"):
@@ -224,7 +239,8 @@ for setting in ("0.8,0.1,0.1", "0.8,0.15,0.05"):
     print(f"{setting:14} [MASK] {masked:.0%}, random {random:.0%}, kept {kept:.0%}")
 
 # %% [markdown]
-# The paper also selects rare tokens more often, with weights 1/√frequency. The program can (`sample_alpha`), but its default is 0: all tokens alike, as here.
+# The paper also selects rare tokens more often, with weights 1/√frequency. The program can do this (`sample_alpha`),
+# but by default it treats all tokens alike, as we do.
 #
 # ### Vectors of sentences
 
@@ -234,11 +250,12 @@ from course_lib.train.retrieval import retrieval, sentence_vectors
 show(sentence_vectors, retrieval)
 
 # %% [markdown]
-# Nothing is trained for this: the mean of the words' vectors, the nearest by cosine, is it the translation? If the answer is yes, the
-# model has put two languages into one space, and nobody asked it to.
+# This needs no training. A sentence's vector is the mean of its words' vectors, and we check whether the nearest
+# vector by cosine is its translation. If so, the model has put two languages into one space without being trained to.
 #
-# Why not simply the cosine of a sentence and its translation? In many layers *all* sentences lie close together: where any two have a cosine of 0.98, a pair of translations with 0.98 says nothing. Is the translation
-# *nearer than the others*, that is the question.
+# Why not simply use the cosine of a sentence and its translation? In many layers *all* sentences are close together.
+# Where any two have a cosine of 0.98, a pair of translations with 0.98 shows nothing. The translation must be *nearer
+# than the others*.
 #
 # {{exercise:10.4}}
 
@@ -253,8 +270,8 @@ check("10.4", my_neutral)
 # %% [markdown]
 # ## Is it right?
 #
-# XLM against the reference implementation, outputs and gradients, weights copied from ours to theirs and back; then XLM-R, and mBERT, which is `bert` with another
-# vocabulary.
+# We compare outputs and gradients with Hugging Face transformers, copying weights in both directions: first XLM, then
+# XLM-R, then mBERT, which is `bert` with another vocabulary.
 
 # %%
 torch.manual_seed(0)
@@ -268,8 +285,8 @@ compare(xlm_roberta_for_masked_lm(**small))
 compare(bert("multilingual-cased", **small))
 
 # %% [markdown]
-# A trap here, too. `XLMRobertaConfig()` of transformers is not XLM-R: its defaults are BERT's vocabulary and 512 positions. Whoever builds it without giving
-# the sizes gets another model.
+# There is a trap here, too. transformers' `XLMRobertaConfig()` is not XLM-R: its defaults are BERT's vocabulary and
+# 512 positions. Without the sizes you get a different model.
 
 # %%
 import transformers
@@ -281,13 +298,14 @@ print("released:             ", released.vocab_size, "rows,", released.max_posit
 print("transformers' default:", theirs.vocab_size, "rows,", theirs.max_position_embeddings, "positions")
 
 # %% [markdown]
-# **If you are online** the released models load into our classes, vocabulary included: mBERT's WordPiece, XLM-R's SentencePiece. Write their names into the list, `"google-bert/bert-base-multilingual-cased"` and
-# `"FacebookAI/xlm-roberta-base"`, and see one sentence cut by both.
+# **If you are online**, our classes can load the released models with their vocabularies (mBERT's WordPiece, XLM-R's
+# SentencePiece). Write their names into the list, `"google-bert/bert-base-multilingual-cased"` and
+# `"FacebookAI/xlm-roberta-base"`, and compare how they tokenise one sentence.
 
 # %%
 from course_lib import load_pretrained
 
-names = []  # nothing is asked of the network while it is empty
+names = []  # while it is empty, nothing is downloaded
 for name in names:
     try:
         tokenizer = load_pretrained(name).tokenizer
@@ -314,20 +332,28 @@ sizes_table()
 # %% [markdown]
 # *Counted on models built from the published sizes; poolers where the released models have them.*
 #
-# mBERT has BERT's blocks to the last parameter, and so has XLM-R base but for two positions and a segment vector. What a hundred languages cost stands in the column of words: half of mBERT's
-# {{number:parameters('mBERT, cased')}} (its README says 110M, which is the English model), {{number:embedding_fraction('XLM-R base')}} of XLM-R base. That is the first guess. Its matrix weighs as much as {{number:round(weights(*sizes_of(MODELS['XLM-R base']))[2])}} blocks, where
-# the model has 12, and makes it {{number:times_roberta}} times as large as RoBERTa-base. At large size the words are {{number:embedding_fraction('XLM-R large')}}, since blocks grow with the square of the width and the embedding matrix does not.
-# (XLM grew otherwise: for 100 languages it has 16 layers, 1,280 wide.)
+# mBERT's blocks have exactly as many parameters as BERT's, and so have XLM-R base's, which differs elsewhere by two
+# positions and a segment vector. The column of words shows what a hundred languages cost: half of mBERT's
+# {{number:parameters('mBERT, cased')}} (its README says 110M, which is the English model), and
+# {{number:embedding_fraction('XLM-R base')}} of XLM-R base, the answer to the first guess. That matrix is as large as
+# {{number:round(weights(*sizes_of(MODELS['XLM-R base']))[2])}} blocks, where the model has 12, and makes it
+# {{number:times_roberta}} times as large as RoBERTa-base. At large size the words are only
+# {{number:embedding_fraction('XLM-R large')}}, because blocks grow with the square of the width and the embedding
+# matrix does not.
 #
-# (A row of the vocabulary takes memory, hardly any time: of 250,002 rows a sentence reads twenty. The time goes into predicting, in pre-training only.)
+# (A vocabulary row takes memory but hardly any time: of 250,002 rows a sentence reads twenty. Only predicting words
+# takes time, in pre-training.)
 #
 # ## See it
 #
 # ### A world in four languages
 #
-# Real translations come with trouble: free wording, noise, unknown overlap. So the course's micro-world, whose grammar writes little stories and knows what each word means (`MicroWorld`, in code), learned languages. **Norlish** (invented) is close to English: same
-# script, the same names, cousins like *drum*, *vrend* (friend) or *ketel* (kettle) beside words of its own such as *kvern* (mill), the verb second, adjectives behind. **Sumorian** (invented) is far: Georgian
-# letters, the verb last, no articles, postpositions. Chinese you know from lecture 09. Stories are parallel sentence by sentence, so every transfer has a right answer.
+# Real translations have free wording, noise and unknown overlap. So the course's micro-world (`MicroWorld`), whose
+# grammar writes short stories and knows what each word means, also speaks other languages. **Norlish** (invented) is
+# close to English. It has the same script and names, related words like *drum*, *vrend* (friend) or *ketel* (kettle)
+# beside words of its own such as *kvern* (mill), the verb in second place, and adjectives after the noun.
+# **Sumorian** (invented) is far: it has Georgian letters, the verb at the end, no articles, and postpositions.
+# Chinese is that of lecture 09. Stories are parallel sentence by sentence, so every transfer has a right answer.
 
 # %%
 english = MicroWorld.load()
@@ -336,9 +362,10 @@ stories = english.stories(12, seed=16, split="heldout")
 parallel_view({"norlish": norlish, "sumorian": sumorian, "chinese": chinese}, stories)
 
 # %% [markdown]
-# *Framed is the same meaning in each language, with the number of its place. Choose another meaning: the hero's name looks alike in two of them, the adjective moves, the verb moves most.*
+# *A frame marks the same meaning in each language, with its position. Choose another meaning: the hero's name looks
+# alike in two languages, the adjective moves, and the verb moves most.*
 #
-# How many words do they share? In the world that is a setting; here is how they were made:
+# How many words do they share? In our world that is a setting:
 
 # %% tags=["nbval-check-output"]
 from course_lib.text.shared_words import shared_words, with_shared_words
@@ -355,26 +382,33 @@ for world, name in ((norlish, "Norlish"), (sumorian, "Sumorian"), (with_shared_w
 sampling_view()
 
 # %% [markdown]
-# *Above what there is, below what is read. mBERT's README: a thousand times as much English as Icelandic, with α = 0.7 read "about 100" times as often
-# (126 to be exact). When the cell is run: choose "mBERT's README" among the languages, then move α to 0.3, XLM-R's: 8 times.*
+# *The upper bars are the data, the lower bars what is read. mBERT's README: with α = 0.7, a thousand times as much
+# English as Icelandic is read "about 100" times as often (126 to be exact). When the cell is run, choose "mBERT's
+# README" among the languages, then move α to XLM-R's 0.3: 8 times.*
 #
-# mBERT's languages are often sorted into large (English, German, Chinese), medium (Italian, Russian) and small ones (Estonian, Malayalam). The sampling knows no such classes: choose the ten languages above, each half of the one
-# before, and see where α begins to give instead of taking.
+# mBERT's languages are often sorted into large (English, German, Chinese), medium (Italian, Russian) and small ones
+# (Estonian, Malayalam). The sampling has no such classes: choose the ten languages above, each half as large as the
+# one before, and see which languages gain and which lose by α.
 #
 # ### And how often its words are cut
 #
-# The vocabulary is learned from the same mixture. A language of which little is read gets few pieces of its own, and its words fall apart. Here a thousand stories in English, a hundred in Norlish, thirty in Sumorian; a WordPiece
-# vocabulary is learned anew at every move.
+# The vocabulary is learned from the same mixture. A language that is read little gets few pieces of its own, so its
+# words are cut into many. Here we take a thousand stories in English, a hundred in Norlish and thirty in Sumorian,
+# and learn a new WordPiece vocabulary at every move of a slider.
 
 # %%
 fertility_view()
 
 # %% [markdown]
-# *A bar is the fertility: pieces a word, in unseen text. Beside it the longest word of a first sentence, as it is cut.*
+# *Each bar is the **fertility**, the number of pieces per word in unseen text. Beside it is the longest word of a
+# first sentence, cut into its pieces.*
 #
-# Fertility hides one thing: a word that no piece can write is [UNK], and [UNK] is *one* piece. A vocabulary that knows nothing of a language has fertility 1. So count [UNK] beside it (here a few words of the unseen Sumorian text, none of the others).
+# Fertility hides one thing: a word that cannot be written with the pieces becomes [UNK], which is *one* piece. A
+# vocabulary without any word of a language has fertility 1. So also count [UNK] (here a few words of the unseen
+# Sumorian text, and none of the others).
 #
-# α from 1 to 0: Sumorian words hold together, English ones begin to fall apart. A larger vocabulary helps both: the one thing of which all can have more is rows, and that is why XLM-R has 250,002.
+# As α goes from 1 to 0, Sumorian words are cut less, and English ones more. A larger vocabulary helps both. That is
+# why XLM-R has 250,002 rows.
 #
 # {{exercise:10.6}}
 
@@ -393,12 +427,14 @@ check("10.6", my_fertility)
 pair_view(english, {"norlish": norlish, "sumorian": sumorian}, stories[0])
 
 # %% [markdown]
-# *Under each token: its language, its position, and the word that was masked. When the cell is run: uncheck "positions start again" to see them run on; raise the rate, draw another seed. Separators
-# are masked like words: so XLM's program does it.*
+# *Below each token are its language, its position, and the word that was masked. When the cell is run, uncheck
+# "positions start again" to see them run on, raise the rate, or draw another seed. Separators are masked like words,
+# as in XLM's program.*
 #
 # ### TLM, live
 #
-# An XLM of two layers, 64 wide, that reads 5,380 sentences of the world beside their translations. A quarter of the words is masked (a sentence is short). Twenty seconds or so for each language:
+# We train an XLM of two layers and width 64 on 5,380 sentences of the world beside their translations. A quarter of
+# the words is masked, because sentences are short. Training takes about twenty seconds for each language:
 
 # %%
 from course_lib.lectures.lecture_10.pairs import dictionary_retrieval, sentence_pairs, train_pairs, translation_retrieval
@@ -411,17 +447,20 @@ for name, other in others.items():
     print(f"English and {name}: loss {history.losses['total'][0]:.2f} at first, {sum(history.losses['total'][-20:]) / 20:.2f} at the end")
 
 # %% [markdown]
-# Where does a masked word look?
+# What does a masked word attend to?
 
 # %%
 across_view(models, english, others, stories[:6], sentence=16, word=6, head=2)
 
 # %% [markdown]
-# *On the left the English sentence with one word masked, on the right its translation; a line and a bar for each attention weight of 2% and more. When the cell is run: move the sentence, the word, the head, the
+# *On the left is the English sentence with one word masked, on the right its translation, with a line and a bar for
+# each attention weight of at least 2%. When the cell is run, change the sentence, the word, the head or the
 # language.*
 #
-# The masked word, *letter*, is *brev* in Norlish: nothing in the spelling tells, and the two stand at different positions. The head finds it all the same, and *letter* is the model's guess: nobody has given it an alignment, or a dictionary.
-# It had to make one to lower its loss. How often, in all sentences of unseen stories? Words that are spelled alike in both languages need no dictionary, so they are counted apart:
+# The masked word, *letter*, is *brev* in Norlish. Their spellings have nothing in common, and they have different
+# positions. The head attends to it all the same, and the model predicts *letter*, although it never saw an alignment
+# or a dictionary. It had to learn one to lower its loss. How often does this work in unseen stories? Words with the
+# same spelling in both languages need no dictionary, so we count them separately:
 
 # %%
 unseen = english.stories(60, seed=0, split="heldout")
@@ -430,10 +469,14 @@ for name, other in others.items():
         print(f"{name}, layer 2, head {head}\n{alignment_table(models[name], english, other, unseen[:20], head=head)}\n")
 
 # %% [markdown]
-# **The model has learned a dictionary of Norlish: words that are spelled otherwise are found as often as those that are spelled alike, and at distance one more often.**
+# **The model has learned a Norlish dictionary: it attends to words that are spelled differently as often as to those
+# spelled alike, and at distance one more often.**
 #
-# Where the translation stands at the same position, it is nearly always found; one place away, mostly, and by the second head more often than by the first; further away, seldom. (A meaning of several words is found at any of them.) Where it is missed, a head looks at the word of the *same position*, or at one near it: mask the words of sentence 5
-# above, one after the other. So positions that begin again are a hint that helps, and that misleads. In Sumorian, after as many steps, the model has not got that far.
+# If the translation has the same position, a head nearly always attends to it. One position away it mostly does, the
+# second head more often than the first; further away it rarely does. (If a meaning has several words, any of them
+# counts.) When a head misses, it attends to the word at the *same position* or near it: mask the words of sentence 5
+# above one after the other. So restarting positions can both help and mislead. In Sumorian, after the same number of
+# steps, the model has not learned this yet.
 #
 # Is each sentence's vector now near that of its translation?
 
@@ -447,27 +490,37 @@ for name, other in others.items():
         print(f"{f'{name}, {way}':52}" + "".join(f"{x:{w}.0f}%" for x, w in zip(found, (11, 8, 8))))
     print(f"{f'{name}, a dictionary by counting':52}{dictionary_retrieval(known, pairs):11.0%}")
 different = len(set(map(tuple, pairs.first))) / len(pairs.first)
-print(f"chance {1 / len(pairs.first):.1%}; ceiling {different:.0%}, since some sentences come twice")
+print(f"chance {1 / len(pairs.first):.1%}; ceiling {different:.0%}, because some sentences occur twice")
 
 # %% [markdown]
-# *Retrieval accuracy*: how often the nearest vector in the other language is the translation. *Raw*: the vectors as they come. *Mean-centred*: each language's own mean subtracted first. *A dictionary by counting*: no network, only how often two words stand in
-# a sentence and its translation, learned from the same pairs.
+# *Retrieval accuracy* is how often the nearest vector in the other language is the translation. *Raw* vectors are
+# unchanged; *mean-centred* ones have their language's mean subtracted. *A dictionary by counting* has no network: it
+# counts in the same pairs how often two words occur in a sentence and its translation.
 #
-# One success, one failure. Norlish sentences find their translations. Sumorian ones seldom do, at equal steps: no names in common, all words in other places. Counting words finds both, as far as they can be told apart: with parallel text and one sentence at a time a dictionary is the line to beat, and this model does not beat it. And in both, taking each language's mean off
-# (a step that needs no translation) finds far more: much of what keeps two languages apart is one direction that says *which* language this is.
+# Retrieval succeeds in Norlish. In Sumorian it mostly fails after the same number of steps: no names are shared, and
+# all words are in other positions. Counting words works in both languages, up to the ceiling. So if you have parallel
+# text, a dictionary is the baseline to beat, and this model does not beat it. In both languages subtracting the
+# means, which needs no translation, raises the accuracy a lot: much of the difference between two languages is one
+# direction that encodes *which* language this is.
 #
-# *Whose means?* The second line of each language takes the means over the tested sentences, and so do all results below (*mean-centred*). By exercise 10.4 that is a mean that has seen the test. It does not use which sentence translates
-# which. But it wants all tested sentences at once, and it assumes that both sides say the same on the whole, so that their means differ by the language alone. The third line is the control: means of training
-# sentences, English from one half of them, the other language from the other half, so that no translation is in both. It finds about as much here. With few tested sentences, or with other topics on each side, the two could differ.
+# *Whose means?* The second line of each language, like all *mean-centred* results below, uses means over the tested
+# sentences. In the sense of exercise 10.4 these means have seen the test. They do not use which sentence translates
+# which. But they need all tested sentences at once, and they assume that both sides have the same content overall, so
+# that the means differ only by language. The third line is the control. Its means come from training sentences, with
+# English and the other language from different halves, so that no translation is in both. The accuracy is about the
+# same here. With few tested sentences, or with different topics on each side, it could differ.
 #
 # ## Measure it
 #
 # ### Are two languages aligned?
 #
-# **Text alone aligns the close language if it is read long, the far one not at all; translations align both.**
+# **Text alone aligns the close language after long training, and the far one not at all; translations align both.**
 #
-# Models of the live one's size, {{number:len(stored('10_pairs')['runs']['norlish, TLM'])}} seeds each. *TLM* is the live one: it reads sentences beside their translations. *MLM* reads the same sentences each for itself, and never learns that they are pairs.
-# *MLM + TLM* reads by turns, as XLM was trained: half of the words alone, half in pairs. All read as many words a step; *longer* is 6,000 steps instead of 1,200. Beside them stands random initialisation.
+# We train models of the same size as the live one, with {{number:len(stored('10_pairs')['runs']['norlish, TLM'])}}
+# seeds each. *TLM* is the live one: it reads sentences beside their translations. *MLM* reads the same sentences
+# separately, and never learns that they are pairs. *MLM + TLM* alternates, as XLM did: half of the words are read
+# alone, half in pairs. All read the same number of words per step; *longer* means 6,000 steps instead of 1,200.
+# Random initialisation is the zero line.
 
 # %%
 from course_lib.lectures.lecture_10.views import (
@@ -486,58 +539,91 @@ aligned_chart()
 # %% [markdown]
 # *A dot is a run. Chance is one in {{number:stored('10_pairs')['looked_up']}}.*
 #
-# - *Norlish.* Without one translation the longer MLM finds {{number:pairs('retrieval', 'norlish', 'MLM, longer')}}. With translations a fifth of the steps is enough for {{number:pairs('retrieval', 'norlish', 'TLM')}}, and 6,000 reach
-#   {{number:pairs('retrieval', 'norlish', 'TLM, longer')}}. Mean-centred, {{number:pairs('retrieval centred', 'norlish', 'MLM, longer')}} and {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}. Mind the first row: random initialisation has {{number:pairs('retrieval centred', 'norlish', 'random initialisation')}}, because shared names have the same rows of the embedding matrix.
-# - *Sumorian.* Not one shared word, another order: MLM stays at chance, {{number:pairs('retrieval centred', 'sumorian', 'MLM, longer')}}, however long it reads. TLM finds {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}. Here, with not one word shared, text alone does not align; shared words would (below).
-#   By turns with MLM it is {{number:pairs('retrieval centred', 'sumorian', 'MLM + TLM, longer')}}, but one run has {{number:both_in_sumorian()[-1]:.0%}} and the other four {{number:other_four}}: half as many pairs were read, and the seeds lie too far apart for a finding.
-# - *A dictionary by counting* (above) finds {{number:by_dictionary()}} in both languages, which is the ceiling: nothing here beats it. Its point is what comes next: it translates words, and cannot be fine-tuned.
-# - *The mean.* After 1,200 steps of TLM it moves Norlish from {{number:pairs('retrieval', 'norlish', 'TLM')}} to {{number:pairs('retrieval centred', 'norlish', 'TLM')}}: the two languages stood side by side, not on top of one another. After long training there is less to take off
-#   ({{number:pairs('retrieval', 'norlish', 'TLM, longer')}}, then {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}). In Sumorian there is as much as before: {{number:pairs('retrieval', 'sumorian', 'TLM')}} to {{number:pairs('retrieval centred', 'sumorian', 'TLM')}}, after long training {{number:pairs('retrieval', 'sumorian', 'TLM, longer')}} to {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}.
+# - *Norlish.* Without any translation the longer MLM reaches {{number:pairs('retrieval', 'norlish', 'MLM, longer')}}.
+#   With translations a fifth of the steps is enough for {{number:pairs('retrieval', 'norlish', 'TLM')}}, and 6,000
+#   steps reach {{number:pairs('retrieval', 'norlish', 'TLM, longer')}}. Mean-centred, the two long runs have
+#   {{number:pairs('retrieval centred', 'norlish', 'MLM, longer')}} and
+#   {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}. Notice the first row: random initialisation has
+#   {{number:pairs('retrieval centred', 'norlish', 'random initialisation')}}, because shared names have the same rows
+#   of the embedding matrix.
+# - *Sumorian.* With no shared word and another order, MLM stays at chance even after long training,
+#   {{number:pairs('retrieval centred', 'sumorian', 'MLM, longer')}}. TLM reaches
+#   {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}. So here text alone does not align; with shared
+#   words it does (below). MLM + TLM has {{number:pairs('retrieval centred', 'sumorian', 'MLM + TLM, longer')}}, but
+#   one run has {{number:both_in_sumorian()[-1]:.0%}} and the other four {{number:other_four}}. It read half as many
+#   pairs, and its seeds are too far apart to conclude anything.
+# - *A dictionary by counting* (above) reaches {{number:by_dictionary()}} in both languages, which is the ceiling. But
+#   it only translates words, and cannot be fine-tuned as below.
+# - *The mean.* After 1,200 steps of TLM, centring raises Norlish from {{number:pairs('retrieval', 'norlish', 'TLM')}}
+#   to {{number:pairs('retrieval centred', 'norlish', 'TLM')}}: the two languages were shifted against each other.
+#   After long training the shift is smaller ({{number:pairs('retrieval', 'norlish', 'TLM, longer')}}, then
+#   {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}). In Sumorian it stays as large:
+#   {{number:pairs('retrieval', 'sumorian', 'TLM')}} to {{number:pairs('retrieval centred', 'sumorian', 'TLM')}},
+#   after long training {{number:pairs('retrieval', 'sumorian', 'TLM, longer')}} to
+#   {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}.
 #
-# So "a word and its translation have about the same vector" is right for some pairs, some training and some part of the vector.
+# So "a word and its translation have about the same vector" holds for some pairs, after some training, and for part
+# of the vector.
 #
 # ### English labels, another language
 #
-# **What is learned with English labels holds in the close language without any translation, hardly in the far one, and not at all in one that was never read.**
+# **A task learned from English labels transfers to the close language without translations, hardly to the far one,
+# and not at all to an unread one.**
 #
-# Now a task. *What kind of word is this*: a hero, a job, a look, a place … ({{number:stored('10_pairs')['slots']}} classes)? A linear classifier on the frozen vectors (lecture 07's slot-category probe) learns from
-# English words, and is asked in Norlish and Sumorian, on unseen stories. Words that are spelled as in English would be too easy, so they are left out.
-# *Read* is the language that the encoder read beside English; *unread* the other one, whose words it never met.
+# The task is *what kind of word is this*: a hero, a job, a look, a place … ({{number:stored('10_pairs')['slots']}}
+# classes)? A linear classifier on the frozen vectors (lecture 07's slot-category probe) learns from English words and
+# is tested in Norlish and Sumorian, on unseen stories. Words spelled as in English would be too easy, so they are
+# left out. *Read* is the language that the encoder read beside English; *unread* is the other one, whose words it
+# never saw.
 
 # %%
 measures = {"English": "slots english", "read, all words": "slots other", "read": "slots other own",
             "read, mean-centred": "slots other own centred", "unread": "slots unread own centred"}  # fmt: skip
 print(table_of(by_pair(), measures))
-print(f"always the commonest class: {found['majority']:.1%}")
+print(f"majority class: {found['majority']:.1%}")
 
 # %%
 transfer_chart()
 
 # %% [markdown]
-# *A dot is a run. The classifier has never seen a label in Norlish or Sumorian; in these, vectors are mean-centred, and words spelled as in English left out.*
+# *A dot is a run. The classifier never saw a label in Norlish or Sumorian. In these, vectors are mean-centred, and
+# words spelled as in English are left out.*
 #
-# - *Unread is chance.* A language that the encoder has not read has between {{number:unread()[0]:.1%}} and {{number:unread()[-1]:.1%}} ({{number:pair_majority}}: always the commonest class), with translations of another language or without. "Zero-shot" is a word about labels: text of the language
-#   must have been there.
-# - *Norlish, no label, no translation*: {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}}, where English itself has {{number:pairs('slots english', 'norlish', 'MLM, longer')}}: far above chance, below English.
-# - *Sumorian, no translation*: {{number:pairs('slots other own centred', 'sumorian', 'MLM, longer')}}, chance {{number:pair_majority}}. That is the second guess, for the far language: nearer to chance. With TLM {{number:pairs('slots other own centred', 'sumorian', 'TLM, longer')}}, by turns with MLM {{number:pairs('slots other own centred', 'sumorian', 'MLM + TLM, longer')}}.
-# - *Where TLM does not help*: Norlish, after the long runs, {{number:pairs('slots other own centred', 'norlish', 'TLM, longer')}} with TLM, {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}} with MLM. One suspect: TLM never reads a sentence alone, and the task asks about sentences alone. Tested: by turns,
-#   as XLM does it, {{number:pairs('slots other own centred', 'norlish', 'MLM + TLM, longer')}}.
+# - *Unread is chance.* In a language that the encoder has not read, accuracy is between {{number:unread()[0]:.1%}}
+#   and {{number:unread()[-1]:.1%}} (the majority class has {{number:pair_majority}}), with or without translations of
+#   another language. "Zero-shot" refers to labels only: the encoder must have read text of the language.
+# - *Norlish, no label, no translation*: {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}}, far
+#   above chance, but below English itself ({{number:pairs('slots english', 'norlish', 'MLM, longer')}}).
+# - *Sumorian, no translation*: {{number:pairs('slots other own centred', 'sumorian', 'MLM, longer')}}, with chance at
+#   {{number:pair_majority}}. This answers the second guess: for the far language it is nearer to chance. With TLM it
+#   is {{number:pairs('slots other own centred', 'sumorian', 'TLM, longer')}}, with MLM + TLM
+#   {{number:pairs('slots other own centred', 'sumorian', 'MLM + TLM, longer')}}.
+# - *Where TLM does not help*: in Norlish the long runs have
+#   {{number:pairs('slots other own centred', 'norlish', 'TLM, longer')}} with TLM and
+#   {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}} with MLM. A possible cause is that TLM never
+#   reads a sentence alone, but the task uses single sentences. We tested this: alternating, as XLM does, gives
+#   {{number:pairs('slots other own centred', 'norlish', 'MLM + TLM, longer')}}.
 #
-# Finding translations and transferring a task are two measures, and a model can lead in one and trail in the other.
+# So a model can lead in finding translations and be behind in transferring a task.
 #
 # ### One model, four languages
 #
-# **Without translations the topic of a far language's text is not transferred; with them it is in one of two far languages. The kind of its words hardly even then.**
+# **Without translations, classifying the topic of a text does not transfer to a far language; with them it does in
+# one of two far languages. Classifying kinds of words hardly transfers even then.**
 #
-# mBERT reads many languages and is fine-tuned whole. So here: one model of English, Norlish, Sumorian and Chinese, 64 wide, 9,000 steps, fine-tuned *in English only*, asked in all four; {{number:len(stored('10_transfer')['runs'][FOUR['tlm']])}} seeds.
-# *Topic*: what is this text about, of 12? *Kind*: what kind of word is this, now with everything learning?
+# mBERT reads many languages, and all of it is fine-tuned. We do the same: one model of English, Norlish, Sumorian and
+# Chinese, of width 64, trained for 9,000 steps, is fine-tuned *in English only* and tested in all four, with
+# {{number:len(stored('10_transfer')['runs'][FOUR['tlm']])}} seeds. *Topic*: which of 12 topics has this text? *Kind*:
+# what kind of word is this, now with all weights trained?
 #
-# *English only* never read another language; *told* has XLM's language embeddings; *TLM* has translations in every second batch, English with each other one. *Spelling alone* has no encoder: it classifies words, and bags of words, by how they are spelled.
+# *English only* never read another language; *told* has XLM's language embeddings; *TLM* has translations in every
+# second batch, English with one of the others. *Spelling alone* has no encoder: it classifies words, and bags of
+# words, by their spelling.
 
 # %%
 four = read_result("10_transfer")
 for task, said in (("topic", "topic of a text"), ("slots", "kind of a word")):
-    print(f"{said}; always the commonest class: {four['majority'][task]:.0%}")
+    print(f"{said}; majority class: {four['majority'][task]:.0%}")
     rows = by_model() | {"spelling alone": [four["words_alone"]]}
     print(table_of(rows, {language: f"{task} {language}" for language in four["languages"]}))
 
@@ -547,19 +633,36 @@ four_languages_chart()
 # %% [markdown]
 # *A dot is a run, fine-tuned on English texts alone.*
 #
-# - *A far language*: without translations the topic of a Sumorian text is right in {{number:four_languages('topic', 'sumorian', 'mlm')}}, told the language {{number:four_languages('topic', 'sumorian', 'told')}}, less than always naming the commonest class
-#   ({{number:four_majority}}): it is not ignorant, it is misled. With TLM {{number:four_languages('topic', 'sumorian', 'tlm')}}.
-# - *Chinese, a far language again, one character a token*: {{number:four_languages('topic', 'chinese', 'mlm')}} without, {{number:four_languages('topic', 'chinese', 'tlm')}} with TLM, and the seeds are far apart. A word is several tokens in Chinese, one in the others; more steps were not tried.
-# - *Texts before words*: TLM moves the kinds of Sumorian words from {{number:four_languages('slots', 'sumorian', 'mlm')}} to {{number:four_languages('slots', 'sumorian', 'tlm')}} only, of Chinese ones to {{number:four_languages('slots', 'chinese', 'tlm')}}. A topic needs one aligned word in a text, a kind needs this one.
-# - *A close language is a poor test*: by shared spellings alone, with no encoder, a Norlish topic is right in {{number:spelling_alone('topic norlish')}}; random initialisation has {{number:four_languages('topic', 'norlish', 'random')}}. Kinds tell more: MLM {{number:four_languages('slots', 'norlish', 'mlm')}}, TLM {{number:four_languages('slots', 'norlish', 'tlm')}}, spelling
-#   alone {{number:spelling_alone('slots norlish')}}. And *English only* has {{number:four_languages('slots', 'norlish', 'only')}}, below random initialisation ({{number:four_languages('slots', 'norlish', 'random')}}): what it knows of English misleads it about words that it never read.
+# - *A far language*: without translations the accuracy on Sumorian topics is
+#   {{number:four_languages('topic', 'sumorian', 'mlm')}}, and {{number:four_languages('topic', 'sumorian', 'told')}}
+#   if the model is told the language. This is below the majority class ({{number:four_majority}}), so the model must
+#   be misled. With TLM it is {{number:four_languages('topic', 'sumorian', 'tlm')}}.
+# - *Chinese, also far, with one token per character*: {{number:four_languages('topic', 'chinese', 'mlm')}} without
+#   and {{number:four_languages('topic', 'chinese', 'tlm')}} with TLM, and the seeds are far apart. A Chinese word is
+#   several tokens, a word of the others is one; we did not try more steps.
+# - *Texts before words*: TLM raises the kinds of Sumorian words only from
+#   {{number:four_languages('slots', 'sumorian', 'mlm')}} to {{number:four_languages('slots', 'sumorian', 'tlm')}},
+#   and Chinese ones to {{number:four_languages('slots', 'chinese', 'tlm')}}. For a topic one aligned word of the text
+#   is enough; for a kind it must be this word.
+# - *A close language is a poor test*: shared spellings alone, without an encoder, give
+#   {{number:spelling_alone('topic norlish')}} on Norlish topics; random initialisation has
+#   {{number:four_languages('topic', 'norlish', 'random')}}. Kinds are a better test: MLM
+#   {{number:four_languages('slots', 'norlish', 'mlm')}}, TLM {{number:four_languages('slots', 'norlish', 'tlm')}},
+#   spelling alone {{number:spelling_alone('slots norlish')}}. *English only* has
+#   {{number:four_languages('slots', 'norlish', 'only')}}, below random initialisation
+#   ({{number:four_languages('slots', 'norlish', 'random')}}): its knowledge of English misleads it about words that
+#   it never read.
 #
 # ### Order, or shared words?
 #
-# **With an equal word order no shared word is needed to tell a word's kind. With another order, sharing 30% of the word types ({{number:running_words_shared}} of the running words) brings most of what is missing.**
+# **With the same word order, kinds of words transfer without any shared word. With another order, sharing 30% of the
+# word types ({{number:running_words_shared}} of the running words) brings most of what is missing.**
 #
-# Norlish shares names with English and has another word order. Which of the two carries the transfer, which one hinders it? The spelling is a setting, so we can take them apart. *English respelled* is English with every word
-# spelled otherwise: the same order, the same frequencies, not a word in common. MLM alone, 6,000 steps. *kind*: words whose kind is right; *retrieval*: sentences whose nearest vector is their translation; –: every word is spelled as in English, so none is left to ask.
+# Norlish shares names with English and has another word order. Which of the two helps transfer, and which one hinders
+# it? Spelling is a setting of our world, so we can separate them. *English respelled* is English with every word
+# spelled differently: order and frequencies are the same, and no word is shared. All models are trained with MLM for
+# 6,000 steps. *Kind* is the accuracy on words' kinds, *retrieval* the retrieval accuracy; – means that every word is
+# spelled as in English, so none is left to test.
 
 # %%
 print(table_of(by_spelling(), {"kind, mean-centred": "slots other own centred", "kind, all words": "slots other",
@@ -571,25 +674,44 @@ spelling_chart()
 # %% [markdown]
 # *A dot is a run; 0%, 30%: word types spelled as in English. Both panels mean-centred.*
 #
-# - *No word in common, same order*: {{number:spelled('slots other own centred', 'english respelled, 0% shared')}} of the words' kinds are right. Shared words are not needed at all; an equal grammar is enough. But of the sentences only {{number:spelled('retrieval centred', 'english respelled, 0% shared')}} find their translation, and the seeds lie far apart: the model knows that this is *a name*, *a colour*, and not which. Nothing in its text
-#   could tell.
-# - *30% shared*: raw, {{number:spelled('retrieval', 'english respelled, 30% shared')}} find their translation instead of {{number:spelled('retrieval', 'english respelled, 0% shared')}}; random initialisation finds {{number:range_at_random}}. (Mean-centred, {{number:spelled('retrieval centred', 'english respelled, 30% shared')}}, but random initialisation then has
-#   {{number:percent(spelled_at_random('retrieval centred'))}}, by the shared words alone.)
-# - *Norlish, another order*: {{number:spelled('slots other own centred', 'norlish, 0% shared')}} of the kinds with no word in common, {{number:spelled('slots other own centred', 'norlish, 30% shared')}} with 30% shared. For kinds, then, shared words matter where the order differs; respelled English had nothing to gain. To find translations they
-#   matter in both: raw, Norlish goes from {{number:spelled('retrieval', 'norlish, 0% shared')}} to {{number:spelled('retrieval', 'norlish, 30% shared')}}.
-# - *Norlish as it is* has more in common, {{number:norlish_types}} of its word types, and only {{number:spelled('slots other own centred', 'norlish, as it is')}}. What it shares are names, looks and things, but no verb; of the little words (articles, prepositions, "then", whatever has no kind) {{number:little_words_shared(None):.0%}}.
-#   Where 30% were drawn from all words, {{number:little_words_shared(0.3):.0%}} of the little ones are. It seems that these carry the order over. Tested by itself it was not.
-# - *Sumorian, which failed*: {{number:spelled('slots other own centred', 'sumorian, 0% shared')}} with no word in common, {{number:spelled('slots other own centred', 'sumorian, 30% shared')}} with 30%, and {{number:spelled('retrieval', 'sumorian, 30% shared')}} of the translations, raw. So its
-#   verb at the end was not the obstacle by itself: with 30% shared words most of its kinds are learned too.
-# - *All words shared, another order*: {{number:spelled('slots other', 'norlish, 100% shared')}} of all words. Now the two differ in grammar alone, and that is hardly an obstacle.
+# - *No word in common, same order*: {{number:spelled('slots other own centred', 'english respelled, 0% shared')}} of
+#   the words' kinds are right. So no shared words are needed; the same grammar is enough. But only
+#   {{number:spelled('retrieval centred', 'english respelled, 0% shared')}} of the sentences find their translation,
+#   and the seeds are far apart: the model learns that this is *a name* or *a colour*, but not which one. Nothing in
+#   its text could tell it.
+# - *30% shared*: with raw vectors {{number:spelled('retrieval', 'english respelled, 30% shared')}} find their
+#   translation instead of {{number:spelled('retrieval', 'english respelled, 0% shared')}}; with random initialisation
+#   it is {{number:range_at_random}}. (Mean-centred it is
+#   {{number:spelled('retrieval centred', 'english respelled, 30% shared')}}, but random initialisation then has
+#   {{number:percent(spelled_at_random('retrieval centred'))}}, from the shared words alone.)
+# - *Norlish, another order*: {{number:spelled('slots other own centred', 'norlish, 0% shared')}} of the kinds are
+#   right with no word in common, and {{number:spelled('slots other own centred', 'norlish, 30% shared')}} with 30%
+#   shared. So for kinds, shared words matter where the order differs; respelled English had nothing to gain. For
+#   retrieval they matter in both: with raw vectors Norlish rises from
+#   {{number:spelled('retrieval', 'norlish, 0% shared')}} to {{number:spelled('retrieval', 'norlish, 30% shared')}}.
+# - *Norlish as it is* shares more, {{number:norlish_types}} of its word types, but has only
+#   {{number:spelled('slots other own centred', 'norlish, as it is')}}. It shares names, looks and things, but no
+#   verb, and {{number:little_words_shared(None):.0%}} of the function words (articles, prepositions, "then" and all
+#   others without a kind). Where 30% were drawn from all words, {{number:little_words_shared(0.3):.0%}} of the
+#   function words are shared. Perhaps these carry the order over; we did not test it separately.
+# - *Sumorian, which failed*: {{number:spelled('slots other own centred', 'sumorian, 0% shared')}} with no word in
+#   common and {{number:spelled('slots other own centred', 'sumorian, 30% shared')}} with 30%, and
+#   {{number:spelled('retrieval', 'sumorian, 30% shared')}} of the translations with raw vectors. So its verb at the
+#   end was not the obstacle by itself: with 30% shared words most kinds transfer, too.
+# - *All words shared, another order*: {{number:spelled('slots other', 'norlish, 100% shared')}} of all words. Now
+#   only the grammar differs, and that is hardly an obstacle.
 #
-# Hence "XLM maps words to each other by sharing BPE" is half right. Shared pieces anchor; what transfers is shared parameters and a similar grammar. And *aligned* must be asked with a measure: in kind, or word by word?
+# So "XLM maps words to each other by sharing BPE" is half of the truth. Shared pieces serve as anchors, but shared
+# parameters and a similar grammar carry the transfer. And *aligned* needs a measure: by kind, or word by word?
 #
 # ### The small language's turn
 #
-# **The small language gains by sharing a model with a large one. Reading it more often helps no further here.**
+# **The small language gains from sharing a model with a large one. Reading it more often does not help further
+# here.**
 #
-# English from {{number:LARGE}} stories, Norlish from {{number:SMALL}} others: thirty to one. One model reads both, MLM, with p^α; {{number:len(stored('10_low_resource')['runs']['α = 1'])}} seeds. How many masked words of unseen sentences are right?
+# We use {{number:LARGE}} English stories and {{number:SMALL}} other stories in Norlish, thirty to one. One model
+# reads both with MLM and p^α, with {{number:len(stored('10_low_resource')['runs']['α = 1'])}} seeds. What is the
+# masked-token accuracy on unseen sentences?
 
 # %%
 low = read_result("10_low_resource")
@@ -599,37 +721,63 @@ print(table_of(low["runs"], {"English": "masked 0", "Norlish": "masked 1"}))
 low_resource_chart()
 
 # %% [markdown]
-# *A dot is a run. Below: a model that reads the {{number:SMALL}} Norlish stories and nothing else.*
+# *A dot is a run. The last row is a model that reads only the {{number:SMALL}} Norlish stories.*
 #
-# - *Sharing helps the small language*: {{number:shared_model('10_low_resource', 'masked 1', 'Norlish alone')}} alone, {{number:shared_model('10_low_resource', 'masked 1', 'α = 1')}} beside English with α = 1, though only one batch in thirty is then Norlish.
-# - *α hardly matters here*: {{number:shared_model('10_low_resource', 'masked 1', 'α = 1')}}, {{number:shared_model('10_low_resource', 'masked 1', 'α = 0.7')}}, {{number:shared_model('10_low_resource', 'masked 1', 'α = 0.3')}}, {{number:shared_model('10_low_resource', 'masked 1', 'α = 0')}} with α = 1, 0.7, 0.3, 0. Less than sharing brings; and from 0.7 to 0, where Norlish is read more and more often, every seed falls a little.
-# - *English loses nothing*: {{number:shared_model('10_low_resource', 'masked 0', LOW['1'])}} with α = 1, {{number:shared_model('10_low_resource', 'masked 0', LOW['0'])}} with 0. With a smaller α less English is read, always: steps that one language gets another loses. With α = 0 it has half of the steps, and half is enough for {{number:LARGE}} stories.
+# - *Sharing helps the small language*: {{number:shared_model('10_low_resource', 'masked 1', 'Norlish alone')}} alone,
+#   {{number:shared_model('10_low_resource', 'masked 1', 'α = 1')}} beside English with α = 1, though then only one
+#   batch in thirty is Norlish.
+# - *α hardly matters here*: {{number:shared_model('10_low_resource', 'masked 1', 'α = 1')}},
+#   {{number:shared_model('10_low_resource', 'masked 1', 'α = 0.7')}},
+#   {{number:shared_model('10_low_resource', 'masked 1', 'α = 0.3')}},
+#   {{number:shared_model('10_low_resource', 'masked 1', 'α = 0')}} with α = 1, 0.7, 0.3, 0. These differ by less than
+#   sharing brings. From 0.7 to 0, where Norlish is read more and more often, every seed falls a little.
+# - *English loses nothing*: {{number:shared_model('10_low_resource', 'masked 0', LOW['1'])}} with α = 1,
+#   {{number:shared_model('10_low_resource', 'masked 0', LOW['0'])}} with 0. A smaller α always means less English:
+#   one language gets the steps that another loses. With α = 0 English has half of the steps, which is enough for
+#   {{number:LARGE}} stories.
 #
-# In the papers α is a choice that matters. Two things differ here. Their vocabulary is learned from the same mixture, so α also decides how a small language's words are cut (above: fertility); here every word is one piece whatever α is, and this channel is
-# switched off. And with few stories, drawing them more often means drawing the same ones again. Which of the two explains it was not tested: "α hardly matters" holds for a fixed vocabulary only.
+# In the papers α matters. Two things differ here. Their vocabulary is learned from the same mixture, so α also
+# decides how a small language's words are cut; here every word is one piece. And with few stories, drawing them more
+# often means repeating the same ones. We did not test which of the two explains it, so "α hardly matters" holds only
+# for a fixed vocabulary.
 #
 # ### The curse
 #
-# **At equal steps more languages in one small model cost each of them. At equal reading they cost nothing here.**
+# XLM-R's authors found that in a model of fixed size each language gets worse as languages are added. **Here, too,
+# more languages cost each of them accuracy at equal steps. At equal reading they cost nothing.**
 #
-# One, two, four languages (English, Norlish, Sumorian, respelled English; equally much of each, none parallel) in one model, 32 or 96 wide, 6,000 steps where the row says nothing else. Masked words right, mean of {{number:len(stored('10_low_resource')['runs']['α = 1'])}} seeds:
+# We put one, two or four languages (English, Norlish, Sumorian, respelled English; the same amount of each, none
+# parallel) into one model of width 32 or 96, and train for 6,000 steps unless the row says otherwise. Masked-token
+# accuracy, mean of {{number:len(stored('10_low_resource')['runs']['α = 1'])}} seeds:
 
 # %%
 curse_table()
 
 # %% [markdown]
-# - *32 wide*: English falls from {{number:shared_model('10_curse', 'masked 0', '1 language, 32 wide')}} alone to {{number:shared_model('10_curse', 'masked 0', '2 languages, 32 wide')}} and {{number:shared_model('10_curse', 'masked 0', '4 languages, 32 wide')}}. It looks like the curse.
-# - *Or is it reading?* Of four languages each gets a quarter of the steps. English *alone*, with a quarter of the steps: {{number:shared_model('10_curse', 'masked 0', '1 language, 32 wide, a quarter of the steps')}}. At equal reading, then, three companions cost nothing. They even helped.
-# - *96 wide*: {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide')}} alone, {{number:shared_model('10_curse', 'masked 0', '4 languages, 96 wide')}} with three others. With room enough nothing is lost, which is why the paper widened its models.
-# - *And reading has an end*: 96 wide, English alone has {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide, a quarter of the steps')}} after a quarter of the steps. Four times the reading adds nothing on unseen text, while the training loss falls from {{number:training_loss('wide_quarter'):.2f}} to {{number:training_loss('wide_one'):.2f}}: it memorises its thousand stories.
+# - *Width 32*: English falls from {{number:shared_model('10_curse', 'masked 0', '1 language, 32 wide')}} alone to
+#   {{number:shared_model('10_curse', 'masked 0', '2 languages, 32 wide')}} and
+#   {{number:shared_model('10_curse', 'masked 0', '4 languages, 32 wide')}}. This looks like the curse.
+# - *Or is it reading?* Each of four languages gets a quarter of the steps. English *alone*, with a quarter of the
+#   steps, has {{number:shared_model('10_curse', 'masked 0', '1 language, 32 wide, a quarter of the steps')}}. So at
+#   equal reading three other languages cost nothing. They even helped.
+# - *Width 96*: {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide')}} alone,
+#   {{number:shared_model('10_curse', 'masked 0', '4 languages, 96 wide')}} with three others. With enough capacity
+#   nothing is lost, which is why the paper widened its models.
+# - *More reading stops helping*: at width 96, English alone has
+#   {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide, a quarter of the steps')}} after a quarter of
+#   the steps. Four times the reading adds nothing on unseen text, while the training loss falls from
+#   {{number:training_loss('wide_quarter'):.2f}} to {{number:training_loss('wide_one'):.2f}}: the model memorises its
+#   thousand stories.
 #
-# Four languages that tell of the same small world are not a hundred that tell of everything. But the control is worth keeping: a table of "more languages, lower score" at a fixed number of steps
-# shows two things at once, less room and less reading.
+# Four languages about the same small world are not a hundred languages about everything. But remember the control: a
+# table of "more languages, lower score" at a fixed number of steps mixes two causes, less capacity and less reading.
 #
 # ## Real text: what interfaces say
 #
-# The languages above are invented, so that every answer is known. Now real ones. Sphinx, Django and JupyterLab ship the messages of their interfaces in many languages. Here {{number:in_letters(len(stored('10_vocabulary')['learned_from']))}} are read: messages of four words and
-# more, paired by their common English original. `make lab` installs them (the extra `languages`).
+# The languages above are invented, so that every answer is known. Now we turn to real ones. Sphinx, Django and
+# JupyterLab ship the messages of their interfaces in many languages. We read
+# {{number:in_letters(len(stored('10_vocabulary')['learned_from']))}} of them: messages of at least four words, paired
+# by their common English original. `make lab` installs them (the extra `languages`).
 
 # %%
 from course_lib.lectures.lecture_10.translations import translations
@@ -642,7 +790,7 @@ except (LookupError, ValueError) as trouble:  # not installed, or a language wit
     print(trouble)
 
 # %% [markdown]
-# What the stored runs read (with their licences: other versions of the packages have other messages):
+# This is what the stored runs read, with the licences (other versions of the packages have other messages):
 
 # %%
 from course_lib.lectures.lecture_10.views import (
@@ -654,26 +802,40 @@ print(real_counts())
 # %% [markdown]
 # ### One vocabulary for seven languages
 #
-# Vocabularies of {{number:stored('10_vocabulary')['recipes'][VOCABULARY['1']]['size']}} pieces, of two kinds: BPE begins with letters and merges them, *unigram* begins with many pieces and drops the least useful. The `tokenizers` library learns them from these messages and from English documentation. English is by far the largest. Into how many
-# pieces is a word cut?
+# We learn vocabularies of {{number:stored('10_vocabulary')['recipes'][VOCABULARY['1']]['size']}} pieces, of two
+# types. BPE starts with letters and merges them; *unigram* starts with many pieces and drops the least useful. The
+# `tokenizers` library learns them from these messages and from English documentation, so English is by far the
+# largest language. Into how many pieces is a word cut?
 
 # %%
 vocabulary_chart()
 
 # %% [markdown]
-# *A dot is a draw of the text ({{number:len(stored('10_vocabulary')['runs'][VOCABULARY['1']])}} each). A Korean word, between spaces, holds more than an English one, so compare a language with itself.*
+# *A dot is a draw of the text ({{number:len(stored('10_vocabulary')['runs'][VOCABULARY['1']])}} each). A Korean word
+# between spaces contains more than an English one, so compare each language with itself.*
 #
-# - *α from 1 to 0.3* (unigram): a French word falls from {{number:vocabulary('words fr', '1')}} to {{number:vocabulary('words fr', '03')}} pieces, a Korean one from {{number:vocabulary('words ko', '1')}} to {{number:vocabulary('words ko', '03')}}. English pays: from {{number:vocabulary('words en', '1')}} to {{number:vocabulary('words en', '03')}}. Beside its English original a French message shrinks from {{number:vocabulary('beside English fr', '1')}} to
-#   {{number:vocabulary('beside English fr', '03')}} times as many pieces, but more than half of that is English growing: mind what a ratio is divided by.
-# - *Twice the vocabulary* (unigram, α = 0.3): English has {{number:vocabulary('words en', 'twice')}} again, and the others keep what they gained. As in the invented world: rows are the one thing of which all can have more.
+# - *α from 1 to 0.3* (unigram): a French word falls from {{number:vocabulary('words fr', '1')}} to
+#   {{number:vocabulary('words fr', '03')}} pieces, a Korean one from {{number:vocabulary('words ko', '1')}} to
+#   {{number:vocabulary('words ko', '03')}}. English pays: from {{number:vocabulary('words en', '1')}} to
+#   {{number:vocabulary('words en', '03')}}. Beside its English original a French message shrinks from
+#   {{number:vocabulary('beside English fr', '1')}} to {{number:vocabulary('beside English fr', '03')}} times as many
+#   pieces, but more than half of that is because English grows: watch the denominator of a ratio.
+# - *Twice the vocabulary* (unigram, α = 0.3): English is back at {{number:vocabulary('words en', 'twice')}}, and the
+#   others keep their gains. As in the invented world, more rows help all languages.
 #
 # ### Do they find their translations?
 #
-# An XLM of two layers, 128 wide, 6,000 steps, on the training messages: each alone (MLM), or every second batch beside a translation (MLM + TLM); {{number:real_seeds}} seeds. Then {{number:read_of('real', 'looked_up')}} unseen messages (those held out that are not too long): whose vector is nearest?
+# We train an XLM of two layers and width 128 for 6,000 steps on the training messages, with each message alone (MLM),
+# or with a translation beside it in every second batch (MLM + TLM), with {{number:real_seeds}} seeds. Then we look
+# for the nearest vectors of {{number:read_of('real', 'looked_up')}} unseen messages (held out and not too long).
 #
-# **Read twice as long, the XLM with translations finds {{number:real_retrieval('tried', 'twice the steps')}} of them (one seed), more than spelling ({{number:without_network('real', 'spelling')}}). Counting pieces finds {{number:without_network('real', 'counts')}}.**
+# **After twice the steps the XLM with translations finds {{number:real_retrieval('tried', 'twice the steps')}} of
+# them (one seed), more than spelling ({{number:without_network('real', 'spelling')}}). Counting pieces finds
+# {{number:without_network('real', 'counts')}}.**
 #
-# Beside it two searches without a network. *Spelling* counts runs of characters: digits, names, commands are the same everywhere. *Counts* learns from the training pairs which pieces occur together (latent semantic indexing).
+# Two searches without a network serve as baselines. *Spelling* counts character sequences, because digits, names and
+# commands are the same everywhere. *Counts* learns from the training pairs which pieces occur together (latent
+# semantic indexing).
 
 # %%
 print(layers_table())
@@ -682,17 +844,32 @@ print(layers_table())
 retrieval_chart()
 
 # %% [markdown]
-# *A dot is a run ({{number:real_seeds}} seeds); last layer, mean-centred. The table is the mean of English with French and English with Chinese; its last two rows have no layers, and one number. The third panel asks French and Chinese, of which no pair was read side by side.*
+# *A dot is a run ({{number:real_seeds}} seeds); last layer, mean-centred. The table is the mean of English with
+# French and English with Chinese; its last two rows have no layers and only one number. The third panel tests French
+# with Chinese, which were never read side by side.*
 #
-# - *Translations help here too*: {{number:real_retrieval('real', 'MLM + TLM')}} of the messages with TLM. MLM has {{number:real_retrieval('real', 'MLM')}}, hardly more than random initialisation, {{number:real_retrieval('real', 'random initialisation')}} (pieces that are spelled alike share a row).
-# - *At 6,000 steps it is behind spelling*, {{number:without_network('real', 'spelling')}}, and far behind counts of pieces, {{number:without_network('real', 'counts')}}. But its curve still rises there, so this run says when it was stopped.
-# - *Twice the steps*, one seed of MLM + TLM (it has {{number:percent([first_seed('MLM + TLM')])}} above): {{number:real_retrieval('tried', 'twice the steps')}}, past spelling, and there its curve is nearly flat. MLM alone for as long, and two more seeds, were not run. A third of the vocabulary finds {{number:real_retrieval('tried', 'a third of the vocabulary')}} (of the {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are short enough then).
-# - So steps were one cause. The other is left: {{number:read_of('real', 'pairs')}} pairs, from which counting learns more than a network that starts from nothing. Whoever has a few thousand pairs and no multilingual model should count first.
-# - The *upper* layers (of the table) are no better than the embeddings: at this size little more than words is compared.
+# - *Translations help here, too*: with TLM {{number:real_retrieval('real', 'MLM + TLM')}} of the messages find their
+#   translation. MLM has {{number:real_retrieval('real', 'MLM')}}, hardly more than random initialisation,
+#   {{number:real_retrieval('real', 'random initialisation')}} (pieces with the same spelling share a row).
+# - *At 6,000 steps it is behind spelling*, {{number:without_network('real', 'spelling')}}, and far behind counts of
+#   pieces, {{number:without_network('real', 'counts')}}. But its curve still rises there, so it was stopped too
+#   early.
+# - *Twice the steps*, one seed of MLM + TLM (it has {{number:percent([first_seed('MLM + TLM')])}} above):
+#   {{number:real_retrieval('tried', 'twice the steps')}}, above spelling, and its curve is then nearly flat. We did
+#   not run MLM alone for as long, or two more seeds. With a third of the vocabulary it is
+#   {{number:real_retrieval('tried', 'a third of the vocabulary')}} (of the
+#   {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are then short enough).
+# - So steps were one cause. The other remains: from only {{number:read_of('real', 'pairs')}} pairs, counting learns
+#   more than a network trained from random initialisation. If you have a few thousand pairs and no multilingual
+#   model, count first.
+# - The *upper* layers (in the table) are no better than the embeddings: at this size the model compares little more
+#   than words.
 #
 # ### Seven languages in one model
 #
-# The same with all seven: 8,000 pieces, 4,000 steps, {{number:read_of('seven', 'pairs')}} pairs, each English and another language. {{number:read_of('seven', 'looked_up')}} unseen messages are there, and not too long, in all seven: fewer to choose from, so do not compare with the table above.
+# Now the same with all seven languages: 8,000 pieces, 4,000 steps, and {{number:read_of('seven', 'pairs')}} pairs of
+# English and another language. {{number:read_of('seven', 'looked_up')}} unseen messages exist in all seven and are
+# not too long. These are fewer candidates, so do not compare with the table above.
 
 # %%
 print(languages_table(), "\n")
@@ -702,18 +879,30 @@ print(layers_table("seven"))
 retrieval_chart("seven")
 
 # %% [markdown]
-# *A dot is a run; last layer, mean-centred. Left: English and one of the six; right: two of the six, which were never read side by side.*
+# *A dot is a run; last layer, mean-centred. Left: English and one of the six others; right: two of the six, which
+# were never read side by side.*
 #
-# - *English and another language*: with TLM {{number:real_retrieval('seven', 'MLM + TLM')}}, without {{number:real_retrieval('seven', 'MLM')}}. TLM is ahead in every seed. But random initialisation has {{number:real_retrieval('seven', 'random initialisation')}}: in the last layer MLM alone has lost what equal spelling gives, and TLM has hardly more than won it back.
-# - *The embeddings* have learned: {{number:real_embeddings('seven', 'MLM + TLM')}} with TLM, {{number:real_embeddings('seven', 'random initialisation')}} at random initialisation. The two layers above lose it again.
-# - *Two languages that were never side by side*: {{number:real_retrieval('seven', 'MLM + TLM', 'retrieval without English')}} with TLM, {{number:real_retrieval('seven', 'random initialisation', 'retrieval without English')}} at random initialisation. That both were read beside English has not brought them together.
-# - *Without a network*: spelling {{number:without_network('seven', 'spelling')}}, counts {{number:without_network('seven', 'counts')}}. French leads by spelling; Chinese, among the last there, is first by counts.
+# - *English and another language*: with TLM {{number:real_retrieval('seven', 'MLM + TLM')}}, without it
+#   {{number:real_retrieval('seven', 'MLM')}}. TLM is ahead with every seed. But random initialisation has
+#   {{number:real_retrieval('seven', 'random initialisation')}}: in the last layer MLM alone has lost what shared
+#   spelling gives, and TLM hardly gains more than it back.
+# - *The embeddings* have learned: {{number:real_embeddings('seven', 'MLM + TLM')}} with TLM,
+#   {{number:real_embeddings('seven', 'random initialisation')}} at random initialisation. The two layers above lose
+#   it again.
+# - *Two languages that were never side by side*:
+#   {{number:real_retrieval('seven', 'MLM + TLM', 'retrieval without English')}} with TLM,
+#   {{number:real_retrieval('seven', 'random initialisation', 'retrieval without English')}} at random initialisation.
+#   Reading both beside English has not aligned them with each other.
+# - *Without a network*: spelling {{number:without_network('seven', 'spelling')}}, counts
+#   {{number:without_network('seven', 'counts')}}. By spelling, French leads; Chinese, among the last there, is first
+#   by counts.
 #
 # ## What the papers found
 #
 # ### Zero-shot: labels in English only
 #
-# All numbers here are the papers'. XNLI asks whether one sentence follows from another, in 15 languages. Average accuracy, after fine-tuning on English:
+# All numbers here are from the papers. XNLI tests in 15 languages whether one sentence follows from another. This is
+# the average accuracy after fine-tuning on English:
 #
 # | | languages | parameters | XNLI | translations? |
 # |---|---|---|---|---|
@@ -724,21 +913,28 @@ retrieval_chart("seven")
 # | XLM-R base | 100 | 278M | 76.2 | no |
 # | XLM-R large | 100 | 560M | **80.9** | no |
 #
-# So the usual ranking *XLM-R, XLM, mBERT* is right for this column, and is no ranking of ideas: data (Wikipedia against 2.5 TB), size and number of languages change from row to row.
-# With the training labels translated into every language XLM-R large reaches 83.6.
+# So the usual ranking *XLM-R, XLM, mBERT* holds for this column. But it does not rank ideas: data (Wikipedia against
+# 2.5 TB), size and number of languages change from row to row. With the training labels translated into every
+# language XLM-R large reaches 83.6.
 #
-# Names of persons and places show the same pattern: F1 80.94 with English labels, 90.24 with each language's own, 89.43 with all of them in one model. And English pays little: XLM-R large has 91.8 on seven tasks of GLUE, RoBERTa 92.8.
+# Recognising names of persons and places shows the same pattern: F1 is 80.94 with English labels, 90.24 with each
+# language's own labels, and 89.43 with all of them in one model. English loses little: XLM-R large has 91.8 on seven
+# tasks of GLUE, RoBERTa 92.8.
 #
-# mBERT by language (uncased, English labels; below, labels translated into the language, cased):
+# mBERT by language (first row: uncased, English labels; second row: cased, labels translated into the language):
 #
 # | | en | zh | es | de | ar | ur |
 # |---|---|---|---|---|---|---|
 # | English labels | 81.4 | 63.8 | 74.3 | 70.5 | 62.1 | 58.3 |
 # | translated labels | 81.9 | 76.6 | 77.8 | 75.9 | 70.7 | 61.6 |
 #
-# Compared with English, Spanish and German lose least, Arabic and Urdu most. Compared with labels of its own (the row below) Urdu loses least: its own labels do not help it much either, little Urdu was read. Several things change along this row at once: the script, the word order, how words are built (*morphology*), and how large the Wikipedia is. (Pires, Schlinger and Garrette
-# (2019) took them apart: transfer works across scripts, so shared pieces are not what carries it; it is best between languages of similar order; a model that read only text of one language at a time copes with text that
-# mixes two, *code-switching*; and translations can be found by vectors, with "systematic deficiencies affecting certain language pairs".)
+# Compared with English, Spanish and German lose least, Arabic and Urdu most. Compared with its own labels (second
+# row), Urdu loses least: even its own labels do not help it much, because little Urdu was read. Several things change
+# along this row at once: the script, the word order, how words are built (*morphology*), and the size of the
+# Wikipedia. (Pires, Schlinger and Garrette (2019) separated them. Transfer works across scripts, so it does not
+# depend on shared pieces; it is best between languages of similar order. A model that read one language at a time can
+# handle text that mixes two, *code-switching*. And translations can be found by vectors, with "systematic
+# deficiencies affecting certain language pairs".)
 #
 # ### Are translations worth it?
 #
@@ -747,26 +943,34 @@ retrieval_chart("seven")
 # | XLM, MLM | 71.5 | 83.2 | 64.6 | 63.4 |
 # | XLM, MLM and TLM | 75.1 | 85.0 | 68.4 | 67.3 |
 #
-# 3.6 points, most where there is least text. Then XLM-R's authors found that XLM's model *without* translations had been stopped too early, when its perplexity no longer fell. With training on, in their own program, 71.3 became
-# more than 75: as good as with TLM. (71.3 is in their table the XLM of 100 languages, not the 71.5 above.) "TLM brings 3.6 points" was true of those two runs.
+# The gain is 3.6 points, most where there is least text. Later XLM-R's authors found that XLM's model *without*
+# translations had been stopped too early, when its perplexity no longer fell. When they trained on, in their own
+# program, 71.3 became more than 75: as good as with TLM. (In their table 71.3 is the XLM of 100 languages, not the
+# 71.5 above.)
 #
-# XLM is used in two ways. For classification its first vector goes into a linear layer, as BERT's does. For translation it *initialises* an encoder and a decoder: 34.3 BLEU from German into English without any
-# parallel text, 38.5 from Romanian with it (the paper's abstract; BLEU counts, from 0 to 100, the runs of words that a translation shares with a person's).
+# XLM is used in two ways. For classification its first vector goes into a linear layer, as in BERT. For translation
+# it *initialises* an encoder and a decoder: 34.3 BLEU from German into English without any parallel text, 38.5 from
+# Romanian with it (from the paper's abstract; BLEU measures, from 0 to 100, how many word sequences a translation
+# shares with a human one).
 #
 # ### The curse of many languages
 #
-# One size, more languages: XLM-R's XNLI falls from 71.8 (7 languages) to 67.7 (100). At first languages of little text gain from their relatives, up to about 15; then all share a capacity that does not grow.
-# Widening from 768 to 960 or 1,152 rescues 30 languages, not 100. A vocabulary of 256k instead of 32k gives 2.8 points at constant size.
+# With one size and more languages, XLM-R's XNLI falls from 71.8 (7 languages) to 67.7 (100). At first languages with
+# little text gain from related ones, up to about 15; then all share a capacity that does not grow. Widening from 768
+# to 960 or 1,152 makes up for it with 30 languages, but not with 100. A vocabulary of 256k instead of 32k gives 2.8
+# points at constant size.
 #
-# And against one model a language, on seven languages: one model of seven, *XLM-7*, with English labels has 76.2. A BERT for each language has 77.5; such a model cannot be zero-shot, it needs labels in its own language. Fine-tuned
-# on the labels of all seven languages (translated by machine), XLM-7 has 80.0, and one model for all wins.
+# The paper also compares with one model per language, on seven languages. One model of all seven, *XLM-7*, has 76.2
+# with English labels. A BERT for each language has 77.5, but needs labels in its own language, so it cannot be
+# zero-shot. Fine-tuned on the labels of all seven languages (translated by machine), XLM-7 has 80.0, and one model
+# for all wins.
 #
-# A "scaling law" goes round: performance ∝ data^0.3 · size^0.2 · languages^0.1. No paper has it. Its last exponent says that more languages help, and they do not; its 0.3 is the
-# α of the sampling, strayed into another formula.
+# Some lectures print a "scaling law": performance ∝ data^0.3 · size^0.2 · languages^0.1. It is in no paper, and its
+# last exponent has the wrong sign.
 #
 # ### Why does it work without translations?
 #
-# Our invented languages have ancestors: four papers of 2020 took the question apart, three of them with English in another spelling, as here.
+# Our experiments follow four papers of 2020, three of which also respelled English.
 #
 # | | what they changed | what they found |
 # |---|---|---|
@@ -775,23 +979,26 @@ retrieval_chart("seven")
 # | Conneau et al., *Emerging Cross-lingual Structure in Pretrained Language Models* | anchors, vocabulary, which layers are shared | shared parameters in the upper layers matter most; models trained apart can be aligned by a linear map |
 # | Artetxe et al., *On the Cross-lingual Transferability of Monolingual Representations* | a model of one language, frozen; only an embedding matrix for the second is learned | it transfers: neither a shared vocabulary nor joint training is needed |
 #
-# What came after: **LaBSE** (Feng et al. 2022) trains an encoder to find translations, which XLM never was: 83.7% of them in 112 languages on Tatoeba, by the abstract. **XTREME** (Hu et al. 2020) tests nine tasks in forty languages, so that nobody has to argue from XNLI alone. **mT5** (Xue et al. 2021)
-# is an encoder and decoder for 101 languages, read with α = 0.3. **Adapters** (MAD-X, Pfeiffer et al. 2020) give each language a few layers of its own beside a frozen model, against the curse above. And **Rust et al.** (2021) ask how much of "multilingual models are worse" is the tokenizer: a good part, together with how
-# much of the language was read.
+# Later work: **LaBSE** (Feng et al. 2022) trains an encoder to find translations, which XLM was not trained for:
+# 83.7% in 112 languages on Tatoeba, by its abstract. **XTREME** (Hu et al. 2020) tests nine tasks in forty languages,
+# so that results do not rest on XNLI alone. **mT5** (Xue et al. 2021) is an encoder-decoder for 101 languages, read
+# with α = 0.3. **Adapters** (MAD-X, Pfeiffer et al. 2020) give each language a few layers of its own in a frozen
+# model, against the curse above. **Rust et al.** (2021) study how far the tokenizer explains why multilingual models
+# are worse: it is a good part, together with how much of the language was read.
 #
 # ### Which one?
 #
 # | you have | take |
 # |---|---|
 # | one language, much text of it | a model of that language (Chinese XNLI: 77.2, mBERT 74.2) |
-# | labels in English, readers in twenty languages | XLM-R; translate the labels if you can pay for it |
-# | a language of little text | a multilingual model that read it, and if possible its relatives; a low α, a large vocabulary |
+# | labels in English, users in twenty languages | XLM-R; translate the labels if you can afford it |
+# | a language with little text | a multilingual model that read it, and if possible related languages; a low α, a large vocabulary |
 # | a language that no model read | none of these: continue pre-training on it first (lecture 11 does so with domains) |
 #
-# A *multilingual ALBERT* for small devices is sometimes recommended. There is none: Google released ALBERT in English and in Chinese.
+#
 
 # %%
-print(f"{'':14}{'you said':>14}   answer, in this world")
+print(f"{'':14}{'your guess':>14}   answer, in this world")
 sumorian_runs = {said: found["runs"][f"sumorian, {said}, longer"] for said in ("MLM", "TLM")}
 answers = {
     "words": f"{size_of('XLM-R base').embedding_fraction:.0%}",
@@ -804,7 +1011,7 @@ for name, value in answers.items():
 # %% [markdown]
 # ## What they claim, what you measured
 #
-# Each line was settled by code that ran just now, by a result file, or, where neither can, by a source.
+# Each line was settled by code that ran just now, by a stored result, or, where neither is possible, by a source.
 
 # %%
 claims_table("10")
@@ -823,9 +1030,12 @@ quiz("10")
 # %% [markdown]
 # ## Read on
 #
-# - Google (2018), `multilingual.md` beside BERT's code: mBERT's only paper.
+# - Google (2018), `multilingual.md` beside BERT's code: mBERT's only documentation.
 # - Lample and Conneau (2019), *Cross-lingual Language Model Pretraining*, arXiv 1901.07291: section 3, figure 1.
-# - Conneau et al. (2019), *Unsupervised Cross-lingual Representation Learning at Scale*, arXiv 1911.02116: section 5.1 before all tables.
+# - Conneau et al. (2019), *Unsupervised Cross-lingual Representation Learning at Scale*, arXiv 1911.02116: start with
+#   section 5.1.
 # - Pires, Schlinger, Garrette (2019), *How multilingual is Multilingual BERT?*, ACL: what transfer needs.
-# - Dufter and Schütze (2020), arXiv 2005.00396; K et al. (2020), arXiv 1912.07840; Conneau et al. (2020), arXiv 1911.01464; Artetxe et al. (2020), arXiv 1910.11856: English respelled, taken apart.
-# - Rust et al. (2021), *How Good is Your Tokenizer?*, arXiv 2012.15613; Feng et al. (2022), *LaBSE*, arXiv 2007.01852.
+# - Dufter and Schütze (2020), arXiv 2005.00396; K et al. (2020), arXiv 1912.07840; Conneau et al. (2020), arXiv
+#   1911.01464; Artetxe et al. (2020), arXiv 1910.11856: why transfer works without translations.
+# - Rust et al. (2021), *How Good is Your Tokenizer?*, arXiv 2012.15613; Feng et al. (2022), *LaBSE*, arXiv
+#   2007.01852.

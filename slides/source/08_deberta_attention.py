@@ -379,7 +379,7 @@ def queue_lines() -> Any:
     """The page's chart: the fraction of workers named right along training."""
     figure = for_a_hall(queue_chart(stored("08_queue")), 1120, 280, right=500)
     labels = sorted((a for a in figure.layout.annotations if a.xref == "paper"), key=lambda a: -a.y)
-    figure.update_yaxes(title_text="named right")
+    figure.update_yaxes(title_text="accuracy")
     for label, y in zip(labels, (1.02, 0.9, 0.78, 0.66, 0.54, 0.11), strict=True):
         label.update(y=y, text=label.text.replace("<br>", " "))  # one line each, one under another
     return figure

@@ -164,7 +164,7 @@ def chinese_measured() -> Any:
     found = stored("09_chinese")
     panels = {"a character": "character", "a word": "word_exact", "a fact": "fact_exact"}
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
-    figure = ablation_chart(groups, percent=True, title="Chinese", x_title="right")
+    figure = ablation_chart(groups, percent=True, title="Chinese", x_title="accuracy")
     return for_a_hall(figure, 1140, 282)
 
 
@@ -200,7 +200,7 @@ def masks_measured() -> Any:
     panels = {"single tokens": "masked_accuracy", "whole spans": "span_exact",
               "whole names": "name_exact"}  # fmt: skip
     groups = {said: outcome(found, measure) for said, measure in panels.items()}
-    figure = ablation_chart(groups, percent=True, title="masks", x_title="right")
+    figure = ablation_chart(groups, percent=True, title="masks", x_title="accuracy")
     return in_line(for_a_hall(figure, 1140, 286))
 
 

@@ -45,8 +45,8 @@ def words_measured() -> str:
          "–" if name == "general" else f"{of['shared']:.0%}", f"{of['sentence']['mean']:.0f}")
         for name, of in stored("11_words")["domains"].items()
     ]  # fmt: skip
-    head = ("pieces a word", "course-bert", "bert-base", "own", "words shared",
-            "words a sentence")  # fmt: skip
+    head = ("pieces per word", "course-bert", "bert-base", "own", "words shared",
+            "words per sentence")  # fmt: skip
     return table(head, rows, size=24)
 
 

@@ -27,7 +27,7 @@ def test_pieces_are_the_vocabularys(tokenizer) -> None:
 
 def test_punctuation_is_in_the_picture_and_not_counted(tokenizer) -> None:
     assert (
-        "c: 2 pieces, 1.00 a word: array , list"
+        "c: 2 pieces, 1.00 per word: array , list"
         in pieces.pieces_picture({"c": tokenizer}, "array, list").text
     )
     assert "0 pieces, 0.00" in pieces.pieces_picture({"c": tokenizer}, ",").text
@@ -72,7 +72,7 @@ def test_differences_are_the_means_and_the_rules_word() -> None:
     rows = results.differences_table().text.splitlines()[1:]
     assert len(rows) == len(results.COMPARED)
     runs = read_result("11_medicine")["runs"]
-    (row,) = (line for line in rows if line.startswith("continued less as it is"))
+    (row,) = (line for line in rows if line.startswith("continued − as it is"))
     for measure in ("in domain", "general", "chapters", "added words"):
         gained = [
             a[measure] - b[measure]

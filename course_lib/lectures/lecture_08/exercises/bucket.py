@@ -78,7 +78,7 @@ BUCKET = Exercise(
         (r"must be real number|only one element|expected Tensor|must be Tensor",
          "math functions take one number, torch functions a tensor: torch.log for the distances, "
          "math.log for the number below the line."),
-        (r"ambiguous", "An if asks one question, and a tensor has many answers. "
+        (r"ambiguous", "An if needs one True or False, and a tensor has many. "
          "torch.where(condition, a, b) chooses entry by entry."),
         (r"math domain error|expected a positive input",
          "There is no logarithm of 0 or of a negative distance: take distance.abs(), and leave the "
@@ -102,13 +102,13 @@ BUCKET = Exercise(
         Edit(REST, "rest = buckets // 2 - 1", "Beyond `exact` you spread over half of the buckets, "
              "less one. The near ones take `exact`, so k − 1 − exact are left."),
         Edit(CURVE, "(size / exact).log() / math.log(furthest / exact)",
-             "The last bucket is reached at `furthest`. It is to be reached at furthest − 1."),
+             "Your last bucket is reached at `furthest`. It should be reached at furthest − 1."),
         Edit(CURVE, "size.log() / math.log(furthest - 1)",
-             "The logarithm is that of the distance itself, and begins at distance 1. The widening "
-             "begins at `exact`: take log(distance / exact), which is 0 there."),
+             "You take the logarithm of the distance itself, which is 0 at distance 1. Buckets "
+             "start to widen at `exact`: take log(distance / exact), which is 0 there."),
         Edit(CURVE, "(size - exact).clamp(min=1).log() / math.log(furthest - 1 - exact)",
-             "The logarithm is that of distance − exact. Buckets widen by a factor: take "
-             "log(distance / exact), and likewise below the line."),
+             "You take the logarithm of distance − exact. Buckets widen by a factor: take "
+             "log(distance / exact), and the same in the denominator."),
         Edit(CURVE, "(size - exact) / (furthest - 1 - exact)",
              "Beyond `exact` your buckets are all equally wide. They widen by a constant factor: "
              "the fraction is a quotient of logarithms."),
@@ -119,13 +119,13 @@ BUCKET = Exercise(
                f"math.{below} below. Any base will do, the same for both.")
           for above, below in (("log2", "log"), ("log", "log2"), ("log10", "log"))),
         Edit(CEIL, "(fraction * rest).floor().long()", "You round down, or every bucket beyond "
-             "`exact` is one too low. Then the first distances beyond `exact` share its bucket; "
-             "their bucket is exact + 1. Round up: ceil."),
+             "`exact` is one too low: the first distances beyond `exact` share its bucket. "
+             "Their bucket is exact + 1, so round up: ceil."),
         Edit(CEIL, "(fraction * rest).round().long()", "You round to the nearest whole number. "
              "Round up: ceil, so that `exact` is alone in its bucket."),
         Edit(WHERE, WHERE.replace("distance", "distance.abs()"),
-             "The sign is lost: what is to the right lands in the buckets of what is to the left. "
-             "The bucket of −d is minus the bucket of d."),
+             "The sign is lost: keys to the right land in the buckets of keys to the left. The "
+             "bucket of −d is minus the bucket of d."),
         Edit(WHERE, "torch.where(distance.abs() <= exact, distance, far)",
              "Beyond `exact` the sign is lost. The bucket of −d is minus the bucket of d: multiply "
              "by distance.sign()."),
@@ -133,22 +133,23 @@ BUCKET = Exercise(
              "Every negative distance keeps its own number: the comparison with `exact` forgets "
              "the sign. Compare distance.abs()."),
         Edit("distance.abs().clamp(min=exact)", "distance.clamp(min=exact)",
-             "Far negative distances are raised to `exact` before the logarithm, so that all to "
-             "the right have one number. Take distance.abs() first."),
+             "Far negative distances are raised to `exact` before the logarithm, so all keys to "
+             "the right get one number. Take distance.abs() first."),
         Edit("distance.abs().clamp(min=exact)", "distance",
-             "The logarithm of a negative distance is nan: take distance.abs() first. What is far "
-             "to the right has one meaningless number for all in your result."),
+             "The logarithm of a negative distance is nan: take distance.abs() first. In your "
+             "result all keys far to the right have the same meaningless number."),
         Edit(WHERE, "far * distance.sign()", "Distances up to `exact` all land in bucket `exact`. "
              "Each of them has a bucket of its own: the distance itself."),
-        Edit("exact + (", "(", "Beyond `exact` you count from zero: add `exact`, for the near "
-             "buckets come first."),
+        Edit("exact + (", "(", "Beyond `exact` you count from zero. Add `exact`, because the "
+             "near buckets come first."),
         Edit(CUT, "far", "Distances beyond furthest − 1 get buckets beyond the last, as in "
              "transformers and in `log_bucket`, where the row is cut afterwards. Follow the "
              "authors' rule: they all stay in bucket k − 1."),
         Edit(CUT, "far.clamp(max=buckets - (distance > 0).long())",
-             "That is transformers' rule, and this library's: from `furthest` on, what is to the "
-             "right has bucket −k, hence row 0 of the table, which no text of up to `furthest` "
-             "tokens trains. Follow the authors' rule: bucket −(k − 1), as for furthest − 1."),
+             "That is the rule of transformers and of this library: from `furthest` on, keys to "
+             "the right have bucket −k and so row 0 of the table, which no text of up to "
+             "`furthest` tokens trains. Follow the authors' rule: bucket −(k − 1), as for "
+             "furthest − 1."),
         Edit(CUT, "far.clamp(max=buckets)",
              "Your last bucket is k; with 0 to k − 1 there are k of them already."),
         Edit(WHERE, WHERE.replace("exact", "buckets // 2"), "Distances up to half of the buckets "
@@ -159,7 +160,7 @@ BUCKET = Exercise(
               "`exact` has no effect: half of the buckets are near, as in the source above. How "
               "many buckets are left beyond `exact` if it is not half of them?"),
         Edit(WHERE, "distance.clamp(1 - buckets, buckets - 1)",
-             "This cuts; it does not widen. It is the first generation's rule: all distances from "
-             "k − 1 on share a bucket, and none before. Here buckets widen from `exact` on."),
+             "This is the first generation's rule, which cuts: distances from k − 1 on share "
+             "one bucket, and no others share any. Here buckets widen from `exact` on."),
     ),
 )  # fmt: skip

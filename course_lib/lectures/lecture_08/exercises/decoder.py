@@ -71,9 +71,9 @@ DECODER = Exercise(
     returns=Numbers("result", shape="N H"),
     see="course_lib.family.deberta.EnhancedMaskDecoder: two visits, and queries for some tokens",
     when_raised=(
-        (r"size of tensor|must match|expanded size", "positions has a row for every position there "
-         "can be, and the sequence may be shorter: positions[: x.shape[1]]."),
-        (r"'tuple' object|tuple", "block.attend gives three things; the vectors are the first: "
+        (r"size of tensor|must match|expanded size", "positions has a row for every possible "
+         "position, and the sequence may be shorter: positions[: x.shape[1]]."),
+        (r"'tuple' object|tuple", "block.attend returns three things; the vectors come first: "
          "block.attend(…)[0]."),
         (r"(attend|feed_forward)\(\).*argument", "A visit is "
          "block.attend(x, query_states=query)[0], then "
@@ -86,8 +86,8 @@ DECODER = Exercise(
         Stage("several sequences", each(case, *[(3, 7, 6, 4)] * 2)),
     ),
     mistakes=(
-        Edit(READ, "block.attend(x + p, ", "The positions are added to key and value as well. They "
-             "belong to the *query* alone: key and value are made of x as it is."),
+        Edit(READ, "block.attend(x + p, ", "The positions are added to key and value as well. "
+             "They belong in the *query* alone: key and value are made from x without them."),
         Edit(READ, "block.attend(x + p, ", "The positions are added to key and value, and not to "
              "the query. It is the other way round.", more=((FIRST, "query = x"),)),
         Edit(FIRST, "query = x", "The positions have no effect. The first query is x plus the "
@@ -98,29 +98,29 @@ DECODER = Exercise(
              "the positions. It is their sum."),
         Edit(LOOP, f"query = x\n    {LOOP}\n        query = query + p", "The positions are added "
              "again at every visit. They are added once, before the first."),
-        Edit(END, "(query + p)[masked]", "The positions are added after the visits, when nothing "
-             "is attended to any more. Add them before the first.", more=((FIRST, "query = x"),)),
+        Edit(END, "(query + p)[masked]", "The positions are added after the last visit, when no "
+             "attention follows. Add them before the first.", more=((FIRST, "query = x"),)),
         Edit(FEED_FORWARD, "query = x = block.apply_feed_forward(attended)", "From the second "
-             "visit on, key and value are what your decoder has made itself. They stay x, at "
-             "every visit; only the query moves on."),
+             "visit on, your key and value come from the decoder's own output. They are made "
+             "from x at every visit; only the query changes."),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x + positions: the "
-             "query is key and value as well. In the decoder these are x, at every visit, and "
-             "without positions."),
+             "query is key and value as well. In the decoder key and value come from x at every "
+             "visit, without positions."),
         Edit(READ, "block.attend(query, ", "This is three ordinary layers on x, to which the "
              "positions are added at the end. Add them before the first visit, to the query; x "
              "alone is key and value.", more=((FIRST, "query = x"), (END, "(query + p)[masked]"))),
-        Edit(READ, "block.attend(query, ", "This is three ordinary layers on x: the positions have "
-             "no effect, and key and value move on. Add the positions to the query; key and value "
-             "stay x.", more=((FIRST, "query = x"),)),
-        Edit(LOOP, "for _ in range(1):", "This is what one visit gives. If you have a loop, its "
-             "outcome is not used: what comes out of a visit is the query of the next."),
-        Edit(LOOP, "for _ in range(2):", "This is what two visits give, as in the paper and in the "
-             "source above. Here there are three."),
-        Edit(LOOP, "for _ in range(4):", "This is what four visits give. There are three."),
+        Edit(READ, "block.attend(query, ", "This is three ordinary layers on x: the positions "
+             "have no effect, and key and value change. Add the positions to the query; key and "
+             "value stay x.", more=((FIRST, "query = x"),)),
+        Edit(LOOP, "for _ in range(1):", "This is the result of one visit. If you have a loop, "
+             "you do not use its result: the output of a visit is the query of the next."),
+        Edit(LOOP, "for _ in range(2):", "This is the result of two visits, as in the paper and "
+             "in the source above. Here there are three."),
+        Edit(LOOP, "for _ in range(4):", "This is the result of four visits. There are three."),
         Edit(LOOP, f"query = p\n    {LOOP}\n        query = query + x",
              "x is added to what comes out of each visit. The block adds its query already: twice "
              "inside, before each LayerNorm."),
-        Edit(END, "(query + x)[masked]", "x is added to the outcome. The block adds its query "
+        Edit(END, "(query + x)[masked]", "x is added to the result. The block adds its query "
              "already, before each LayerNorm."),
         Edit("[0]", "[0] + query", f"You add the query to what `block.attend` gives. `attend` "
              f"{ADDED}: pass the result to block.apply_feed_forward as it is."),
@@ -133,24 +133,25 @@ DECODER = Exercise(
         Edit(FEED_FORWARD, f"{FEED_FORWARD} + attended", f"You add attend's result to what "
              f"`block.apply_feed_forward` gives. "
              f"`apply_feed_forward` {ADDED}: its result is the next query, as it is."),
-        Edit("positions[: x.shape[1]]", "positions[-x.shape[1] :]", "You take the *last* rows of "
-             "`positions`. Token t stands at position t: the first rows, positions[: x.shape[1]]."),
+        Edit("positions[: x.shape[1]]", "positions[-x.shape[1] :]", "You take the *last* rows "
+             "of `positions`. Token t is at position t, so take the first rows: positions[: "
+             "x.shape[1]]."),
         Edit(FEED_FORWARD, "query = attended", "The second half of the block is missing: a visit "
              "is block.attend, then block.apply_feed_forward."),
         Edit(FEED_FORWARD, "query = attended", "The second half of the block comes once, at the "
              "end. A visit is the whole block: block.attend, then block.apply_feed_forward, three "
              "times.",
              more=((END, "block.apply_feed_forward(query)[masked]"),)),
-        Edit(READ, "block.attend(x, masked, ", "Key and value are made of the masked tokens alone. "
-             "These have the queries; what they attend to is the whole sequence, x."),
-        Edit(READ, "block.attend(x, ~masked, ", "The masked tokens are left out of key and value. "
-             "The whole sequence is attended to, x."),
+        Edit(READ, "block.attend(x, masked, ", "Key and value are made from the masked tokens "
+             "alone. Masked tokens provide the queries; they attend to the whole sequence, x."),
+        Edit(READ, "block.attend(x, ~masked, ", "The masked tokens are left out of key and "
+             "value. Queries attend to the whole sequence, x."),
         Edit(FIRST, "query = x + positions[(masked.cumsum(1) - 1).clamp(min=0)]",
-             "The masked tokens of a sequence get the positions 0, 1, 2, … A token keeps the "
-             "position where it stands: masking others does not move it."),
+             "The masked tokens of a sequence get the positions 0, 1, 2, … A token keeps its "
+             "position in the sequence: masking others does not move it."),
         Edit(FIRST, "query = x + positions[(masked.flatten().cumsum(0) - 1).clamp(min=0)"
              ".view_as(masked)]", "The masked tokens of the whole batch get the positions 0, 1, 2, "
-             "… A token has the position where it stands in its own sequence."),
+             "… A token has its position in its own sequence."),
         Edit(END, "query", "Your result has a vector for every token. Expected are the masked ones "
              "only: tensor[masked] picks them, as (N, H)."),
         Edit(END, "query[~masked]", "Your result has the vectors of the tokens that are *not* "

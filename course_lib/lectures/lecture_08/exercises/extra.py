@@ -77,11 +77,11 @@ EXTRA = Exercise(
         Edit(TABLE, "2 * 2 * k * d", "Two tables were counted. Keys and queries of positions are "
              "projected from the same one."),
         Edit(TABLE, "2 * k * 2 * k * d", "The table was counted with a row for each pair of 2k "
-             "tokens. A row belongs to a distance."),
+             "tokens. There is one row for each distance."),
         Edit(MATRICES, "L * 5 * d * d", "Five matrices a layer were counted. Positions have two, "
              "for keys and queries; the words' own are BERT's."),
-        Edit(MATRICES, "L * 4 * d * d", "Four matrices a layer were counted. Positions have two, "
-             "for keys and queries: they have no values, and the output projection is there "
+        Edit(MATRICES, "L * 4 * d * d", "Four matrices per layer were counted. Positions have "
+             "two, for keys and queries: they have no values, and the output projection exists "
              "already."),
         Edit(MATRICES, "L * 3 * d * d", "Three matrices a layer were counted. Positions have two, "
              "for keys and queries: nothing is gathered from them, so they have no values."),
@@ -109,8 +109,8 @@ EXTRA = Exercise(
         Edit("table + matrices", "table + matrices + L * d * (not shared)", "A bias a layer was "
              "counted, d numbers (the released code has one, of the positions' queries); the "
              "exercise leaves biases out."),
-        Edit("table + matrices", "table + matrices - 512 * d", "BERT's table of absolute positions "
-             "was taken off, with 512 rows. Expected is what is added, without balance."),
+        Edit("table + matrices", "table + matrices - 512 * d", "BERT's table of absolute "
+             "positions, with 512 rows, was subtracted. Count only what is added."),
         Edit("table + matrices", "table + matrices + 4 * L * d * d", "The words' own matrices were "
              "counted, four a layer. They are BERT's; expected is what is added."),
         Edit("table + matrices", "4 * (table + matrices)",

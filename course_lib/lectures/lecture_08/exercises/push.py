@@ -79,8 +79,8 @@ PUSH = Exercise(
     when_raised=(
         (r"size of tensor|must match", "The largest entry of each token needs its axis to divide "
          "by: amax(dim=-1, keepdim=True) is (B, T, 1)."),
-        (r"namedtuple|unsupported operand|torch.return_types", ".max(dim=…) gives two things, "
-         "values and places. .amax(dim=-1, keepdim=True) gives the values alone."),
+        (r"namedtuple|unsupported operand|torch.return_types", ".max(dim=…) returns two things, "
+         "values and indices. .amax(dim=-1, keepdim=True) returns the values alone."),
         (r"normalized_shape", "F.layer_norm wants the sizes of the axes it normalises over: "
          "x.shape[-1:], for every token by itself."),
     ),
@@ -95,35 +95,35 @@ PUSH = Exercise(
     ),
     mistakes=(
         Edit(CLIMB, CLIMB.replace("+", "-"), "You go *down* the gradient, as an optimiser does "
-             "with weights. The perturbation looks for where the output changes most: go up."),
+             "with weights. The perturbation moves to where the output changes most: go up."),
         *CLIPPED,
-        Edit(CLIMB, "perturbation + gradient.clamp(-step, step)", "Every entry of the gradient is "
-             "cut off at ±`step`. Nothing is cut here: each token's gradient is divided by its "
-             "largest entry, and keeps its direction."),
-        Edit(CLIMB, "perturbation + step * gradient", "The gradient is multiplied by `step` as it "
-             "is. Then a token with a large gradient moves far and others hardly. Divide each "
-             "token's gradient by its largest entry."),
+        Edit(CLIMB, "perturbation + gradient.clamp(-step, step)", "Every entry of the gradient "
+             "is cut off at ±`step`. Here each token's gradient is divided by its largest entry "
+             "and keeps its direction; nothing is cut."),
+        Edit(CLIMB, "perturbation + step * gradient", "The gradient is multiplied by `step` as "
+             "it is. Then a token with a large gradient moves far and the others hardly move. "
+             "Divide each token's gradient by its largest entry."),
         *(Edit(LARGEST, f"gradient.abs().amax({axes})", f"The gradient is divided by the largest "
                f"entry {what}. Each *token* has its own: .amax(-1, keepdim=True).")
           for axes, what in (("", "of the whole batch"), ("(1, 2), keepdim=True", "of a sequence"),
                              ("1, keepdim=True", "of a *column*, over the tokens"),
                              ("0, keepdim=True", "over the *sequences*, position by position"))),
         Edit(CLIMB, f"F.layer_norm({CLIMB}, gradient.shape[-1:])", "The new perturbation is "
-             "normalised as well. Only the embeddings are: the perturbation stays as long as the "
-             "steps have made it."),
+             "normalised as well. Normalise only the embeddings: the perturbation keeps the "
+             "length that the steps gave it."),
         Edit(CLIMB, f"{CLIMB}; new = new / new.abs().amax(-1, keepdim=True)",
              "The new perturbation is divided by its largest entry. Only the *gradient* is, before "
              "the step is added."),
         Edit(LARGEST, "gradient.norm(dim=-1, keepdim=True)", "The gradient is divided by its "
-             "length, the square root of the sum of squares. Here it is the largest entry: after "
-             "it, that entry moves by `step` exactly."),
+             "length, the square root of the sum of squares. Divide by the largest entry: then "
+             "that entry moves by exactly `step`."),
         Edit(LARGEST, "gradient.norm()", "The gradient of the whole batch is divided by its "
              "length. Each token's gradient is divided by its own largest entry."),
-        Edit(LARGEST, "gradient.abs().sum(-1, keepdim=True)", "The gradient is divided by the sum "
-             "of its entries' sizes. It is the largest of them."),
-        Edit(LARGEST, "gradient.amax(-1, keepdim=True)", "The gradient is divided by its largest "
-             "entry with signs: where a negative one is the farthest from zero, another is taken. "
-             "Take gradient.abs() first."),
+        Edit(LARGEST, "gradient.abs().sum(-1, keepdim=True)", "The gradient is divided by the "
+             "sum of its absolute entries. Divide by the largest of them."),
+        Edit(LARGEST, "gradient.amax(-1, keepdim=True)", "The gradient is divided by its "
+             "largest signed entry, which is the wrong one where a negative entry is farthest "
+             "from zero. Take gradient.abs() first."),
         Edit(CLIMB, "perturbation + step * gradient.sign()", "Every entry moves by the same "
              "amount: only the sign of the gradient is used. Here small entries move less than "
              "large ones."),
@@ -133,20 +133,20 @@ PUSH = Exercise(
              "multiplied by it."),
         Edit(CLIMB, "perturbation.clone()", "The perturbation comes back as it was: the gradient "
              "has no effect."),
-        Edit("largest.clamp(min=1e-12)", "largest", "A token has no gradient at all (padding, for "
-             "one). Its gradient divided by its largest entry is 0/0, which is nan. It keeps the "
-             "old perturbation: put something tiny below the line, 1e-6 for one."),
-        Edit(NORMED, "embeddings", "The perturbation is added to the embeddings as they are. SiFT "
-             "normalises them first: then a perturbation of one size means the same in a model "
-             "with long vectors and in one with short."),
+        Edit("largest.clamp(min=1e-12)", "largest", "A token has no gradient at all (padding, "
+             "for one). Its gradient divided by its largest entry is 0/0, which is nan. It "
+             "keeps the old perturbation: add something tiny to the denominator, such as 1e-6."),
+        Edit(NORMED, "embeddings", "The perturbation is added to embeddings that are not "
+             "normalised. SiFT normalises them first, so that a perturbation of a given size "
+             "means the same in a model with long vectors and in one with short ones."),
         Edit(READ, "F.layer_norm(embeddings + new, new.shape[-1:])", "You perturb first and "
-             "normalise then: long vectors hardly notice the perturbation, and short ones drown in "
-             "it. Normalise first."),
-        Edit(READ, f"F.layer_norm({READ}, new.shape[-1:])", "The sum of normalised embeddings and "
-             "perturbation is normalised once more. It is read as it is: normalising is over "
-             "before the perturbation comes."),
-        Edit(READ, "normed + F.layer_norm(new, new.shape[-1:])", "What is to be read has the "
-             "perturbation on it *normalised*. Only the embeddings are normalised."),
+             "normalise afterwards: the perturbation hardly changes long vectors and swamps "
+             "short ones. Normalise first."),
+        Edit(READ, f"F.layer_norm({READ}, new.shape[-1:])", "The sum of normalised embeddings "
+             "and perturbation is normalised once more. The model reads the sum as it is: "
+             "normalise before you add the perturbation."),
+        Edit(READ, "normed + F.layer_norm(new, new.shape[-1:])", "In your model input the "
+             "perturbation is *normalised*, too. Normalise only the embeddings."),
         Edit(NORMED, "embeddings - embeddings.mean(-1, keepdim=True)", "The mean of each token is "
              "subtracted, but it is not divided by the standard deviation."),
         Edit(NORMED, "embeddings / embeddings.std(-1, correction=0, keepdim=True)", "Each token is "
@@ -157,19 +157,19 @@ PUSH = Exercise(
         Edit(NORMED, f"{NORMED} * (1 - 1 / embeddings.shape[-1]) ** 0.5", "Your standard deviation "
              "divides by H − 1, as torch.std does unless told otherwise. Layer normalisation "
              "divides by H: correction=0."),
-        Edit(NORMED, f"{NORMED} / embeddings.std(-1, correction=0, keepdim=True)", "Each token is "
-             "divided by its variance. It is divided by the square root of that."),
+        Edit(NORMED, f"{NORMED} / embeddings.std(-1, correction=0, keepdim=True)", "Each token "
+             "is divided by its variance. Divide by the square root of the variance."),
         Edit(NORMED, "F.layer_norm(embeddings, embeddings.shape)", "Mean and standard deviation "
              "are those of the whole batch. Each token is normalised over its own H entries."),
         Edit(NORMED, "F.layer_norm(embeddings, embeddings.shape[1:])", "Mean and standard "
              "deviation are those of a sequence. Each token is normalised over its H entries."),
-        Edit(READ, "normed + perturbation", "What is to be read has the *old* perturbation on it. "
+        Edit(READ, "normed + perturbation", "Your model input contains the *old* perturbation. "
              "Add the new one."),
-        Edit(READ, "normed + new - perturbation", "What is to be read has only the last step on "
-             "it. The perturbation is the old one plus the step."),
-        Edit(READ, "normed + perturbation + new", "What is to be read has both perturbations on "
-             "it, the old one and the new one, which contains the old one already."),
-        Edit(READ, "normed", "What is to be read has no perturbation on it: add the new one to the "
+        Edit(READ, "normed + new - perturbation", "Your model input contains only the last "
+             "step. The perturbation is the old one plus the step."),
+        Edit(READ, "normed + perturbation + new", "Your model input contains both "
+             "perturbations, the old one and the new one, which includes the old one already."),
+        Edit(READ, "normed", "Your model input contains no perturbation: add the new one to the "
              "normalised embeddings."),
         Edit(READ, "new", "The second result is the perturbation alone. The model reads normalised "
              "embeddings plus perturbation."),

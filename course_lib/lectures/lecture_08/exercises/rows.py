@@ -53,12 +53,12 @@ ROWS = Exercise(
     ),
     mistakes=(
         Edit("position[:, None] - position[None, :]", "position[None, :] - position[:, None]",
-             "The distance is taken as j − i. It is i − j: what stands to the *left* of token i "
+             "The distance is taken as j − i. It is i − j: a token to the *left* of token i "
              "has a positive distance."),
         Edit("position[:, None] - position[None, :]",
              "(position[:, None] - position[None, :]).abs()",
-             "The distance has lost its sign: three to the left and three to the right look up the "
-             "same row. Leave the sign, i − j, and add k."),
+             "You dropped the sign of the distance: three to the left and three to the right "
+             "look up the same row. Keep the sign of i − j, and add k."),
         Edit(RULE, "(distance + span).clamp(0, 2 * span)", "Your highest row is 2k: the table "
              "would need 2k + 1 rows, from −k to k. It has 2k, numbered 0 to 2k − 1 (equation 3)."),
         Edit(RULE, "distance.clamp(-span, span)", "k is not added; distances are cut at −k and k. "
@@ -67,7 +67,7 @@ ROWS = Exercise(
              "k is not added; distances are cut at −k and k − 1. A table has no row −1: add k "
              "before you cut, so that distance 0 looks up row k."),
         Edit(RULE, "distance", "k is not added, and nothing is cut. Distance 0 looks up row k; "
-             "what lies beyond the first and the last row looks up these."),
+             "distances beyond the table look up its first or last row."),
         Edit(RULE, "distance.clamp(0, 2 * span - 1) + span",
              "You cut at 0 and 2k − 1 first and add k then. All tokens to the right share row k, "
              "and rows beyond the table are looked up. First add k, then cut."),
@@ -81,7 +81,7 @@ ROWS = Exercise(
         Edit(RULE, "(distance + span).clamp(min=0)",
              "Rows below 0 are cut, but rows above 2k − 1 are not. Cut on both sides."),
         Edit(RULE, "(distance + span).clamp(1, 2 * span - 1)", "Row 0 is never used: your rows "
-             "begin at 1. Distance −k and everything below it has row 0."),
+             "start at 1. Distance −k and everything below it has row 0."),
         Edit(RULE, "(distance + span).clamp(0, 2 * span - 1) + 1",
              "Your rows are numbered 1 to 2k. Tables count from 0: 0 to 2k − 1."),
         Edit(RULE, "(distance + span - 1).clamp(0, 2 * span - 1)",
@@ -95,7 +95,7 @@ ROWS = Exercise(
         Edit(RULE, "(distance + span // 2).clamp(0, span - 1)",
              "Your table has k rows in all. It has 2k, about k for either direction."),
         Edit(RULE, "(distance + span) % (2 * span)",
-             "Distances beyond the table come in again at its other end (the remainder by 2k). "
+             "Distances beyond the table reappear at its other end (a remainder modulo 2k). "
              "Then far left and near right look up the same row. Cut instead."),
         Other(position_rows, "Your result has one row for each distance, 2T − 1 of them. That is "
               "how the library keeps them; expected is the table of all pairs, (T, T)."),

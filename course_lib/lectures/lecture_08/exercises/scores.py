@@ -59,12 +59,12 @@ WRONG_SUMS = {  # in place of SUM: what to say
     SUM.replace("sqrt", ""): "The sum is divided by 3d. It is the square root of that.",
     SUM.replace("/", "*"): "The sum is multiplied by sqrt(3d); divide by it.",
     SUM.replace("sqrt(3 * ", "3 / sqrt("): "The sum is divided by 3 · sqrt(d), as if the terms "
-    "were averaged. Variances add up, so the 3 stands under the root: sqrt(3d).",
-    SUM.replace("3", "2"): "The sum is divided by sqrt(2d). Two terms have to do with distances, "
-    "but three are added: sqrt(3d).",
+    "were averaged. Variances add up, so the 3 belongs under the root: sqrt(3d).",
+    SUM.replace("3", "2"): "The sum is divided by sqrt(2d). Two terms involve distances, but "
+    "three are added: sqrt(3d).",
     SUM.replace("3", "4"): "The sum is divided by sqrt(4d). Three terms are added: sqrt(3d).",
-    SUM.replace("3", "3 * query.shape[1]"): "The d under the root is the width of all heads "
-    "together. It is the width of one head, query.shape[-1].",
+    SUM.replace("3", "3 * query.shape[1]"): "The d under your root is the width of all heads "
+    "together. It should be the width of one head, query.shape[-1].",
     "content / sqrt(query.shape[-1]) + c2p + p2c": "Only the first term is divided, by sqrt(d). "
     "The sum of all three is divided by sqrt(3d).",
     "content / sqrt(3 * query.shape[-1]) + c2p + p2c": "Only the first term is divided by "
@@ -76,7 +76,8 @@ WRONG_SUMS = {  # in place of SUM: what to say
     f"({SUM}).softmax(-1)": "You return attention weights, after a softmax. Expected are the "
     "scores before it.",
     "sum(x.softmax(-1) for x in (content, c2p, p2c))": "Each term went through a softmax of its "
-    "own. 'Scores are computed separately' is half of it: they are *added*; one softmax follows.",
+    "own. 'Scores are computed separately' is only half: they are *added*, and one softmax "
+    "follows.",
     "sum((x / sqrt(query.shape[-1])).softmax(-1) for x in (content, c2p, p2c))": "Each term was "
     "scaled and went through a softmax of its own. The three are *added*; one softmax follows.",
     f"({SUM}).transpose(-1, -2)": "Your scores have the query's token across and the key's down. "
@@ -111,8 +112,8 @@ SCORES = Exercise(
     ),
     mistakes=(
         Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)", "Your third term looks up δ(j, i). "
-             "That is the paper's formula (equation 4). The code its authors released, whose "
-             "weights exist, looks up δ(i, j) in both terms; so does this exercise."),
+             "That is the paper's formula (equation 4). The released code, with which the "
+             "weights were trained, looks up δ(i, j) in both terms; so does this exercise."),
         Edit(C2P, f"(query @ {KEY_T}).gather(-1, rows.transpose(-1, -2))",
              "The second term looks up δ(j, i). Entry (i, j) of the scores looks up delta[i, j]."),
         Edit(BY_KEY, f"(key @ {QUERY_T}).gather(-1, rows)", "In your third term row i belongs to "

@@ -45,17 +45,18 @@ SHARING = Exercise(
     ),
     gradient=("difference",),
     mistakes=(
-        Edit(OWN, "difference[input_ids]", "The difference's row of the padding takes a gradient. "
-             "Padding stands for no word and learns nothing: F.embedding has padding_idx for it."),
+        Edit(OWN, "difference[input_ids]", "The padding's row of the difference gets a "
+             "gradient. Padding is no word and must not be trained: use F.embedding's "
+             "padding_idx."),
         Edit(SUM, "fixed", "The difference has no effect: the discriminator would read the "
              "generator's table for ever."),
         Edit(SUM, "own", "Only the difference is looked up. It begins at zero: all words would be "
              "the same vector. Add the table's row."),
-        Edit(SUM, "fixed + own * (input_ids != pad)[..., None]", "The vectors of the padding lack "
-             "their difference. It is read there as everywhere; only its gradient is left out."),
-        Edit(SUM, "(fixed + own) * (input_ids != pad)[..., None]", "The vectors of the padding are "
-             "zero. They are read as all others; only the gradient is left out."),
-        Edit(SUM, "(fixed + own) / 2", "This is the mean of table and difference; expected their "
+        Edit(SUM, "fixed + own * (input_ids != pad)[..., None]", "The vectors of the padding "
+             "lack their difference. Add it there as everywhere; only its gradient is left out."),
+        Edit(SUM, "(fixed + own) * (input_ids != pad)[..., None]", "The vectors of the padding "
+             "are zero. Look them up like all others; only the gradient is left out."),
+        Edit(SUM, "(fixed + own) / 2", "This is the mean of table and difference. Return their "
              "sum."),
     ),
 )  # fmt: skip

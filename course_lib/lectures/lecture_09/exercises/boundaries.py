@@ -49,7 +49,7 @@ BOUNDARIES = Exercise(
         "course_lib.heads.SpanBoundaryHead makes logits of the two vectors and the relative "
         "position",
     when_raised=(
-        (r"not subscriptable|unpack", "A span is a pair (first, last); a loop takes it apart: "
+        (r"not subscriptable|unpack", "A span is a pair (first, last); unpack it in the loop: "
          "for first, last in spans."),
         (r"out of range", "is_text has an entry for every position, [CLS] and padding included. "
          "The neighbours of a span are first − 1 and last + 1."),
@@ -68,37 +68,40 @@ BOUNDARIES = Exercise(
     ),
     mistakes=(
         Edit(TRIPLE, "(first, last, t - first)", "Your boundaries are the first and the last "
-             "token *of* the span. They are masked. The boundaries stand before and behind it."),
+             "token *of* the span. Those are masked. The boundaries are before and behind the "
+             "span."),
         Edit(TRIPLE, "(t - 1, t + 1, t - first)", "Your boundaries are the neighbours of the "
              "token. Inside a span those are masked; the boundaries are the *span's* neighbours, "
              "the same for all of its tokens."),
         Edit(TRIPLE, "(first - 1, last + 1, t - first + 1)", "Your relative positions count from "
              "1, as the paper's p₁, p₂, … Here they are rows of a table, and count from 0."),
         Edit(TRIPLE, "(first - 1, last + 1, t)", "Your third number is the position in the "
-             "sequence. Expected that in the span, 0 for its first token."),
+             "sequence. Expected is the position in the span, 0 for its first token."),
         Edit(TRIPLE, "(first - 1, last + 1, last - t)", "Your relative positions count "
              "from the end of the span. The first token has 0."),
-        Edit(TRIPLE, "(first - 1, last + 1, last - first)", "Your third number is the same for all "
-             "tokens of a span: then all would get the same prediction. It is the token's position "
-             "in the span."),
-        Edit(TRIPLE, "(first - 1, last + 1, len(triples))", "Your relative positions go on "
-             "counting in the next span. Each span begins at 0."),
+        Edit(TRIPLE, "(first - 1, last + 1, last - first)", "Your third number is the same for "
+             "all tokens of a span, so all would get the same prediction. Expected is the "
+             "token's position in the span."),
+        Edit(TRIPLE, "(first - 1, last + 1, len(triples))", "Your relative positions keep "
+             "counting in the next span. Each span starts at 0."),
         Edit(TRIPLE, "(first - 1, last, t - first)", "`last` is included in the span: the position "
              "behind it is last + 1."),
-        Edit(TRIPLE, "(first - 1, min(last, first + longest - 1) + 1, t - first)", "Of a long span "
-             "your second boundary is the token behind the last one predicted, which is masked "
-             "itself. It stands behind the whole span."),
+        Edit(TRIPLE, "(first - 1, min(last, first + longest - 1) + 1, t - first)", "In a long "
+             "span your second boundary is the token behind the last predicted one, which is "
+             "itself masked. The boundary is behind the whole span."),
         Edit(TRIPLE, "(last + 1, first - 1, t - first)", "Before and behind are exchanged."),
-        Edit(TRIPLE, "(t - first, first - 1, last + 1)", "The relative position stands first "
-             "in your triples. Expected (before, behind, relative)."),
+        Edit(TRIPLE, "(t - first, first - 1, last + 1)", "The relative position comes first in "
+             "your triples. Expected is (before, behind, relative)."),
         Edit(TRIPLE, "(t - first, last + 1 - t, t - first)", "Your first two numbers are "
-             "distances. Expected positions in the sequence."),
+             "distances. Expected are positions in the sequence."),
         Edit(TOUCH, "True", f"Spans without a word on both sides are in your "
              f"list. {SKIPPED} (Ask the *neighbours*: the span's own tokens always are text.)"),
-        Edit(f"if {TOUCH}:", f"if not ({TOUCH}):\n            break\n        else:", "You stop at "
-             "the first span that touches [CLS] or [SEP]. Leave it out, and go on with the next."),
+        Edit(f"if {TOUCH}:", f"if not ({TOUCH}):\n            break\n        else:", "You stop "
+             "at the first span that touches [CLS] or [SEP]. Leave it out and go on with the "
+             "next."),
         Edit(TOUCH, "first > 1 and last < len(is_text) - 2", "You compare with the ends of the "
-             "list. There may be padding behind [SEP]: ask is_text whether a word stands there."),
+             "list. There may be padding behind [SEP]: check is_text to see whether there is a "
+             "word."),
         Edit(TOUCH, "is_text[first - 1]", f"You look at the side before the span only. {SKIPPED}"),
         Edit(TOUCH, "is_text[last + 1]", f"You look at the side behind the span only. {SKIPPED}"),
         Edit(TOUCH, "is_text[first - 1] or is_text[last + 1]",
@@ -108,10 +111,10 @@ BOUNDARIES = Exercise(
              "out."),
         Edit(RANGE, "range(first, last + 1 if last - first < longest else first)", "A span longer "
              "than `longest` is left out as a whole. Its first `longest` tokens are predicted."),
-        Edit(RANGE, "range(first, min(last, first + longest) + 1)", "You take one token too many "
-             "of a long span: relative positions are 0 to longest − 1."),
-        Edit(RANGE, "range(max(first, last - longest + 1), last + 1)", "Of a long span you take "
-             "the last `longest` tokens. It is the first ones."),
+        Edit(RANGE, "range(first, min(last, first + longest) + 1)", "You take one token too "
+             "many from a long span: relative positions are 0 to longest − 1."),
+        Edit(RANGE, "range(max(first, last - longest + 1), last + 1)", "In a long span you take "
+             "the last `longest` tokens. Take the first ones."),
         Edit(RANGE, "range(first, min(last, first + longest - 1))", "The last token is missing: "
              "`last` is included in the span, and range(a, b) ends before b."),
         Edit("triples = []", "triples, spans = [], spans[:1]", "Only the first span's "

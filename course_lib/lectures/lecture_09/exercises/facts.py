@@ -60,8 +60,8 @@ FACTS = Exercise(
     see="course_lib.objectives.transe: false_facts draws what is exchanged, then distances and "
         "margin_loss",
     when_raised=(
-        (r"ambiguous|bool value of Tensor", "max(0, …) asks one question, and the tensor has N "
-         "answers. .clamp(min=0) does it entry by entry."),
+        (r"ambiguous|bool value of Tensor", "max(0, …) compares single numbers, and the tensor "
+         "has N of them. .clamp(min=0) works entry by entry."),
         (r"must be tensors|only integer|used as indices", "entity[h] looks up a row for every "
          "number in h; h must hold whole numbers."),
         (r"out of range|out of bounds", "Heads and tails are rows of `entity`, relations rows of "
@@ -78,19 +78,19 @@ FACTS = Exercise(
     mistakes=(
         Edit(GAP, "margin - d[0] + d[1]", "The two distances are exchanged: this loss pulls false "
              "facts together. The fact's own distance counts with plus."),
-        Edit(HINGE, "(margin + d[0] - d[1]).mean()", "A fact that is nearer by the margin already "
-             "takes something off your loss. It costs nothing: max(0, …)."),
+        Edit(HINGE, "(margin + d[0] - d[1]).mean()", "A fact that is already nearer by the "
+             "margin lowers your loss. It should add nothing: max(0, …)."),
         Edit(HINGE, "(margin + d[0] - d[1]).mean().clamp(min=0)", "The mean is taken before "
-             "max(0, …). Each fact has its own maximum: one that is far on the good side must not "
-             "pay for another."),
+             "max(0, …). Take the maximum for each fact: a fact that is very near must not "
+             "compensate for another."),
         Edit(HINGE, "(margin + d[0].sum() - d[1].sum()).clamp(min=0)", "The distances of all facts "
              "are added up first. Each fact has its own margin and its own maximum."),
-        Edit(HINGE, "(margin + d[0] - d[1]).abs().mean()", "You take the size of the gap. A fact "
-             "that is nearer by more than the margin costs nothing: max(0, …)."),
+        Edit(HINGE, "(margin + d[0] - d[1]).abs().mean()", "You take the absolute value of the "
+             "gap. A fact that is nearer by more than the margin adds nothing: max(0, …)."),
         Edit(HINGE, "torch.nn.functional.softplus(margin + d[0] - d[1]).mean()", "This is a "
              "softplus, which never reaches 0. TransE's is a hinge: max(0, …)."),
         Edit(HINGE, "(margin + d[0] - d[1]).clamp(min=0).sum() / (d[1] - d[0] < margin).sum()"
-             ".clamp(min=1)", "The mean runs over the facts that cost something. Expected: over "
+             ".clamp(min=1)", "Your mean is over the facts with a positive loss. Take it over "
              "all N."),
         Edit(GAP, "d[0] - d[1]", "The margin has no effect: a false fact must be farther by "
              "`margin`, not just farther."),
@@ -99,14 +99,14 @@ FACTS = Exercise(
         Edit(HINGE, "(d[0] - d[1]).clamp(min=margin).mean()", "The maximum is taken with the "
              "margin. It is taken with 0, after the margin was added."),
         Edit(HINGE, "((d[0] - d[1]).clamp(min=0) + margin).mean()", "The margin is added after "
-             "max(0, …): then no fact is ever free. Add it before."),
-        Edit(HINGE, "d[0].mean()", "This is the mean distance of the facts. All vectors equal to "
-             "zero would make it 0: false facts must be in it."),
+             "max(0, …), so no fact ever has zero loss. Add it before."),
+        Edit(HINGE, "d[0].mean()", "This is the mean distance of the facts. If all vectors were "
+             "zero, it would be 0: the loss needs the false facts, too."),
         Edit(SIZE, ".square().sum(-1)", "The distance is a sum of squares. Here it is the sum of "
              "absolute differences."),
         Edit(SIZE, ".norm(dim=-1)", "The distance is Euclidean, the root of a sum of squares. Here "
              "it is the sum of absolute differences."),
-        Edit(SIZE, ".abs().amax(-1)", "The distance is the largest difference; expected the sum of "
+        Edit(SIZE, ".abs().amax(-1)", "The distance is the largest difference. Use the sum of "
              "all."),
         Edit(STEP, "entity[h] - relation[r] - entity[t]", "The relation is subtracted: it is a "
              "step from the head *to* the tail, head + relation − tail."),
@@ -117,16 +117,16 @@ FACTS = Exercise(
         Edit(STEP, "entity[h] * relation[r] - entity[t]", "Head and relation are multiplied. "
              "TransE adds them: a relation is a translation."),
         Edit(STEP, "torch.nn.functional.normalize(entity[h], dim=-1) + relation[r] "
-             "- torch.nn.functional.normalize(entity[t], dim=-1)", "Your entities are brought to "
-             "length one first. `transe` does that between its steps; here take them as they are."),
+             "- torch.nn.functional.normalize(entity[t], dim=-1)", "You normalise the entities "
+             "to length one first. `transe` does that between its steps; do not do it here."),
         Edit(FALSE, "side] = other", "Where `side` is 1 you exchange column 1, the relation. The "
              "columns are head, relation, tail: the tail is column 2."),
         Edit(FALSE, "2 - 2 * side] = other", "Head and tail are the wrong way round: `side` 0 "
              "exchanges the head, 1 the tail."),
-        Edit(SIDE, "false[:, 2] = other", "You exchange the tail always. Where `side` is 0 it is "
-             "the head."),
-        Edit(SIDE, "false[:, 0] = other", "You exchange the head always. Where `side` is 1 it is "
-             "the tail."),
+        Edit(SIDE, "false[:, 2] = other", "You always exchange the tail. Where `side` is 0, "
+             "exchange the head."),
+        Edit(SIDE, "false[:, 0] = other", "You always exchange the head. Where `side` is 1, "
+             "exchange the tail."),
         Edit(SIDE, "false[:, 0] = false[:, 2] = other", "Both ends are exchanged. A false fact "
              "keeps one of them."),
         Edit(SIDE, "false[:, 2 * side] = other[:, None]", "The columns of *all* facts are "

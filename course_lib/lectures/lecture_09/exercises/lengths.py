@@ -47,7 +47,8 @@ LENGTHS = Exercise(
     returns=(Numbers("tensor of probabilities", shape="longest"), Number("mean length", "words")),
     see="course_lib.kernels.span_masking.length_probabilities (without the mean)",
     when_raised=(
-        (r"Boolean|ambiguous", "A comparison of a tensor has many answers: compare numbers."),
+        (r"Boolean|ambiguous", "A comparison with a tensor has one result per entry: compare "
+         "numbers."),
         (r"dot :|expected both vectors|same dtype|inconsistent tensor", "Lengths are whole numbers "
          "and probabilities are not: give both one type, torch.arange(…).double()."),
     ),
@@ -62,27 +63,27 @@ LENGTHS = Exercise(
     infinite="Not all of it is a number. With p = 1 nothing is longer than one word: (1 − p)^(l − "
         "1) is then 1 for l = 1 and 0 beyond, and needs no logarithm.",
     mistakes=(
-        Edit(NORMED, "weights", "Your probabilities do not add up to one. What is longer than the "
-             "longest is cut off: divide by the sum of what is left."),
+        Edit(NORMED, "weights", "Your probabilities do not add up to one. Longer lengths are "
+             "cut off, so divide by the sum of the rest."),
         Edit(NORMED, "torch.cat([weights[:-1], 1 - weights[:-1].sum(0, keepdim=True)])",
-             "Everything that is longer is counted as the longest. SpanBERT cuts it off and "
-             "divides what is left by its sum: no length is preferred."),
-        Edit(WEIGHTS, "p**length", "p and 1 − p are exchanged. A span goes on "
-             "with the probability 1 − p after each word, and ends with p."),
+             "All longer lengths are counted as the longest. SpanBERT cuts them off and divides "
+             "the rest by its sum, so no length is preferred."),
+        Edit(WEIGHTS, "p**length", "p and 1 − p are exchanged. After each word a span goes on "
+             "with probability 1 − p and ends with probability p."),
         Edit(WEIGHTS, "torch.ones_like(length)", "All lengths are equally likely in your answer. "
-             "Each word more makes a span rarer by the factor 1 − p."),
-        Edit(WEIGHTS, "1 / length", "That is ALBERT's rule, P(n) ∝ 1/n. SpanBERT's is geometric: "
-             "each word more costs the same factor, 1 − p."),
-        Edit(WEIGHTS, "(1 - p) / length", "The factor 1 − p counts once for every word more: it is "
-             "a power, (1 − p)^(l − 1), not a quotient."),
+             "Each additional word makes a span less likely by the factor 1 − p."),
+        Edit(WEIGHTS, "1 / length", "That is ALBERT's rule, P(n) ∝ 1/n. SpanBERT's is "
+             "geometric: each additional word costs the same factor, 1 − p."),
+        Edit(WEIGHTS, "(1 - p) / length", "The factor 1 − p counts once for every additional "
+             "word: it is a power, (1 − p)^(l − 1), not a quotient."),
         Edit(NORMED, "weights.softmax(0)", "A softmax makes the weights add up to one, but it "
-             "takes exp of them first. Divide by their sum."),
+             "exponentiates them first. Divide them by their sum."),
         Edit(NORMED, "weights / weights.max()", "The weights are divided by the largest of them. "
              "Divide by their sum: probabilities add up to one."),
-        Edit(NORMED, "(weights / weights.sum()).cumsum(0)", "This is the probability of *at most* "
-             "l words. Expected that of exactly l."),
+        Edit(NORMED, "(weights / weights.sum()).cumsum(0)", "This is the probability of *at "
+             "most* l words. Expected is that of exactly l."),
         Edit(NORMED, "(weights / weights.sum()).flip(0).cumsum(0).flip(0)", "This is the "
-             "probability of *at least* l words. Expected that of exactly l."),
+             "probability of *at least* l words. Expected is that of exactly l."),
         Edit("torch.arange(1, longest + 1)", "torch.arange(1, longest)", "The longest length is "
              "missing: `longest` is included."),
         Edit("torch.arange(1, longest + 1)", "torch.arange(0, longest + 1)", "Your lengths begin "
@@ -90,17 +91,17 @@ LENGTHS = Exercise(
         Edit(MEAN, "1 / p", "1/p is the mean of a geometric distribution without an end. Here "
              "lengths end at `longest`, and the mean is shorter."),
         Edit(MEAN, "float(length.mean())", "This is the mean of the numbers 1 to `longest`, as if "
-             "all were equally likely. Each length counts with its probability: Σ l · P(l)."),
+             "all were equally likely. Weight each length by its probability: Σ l · P(l)."),
         Edit(MEAN, "float(probabilities.mean())", "This is the mean of the probabilities, which is "
              "one divided by their number. The mean length is Σ l · P(l)."),
         Edit(MEAN, "float((probabilities * length).mean())", "This is the mean of the products "
-             "l · P(l). The probabilities are the weights already: add the products up."),
+             "l · P(l). The probabilities are already the weights: take the sum of the products."),
         Edit(MEAN, "float(probabilities @ (length - 1))", "Your mean counts lengths from 0. The "
              "first probability is that of one word."),
-        Edit(MEAN, "float(weights @ length)", "The probabilities are right, but the mean is taken "
-             "with the weights before they were divided by their sum."),
-        Edit(MEAN, "float((probabilities.cumsum(0) < 0.5).sum() + 1)", "This is the median: half "
-             "of the spans are no longer than that. Expected the mean, Σ l · P(l)."),
+        Edit(MEAN, "float(weights @ length)", "The probabilities are right, but your mean uses "
+             "the weights before they are divided by their sum."),
+        Edit(MEAN, "float((probabilities.cumsum(0) < 0.5).sum() + 1)", "This is the median: "
+             "half of the spans are no longer than that. Expected is the mean, Σ l · P(l)."),
         Edit(MEAN, "float(probabilities @ length**2)", "This is the mean of the *squared* length."),
     ),
 )  # fmt: skip

@@ -196,19 +196,18 @@ SPANS = Exercise(
         Stage("more draws than are needed", cases(3, 9, cut_behind_selected_words, 9, 20)),
     ),
     mistakes=(
-        Edit(FREE, "if True:", "A draw that falls on a selected position is passed over; it "
-             "selects nothing behind it. You go on from there."),
+        Edit(FREE, "if True:", "You continue from a selected position. Skip a draw that falls "
+             "on one: it selects nothing behind it either."),
         Edit(FREE, "if position in taken:\n            break\n        else:", "You stop at the "
-             "first draw that falls on a selected position. It is passed over: go on with the "
-             "next."),
+             "first draw that falls on a selected position. Skip it and go on with the next."),
         Edit(SPAN, f"[t for t, word in enumerate(word_of) if t >= position and {CHOSEN}]",
-             "The span begins at the drawn position, in the midst of a word. It begins where that "
-             "word begins: masks are for whole words."),
+             "Your span starts at the drawn position, inside a word. It must start where that "
+             "word starts: whole words are masked."),
         Edit(SPAN, "[t for t, word in enumerate(word_of) if word >= first][:words]", "The length "
              "is counted in pieces. It is drawn in words, and a word has one piece or several."),
         Edit(SPAN, "[t for t in range(position, position + words) if word_of[t : t + 1] > [-1]]",
-             "You take so many *positions* from the drawn one on. Begin where its word begins, and "
-             "count words: a word may have several positions."),
+             "You count *positions* from the drawn one. Start where its word starts, and count "
+             "words: a word may have several positions."),
         Edit(CHOSEN, "first <= word <= first + words", "Your spans are one word too long."),
         Edit(CHOSEN, "first < word <= first + words", "Your spans begin one word too late: the "
              "word of the drawn position is the first of the span."),
@@ -216,55 +215,54 @@ SPANS = Exercise(
              "The drawn position is in their first word; they run to the right."),
         Edit(SPAN, "[t for t, word in enumerate(word_of) if first <= word and t not in taken]; "
              "span = [t for t in span if word_of[t] in sorted({word_of[s] for s in span})[:words]]",
-             "Words that are selected already do not count in your span: it runs on until it has "
-             "`words` new ones. They count: the span is `words` words long, selected before or "
-             "not."),
+             "Your span skips words that are selected already and runs on until it has `words` "
+             "new ones. They count, too: the span is `words` words long."),
         Edit(SPAN, f"{SPAN}; span = span[: next((n for n, t in enumerate(span) if t in taken), "
-             "len(span))]", "A span ends at the first selected word that it meets in your answer. "
-             "It runs over it, and on: `words` words are counted, selected before or not."),
+             "len(span))]", "Your span ends at the first word that is selected already. It "
+             "should continue over it: `words` words are counted, selected before or not."),
         Edit(SPAN, f"{SPAN}; span = span * taken.isdisjoint(span)", "A span that meets a selected "
              "position is dropped as a whole. Only a *draw* that falls on one is passed over; a "
              "span may run into selected words."),
         Edit(CUT, "new", "The budget has no effect: you use all draws. Stop when `budget` "
              "positions are selected."),
-        Edit(CUT, "new", "You use all draws and keep the leftmost positions. Draws are used in "
-             "turn, and no more when the budget is reached.",
+        Edit(CUT, "new", "You use all draws and keep the leftmost positions. Use the draws in "
+             "order, and stop when the budget is reached.",
              more=(("sorted(taken)", "sorted(taken)[:budget]"),)),
-        Edit(CUT, "new[: len(new) * (len(taken) < budget)]", "The last span is selected whole, "
-             "beyond the budget. It is cut where the budget is reached."),
-        Edit(CUT, "new[: len(new) * (len(taken) + len(new) <= budget)]", "A span that does not "
-             "fit is passed over, as in BERT's whole-word masking. Here it is cut where the budget "
-             "is reached."),
+        Edit(CUT, "new[: len(new) * (len(taken) < budget)]", "You select the whole last span, "
+             "beyond the budget. Cut it where the budget is reached."),
+        Edit(CUT, "new[: len(new) * (len(taken) + len(new) <= budget)]", "You skip a span that "
+             "does not fit, as in BERT's whole-word masking. Here it is cut where the budget is "
+             "reached."),
         Edit(CUT, "[t for t in new if len(taken) < budget and "
-             "word_of[t] <= word_of[new[: budget - len(taken)][-1]]]", "The last word is selected "
-             "whole, beyond the budget. So says the paper's text; the released program, and this "
-             "exercise, cut there, also inside a word."),
+             "word_of[t] <= word_of[new[: budget - len(taken)][-1]]]", "You select the whole "
+             "last word, beyond the budget. That follows the paper's text; the released program "
+             "and this exercise cut at the budget, even inside a word."),
         Edit(CUT, "new[: budget - len(taken) - 1]", "You stop one position before the budget."),
         Edit(CUT, "[t for t in new if len({word_of[s] for s in taken}) < budget]", "The budget is "
              "counted in words. It is a number of positions."),
-        Edit(NEW, "span", "Positions that are selected already are charged to the budget once "
-             "more. Count only new ones: the last span is cut where `budget` *different* positions "
-             "are selected."),
+        Edit(NEW, "span", "You count positions that are selected already against the budget "
+             "again. Count only new ones: the last span is cut when `budget` *different* "
+             "positions are selected."),
         Edit(f"taken.update({CUT})", "taken.update(span[: max(0, budget - used)]); used += "
              "len(span)", "You add up the lengths of the spans. A position in two of them is "
              "selected once: the budget counts different positions.",
              more=(("taken: set[int] = set()", "taken: set[int] = set(); used = 0"),)),
-        Other(span_of_each_draw, "Your spans are never merged: one pair for each draw. Spans that "
-              "meet or touch are one span."),
-        Other(each_by_itself, "Spans that touch stay apart in your list. Where two meet or touch "
-              "they become one, as in the released code: nothing stands between them to predict "
-              "from."),
+        Other(span_of_each_draw, "You never merge spans: there is one pair for each draw. Spans "
+              "that overlap or touch are one span."),
+        Other(each_by_itself, "Spans that touch stay apart in your list. Two that overlap or "
+              "touch become one, as in the released code: there is no token between them to "
+              "predict from."),
         Other(joined_where_they_overlap, "Spans that share a position are one in your list, spans "
-              "that only touch are not. They are one too: nothing stands between them."),
+              "that only touch are not. They are one, too: there is no token between them."),
         Edit("if t - 1 in taken:", "if False:", "Each selected position is a span of its own in "
              "your list. Neighbours belong to one span."),
-        Edit(RETURN, "return [(first, last + 1) for first, last in result]", "The second number of "
-             "your pairs is the position *behind* the span. Expected its last position."),
-        Edit(RETURN, "return [(first, last - first + 1) for first, last in result]", "The second "
-             "number of your pairs is a length. Expected the span's last position."),
+        Edit(RETURN, "return [(first, last + 1) for first, last in result]", "The second number "
+             "of your pairs is the position *behind* the span. Expected is its last position."),
+        Edit(RETURN, "return [(first, last - first + 1) for first, last in result]", "The "
+             "second number of your pairs is a length. Expected is the span's last position."),
         Edit(RETURN, "return sorted(taken)", "This is the list of selected positions. Expected "
-             "pairs: first and last position of each span."),
+             "are pairs: first and last position of each span."),
         Edit(RETURN, "return [(word_of[first], word_of[last]) for first, last in result]", "Your "
-             "pairs are numbers of words. Expected positions."),
+             "pairs are numbers of words. Expected are positions."),
     ),
 )  # fmt: skip

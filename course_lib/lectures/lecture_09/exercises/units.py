@@ -59,8 +59,7 @@ UNITS = Exercise(
     see="course_lib.objectives.knowledge_masking.unit_numbers joins the words of a name, and "
         "mask_whole_words selects them",
     when_raised=(
-        (r"not in list|KeyError", "A position may lie in no name at all: then its unit is its "
-         "word."),
+        (r"not in list|KeyError", "A position may be in no name: then its unit is its word."),
     ),
     stages=(
         Stage("no names, words of one piece", each(case, (6, 1, 0, 2), (9, 1, 0, 3))),
@@ -71,54 +70,54 @@ UNITS = Exercise(
         Stage("names whose words have several pieces", split),
     ),
     mistakes=(
-        Edit(JOIN, "word_of[start:stop]", "The names have no effect: each of their words is "
-             "selected by itself. That is ERNIE's basic stage. Here the words of a name are one "
+        Edit(JOIN, "word_of[start:stop]", "The names have no effect: you select each of their "
+             "words separately, as in ERNIE's basic stage. Here the words of a name are one "
              "unit."),
-        Edit(JOIN, "[start] * (stop - start)", "A name is given the number of its first *position* "
-             "in your answer. Some word may have that number too, and then belongs to the name. "
-             "Give it the number of its first word."),
+        Edit(JOIN, "[start] * (stop - start)", "A name is given the number of its first "
+             "*position* in your answer. Another word may have the same number and would then "
+             "belong to the name. Use the number of the name's first word."),
         Edit("unit_of[start:stop] = [word_of[start]] * (stop - start)",
              "unit_of = [start if start <= w < stop else n for n, w in zip(unit_of, word_of)]",
              "You read the pairs of `names` as numbers of words. They are positions."),
-        Edit("taken += unit", "taken += unit[:1]", "Of each unit only the first position is "
-             "selected. It decides; if it does, the whole unit is selected."),
+        Edit("taken += unit", "taken += unit[:1]", "You select only the first position of each "
+             "unit. That position decides, but then the whole unit is selected."),
         Edit("taken += unit", "taken += [s for s, w in enumerate(word_of) if w == word_of[t]]",
-             "Of a name only the first word is selected. The whole name is."),
+             "You select only the first word of a name. Select the whole name."),
         Edit("for t in order:", "for t in order[:budget]:", "You look at the first `budget` "
-             "positions of `order` and stop. Some of them decide nothing: go through all of it."),
+             "positions of `order` and stop. Some of them are skipped: go through all of `order`."),
         Edit("for t in order:", "for t in reversed(order):", "You go through `order` from its "
              "end."),
         Edit("return sorted(taken)", "return [word_of[t] for t in sorted(taken)]", "These are "
-             "numbers of words. Expected positions."),
+             "numbers of words. Expected are positions."),
         Edit(FITS, "len(taken) + len(unit) <= budget + 1", "One position more than `budget` may "
              "be selected in your answer."),
         Edit(UNIT, "[t]", "Single positions are selected. If one is, its whole unit is: all pieces "
              "of a word, all words of a name.", more=((DECIDES, "unit_of[t] >= 0"),)),
-        Edit(DECIDES, "unit_of[t] >= 0 and t in unit and t not in taken", "Any position of a unit "
-             "decides in your answer. Then long units come up sooner. Only its *first* position "
-             "does; the others are passed over."),
-        Edit(DECIDES, "unit_of[t] >= 0 and t == unit[-1]", "The last position of a unit decides in "
-             "your answer. It is the first."),
-        Edit(DECIDES, "t == unit[0]", "Special tokens are selected in your answer. Where word_of "
-             "is −1 there is no word, and nothing to hide."),
+        Edit(DECIDES, "unit_of[t] >= 0 and t in unit and t not in taken", "In your answer any "
+             "position of a unit counts, which makes long units come up sooner. Only the "
+             "*first* position counts; skip the others."),
+        Edit(DECIDES, "unit_of[t] >= 0 and t == unit[-1]", "In your answer the last position of "
+             "a unit counts. It should be the first."),
+        Edit(DECIDES, "t == unit[0]", "You select special tokens. Where word_of is −1 there is "
+             "no word to mask."),
         Edit(DECIDES, "unit_of[t] > 0 and t == unit[0]", "Word 0 is never selected in your answer. "
              "It is the first word; −1 is none."),
-        Edit(UNIT, "[s for s, number in enumerate(unit_of) if number == t]", "You take the numbers "
-             "in `order` for words. They are positions.", more=((DECIDES, "True"),)),
+        Edit(UNIT, "[s for s, number in enumerate(unit_of) if number == t]", "You read the "
+             "numbers in `order` as words. They are positions.", more=((DECIDES, "True"),)),
         Edit("taken += unit", "taken += unit[: budget - len(taken)]", "The last unit is cut at "
-             "the budget, as SpanBERT cuts its spans. Half of a name gives the rest away: a unit "
-             "that does not fit is passed over.", more=((f"{FITS}:", "len(taken) < budget:"),)),
-        Edit(FITS, "len(taken) < budget", "The last unit goes beyond the budget. One that does "
-             "not fit is passed over."),
-        Edit(FITS, "len(taken) + len(unit) < budget", "A unit that fits exactly is passed over in "
-             "your answer. The budget may be reached."),
+             "the budget, as SpanBERT cuts its spans. Half of a name gives the rest away, so "
+             "skip a unit that does not fit.", more=((f"{FITS}:", "len(taken) < budget:"),)),
+        Edit(FITS, "len(taken) < budget", "The last unit exceeds the budget. Skip a unit that "
+             "does not fit."),
+        Edit(FITS, "len(taken) + len(unit) < budget", "You skip a unit that fits exactly. The "
+             "budget may be reached."),
         Edit("taken += unit", "taken += unit\n        elif decides:\n            break", "You "
-             "stop at the first unit that does not fit. Pass over it and go on: a shorter one may "
+             "stop at the first unit that does not fit. Skip it and go on: a shorter one may "
              "fit."),
         Edit(FITS, "len({unit_of[s] for s in taken}) < budget", "The budget is counted in units. "
              "It is a number of positions."),
         Edit("for t in order:", "for t in range(len(word_of)):", "`order` has no effect: you go "
-             "from left to right, and the beginning of every text would be selected."),
+             "from left to right, which would select the beginning of every text."),
         Edit("for t in order:", "for t in sorted(order, key=lambda t: "
              "not any(a <= t < b for a, b in names)):", "Names come before all other words in your "
              "answer. They are units like others, in the given order."),

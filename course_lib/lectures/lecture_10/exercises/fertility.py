@@ -86,9 +86,9 @@ FERTILITY = Exercise(
     solution=fertility,
     returns=(Number("fertility", "pieces a word"), Number("fraction of words cut")),
     when_raised=(
-        (r"startswith", "A token is a text, a sentence a list of them: two loops."),
-        (r"division by zero", "Words are the tokens *without* ##: a sentence may hold none "
-         "with it. Divide once, when all sentences are counted."),
+        (r"startswith", "A token is a string, and a sentence is a list of them: use two loops."),
+        (r"division by zero", "Words are the tokens *without* ##, and a sentence may have none "
+         "with it. Divide once, after counting all sentences."),
     ),
     stages=(
         Stage("words of one piece, and of two or more", each(case, ((4,), 0.0), ((5,), 0.5),
@@ -100,29 +100,29 @@ FERTILITY = Exercise(
               each(case, ((4,), 0.5, True), ((3, 8), 0.4, True), ((6, 2, 5), 0.7, True))),
     ),
     mistakes=(
-        Edit(REAL, "True", "Special tokens are counted as words of one piece. They draw every "
-             "language's fertility towards 1, and padding more than anything."),
-        Edit(REAL, 'token != "[PAD]"', "[CLS] and [SEP] are counted as words. They are in no "
-             "text."),
-        Edit(REAL, 'token not in ("[CLS]", "[SEP]")', "Padding is counted as words of one piece: "
-             "short sentences would look well cut."),
+        Edit(REAL, "True", "Special tokens are counted as words of one piece. They pull every "
+             "language's fertility towards 1, padding most of all."),
+        Edit(REAL, 'token != "[PAD]"', "[CLS] and [SEP] are counted as words. They are not part "
+             "of the text."),
+        Edit(REAL, 'token not in ("[CLS]", "[SEP]")', "Padding is counted as words of one "
+             "piece, which makes the fertility of short sentences look low."),
         Edit(REAL, 'not token.startswith("[")', "[UNK] is left out. It stands for a word of the "
              "text that the vocabulary cannot write: a word of one piece. (So a low fertility may "
              "also mean many [UNK].)"),
         Edit(REAL, 'token not in ("[CLS]", "[SEP]", "[PAD]", ".")', "Full stops are left out. BERT "
              "splits them off: each is a word of one piece."),
-        Edit("goes_on.count(False)", "len(set(t for t in real if t[:2] != '##'))", "Words are "
-             "counted once in each sentence, however often they come. Expected every word of the "
-             "running text."),
-        Other(of_types, "You average over *different* words. A rare word then weighs as much as "
-              "`the`; expected the mean over running text."),
-        Other(of_sentences, "You average over sentences. A short one then weighs as much as a long "
-              "one: add up first, divide once."),
+        Edit("goes_on.count(False)", "len(set(t for t in real if t[:2] != '##'))", "You count "
+             "each word only once per sentence, however often it occurs. Count every word of "
+             "the running text."),
+        Other(of_types, "You average over *different* words. A rare word then counts as much as "
+              "`the`. Take the mean over running text."),
+        Other(of_sentences, "You average over sentences. A short one then counts as much as a "
+              "long one: add up first, divide once."),
         Edit("pieces += len(real)", "pieces += goes_on.count(True)", "Only the pieces with ## are "
              "counted. A word's first piece is one too."),
         Edit("words += goes_on.count(False)", "words += goes_on.count(False) - real.count('.')",
              "Full stops count as pieces in your answer, and not as words. Each is both."),
-        Edit("pieces += len(real)", "pieces += sum(map(len, real))", "You count letters. Expected "
+        Edit("pieces += len(real)", "pieces += sum(map(len, real))", "You count letters. Count "
              "pieces."),
         Edit(CUT, "sum(goes_on)", "A word cut into four counts three times as cut. Count words, "
              "not their ## pieces."),

@@ -49,10 +49,10 @@ NEUTRAL = Exercise(
     see="course_lib.train.retrieval.retrieval(…, centred=True), whose means are those of the "
         "sentences that are compared",
     when_raised=(
-        (r"index|IndexError", "language == number marks rows with True and False; such a mask is "
-         "put in brackets behind the tensor, vectors[mask]."),
-        (r"bool|ambiguous", "A comparison of tensors has many answers: join masks with &, not "
-         "with `and`."),
+        (r"index|IndexError", "language == number is a mask of True and False; use it as an "
+         "index, vectors[mask]."),
+        (r"bool|ambiguous", "A comparison of tensors has a result for each entry: combine masks "
+         "with &, not with `and`."),
     ),
     stages=(
         Stage("one language, all rows known", each(case, (4, 1), (6, 1), (5, 1))),
@@ -61,57 +61,56 @@ NEUTRAL = Exercise(
                                                 (10, 2, True), (8, 1, True))),
     ),
     mistakes=(
-        Edit(MEAN, "vectors[rows].mean(dim=0)", "Your means have seen the rows that are for "
-             "testing. What is measured there is then measured with the answer in hand: take them "
-             "over the known rows."),
-        Edit(MEAN, "vectors[known].mean(dim=0)", "One mean is taken off all rows, whatever their "
-             "language. That moves all of them together, and their distances stay."),
-        Edit(MEAN, "vectors.mean(dim=0)", "The mean of all rows, of every language and for testing "
-             "as well, is taken off. Each language has a mean of its own."),
+        Edit(MEAN, "vectors[rows].mean(dim=0)", "Your means include the rows for testing, so "
+             "any measurement there has seen the test. Take them over the known rows only."),
+        Edit(MEAN, "vectors[known].mean(dim=0)", "You subtract one mean from all rows, whatever "
+             "their language. That moves all of them together and keeps their distances."),
+        Edit(MEAN, "vectors.mean(dim=0)", "You subtract the mean of all rows, of every language "
+             "and including those for testing. Each language has its own mean."),
         Edit(MEAN, "vectors[rows & ~known].mean(dim=0) if not known.all() else 0", "Your means "
-             "are those of the rows for testing. Expected the known ones."),
+             "are those of the rows for testing. Use the known rows."),
         Edit(MEAN, "torch.stack([vectors[(language == x) & known].mean(0) for x in "
-             "language.unique()]).mean(0)", "The mean of the languages' means is taken off every "
-             "row. Each row loses the mean of its *own* language."),
-        Edit(MEAN, "vectors[~rows & known].mean(dim=0) if (~rows).any() else 0", "The *other* "
-             "languages' mean is taken off."),
-        Edit(MEAN, "vectors[rows & known].mean()", "One number is taken off, the mean over rows "
+             "language.unique()]).mean(0)", "You subtract the mean of the languages' means from "
+             "every row. Subtract the mean of the row's *own* language."),
+        Edit(MEAN, "vectors[~rows & known].mean(dim=0) if (~rows).any() else 0", "You subtract "
+             "the mean of the *other* languages."),
+        Edit(MEAN, "vectors[rows & known].mean()", "You subtract one number, the mean over rows "
              "*and* entries. The mean of vectors is a vector: mean(dim=0)."),
-        Edit(MEAN, "vectors[rows].mean(dim=-1, keepdim=True)", "From each row the mean of its own "
-             "entries is taken off, as LayerNorm does. Expected the mean vector of the language: "
-             "mean(dim=0)."),
+        Edit(MEAN, "vectors[rows].mean(dim=-1, keepdim=True)", "You subtract from each row the "
+             "mean of its own entries, as LayerNorm does. Subtract the mean vector of the "
+             "language: mean(dim=0)."),
         Edit(MEAN, "(vectors * (rows & known)[:, None]).mean(dim=0)", "The known rows of the "
              "language are added up, and divided by the number of *all* rows, N. Divide by as many "
              "as were added."),
         Edit("language.unique()", "range(2)", "Your loop takes the languages to be 0 and 1. They "
              "may have any numbers, and be any number of languages: language.unique()."),
-        Edit(MEAN, "vectors[rows & known].median(dim=0).values", "The median is taken off. "
-             "Expected the mean."),
-        Edit(RETURN, "return new[language.argsort(stable=True)]", "Your rows come language by "
-             "language. Each vector stays in its row: write into new[rows]."),
-        Edit(NEW, f"{MEAN} - vectors[rows]", "Turned round: mean minus vector. Cosines would not "
-             "notice, distances to anything else would."),
+        Edit(MEAN, "vectors[rows & known].median(dim=0).values", "You subtract the median. "
+             "Subtract the mean."),
+        Edit(RETURN, "return new[language.argsort(stable=True)]", "Your rows are sorted by "
+             "language. Each vector must stay in its row: write into new[rows]."),
+        Edit(NEW, f"{MEAN} - vectors[rows]", "This is mean minus vector, the wrong sign. "
+             "Cosines do not change, but distances to other vectors do."),
         Edit(NEW, f"{MEAN}.expand_as(vectors[rows])", "These are the languages' means, row by "
-             "row. Take them off the vectors."),
-        Edit(NEW, f"(vectors[rows] - {MEAN}) / vectors[rows].std(dim=0)", "The rows are divided "
-             "by their standard deviation as well. Only the mean was to be taken off."),
+             "row. Subtract them from the vectors."),
+        Edit(NEW, f"(vectors[rows] - {MEAN}) / vectors[rows].std(dim=0)", "The rows are also "
+             "divided by their standard deviation. Only subtract the mean."),
         Edit(NEW, f"(vectors[rows] - {MEAN}) / vectors[rows & known].std(dim=0)", "The rows are "
-             "divided by the standard deviation of the known ones as well (a z-score). Only the "
-             "mean was to be taken off."),
+             "also divided by the standard deviation of the known ones (a z-score). Only "
+             "subtract the mean."),
         Edit(NEW, f"(vectors[rows] - {MEAN}) / (vectors[rows & known].std(dim=0, unbiased=False) "
-             "+ 1e-9)", "The rows are divided by the standard deviation of the known ones as well "
-             "(a z-score, by n instead of n − 1). Only the mean was to be taken off."),
+             "+ 1e-9)", "The rows are also divided by the standard deviation of the known ones "
+             "(a z-score, by n instead of n − 1). Only subtract the mean."),
         Edit(NEW, f"torch.nn.functional.normalize(vectors[rows] - {MEAN}, dim=-1)", "The new "
-             "vectors were given length one. Only the mean was to be taken off; the cosine divides "
+             "vectors are normalised to length one. Only subtract the mean; the cosine divides "
              "by the length anyway."),
         Edit(NEW, "torch.nn.functional.normalize(vectors[rows], dim=-1) - torch.nn.functional."
-             "normalize(vectors[rows & known], dim=-1).mean(dim=0)", "The vectors were given "
-             "length one *before* the mean was taken. Take them as they are."),
+             "normalize(vectors[rows & known], dim=-1).mean(dim=0)", "The vectors are "
+             "normalised to length one *before* the mean is taken. Do not normalise them."),
         Edit(f"new[rows] = {NEW}", f"new[rows & known] = vectors[rows & known] - {MEAN}", "The "
-             "rows for testing kept their language. The mean is *taken over* known rows, and taken "
-             "off all of them."),
-        Edit(RETURN, "return new[known]", "Only the known rows are returned. Expected all N."),
+             "rows for testing are unchanged. The mean is *computed over* known rows, but "
+             "subtracted from all of them."),
+        Edit(RETURN, "return new[known]", "You return only the known rows. Return all N."),
         Edit(RETURN, "return torch.where((language == language.unique()[0])[:, None], new, "
-             "vectors)", "Only one language lost its mean. Each does."),
+             "vectors)", "You subtract the mean of only one language. Do it for each."),
     ),
 )  # fmt: skip

@@ -50,46 +50,45 @@ PAIRS = Exercise(
               each(case, (4, 6, (3, 0), 2), (5, 2, (14, 7), 0), (3, 4, (2, 9), 4))),
     ),
     mistakes=(
-        Edit(TWO, "[*second, end]", "There are three special tokens in your sequence, as in BERT's "
-             "[CLS] x [SEP] y [SEP]. XLM's pair has four: each sentence has one before it and one "
-             "behind it, so that it looks as it does alone."),
+        Edit(TWO, "[*second, end]", "There are three special tokens in your sequence, as in "
+             "BERT's [CLS] x [SEP] y [SEP]. XLM's pair has four: each sentence has one before "
+             "it and one behind it, exactly as it has alone."),
         Edit(ONE, "[*first, end]", "The first sentence has no special token before it.",
              more=((TWO, "[*second, end]"),)),
-        Edit(ONE, "[end, *first]", "No special token stands behind the sentences; each has one "
-             "before it and one behind it.", more=((TWO, "[end, *second]"),)),
+        Edit(ONE, "[end, *first]", "There is no special token behind the sentences; each has "
+             "one before it and one behind it.", more=((TWO, "[end, *second]"),)),
         Edit(ONE, "first", "There is no special token in your sequence. Each sentence has one "
              "before it and one behind it.", more=((TWO, "second"),)),
-        Edit(TOKENS, "two + one", "The translation stands first in your tokens."),
+        Edit(TOKENS, "two + one", "The translation comes first in your tokens."),
         Edit(TOKENS, "[end, *first, end, *second[::-1], end][: len(one)] + two[::-1]", "The "
-             "translation stands backwards."),
+             "translation is reversed."),
         Edit(TOKENS, "[t for both in zip(one, two) for t in both] + one[len(two) :] + "
-             "two[len(one) :]", "The two sentences are mixed, token by token. They stand one "
-             "behind the other."),
-        Edit(POSITIONS, RUN_ON, "Your positions run on, as in BERT. In XLM they begin at 0 again "
-             "with the second sentence, so that a word and its translation stand at about the "
+             "two[len(one) :]", "The two sentences are mixed, token by token. Put one after the "
+             "other."),
+        Edit(POSITIONS, RUN_ON, "Your positions run on, as in BERT. In XLM they start again at "
+             "0 with the second sentence, so that a word and its translation have about the "
              "same position."),
         Edit(POSITIONS, "[*range(1, len(one) + 1), *range(1, len(two) + 1)]", "Your positions "
-             "begin at 1. The first </s> has position 0."),
+             "start at 1. The first </s> has position 0."),
         Edit(POSITIONS, "[0, *range(len(first)), len(first), 0, *range(len(second)), len(second)]",
-             "Your words are counted from 0, as if no </s> stood before them. It has position 0, "
-             "the first word 1."),
+             "You count words from 0, as if there were no </s> before them. The </s> has "
+             "position 0, the first word 1."),
         Edit(POSITIONS, "[*range(len(one) + 1), *range(len(two) - 1)]", "Your second sentence "
-             "begins at 0 with its first *word*. It begins with the </s> before it."),
-        Edit(POSITIONS, "[*range(len(one)), *range(1, len(two) + 1)]", "The second sentence begins "
-             "at 1 in your answer. Each begins at 0."),
+             "starts at 0 with its first *word*. It should start with the </s> before it."),
+        Edit(POSITIONS, "[*range(len(one)), *range(1, len(two) + 1)]", "Your second sentence "
+             "starts at 1. Each starts at 0."),
         Edit(POSITIONS, "[*range(len(one)), *range(len(one) - 1, len(one) + len(two) - 1)]",
-             "Your two special tokens in the middle share a position, and then it runs on. The "
-             "second sentence begins at 0."),
+             "Your two special tokens in the middle share a position, and then positions run "
+             "on. The second sentence starts at 0."),
         Edit(POSITIONS, "[*range(len(one)), *[min(t, len(one) - 1) for t in range(len(two))]]",
-             "The positions of a translation that is longer do not go on. They run as far as it "
-             "does."),
+             "The positions of a longer translation stop too early. They run to its end."),
         Edit(POSITIONS, "[*range(len(one)), *range(len(two))][::-1]", "Your positions run from the "
              "end to the beginning."),
         Edit(LANGUAGES, "[languages[0]] * (len(one) + len(two))", "All tokens have the first "
              "language. Each has that of its own sentence: without it the model would have to "
              "guess where the language changes."),
         Edit(LANGUAGES, "[0] * len(one) + [1] * len(two)", "These are BERT's segments, 0 and 1. "
-             "Expected the numbers of the two languages, as `languages` has them."),
+             "Expected are the numbers of the two languages, as in `languages`."),
         Edit(LANGUAGES, "[languages[1]] * len(one) + [languages[0]] * len(two)", "The two "
              "languages are exchanged."),
         Edit(LANGUAGES, "[languages[0]] * (len(one) + 1) + [languages[1]] * (len(two) - 1)", "The "

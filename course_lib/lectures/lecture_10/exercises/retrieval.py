@@ -76,12 +76,12 @@ RETRIEVAL = Exercise(
     library=("course_lib.train.retrieval:retrieval",),
     see="course_lib.train.retrieval.sentence_vectors (of every layer)",
     when_raised=(
-        (r"must match the size|size of tensor", "A mask (N, T) is multiplied with states (N, T, H) "
-         "after it got a last axis: mask[..., None]. The two languages differ in length, T and U."),
+        (r"must match the size|size of tensor", "To multiply states (N, T, H), a mask (N, T) "
+         "needs a last axis: mask[..., None]. The two languages differ in length, T and U."),
         (r"can only be computed|Input dtype|mean\(\)", "A comparison gives True and False: "
-         ".double() before the mean."),
+         "apply .double() before the mean."),
         (r"same dtype|expected m1 and m2|Float but found Double|Double but found Float", "The "
-         "states are float64: make the mask one of these too, .double()."),
+         "states are float64: convert the mask, too, with .double()."),
         (r"at least two|1D tensors|matrix multiplication|shapes cannot be multiplied",
          "All cosines at once: (N, H) @ (H, N)."),
     ),
@@ -98,7 +98,7 @@ RETRIEVAL = Exercise(
     ),
     mistakes=(
         Edit(WORDS, "(ids >= 0)", "Padding and special tokens are counted in your means. A "
-             "sentence's vector then says how long it is; count words only."),
+             "sentence's vector then encodes its length; count words only."),
         Edit(WORDS, "(ids != 0)", "Special tokens are counted in your means: of the ids 0 to 4 "
              "you leave out 0 alone. Count words only."),
         Edit(WORDS, "(ids > 3)", "The special token with id 4 is counted in your means. Words have "
@@ -107,18 +107,18 @@ RETRIEVAL = Exercise(
              "and 4 are counted in your means. Words have the ids from 5 on."),
         Edit(WORDS, "(ids > 5)", "The word with id 5 is left out. Special are the ids 0 to 4."),
         Edit(WORDS, "((ids > 4) | (ids == 0))", "Padding is counted in your means. A short "
-             "sentence's vector is then mostly that of nothing."),
+             "sentence's vector is then mostly padding."),
         Edit(WORDS, "(ids > 4).roll(1, 1)", "Your mask is shifted by one position."),
-        Edit(MEAN, "states[:, 0]", "This is the vector at the first position. Nothing has trained "
-             "[CLS] to stand for a sentence here: expected the mean over words."),
+        Edit(MEAN, "states[:, 0]", "This is the vector at the first position. [CLS] was not "
+             "trained to represent a sentence here. Use the mean over words."),
         Edit(MEAN, "(states * mask).amax(dim=1)", "You take the largest value over the words. "
-             "Expected their mean."),
-        Edit(MEAN, "(states * mask)[:, -1]", "This is the vector at the last position. Expected "
-             "the mean over words."),
+             "Take their mean."),
+        Edit(MEAN, "(states * mask)[:, -1]", "This is the vector at the last position. Use the "
+             "mean over words."),
         Edit(NEAR, "a @ b.T", "These are dot products: the sentence with the longest vector is "
              "nearest to many. Divide each vector by its length, then they are cosines."),
-        Edit(NEAR, "-torch.cdist(a, b)", "Nearest by Euclidean distance. Expected the largest "
-             "cosine, which does not see how long vectors are."),
+        Edit(NEAR, "-torch.cdist(a, b)", "You use the Euclidean distance. Use the largest "
+             "cosine, which ignores the length of vectors."),
         Edit(NEAR, "F.normalize(a, dim=0) @ F.normalize(b, dim=0).T", "The columns are divided by "
              "their length. Divide each sentence's vector by its own: the last axis."),
         Edit(NEAR, "F.normalize(a, dim=-1) @ b.T", "Only the first language's vectors are "
@@ -126,20 +126,20 @@ RETRIEVAL = Exercise(
         Edit(NEAR, "a @ F.normalize(b, dim=-1).T", "Only the second language's vectors are "
              "divided by their length."),
         Edit(NEAR, "F.normalize(a - a.mean(dim=0), dim=-1) @ F.normalize(b - b.mean(dim=0), "
-             "dim=-1).T", "Each language's mean is taken off first. That is exercise 10.4; here "
-             "the vectors are compared as they are."),
-        Edit(HITS, "near.argmax(dim=1) == own, near.argmax(dim=1) == own", "The same direction "
-             "is given twice. Backward is down the columns: which first sentence is nearest to "
-             "each second one?"),
-        Edit(HITS, "near.argmax(dim=0) == own, near.argmax(dim=0) == own", "The same direction "
-             "is given twice. Forward is along the rows: which second sentence is nearest to each "
-             "first one?"),
+             "dim=-1).T", "You subtract each language's mean first. That is exercise 10.4; here "
+             "the vectors are not centred."),
+        Edit(HITS, "near.argmax(dim=1) == own, near.argmax(dim=1) == own", "You return the same "
+             "direction twice. Backward goes down the columns: which first sentence is nearest "
+             "to each second one?"),
+        Edit(HITS, "near.argmax(dim=0) == own, near.argmax(dim=0) == own", "You return the same "
+             "direction twice. Forward goes along the rows: which second sentence is nearest to "
+             "each first one?"),
         Edit(HITS, "near.topk(2, dim=1).indices.eq(own[:, None]).any(1), "
-             "near.topk(2, dim=0).indices.eq(own).any(0)", "A translation counts as found when it "
-             "is among the two nearest. Expected: the nearest."),
+             "near.topk(2, dim=0).indices.eq(own).any(0)", "You count a translation that is "
+             "among the two nearest. Count only the nearest."),
         Edit("float(forward.double().mean())", "float((forward & backward).double().mean())",
-             "A pair counts in your answer only if it is found in both directions. Each direction "
-             "has a number of its own.", more=(("float(backward.double().mean())",
+             "You count a pair only if both directions find it. Each direction has its own "
+             "number.", more=(("float(backward.double().mean())",
              "float((forward & backward).double().mean())"),)),
         Edit("float(forward.double().mean())", "float(near.diagonal().mean())", "This is the mean "
              "cosine of sentence and translation. It can be near 1 while nothing is found: all "

@@ -69,8 +69,8 @@ SAMPLING = Exercise(
     library=("course_lib.text.language_sampling:smoothed",
              "course_lib.text.language_sampling:times_read"),
     when_raised=(
-        (r"\*\* or pow|unsupported operand", "`sizes` is a list: take its entries one by one, "
-         "[… for size in sizes]."),
+        (r"\*\* or pow|unsupported operand", "`sizes` is a list: use its entries one by one, [… "
+         "for size in sizes]."),
     ),
     stages=(
         Stage("two languages, α = 0.5", each(lambda draw, *sizes: ([*sizes], 0.5),
@@ -85,44 +85,41 @@ SAMPLING = Exercise(
         Other(q_alone, "Your function returns the probabilities alone. Return two lists: the "
               "probabilities, and how often each language's sentences are read."),
         Other(in_pairs, "Your function returns a pair for each language. Return two lists, each "
-              "with an entry a language."),
+              "with an entry for each language."),
         Edit(Q, "powers", "Your probabilities do not add up to one. Powers of fractions do "
              "not: divide by their sum."),
         Edit(Q, "powers / powers.max()", "The powers are divided by the "
              "largest of them. Divide by their sum: probabilities add up to one."),
-        Edit(Q, "p", "α has no effect: these are the fractions "
-             "of the data."),
-        Edit(Q, "torch.ones_like(p) / len(p)", "Every language is alike in your answer. "
-             "That is α = 0, and the default of XLM's program; here α is given."),
-        Edit(POWER, "p ** (1 / max(alpha, 1e-9))", "This is p^(1/α): a temperature, "
-             "as T5's mixing has it, and it makes *large* languages larger. Expected p^α."),
-        Edit(POWER, "p ** (1 - alpha)", "This is p^(1 − α). With α = 1 languages are "
-             "drawn as the data are."),
-        Edit(POWER, "alpha * p", "The fractions are multiplied by α. It is an exponent: "
-             "p to the power α."),
+        Edit(Q, "p", "α has no effect: these are the languages' fractions of the data."),
+        Edit(Q, "torch.ones_like(p) / len(p)", "All languages have the same probability. That "
+             "is α = 0, the default of XLM's program; here use the given α."),
+        Edit(POWER, "p ** (1 / max(alpha, 1e-9))", "This is p^(1/α), a temperature as in T5's "
+             "mixing, which makes *large* languages larger. Use p^α."),
+        Edit(POWER, "p ** (1 - alpha)", "This is p^(1 − α). With α = 1 languages must be drawn "
+             "in the proportions of the data."),
+        Edit(POWER, "alpha * p", "You multiply the fractions by α. Use α as an exponent: p to "
+             "the power α."),
         Edit(POWER, "alpha**p", "Base and exponent are exchanged: p^α, not α^p."),
-        Edit(POWER, "alpha * p + (1 - alpha) / len(p)", "This is a mixture, α of "
-             "the data's fractions and 1 − α of equal ones. It has the same ends as p^α, but "
-             "other numbers between."),
-        Edit(POWER, "p**-alpha", "The exponent has a minus: the smallest language "
-             "is drawn most often. α between 0 and 1 makes them more alike, and keeps their "
-             "order."),
-        Edit(Q, "powers.softmax(0)", "A softmax takes exp of the powers before it divides. "
+        Edit(POWER, "alpha * p + (1 - alpha) / len(p)", "This is a mixture, α of the data's "
+             "fractions and 1 − α of equal ones. It agrees with p^α at α = 0 and 1, but not in "
+             "between."),
+        Edit(POWER, "p**-alpha", "Your exponent is negative, so the smallest language is drawn "
+             "most often. α between 0 and 1 makes languages more alike and keeps their order."),
+        Edit(Q, "powers.softmax(0)", "A softmax exponentiates the powers before it divides. "
              "Divide the powers themselves by their sum."),
         Edit(POWER, "(alpha * p).exp()", "This is a softmax of α · p. p is raised to a power: p to "
              "the power α, not e to the power α · p."),
-        Edit(READ, "return q, q * size.sum()", "These are sentences read of each "
-             "*language*. Expected how often each *sentence* is read: divide by how many there "
-             "are."),
-        Edit(READ, "return q, p / q", "Turned upside down: this is how much text there is "
-             "for each sentence read."),
-        Edit(READ, "return q, q / size", "Per sentence, and so far right, but as many "
-             "sentences are read as there are in all: multiply by their number."),
-        Edit(READ, "return q, q * len(p)", "Compared with drawing all languages alike. "
-             "Expected: compared with how much there is of each."),
-        Edit(READ, "return q, q / q.max()", "Compared with the language drawn most "
-             "often. Expected: how often each sentence is read."),
-        Edit(READ, "return q, powers / p", "p^α / p is right but for the sum: your "
-             "probabilities were divided by Σ p^α, and this was not."),
+        Edit(READ, "return q, q * size.sum()", "This is how many sentences of each *language* "
+             "are read. Expected is how often each *sentence* is read: divide by their number."),
+        Edit(READ, "return q, p / q", "This is the inverse: how much text there is for each "
+             "sentence read."),
+        Edit(READ, "return q, q / size", "Dividing by the size is right, but as many sentences "
+             "are read as there are in all: multiply by their total number."),
+        Edit(READ, "return q, q * len(p)", "You compare with drawing all languages equally "
+             "often. Compare with how much text each has."),
+        Edit(READ, "return q, q / q.max()", "You compare with the language drawn most often. "
+             "Expected is how often each sentence is read."),
+        Edit(READ, "return q, powers / p", "p^α / p lacks the sum: divide it by Σ p^α, as you "
+             "did with the probabilities."),
     ),
 )  # fmt: skip

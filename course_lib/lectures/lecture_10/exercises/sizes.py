@@ -89,9 +89,9 @@ SIZES = Exercise(
     mistakes=(
         Edit(" + feed_forward + hidden", "", "You left out all six biases of a block.",
              more=(("4 * (hidden * hidden + hidden)", "4 * hidden * hidden"),)),
-        Edit(" + feed_forward + hidden", " + 2 * hidden", "All six biases of a block have length "
-             "`hidden` in your count. The first of the feed-forward part is as long as that part "
-             "is wide: `feed_forward`."),
+        Edit(" + feed_forward + hidden", " + 2 * hidden", "All six biases of a block have "
+             "length `hidden` in your count. The first bias of the feed-forward part has length "
+             "`feed_forward`."),
         omitted(" + positions * hidden", "the positions' embeddings", ""),
         omitted(" + types * hidden", "the token types' embeddings (of segments, or of languages)",
                 ""),
@@ -112,26 +112,27 @@ SIZES = Exercise(
         Edit("2 * hidden * feed_forward", "hidden * feed_forward", "The feed-forward part has two "
              "matrices, up and down; one is counted."),
         Edit(TOTAL, "embeddings + block", "One block is counted; there are `layers`."),
-        Edit(TOTAL, "embeddings + layers * block + hidden * hidden + hidden", "A pooler is "
-             "counted. It was to be left out."),
-        Edit(TOTAL, "embeddings + layers * block + hidden * hidden + 3 * hidden + vocab", "The "
-             "masked-word head is counted. It was to be left out; its large matrix is the token "
-             "table once more, and counts once in any case."),
-        Edit(TOTAL, "embeddings + layers * block + table", "The token table is counted twice. The "
-             "head reads the same table: it is tied, and was to be left out."),
+        Edit(TOTAL, "embeddings + layers * block + hidden * hidden + hidden", "You count a "
+             "pooler. Leave it out."),
+        Edit(TOTAL, "embeddings + layers * block + hidden * hidden + 3 * hidden + vocab", "You "
+             "count the masked-LM head. Leave it out; its large matrix is the token table "
+             "again, which counts only once in any case."),
+        Edit(TOTAL, "embeddings + layers * block + table", "You count the token table twice. "
+             "The head uses the same table (it is tied), and you should leave the head out."),
         Edit("table / total", "embeddings / total", "This is the fraction of *all* embeddings, "
-             "positions, types and LayerNorm among them. Expected that of the tokens' table."),
-        Edit("table / total", "table / (layers * block)", "The table is divided by the blocks. A "
-             "fraction of all parameters is divided by all of them."),
-        Edit("table / total", "vocab / total", "The *number* of tokens is divided by that of the "
-             "parameters. Each token has `hidden` of them."),
+             "including positions, types and LayerNorm. Expected is that of the tokens' table."),
+        Edit("table / total", "table / (layers * block)", "You divide the table by the blocks. "
+             "For a fraction of all parameters, divide by all of them."),
+        Edit("table / total", "vocab / total", "You divide the *number* of tokens by that of "
+             "the parameters. Each token has `hidden` parameters."),
         Edit("table / total", "layers * block / total", "This is the fraction in the blocks, the "
              "other part."),
         Edit("table / block", "table // block", "You rounded to whole blocks. "
              "Leave the fraction."),
-        Edit("table / block", "table / (layers * block)", "The table is divided by all blocks "
-             "together. Expected: how many blocks weigh as much, so divide by one."),
-        Edit("table / block", "embeddings / block", "All embeddings are compared with a block. "
-             "Expected the tokens' table alone."),
+        Edit("table / block", "table / (layers * block)", "You divide the table by all blocks "
+             "together. Expected is how many blocks have as many parameters, so divide by one "
+             "block."),
+        Edit("table / block", "embeddings / block", "You compare all embeddings with a block. "
+             "Compare the tokens' table alone."),
     ),
 )  # fmt: skip

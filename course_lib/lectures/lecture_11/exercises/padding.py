@@ -43,40 +43,40 @@ PADDING = Exercise(
     library=("course_lib.objectives.token_labels:token_classification_loss",
              "course_lib.objectives.token_labels:padded_token_loss"),
     when_raised=(
-        (r"index|out of bounds|-100", "−100 is no tag: gather cannot look it up. Make it 0 first, "
-         "labels.clamp(min=0), and leave those positions out afterwards."),
+        (r"index|out of bounds|-100", "−100 is no tag, so gather cannot look it up. Turn it "
+         "into 0 first, labels.clamp(min=0), and leave those positions out afterwards."),
     ),
     stages=(
         Stage("no padding", each(case, ((4,), 4), ((3, 3), 3))),
         Stage("some padding", each(case, ((4, 2), 6), ((3, 5, 2), 5))),
         Stage("special tokens, and much padding",
               each(case, ((4, 2), 12, True), ((3, 1, 5), 16, True)),
-              remark="The second loss is the smaller one: these logits know that padding is "
-              "outside. It says how easy padding is, and little about the words."),
+              remark="The second loss is smaller, because these logits know that padding is "
+              "outside. It shows how easy padding is, and little about the words."),
     ),
     axes={"1": "the positions", "-1": "the tags"},
     mistakes=(
-        Edit(RETURN, "return each.mean(), each.mean(), has.double().mean()", "Your first loss sees "
-             "padding: take each[has] only."),
+        Edit(RETURN, "return each.mean(), each.mean(), has.double().mean()", "Your first loss "
+             "includes padding: take each[has] only."),
         Edit(RETURN, "return each[has].mean(), each[has].mean(), has.double().mean()", "Your "
-             "second loss leaves padding out. It is the one without a mask: all positions."),
+             "second loss leaves padding out. It has no mask: take all positions."),
         Edit(RETURN, "return each[has].sum() / each.numel(), each.mean(), has.double().mean()",
              "Your first sum is over labelled positions, but divided by all of them. The words' "
-             "loss would shrink with the padding: just what the mask is to prevent."),
-        Edit(RETURN, "return each[has].mean(), (each * has).mean(), has.double().mean()", "In your "
-             "second loss padding costs nothing, but is counted. There it has tag 0, and a loss of "
-             "its own."),
+             "loss would shrink with the padding, which the mask should prevent."),
+        Edit(RETURN, "return each[has].mean(), (each * has).mean(), has.double().mean()", "In "
+             "your second loss padding adds no loss, but is counted. It has tag 0 there, and so "
+             "a loss of its own."),
         Edit(RETURN, "return each[has].mean(), each[~has].mean() if (~has).any() else each.mean(), "
              "has.double().mean()", "Your second loss is over the positions *without* a label. "
-             "Expected all."),
+             "Take all positions."),
         Edit(RETURN, "return torch.stack([e[h].mean() for e, h in zip(each, has)]).mean(), "
-             "each.mean(), has.double().mean()", "You average over texts. A short one then weighs "
-             "as much as a long one: one mean over all labelled positions."),
+             "each.mean(), has.double().mean()", "You average over texts, so a short one counts "
+             "as much as a long one. Take one mean over all labelled positions."),
         Edit(RETURN, "return each[has].mean(), each.mean(), (labels > 0).double().mean()", "You "
-             "count tags other than 0. Tag 0, *outside*, is a label too; −100 is none."),
+             "count tags other than 0. Tag 0, *outside*, is a label, too; only −100 is not."),
         Edit(RETURN, "return each[has].mean(), each.mean(), 1 - has.double().mean()", "That is the "
              "fraction *without* a label."),
         Edit("labels != IGNORED", "labels > 0", "Words with tag 0 are left out: “outside” is a "
-             "label, −100 is none."),
+             "label, too; only −100 is not."),
     ),
 )  # fmt: skip

@@ -40,28 +40,30 @@ RATES = Exercise(
         Stage("BERT-base as FinBERT tunes it", each(case, (12, 2.0, 1.2), (1, 3.0, 1.2))),
     ),
     mistakes=(
-        Edit(EVERY, "[rate / divisor ** (layers - i) for i in range(layers + 1)]", "The embeddings "
-             "are missing: they are one layer more, below all others."),
+        Edit(EVERY, "[rate / divisor ** (layers - i) for i in range(layers + 1)]", "The "
+             "embeddings are missing: they are one more layer, below all others."),
         Edit(EVERY, "[rate / divisor ** (layers - i) for i in range(-1, layers)] + [rate / "
-             "divisor]", "The head is divided too. It is new, and learns with the whole rate."),
+             "divisor]", "The head's rate is divided, too. The head is new and learns with the "
+                         "whole rate."),
         Edit(EVERY, "[rate / divisor ** max(layers - 1 - i, 0) for i in range(-1, layers + 1)]",
-             "The top layer has the whole rate in your answer. Only the head has it; the top layer "
-             "is one step below."),
-        Edit(EVERY, "[rate * divisor ** (layers - i) for i in range(-1, layers + 1)]", "Your rates "
-             "grow towards the text. What lies near it should move *less*: divide."),
-        Edit(EVERY, "[rate / divisor ** (i + 1) for i in range(-1, layers + 1)]", "Turned round: "
-             "the embeddings have the whole rate, the head the smallest."),
+             "Your top layer has the whole rate. Only the head has it; the top layer is one "
+             "step below."),
+        Edit(EVERY, "[rate * divisor ** (layers - i) for i in range(-1, layers + 1)]", "Your "
+             "rates grow towards the input. Layers near it should change *less*: divide."),
+        Edit(EVERY, "[rate / divisor ** (i + 1) for i in range(-1, layers + 1)]", "Your order "
+             "is reversed: the embeddings have the whole rate, the head the smallest."),
         Edit(EVERY, "[rate / (divisor * max(layers - i, 1 / divisor)) for i in range(-1, layers + "
-             "1)]", "The divisor is multiplied by the number of steps. It is a power: each layer "
+             "1)]", "You multiply the divisor by the number of steps. Use a power: each layer "
              "is divided once more than the one above."),
-        Edit(EVERY, "[rate * (i + 2) / (layers + 2) for i in range(-1, layers + 1)]", "Your rates "
-             "fall in equal steps. Each layer has the one above's *divided* by the divisor."),
-        Edit(EVERY, "[1 / divisor ** (layers - i) for i in range(-1, layers + 1)]", "`rate` is "
-             "forgotten: your head learns with 1. It has the whole `rate`."),
-        Edit(RATIO, "every[1] / every[layers]", "Upside down: this is the lowest layer's rate over "
-             "the top one's."),
-        Edit(RATIO, "every[-1] / every[0]", "That is the head over the embeddings. Asked are the "
-             "top *layer* and the lowest layer."),
+        Edit(EVERY, "[rate * (i + 2) / (layers + 2) for i in range(-1, layers + 1)]", "Your "
+             "rates fall in equal steps. Each layer has the rate of the layer above *divided* "
+             "by the divisor."),
+        Edit(EVERY, "[1 / divisor ** (layers - i) for i in range(-1, layers + 1)]", "You forgot "
+             "`rate`: your head learns with 1. It has the whole `rate`."),
+        Edit(RATIO, "every[1] / every[layers]", "This is the inverse: the lowest layer's rate "
+             "over the top layer's."),
+        Edit(RATIO, "every[-1] / every[0]", "This is the head over the embeddings. Compare the "
+             "top *layer* with the lowest layer."),
         Edit(RATIO, "every[layers] - every[1]", "That is a difference. Return how many *times* "
              "as fast."),
     ),

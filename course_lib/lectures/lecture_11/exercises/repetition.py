@@ -111,10 +111,9 @@ REPETITION = Exercise(
     ),
     mistakes=(
         Edit(RUNS, "list({tuple(text[i : i + n]) for text in test for i in range(len(text) - n + "
-             "1)})", "A run that comes twice is counted once in your answer. Running text counts "
-             "it twice."),
+             "1)})", "You count a run that occurs twice only once. Count it twice."),
         Edit(RUNS, "[tuple(text[i : i + n]) for text in test for i in range(0, len(text) - n + 1, "
-             "n)]", "Your runs stand side by side. Every word begins one: they overlap."),
+             "n)]", "Your runs do not overlap. A run starts at every word, so they overlap."),
         Edit(RUNS, "[tuple(text[i : i + n]) for text in test for i in range(len(text) - n)]", "The "
              "last run of each test text is missing: there are len − n + 1."),
         Edit(READ, "{tuple(text[i : i + n]) for text in train for i in range(len(text) - n)}", "The"
@@ -128,22 +127,24 @@ REPETITION = Exercise(
         Edit(READ, "{tuple(text[i : i + n]) for text in train for i in range(len(text))}", "Your "
              "last runs of each text are shorter than n.",
              more=((RUNS, "[tuple(text[i : i + n]) for text in test for i in range(len(text))]"),)),
-        Edit(READ, "{word for text in train for word in text}", "You look up single words. "
-             "Expected runs of n words in their order.",
+        Edit(READ, "{word for text in train for word in text}", "You look up single words. Look "
+             "up runs of n words in their order.",
              more=((RUNS, "[word for text in test for word in text]"),)),
         Edit(SHARE, "sum(run in read for run in runs) / len(read)", "You divide by the runs of the "
              "*training* texts. Return how much of the test was read."),
         Edit(SHARE, "1 - sum(run in read for run in runs) / len(runs)", "That is the fraction that "
              "was *not* read."),
-        Edit(SHARE, "sum(run in read for run in runs)", "That is a number of runs. Expected a "
+        Edit(SHARE, "sum(run in read for run in runs)", "That is a number of runs. Return a "
              "fraction."),
-        Edit("if runs else 0.0", "if runs else 1.0", "A test without any run of n words: nothing "
-             "of it was read, so 0."),
-        Other(exchanged, "Train and test are exchanged: asked is how much of the *test* was read."),
-        Other(in_a_line, "You look for a run inside a line of text: “is a” also stands in “is as”. "
+        Edit("if runs else 0.0", "if runs else 1.0", "In a test without any run of n words "
+             "nothing was read, so return 0."),
+        Other(exchanged, "Train and test are exchanged: return how much of the *test* was read."),
+        Other(in_a_line, "You search for a run inside a string: “is a” also occurs in “is as”. "
               "Compare whole words."),
-        Other(joined_runs, "Your runs reach from one text into the next. No text says that."),
+        Other(joined_runs, "Your runs extend from one text into the next. Such runs are in no "
+              "text."),
         Other(in_order, "You compare *sets* of words. A run is words in their order."),
-        Other(of_texts, "You average over texts. Count the runs of all texts first, divide once."),
+        Other(of_texts, "You average over texts. Count the runs of all texts first, then divide "
+              "once."),
     ),
 )  # fmt: skip

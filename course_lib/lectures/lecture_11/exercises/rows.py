@@ -47,9 +47,10 @@ ROWS = Exercise(
     returns=Numbers("tensor of new rows", shape="N H"),
     library=("course_lib.train.new_vocabulary:with_vocabulary",),
     when_raised=(
-        (r"stack|expected Tensor", "torch.stack takes a list of tensors, one vector (H,) a word."),
+        (r"stack|expected Tensor", "torch.stack takes a list of tensors, one vector (H,) per "
+         "word."),
     ),
-    infinite="The mean of no rows at all is nan, not a number: look at words of nothing but [UNK].",
+    infinite="The mean of no rows is nan, not a number: handle words that are only [UNK].",
     stages=(
         Stage("words of known pieces", each(case, ((2,),), ((3, 2),), ((2, 4, 3),))),
         Stage("a piece that comes twice", twice),
@@ -57,26 +58,26 @@ ROWS = Exercise(
         Stage("nothing but [UNK]", each(case, ((0, 3), (0,)), ((2, 0, 2), (1,)))),
     ),
     mistakes=(
-        Edit("[id for id in ids if id != unknown]", "ids", "[UNK]'s row is in your mean. It stands "
-             "for any word at all, and pulls every new row to the same place."),
-        Edit("table[known].mean(dim=0)", "table[known].sum(dim=0)", "You take the sum. Long words "
-             "would begin with long vectors; expected the mean."),
+        Edit("[id for id in ids if id != unknown]", "ids", "[UNK]'s row is in your mean. It "
+             "represents any word, and pulls every new row to the same place."),
+        Edit("table[known].mean(dim=0)", "table[known].sum(dim=0)", "You take the sum, so long "
+             "words would start with long vectors. Take the mean."),
         Edit("table[known].mean(dim=0)", "table[known[0]]", "You take the first piece's row only. "
              "*re* says little about *retinopathy*."),
         Edit("table[known].mean(dim=0)", "table[known[-1]]", "You take the last piece's row only."),
         Edit("table[known].mean(dim=0)", "table[sorted(set(known))].mean(dim=0)", "A piece that "
-             "comes twice counts twice: take the list as it is, not the set."),
-        Edit("table[known].mean(dim=0)", "table[known].sum(dim=0) / len(ids)", "[UNK] is out of "
-             "the sum, and still in the denominator: divide by the pieces that are left."),
-        Edit("table[known].mean(dim=0)", "table[known].median(dim=0).values", "You take the median "
-             "of the rows. Expected the mean."),
+             "occurs twice counts twice: use the list, not the set."),
+        Edit("table[known].mean(dim=0)", "table[known].sum(dim=0) / len(ids)", "[UNK] is not in "
+             "the sum, but still in the denominator: divide by the number of remaining pieces."),
+        Edit("table[known].mean(dim=0)", "table[known].median(dim=0).values", "You take the "
+             "median of the rows. Take the mean."),
         Edit("table[known].mean(dim=0)", "torch.nn.functional.normalize(table[known].mean(dim=0), "
-             "dim=0)", "Your rows were given length one. Expected the mean as it is."),
-        Edit("if known else table.mean(dim=0)", "if known else table[unknown]", "A word of nothing "
-             "but [UNK] begins with [UNK]'s row in your answer. Expected the mean of the whole "
+             "dim=0)", "Your rows are normalised to length one. Do not normalise the mean."),
+        Edit("if known else table.mean(dim=0)", "if known else table[unknown]", "Your word that "
+             "is only [UNK] starts with [UNK]'s row. It should start with the mean of the whole "
              "table."),
-        Edit("if known else table.mean(dim=0)", "if known else torch.zeros_like(table[0])", "A "
-             "word of nothing but [UNK] begins with zeros in your answer. Expected the mean of the "
+        Edit("if known else table.mean(dim=0)", "if known else torch.zeros_like(table[0])", "Your "
+             "word that is only [UNK] starts with zeros. It should start with the mean of the "
              "whole table."),
     ),
 )  # fmt: skip

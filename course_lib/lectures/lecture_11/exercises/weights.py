@@ -41,12 +41,12 @@ WEIGHTS = Exercise(
     library=("course_lib.objectives.classification:inverse_frequency",
              "course_lib.objectives.classification:weighted_classification_loss"),
     when_raised=(
-        (r"size|shape|broadcast", "Weights are (C,), one a class; weights[labels] is (B,), one a "
-         "text."),
+        (r"size|shape|broadcast", "Weights are (C,), one per class; weights[labels] is (B,), "
+         "one per text."),
     ),
     forbidden=dict.fromkeys(
-        ("cross_entropy", "nll_loss"), "Write it from log_softmax: what it does with the weights "
-        "is the point."),
+        ("cross_entropy", "nll_loss"), "Write it from log_softmax: how it uses the weights is "
+        "the point."),
     stages=(
         Stage("two classes, 90 and 10", each(case, (4, (90, 10)), (6, (90, 10)))),
         Stage("more classes", each(case, (7, (40, 3, 12)), (9, (5, 80, 20, 9)))),
@@ -54,23 +54,23 @@ WEIGHTS = Exercise(
     ),
     axes={"0": "the batch", "-1": "the classes"},
     mistakes=(
-        Edit(WEIGHT, "counts / counts.sum()", "These are the frequencies: common classes would "
-             "count still more. Expected their inverse."),
-        Edit(WEIGHT, "1 / counts", "Right up to a factor, which the loss does not see; the weights "
-             "that are asked for are all texts / texts of the class."),
-        Edit(WEIGHT, "counts.sum() / counts / len(counts)", "You divide by the number of classes "
-             "as well (scikit-learn's “balanced”). FinBERT's code does not."),
+        Edit(WEIGHT, "counts / counts.sum()", "These are the frequencies, so common classes "
+             "would count even more. Use their inverse."),
+        Edit(WEIGHT, "1 / counts", "This is right up to a factor that does not change the loss. "
+             "The weights should be all texts / texts of the class."),
+        Edit(WEIGHT, "counts.sum() / counts / len(counts)", "You also divide by the number of "
+             "classes (scikit-learn's “balanced”). FinBERT's code does not."),
         *(Edit(WEIGHT, f"(1 / counts) / (1 / counts).{how}()", f"Your weights are divided by their "
                f"{how}. The loss does not see it; the weights that are asked for are all texts / "
                "texts of the class.") for how in ("sum", "mean")),
-        Edit(WEIGHT, "counts.max() / counts", "You divide the *largest* class by each. Expected "
+        Edit(WEIGHT, "counts.max() / counts", "You divide the *largest* class by each. Divide "
              "all texts by each."),
-        Edit(WEIGHT, "len(labels) / torch.bincount(labels, minlength=len(counts))", "You count the "
-             "batch. The weights belong to the training set: in a batch a class may be missing."),
-        Edit(LOSS, "(w * each).mean()", "You divide by B. Then the weights scale the learning "
-             "rate, batch by batch: divide by Σ w."),
+        Edit(WEIGHT, "len(labels) / torch.bincount(labels, minlength=len(counts))", "You count "
+             "the batch. Use the counts of the training set: in a batch a class may be missing."),
+        Edit(LOSS, "(w * each).mean()", "You divide by B, so the weights would scale the "
+             "learning rate of each batch. Divide by Σ w."),
         Edit(LOSS, "each.mean()", "The weights have no effect on your loss."),
-        Edit(LOSS, "(w * each).sum() / weights.sum()", "You divide by the weights of the *classes*."
-             " Expected those of the batch's texts."),
+        Edit(LOSS, "(w * each).sum() / weights.sum()", "You divide by the weights of the "
+             "*classes*. Divide by those of the batch's texts."),
     ),
 )  # fmt: skip

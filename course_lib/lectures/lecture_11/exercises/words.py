@@ -49,7 +49,7 @@ WORDS = Exercise(
              Number("fertility after")),
     library=("course_lib.train.new_vocabulary:extended",),
     when_raised=(
-        (r"list indices|multiply sequence", "`counts` and `pieces` are lists: take them entry by "
+        (r"list indices|multiply sequence", "`counts` and `pieces` are lists: use them entry by "
          "entry, with zip(counts, pieces)."),
     ),
     stages=(
@@ -60,26 +60,26 @@ WORDS = Exercise(
     ),
     mistakes=(
         Edit(SAVED, "count * cut for count, cut in zip(counts, pieces, strict=True)]",
-             "A word of its own is still *one* piece: it saves pieces − 1 each time, not all of "
+             "An added word is still *one* piece: it saves pieces − 1 each time, not all of "
              "them."),
         Edit(SAVED, "cut - 1 for count, cut in zip(counts, pieces, strict=True)]",
-             "Your savings forget how often a word comes. The word that is cut most may come once "
-             "in the whole text."),
+             "Your savings ignore how often a word occurs. The word that is cut most may occur "
+             "once in the whole text."),
         Edit(SAVED, "count for count, cut in zip(counts, pieces, strict=True)]",
-             "You take the most frequent words. Those are whole already, most of them: what counts "
-             "is how often *times* how many pieces are saved."),
+             "You take the most frequent words. Most of those are whole already: a word's "
+             "saving is its count *times* the pieces saved."),
         Edit("[i for i in order if saved[i] > 0][:added]", "order[:added]",
-             "A word of one piece was chosen. It has its row already: choose fewer."),
+             "You chose a word of one piece. It has its own row already: choose fewer words."),
         Edit("(-saved[i], i)", "(saved[i], i)", "You take the words that save *least*."),
-        Edit("(-saved[i], i)", "(-saved[i], -i)", "Of two words that save as many, you take the "
-             "later one. Expected the earlier."),
-        Edit("return chosen,", "return sorted(chosen),", "They are sorted by number. Expected the "
-             "one that saves most first."),
+        Edit("(-saved[i], i)", "(-saved[i], -i)", "Of two words that save equally many, you "
+             "take the later one. Take the earlier one."),
+        Edit("return chosen,", "return sorted(chosen),", "Your words are sorted by number. Put "
+             "the one that saves most first."),
         Edit("before / sum(counts)", "sum(pieces) / len(pieces)", "You average over *different* "
-             "words. Fertility is counted in running text: a word counts as often as it comes."),
+             "words. Fertility is counted in running text: a word counts as often as it occurs."),
         Edit("after / sum(counts)", "after / (sum(counts) + len(chosen))", "The number of words "
-             "has not changed: only their pieces were counted anew."),
-        Edit("before - sum(saved[i] for i in chosen)", "before - len(chosen)", "You take one piece "
-             "off for each added word. Each saves its pieces − 1 every time it comes."),
+             "does not change: only their pieces do."),
+        Edit("before - sum(saved[i] for i in chosen)", "before - len(chosen)", "You subtract "
+             "one piece for each added word. Each saves its pieces − 1 every time it occurs."),
     ),
 )  # fmt: skip

@@ -48,11 +48,11 @@ def pieces_picture(vocabularies: Mapping[str, WordPiece], text: str) -> Html:
             for p in pieces
         )
         counted = len(pieces) - sum(not any(map(str.isalnum, p)) for p in pieces)
-        count = f"{counted} pieces, {counted / max(words, 1):.2f} a word"
+        count = f"{counted} pieces, {counted / max(words, 1):.2f} per word"
         rows.append(
             f'<div style="margin:6px 0"><b>{escape(name)}</b>: {count}'
             f'<div style="display:flex;flex-wrap:wrap">{boxes}</div></div>'
         )
         lines.append(f"{name}: {count}: {' '.join(pieces)}")
-    note = paragraphs(["Solid: a word begins. Dashed: it goes on."])
+    note = paragraphs(["Solid: a word starts. Dashed: it continues."])
     return Html(card("".join(rows) + note, "pieces", 760), "\n".join(lines))

@@ -76,7 +76,7 @@ def hidden_words_chart(rows: Sequence[str] = ORDER) -> Any:
             "of diagnoses": ways("in domain", rows=rows),
             "of general text": ways("general", rows=rows),
         },
-        "Masked words learned in the domain, and what is left of the general ones",
+        "Masked words: what is learned of the domain, what is left of general text",
         "masked-word accuracy",
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def tasks_chart(rows: Sequence[str] = ORDER) -> Any:
             "chapter, accuracy": ways("chapters", rows=rows),
             "added words, F1": ways("added words", rows=rows),
         },
-        "Fine-tuned with few labels; dashed, what is found without an encoder", "right",
+        "Fine-tuned with few labels; dashed: without an encoder", "accuracy or F1",
         {
             "chapter, accuracy": {"counting words": mean(without["chapters"])},
             "added words, F1": {"a rule": mean(without["added words"])},
@@ -106,7 +106,7 @@ def law_chart() -> Any:
             "masked words of licences": ways("in domain", "11_law"),
             "category": ways("licences", "11_law"),
         },
-        "Licences: masked words are gained, the category is not", "right",
+        "Licences: masked words improve, the category does not", "accuracy",
         {"category": {"counting words": counted}},
     )  # fmt: skip
 
@@ -132,7 +132,7 @@ def forgetting_chart() -> Any:
         for name, field in (("words of diagnoses", "medicine"), ("general words", "general"))
     }
     return curves_chart(
-        curves, title="While diagnoses are read: what is learned, what is forgotten",
+        curves, title="While reading diagnoses: what is learned, what is forgotten",
         x_title="step", y_title="masked-word accuracy", percent=True,
     )  # fmt: skip
 
@@ -140,7 +140,7 @@ def forgetting_chart() -> Any:
 def ways_table() -> Html:
     """The ways, a row each: the vocabulary, the steps, and what a step costs."""
     runs = stored("11_medicine")["runs"]
-    head = ("", "begins with", "pieces known", "steps", "GFLOPs a step")
+    head = ("", "starts with", "vocabulary", "steps", "GFLOPs per step")
     rows = [
         (SHORT.get(name, name), "random numbers" if FAMILIES[name] in FROM_NOTHING
          else "course-bert", f"{run['vocabulary']:,}", f"{run['steps']:,}",
@@ -155,7 +155,7 @@ def differences_table() -> Html:
     head = ("", *MEASURES.values())
     rows = []
     for one, other in COMPARED:
-        label = f"{SHORT.get(one, one)} less {SHORT.get(other, other)}"
+        label = f"{SHORT.get(one, one)} − {SHORT.get(other, other)}"
         rows.append((label, *(_difference(one, other, measure) for measure in MEASURES)))
     return number_table(head, rows, "differences")
 
@@ -214,7 +214,7 @@ def labels_chart() -> Any:
         for name in scores[sizes[0]]
     }  # fmt: skip
     figure = curves_chart(
-        curves, title="As written, or two words exchanged?", x_title="labelled titles",
+        curves, title="As written, or two words swapped?", x_title="labelled titles",
         y_title="accuracy", percent=True, log_x=True,
     )  # fmt: skip
     return figure.update_xaxes(tickvals=sizes, ticktext=[str(size) for size in sizes])
@@ -228,7 +228,7 @@ def switch(name: str, measure: str = "score") -> list[float]:
 def switches_table() -> Html:
     """Each switch beside plain fine-tuning on its task: every seed, the change, what the rule says
     of it, and, where it was measured, the general words that are kept."""
-    head = ("", "right, a value a seed", "change, points", "by the rule", "general words kept")
+    head = ("", "score, by seed", "change, points", "by the rule", "general words kept")
     rows = []
     for task, names in SWITCHED.items():
         plain = switch(task)

@@ -150,7 +150,7 @@ def entity_table() -> Settled:
 
 # ================================================================ answers in a text
 
-# (answer, start, end as printed; where it begins in the context as printed), source lecture 002.
+# (answer, start, end as printed; where it begins in the context as printed), of a source lecture.
 PRINTED_ANSWERS = (
     ("the Moon", 93, 101, 103),
     ("at least 220", 600, 612, 597),

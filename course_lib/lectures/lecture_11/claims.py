@@ -12,7 +12,7 @@ from .views.results import FINE_TUNED_AT, labelled
 
 MEDICINE, SWITCHES = "11_medicine", "11_switches"
 CALLED = {"score": "the task", "in domain": "words of diagnoses", "general": "general words"}
-LECTURES_BASELINE = 12.24  # what source lecture 000 prints as BERT's score
+LECTURES_BASELINE = 12.24  # what one of the source lectures prints as BERT's score
 
 
 def _words(domain: str) -> dict:  # type: ignore[type-arg]

@@ -19,7 +19,7 @@ from .pages import page_link, pages
 
 WIDTH, MOST = 820, 40  # claims that are listed at once
 CLAIMS, QUESTIONS = "What they claim, what you measured", "Questions for review"
-ALL, OTHERS = "all", "papers, habits, this course"
+ALL, SOURCES, OTHERS = "all", "source lectures", "papers, habits, this course"
 ERRATUM = re.compile(r"E\d+")
 
 
@@ -36,9 +36,8 @@ class Entry(NamedTuple):
 
     @property
     def makers(self) -> list[str]:
-        """Who makes it: source lectures by their number, or the others."""
-        sources = [f"source lecture {n}" for n in re.findall(r"\b00\d\b", self.who)]
-        return sources if "source lecture" in self.who else [OTHERS]
+        """Who makes it: the source lectures, or the others."""
+        return [SOURCES if SOURCES in self.who else OTHERS]
 
 
 @lru_cache(maxsize=1)

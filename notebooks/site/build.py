@@ -31,6 +31,7 @@ from course_lib.teaching.folders import written_whole
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from live import Recorded, recorded_on  # noqa: E402
+from playgrounds import attention_script, place_playgrounds, write_models  # noqa: E402
 from reference import write_reference  # noqa: E402
 from site_links import LINK, to_pages  # noqa: E402
 
@@ -66,7 +67,8 @@ def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path
         _copy_decks(notebooks, decks, new / "slides")
         with tempfile.TemporaryDirectory() as folder:
             laid = Path(folder)
-            scripts = _lay_pages(notebooks, laid, new, run)
+            scripts = _lay_pages(notebooks, laid, new, run) | attention_script()
+            write_models(notebooks, new / "models")
             _write_assets(laid / "_static", scripts)
             pages = index(notebooks, run, write_reference(laid / "reference"))
             (laid / "index.md").write_text(pages, encoding="utf-8")
@@ -131,8 +133,8 @@ def _copy_decks(notebooks: list[Path], decks: Path, target: Path) -> None:
 def _write_assets(folder: Path, scripts: dict[str, Recorded]) -> None:
     """Our own scripts and styles, plotly.js from plotly's package, and the widgets' own."""
     folder.mkdir()
-    for name in ("site.css", "site.js"):
-        shutil.copy(HERE / name, folder)
+    for file in (HERE / "site.css", HERE / "site.js", *(HERE / "models").glob("*.js")):
+        shutil.copy(file, folder)
     plotly = find_spec("plotly")
     assert plotly and plotly.submodule_search_locations
     package = Path(next(iter(plotly.submodule_search_locations)))
@@ -162,6 +164,7 @@ def page_of(path: Path, lives: dict[str, Recorded], links: str) -> nbformat.Note
                     output.data = _for_a_page(output.data)
             if cell.id in lives:
                 _come_alive(cell, lives[cell.id])
+    place_playgrounds(page, path.stem[:2])
     return page
 
 

@@ -7,10 +7,10 @@
 // its weights. (Where a browser gives no worker, the page itself computes.) A request may hold
 //   text, second   what is read; or ids and types, already packed
 //   hide           token positions that become [MASK]
-//   top            how many pieces for every [MASK]
+//   top, most      how many pieces for every [MASK], and for how many of these
 //   attentions, scores, states, hidden, replaced, labels, sentence     true: what else is wanted
 // and the answer
-//   pieces, ids, types    T tokens, [CLS] and [SEP] among them
+//   pieces, ids, types    T tokens, [CLS] and [SEP] among them; written: the pieces before hiding
 //   cut            how many tokens of the text the model has no room for, 0 if none
 //   masked         for every [MASK] {at, best: [{piece, probability}, …]}, the likeliest first
 //   attentions, scores    Float32Array, (L, A, T, T); `layers` and `heads` say L and A
@@ -38,7 +38,7 @@
 
   async function load(name) {
     const file = `${name}.js`;
-    await script(new URL(file, here).href).catch(() => {
+    await script(new URL(`../models/${file}`, here).href).catch(() => {
       throw sentence(name, `could not be read: its file models/${file} is missing beside this page.`);
     });
     const what = arrived.get(name);
@@ -149,14 +149,18 @@
     function answer(request) {
       const start = performance.now(), mask = words.ids.get('[MASK]');
       const {ids, types, cut} = request.ids
-        ? {cut: 0, types: request.ids.map(() => 0), ...request}
+        ? {cut: 0, ids: [...request.ids], types: request.types || request.ids.map(() => 0)}
         : pack(words.encode(request.text), request.second ? words.encode(request.second) : null);
+      const inWords = () => ids.map(id => words.vocab[id]), written = inWords();
       for (const at of request.hide || []) if (at < ids.length) ids[at] = mask;
       const keep = ['states', 'attentions', 'scores'].filter(name => request[name]);
       const {hidden, ...kept} = bert.encode(ids, types, keep);
-      const result = {ids, types, cut, pieces: ids.map(id => words.vocab[id]), ...kept,
+      const result = {ids, types, cut, written, pieces: inWords(), ...kept,
         layers: bert.config.num_layers, heads: bert.config.num_heads};
-      if (request.top) result.masked = ids.flatMap((id, at) => (id === mask ? [{at, best: best(hidden, at, request.top)}] : []));
+      if (request.top) {
+        const places = ids.flatMap((id, at) => (id === mask ? [at] : [])).slice(0, request.most);
+        result.masked = places.map(at => ({at, best: best(hidden, at, request.top)}));
+      }
       for (const name of ['replaced', 'labels', 'sentence']) if (request[name]) result[name] = bert[name](hidden);
       if (request.hidden) result.hidden = hidden;
       return {...result, milliseconds: performance.now() - start};

@@ -16,9 +16,9 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
   // All matrices lie in one memory, where the product finds them. Weights stand first and stay;
   // what a text needs follows, and is forgotten before the next text.
   const upTo4 = n => Math.ceil(n / 4) * 4;
-  const most = upTo4(config.max_positions), wide = Math.max(H, config.embedding_size || 0);
+  const most = upTo4(config.max_positions), width = Math.max(H, config.embedding_size || 0);
   const stored = Object.values(tensors).reduce((sum, {shape: [n, m = 1]}) => sum + upTo4(n) * m, 0);
-  const needed = stored + most * (12 * wide + 5 * F + 2 * most) + 8 * (config.vocab_size + H);
+  const needed = stored + most * (12 * width + 5 * F + 2 * most) + 8 * (config.vocab_size + H);
   const memory = makeMemory(Math.ceil(4 * needed / 65536));  // in pages of 64 KiB
   const floats = new Float32Array(memory.buffer), product = makeProduct(memory);
   let free = 0;  // where the next matrix goes

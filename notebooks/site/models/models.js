@@ -44,36 +44,46 @@
     const what = arrived.get(name);
     arrived.delete(name);  // the text of the weights need not stay in memory
     if (!what) throw sentence(name, `could not be read: its file models/${file} is damaged. Copy the site anew.`);
-    const {post, on} = engine(name);
-    const waiting = [];
-    let tell;
-    const ready = new Promise(done => { tell = done; });
-    on(message => (message.loaded ? tell(message) : waiting.shift()(message)));
-    post({load: what});
-    const {config, error} = await ready;
-    if (error) throw sentence(name, error);
-    return {
-      name, config, vocab: what.vocab,
-      ask: request => new Promise((done, failed) => {
-        waiting.push(({answer, error}) => (error ? failed(sentence(name, error)) : done(answer)));
-        post({ask: request});
-      }),
-    };
-  }
-  // The engine in a worker, made of the text of our own functions, since a file's page may load none.
-  function engine(name) {
-    const parts = [window.courseProduct, window.courseEncoder, window.courseWordPiece].map(String).join(', ');
+    const waiting = [];  // who has asked, in order
+    const hear = message => waiting.shift().done(message);
+    const stop = () => waiting.splice(0).forEach(({failed}) => failed());
+    const send = (post, message) => new Promise((done, failed) => {
+      waiting.push({done, failed});
+      post(message);
+    });
+    let post = inWorker(name, hear, stop), loaded;
     try {
-      const text = `onmessage = (${courseEngine})(${parts}, message => postMessage(message));`;
-      const url = URL.createObjectURL(new Blob([text], {type: 'text/javascript'}));
-      const worker = new Worker(url, {name});
-      URL.revokeObjectURL(url);
-      return {post: message => worker.postMessage(message), on: hear => { worker.onmessage = ({data}) => hear(data); }};
-    } catch {
-      let hear;
-      const run = courseEngine(window.courseProduct, window.courseEncoder, window.courseWordPiece, message => hear(message));
-      return {post: data => setTimeout(() => run({data})), on: heard => { hear = heard; }};
+      loaded = await send(post, {load: what});
+    } catch {  // some browsers give a page that is a file no worker
+      post = inPage(hear);
+      loaded = await send(post, {load: what});
     }
+    if (loaded.error) throw sentence(name, loaded.error);
+    async function ask(request) {
+      const {answer, error} = await send(post, {ask: request}).catch(() => ({error: 'has stopped: open the page anew.'}));
+      if (error) throw sentence(name, error);
+      return answer;
+    }
+    return {name, config: loaded.config, vocab: what.vocab, ask};
+  }
+  // Two places for the engine: a worker, made of the text of our own functions, since a page that is
+  // a file may load none; or the page itself.
+  const parts = () => [window.courseProduct, window.courseEncoder, window.courseWordPiece];
+  function inWorker(name, hear, stop) {
+    const text = `onmessage = (${courseEngine})(${parts().join(', ')}, message => postMessage(message));`;
+    const url = URL.createObjectURL(new Blob([text], {type: 'text/javascript'}));
+    try {
+      const worker = new Worker(url, {name});
+      worker.onmessage = ({data}) => hear(data);
+      worker.onerror = stop;
+      return message => worker.postMessage(message);
+    } catch {
+      return stop;
+    }
+  }
+  function inPage(hear) {
+    const run = courseEngine(...parts(), hear);
+    return data => setTimeout(() => run({data}));
   }
   function open(name) {
     if (!opened.has(name)) opened.set(name, load(name));
@@ -182,8 +192,8 @@
       try {
         tell(what ? load(what) : {answer: answer(request)});
       } catch (error) {
-        const said = what ? 'could not be read: its file holds' : 'could not read this text:';
-        tell({loaded: Boolean(what), error: `${said} ${error.message}.`});
+        const message = what ? 'could not be read: its file holds' : 'could not read this text:';
+        tell({loaded: Boolean(what), error: `${message} ${error.message}.`});
       }
     };
   }

@@ -77,25 +77,25 @@
     return line;
   }
   function sentence(parent) {
-    const seen = node(parent, 'p', {className: 'play-said'});
-    const heard = node(parent, 'p', {className: 'play-heard'});
-    heard.setAttribute('aria-live', 'polite');
-    seen.setAttribute('aria-hidden', 'true');  // the same words; a reader's screen hears them once
+    const visible = node(parent, 'p', {className: 'play-sentence'});
+    const spoken = node(parent, 'p', {className: 'play-spoken'});
+    spoken.setAttribute('aria-live', 'polite');
+    visible.setAttribute('aria-hidden', 'true');  // the same words; a reader's screen hears them once
     let timer;
     return text => {
-      seen.textContent = text;
+      visible.textContent = text;
       clearTimeout(timer);
-      timer = setTimeout(() => { heard.textContent = text; }, PAUSE);
+      timer = setTimeout(() => { spoken.textContent = text; }, PAUSE);
     };
   }
   function attention(parent) {
-    const box = node(parent, 'div'), state = {layer: 1, head: 1};  // which stay as the reader set them
+    const box = node(parent, 'div', {className: 'play-attention'}), state = {layer: 1, head: 1};  // which stay as the reader set them
     return (tokens, weights, layers, heads) => {
       Object.assign(state, {tokens, layers, heads, weights: Array.from(weights, w => Math.round(1000 * w))});
       box.replaceChildren();
       window.courseModules.AttentionView.render({model: window.courseWidgetModel(state), el: box});
     };
   }
-  const latest = (...given) => window.courseModels.latest(...given);
+  const latest = (...all) => window.courseModels.latest(...all);
   window.courseTools = {node, touched, open, latest, bars, pieces, sentence, attention, percent};
 })();

@@ -98,7 +98,7 @@ def test_a_model_is_one_script_of_its_weights(weights: ModuleType, tmp_path: Pat
     what = json.loads(re.fullmatch(r'courseModel\("a", (\{.*\})\);\n', text)[1])  # type: ignore[index]
     assert [name for name, _ in what["tensors"]] == list(model.state_dict())
     sizes = [
-        4 * shape[0] if len(shape) == 1 else shape[0] * (shape[1] + 2 * -(-shape[1] // 32))
+        4 * shape[0] if len(shape) == 1 else shape[0] * (shape[1] + 2 * -(-shape[1] // weights.GROUP))
         for _, shape in what["tensors"]
     ]
     assert len(base64.b64decode(what["data"])) == what["bytes"] == sum(sizes)
@@ -109,17 +109,17 @@ def test_a_number_is_at_most_half_a_step_from_what_it_was(weights: ModuleType) -
     model = small()
     for name, written in weights.as_written(model).items():
         weight = model.state_dict()[name]
-        for start in range(0, weight.shape[-1], 32) if weight.dim() == 2 else ():
-            group = weight[:, start : start + 32]
+        for start in range(0, weight.shape[-1], weights.GROUP) if weight.dim() == 2 else ():
+            group = weight[:, start : start + weights.GROUP]
             step = group.abs().amax(dim=1, keepdim=True) / 127
-            error = (written[:, start : start + 32] - group).abs()
+            error = (written[:, start : start + weights.GROUP] - group).abs()
             assert (error <= 0.5 * step * 1.01 + 127 * step / 2048).all(), name
         assert weight.dim() == 2 or torch.equal(written, weight)
 
 
 def test_weights_of_zero_stay_zero(weights: ModuleType) -> None:
     numbers, scales = weights.in_groups(torch.zeros(2, 40))
-    assert not numbers.any() and not scales.any() and scales.shape == (2, 2)
+    assert not numbers.any() and not scales.any() and scales.shape == (2, -(-40 // weights.GROUP))
 
 
 def test_a_tokenizer_that_the_page_does_not_know_is_refused(weights: ModuleType) -> None:

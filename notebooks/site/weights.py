@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from course_lib.text.wordpiece import WordPiece
 
-GROUP = 32  # numbers with a common scale
+GROUP = 16  # numbers with a common scale
 
 
 def write_model(name: str, model: nn.Module, tokenizer: WordPiece, folder: Path) -> Path:

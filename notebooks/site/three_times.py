@@ -37,8 +37,8 @@ PARTS = (
     ),
     Part(
         "Self-attention",
-        "PyTorch reshapes to bring the heads apart. The script leaves every row where it is and tells "
-        "the product where a head begins and how far the next row is.",
+        "PyTorch reshapes to bring the heads apart. The script leaves every row where it is and "
+        "tells the product where a head begins and how far the next row is.",
         (encoder.SelfAttention, attention.attention_reference), (plain_bert.SelfAttention,),
         "attention softmax",
     ),
@@ -57,14 +57,14 @@ PARTS = (
     ),
     Part(
         "The encoder",
-        "The blocks one after the other. The script reads one text at a time, so it needs neither a "
-        "batch nor a padding mask.",
+        "The blocks one after the other. The script reads one text at a time, so it needs neither "
+        "a batch nor a padding mask.",
         (encoder.Stack,), (plain_bert.PlainBert.encode,), "encode",
     ),
     Part(
         "The masked-word head",
-        "Dense, GELU, LayerNorm, and the token table again as decoder. The script computes only the "
-        "positions that are asked for.",
+        "Dense, GELU, LayerNorm, and the token table again as decoder. The script computes only "
+        "the positions that are asked for.",
         (heads.MaskedLMHead,), (plain_bert.PlainBert.forward,), "maskedLM transform",
     ),
     Part(
@@ -100,10 +100,11 @@ hide-toc: true
 
 # The same model three times
 
-Three programs, one model: `course_lib`'s library, whose parts other members of the family exchange; `course_lib/plain_bert.py`,
-one file to be read from top to bottom; and the {lines} lines of JavaScript with which this site runs the model in your browser.
-Tests hold the three together: the one-file BERT equals the library's, and the script's states differ from PyTorch's by at most
-1e-4 with the same weights. Each section shows one part, side by side where the screen has room.
+Three programs, one model: `course_lib`'s library, whose parts other members of the family
+exchange; `course_lib/plain_bert.py`, one file to be read from top to bottom; and the {lines} lines
+of JavaScript with which this site runs the model in your browser. Tests hold the three together:
+the one-file BERT equals the library's, and with the same weights the script's states differ from
+PyTorch's by at most 1e-4. Each section shows one part, side by side where the screen has room.
 """
 
 
@@ -123,7 +124,8 @@ def script(file: str) -> str:
 
 def function_of(text: str, name: str) -> str:
     """A function of a script with the comment above it. Raises ValueError where there is none."""
-    found = re.search(rf"(?:^  //[^\n]*\n)*^  function {name}\(.*?^  \}}$", text, re.MULTILINE | re.DOTALL)
+    pattern = rf"(?:^  //[^\n]*\n)*^  function {name}\(.*?^  \}}$"
+    found = re.search(pattern, text, re.MULTILINE | re.DOTALL)
     if not found:
         raise ValueError(f"no function {name} in the script: expected one, two spaces indented.")
     return textwrap.dedent(found[0])
@@ -132,10 +134,11 @@ def function_of(text: str, name: str) -> str:
 def _section(part: Part) -> str:
     file, _, names = part.script.rpartition(":")
     functions = [function_of(script(f"{file or 'encoder'}.js"), name) for name in names.split()]
-    cells = (_python(part.library), _python(part.one_file), _fenced("\n\n".join(functions), "javascript"))
-    shown = [f"**{title}**\n\n{cell}" for title, cell in zip(COLUMNS, cells, strict=True) if cell]
-    grid = "\n</div><div>\n\n".join(shown)
-    return f'## {part.title}\n\n{part.text}\n\n<div class="three-times"><div>\n\n{grid}\n</div></div>\n'
+    ours = _fenced("\n\n".join(functions), "javascript")
+    cells = zip(COLUMNS, (_python(part.library), _python(part.one_file), ours), strict=True)
+    columns = "\n</div><div>\n\n".join(f"**{title}**\n\n{code}" for title, code in cells if code)
+    grid = f'<div class="three-times"><div>\n\n{columns}\n</div></div>'
+    return f"## {part.title}\n\n{part.text}\n\n{grid}\n"
 
 
 def _python(parts: tuple[Any, ...]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from live import Recorded
@@ -14,19 +15,22 @@ from weights import GROUP, write_model
 
 from course_lib import load_pretrained
 from course_lib.teaching.attention import widget_class
+from course_lib.teaching.shipped import micro_electra
 from course_lib.text import english
+from course_lib.text.wordpiece import WordPiece
+from course_lib.text.world import MicroWorld
 
 
 @dataclass(frozen=True)
 class Playground:
     """play: the script, models/NAME.js; after: words of the page's Markdown cell that it follows;
-    model: a checkpoint's name; blank: the number of the sentence of data/english that it opens
-    with; try_this: what to do, as Markdown."""
+    models: names of what it opens, see `shipped`; blank: the number of the sentence of data/english
+    that it opens with; try_this: what to do, as Markdown."""
 
     page: str
     after: str
     play: str
-    model: str
+    models: tuple[str, ...]
     blank: int
     try_this: str
 
@@ -36,12 +40,12 @@ FILL = (
     "Then choose a layer and a head: where does `[MASK]` look?"
 )
 PLAYGROUNDS = (
-    Playground("00", "*Five guesses each", "fill", "course-bert", 12, FILL),
-    Playground("02", "*All of them, as they come out", "fill", "course-bert", 1, FILL),
+    Playground("00", "*Five guesses each", "fill", ("course-bert",), 12, FILL),
+    Playground("02", "*All of them, as they come out", "fill", ("course-bert",), 1, FILL),
 )
 NOTE = (
-    "{model} runs in this page, without a server. Its weights are int8 here, in groups of {group} "
-    "with a scale each: the numbers are the notebook's up to that."
+    "{models} in this page, without a server. The weights are int8 here, in groups of {group} with "
+    "a scale each: the numbers are the notebook's up to that."
 )
 WITHOUT = (
     "Here the site runs the model on your own text. That needs a browser of 2021 or later, with "
@@ -63,8 +67,9 @@ def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
 def markdown(one: Playground) -> str:
     """A playground as Markdown: what to try, and the box in which site.js draws it."""
     text = english.blanks()[one.blank].text
-    note = NOTE.format(model=one.model, group=GROUP)
-    data = {"play": one.play, "models": one.model, "text": text, "note": note}
+    running = f"{' and '.join(one.models)} {'run' if len(one.models) > 1 else 'runs'}"
+    note = NOTE.format(models=running, group=GROUP)
+    data = {"play": one.play, "models": " ".join(one.models), "text": text, "note": note}
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
     box = f'<div class="play-box" role="group" aria-label="your own sentence" {attributes}>'
     return f"**Your own sentence.** {one.try_this}\n\n{box}<p>{WITHOUT}</p></div>"
@@ -73,9 +78,18 @@ def markdown(one: Playground) -> str:
 def write_models(notebooks: Sequence[Path], folder: Path) -> None:
     """The models that these pages' playgrounds open."""
     numbers = {path.stem[:2] for path in notebooks}
-    for name in sorted({one.model for one in PLAYGROUNDS if one.page in numbers}):
-        shipped = load_pretrained(name)
-        write_model(name, shipped.model, shipped.tokenizer, folder)  # type: ignore[arg-type]
+    for name in sorted({name for one in PLAYGROUNDS if one.page in numbers for name in one.models}):
+        write_model(name, *shipped(name), folder)
+
+
+def shipped(name: str) -> tuple[Any, WordPiece]:
+    """A model of the course and its tokenizer: a checkpoint by its name, or a network of the
+    micro-world's ELECTRA, electra-discriminator or electra-generator."""
+    family, _, network = name.partition("-")
+    if family == "electra":
+        return getattr(micro_electra(), network), MicroWorld.load().tokenizer
+    read: Any = load_pretrained(name)
+    return read.model, read.tokenizer
 
 
 def attention_script() -> dict[str, Recorded]:

@@ -207,7 +207,7 @@ def opened(browser: Browser, folder: Path) -> Iterator[tuple[Page, list[str], Pa
         tab.on("request", lambda request: read.append(Path(request.url).name))
         yield tab, read, folder
         assert asked == []
-        assert failed == ["Invalid or unexpected token"]  # damaged.js
+        assert set(failed) <= {"Invalid or unexpected token"}  # of damaged.js
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def attention_view(
     """
     weights = attention_weights(model, input_ids, **inputs)
     _check(weights, tokens, layer, head)
-    widget = _widget_class()(
+    widget = widget_class()(
         tokens=list(tokens),
         weights=(weights * 1000).round().int().flatten().tolist(),
         layers=weights.shape[0],
@@ -132,7 +132,8 @@ def _check(weights: Tensor, tokens: Sequence[str], layer: int, head: int) -> Non
 
 
 @lru_cache(maxsize=1)
-def _widget_class() -> Any:
+def widget_class() -> Any:
+    """The class of the live view, as anywidget has it."""
     import anywidget
     import traitlets
 

@@ -32,8 +32,10 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from glossary import explains, glossary, link_terms, read_terms  # noqa: E402
 from live import Recorded, recorded_on  # noqa: E402
+from playgrounds import attention_script, place_playgrounds, write_models  # noqa: E402
 from reference import write_reference  # noqa: E402
 from site_links import LINK, to_pages  # noqa: E402
+from three_times import PAGE, three_times  # noqa: E402
 
 NOTEBOOKS = HERE.parent
 ROOT = NOTEBOOKS.parent
@@ -67,8 +69,10 @@ def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path
         _copy_decks(notebooks, decks, new / "slides")
         with tempfile.TemporaryDirectory() as folder:
             laid = Path(folder)
-            scripts = _lay_pages(notebooks, laid, new, run)
+            scripts = _lay_pages(notebooks, laid, new, run) | attention_script()
+            write_models(notebooks, new / "models")
             _write_assets(laid / "_static", scripts)
+            (laid / f"{PAGE}.md").write_text(three_times(), encoding="utf-8")
             pages = index(notebooks, run, write_reference(laid / "reference"))
             (laid / "index.md").write_text(pages, encoding="utf-8")
             (laid / "glossary.md").write_text(glossary(notebooks), encoding="utf-8")
@@ -133,8 +137,8 @@ def _copy_decks(notebooks: list[Path], decks: Path, target: Path) -> None:
 def _write_assets(folder: Path, scripts: dict[str, Recorded]) -> None:
     """Our own scripts and styles, plotly.js from plotly's package, and the widgets' own."""
     folder.mkdir()
-    for name in ("site.css", "site.js"):
-        shutil.copy(HERE / name, folder)
+    for file in (HERE / "site.css", HERE / "site.js", *(HERE / "models").glob("*.js")):
+        shutil.copy(file, folder)
     plotly = find_spec("plotly")
     assert plotly and plotly.submodule_search_locations
     package = Path(next(iter(plotly.submodule_search_locations)))
@@ -167,6 +171,7 @@ def page_of(path: Path, lives: dict[str, Recorded], links: str) -> nbformat.Note
                     output.data = _for_a_page(output.data)
             if cell.id in lives:
                 _come_alive(cell, lives[cell.id])
+    place_playgrounds(page, path.stem[:2])
     return page
 
 
@@ -232,7 +237,7 @@ def index(notebooks: list[Path], run: bool, reference: str) -> str:
     table = ["| no. | page | what it holds |", "|---|---|---|"]
     table += [f"| {no} | [{title}]({stem}.ipynb) | {what} |" for no, title, stem, what in rows]
     names = "\n".join(f"{no} {title} <{stem}>" for no, title, stem, _ in rows)
-    tree = f"```{{toctree}}\n:hidden:\n\n{names}\nglossary\n{reference}\n```"
+    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n{PAGE}\nglossary\n{reference}\n```"
     text = (HERE / "index.md").read_text(encoding="utf-8")
     text = text.replace("{{repository}}", _repository()).replace("{{sliders}}", SLIDERS[run])
     text = text.replace("{{pages}}", "\n".join(table) + "\n\n" + tree)

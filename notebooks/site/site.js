@@ -42,7 +42,15 @@
     box.replaceChildren(root);
     box.dataset.drawn = 'yes';
   }
+  // --- playgrounds: a reader's own text, read by a model in the page (models/playgrounds.js)
+  async function play(box) {
+    await load(beside('playgrounds.js'));
+    await load(beside(`${box.dataset.play}.js`));
+    window.coursePlaygrounds[box.dataset.play](box, window.courseTools);
+    box.dataset.drawn = 'yes';
+  }
   // What a widget's script expects of its model, without a kernel behind it.
+  window.courseWidgetModel = model;
   function model(state) {
     const heard = new Map();
     return {
@@ -106,7 +114,7 @@
   }
 
   // --- when
-  const draw = box => (box.dataset.live ? live(box) : figure(box)).then(reachable, error => {
+  const draw = box => (box.dataset.play ? play(box) : box.dataset.live ? live(box) : figure(box)).then(reachable, error => {
     box.dataset.drawn = 'no';  // the picture stays
     console.error(error);
   });
@@ -115,7 +123,7 @@
       near.unobserve(one.target);
       draw(one.target);
     }), {rootMargin: '800px'});
-    document.querySelectorAll('.plotly-box, .live-box').forEach(box => near.observe(box));
+    document.querySelectorAll('.plotly-box, .live-box, .play-box').forEach(box => near.observe(box));
     reachable();
     window.addEventListener('resize', reachable);
   };

@@ -1,0 +1,66 @@
+// Masked words as you type: the likeliest pieces for every [MASK], the word pieces, and the attention
+// of any layer and head over the reader's own sentence. A piece that is pressed is hidden.
+'use strict';
+window.coursePlaygrounds.fill = (box, {node, touched, open, latest, bars, pieces, sentence, attention, percent}) => {
+  const TOP = 5, MOST = 4, MASK = '[MASK]';
+  const name = box.dataset.models, id = `play-${Math.random().toString(36).slice(2)}`;
+  box.replaceChildren();
+  node(box, 'label', {htmlFor: id}, 'Your sentence');
+  const input = node(box, 'textarea', {id, rows: 2, spellcheck: false, value: box.dataset.text});
+  const insert = node(box, 'button', {type: 'button', className: 'play-insert'}, `Insert ${MASK}`);
+  const line = node(box, 'div'), results = node(box, 'div', {className: 'play-results'});
+  const say = sentence(box), looking = node(box, 'div');
+  node(box, 'p', {className: 'play-note'}, box.dataset.note);
+  say(`Click into the sentence, or tab to it: ${name} is read then, and guesses the hidden word.`);
+  let hidden = [], ask = null, draw = null;
+
+  function show(answer) {
+    const from = [...line.querySelectorAll('button')].indexOf(document.activeElement);
+    const last = answer.pieces.length - 1;
+    line.replaceChildren();
+    pieces(line, answer.pieces.map((piece, t) => ({
+      piece, down: hidden.includes(t), fixed: t === 0 || t === last || (piece === MASK && !hidden.includes(t)),
+    })), press);
+    if (from >= 0) line.querySelectorAll('button')[from]?.focus();
+    results.replaceChildren();
+    for (const {at, best} of answer.masked) {
+      const written = hidden.includes(at) ? answer.written[at] : null;
+      const items = best.map(({piece, probability}) => ({
+        label: piece, value: probability, mark: piece === written ? '← as written' : '',
+      }));
+      bars(results, written ? `instead of ${written}` : `${MASK} at position ${at}`, items);
+    }
+    draw(answer.pieces, answer.attentions, answer.layers, answer.heads);
+    say(inWords(answer));
+  }
+  function inWords({masked, cut, ids}) {
+    const many = ids.filter((_, t) => masked.some(({at}) => at === t)).length;
+    const parts = masked.map(({at, best}) =>
+      `Position ${at}: ${best.map(({piece, probability}) => `${piece} ${percent(probability)}`).join(', ')}.`);
+    if (!many) parts.push(`Nothing is hidden. Write ${MASK}, or press a word piece to hide it.`);
+    if (many === MOST) parts.push(`At most ${MOST} hidden words are filled.`);
+    if (cut) parts.push(`The model reads ${ids.length} tokens; the last ${cut} of your text are left out.`);
+    return parts.join(' ');
+  }
+  const run = () => ask?.({text: input.value, hide: hidden, top: TOP, most: MOST, attentions: true});
+  function press(t, down) {
+    hidden = down ? [...hidden, t] : hidden.filter(one => one !== t);
+    run();
+  }
+  input.addEventListener('input', () => {
+    hidden = [];
+    run();
+  });
+  insert.addEventListener('click', () => {
+    input.setRangeText(MASK, input.selectionStart, input.selectionEnd, 'end');
+    input.focus();
+    input.dispatchEvent(new Event('input'));
+  });
+  touched(box, async () => {
+    const model = await open(name, say);
+    if (!model) return;
+    draw = attention(looking);
+    ask = latest(model, show, error => say(error.message));
+    run();
+  });
+};

@@ -1,0 +1,200 @@
+// Models on a page: load one at the first touch, ask it without stopping the page.
+//
+//   const model = await courseModels.open('course-bert')    rejects with a sentence for the reader
+//   const answer = await model.ask({text: 'The [MASK] of the array', top: 5})
+//
+// open: however many playgrounds of a page open a model, its file is read once, and one worker has
+// its weights. (Where a browser gives no worker, the page itself computes.) A request may hold
+//   text, second   what is read; or ids and types, already packed
+//   hide           token positions that become [MASK]
+//   top, most      how many pieces for every [MASK], and for how many of these
+//   attentions, scores, states, hidden, replaced, labels, sentence     true: what else is wanted
+// and the answer
+//   pieces, ids, types    T tokens, [CLS] and [SEP] among them; written: the pieces before hiding
+//   cut            how many tokens of the text the model has no room for, 0 if none
+//   masked         for every [MASK] {at, best: [{piece, probability}, …]}, the likeliest first
+//   attentions, scores    Float32Array, (L, A, T, T); `layers` and `heads` say L and A
+//   states, hidden        Float32Array, (L + 1, T, H) and (T, H)
+//   replaced       P(replaced) of every token; labels: T times a logit a label; sentence: (H)
+//   milliseconds   of computing
+//
+//   const ask = courseModels.latest(model, show, fail)      ask(request) → show(answer, request)
+// While a request is computed only the newest further one is kept, however fast a reader types.
+(() => {
+  'use strict';
+  const here = document.currentScript.src;
+  const arrived = new Map(), opened = new Map();
+  // A model's file, a plain script, calls this: a page that is a file may fetch nothing else.
+  window.courseModel = (name, what) => arrived.set(name, what);
+
+  function script(url) {
+    return new Promise((done, failed) => {
+      const tag = Object.assign(document.createElement('script'), {src: url, onload: done, onerror: failed});
+      document.head.append(tag);
+      tag.addEventListener('load', () => tag.remove());
+    });
+  }
+  const sentence = (name, what) => new Error(`The model ${name} ${what} Everything else on this page works without it.`);
+
+  async function load(name) {
+    const file = `${name}.js`;
+    await script(new URL(`../models/${file}`, here).href).catch(() => {
+      throw sentence(name, `could not be read: its file models/${file} is missing beside this page.`);
+    });
+    const what = arrived.get(name);
+    arrived.delete(name);  // the text of the weights need not stay in memory
+    if (!what) throw sentence(name, `could not be read: its file models/${file} is damaged. Copy the site anew.`);
+    const waiting = [];  // who has asked, in order
+    const hear = message => waiting.shift().done(message);
+    const stop = () => waiting.splice(0).forEach(({failed}) => failed());
+    const send = (post, message) => new Promise((done, failed) => {
+      waiting.push({done, failed});
+      post(message);
+    });
+    let post = inWorker(name, hear, stop), loaded;
+    try {
+      loaded = await send(post, {load: what});
+    } catch {  // some browsers give a page that is a file no worker
+      post = inPage(hear);
+      loaded = await send(post, {load: what});
+    }
+    if (loaded.error) throw sentence(name, loaded.error);
+    async function ask(request) {
+      const {answer, error} = await send(post, {ask: request}).catch(() => ({error: 'has stopped: open the page anew.'}));
+      if (error) throw sentence(name, error);
+      return answer;
+    }
+    return {name, config: loaded.config, vocab: what.vocab, ask};
+  }
+  // Two places for the engine: a worker, made of the text of our own functions, since a page that is
+  // a file may load none; or the page itself.
+  const parts = () => [window.courseProduct, window.courseEncoder, window.courseWordPiece];
+  function inWorker(name, hear, stop) {
+    const text = `onmessage = (${courseEngine})(${parts().join(', ')}, message => postMessage(message));`;
+    const url = URL.createObjectURL(new Blob([text], {type: 'text/javascript'}));
+    try {
+      const worker = new Worker(url, {name});
+      worker.onmessage = ({data}) => hear(data);
+      worker.onerror = stop;
+      return message => worker.postMessage(message);
+    } catch {
+      return stop;
+    }
+  }
+  function inPage(hear) {
+    const run = courseEngine(...parts(), hear);
+    return data => setTimeout(() => run({data}));
+  }
+  function open(name) {
+    if (!opened.has(name)) opened.set(name, load(name));
+    return opened.get(name);
+  }
+  function latest(model, show, fail = console.error) {
+    let busy = false, next = null;
+    async function run() {
+      busy = true;
+      while (next) {
+        const request = next;
+        next = null;
+        try {
+          show(await model.ask(request), request);
+        } catch (error) { fail(error); }
+      }
+      busy = false;
+    }
+    return request => {
+      next = request;
+      if (!busy) run();
+    };
+  }
+  window.courseModels = {open, latest};
+
+  // --- what runs beside the page: the tokenizer, the encoder, and a request's answer
+  function courseEngine(makeProduct, makeEncoder, makeWordPiece, tell) {
+    let bert, words;
+    // int8 rows, in groups of `group` columns with a float16 scale each, as float32 again.
+    function decode({data, bytes: length, adler, tensors, group}) {
+      const text = atob(data), bytes = new Uint8Array(text.length), whole = new Int8Array(bytes.buffer);
+      let a = 1, b = 0;  // the two sums of adler32
+      for (let i = 0; i < bytes.length; i++) {
+        bytes[i] = text.charCodeAt(i);
+        a = (a + bytes[i]) % 65521;
+        b = (b + a) % 65521;
+      }
+      if (bytes.length !== length || b * 65536 + a !== adler) throw new Error('other bytes than were written');
+      const view = new DataView(bytes.buffer), named = {};
+      let at = 0;
+      for (const [name, shape] of tensors) {
+        const [rows, columns] = shape, start = at, groups = Math.ceil(columns / group);
+        if (shape.length === 1) {
+          at += 4 * rows;
+          named[name] = {shape, write: to => { for (let i = 0; i < rows; i++) to[i] = view.getFloat32(start + 4 * i, true); }};
+          continue;
+        }
+        const first = start + 2 * rows * groups;
+        at = first + rows * columns;
+        named[name] = {shape, write: to => {
+          for (let r = 0; r < rows; r++) for (let g = 0; g < groups; g++) {
+            const scale = float16(view.getUint16(start + 2 * (r * groups + g), true));
+            const from = r * columns + g * group, end = r * columns + Math.min(columns, (g + 1) * group);
+            for (let i = from; i < end; i++) to[i] = scale * whole[first + i];
+          }
+        }};
+      }
+      return named;
+    }
+    function float16(bits) {
+      const exponent = (bits >> 10) & 31, fraction = bits & 1023;
+      return exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;  // scales are positive
+    }
+    // [CLS] first [SEP] second [SEP], without the ends of the longer one where it does not fit.
+    function pack(first, second) {
+      const [cls, sep] = ['[CLS]', '[SEP]'].map(piece => words.ids.get(piece));
+      const room = bert.config.max_positions - (second ? 3 : 2);
+      let cut = 0;
+      for (; first.length + (second ? second.length : 0) > room; cut++) (second && second.length > first.length ? second : first).pop();
+      const a = [cls, ...first, sep], b = second ? [...second, sep] : [];
+      return {ids: [...a, ...b], types: [...a.map(() => 0), ...b.map(() => 1)], cut};
+    }
+    function answer(request) {
+      const start = performance.now(), mask = words.ids.get('[MASK]');
+      const {ids, types, cut} = request.ids
+        ? {cut: 0, ids: [...request.ids], types: request.types || request.ids.map(() => 0)}
+        : pack(words.encode(request.text), request.second ? words.encode(request.second) : null);
+      const inWords = () => ids.map(id => words.vocab[id]), written = inWords();
+      for (const at of request.hide || []) if (at < ids.length) ids[at] = mask;
+      const keep = ['states', 'attentions', 'scores'].filter(name => request[name]);
+      const {hidden, ...kept} = bert.encode(ids, types, keep);
+      const result = {ids, types, cut, written, pieces: inWords(), ...kept,
+        layers: bert.config.num_layers, heads: bert.config.num_heads};
+      if (request.top) {
+        const places = ids.flatMap((id, at) => (id === mask ? [at] : [])).slice(0, request.most);
+        result.masked = places.map(at => ({at, best: best(hidden, at, request.top)}));
+      }
+      for (const name of ['replaced', 'labels', 'sentence']) if (request[name]) result[name] = bert[name](hidden);
+      if (request.hidden) result.hidden = hidden;
+      return {...result, milliseconds: performance.now() - start};
+    }
+    function best(hidden, at, top) {
+      const probabilities = bert.maskedLM(hidden, at), order = [];
+      for (let n = 0; n < Math.min(top, probabilities.length); n++) {
+        const id = probabilities.reduce((a, p, i) => (order.includes(i) || (a >= 0 && probabilities[a] >= p) ? a : i), -1);
+        order.push(id);
+      }
+      return order.map(id => ({piece: words.vocab[id], probability: probabilities[id]}));
+    }
+    function load(what) {
+      words = makeWordPiece(what.vocab, what.tokenizer);
+      bert = makeEncoder({config: what.config, tensors: decode(what)}, makeProduct);
+      return {loaded: true, config: what.config};
+    }
+    return ({data: {load: what, ask: request}}) => {
+      try {
+        tell(what ? load(what) : {answer: answer(request)});
+      } catch (error) {
+        const message = what ? 'could not be read: its file holds' : 'could not read this text:';
+        tell({loaded: Boolean(what), error: `${message} ${error.message}.`});
+      }
+    };
+  }
+})();

@@ -1,0 +1,103 @@
+// What all playgrounds share. A playground is a function in a file of its own, kept by its name:
+//
+//   coursePlaygrounds.fill = (box, tools) => …      models/fill.js, for <div data-play="fill">
+//
+// box is where it draws. tools:
+//   node(parent, tag, properties, text)    a new element
+//   touched(box, start)      calls start once, at the first click, key or focus inside the box
+//   open(name, tell)         the model; meanwhile and where it fails, tell(sentence)
+//   latest(model, show, fail)    see models.js: never more than one request waits
+//   bars(parent, title, items)   items [{label, value, mark}]: bars of 0 to 1 with their numbers
+//   pieces(parent, pieces, press)    word pieces in a line; press(t, isDown) where they are buttons
+//   sentence(parent)         a function that says a sentence, aloud when the typing has paused
+//   attention(parent)        a function (pieces, weights, layers, heads) that draws AttentionView
+//   percent(p)               as the notebooks print it
+(() => {
+  'use strict';
+  const here = document.currentScript.src, core = {};
+  const PAUSE = 700;  // milliseconds without a key, after which a result is read aloud
+  window.coursePlaygrounds = {};
+
+  function script(name) {
+    return core[name] ||= new Promise((done, failed) => {
+      const src = new URL(name, here).href;
+      document.head.append(Object.assign(document.createElement('script'), {src, onload: done, onerror: failed}));
+    });
+  }
+  async function open(name, tell) {
+    tell(`The model ${name} is being read …`);
+    try {
+      for (const part of ['product', 'encoder', 'wordpiece', 'models']) await script(`${part}.js`);
+      const model = await window.courseModels.open(name);
+      tell('');
+      return model;
+    } catch (error) {
+      tell(error instanceof Error ? error.message : 'A script of this site is missing. Copy the site anew.');
+      return null;
+    }
+  }
+  function touched(box, start) {
+    const events = ['pointerdown', 'focusin', 'keydown'];
+    const first = () => {
+      events.forEach(event => box.removeEventListener(event, first));
+      start();
+    };
+    events.forEach(event => box.addEventListener(event, first));
+  }
+  function node(parent, tag, properties = {}, text = '') {
+    const made = Object.assign(document.createElement(tag), properties);
+    if (text) made.textContent = text;
+    parent.append(made);
+    return made;
+  }
+  const percent = p => `${(100 * p).toFixed(1)}%`;
+
+  function bars(parent, title, items) {
+    const table = node(parent, 'table', {className: 'play-bars'});
+    node(table, 'caption', {}, title);
+    for (const {label, value, mark} of items) {
+      const row = node(node(table, 'tbody'), 'tr', {className: mark ? 'play-mark' : ''});
+      node(row, 'th', {scope: 'row'}, label);
+      const bar = node(node(row, 'td', {className: 'play-bar'}), 'div');
+      bar.style.width = `${100 * value}%`;
+      node(row, 'td', {className: 'play-number'}, percent(value) + (mark ? ` ${mark}` : ''));
+    }
+    return table;
+  }
+  function pieces(parent, all, press) {
+    const line = node(parent, 'div', {className: 'play-pieces', role: 'group'});
+    line.setAttribute('aria-label', 'word pieces');
+    all.forEach(({piece, down, fixed}, t) => {
+      if (fixed || !press) return node(line, 'span', {className: 'play-piece'}, piece);
+      const button = node(line, 'button', {type: 'button', className: 'play-piece'}, piece);
+      button.setAttribute('aria-pressed', Boolean(down));
+      button.addEventListener('click', () => press(t, !down));
+      return button;
+    });
+    return line;
+  }
+  function sentence(parent) {
+    const visible = node(parent, 'p', {className: 'play-sentence'});
+    const spoken = node(parent, 'p', {className: 'play-spoken'});
+    spoken.setAttribute('aria-live', 'polite');
+    visible.setAttribute('aria-hidden', 'true');  // the same words; a reader's screen hears them once
+    let timer;
+    return text => {
+      visible.textContent = text;
+      clearTimeout(timer);
+      timer = setTimeout(() => { spoken.textContent = text; }, PAUSE);
+    };
+  }
+  function attention(parent) {
+    const box = node(parent, 'div', {className: 'play-attention'}), state = {layer: 1, head: 1};  // which stay as the reader set them
+    return (tokens, weights, layers, heads) => {
+      Object.assign(state, {tokens, layers, heads, weights: Array.from(weights, w => Math.round(1000 * w))});
+      const from = box.firstChild ? box.scrollLeft : null;
+      box.replaceChildren();
+      window.courseModules.AttentionView.render({model: window.courseWidgetModel(state), el: box});
+      box.scrollLeft = from ?? (box.scrollWidth - box.clientWidth) / 2;  // on a phone, its middle first
+    };
+  }
+  const latest = (...all) => window.courseModels.latest(...all);
+  window.courseTools = {node, touched, open, latest, bars, pieces, sentence, attention, percent};
+})();

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import nbformat
 from live import Recorded
+from models_of_pages import model_of
 from weights import GROUP, write_model
 
-from course_lib import load_pretrained
 from course_lib.teaching.attention import widget_class
 from course_lib.text import english
 
@@ -20,28 +20,50 @@ from course_lib.text import english
 @dataclass(frozen=True)
 class Playground:
     """play: the script, models/NAME.js; after: words of the page's Markdown cell that it follows;
-    model: a checkpoint's name; blank: the number of the sentence of data/english that it opens
-    with; try_this: what to do, as Markdown."""
+    models: names that models_of_pages.py knows, a space between two; text: what it opens with;
+    try_this: what to do, as Markdown; label: what it is, for screen readers."""
 
     page: str
     after: str
     play: str
-    model: str
-    blank: int
+    models: str
+    text: str
     try_this: str
+    label: str = "your own sentence"
 
 
 FILL = (
     "Press a word piece to hide it, or write `[MASK]` yourself, and see what the model guesses. "
     "Then choose a layer and a head: where does `[MASK]` look?"
 )
-PLAYGROUNDS = (
-    Playground("00", "*Five guesses each", "fill", "course-bert", 12, FILL),
-    Playground("02", "*All of them, as they come out", "fill", "course-bert", 1, FILL),
+COMPARE = (
+    "Both models read the same sentence. Write `[MASK]`, or press a word piece to hide it: where do "
+    "the two agree?"
 )
+ELECTRA = (
+    "Change a word so that the story contradicts itself: does the discriminator notice? Press a word "
+    "to hide it from the generator, and read what that proposes."
+)
+STORY = (
+    "the conductor goza comes from alderholm with his train . first goza unlocks the train near "
+    "moon market . then they drive the cat at moon market ."
+)
+BLANKS = [blank.text for blank in english.blanks()]
+PLAYGROUNDS = (
+    Playground("00", "*Five guesses each", "fill", "course-bert", BLANKS[12], FILL),
+    Playground("02", "*All of them, as they come out", "fill", "course-bert", BLANKS[1], FILL),
+    Playground(
+        "16", "marks a piece inside a word.)", "compare", "course-bert course-modernbert",
+        BLANKS[3], COMPARE,
+    ),
+    Playground(
+        "07", "*Rows: the text; with gaps;", "electra", "electra-generator electra-discriminator",
+        STORY, ELECTRA, "your own story",
+    ),
+)  # fmt: skip
 NOTE = (
-    "{model} runs in this page, without a server. Its weights are int8 here, in groups of {group} "
-    "with a scale each: the numbers are the notebook's up to that."
+    "{models} {run} in this page, without a server. {Their} weights are int8 here, in groups of "
+    "{group} with a scale each: the numbers are the notebook's up to that."
 )
 WITHOUT = (
     "Here the site runs the model on your own text. That needs a browser of 2021 or later, with "
@@ -62,20 +84,25 @@ def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
 
 def markdown(one: Playground) -> str:
     """A playground as Markdown: what to try, and the box in which site.js draws it."""
-    text = english.blanks()[one.blank].text
-    note = NOTE.format(model=one.model, group=GROUP)
-    data = {"play": one.play, "models": one.model, "text": text, "note": note}
+    data = {"play": one.play, "models": one.models, "text": one.text, "note": note(one)}
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
-    box = f'<div class="play-box" role="group" aria-label="your own sentence" {attributes}>'
-    return f"**Your own sentence.** {one.try_this}\n\n{box}<p>{WITHOUT}</p></div>"
+    box = f'<div class="play-box" role="group" aria-label="{one.label}" {attributes}>'
+    return f"**{one.label.capitalize()}.** {one.try_this}\n\n{box}<p>{WITHOUT}</p></div>"
+
+
+def note(one: Playground) -> str:
+    """What a playground's numbers are."""
+    models = one.models.split()
+    run, their = ("run", "Their") if len(models) > 1 else ("runs", "Its")
+    return NOTE.format(models=" and ".join(models), run=run, Their=their, group=GROUP)
 
 
 def write_models(notebooks: Sequence[Path], folder: Path) -> None:
     """The models that these pages' playgrounds open."""
     numbers = {path.stem[:2] for path in notebooks}
-    for name in sorted({one.model for one in PLAYGROUNDS if one.page in numbers}):
-        shipped = load_pretrained(name)
-        write_model(name, shipped.model, shipped.tokenizer, folder)  # type: ignore[arg-type]
+    names = {name for one in PLAYGROUNDS if one.page in numbers for name in one.models.split()}
+    for name in sorted(names):
+        write_model(name, *model_of(name), folder)
 
 
 def attention_script() -> dict[str, Recorded]:

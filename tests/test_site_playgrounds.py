@@ -1,0 +1,236 @@
+"""The site's playgrounds beyond masked words: two models side by side, ELECTRA. Each is used from a file, by
+keyboard, with everything but the file system out of reach."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from axe import WCAG, serious_findings
+from conftest import ROOT, load
+from lab import offline_context, take_picture
+from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Error as PlaywrightError
+
+from course_lib.objectives.sequences import pack
+from course_lib.teaching.predictions import predict_masked
+
+PLAYS = ("compare", "electra")
+PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<link rel="stylesheet" href="_static/modules.css"><link rel="stylesheet" href="_static/site.css">
+<script src="_static/modules.js"></script><script src="_static/site.js"></script></head>
+<body><main><h1>{title}</h1>{box}</main></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def builder() -> ModuleType:
+    return load(ROOT / "notebooks" / "site" / "build.py")
+
+
+@pytest.fixture(scope="module")
+def written(
+    builder: ModuleType, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, tuple[Any, Any]]]:
+    """A page for each playground, all scripts and models: a site without Sphinx. And the models,
+    with the weights that the site has."""
+    import models_of_pages
+    import playgrounds
+    import weights
+
+    target, models = tmp_path_factory.mktemp("playgrounds"), {}
+    builder._write_assets(target / "_static", playgrounds.attention_script())
+    for one in playgrounds.PLAYGROUNDS:
+        if one.play in PLAYS:
+            text = playgrounds.markdown(one)
+            page = PAGE.format(title=one.play, box=text[text.index("<div") :])
+            (target / f"{one.play}.html").write_text(page, encoding="utf-8")
+            for name in one.models.split():
+                model, words = models_of_pages.model_of(name)
+                weights.write_model(name, model, words, target / "models")
+                model.load_state_dict(weights.as_written(model))
+                models[name] = model.eval(), words
+    return target, models
+
+
+@pytest.fixture(scope="module")
+def folder(written: Any) -> Path:
+    return written[0]
+
+
+@pytest.fixture(scope="module")
+def models(written: Any) -> dict[str, tuple[Any, Any]]:
+    return written[1]
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """A tab without a network, and the files that it has read."""
+    with offline_context(browser) as (context, asked):
+        tab, read, failed = context.new_page(), [], []
+        tab.on("pageerror", lambda error: failed.append(str(error)))
+        tab.on("request", lambda request: read.append(Path(request.url).name))
+        yield tab, read
+        assert (asked, failed) == ([], [])
+
+
+Open = Callable[..., Locator]
+
+
+@pytest.fixture
+def playground(opened: tuple[Page, list[str]], folder: Path) -> Open:
+    """Opens the page of a playground as a reader does, at some width, and gives its box."""
+
+    def go(play: str, width: int = 1440, scheme: Any = "light") -> Locator:
+        page, read = opened
+        read.clear()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.goto((folder / f"{play}.html").as_uri())
+        box = page.locator(".play-box[data-drawn=yes]")
+        box.wait_for()
+        assert not {f"{path.name}" for path in (folder / "models").glob("*.js")} & set(read)
+        return box
+
+    return go
+
+
+PERCENT = re.compile(r"[\d.]+%")
+
+
+def says(box: Locator, text: str) -> None:
+    """Wait until the sentence below holds this text, for readers who see it and who hear it. Its
+    percentages are the page's up to a tenth of a point, where the last digit is rounded."""
+    pattern = re.compile(PERCENT.pattern.join(map(re.escape, PERCENT.split(text))))
+    sentence = box.locator(".play-sentence").filter(has_text=pattern)
+    try:
+        sentence.wait_for()
+    except PlaywrightError:
+        pytest.fail(f"{box.locator('.play-sentence').inner_text()!r} holds no {pattern.pattern!r}")
+    found = pattern.search(sentence.inner_text())
+    assert found
+    numbers = [[float(n[:-1]) for n in PERCENT.findall(t)] for t in (found[0], text)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=0.11)
+    box.locator(".play-spoken").filter(has_text=pattern).wait_for()
+
+
+def percent(probability: float) -> str:
+    return f"{100 * probability:.1f}%"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark")])
+@pytest.mark.parametrize("play", PLAYS)
+def test_a_playground_shuts_nobody_out(
+    playground: Open, play: str, width: int, scheme: str
+) -> None:
+    box = playground(play, width, scheme)
+    box.locator("textarea").first.click()
+    box.locator(".play-bars, .play-tile").first.wait_for()
+    assert box.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious_findings(box.page, ".play-box", WCAG) == []
+    take_picture(box.page, f"site-{play}-{width}-{scheme}")
+
+
+# --- 16: two models --------------------------------------------------------------------------------
+
+SENTENCE = "Returns the [MASK] of the values along the given axis."
+
+
+def test_two_models_fill_the_same_sentence(playground: Open, models: Any) -> None:
+    box = playground("compare")
+    page, names = box.page, ("course-bert", "course-modernbert")
+    page.keyboard.press("Tab")
+    box.locator(".play-bars").first.wait_for()
+    page.keyboard.press("Control+A")
+    page.keyboard.type(SENTENCE)
+    guesses = [predict_masked(*models[name], SENTENCE, top=5) for name in names]
+    best = ", ".join(f"{n} says {g[0][0]} ({percent(g[0][1])})" for n, g in zip(names, guesses, strict=True))
+    shared = len({word for word, _ in guesses[0]} & {word for word, _ in guesses[1]})
+    says(box, f"Position 3: {best}. They share {shared} of 5 pieces.")
+    captions = box.locator(".play-bars caption").all_inner_texts()
+    assert captions == [f"{name}: [MASK] at position 3" for name in names]
+    labels = box.locator(".play-bars th").all_inner_texts()
+    assert labels == [word for guess in guesses for word, _ in guess]
+    for _ in range(3):  # the button, and two pieces
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    box.locator(".play-bars caption").filter(has_text="course-modernbert: instead of the").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    box.locator("textarea").fill("array " * 130)
+    says(box, "The models read 128 tokens; the last 4 of your text are left out.")
+
+
+# --- 07: ELECTRA -----------------------------------------------------------------------------------
+
+STORY = (
+    "the conductor goza comes from alderholm with his train . first goza unlocks the train near "
+    "moon market . then they drive the train at moon market ."
+)
+
+
+def p_replaced(models: Any, text: str) -> list[float]:
+    model, words = models["electra-discriminator"]
+    ids = torch.tensor([pack(words.encode(text), None, words.special)[0]])
+    with torch.no_grad():
+        return model(ids, torch.ones_like(ids)).logits[0].sigmoid().tolist()[1:-1]
+
+
+def test_electra_suspects_a_word(playground: Open, models: Any) -> None:
+    """By keyboard: a contradiction is written; a word is hidden; a proposal is taken."""
+    box = playground("electra")
+    page, odd = box.page, STORY.replace("drive the train", "drive the cat")
+    page.keyboard.press("Tab")
+    box.locator(".play-tile").first.wait_for()
+    box.locator("textarea").fill(STORY)
+    says(box, suspected(STORY, models))
+    box.locator("textarea").fill(odd)
+    says(box, suspected(odd, models))
+    at = odd.split().index("cat") + 1
+    assert p_replaced(models, odd)[at - 1] > 0.5 > p_replaced(models, STORY)[at - 1]
+    tile = box.locator(".play-tile").nth(at - 1)
+    assert "play-suspect" in tile.get_attribute("class")
+    tile.focus()
+    page.keyboard.press("Enter")
+    generator = models["electra-generator"]
+    guesses = predict_masked(*generator, odd.replace("cat", "[MASK]"), top=5)
+    word, probability = guesses[0]
+    seen = p_replaced(models, odd.replace("cat", word))[at - 1]
+    says(box, f"For word {at} the generator’s first is {word} ({percent(probability)}); the "
+         f"discriminator reads it with P(replaced) {percent(seen)}.")  # fmt: skip
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    buttons = box.locator(".play-proposals button")
+    assert [text.split()[0] for text in buttons.all_inner_texts()] == [one for one, _ in guesses]
+    taken = guesses[1][0]
+    buttons.nth(1).focus()
+    page.keyboard.press("Enter")
+    assert box.locator("textarea").input_value() == odd.replace("cat", taken)
+    says(box, suspected(odd.replace("cat", taken), models))
+
+
+def suspected(text: str, models: Any) -> str:
+    """What the page says of this text."""
+    probabilities, words = p_replaced(models, text), text.split()
+    suspects = [
+        f"{word} (word {n + 1}, {percent(p)})"
+        for n, (word, p) in enumerate(zip(words, probabilities, strict=True))
+        if p > 0.5
+    ]
+    colon = ": " if suspects else ""
+    return (
+        f"The discriminator takes {len(suspects)} of {len(words)} words for replaced{colon}"
+        f"{', '.join(suspects)}."
+    )
+
+
+def test_words_beyond_the_micro_world_are_named(playground: Open) -> None:
+    box = playground("electra")
+    box.locator("textarea").click()
+    box.locator("textarea").fill("The Gardener waters a Xylophone, and [MASK] rests.")
+    says(box, "The micro-world does not know: Xylophone, ,, rests. Both networks read [UNK] there.")
+    box.locator("textarea").fill("the " * 70)
+    says(box, "The networks read 64 tokens; the last 8 of your story are left out.")
+    assert box.locator(".play-tile").count() == 62

@@ -1,14 +1,16 @@
-"""The site's playgrounds beyond masked words: two models side by side, ELECTRA. Each is used from a file, by
+"""The site's playgrounds beyond masked words: two models side by side, ELECTRA, a digit. Each is used from a file, by
 keyboard, with everything but the file system out of reach."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import nbformat
 import pytest
 import torch
 from axe import WCAG, serious_findings
@@ -17,10 +19,13 @@ from lab import offline_context, take_picture
 from playwright.sync_api import Browser, Locator, Page
 from playwright.sync_api import Error as PlaywrightError
 
+from course_lib.images import digits
+from course_lib.lectures.lecture_15.views.maps import attentions_of, rollout
 from course_lib.objectives.sequences import pack
 from course_lib.teaching.predictions import predict_masked
+from course_lib.train.finetuning import class_accuracy
 
-PLAYS = ("compare", "electra")
+PLAYS = ("compare", "electra", "digits")
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="stylesheet" href="_static/modules.css"><link rel="stylesheet" href="_static/site.css">
 <script src="_static/modules.js"></script><script src="_static/site.js"></script></head>
@@ -54,7 +59,20 @@ def written(
                 weights.write_model(name, model, words, target / "models")
                 model.load_state_dict(weights.as_written(model))
                 models[name] = model.eval(), words
+    boxes = "".join(guess_boxes("16"))
+    (target / "guess.html").write_text(PAGE.format(title="guess", box=boxes), encoding="utf-8")
     return target, models
+
+
+def guess_boxes(number: str) -> list[str]:
+    """What guesses.py adds to a page of this number."""
+    from guesses import place_guesses
+
+    (path,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
+    page = nbformat.read(path, as_version=4)
+    before = {cell.id for cell in page.cells}
+    place_guesses(page, number)
+    return [cell.source for cell in page.cells if cell.id not in before]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +109,7 @@ def playground(opened: tuple[Page, list[str]], folder: Path) -> Open:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.goto((folder / f"{play}.html").as_uri())
-        box = page.locator(".play-box[data-drawn=yes]")
+        box = page.locator(".play-box[data-drawn=yes]").first
         box.wait_for()
         assert not {f"{path.name}" for path in (folder / "models").glob("*.js")} & set(read)
         return box
@@ -128,7 +146,7 @@ def test_a_playground_shuts_nobody_out(
     playground: Open, play: str, width: int, scheme: str
 ) -> None:
     box = playground(play, width, scheme)
-    box.locator("textarea").first.click()
+    box.locator("textarea, .play-canvas").first.click()
     box.locator(".play-bars, .play-tile").first.wait_for()
     assert box.page.evaluate("document.documentElement.scrollWidth") <= width
     assert serious_findings(box.page, ".play-box", WCAG) == []
@@ -234,3 +252,143 @@ def test_words_beyond_the_micro_world_are_named(playground: Open) -> None:
     box.locator("textarea").fill("the " * 70)
     says(box, "The networks read 64 tokens; the last 8 of your story are left out.")
     assert box.locator(".play-tile").count() == 62
+
+
+# --- 15: a digit ------------------------------------------------------------------------------------
+
+
+def test_the_vit_reads_held_out_digits(models: Any, tmp_path: Path) -> None:
+    """With the weights that the site has; and what is kept is what was trained."""
+    import models_of_pages
+
+    adapter, _ = models[models_of_pages.DIGITS]
+    assert class_accuracy(adapter.model, digits("test")) >= 0.9
+    kept = [models_of_pages.digits_vit() for _ in range(2)]
+    state = kept[0].state_dict()
+    assert all(torch.equal(state[name], weight) for name, weight in kept[1].state_dict().items())
+
+
+def expected_line(model: Any, image: torch.Tensor, layer: int, label: str) -> str:
+    weights, said = attentions_of(model, image)
+    with torch.no_grad():
+        order = model(image[None]).logits[0].softmax(-1).sort(descending=True)
+    assert str(int(order.indices[0])) == said
+    digits = [f"{i} ({percent(p)})" for i, p in zip(order.indices.tolist(), order.values.tolist(), strict=True)]
+    read = rollout(weights)[layer - 1, 0]
+    patch = int(read[1:].argmax()) + 1
+    return (
+        f"Said to be {digits[0]}, next {digits[1]}; its label is {label}. rollout, layer {layer}: most "
+        f"of it from patch {patch} (row {(patch - 1) // 4 + 1}, column {(patch - 1) % 4 + 1}), "
+        f"{percent(read[patch])}; from the class token itself {percent(read[0])}."
+    )
+
+
+def test_a_test_picture_is_read_as_torch_reads_it(playground: Open, models: Any) -> None:
+    box, held_out = playground("digits"), digits("test")
+    model = models["digits-vit"][0].model
+    for label in "012":
+        box.get_by_role("button", name="A test picture").click()
+        image = held_out.pixel_values[held_out.labels == int(label)][0]
+        says(box, expected_line(model, image, 2, label))
+    layer = box.get_by_role("slider", name="layer")
+    layer.focus()
+    layer.press("Home")
+    says(box, expected_line(model, image, 1, label))
+    assert box.locator(".play-bars th").all_inner_texts() == list("0123456789")
+    box.get_by_role("combobox").select_option("class token")
+    says(box, "the class token’s attention, layer 1: most of it from patch")
+
+
+def test_a_digit_is_drawn_with_a_mouse(playground: Open) -> None:
+    box = playground("digits")
+    page, area = box.page, box.locator(".play-canvas").bounding_box()
+    assert area
+
+    def draw(points: list[tuple[float, float]]) -> None:
+        to = [(area["x"] + x * area["width"], area["y"] + y * area["height"]) for x, y in points]
+        page.mouse.move(*to[0])
+        page.mouse.down()
+        for x, y in to[1:]:
+            page.mouse.move(x, y, steps=4)
+        page.mouse.up()
+
+    circle = [(0.5 + 0.2 * math.sin(a / 4), 0.5 - 0.3 * math.cos(a / 4)) for a in range(26)]
+    draw(circle)
+    says(box, "Said to be 0 (")
+    take_picture(page, "site-digits-drawn")
+    box.get_by_role("button", name="Clear").click()
+    says(box, "Draw a digit.")
+    draw([(0.3, 0.2), (0.7, 0.2), (0.45, 0.8)])
+    says(box, "Said to be 7 (")
+    draw([(0.1, 0.1), (0.9, 0.9)])
+    box.get_by_role("button", name="Undo").click()
+    says(box, "Said to be 7 (")
+
+
+def test_a_digit_is_drawn_with_keys(playground: Open) -> None:
+    box = playground("digits")
+    box.page.keyboard.press("Tab")
+    assert box.page.evaluate("document.activeElement.getAttribute('role')") == "application"
+    box.page.keyboard.press("Space")
+    says(box, "The pen is down.")
+    for _ in range(8):
+        box.page.keyboard.press("ArrowDown")
+    says(box, "Said to be 1 (")
+    box.page.keyboard.press("Space")
+    says(box, "The pen is up. Said to be 1 (")
+
+
+# --- guesses ----------------------------------------------------------------------------------------
+
+
+def test_every_page_that_asks_for_guesses_remembers_them(builder: ModuleType) -> None:
+    for path in builder.every_notebook():
+        boxes = guess_boxes(path.stem[:2])
+        text = path.read_text(encoding="utf-8")
+        assert len(boxes) == ("my_guesses = {" in text) + ("my_guesses[" in text)
+        assert all("<script" not in box and "With scripts allowed" in box for box in boxes)
+
+
+def test_an_answer_is_what_the_page_prints() -> None:
+    from guesses import answers_of
+
+    printed = "        you said   answer\nfirst one      –   4%, 82%\nlast           – RoPE. At the\n    end"
+    answers = {"first one": "4%, 82%", "last": "RoPE. At the end"}
+    assert answers_of(printed, ["first one", "last"]) == answers
+    with pytest.raises(ValueError, match="prints no answer to the guess 'third'"):
+        answers_of(printed, ["third"])
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark")])
+def test_guesses_are_kept_and_stand_beside_the_answers(
+    playground: Open, width: int, scheme: str
+) -> None:
+    box = playground("guess", width, scheme)
+    page, table = box.page, box.page.locator(".play-box").nth(1)
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    says(table, "0 of 3 guesses written. Yours stand beside the answers once you write them")
+    page.keyboard.press("Tab")
+    page.keyboard.type("<b>yes</b>, by a little")
+    says(box, "1 of 3 guesses written. They are kept in this browser.")
+    says(table, "1 of 3 guesses written. Yours stand beside the answers.")
+    page.reload()
+    table.locator("tbody tr").first.wait_for()
+    rows = table.locator("tbody tr").all_inner_texts()
+    assert rows[0].split("\t") == [
+        "the score", "<b>yes</b>, by a little", "no: only the distance counts",
+    ]  # fmt: skip
+    assert [row.split("\t")[1] for row in rows[1:]] == ["–", "–"]
+    assert box.locator("input").first.input_value() == "<b>yes</b>, by a little"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious_findings(page, ".play-box", WCAG) == []
+    take_picture(page, f"site-guess-{width}-{scheme}")
+
+
+def test_a_browser_that_keeps_nothing_says_so(playground: Open) -> None:
+    box = playground("guess")
+    forbid = "Storage.prototype.setItem = () => { throw new Error('full'); }"
+    box.page.evaluate(f"{forbid}; Storage.prototype.getItem = Storage.prototype.setItem")
+    box.locator("input").first.fill("no")
+    says(box, "This browser keeps nothing for pages opened as files")
+    says(box.page.locator(".play-box").nth(1), "1 of 3 guesses written.")

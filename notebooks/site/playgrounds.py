@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 from live import Recorded
-from models_of_pages import model_of
+from models_of_pages import DIGITS, digits_examples, model_of
 from weights import GROUP, write_model
 
 from course_lib.teaching.attention import widget_class
@@ -30,6 +30,7 @@ class Playground:
     text: str
     try_this: str
     label: str = "your own sentence"
+    examples: str = ""  # more to try, as JSON
 
 
 FILL = (
@@ -48,6 +49,11 @@ STORY = (
     "the conductor goza comes from alderholm with his train . first goza unlocks the train near "
     "moon market . then they drive the cat at moon market ."
 )
+DRAW = (
+    "Draw one with a mouse, a finger or the keyboard. A ViT of two layers, trained as on this page, "
+    "says which it is. It has seen 1,437 digits, and all were scaled alike: so is yours, before it "
+    "is read."
+)
 BLANKS = [blank.text for blank in english.blanks()]
 PLAYGROUNDS = (
     Playground("00", "*Five guesses each", "fill", "course-bert", BLANKS[12], FILL),
@@ -59,6 +65,10 @@ PLAYGROUNDS = (
     Playground(
         "07", "*Rows: the text; with gaps;", "electra", "electra-generator electra-discriminator",
         STORY, ELECTRA, "your own story",
+    ),
+    Playground(
+        "15", "*Left the picture, right how much", "digits", DIGITS, "", DRAW,
+        "a digit of your own", digits_examples(),
     ),
 )  # fmt: skip
 NOTE = (
@@ -85,6 +95,7 @@ def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
 def markdown(one: Playground) -> str:
     """A playground as Markdown: what to try, and the box in which site.js draws it."""
     data = {"play": one.play, "models": one.models, "text": one.text, "note": note(one)}
+    data |= {"examples": one.examples} if one.examples else {}
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
     box = f'<div class="play-box" role="group" aria-label="{one.label}" {attributes}>'
     return f"**{one.label.capitalize()}.** {one.try_this}\n\n{box}<p>{WITHOUT}</p></div>"

@@ -31,12 +31,13 @@ LOADED = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)="
 LINKS = re.compile(r'<a\b[^>]*?\bhref="([^"]*)"')
 ELSEWHERE = re.compile(r"(?:https?:)?//")
 NO_WIDGET = re.compile(r"widget could not be displayed|jupyter widget|widget-view\+json", re.I)
-BOXES = "[...document.querySelectorAll('.plotly-box, .live-box')].map(box => box.dataset.drawn)"
-THROUGH = """async () => {
-  for (const box of document.querySelectorAll('.plotly-box, .live-box')) {
+DRAWN = ".plotly-box, .live-box, .play-box"
+BOXES = f"[...document.querySelectorAll('{DRAWN}')].map(box => box.dataset.drawn)"
+THROUGH = f"""async () => {{
+  for (const box of document.querySelectorAll('{DRAWN}')) {{
     box.scrollIntoView();
     while (!box.dataset.drawn) await new Promise(done => setTimeout(done, 20));
-  } }"""
+  }} }}"""
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -294,6 +295,29 @@ def test_figures_and_live_views_are_drawn_when_a_reader_comes_near(
     take_picture(tab, f"site-{stem}")
 
 
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_page_is_light_before_it_is_touched(opened: tuple[Page, Path], stem: str) -> None:
+    """Models wait for a reader's first touch, and plotly.js for a figure that comes near."""
+    tab, site = opened
+    read: list[Path] = []
+    note = lambda request: read.append(site / unquote(request.url.partition("?")[0][7:]))  # noqa: E731
+    tab.on("request", note)
+    _open(opened, f"{stem}.html")
+    tab.remove_listener("request", note)
+    files = {path for path in read if path.is_file()}
+    assert site / f"{stem}.html" in files
+    assert sum(path.stat().st_size for path in files) < 1_500_000
+
+
+def test_a_playground_reads_a_sentence(opened: tuple[Page, Path]) -> None:
+    tab = _open(opened, "02_bert_mlm_nsp.html")
+    box = tab.locator(".play-box")
+    box.scroll_into_view_if_needed()
+    box.locator("textarea").fill("Returns the [MASK] of the values.")
+    box.locator(".play-bars").wait_for()
+    assert box.locator(".play-sentence").filter(has_text="Position 3: ").count() == 1
+
+
 def test_a_quiz_answers(opened: tuple[Page, Path], live: ModuleType) -> None:
     tab = _open(opened, "06_distillation.html")
     tab.locator("[data-live]").last.scroll_into_view_if_needed()
@@ -350,6 +374,8 @@ def test_a_phone_need_not_scroll_sideways(opened: tuple[Page, Path], name: str) 
         ("06_distillation.html", "light"),
         ("13_choosing_a_variant.html", "dark"),
         ("search.html", "light"),
+        ("02_bert_mlm_nsp.html", "dark"),
+        ("three_times.html", "light"),
     ],
 )
 def test_axe_has_no_serious_finding(opened: tuple[Page, Path], name: str, scheme: Any) -> None:

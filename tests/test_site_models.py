@@ -1,5 +1,5 @@
-"""The models that run in the site's pages: the same numbers as torch, the same ids as WordPiece, and
-a reader's own sentence, from files, with nothing else of the machine or the network."""
+"""The models that run in the site's pages: torch's numbers, WordPiece's ids, and a reader's own
+sentence, from files, with nothing else of the machine or the network."""
 
 from __future__ import annotations
 
@@ -97,10 +97,9 @@ def test_a_model_is_one_script_of_its_weights(weights: ModuleType, tmp_path: Pat
     text = weights.write_model("a", model, words, tmp_path).read_text(encoding="utf-8")
     what = json.loads(re.fullmatch(r'courseModel\("a", (\{.*\})\);\n', text)[1])  # type: ignore[index]
     assert [name for name, _ in what["tensors"]] == list(model.state_dict())
-    sizes = [
-        4 * shape[0] if len(shape) == 1 else shape[0] * (shape[1] + 2 * -(-shape[1] // 32))
-        for _, shape in what["tensors"]
-    ]
+    sizes, size = [], weights.GROUP
+    for _, (rows, *columns) in what["tensors"]:
+        sizes.append(rows * (columns[0] + 2 * -(-columns[0] // size)) if columns else 4 * rows)
     assert len(base64.b64decode(what["data"])) == what["bytes"] == sum(sizes)
     assert (what["vocab"], what["config"]["num_heads"]) == (words.vocab, 2)
 
@@ -109,17 +108,17 @@ def test_a_number_is_at_most_half_a_step_from_what_it_was(weights: ModuleType) -
     model = small()
     for name, written in weights.as_written(model).items():
         weight = model.state_dict()[name]
-        for start in range(0, weight.shape[-1], 32) if weight.dim() == 2 else ():
-            group = weight[:, start : start + 32]
+        for start in range(0, weight.shape[-1], weights.GROUP) if weight.dim() == 2 else ():
+            group = weight[:, start : start + weights.GROUP]
             step = group.abs().amax(dim=1, keepdim=True) / 127
-            error = (written[:, start : start + 32] - group).abs()
+            error = (written[:, start : start + weights.GROUP] - group).abs()
             assert (error <= 0.5 * step * 1.01 + 127 * step / 2048).all(), name
         assert weight.dim() == 2 or torch.equal(written, weight)
 
 
 def test_weights_of_zero_stay_zero(weights: ModuleType) -> None:
     numbers, scales = weights.in_groups(torch.zeros(2, 40))
-    assert not numbers.any() and not scales.any() and scales.shape == (2, 2)
+    assert not numbers.any() and not scales.any() and scales.shape == (2, -(-40 // weights.GROUP))
 
 
 def test_a_tokenizer_that_the_page_does_not_know_is_refused(weights: ModuleType) -> None:
@@ -139,6 +138,17 @@ def test_every_playground_has_its_place(builder: ModuleType, playgrounds: Module
         assert all((JS / f"{one.play}.js").exists() for one in its_own)
     with pytest.raises(ValueError, match="No text of the page holds"):
         playgrounds.place_playgrounds(nbformat.v4.new_notebook(), "00")
+
+
+def test_each_part_of_the_model_is_there_three_times(builder: ModuleType) -> None:
+    import three_times
+
+    text = three_times.three_times()
+    assert text.count("\n## ") == len(three_times.PARTS) + 1
+    for line in ("class PlainBert" not in text, "  function attention(x, name" in text):
+        assert line
+    with pytest.raises(ValueError, match="no function absent in the script"):
+        three_times.function_of(three_times.script("encoder.js"), "absent")
 
 
 # --- in a browser -------------------------------------------------------------------------------
@@ -237,7 +247,9 @@ def texts_of(name: str, model: Any) -> list[list[int]]:
     """Token ids of several lengths, the longest that the model reads among them."""
     draw = random.Random(0)
     most = model.config.max_positions
-    return [[draw.randrange(5, model.config.vocab_size) for _ in range(n)] for n in (2, 7, 21, most)]
+    return [
+        [draw.randrange(5, model.config.vocab_size) for _ in range(n)] for n in (2, 7, 21, most)
+    ]
 
 
 NAMES = ("course-bert", "course-modernbert", "electra-discriminator", "electra-generator")
@@ -272,7 +284,9 @@ def test_replaced_tokens_are_torchs(tab: Page, written: Any) -> None:
     with torch.no_grad():
         expected = model(torch.tensor([ids]), torch.ones(1, len(ids), dtype=torch.long)).logits[0]
     (answer,) = ask(tab, "electra-discriminator", [{"ids": ids, "replaced": True}])
-    torch.testing.assert_close(torch.tensor(answer["replaced"]), expected.sigmoid(), atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        torch.tensor(answer["replaced"]), expected.sigmoid(), atol=1e-4, rtol=0
+    )
 
 
 PRODUCTS = """() => {
@@ -297,7 +311,7 @@ def test_the_plain_product_is_the_same(tab: Page) -> None:
 def test_top_five_of_the_notebooks_weights(
     tab: Page, models: Any, name: str, english_texts: list[str]
 ) -> None:
-    """Of 200 sentences with one masked token, at least 97 in 100 of the five likeliest are shared."""
+    """Of 200 sentences with a masked token, at least 97 in 100 of the five likeliest are shared."""
     model, words = models[name]
     draw, mask, requests, shared = random.Random(1), words.special.mask, [], 0
     for text in english_texts[:SENTENCES]:
@@ -321,10 +335,12 @@ def test_ids_are_wordpieces(
     words = models[name][1]
     draw = random.Random(2)
     drawn = ["".join(draw.choices(old_characters, k=30)) for _ in range(SENTENCES // 2)]
-    drawn += [f"{text[:60]}{''.join(draw.choices(old_characters, k=3))}" for text in english_texts[:100]]
+    odd = ("".join(draw.choices(old_characters, k=3)) for _ in range(SENTENCES // 2))
+    drawn += [text[:60] + more for text, more in zip(english_texts, odd, strict=False)]
     texts = [*ODD, *drawn]
     script = """([text, texts]) => { const what = JSON.parse(text);
-      const words = courseWordPiece(what.vocab, what.tokenizer); return texts.map(words.encode); }"""
+      const words = courseWordPiece(what.vocab, what.tokenizer);
+      return texts.map(words.encode); }"""
     import weights
 
     what = json.dumps({"vocab": words.vocab, "tokenizer": weights.settings_of(words)})
@@ -335,9 +351,7 @@ def test_ids_are_wordpieces(
 @pytest.mark.parametrize("more", [0, 3])
 def test_a_long_text_is_cut(tab: Page, models: Any, more: int) -> None:
     text, room = "array " * (126 + more), 126
-    alone, pair = ask(
-        tab, "course-bert", [{"text": text}, {"text": text, "second": "a value"}]
-    )
+    alone, pair = ask(tab, "course-bert", [{"text": text}, {"text": text, "second": "a value"}])
     assert (len(alone["ids"]), alone["cut"]) == (room + 2, more)
     assert (len(pair["ids"]), pair["cut"]) == (128, more + 3)
     assert pair["pieces"][-4:] == ["[SEP]", "a", "value", "[SEP]"]
@@ -362,12 +376,13 @@ def test_at_most_one_request_waits(tab: Page) -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("absent", "is missing"), ("damaged", "is damaged"), ("changed", "other bytes than were written")],
-)  # fmt: skip
+    [("absent", "is missing"), ("damaged", "is damaged"), ("changed", "holds other bytes than")],
+)
 def test_a_model_that_cannot_be_read_is_a_sentence(tab: Page, name: str, reason: str) -> None:
     script = "name => courseModels.open(name).then(() => 'read', error => error.message)"
     message = tab.evaluate(script, name)
-    assert message.startswith(f"The model {name} could not be read: its file ") and reason in message
+    assert message.startswith(f"The model {name} could not be read: its file ")
+    assert reason in message
     assert message.endswith(" Everything else on this page works without it.")
 
 
@@ -411,7 +426,7 @@ def test_words_are_filled_as_they_are_typed(
     box.locator(".play-bars").wait_for()
     page.keyboard.press("Control+A")
     page.keyboard.type(SENTENCE)
-    guesses = predict_masked(*written["course-bert"], SENTENCE, top=5)
+    guesses = predict_masked(*written["course-bert"], SENTENCE, top=TOP)
     line = f"Position 3: {', '.join(f'{word} {100 * p:.1f}%' for word, p in guesses)}."
     box.locator(".play-sentence").filter(has_text=line).wait_for()
     box.locator(".play-spoken").filter(has_text=line).wait_for()
@@ -443,12 +458,15 @@ def test_two_playgrounds_share_one_model(fresh: Callable[..., Page], opened: Any
     assert blank[0].word in first and blank[1].word in second
 
 
-@pytest.mark.parametrize("constructor", ["throw new Error('no worker')", "setTimeout(() => this.onerror())"])
+@pytest.mark.parametrize(
+    "constructor", ["throw new Error('no worker')", "setTimeout(() => this.onerror())"]
+)
 def test_the_page_computes_where_there_is_no_worker(
     fresh: Callable[..., Page], constructor: str
 ) -> None:
     page = fresh()
-    page.evaluate(f"() => {{ window.Worker = class {{ constructor() {{ {constructor}; }} postMessage() {{}} }}; }}")
+    worker = f"class {{ constructor() {{ {constructor}; }} postMessage() {{}} }}"
+    page.evaluate(f"() => {{ window.Worker = {worker}; }}")
     page.locator(".play-box textarea").first.click()
     page.locator(".play-bars").first.wait_for()
     assert page.workers == []
@@ -471,7 +489,8 @@ def test_a_missing_model_is_a_sentence_on_the_page(fresh: Callable[..., Page], o
     try:
         page = fresh()
         page.locator(".play-box textarea").first.click()
-        page.locator(".play-sentence").filter(has_text="models/course-bert.js is missing").wait_for()
+        message = page.locator(".play-sentence").filter(has_text="models/course-bert.js is missing")
+        message.wait_for()
     finally:
         path.with_suffix(".away").rename(path)
 

@@ -35,6 +35,7 @@ from live import Recorded, recorded_on  # noqa: E402
 from playgrounds import attention_script, place_playgrounds, write_models  # noqa: E402
 from reference import write_reference  # noqa: E402
 from site_links import LINK, to_pages  # noqa: E402
+from three_times import PAGE, three_times  # noqa: E402
 
 NOTEBOOKS = HERE.parent
 ROOT = NOTEBOOKS.parent
@@ -71,6 +72,7 @@ def build(notebooks: list[Path], target: Path, *, run: bool = False, decks: Path
             scripts = _lay_pages(notebooks, laid, new, run) | attention_script()
             write_models(notebooks, new / "models")
             _write_assets(laid / "_static", scripts)
+            (laid / f"{PAGE}.md").write_text(three_times(), encoding="utf-8")
             pages = index(notebooks, run, write_reference(laid / "reference"))
             (laid / "index.md").write_text(pages, encoding="utf-8")
             _sphinx(laid, new, whole=len(notebooks) == len(every_notebook()))
@@ -232,7 +234,7 @@ def index(notebooks: list[Path], run: bool, reference: str) -> str:
     table = ["| no. | page | what it holds |", "|---|---|---|"]
     table += [f"| {no} | [{title}]({stem}.ipynb) | {what} |" for no, title, stem, what in rows]
     names = "\n".join(f"{no} {title} <{stem}>" for no, title, stem, _ in rows)
-    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n{reference}\n```"
+    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n{PAGE}\n{reference}\n```"
     text = (HERE / "index.md").read_text(encoding="utf-8")
     text = text.replace("{{repository}}", _repository()).replace("{{sliders}}", SLIDERS[run])
     text = text.replace("{{pages}}", "\n".join(table) + "\n\n" + tree)

@@ -86,9 +86,9 @@ def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
     ValueError where the page has no such cell."""
     for one in PLAYGROUNDS:
         if one.page == number:
-            cells = [cell.cell_type == "markdown" and one.after in cell.source for cell in page.cells]
+            cells = [c.cell_type == "markdown" and one.after in c.source for c in page.cells]
             if not any(cells):
-                raise ValueError(f"No text of the page holds {one.after!r}, after which {one.play} goes.")
+                raise ValueError(f"Expected a text with {one.after!r}, which {one.play} follows.")
             page.cells.insert(cells.index(True) + 1, nbformat.v4.new_markdown_cell(markdown(one)))
 
 

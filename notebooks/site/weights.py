@@ -1,8 +1,9 @@
 """A model as one script for a page: what the course ships, in small numbers, as text.
 
-A page that is opened as a file may fetch nothing, but it may load a script. So the weights are base64
-inside a script that calls `courseModel(name, …)`; models/models.js reads them again. Matrices are
-int8, each group of GROUP numbers of a row with a scale of its own (float16); vectors stay float32."""
+A page that is opened as a file may fetch nothing, but it may load a script. So the weights are
+base64 inside a script that calls `courseModel(name, …)`; models/models.js reads them again.
+Matrices are int8, each group of GROUP numbers of a row with a scale of its own (float16); vectors
+stay float32."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ from torch import Tensor, nn
 
 from course_lib.text.wordpiece import WordPiece
 
-GROUP = 32  # numbers with a common scale
+GROUP = 16  # numbers with a common scale
 
 
 def write_model(name: str, model: nn.Module, tokenizer: WordPiece, folder: Path) -> Path:
-    """Write folder/name.js, from which courseModels.open(name) makes the model, and return its path.
+    """Write folder/name.js, which courseModels.open(name) reads, and return its path.
 
     model: an encoder or a model with a head, whose parts are those of models/encoder.js. Raises
     ValueError for a tokenizer with tokens that are looked for in normalised text."""

@@ -1,5 +1,6 @@
-"""The site's playgrounds beyond masked words: two models side by side, ELECTRA, a digit. Each is used from a file, by
-keyboard, with everything but the file system out of reach."""
+"""The site's playgrounds beyond masked words: two models side by side, ELECTRA, a digit, words of
+code; and guesses that are kept. Each is used from a file, by keyboard, with everything but the file
+system out of reach."""
 
 from __future__ import annotations
 
@@ -20,12 +21,15 @@ from playwright.sync_api import Browser, Locator, Page
 from playwright.sync_api import Error as PlaywrightError
 
 from course_lib.images import digits
+from course_lib.lectures.lecture_03.documentation_runs import LENGTH
 from course_lib.lectures.lecture_15.views.maps import attentions_of, rollout
 from course_lib.objectives.sequences import pack
+from course_lib.teaching.documentation_tasks import CODE_TAGS, tagged
 from course_lib.teaching.predictions import predict_masked
-from course_lib.train.finetuning import class_accuracy
+from course_lib.text.features import tagged_sequences
+from course_lib.train.finetuning import class_accuracy, predicted_tags
 
-PLAYS = ("compare", "electra", "digits")
+PLAYS = ("compare", "electra", "digits", "code")
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="stylesheet" href="_static/modules.css"><link rel="stylesheet" href="_static/site.css">
 <script src="_static/modules.js"></script><script src="_static/site.js"></script></head>
@@ -47,6 +51,8 @@ def written(
     import playgrounds
     import weights
 
+    models_of_pages.TRAINED = tmp_path_factory.mktemp("trained")
+    models_of_pages.TAGGER_STEPS = 2  # what it has learned is page 03's to test
     target, models = tmp_path_factory.mktemp("playgrounds"), {}
     builder._write_assets(target / "_static", playgrounds.attention_script())
     for one in playgrounds.PLAYGROUNDS:
@@ -153,7 +159,7 @@ def test_a_playground_shuts_nobody_out(
     take_picture(box.page, f"site-{play}-{width}-{scheme}")
 
 
-# --- 16: two models --------------------------------------------------------------------------------
+# --- 16: two models -----------------------------------------------------------------------------
 
 SENTENCE = "Returns the [MASK] of the values along the given axis."
 
@@ -166,7 +172,9 @@ def test_two_models_fill_the_same_sentence(playground: Open, models: Any) -> Non
     page.keyboard.press("Control+A")
     page.keyboard.type(SENTENCE)
     guesses = [predict_masked(*models[name], SENTENCE, top=5) for name in names]
-    best = ", ".join(f"{n} says {g[0][0]} ({percent(g[0][1])})" for n, g in zip(names, guesses, strict=True))
+    best = ", ".join(
+        f"{n} says {g[0][0]} ({percent(g[0][1])})" for n, g in zip(names, guesses, strict=True)
+    )
     shared = len({word for word, _ in guesses[0]} & {word for word, _ in guesses[1]})
     says(box, f"Position 3: {best}. They share {shared} of 5 pieces.")
     captions = box.locator(".play-bars caption").all_inner_texts()
@@ -176,13 +184,15 @@ def test_two_models_fill_the_same_sentence(playground: Open, models: Any) -> Non
     for _ in range(3):  # the button, and two pieces
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    box.locator(".play-bars caption").filter(has_text="course-modernbert: instead of the").wait_for()
+    box.locator(".play-bars caption").filter(
+        has_text="course-modernbert: instead of the"
+    ).wait_for()
     assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
     box.locator("textarea").fill("array " * 130)
     says(box, "The models read 128 tokens; the last 4 of your text are left out.")
 
 
-# --- 07: ELECTRA -----------------------------------------------------------------------------------
+# --- 07: ELECTRA --------------------------------------------------------------------------------
 
 STORY = (
     "the conductor goza comes from alderholm with his train . first goza unlocks the train near "
@@ -254,7 +264,7 @@ def test_words_beyond_the_micro_world_are_named(playground: Open) -> None:
     assert box.locator(".play-tile").count() == 62
 
 
-# --- 15: a digit ------------------------------------------------------------------------------------
+# --- 15: a digit --------------------------------------------------------------------------------
 
 
 def test_the_vit_reads_held_out_digits(models: Any, tmp_path: Path) -> None:
@@ -263,9 +273,10 @@ def test_the_vit_reads_held_out_digits(models: Any, tmp_path: Path) -> None:
 
     adapter, _ = models[models_of_pages.DIGITS]
     assert class_accuracy(adapter.model, digits("test")) >= 0.9
-    kept = [models_of_pages.digits_vit() for _ in range(2)]
-    state = kept[0].state_dict()
-    assert all(torch.equal(state[name], weight) for name, weight in kept[1].state_dict().items())
+    (file,) = models_of_pages.TRAINED.glob("digits-vit-*.pt")
+    before = file.stat().st_mtime_ns
+    models_of_pages.digits_vit()
+    assert file.stat().st_mtime_ns == before
 
 
 def expected_line(model: Any, image: torch.Tensor, layer: int, label: str) -> str:
@@ -273,11 +284,14 @@ def expected_line(model: Any, image: torch.Tensor, layer: int, label: str) -> st
     with torch.no_grad():
         order = model(image[None]).logits[0].softmax(-1).sort(descending=True)
     assert str(int(order.indices[0])) == said
-    digits = [f"{i} ({percent(p)})" for i, p in zip(order.indices.tolist(), order.values.tolist(), strict=True)]
+    best = [
+        f"{i} ({percent(p)})"
+        for i, p in zip(order.indices.tolist(), order.values.tolist(), strict=True)
+    ]
     read = rollout(weights)[layer - 1, 0]
     patch = int(read[1:].argmax()) + 1
     return (
-        f"Said to be {digits[0]}, next {digits[1]}; its label is {label}. rollout, layer {layer}: most "
+        f"Said to be {best[0]}, next {best[1]}; its label is {label}. rollout, layer {layer}: most "
         f"of it from patch {patch} (row {(patch - 1) // 4 + 1}, column {(patch - 1) % 4 + 1}), "
         f"{percent(read[patch])}; from the class token itself {percent(read[0])}."
     )
@@ -338,7 +352,39 @@ def test_a_digit_is_drawn_with_keys(playground: Open) -> None:
     says(box, "The pen is up. Said to be 1 (")
 
 
-# --- guesses ----------------------------------------------------------------------------------------
+# --- 03: words of code --------------------------------------------------------------------------
+
+
+def test_a_tagger_marks_words_of_code(playground: Open, models: Any) -> None:
+    """What page 03's control says of the same sentence, by the tags of the words' first pieces."""
+    box = playground("code")
+    model, words = models["code-tagger"]
+    box.page.keyboard.press("Tab")
+    box.locator(".play-tile").first.wait_for()
+    for text in ("If default_factory is None, naïve::copy(x) is a copy.", "x " * 50):
+        box.locator("textarea").fill(text)
+        sentence = tagged([text, []])
+        task = tagged_sequences([sentence], None, words, LENGTH, names=CODE_TAGS)
+        (tags,) = predicted_tags(model, task)
+        cut = len(sentence.words) - len(tags)
+        if cut:
+            says(
+                box,
+                f"The tagger reads 40 tokens; the last {cut} words of your sentence are left out.",
+            )
+        expected = [w if t == "O" else f"`{w}`" for w, t in zip(sentence.words, tags, strict=False)]
+        box.locator(".play-tile").nth(len(tags) - 1).filter(has_text=expected[-1]).wait_for()
+        assert box.locator(".play-word").all_inner_texts() == expected
+        with torch.no_grad():
+            logits = model(task.sequences.input_ids, task.sequences.attention_mask).logits[0]
+        p_code = 1 - logits[list(task.first[0])].softmax(-1)[:, 0]
+        seen = [t.split()[-1] for t in box.locator(".play-tile").all_inner_texts()]
+        assert [float(t[:-1]) for t in seen] == pytest.approx((100 * p_code).tolist(), abs=0.11)
+    box.locator("textarea").fill("")
+    says(box, "There is no word to read.")
+
+
+# --- guesses ------------------------------------------------------------------------------------
 
 
 def test_every_page_that_asks_for_guesses_remembers_them(builder: ModuleType) -> None:
@@ -352,7 +398,8 @@ def test_every_page_that_asks_for_guesses_remembers_them(builder: ModuleType) ->
 def test_an_answer_is_what_the_page_prints() -> None:
     from guesses import answers_of
 
-    printed = "        you said   answer\nfirst one      –   4%, 82%\nlast           – RoPE. At the\n    end"
+    lines = ("     you said   answer", "first one   –   4%, 82%", "last   – RoPE. At the", "   end")
+    printed = "\n".join(lines)
     answers = {"first one": "4%, 82%", "last": "RoPE. At the end"}
     assert answers_of(printed, ["first one", "last"]) == answers
     with pytest.raises(ValueError, match="prints no answer to the guess 'third'"):

@@ -1,4 +1,4 @@
-"""“Predict first” without a kernel: where a page asks for guesses, boxes that remember them, and where
+"""“Predict first” without a kernel: where a page asks for guesses, boxes that remember them; where
 it prints them beside the answers, the same table with what the reader wrote."""
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ WITHOUT = "With scripts allowed, the site remembers your guesses here."
 def place_guesses(page: nbformat.NotebookNode, number: str) -> None:
     """Put the boxes for guesses behind the cell that asks for them, and the table behind the last
     cell that prints them. Raises ValueError where an answer is not in the stored output."""
-    asked = [cell for cell in page.cells if cell.cell_type == "code" and GUESSED.search(cell.source)]
+    asked = [
+        cell for cell in page.cells if cell.cell_type == "code" and GUESSED.search(cell.source)
+    ]
     if not asked:
         return
     keys = keys_of(asked[0].source)
@@ -44,7 +46,9 @@ def answers_of(printed: str, keys: list[str]) -> dict[str, str]:
     for key in keys:
         rows = [n for n, line in enumerate(lines) if re.match(rf"{re.escape(key)}\s+–", line)]
         if not rows:
-            raise ValueError(f"The page prints no answer to the guess {key!r}; expected a line of it.")
+            raise ValueError(
+                f"The page prints no answer to the guess {key!r}; expected a line of it."
+            )
         parts = [lines[rows[0]].removeprefix(key).strip().removeprefix("–")]
         for line in lines[rows[0] + 1 :]:
             if not line.startswith(" "):
@@ -57,7 +61,8 @@ def answers_of(printed: str, keys: list[str]) -> dict[str, str]:
 def box(data: dict[str, str]) -> str:
     """The place in which site.js draws, models/guess.js."""
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
-    return f'<div class="play-box" role="group" aria-label="your guesses" {attributes}><p>{WITHOUT}</p></div>'
+    start = f'<div class="play-box" role="group" aria-label="your guesses" {attributes}>'
+    return f"{start}<p>{WITHOUT}</p></div>"
 
 
 def _insert_after(page: nbformat.NotebookNode, cell: nbformat.NotebookNode, text: str) -> None:

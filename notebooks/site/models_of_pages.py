@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from course_lib import load_pretrained
+from course_lib import finetune, load_pretrained
 from course_lib.family.vit import VitConfig, VitForClassification
 from course_lib.files import sha256_of
+from course_lib.heads import BertForTokenClassification
 from course_lib.images import digits
+from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences
 from course_lib.lectures.lecture_15 import picture_runs
+from course_lib.teaching.documentation_tasks import code_words
 from course_lib.teaching.shipped import micro_electra
 from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld
+from course_lib.train.finetuning import head_on
 
 TRAINED = Path(__file__).resolve().parent.parent.parent / "build" / "trained"
-DIGITS = "digits-vit"
+DIGITS, CODE_TAGGER = "digits-vit", "code-tagger"
+TAGGER_STEPS = 120
 
 
 def model_of(name: str) -> tuple[Any, WordPiece]:
@@ -30,23 +36,46 @@ def model_of(name: str) -> tuple[Any, WordPiece]:
         return getattr(micro_electra(), name.removeprefix("electra-")), MicroWorld.load().tokenizer
     if name == DIGITS:
         return OfPictures(digits_vit()), WordPiece.from_words([])
+    if name == CODE_TAGGER:
+        return code_tagger(), tokenizer_of("course-bert")
+    return load_pretrained(name).model, tokenizer_of(name)
+
+
+def tokenizer_of(name: str) -> WordPiece:
     shipped = load_pretrained(name)
     assert isinstance(shipped.tokenizer, WordPiece)
-    return shipped.model, shipped.tokenizer
+    return shipped.tokenizer
 
 
-def digits_vit(folder: Path = TRAINED) -> VitForClassification:
-    """Page 15's ViT of two layers, trained on its digits with seed 0: ten seconds or so. It is kept
-    in the folder, and trained anew when its recipe or the code that runs it has changed."""
+def digits_vit() -> VitForClassification:
+    """Page 15's ViT of two layers, trained on its digits with seed 0: ten seconds or so."""
     recipe = picture_runs.MAIN
-    model: Any = picture_runs.start_of(recipe, digits().names, seed=0)
-    key = sha256_of(Path(picture_runs.__file__))[:16]
-    path = folder / f"{DIGITS}-{key}-{torch.__version__}.pt"
+    fresh = partial(picture_runs.start_of, recipe, digits().names, seed=0)
+    key = sha256_of(Path(picture_runs.__file__))
+    return _kept(f"{DIGITS}-{key[:16]}", fresh, lambda: picture_runs.trained(recipe, 0)[0])
+
+
+def code_tagger() -> BertForTokenClassification:
+    """Page 03's tagger of code words, trained as there on the documentation of what is installed:
+    half a minute of a quiet core."""
+    marked, start = code_words(train=500, test=300, outside=300), load_pretrained("course-bert")
+    task = as_sequences(CODE, marked.train, start.tokenizer)
+    fresh = partial(head_on, start.encoder, task, 0)
+    train = partial(
+        finetune, start.encoder, task, steps=TAGGER_STEPS, learning_rate=3e-4, progress=False
+    )
+    return _kept(f"{CODE_TAGGER}-{marked.hash[:16]}-{TAGGER_STEPS}", fresh, train)
+
+
+def _kept(name: str, fresh: Callable[[], Any], train: Callable[[], Any]) -> Any:
+    """The trained model, its weights kept in a file of this name and torch's version."""
+    path = TRAINED / f"{name}-{torch.__version__}.pt"
     if path.exists():
+        model = fresh()
         model.load_state_dict(torch.load(path, weights_only=True))
     else:
-        model, _ = picture_runs.trained(recipe, seed=0)
-        folder.mkdir(parents=True, exist_ok=True)
+        model = train()
+        path.parent.mkdir(parents=True, exist_ok=True)
         torch.save(model.state_dict(), path)
     return model.eval()
 
@@ -74,7 +103,7 @@ class OfPictures(nn.Module):
         weights = self.model.state_dict().items()
         return {_renamed(name): _as_matrix(weight) for name, weight in weights}
 
-    def load_state_dict(self, state: Mapping[str, Tensor], *_: Any, **__: Any) -> Any:
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> Any:  # type: ignore[override]
         shapes = self.model.state_dict().items()
         mine = {name: state[_renamed(name)].view_as(weight) for name, weight in shapes}
         return self.model.load_state_dict(mine)
@@ -94,6 +123,8 @@ def _as_matrix(weight: Tensor) -> Tensor:
 def digits_examples() -> str:
     """Ten held-out digits, one of each class, as JSON: {digit: 64 pixels from 0 to 16}."""
     held_out = digits("test")
-    first = {name: int((held_out.labels == k).nonzero()[0]) for k, name in enumerate(held_out.names)}
+    first = {
+        name: int((held_out.labels == k).nonzero()[0]) for k, name in enumerate(held_out.names)
+    }
     pixels = (16 * held_out.pixel_values).round().int()
     return json.dumps({name: pixels[at].flatten().tolist() for name, at in first.items()})

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import nbformat
 from live import Recorded
-from models_of_pages import DIGITS, digits_examples, model_of
+from models_of_pages import CODE_TAGGER, DIGITS, digits_examples, model_of
 from weights import GROUP, write_model
 
+from course_lib.images import digits
+from course_lib.lectures.lecture_03.views.code_words import SENTENCE
 from course_lib.teaching.attention import widget_class
 from course_lib.text import english
 
@@ -21,7 +23,8 @@ from course_lib.text import english
 class Playground:
     """play: the script, models/NAME.js; after: words of the page's Markdown cell that it follows;
     models: names that models_of_pages.py knows, a space between two; text: what it opens with;
-    try_this: what to do, as Markdown; label: what it is, for screen readers."""
+    try_this: what to do, as Markdown; label: what it is, for screen readers; up_to: whose its
+    numbers are."""
 
     page: str
     after: str
@@ -31,6 +34,7 @@ class Playground:
     try_this: str
     label: str = "your own sentence"
     examples: str = ""  # more to try, as JSON
+    up_to: str = "the numbers are the notebook's up to that"
 
 
 FILL = (
@@ -38,21 +42,26 @@ FILL = (
     "Then choose a layer and a head: where does `[MASK]` look?"
 )
 COMPARE = (
-    "Both models read the same sentence. Write `[MASK]`, or press a word piece to hide it: where do "
-    "the two agree?"
+    "Both models read the same sentence. Write `[MASK]`, or press a word piece to hide it: where "
+    "do the two agree?"
 )
 ELECTRA = (
-    "Change a word so that the story contradicts itself: does the discriminator notice? Press a word "
-    "to hide it from the generator, and read what that proposes."
+    "Change a word so that the story contradicts itself: does the discriminator notice? Press a "
+    "word to hide it from the generator, and read what that proposes."
 )
 STORY = (
     "the conductor goza comes from alderholm with his train . first goza unlocks the train near "
     "moon market . then they drive the cat at moon market ."
 )
+CODE = (
+    "The same tagger on any sentence. Use one word both ways, as a name and as plain English: "
+    "which neighbours make it change its mind?"
+)
+TRAINED_HERE = "was trained by this page's recipe when the site was built"
 DRAW = (
-    "Draw one with a mouse, a finger or the keyboard. A ViT of two layers, trained as on this page, "
-    "says which it is. It has seen 1,437 digits, and all were scaled alike: so is yours, before it "
-    "is read."
+    "Draw one with a mouse, a finger or the keyboard. A ViT of two layers, trained as on this "
+    f"page, says which it is. It has seen {len(digits()):,} digits, all scaled alike: so is yours, "
+    "before it is read."
 )
 BLANKS = [blank.text for blank in english.blanks()]
 PLAYGROUNDS = (
@@ -68,12 +77,16 @@ PLAYGROUNDS = (
     ),
     Playground(
         "15", "*Left the picture, right how much", "digits", DIGITS, "", DRAW,
-        "a digit of your own", digits_examples(),
+        "a digit of your own", digits_examples(), up_to=f"the model {TRAINED_HERE}",
+    ),
+    Playground(
+        "03", "copy *is a name in a program", "code", CODE_TAGGER, SENTENCE, CODE,
+        up_to=f"the model {TRAINED_HERE}, on the documentation that was installed there",
     ),
 )  # fmt: skip
 NOTE = (
     "{models} {run} in this page, without a server. {Their} weights are int8 here, in groups of "
-    "{group} with a scale each: the numbers are the notebook's up to that."
+    "{group} with a scale each: {up_to}."
 )
 WITHOUT = (
     "Here the site runs the model on your own text. That needs a browser of 2021 or later, with "
@@ -105,7 +118,9 @@ def note(one: Playground) -> str:
     """What a playground's numbers are."""
     models = one.models.split()
     run, their = ("run", "Their") if len(models) > 1 else ("runs", "Its")
-    return NOTE.format(models=" and ".join(models), run=run, Their=their, group=GROUP)
+    return NOTE.format(
+        models=" and ".join(models), run=run, Their=their, group=GROUP, up_to=one.up_to
+    )
 
 
 def write_models(notebooks: Sequence[Path], folder: Path) -> None:

@@ -19,8 +19,8 @@ window.coursePlaygrounds.digits = (box, {node, touched, open, latest, bars, sent
   const settings = node(right, 'div', {className: 'play-buttons'});
   const how = node(node(settings, 'label', {}, 'show '), 'select');
   Object.keys(HOW).forEach(key => node(how, 'option', {}, key));
-  const which = node(settings, 'label', {}, 'layer '), layer = node(which, 'input', {type: 'range', min: 1, max: 2, step: 1, value: 2});
-  const pictures = node(right, 'div', {className: 'play-pictures'}), results = node(right, 'div');
+  const which = node(settings, 'label', {}, 'layer '), layer = node(which, 'input', {type: 'range', min: 1, max: 2, step: 1, value: 2}), layerText = node(which, 'output');
+  const pictures = node(right, 'div', {className: 'play-pictures'}), results = node(right, 'div', {className: 'play-results'});
   const say = sentence(box);
   node(box, 'p', {className: 'play-note'}, box.dataset.note);
   const HOWTO = 'Draw a digit. By keyboard: tab to the area, move the pen with the arrow keys, put it down or lift it with Space.';
@@ -182,6 +182,7 @@ window.coursePlaygrounds.digits = (box, {node, touched, open, latest, bars, sent
   function show(answer) {
     last = answer;
     layer.max = answer.mean.length;
+    layerText.textContent = ` ${layer.value} of ${layer.max}`;
     layer.setAttribute('aria-valuetext', `layer ${layer.value} of ${layer.max}`);
     pictures.replaceChildren();
     const seen = node(pictures, 'canvas', {className: 'play-seen', width: PIXELS, height: PIXELS}), paper = seen.getContext('2d');

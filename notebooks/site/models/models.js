@@ -64,7 +64,7 @@
       if (error) throw sentence(name, error);
       return answer;
     }
-    return {name, config: loaded.config, vocab: what.vocab, ask};
+    return {name, config: loaded.config, vocab: what.vocab, tokenizer: what.tokenizer, ask};
   }
   // Two places for the engine: a worker, made of the text of our own functions, since a page that is
   // a file may load none; or the page itself.

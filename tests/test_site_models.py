@@ -136,7 +136,7 @@ def test_every_playground_has_its_place(builder: ModuleType, playgrounds: Module
         its_own = [one for one in playgrounds.PLAYGROUNDS if one.page == number]
         assert len(page.cells) == before + len(its_own)
         assert all((JS / f"{one.play}.js").exists() for one in its_own)
-    with pytest.raises(ValueError, match="No text of the page holds"):
+    with pytest.raises(ValueError, match="Expected a text with"):
         playgrounds.place_playgrounds(nbformat.v4.new_notebook(), "00")
 
 

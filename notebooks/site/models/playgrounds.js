@@ -92,8 +92,10 @@
     const box = node(parent, 'div', {className: 'play-attention'}), state = {layer: 1, head: 1};  // which stay as the reader set them
     return (tokens, weights, layers, heads) => {
       Object.assign(state, {tokens, layers, heads, weights: Array.from(weights, w => Math.round(1000 * w))});
+      const from = box.firstChild ? box.scrollLeft : null;
       box.replaceChildren();
       window.courseModules.AttentionView.render({model: window.courseWidgetModel(state), el: box});
+      box.scrollLeft = from ?? (box.scrollWidth - box.clientWidth) / 2;  // on a phone, its middle first
     };
   }
   const latest = (...all) => window.courseModels.latest(...all);

@@ -4,6 +4,7 @@ system out of reach."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from conftest import ROOT, load
 from lab import offline_context, take_picture
 from playwright.sync_api import Browser, Locator, Page
 from playwright.sync_api import Error as PlaywrightError
+from torch import nn
 
 from course_lib.images import digits
 from course_lib.lectures.lecture_03.documentation_runs import LENGTH
@@ -49,10 +51,9 @@ def written(
     with the weights that the site has."""
     import models_of_pages
     import playgrounds
-    import weights
 
     models_of_pages.TRAINED = tmp_path_factory.mktemp("trained")
-    models_of_pages.TAGGER_STEPS = 2  # what it has learned is page 03's to test
+    models_of_pages.TAGGER_STEPS = 12  # what it has learned is page 03's to test
     target, models = tmp_path_factory.mktemp("playgrounds"), {}
     builder._write_assets(target / "_static", playgrounds.attention_script())
     for one in playgrounds.PLAYGROUNDS:
@@ -61,10 +62,7 @@ def written(
             page = PAGE.format(title=one.play, box=text[text.index("<div") :])
             (target / f"{one.play}.html").write_text(page, encoding="utf-8")
             for name in one.models.split():
-                model, words = models_of_pages.model_of(name)
-                weights.write_model(name, model, words, target / "models")
-                model.load_state_dict(weights.as_written(model))
-                models[name] = model.eval(), words
+                models[name] = models_of_pages.write_named(name, target / "models")
     boxes = "".join(guess_boxes("16"))
     (target / "guess.html").write_text(PAGE.format(title="guess", box=boxes), encoding="utf-8")
     return target, models
@@ -355,6 +353,28 @@ def test_a_digit_is_drawn_with_keys(playground: Open) -> None:
 # --- 03: words of code --------------------------------------------------------------------------
 
 
+def test_a_difference_is_what_changed(builder: ModuleType, models: Any, folder: Path) -> None:
+    """At most half a step of int4 from the trained weights; rows that nothing trained are the
+    base's."""
+    from differences import as_changed
+    from weights import as_written
+
+    torch.manual_seed(0)
+    base, tuned = nn.Linear(64, 6), nn.Linear(64, 6)
+    tuned.weight.data = as_written(base)["weight"].clone()
+    tuned.weight.data[[1, 4]] += 0.02 * torch.randn(2, 64)
+    written, change = as_changed(tuned, base)["weight"], tuned.weight - as_written(base)["weight"]
+    step = change.view(6, 2, 32).abs().amax(-1, keepdim=True) / 7
+    error = (written - tuned.weight).view(6, 2, 32).abs()
+    assert (error <= 0.51 * step + 1e-6).all()
+    assert torch.equal(written[[0, 2, 3, 5]], as_written(base)["weight"][[0, 2, 3, 5]])
+    text = (folder / "models" / "code-tagger.js").read_text(encoding="utf-8")
+    what = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    rows = {name: len(rows) for name, rows in what["changes"]["tensors"]}
+    assert what["base"] == "course-bert"
+    assert 0 < rows["embeddings.token.weight"] < 8_192
+
+
 def test_a_tagger_marks_words_of_code(playground: Open, models: Any) -> None:
     """What page 03's control says of the same sentence, by the tags of the words' first pieces."""
     box = playground("code")
@@ -434,8 +454,8 @@ def test_guesses_are_kept_and_stand_beside_the_answers(
 
 def test_a_browser_that_keeps_nothing_says_so(playground: Open) -> None:
     box = playground("guess")
-    forbid = "Storage.prototype.setItem = () => { throw new Error('full'); }"
-    box.page.evaluate(f"{forbid}; Storage.prototype.getItem = Storage.prototype.setItem")
+    forbidden = "Storage.prototype.getItem = Storage.prototype.setItem"
+    box.page.evaluate(f"() => {{ {forbidden} = () => {{ throw new Error('full'); }}; }}")
     box.locator("input").first.fill("no")
     says(box, "This browser keeps nothing for pages opened as files")
     says(box.page.locator(".play-box").nth(1), "1 of 3 guesses written.")

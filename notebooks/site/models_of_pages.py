@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from differences import as_changed, write_difference
 from torch import Tensor, nn
+from weights import as_written, write_model
 
 from course_lib import finetune, load_pretrained
 from course_lib.family.vit import VitConfig, VitForClassification
@@ -39,6 +41,21 @@ def model_of(name: str) -> tuple[Any, WordPiece]:
     if name == CODE_TAGGER:
         return code_tagger(), tokenizer_of("course-bert")
     return load_pretrained(name).model, tokenizer_of(name)
+
+
+def write_named(name: str, folder: Path) -> tuple[Any, WordPiece]:
+    """Write the scripts of this model into the folder; the model with the weights that they have,
+    and its tokenizer."""
+    model, words = model_of(name)
+    if name == CODE_TAGGER:
+        base = model_of("course-bert")
+        write_model("course-bert", *base, folder)
+        write_difference(name, model, ("course-bert", base[0]), folder)
+        model.load_state_dict(as_changed(model, base[0]))
+    else:
+        write_model(name, model, words, folder)
+        model.load_state_dict(as_written(model))
+    return model.eval(), words
 
 
 def tokenizer_of(name: str) -> WordPiece:

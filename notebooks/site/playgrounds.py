@@ -10,8 +10,8 @@ from pathlib import Path
 
 import nbformat
 from live import Recorded
-from models_of_pages import CODE_TAGGER, DIGITS, digits_examples, model_of
-from weights import GROUP, write_model
+from models_of_pages import CODE_TAGGER, DIGITS, digits_examples, write_named
+from weights import GROUP
 
 from course_lib.images import digits
 from course_lib.lectures.lecture_03.views.code_words import SENTENCE
@@ -128,7 +128,7 @@ def write_models(notebooks: Sequence[Path], folder: Path) -> None:
     numbers = {path.stem[:2] for path in notebooks}
     names = {name for one in PLAYGROUNDS if one.page in numbers for name in one.models.split()}
     for name in sorted(names):
-        write_model(name, *model_of(name), folder)
+        write_named(name, folder)
 
 
 def attention_script() -> dict[str, Recorded]:

@@ -81,7 +81,8 @@ PLAYGROUNDS = (
     ),
     Playground(
         "03", "copy *is a name in a program", "code", CODE_TAGGER, SENTENCE, CODE,
-        up_to=f"the model {TRAINED_HERE}, on the documentation that was installed there",
+        up_to="course-bert's, and int4 for what training changed of them. The model "
+        f"{TRAINED_HERE}, on the documentation that was installed there",
     ),
 )  # fmt: skip
 NOTE = (

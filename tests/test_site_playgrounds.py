@@ -61,7 +61,7 @@ def written(
             text = playgrounds.markdown(one)
             page = PAGE.format(title=one.play, box=text[text.index("<div") :])
             (target / f"{one.play}.html").write_text(page, encoding="utf-8")
-            for name in one.models.split():
+            for name in one.models:
                 models[name] = models_of_pages.write_named(name, target / "models")
     boxes = "".join(guess_boxes("16"))
     (target / "guess.html").write_text(PAGE.format(title="guess", box=boxes), encoding="utf-8")

@@ -22,14 +22,14 @@ from course_lib.text import english
 @dataclass(frozen=True)
 class Playground:
     """play: the script, models/NAME.js; after: words of the page's Markdown cell that it follows;
-    models: names that models_of_pages.py knows, a space between two; text: what it opens with;
+    models: names of what it opens, see `model_of`; text: what it opens with;
     try_this: what to do, as Markdown; label: what it is, for screen readers; up_to: whose its
     numbers are."""
 
     page: str
     after: str
     play: str
-    models: str
+    models: tuple[str, ...]
     text: str
     try_this: str
     label: str = "your own sentence"
@@ -65,22 +65,22 @@ DRAW = (
 )
 BLANKS = [blank.text for blank in english.blanks()]
 PLAYGROUNDS = (
-    Playground("00", "*Five guesses each", "fill", "course-bert", BLANKS[12], FILL),
-    Playground("02", "*All of them, as they come out", "fill", "course-bert", BLANKS[1], FILL),
+    Playground("00", "*Five guesses each", "fill", ("course-bert",), BLANKS[12], FILL),
+    Playground("02", "*All of them, as they come out", "fill", ("course-bert",), BLANKS[1], FILL),
     Playground(
-        "16", "marks a piece inside a word.)", "compare", "course-bert course-modernbert",
+        "16", "marks a piece inside a word.)", "compare", ("course-bert", "course-modernbert"),
         BLANKS[3], COMPARE,
     ),
     Playground(
-        "07", "*Rows: the text; with gaps;", "electra", "electra-generator electra-discriminator",
-        STORY, ELECTRA, "your own story",
+        "07", "*Rows: the text; with gaps;", "electra",
+        ("electra-generator", "electra-discriminator"), STORY, ELECTRA, "your own story",
     ),
     Playground(
-        "15", "*Left the picture, right how much", "digits", DIGITS, "", DRAW,
+        "15", "*Left the picture, right how much", "digits", (DIGITS,), "", DRAW,
         "a digit of your own", digits_examples(), up_to=f"the model {TRAINED_HERE}",
     ),
     Playground(
-        "03", "copy *is a name in a program", "code", CODE_TAGGER, SENTENCE, CODE,
+        "03", "copy *is a name in a program", "code", (CODE_TAGGER,), SENTENCE, CODE,
         up_to="course-bert's, and int4 for what training changed of them. The model "
         f"{TRAINED_HERE}, on the documentation that was installed there",
     ),
@@ -108,7 +108,7 @@ def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
 
 def markdown(one: Playground) -> str:
     """A playground as Markdown: what to try, and the box in which site.js draws it."""
-    data = {"play": one.play, "models": one.models, "text": one.text, "note": note(one)}
+    data = {"play": one.play, "models": " ".join(one.models), "text": one.text, "note": note(one)}
     data |= {"examples": one.examples} if one.examples else {}
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
     box = f'<div class="play-box" role="group" aria-label="{one.label}" {attributes}>'
@@ -117,17 +117,16 @@ def markdown(one: Playground) -> str:
 
 def note(one: Playground) -> str:
     """What a playground's numbers are."""
-    models = one.models.split()
-    run, their = ("run", "Their") if len(models) > 1 else ("runs", "Its")
+    run, their = ("run", "Their") if len(one.models) > 1 else ("runs", "Its")
     return NOTE.format(
-        models=" and ".join(models), run=run, Their=their, group=GROUP, up_to=one.up_to
+        models=" and ".join(one.models), run=run, Their=their, group=GROUP, up_to=one.up_to
     )
 
 
 def write_models(notebooks: Sequence[Path], folder: Path) -> None:
     """The models that these pages' playgrounds open."""
     numbers = {path.stem[:2] for path in notebooks}
-    names = {name for one in PLAYGROUNDS if one.page in numbers for name in one.models.split()}
+    names = {name for one in PLAYGROUNDS if one.page in numbers for name in one.models}
     for name in sorted(names):
         write_named(name, folder)
 

@@ -158,14 +158,18 @@ NAMES = ("course-bert", "course-modernbert", "electra-discriminator", "electra-g
 @pytest.fixture(scope="module")
 def models(playgrounds: ModuleType) -> dict[str, tuple[Any, WordPiece]]:
     """As they are shipped."""
-    result = {name: playgrounds.shipped(name) for name in NAMES}
+    import models_of_pages
+
+    result = {name: models_of_pages.model_of(name) for name in NAMES}
     return {name: (model.eval(), words) for name, (model, words) in result.items()}
 
 
 @pytest.fixture(scope="module")
 def written(playgrounds: ModuleType, weights: ModuleType) -> dict[str, tuple[Any, WordPiece]]:
     """The same with the weights that the site has."""
-    result = {name: playgrounds.shipped(name) for name in NAMES}
+    import models_of_pages
+
+    result = {name: models_of_pages.model_of(name) for name in NAMES}
     for model, _ in result.values():
         model.load_state_dict(weights.as_written(model))
         model.eval()

@@ -31,6 +31,7 @@ from course_lib.teaching.folders import written_whole
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from glossary import explains, glossary, link_terms, read_terms  # noqa: E402
+from guesses import place_guesses  # noqa: E402
 from live import Recorded, recorded_on  # noqa: E402
 from playgrounds import attention_script, place_playgrounds, write_models  # noqa: E402
 from reference import write_reference  # noqa: E402
@@ -172,6 +173,7 @@ def page_of(path: Path, lives: dict[str, Recorded], links: str) -> nbformat.Note
             if cell.id in lives:
                 _come_alive(cell, lives[cell.id])
     place_playgrounds(page, path.stem[:2])
+    place_guesses(page, path.stem[:2])
     return page
 
 

@@ -7,45 +7,87 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from live import Recorded
-from weights import GROUP, write_model
+from models_of_pages import CODE_TAGGER, DIGITS, digits_examples, write_named
+from weights import GROUP
 
-from course_lib import load_pretrained
+from course_lib.images import digits
+from course_lib.lectures.lecture_03.views.code_words import SENTENCE
 from course_lib.teaching.attention import widget_class
-from course_lib.teaching.shipped import micro_electra
 from course_lib.text import english
-from course_lib.text.wordpiece import WordPiece
-from course_lib.text.world import MicroWorld
 
 
 @dataclass(frozen=True)
 class Playground:
     """play: the script, models/NAME.js; after: words of the page's Markdown cell that it follows;
-    models: names of what it opens, see `shipped`; blank: the number of the sentence of data/english
-    that it opens with; try_this: what to do, as Markdown."""
+    models: names of what it opens, see `model_of`; text: what it opens with;
+    try_this: what to do, as Markdown; label: what it is, for screen readers; up_to: whose its
+    numbers are."""
 
     page: str
     after: str
     play: str
     models: tuple[str, ...]
-    blank: int
+    text: str
     try_this: str
+    label: str = "your own sentence"
+    examples: str = ""  # more to try, as JSON
+    up_to: str = "the numbers are the notebook's up to that"
 
 
 FILL = (
     "Press a word piece to hide it, or write `[MASK]` yourself, and see what the model guesses. "
     "Then choose a layer and a head: where does `[MASK]` look?"
 )
-PLAYGROUNDS = (
-    Playground("00", "*Five guesses each", "fill", ("course-bert",), 12, FILL),
-    Playground("02", "*All of them, as they come out", "fill", ("course-bert",), 1, FILL),
+COMPARE = (
+    "Both models read the same sentence. Write `[MASK]`, or press a word piece to hide it: where "
+    "do the two agree?"
 )
+ELECTRA = (
+    "Change a word so that the story contradicts itself: does the discriminator notice? Press a "
+    "word to hide it from the generator, and read what that proposes."
+)
+STORY = (
+    "the conductor goza comes from alderholm with his train . first goza unlocks the train near "
+    "moon market . then they drive the cat at moon market ."
+)
+CODE = (
+    "The same tagger on any sentence. Use one word both ways, as a name and as plain English: "
+    "which neighbours make it change its mind?"
+)
+TRAINED_HERE = "was trained by this page's recipe when the site was built"
+DRAW = (
+    "Draw one with a mouse, a finger or the keyboard. A ViT of two layers, trained as on this "
+    f"page, says which it is. It has seen {len(digits()):,} digits, all scaled alike: so is yours, "
+    "before it is read."
+)
+BLANKS = [blank.text for blank in english.blanks()]
+PLAYGROUNDS = (
+    Playground("00", "*Five guesses each", "fill", ("course-bert",), BLANKS[12], FILL),
+    Playground("02", "*All of them, as they come out", "fill", ("course-bert",), BLANKS[1], FILL),
+    Playground(
+        "16", "marks a piece inside a word.)", "compare", ("course-bert", "course-modernbert"),
+        BLANKS[3], COMPARE,
+    ),
+    Playground(
+        "07", "*Rows: the text; with gaps;", "electra",
+        ("electra-generator", "electra-discriminator"), STORY, ELECTRA, "your own story",
+    ),
+    Playground(
+        "15", "*Left the picture, right how much", "digits", (DIGITS,), "", DRAW,
+        "a digit of your own", digits_examples(), up_to=f"the model {TRAINED_HERE}",
+    ),
+    Playground(
+        "03", "copy *is a name in a program", "code", (CODE_TAGGER,), SENTENCE, CODE,
+        up_to="course-bert's, and int4 for what training changed of them. The model "
+        f"{TRAINED_HERE}, on the documentation that was installed there",
+    ),
+)  # fmt: skip
 NOTE = (
-    "{models} in this page, without a server. The weights are int8 here, in groups of {group} with "
-    "a scale each: the numbers are the notebook's up to that."
+    "{models} {run} in this page, without a server. {Their} weights are int8 here, in groups of "
+    "{group} with a scale each: {up_to}."
 )
 WITHOUT = (
     "Here the site runs the model on your own text. That needs a browser of 2021 or later, with "
@@ -66,30 +108,27 @@ def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
 
 def markdown(one: Playground) -> str:
     """A playground as Markdown: what to try, and the box in which site.js draws it."""
-    text = english.blanks()[one.blank].text
-    running = f"{' and '.join(one.models)} {'run' if len(one.models) > 1 else 'runs'}"
-    note = NOTE.format(models=running, group=GROUP)
-    data = {"play": one.play, "models": " ".join(one.models), "text": text, "note": note}
+    data = {"play": one.play, "models": " ".join(one.models), "text": one.text, "note": note(one)}
+    data |= {"examples": one.examples} if one.examples else {}
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
-    box = f'<div class="play-box" role="group" aria-label="your own sentence" {attributes}>'
-    return f"**Your own sentence.** {one.try_this}\n\n{box}<p>{WITHOUT}</p></div>"
+    box = f'<div class="play-box" role="group" aria-label="{one.label}" {attributes}>'
+    return f"**{one.label.capitalize()}.** {one.try_this}\n\n{box}<p>{WITHOUT}</p></div>"
+
+
+def note(one: Playground) -> str:
+    """What a playground's numbers are."""
+    run, their = ("run", "Their") if len(one.models) > 1 else ("runs", "Its")
+    return NOTE.format(
+        models=" and ".join(one.models), run=run, Their=their, group=GROUP, up_to=one.up_to
+    )
 
 
 def write_models(notebooks: Sequence[Path], folder: Path) -> None:
     """The models that these pages' playgrounds open."""
     numbers = {path.stem[:2] for path in notebooks}
-    for name in sorted({name for one in PLAYGROUNDS if one.page in numbers for name in one.models}):
-        write_model(name, *shipped(name), folder)
-
-
-def shipped(name: str) -> tuple[Any, WordPiece]:
-    """A model of the course and its tokenizer: a checkpoint by its name, or a network of the
-    micro-world's ELECTRA, electra-discriminator or electra-generator."""
-    family, _, network = name.partition("-")
-    if family == "electra":
-        return getattr(micro_electra(), network), MicroWorld.load().tokenizer
-    read: Any = load_pretrained(name)
-    return read.model, read.tokenizer
+    names = {name for one in PLAYGROUNDS if one.page in numbers for name in one.models}
+    for name in sorted(names):
+        write_named(name, folder)
 
 
 def attention_script() -> dict[str, Recorded]:

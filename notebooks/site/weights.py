@@ -29,22 +29,29 @@ def write_model(name: str, model: nn.Module, tokenizer: WordPiece, folder: Path)
     model: an encoder or a model with a head, whose parts are those of models/encoder.js. Raises
     ValueError for a tokenizer with tokens that are looked for in normalised text."""
     weights = {k.removeprefix("encoder."): v for k, v in model.state_dict().items()}
-    data = b"".join(_written(weight) for weight in weights.values())
     what = {
         "config": config_of(model),
         "tokenizer": settings_of(tokenizer),
         "vocab": tokenizer.vocab,
-        "tensors": [[key, list(weight.shape)] for key, weight in weights.items()],
-        "group": GROUP,
-        "bytes": len(data),
-        "adler": zlib.adler32(data),
-        "data": base64.b64encode(data).decode("ascii"),
+        **write_numbers(weights),
     }
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.js"
     text = json.dumps(what, separators=(",", ":"))
     path.write_text(f"courseModel({json.dumps(name)}, {text});\n", encoding="utf-8")
     return path
+
+
+def write_numbers(weights: dict[str, Tensor]) -> dict[str, Any]:
+    """Weights by name as what the script needs of them."""
+    data = b"".join(_written(weight) for weight in weights.values())
+    return {
+        "tensors": [[key, list(weight.shape)] for key, weight in weights.items()],
+        "group": GROUP,
+        "bytes": len(data),
+        "adler": zlib.adler32(data),
+        "data": base64.b64encode(data).decode("ascii"),
+    }
 
 
 def as_written(model: nn.Module) -> dict[str, Tensor]:

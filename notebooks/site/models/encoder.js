@@ -87,6 +87,7 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
   // ---------------------------------------------------------------- the encoder
   // Token + segment + position, then LayerNorm: (T, H).
   function embeddings(ids, types) {
+    if (config.patch_size) return patches(ids);
     const inside = weights['embeddings.project.weight'] ? 'embeddings.tables' : 'embeddings';
     const [token, segment, position] = ['token', 'segment', 'position'].map(n => weights[`${inside}.${n}.weight`]);
     const x = matrix(ids.length, token.columns);
@@ -98,6 +99,21 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
     });
     const normed = layerNorm(x, inside + '.norm');
     return inside === 'embeddings' ? normed : dense(normed, 'embeddings.project');  // ELECTRA: (T, E) -> (T, H)
+  }
+  // ViT: a grey picture's pixels, row by row; each patch through one matrix, the class token in front: (T, H).
+  function patches(pixels) {
+    const {image_size: S, patch_size: P} = config, across = S / P, T = 1 + across ** 2;
+    const cut = matrix(across ** 2, P * P), x = matrix(T, H), position = weights['embeddings.position'];
+    pixels.forEach((pixel, i) => {
+      const row = Math.floor(i / S), column = i % S;
+      cut.row(Math.floor(row / P) * across + Math.floor(column / P))[row % P * P + column % P] = pixel;
+    });
+    const projected = dense(cut, 'embeddings.project');
+    for (let t = 0; t < T; t++) {
+      x.row(t).set(t ? projected.row(t - 1) : weights['embeddings.cls'].row(0));
+      add(x.row(t), position.row(t));
+    }
+    return x;
   }
   // Rotary positions: features i and i + D/2 of a head are a point, turned by t · base^(−2i/D).
   function turn(x, base) {
@@ -157,13 +173,13 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
     const middle = layerNorm(residual(x, attend(x)), name + '.attention_norm');
     return layerNorm(residual(middle, feedForward(middle, name + '.feed_forward')), name + '.output_norm');
   }
-  // A text's ids and segments (T) -> the last states (T · H). keep: names of what else is wanted,
+  // A text's ids and segments (T), or a ViT's pixels -> the last states (T · H). keep: names of what else is wanted,
   // states (L + 1 · T · H), attentions and scores (L · A · T · T).
   function encode(ids, types = ids.map(() => 0), keep = []) {
     const kept = Object.fromEntries(keep.map(name => [name, []]));
     free = firstFree;
     let x = embeddings(ids, types);
-    const states = free, copy = () => x.values.slice(0, ids.length * H);
+    const states = free, copy = () => x.values.slice(0, x.rows * H);
     kept.states?.push(copy());
     for (let layer = 0; layer < L; layer++) {
       const y = block(x, layer, kept).values.slice();

@@ -36,7 +36,7 @@
   }
   const sentence = (name, what) => new Error(`The model ${name} ${what} Everything else on this page works without it.`);
 
-  async function load(name) {
+  async function read(name) {
     const file = `${name}.js`;
     await script(new URL(`../models/${file}`, here).href).catch(() => {
       throw sentence(name, `could not be read: its file models/${file} is missing beside this page.`);
@@ -44,6 +44,12 @@
     const what = arrived.get(name);
     arrived.delete(name);  // the text of the weights need not stay in memory
     if (!what) throw sentence(name, `could not be read: its file models/${file} is damaged. Copy the site anew.`);
+    if (!what.base) return what;
+    const base = await read(what.base);  // what it was fine-tuned from: the file holds what changed
+    return {...what, under: base, vocab: base.vocab, tokenizer: base.tokenizer};
+  }
+  async function load(name) {
+    const what = await read(name);
     const waiting = [];  // who has asked, in order
     const hear = message => waiting.shift().done(message);
     const stop = () => waiting.splice(0).forEach(({failed}) => failed());
@@ -64,7 +70,7 @@
       if (error) throw sentence(name, error);
       return answer;
     }
-    return {name, config: loaded.config, vocab: what.vocab, ask};
+    return {name, config: loaded.config, vocab: what.vocab, tokenizer: what.tokenizer, ask};
   }
   // Two places for the engine: a worker, made of the text of our own functions, since a page that is
   // a file may load none; or the page itself.
@@ -112,9 +118,9 @@
   // --- what runs beside the page: the tokenizer, the encoder, and a request's answer
   function courseEngine(makeProduct, makeEncoder, makeWordPiece, tell) {
     let bert, words;
-    // int8 rows, in groups of `group` columns with a float16 scale each, as float32 again.
-    function decode({data, bytes: length, adler, tensors, group}) {
-      const text = atob(data), bytes = new Uint8Array(text.length), whole = new Int8Array(bytes.buffer);
+    // Base64 as bytes, which must be those that were written.
+    function bytesOf({data, bytes: length, adler}) {
+      const text = atob(data), bytes = new Uint8Array(text.length);
       let a = 1, b = 0;  // the two sums of adler32
       for (let i = 0; i < bytes.length; i++) {
         bytes[i] = text.charCodeAt(i);
@@ -122,6 +128,11 @@
         b = (b + a) % 65521;
       }
       if (bytes.length !== length || b * 65536 + a !== adler) throw new Error('other bytes than were written');
+      return bytes;
+    }
+    // int8 rows, in groups of `group` columns with a float16 scale each, as float32 again.
+    function decode(what) {
+      const {tensors, group} = what, bytes = bytesOf(what), whole = new Int8Array(bytes.buffer);
       const view = new DataView(bytes.buffer), named = {};
       let at = 0;
       for (const [name, shape] of tensors) {
@@ -139,6 +150,26 @@
             const from = r * columns + g * group, end = r * columns + Math.min(columns, (g + 1) * group);
             for (let i = from; i < end; i++) to[i] = scale * whole[first + i];
           }
+        }};
+      }
+      return named;
+    }
+    // What a base became: int4 differences of its rows, two in a byte, with float16 scales.
+    function changed(base, what) {
+      const {tensors, group} = what.changes, bytes = bytesOf(what.changes), view = new DataView(bytes.buffer);
+      const named = decode(what);
+      let at = 0;
+      for (const [name, rows] of tensors) {
+        const {shape, write} = base[name], columns = shape[1], scales = 2 * columns / group, size = scales + columns / 2, start = at;
+        at += rows.length * size;
+        named[name] = {shape, write: to => {
+          write(to);
+          rows.forEach((row, n) => {
+            for (let c = 0, from = start + n * size; c < columns; c++) {
+              const byte = bytes[from + scales + (c >> 1)], scale = float16(view.getUint16(from + 2 * Math.floor(c / group), true));
+              to[row * columns + c] += scale * ((c % 2 ? byte >> 4 : byte & 15) - 8);
+            }
+          });
         }};
       }
       return named;
@@ -185,7 +216,8 @@
     }
     function load(what) {
       words = makeWordPiece(what.vocab, what.tokenizer);
-      bert = makeEncoder({config: what.config, tensors: decode(what)}, makeProduct);
+      const tensors = what.under ? changed(decode(what.under), what) : decode(what);
+      bert = makeEncoder({config: what.config, tensors}, makeProduct);
       return {loaded: true, config: what.config};
     }
     return ({data: {load: what, ask: request}}) => {

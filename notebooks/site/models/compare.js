@@ -1,0 +1,71 @@
+// Two models beside each other: the likeliest pieces for every [MASK] of the reader's sentence, as
+// each of them says. Both have the same pieces, so a piece that is pressed is hidden from both.
+'use strict';
+window.coursePlaygrounds.compare = (box, {node, touched, open, latest, bars, pieces, sentence, percent}) => {
+  const TOP = 5, MOST = 2, MASK = '[MASK]';
+  const names = box.dataset.models.split(' '), id = `play-${Math.random().toString(36).slice(2)}`;
+  box.replaceChildren();
+  node(box, 'label', {htmlFor: id}, 'Your sentence');
+  const input = node(box, 'textarea', {id, rows: 2, spellcheck: false, value: box.dataset.text});
+  const insert = node(box, 'button', {type: 'button'}, `Insert ${MASK}`);
+  const line = node(box, 'div'), results = node(box, 'div');
+  const say = sentence(box);
+  node(box, 'p', {className: 'play-note'}, box.dataset.note);
+  say(`Click into the sentence, or tab to it: ${names.join(' and ')} are read then, and guess the hidden word.`);
+  let hidden = [], ask = null;
+
+  // What both are asked is one request: {ask} as latest expects it of a model.
+  const both = models => ({ask: async request => Promise.all(models.map(model => model.ask(request)))});
+  function show(answers) {
+    const from = [...line.querySelectorAll('button')].indexOf(document.activeElement);
+    const [first] = answers, last = first.pieces.length - 1;
+    line.replaceChildren();
+    pieces(line, first.pieces.map((piece, t) => ({
+      piece, down: hidden.includes(t), fixed: t === 0 || t === last || (piece === MASK && !hidden.includes(t)),
+    })), press);
+    if (from >= 0) line.querySelectorAll('button')[from]?.focus();
+    results.replaceChildren();
+    first.masked.forEach(({at}, n) => {
+      const beside = node(results, 'div', {className: 'play-results'}), written = hidden.includes(at) ? first.written[at] : null;
+      const where = written ? `instead of ${written}` : `${MASK} at position ${at}`;
+      answers.forEach(({masked}, m) => bars(beside, `${names[m]}: ${where}`, masked[n].best.map(({piece, probability}) => ({
+        label: piece, value: probability, mark: piece === written ? '← as written' : '',
+      }))));
+    });
+    say(inWords(answers));
+  }
+  function inWords(answers) {
+    const [{ids, cut, masked}] = answers;
+    const parts = masked.map(({at}, n) => {
+      const lists = answers.map(answer => answer.masked[n].best);
+      const said = lists.map(([{piece, probability}], m) => `${names[m]} says ${piece} (${percent(probability)})`);
+      const shared = lists[0].filter(({piece}) => lists[1].some(other => other.piece === piece)).length;
+      return `Position ${at}: ${said.join(', ')}. They share ${shared} of ${TOP} pieces.`;
+    });
+    if (!masked.length) parts.push(`Nothing is hidden. Write ${MASK}, or press a word piece to hide it.`);
+    if (ids.filter((_, t) => answers[0].pieces[t] === MASK).length > MOST) parts.push(`At most ${MOST} hidden words are filled.`);
+    if (cut) parts.push(`The models read ${ids.length} tokens; the last ${cut} of your text are left out.`);
+    return parts.join(' ');
+  }
+  const run = () => ask?.({text: input.value, hide: hidden, top: TOP, most: MOST});
+  function press(t, down) {
+    hidden = down ? [...hidden, t] : hidden.filter(one => one !== t);
+    run();
+  }
+  input.addEventListener('input', () => {
+    hidden = [];
+    run();
+  });
+  insert.addEventListener('click', () => {
+    input.setRangeText(MASK, input.selectionStart, input.selectionEnd, 'end');
+    input.focus();
+    input.dispatchEvent(new Event('input'));
+  });
+  touched(box, async () => {
+    const models = [];
+    for (const name of names) models.push(await open(name, say));
+    if (models.includes(null)) return;
+    ask = latest(both(models), show, error => say(error.message));
+    run();
+  });
+};

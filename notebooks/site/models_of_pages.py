@@ -1,0 +1,147 @@
+"""The models that the site's pages run, by name: what the course ships, and what a page trains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from differences import as_changed, write_difference
+from torch import Tensor, nn
+from weights import as_written, write_model
+
+from course_lib import finetune, load_pretrained
+from course_lib.family.vit import VitConfig, VitForClassification
+from course_lib.files import sha256_of
+from course_lib.heads import BertForTokenClassification
+from course_lib.images import digits
+from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences
+from course_lib.lectures.lecture_15 import picture_runs
+from course_lib.teaching.documentation_tasks import code_words
+from course_lib.teaching.shipped import micro_electra
+from course_lib.text.wordpiece import WordPiece
+from course_lib.text.world import MicroWorld
+from course_lib.train.finetuning import head_on
+
+TRAINED = Path(__file__).resolve().parent.parent.parent / "build" / "trained"
+DIGITS, CODE_TAGGER = "digits-vit", "code-tagger"
+TAGGER_STEPS = 120
+
+
+def model_of(name: str) -> tuple[Any, WordPiece]:
+    """The model of this name and its tokenizer; one without words has an empty one."""
+    if name in ("electra-generator", "electra-discriminator"):
+        return getattr(micro_electra(), name.removeprefix("electra-")), MicroWorld.load().tokenizer
+    if name == DIGITS:
+        return OfPictures(digits_vit()), WordPiece.from_words([])
+    if name == CODE_TAGGER:
+        return code_tagger(), tokenizer_of("course-bert")
+    return load_pretrained(name).model, tokenizer_of(name)
+
+
+def write_named(name: str, folder: Path) -> tuple[Any, WordPiece]:
+    """Write the scripts of this model into the folder; the model with the weights that they have,
+    and its tokenizer."""
+    model, words = model_of(name)
+    if name == CODE_TAGGER:
+        base = model_of("course-bert")
+        write_model("course-bert", *base, folder)
+        write_difference(name, model, ("course-bert", base[0]), folder)
+        model.load_state_dict(as_changed(model, base[0]))
+    else:
+        write_model(name, model, words, folder)
+        model.load_state_dict(as_written(model))
+    return model.eval(), words
+
+
+def tokenizer_of(name: str) -> WordPiece:
+    shipped = load_pretrained(name)
+    assert isinstance(shipped.tokenizer, WordPiece)
+    return shipped.tokenizer
+
+
+def digits_vit() -> VitForClassification:
+    """Page 15's ViT of two layers, trained on its digits with seed 0: ten seconds or so."""
+    recipe = picture_runs.MAIN
+    fresh = partial(picture_runs.start_of, recipe, digits().names, seed=0)
+    key = sha256_of(Path(picture_runs.__file__))
+    return _kept(f"{DIGITS}-{key[:16]}", fresh, lambda: picture_runs.trained(recipe, 0)[0])
+
+
+def code_tagger() -> BertForTokenClassification:
+    """Page 03's tagger of code words, trained as there on the documentation of what is installed:
+    half a minute of a quiet core."""
+    marked, start = code_words(train=500, test=300, outside=300), load_pretrained("course-bert")
+    task = as_sequences(CODE, marked.train, start.tokenizer)
+    fresh = partial(head_on, start.encoder, task, 0)
+    train = partial(
+        finetune, start.encoder, task, steps=TAGGER_STEPS, learning_rate=3e-4, progress=False
+    )
+    return _kept(f"{CODE_TAGGER}-{marked.hash[:16]}-{TAGGER_STEPS}", fresh, train)
+
+
+def _kept(name: str, fresh: Callable[[], Any], train: Callable[[], Any]) -> Any:
+    """The trained model, its weights kept in a file of this name and torch's version."""
+    path = TRAINED / f"{name}-{torch.__version__}.pt"
+    if path.exists():
+        model = fresh()
+        model.load_state_dict(torch.load(path, weights_only=True))
+    else:
+        model = train()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(model.state_dict(), path)
+    return model.eval()
+
+
+@dataclass(frozen=True)
+class PictureConfig(VitConfig):
+    """A ViT's shape with what models/encoder.js asks of a block: norms before its halves, and one
+    after the last."""
+
+    pre_norm: bool = True
+    final_norm: bool = True
+
+
+class OfPictures(nn.Module):
+    """A ViT under the names and shapes that models/encoder.js has: patches through a matrix, the
+    last norm as a part of the stack."""
+
+    def __init__(self, model: VitForClassification) -> None:
+        super().__init__()
+        self.model = model
+        shape = {f.name: getattr(model.config, f.name) for f in fields(VitConfig)}
+        self.config = PictureConfig(**shape)
+
+    def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:  # type: ignore[override]
+        weights = self.model.state_dict().items()
+        return {_renamed(name): _as_matrix(weight) for name, weight in weights}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> Any:  # type: ignore[override]
+        shapes = self.model.state_dict().items()
+        mine = {name: state[_renamed(name)].view_as(weight) for name, weight in shapes}
+        return self.model.load_state_dict(mine)
+
+
+def _renamed(name: str) -> str:
+    return name.replace("encoder.norm.", "encoder.stack.norm.")
+
+
+def _as_matrix(weight: Tensor) -> Tensor:
+    """A convolution's kernels (H, C, P, P) as rows (H, C·P·P); positions (1, T, H) as (T, H)."""
+    if weight.dim() == 1:
+        return weight
+    return weight.flatten(1) if weight.dim() == 4 else weight.flatten(0, -2)
+
+
+def digits_examples() -> str:
+    """Ten held-out digits, one of each class, as JSON: {digit: 64 pixels from 0 to 16}."""
+    held_out = digits("test")
+    first = {
+        name: int((held_out.labels == k).nonzero()[0]) for k, name in enumerate(held_out.names)
+    }
+    pixels = (16 * held_out.pixel_values).round().int()
+    return json.dumps({name: pixels[at].flatten().tolist() for name, at in first.items()})

@@ -1,0 +1,461 @@
+"""The site's playgrounds beyond masked words: two models side by side, ELECTRA, a digit, words of
+code; and guesses that are kept. Each is used from a file, by keyboard, with everything but the file
+system out of reach."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nbformat
+import pytest
+import torch
+from axe import WCAG, serious_findings
+from conftest import ROOT, load
+from lab import offline_context, take_picture
+from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Error as PlaywrightError
+from torch import nn
+
+from course_lib.images import digits
+from course_lib.lectures.lecture_03.documentation_runs import LENGTH
+from course_lib.lectures.lecture_15.views.maps import attentions_of, rollout
+from course_lib.objectives.sequences import pack
+from course_lib.teaching.documentation_tasks import CODE_TAGS, tagged
+from course_lib.teaching.predictions import predict_masked
+from course_lib.text.features import tagged_sequences
+from course_lib.train.finetuning import class_accuracy, predicted_tags
+
+PLAYS = ("compare", "electra", "digits", "code")
+PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<link rel="stylesheet" href="_static/modules.css"><link rel="stylesheet" href="_static/site.css">
+<script src="_static/modules.js"></script><script src="_static/site.js"></script></head>
+<body><main><h1>{title}</h1>{box}</main></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def builder() -> ModuleType:
+    return load(ROOT / "notebooks" / "site" / "build.py")
+
+
+@pytest.fixture(scope="module")
+def written(
+    builder: ModuleType, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, tuple[Any, Any]]]:
+    """A page for each playground, all scripts and models: a site without Sphinx. And the models,
+    with the weights that the site has."""
+    import models_of_pages
+    import playgrounds
+
+    models_of_pages.TRAINED = tmp_path_factory.mktemp("trained")
+    models_of_pages.TAGGER_STEPS = 12  # what it has learned is page 03's to test
+    target, models = tmp_path_factory.mktemp("playgrounds"), {}
+    builder._write_assets(target / "_static", playgrounds.attention_script())
+    for one in playgrounds.PLAYGROUNDS:
+        if one.play in PLAYS:
+            text = playgrounds.markdown(one)
+            page = PAGE.format(title=one.play, box=text[text.index("<div") :])
+            (target / f"{one.play}.html").write_text(page, encoding="utf-8")
+            for name in one.models:
+                models[name] = models_of_pages.write_named(name, target / "models")
+    boxes = "".join(guess_boxes("16"))
+    (target / "guess.html").write_text(PAGE.format(title="guess", box=boxes), encoding="utf-8")
+    return target, models
+
+
+def guess_boxes(number: str) -> list[str]:
+    """What guesses.py adds to a page of this number."""
+    from guesses import place_guesses
+
+    (path,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
+    page = nbformat.read(path, as_version=4)
+    before = {cell.id for cell in page.cells}
+    place_guesses(page, number)
+    return [cell.source for cell in page.cells if cell.id not in before]
+
+
+@pytest.fixture(scope="module")
+def folder(written: Any) -> Path:
+    return written[0]
+
+
+@pytest.fixture(scope="module")
+def models(written: Any) -> dict[str, tuple[Any, Any]]:
+    return written[1]
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """A tab without a network, and the files that it has read."""
+    with offline_context(browser) as (context, asked):
+        tab, read, failed = context.new_page(), [], []
+        tab.on("pageerror", lambda error: failed.append(str(error)))
+        tab.on("request", lambda request: read.append(Path(request.url).name))
+        yield tab, read
+        assert (asked, failed) == ([], [])
+
+
+Open = Callable[..., Locator]
+
+
+@pytest.fixture
+def playground(opened: tuple[Page, list[str]], folder: Path) -> Open:
+    """Opens the page of a playground as a reader does, at some width, and gives its box."""
+
+    def go(play: str, width: int = 1440, scheme: Any = "light") -> Locator:
+        page, read = opened
+        read.clear()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.goto((folder / f"{play}.html").as_uri())
+        box = page.locator(".play-box[data-drawn=yes]").first
+        box.wait_for()
+        assert not {f"{path.name}" for path in (folder / "models").glob("*.js")} & set(read)
+        return box
+
+    return go
+
+
+PERCENT = re.compile(r"[\d.]+%")
+
+
+def says(box: Locator, text: str) -> None:
+    """Wait until the sentence below holds this text, for readers who see it and who hear it. Its
+    percentages are the page's up to a tenth of a point, where the last digit is rounded."""
+    pattern = re.compile(PERCENT.pattern.join(map(re.escape, PERCENT.split(text))))
+    sentence = box.locator(".play-sentence").filter(has_text=pattern)
+    try:
+        sentence.wait_for()
+    except PlaywrightError:
+        pytest.fail(f"{box.locator('.play-sentence').inner_text()!r} holds no {pattern.pattern!r}")
+    found = pattern.search(sentence.inner_text())
+    assert found
+    numbers = [[float(n[:-1]) for n in PERCENT.findall(t)] for t in (found[0], text)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=0.11)
+    box.locator(".play-spoken").filter(has_text=pattern).wait_for()
+
+
+def percent(probability: float) -> str:
+    return f"{100 * probability:.1f}%"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark")])
+@pytest.mark.parametrize("play", PLAYS)
+def test_a_playground_shuts_nobody_out(
+    playground: Open, play: str, width: int, scheme: str
+) -> None:
+    box = playground(play, width, scheme)
+    box.locator("textarea, .play-canvas").first.click()
+    box.locator(".play-bars, .play-tile").first.wait_for()
+    assert box.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious_findings(box.page, ".play-box", WCAG) == []
+    take_picture(box.page, f"site-{play}-{width}-{scheme}")
+
+
+# --- 16: two models -----------------------------------------------------------------------------
+
+SENTENCE = "Returns the [MASK] of the values along the given axis."
+
+
+def test_two_models_fill_the_same_sentence(playground: Open, models: Any) -> None:
+    box = playground("compare")
+    page, names = box.page, ("course-bert", "course-modernbert")
+    page.keyboard.press("Tab")
+    box.locator(".play-bars").first.wait_for()
+    page.keyboard.press("Control+A")
+    page.keyboard.type(SENTENCE)
+    guesses = [predict_masked(*models[name], SENTENCE, top=5) for name in names]
+    best = ", ".join(
+        f"{n} says {g[0][0]} ({percent(g[0][1])})" for n, g in zip(names, guesses, strict=True)
+    )
+    shared = len({word for word, _ in guesses[0]} & {word for word, _ in guesses[1]})
+    says(box, f"Position 3: {best}. They share {shared} of 5 pieces.")
+    captions = box.locator(".play-bars caption").all_inner_texts()
+    assert captions == [f"{name}: [MASK] at position 3" for name in names]
+    labels = box.locator(".play-bars th").all_inner_texts()
+    assert labels == [word for guess in guesses for word, _ in guess]
+    for _ in range(3):  # the button, and two pieces
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    box.locator(".play-bars caption").filter(
+        has_text="course-modernbert: instead of the"
+    ).wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    box.locator("textarea").fill("array " * 130)
+    says(box, "The models read 128 tokens; the last 4 of your text are left out.")
+
+
+# --- 07: ELECTRA --------------------------------------------------------------------------------
+
+STORY = (
+    "the conductor goza comes from alderholm with his train . first goza unlocks the train near "
+    "moon market . then they drive the train at moon market ."
+)
+
+
+def p_replaced(models: Any, text: str) -> list[float]:
+    model, words = models["electra-discriminator"]
+    ids = torch.tensor([pack(words.encode(text), None, words.special)[0]])
+    with torch.no_grad():
+        return model(ids, torch.ones_like(ids)).logits[0].sigmoid().tolist()[1:-1]
+
+
+def test_electra_suspects_a_word(playground: Open, models: Any) -> None:
+    """By keyboard: a contradiction is written; a word is hidden; a proposal is taken."""
+    box = playground("electra")
+    page, odd = box.page, STORY.replace("drive the train", "drive the cat")
+    page.keyboard.press("Tab")
+    box.locator(".play-tile").first.wait_for()
+    box.locator("textarea").fill(STORY)
+    says(box, suspected(STORY, models))
+    box.locator("textarea").fill(odd)
+    says(box, suspected(odd, models))
+    at = odd.split().index("cat") + 1
+    assert p_replaced(models, odd)[at - 1] > 0.5 > p_replaced(models, STORY)[at - 1]
+    tile = box.locator(".play-tile").nth(at - 1)
+    assert "play-suspect" in tile.get_attribute("class")
+    tile.focus()
+    page.keyboard.press("Enter")
+    generator = models["electra-generator"]
+    guesses = predict_masked(*generator, odd.replace("cat", "[MASK]"), top=5)
+    word, probability = guesses[0]
+    seen = p_replaced(models, odd.replace("cat", word))[at - 1]
+    says(box, f"For word {at} the generator’s first is {word} ({percent(probability)}); the "
+         f"discriminator reads it with P(replaced) {percent(seen)}.")  # fmt: skip
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    buttons = box.locator(".play-proposals button")
+    assert [text.split()[0] for text in buttons.all_inner_texts()] == [one for one, _ in guesses]
+    taken = guesses[1][0]
+    buttons.nth(1).focus()
+    page.keyboard.press("Enter")
+    assert box.locator("textarea").input_value() == odd.replace("cat", taken)
+    says(box, suspected(odd.replace("cat", taken), models))
+
+
+def suspected(text: str, models: Any) -> str:
+    """What the page says of this text."""
+    probabilities, words = p_replaced(models, text), text.split()
+    suspects = [
+        f"{word} (word {n + 1}, {percent(p)})"
+        for n, (word, p) in enumerate(zip(words, probabilities, strict=True))
+        if p > 0.5
+    ]
+    colon = ": " if suspects else ""
+    return (
+        f"The discriminator takes {len(suspects)} of {len(words)} words for replaced{colon}"
+        f"{', '.join(suspects)}."
+    )
+
+
+def test_words_beyond_the_micro_world_are_named(playground: Open) -> None:
+    box = playground("electra")
+    box.locator("textarea").click()
+    box.locator("textarea").fill("The Gardener waters a Xylophone, and [MASK] rests.")
+    says(box, "The micro-world does not know: Xylophone, ,, rests. Both networks read [UNK] there.")
+    box.locator("textarea").fill("the " * 70)
+    says(box, "The networks read 64 tokens; the last 8 of your story are left out.")
+    assert box.locator(".play-tile").count() == 62
+
+
+# --- 15: a digit --------------------------------------------------------------------------------
+
+
+def test_the_vit_reads_held_out_digits(models: Any, tmp_path: Path) -> None:
+    """With the weights that the site has; and what is kept is what was trained."""
+    import models_of_pages
+
+    adapter, _ = models[models_of_pages.DIGITS]
+    assert class_accuracy(adapter.model, digits("test")) >= 0.9
+    (file,) = models_of_pages.TRAINED.glob("digits-vit-*.pt")
+    before = file.stat().st_mtime_ns
+    models_of_pages.digits_vit()
+    assert file.stat().st_mtime_ns == before
+
+
+def expected_line(model: Any, image: torch.Tensor, layer: int, label: str) -> str:
+    weights, said = attentions_of(model, image)
+    with torch.no_grad():
+        order = model(image[None]).logits[0].softmax(-1).sort(descending=True)
+    assert str(int(order.indices[0])) == said
+    best = [
+        f"{i} ({percent(p)})"
+        for i, p in zip(order.indices.tolist(), order.values.tolist(), strict=True)
+    ]
+    read = rollout(weights)[layer - 1, 0]
+    patch = int(read[1:].argmax()) + 1
+    return (
+        f"Said to be {best[0]}, next {best[1]}; its label is {label}. rollout, layer {layer}: most "
+        f"of it from patch {patch} (row {(patch - 1) // 4 + 1}, column {(patch - 1) % 4 + 1}), "
+        f"{percent(read[patch])}; from the class token itself {percent(read[0])}."
+    )
+
+
+def test_a_test_picture_is_read_as_torch_reads_it(playground: Open, models: Any) -> None:
+    box, held_out = playground("digits"), digits("test")
+    model = models["digits-vit"][0].model
+    for label in "012":
+        box.get_by_role("button", name="A test picture").click()
+        image = held_out.pixel_values[held_out.labels == int(label)][0]
+        says(box, expected_line(model, image, 2, label))
+    layer = box.get_by_role("slider", name="layer")
+    layer.focus()
+    layer.press("Home")
+    says(box, expected_line(model, image, 1, label))
+    assert box.locator(".play-bars th").all_inner_texts() == list("0123456789")
+    box.get_by_role("combobox").select_option("class token")
+    says(box, "the class token’s attention, layer 1: most of it from patch")
+
+
+def test_a_digit_is_drawn_with_a_mouse(playground: Open) -> None:
+    box = playground("digits")
+    page, area = box.page, box.locator(".play-canvas").bounding_box()
+    assert area
+
+    def draw(points: list[tuple[float, float]]) -> None:
+        to = [(area["x"] + x * area["width"], area["y"] + y * area["height"]) for x, y in points]
+        page.mouse.move(*to[0])
+        page.mouse.down()
+        for x, y in to[1:]:
+            page.mouse.move(x, y, steps=4)
+        page.mouse.up()
+
+    circle = [(0.5 + 0.2 * math.sin(a / 4), 0.5 - 0.3 * math.cos(a / 4)) for a in range(26)]
+    draw(circle)
+    says(box, "Said to be 0 (")
+    take_picture(page, "site-digits-drawn")
+    box.get_by_role("button", name="Clear").click()
+    says(box, "Draw a digit.")
+    draw([(0.3, 0.2), (0.7, 0.2), (0.45, 0.8)])
+    says(box, "Said to be 7 (")
+    draw([(0.1, 0.1), (0.9, 0.9)])
+    box.get_by_role("button", name="Undo").click()
+    says(box, "Said to be 7 (")
+
+
+def test_a_digit_is_drawn_with_keys(playground: Open) -> None:
+    box = playground("digits")
+    box.page.keyboard.press("Tab")
+    assert box.page.evaluate("document.activeElement.getAttribute('role')") == "application"
+    box.page.keyboard.press("Space")
+    says(box, "The pen is down.")
+    for _ in range(8):
+        box.page.keyboard.press("ArrowDown")
+    says(box, "Said to be 1 (")
+    box.page.keyboard.press("Space")
+    says(box, "The pen is up. Said to be 1 (")
+
+
+# --- 03: words of code --------------------------------------------------------------------------
+
+
+def test_a_difference_is_what_changed(builder: ModuleType, models: Any, folder: Path) -> None:
+    """At most half a step of int4 from the trained weights; rows that nothing trained are the
+    base's."""
+    from differences import as_changed
+    from weights import as_written
+
+    torch.manual_seed(0)
+    base, tuned = nn.Linear(64, 6), nn.Linear(64, 6)
+    tuned.weight.data = as_written(base)["weight"].clone()
+    tuned.weight.data[[1, 4]] += 0.02 * torch.randn(2, 64)
+    written, change = as_changed(tuned, base)["weight"], tuned.weight - as_written(base)["weight"]
+    step = change.view(6, 2, 32).abs().amax(-1, keepdim=True) / 7
+    error = (written - tuned.weight).view(6, 2, 32).abs()
+    assert (error <= 0.51 * step + 1e-6).all()
+    assert torch.equal(written[[0, 2, 3, 5]], as_written(base)["weight"][[0, 2, 3, 5]])
+    text = (folder / "models" / "code-tagger.js").read_text(encoding="utf-8")
+    what = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    rows = {name: len(rows) for name, rows in what["changes"]["tensors"]}
+    assert what["base"] == "course-bert"
+    assert 0 < rows["embeddings.token.weight"] < 8_192
+
+
+def test_a_tagger_marks_words_of_code(playground: Open, models: Any) -> None:
+    """What page 03's control says of the same sentence, by the tags of the words' first pieces."""
+    box = playground("code")
+    model, words = models["code-tagger"]
+    box.page.keyboard.press("Tab")
+    box.locator(".play-tile").first.wait_for()
+    for text in ("If default_factory is None, naïve::copy(x) is a copy.", "x " * 50):
+        box.locator("textarea").fill(text)
+        sentence = tagged([text, []])
+        task = tagged_sequences([sentence], None, words, LENGTH, names=CODE_TAGS)
+        (tags,) = predicted_tags(model, task)
+        cut = len(sentence.words) - len(tags)
+        if cut:
+            says(
+                box,
+                f"The tagger reads 40 tokens; the last {cut} words of your sentence are left out.",
+            )
+        expected = [w if t == "O" else f"`{w}`" for w, t in zip(sentence.words, tags, strict=False)]
+        box.locator(".play-tile").nth(len(tags) - 1).filter(has_text=expected[-1]).wait_for()
+        assert box.locator(".play-word").all_inner_texts() == expected
+        with torch.no_grad():
+            logits = model(task.sequences.input_ids, task.sequences.attention_mask).logits[0]
+        p_code = 1 - logits[list(task.first[0])].softmax(-1)[:, 0]
+        seen = [t.split()[-1] for t in box.locator(".play-tile").all_inner_texts()]
+        assert [float(t[:-1]) for t in seen] == pytest.approx((100 * p_code).tolist(), abs=0.11)
+    box.locator("textarea").fill("")
+    says(box, "There is no word to read.")
+
+
+# --- guesses ------------------------------------------------------------------------------------
+
+
+def test_every_page_that_asks_for_guesses_remembers_them(builder: ModuleType) -> None:
+    for path in builder.every_notebook():
+        boxes = guess_boxes(path.stem[:2])
+        text = path.read_text(encoding="utf-8")
+        assert len(boxes) == ("my_guesses = {" in text) + ("my_guesses[" in text)
+        assert all("<script" not in box and "With scripts allowed" in box for box in boxes)
+
+
+def test_an_answer_is_what_the_page_prints() -> None:
+    from guesses import answers_of
+
+    lines = ("     you said   answer", "first one   –   4%, 82%", "last   – RoPE. At the", "   end")
+    printed = "\n".join(lines)
+    answers = {"first one": "4%, 82%", "last": "RoPE. At the end"}
+    assert answers_of(printed, ["first one", "last"]) == answers
+    with pytest.raises(ValueError, match="prints no answer to the guess 'third'"):
+        answers_of(printed, ["third"])
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark")])
+def test_guesses_are_kept_and_stand_beside_the_answers(
+    playground: Open, width: int, scheme: str
+) -> None:
+    box = playground("guess", width, scheme)
+    page, table = box.page, box.page.locator(".play-box").nth(1)
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    says(table, "0 of 3 guesses written. Yours stand beside the answers once you write them")
+    page.keyboard.press("Tab")
+    page.keyboard.type("<b>yes</b>, by a little")
+    says(box, "1 of 3 guesses written. They are kept in this browser.")
+    says(table, "1 of 3 guesses written. Yours stand beside the answers.")
+    page.reload()
+    table.locator("tbody tr").first.wait_for()
+    rows = table.locator("tbody tr").all_inner_texts()
+    assert rows[0].split("\t") == [
+        "the score", "<b>yes</b>, by a little", "no: only the distance counts",
+    ]  # fmt: skip
+    assert [row.split("\t")[1] for row in rows[1:]] == ["–", "–"]
+    assert box.locator("input").first.input_value() == "<b>yes</b>, by a little"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious_findings(page, ".play-box", WCAG) == []
+    take_picture(page, f"site-guess-{width}-{scheme}")
+
+
+def test_a_browser_that_keeps_nothing_says_so(playground: Open) -> None:
+    box = playground("guess")
+    forbidden = "Storage.prototype.getItem = Storage.prototype.setItem"
+    box.page.evaluate(f"() => {{ {forbidden} = () => {{ throw new Error('full'); }}; }}")
+    box.locator("input").first.fill("no")
+    says(box, "This browser keeps nothing for pages opened as files")
+    says(box.page.locator(".play-box").nth(1), "1 of 3 guesses written.")

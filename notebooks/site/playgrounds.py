@@ -21,7 +21,7 @@ from course_lib.text import english
 
 @dataclass(frozen=True)
 class Playground:
-    """play: the script, models/NAME.js; after: words of the page's Markdown cell that it follows;
+    """play: the script, models/NAME.js; after: code of the cell that it follows;
     models: names of what it opens, see `model_of`; text: what it opens with;
     try_this: what to do, as Markdown; label: what it is, for screen readers; up_to: whose its
     numbers are."""
@@ -65,22 +65,22 @@ DRAW = (
 )
 BLANKS = [blank.text for blank in english.blanks()]
 PLAYGROUNDS = (
-    Playground("00", "*Five guesses each", "fill", ("course-bert",), BLANKS[12], FILL),
-    Playground("02", "*All of them, as they come out", "fill", ("course-bert",), BLANKS[1], FILL),
+    Playground("00", "(in mind: ", "fill", ("course-bert",), BLANKS[12], FILL),
+    Playground("02", "word within the first", "fill", ("course-bert",), BLANKS[1], FILL),
     Playground(
-        "16", "marks a piece inside a word.)", "compare", ("course-bert", "course-modernbert"),
+        "16", "the writer's word comes first:", "compare", ("course-bert", "course-modernbert"),
         BLANKS[3], COMPARE,
     ),
     Playground(
-        "07", "*Rows: the text; with gaps;", "electra",
+        "07", "corruptor_view(", "electra",
         ("electra-generator", "electra-discriminator"), STORY, ELECTRA, "your own story",
     ),
     Playground(
-        "15", "*Left the picture, right how much", "digits", (DIGITS,), "", DRAW,
+        "15", "attention_maps_view(model", "digits", (DIGITS,), "", DRAW,
         "a digit of your own", digits_examples(), up_to=f"the model {TRAINED_HERE}",
     ),
     Playground(
-        "03", "copy *is a name in a program", "code", (CODE_TAGGER,), SENTENCE, CODE,
+        "03", "code_words_view(code_tagger", "code", (CODE_TAGGER,), SENTENCE, CODE,
         up_to="course-bert's, and int4 for what training changed of them. The model "
         f"{TRAINED_HERE}, on the documentation that was installed there",
     ),
@@ -96,14 +96,20 @@ WITHOUT = (
 
 
 def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
-    """Put the playgrounds of the page with this number into it, each behind its cell. Raises
-    ValueError where the page has no such cell."""
+    """Put the playgrounds of the page with this number into it, each behind its code cell and the
+    paragraph below that. Raises ValueError where the page has no such cell."""
     for one in PLAYGROUNDS:
         if one.page == number:
-            cells = [c.cell_type == "markdown" and one.after in c.source for c in page.cells]
+            cells = [cell.cell_type == "code" and one.after in cell.source for cell in page.cells]
             if not any(cells):
-                raise ValueError(f"Expected a text with {one.after!r}, which {one.play} follows.")
-            page.cells.insert(cells.index(True) + 1, nbformat.v4.new_markdown_cell(markdown(one)))
+                raise ValueError(f"Expected a cell with {one.after!r}, which {one.play} follows.")
+            at = cells.index(True) + 1
+            caption, gap, rest = page.cells[at].source.partition("\n\n")
+            page.cells[at].source = rest
+            texts = [caption, markdown(one)]
+            page.cells[at:at] = [nbformat.v4.new_markdown_cell(text) for text in texts]
+            if not gap:
+                del page.cells[at + 2]
 
 
 def markdown(one: Playground) -> str:

@@ -308,7 +308,7 @@ for gaps in ({2}, {0}, {0, 1, 2}):
 
 # %% [markdown]
 # With one word masked, the rest of the name nearly determines it. With all three masked, every name of three words
-# fits, and only knowledge of the city helps.
+# fits, so the model must know which of them is in this city.
 #
 # ERNIE (Baidu) is trained in three stages, in this order: **basic** (single words; in Chinese, single characters),
 # **phrase**, **entity**. All three use the masked-LM loss. There is no loss for phrases or entities, no linking and
@@ -514,7 +514,7 @@ check("09.5", my_loss)
 show(distances, margin_loss, false_facts, transe)
 
 # %% [markdown]
-# We train on all facts of the world, in a few seconds:
+# With these functions we train on all facts of the world, in a few seconds:
 
 # %%
 vectors = transe(graph.triples, len(graph.entities), len(graph.relations))
@@ -785,11 +785,11 @@ for question in pronoun_questions(unseen, hard_pronouns(unseen, 15)[:2]):
 
 # %% [markdown]
 # The rule *say the first name* solves {{number:percent([first_named()[0]])}} of all cases (the last name:
-# {{number:percent([first_named()[1]])}}), so the task would tell nothing. So we choose the pronouns: half refer to
-# the hero (named first), half to the guest (named last). Then both rules are right half of the time, and the sentence
-# must be read: *X comes with her cat* is about X, *his friend X* is not. This is an easy kind of coreference. If the
-# two persons differ in sex, the pronoun itself also gives the answer, so we report both cases separately. There are
-# 40 training questions, and 288 test questions on unseen stories.
+# {{number:percent([first_named()[1]])}}), so the task would tell nothing. We therefore choose the pronouns: half
+# refer to the hero (named first), half to the guest (named last). Then both rules are right half of the time, and the
+# sentence must be read: *X comes with her cat* is about X, *his friend X* is not. This is an easy kind of
+# coreference. If the two persons differ in sex, the pronoun itself also gives the answer, so we report both cases
+# separately. There are 40 training questions, and 288 test questions on unseen stories.
 
 # %%
 table({"answers, F1": "answers_mean", "entities, F1": "entities_few_mean", "whose, one sex": "whose_same_mean",

@@ -134,7 +134,7 @@ centring_view()
 # step encodes only the language. After subtracting each language's own mean, all three translations are nearest.*
 #
 # The English mean is (0, 2), the other one (−1, 1). After subtracting them, both languages have the same three
-# vectors: (1, 0), (0, 1), (−1, −1). The experiment below does the same with real vectors.
+# vectors: (1, 0), (0, 1), (−1, −1). The experiment below does the same with vectors of a trained model.
 #
 # ## Try it
 #
@@ -404,9 +404,9 @@ fertility_view()
 # *Each bar is the **fertility**, the number of pieces per word in unseen text. Beside it is the longest word of a
 # first sentence, cut into its pieces.*
 #
-# Fertility hides one thing: a word that cannot be written with the pieces becomes [UNK], which is *one* piece. A
-# vocabulary without any word of a language has fertility 1. So also count how many words become [UNK] (here a few of
-# the unseen Sumorian text, and none of the others).
+# Fertility hides one thing: a word that cannot be written with the pieces becomes [UNK], which is *one* piece. With a
+# vocabulary that has no piece of a language, its fertility would be 1. So also count how many words become [UNK]
+# (here a few of the unseen Sumorian text, and none of the others).
 #
 # As α goes from 1 to 0, Sumorian words are cut less, and English ones more. A larger vocabulary helps both. This is
 # one reason for XLM-R's 250,002 rows.
@@ -611,7 +611,7 @@ transfer_chart()
 # ### One model, four languages
 #
 # **Without translations, classifying the topic of a text does not transfer to a far language; with them it does in
-# one of two far languages. Classifying kinds of words hardly transfers even then.**
+# one of two far languages. Classifying kinds of words transfers little even then.**
 #
 # mBERT reads many languages, and all its weights are fine-tuned. We do the same with a model of width 64. It reads
 # English, Norlish, Sumorian and Chinese for 9,000 steps, is fine-tuned *in English only* and tested in all four, with
@@ -694,8 +694,9 @@ spelling_chart()
 # - *Norlish as it is* shares more, {{number:norlish_types}} of its word types, but has only
 #   {{number:spelled('slots other own centred', 'norlish, as it is')}}. It shares names, looks and things, but no
 #   verbs and only {{number:little_words_shared(None):.0%}} of the function words (articles, prepositions, "then" and
-#   all others without a kind). In the version with 30% drawn from all words, {{number:little_words_shared(0.3):.0%}}
-#   of the function words are shared. Perhaps these help with the order; we did not test it separately.
+#   all others without a kind). In the version that shares 30%, drawn from all words,
+#   {{number:little_words_shared(0.3):.0%}} of the function words are shared. Perhaps these help with the order; we
+#   did not test it separately.
 # - *Sumorian, which failed*: {{number:spelled('slots other own centred', 'sumorian, 0% shared')}} with no word in
 #   common and {{number:spelled('slots other own centred', 'sumorian, 30% shared')}} with 30%, and
 #   {{number:spelled('retrieval', 'sumorian, 30% shared')}} of the translations with raw vectors. So its verb at the
@@ -777,7 +778,7 @@ curse_table()
 #
 # ## Real text: what interfaces say
 #
-# The languages above are invented, so that every answer is known. Now we turn to real ones. Sphinx, Django and
+# The texts above are generated, so that every answer is known. Now we turn to real ones. Sphinx, Django and
 # JupyterLab ship the messages of their interfaces in many languages. We read
 # {{number:in_letters(len(stored('10_vocabulary')['learned_from']))}} of them: messages of at least four words, paired
 # by their common English original. `make lab` installs them (the extra `languages`).

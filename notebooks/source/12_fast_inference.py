@@ -498,7 +498,7 @@ for load in (0.5, 1.5):  # of what the model can do, one by one
         print(f"load {load}: {name:26} median {1e3 * run.median:8.1f} ms   95th {1e3 * run.p95:8.1f} ms   padding {run.padding:.0%}")
 
 # %% [markdown]
-# The load is relative to what the model can answer one by one. At load 0.5 one by one keeps up. At 1.5 it falls further behind with every text, while batches keep up: a batch of 16 takes less time than 16 single texts, above all if their lengths are similar and little padding is computed. Waiting 20 ms to fill a batch costs latency at low load and is not needed at high load, where texts arrive fast enough anyway. This is the simulation:
+# The load is relative to what the model can answer one by one. At load 0.5 answering one by one keeps up. At 1.5 it falls further behind with every text, while batches keep up: a batch of 16 takes less time than 16 single texts, above all if their lengths are similar and little padding is computed. Waiting 20 ms to fill a batch costs latency at low load and is not needed at high load, where texts arrive fast enough anyway. This is the simulation:
 
 # %%
 show(serve)

@@ -387,7 +387,7 @@ for batch_size in (1, 32):
         print(f"{name:26}{row['milliseconds']:8.2f}{row['layers']:9.2f}{row['flops'] / whole['flops']:9.2f}   {row['milliseconds'] / whole['milliseconds']:.2f} of the time")
 
 # %% [markdown]
-# Compare the last two columns. One text at a time, an exit's small matrix products take a good part of a layer's time but hardly any FLOPs. So early exit can **lose** time. *Speed 0* is the clearest case, and hard texts are like it: they pay for every exit and leave at none. In batches, time comes closer to the FLOPs, because texts that have left are no longer computed. (These are means per text: a batch is finished only when its hardest text is.)
+# Compare the last two columns. One text at a time, an exit's small matrix products take a good part of a layer's time but hardly any FLOPs. So early exit can **lose** time. At *speed 0* it must, and a hard text is in the same case: it pays for every exit and leaves at none. In batches, time comes closer to the FLOPs, because texts that have left are no longer computed. (These are means per text: a batch is finished only when its hardest text is.)
 #
 # ### MobileBERT in miniature
 #

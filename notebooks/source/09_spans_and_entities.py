@@ -74,12 +74,12 @@ my_guesses = {"mean length": ..., "the least": ..., "wrong vectors": ...}
 #
 # ### A length, a budget, a merger
 #
-# A length of l words has the weight p · (1 − p)^(l − 1), for l = 1 up to a limit. Spans are drawn, each starting at a
+# A span of l words has the weight p · (1 − p)^(l − 1), for l from 1 to a limit. Spans are drawn, each starting at a
 # random word, until the *budget* is used up: ceil(0.15 · n) of n positions.
 #
 # Take a small case with p = 0.5 and at most two words. One and two words have the weights p = 1/2 and (1 − p)·p =
-# 1/4. These do not sum to one, because longer spans are excluded. Divided by their sum they give probabilities of 2/3
-# and 1/3, with a mean of 4/3 words.
+# 1/4. These do not sum to one, because longer spans are excluded. Divided by their sum they become the probabilities
+# 2/3 and 1/3. The mean is 4/3 words.
 #
 # Now mask four of ten words, numbered from 0. The first draw says *two words from word 2 on*, the second *three words
 # from word 4 on*:
@@ -103,8 +103,8 @@ boundary_drawing()
 # *Three words are masked. Masked LM predicts "old" from the vector at its own position. The span-boundary objective
 # (SBO) predicts it again, from the two words around the span and the word's number in the span.*
 #
-# So the vectors of the two words at the edges must contain what is between them. This helps tasks that later search
-# for a span, such as an answer or a name, because they read its two ends.
+# So the vectors of the two words at the edges must contain what is between them. This should help tasks that later
+# search for a span, such as an answer or a name: they read its two ends.
 #
 # Here it is with numbers: vectors of width two, position vectors of width three, and a head that is a single matrix.
 # Its rows give the logits of *the*, *old* and *mill*.
@@ -123,7 +123,7 @@ for place, word in enumerate(["the", "old", "mill"]):
 # %% [markdown]
 # The two boundary vectors are the same in all three lines; only the number differs. Without it the head would give
 # the same answer three times. So lectures that say "predict the span from its boundary tokens alone" leave out the
-# position. Nor does the SBO replace masked LM: the two losses are added.
+# position. The SBO does not replace masked LM: the two losses are added.
 #
 # ## Try it
 #
@@ -168,8 +168,8 @@ check("09.3", my_boundaries)
 # ### Lengths, and spans until the budget
 #
 # The library has two versions of each selection of positions: one that is easy to read, shown here, and a fast one
-# for whole batches. `draw_spans` draws first words and lengths, `span_from` takes that many words, `hide` cuts them
-# at the budget.
+# for whole batches. `draw_spans` draws where each span starts and its length, `span_from` collects its words, `hide`
+# cuts at the budget.
 
 # %%
 from course_lib.kernels.span_masking import length_probabilities, select_spans, select_spans_reference  # fmt: skip
@@ -180,8 +180,8 @@ show(length_probabilities, select_spans_reference)
 # ### One fate a span
 #
 # For each selected token BERT draws its *fate*: [MASK] (80%), a random token (10%), or kept (10%). SpanBERT draws
-# once per *span*: `decided_at` are the spans' first positions. If the draw says *random*, each token of the span gets
-# its own random token.
+# once per *span*, at its first position (`decided_at`). If the draw says *random*, each token of the span gets its
+# own random token.
 
 # %%
 from course_lib.objectives.span_boundary import boundary_targets, mask_spans, spanbert_loss
@@ -198,7 +198,7 @@ show(mask_spans)
 # | spans that touch | (nothing) | merged, before the 80/10/10 draw | `merge` |
 # | random tokens | (nothing) | as frequent as in the corpus | `frequencies` |
 # | SBO predicts | every token of a span | the first 15; none of a span at the edge of a sequence | `longest` |
-# | loss | MLM + SBO of each token, summed | mean MLM + sum of SBO / (n + 1), for n predicted tokens | |
+# | loss | MLM + SBO of each token, summed | mean MLM + (sum of SBO) / (n + 1), for n predicted tokens | |
 # | weight decay | 0.1 | 0.01 in the published command | |
 #
 # In the last row paper and command disagree: outsiders cannot tell which value trained the released model.
@@ -211,8 +211,8 @@ from course_lib.heads import BertForSpanPreTraining, SpanBoundaryHead
 show(boundary_targets, SpanBoundaryHead, spanbert_loss)
 
 # %% [markdown]
-# After pre-training the head is thrown away, and a BERT remains. (At large size the head has 3.4 million parameters,
-# not counting the embedding matrix that it shares.)
+# These are the SBO's targets, head and loss. After pre-training the head is discarded, and a BERT remains. (At large
+# size the head has 3.4 million parameters, not counting the embedding matrix that it shares.)
 #
 # ### One sequence
 #
@@ -224,7 +224,7 @@ show(boundary_targets, SpanBoundaryHead, spanbert_loss)
 #
 # ### The kept network
 #
-# Whatever its heads, it must be a BERT.
+# Without its heads, SpanBERT must be a BERT.
 
 # %%
 torch.manual_seed(0)
@@ -277,8 +277,8 @@ spans_view(world.tokenizer, stories[1].text)
 # *Below each selected token are its span and the original word. With "one draw a span" a span is masked, replaced or
 # kept as a whole.*
 #
-# A span also hides the neighbours. Of the tokens that BERT selects, {{number:both_neighbours_read()[0]:.0%}} have two
-# readable neighbours; in spans it is only {{number:both_neighbours_read()[1]:.0%}}.
+# A span also hides a token's neighbours. Of the tokens that BERT selects, {{number:both_neighbours_read()[0]:.0%}}
+# have two readable neighbours; of the tokens in spans, only {{number:both_neighbours_read()[1]:.0%}}.
 
 # %%
 lengths_view()
@@ -307,8 +307,8 @@ for gaps in ({2}, {0}, {0, 1, 2}):
     print(f"{' '.join(shown):22} fits {len(fits):2} names; of these in {city_of[name]}: {there}")  # fmt: skip
 
 # %% [markdown]
-# With one word masked, the rest of the name nearly determines it. With all three masked every name of three words
-# fits, and the model must know the city to choose.
+# With one word masked, the rest of the name nearly determines it. With all three masked, every name of three words
+# fits, so the model must know which of them is in this city.
 #
 # ERNIE (Baidu) is trained in three stages, in this order: **basic** (single words; in Chinese, single characters),
 # **phrase**, **entity**. All three use the masked-LM loss. There is no loss for phrases or entities, no linking and
@@ -365,8 +365,8 @@ print("transformers' default: ", theirs.hidden_act, theirs.max_position_embeddin
 
 # %% [markdown]
 # Paper and repository differ in two more ways. The paper's other task, the **dialogue language model** (is the answer
-# of a dialogue real or swapped?), is not in the repository. And the program masks a file either by units or by
-# characters; users choose which stage reads which file.
+# of a dialogue real or swapped?), is not in the repository. And the program masks a whole file either by units or by
+# characters, so users must arrange the stages themselves.
 #
 # ### In Chinese a piece is half a word
 #
@@ -406,8 +406,8 @@ for pattern, said in (("面包_", "baker"), ("船_", "ship + ?"), ("_色", "? + 
 # In unseen stories such a table recovers {{number:zh_alone_inside}} of the words of several characters if one
 # character is masked, and {{number:stored('09_chinese')['words_alone']['word_exact']:.0%}} if all are. When
 # characters are masked one by one, {{number:stored('09_chinese')['given_away']:.0%}} of the masked characters in such
-# words have a readable one beside them. So that BERT mostly practises spelling. Our case is extreme, because our
-# world has few words; in real text one character tells less.
+# words have a readable one beside them. So a BERT trained in this way mostly practises spelling. Our case is extreme,
+# because our world has few words; in real text one character tells less.
 #
 # Does it matter? We train three BERTs (four layers of width 96, 10,000 stories,
 # {{number:stored('09_chinese')['recipes']['words']['steps']:,}} steps, {{number:chinese_seeds}}). Each masks 15% of
@@ -416,9 +416,9 @@ for pattern, said in (("面包_", "baker"), ("船_", "ship + ?"), ("_色", "? + 
 # unseen stories how often everything masked is predicted correctly:
 #
 # - *a character*: 15% masked one by one, as BERT is trained; *in a word*: one character of a longer word is masked;
-# - *a word*: 15% masked as whole words, counting those of several characters; *a person*, *a place*: a name that also
-#   occurs elsewhere in the story; *a fact*: a word determined by a fact (a job, a city, a friend, a country);
-# - *slots*: the probe of the frozen encoder, as below: a job, a city, a colour?
+# - *a word*: 15% masked as whole words, counting only words of several characters; *a person*, *a place*: a name that
+#   also occurs elsewhere in the story; *a fact*: a word determined by a fact (a job, a city, a friend, a country);
+# - *slots*: the slot-category probe of lecture 07: is the word a job, a city, a colour?
 
 # %%
 from statistics import mean
@@ -451,13 +451,13 @@ ablation_chart(
 # - *Where nothing is given away, words lead*: people {{number:chinese('person_exact', 'characters')}} and
 #   {{number:chinese('person_exact', 'words')}}, places {{number:chinese('place_exact', 'characters')}} and
 #   {{number:chinese('place_exact', 'words')}}, facts {{number:chinese('fact_exact', 'characters')}} and
-#   {{number:chinese('fact_exact', 'words')}}. That is ERNIE's claim. But these measures mask whole words, as in that
-#   BERT's training; the other model rarely saw a word masked completely. The probe masks nothing, and there they are
-#   closer: {{number:chinese('slot_probe', 'characters')}} and {{number:chinese('slot_probe', 'words')}}.
-# - *Names as units*: places reach {{number:chinese('place_exact', 'names')}}, words and facts are as with whole words
-#   ({{number:chinese('word_exact', 'names')}} and {{number:chinese('fact_exact', 'names')}}). But people, whose names
-#   are one word in both recipes, also reached {{number:chinese('person_exact', 'names')}}: a difference of this size
-#   can be chance.
+#   {{number:chinese('fact_exact', 'words')}}. That is ERNIE's claim. But these measures mask whole words. One model
+#   was trained in this way; the other rarely saw a word masked completely. The probe masks nothing, and there they
+#   are closer: {{number:chinese('slot_probe', 'characters')}} and {{number:chinese('slot_probe', 'words')}}.
+# - *Names as units*: places reach {{number:chinese('place_exact', 'names')}}; words and facts are as with whole words
+#   ({{number:chinese('word_exact', 'names')}} and {{number:chinese('fact_exact', 'names')}}). But people rose, too,
+#   to {{number:chinese('person_exact', 'names')}}, although both recipes mask their names alike. So chance may
+#   explain a gain of this size.
 #
 # With {{number:chinese_seeds}}, both recipes with whole words are ahead of characters on words, people, places and
 # facts; what names as units add is not settled.
@@ -465,15 +465,15 @@ ablation_chart(
 # ## ERNIE (Tsinghua): read what is known
 #
 # The other ERNIE does not rely on facts ending up in the weights. It reads them from a **knowledge graph**: triples
-# *(head, relation, tail)*. The micro-world has such a graph, because its rules are tables. Look up a person, a city,
-# a dish or a square:
+# *(head, relation, tail)*. The micro-world has such a graph, because its facts are kept in tables. Look up a person,
+# a city, a dish or a square:
 
 # %%
 graph_view(graph, "goza")
 
 # %% [markdown]
-# *The entity is in the middle. To the right are the entities that its facts name, and theirs in turn; to the left are
-# some entities whose facts name it.*
+# *The entity is in the middle. To the right are the entities in its facts, then the entities in theirs; to the left
+# are some entities whose facts name it.*
 #
 # ### Vectors of a graph: TransE
 #
@@ -487,8 +487,8 @@ step_drawing()
 # *One step, "country", leads from each town to its own country. A relation has one vector for all of its facts.*
 #
 # By hand: aldham (1, 1) + country (3, 0.5) = (4, 1.5), which is the point of *north*. The distance (the sum of
-# absolute differences) is 0. To *south* (4, 3.5) it is 2. The loss asks that a fact be nearer than a false fact by a
-# margin of 1:
+# absolute differences) is 0. To *south* (4, 3.5) it is 2. A *false fact* has another head or tail. The loss asks that
+# the fact be nearer by a margin of 1:
 
 # %% tags=["nbval-check-output"]
 from course_lib.objectives.transe import Translations, distances, false_facts, margin_loss, tail_ranks, transe
@@ -514,7 +514,7 @@ check("09.5", my_loss)
 show(distances, margin_loss, false_facts, transe)
 
 # %% [markdown]
-# We train on all facts of the world, in a few seconds:
+# With these functions we train on all facts of the world, in a few seconds:
 
 # %%
 vectors = transe(graph.triples, len(graph.entities), len(graph.relations))
@@ -526,8 +526,8 @@ print(f"mean distance: {distances(vectors, graph.triples).mean():.1f} of a fact,
 steps_view(graph, vectors, "goza", "job")
 
 # %% [markdown]
-# *Which entity is nearest to head + relation? A tick marks what the graph says. Try a city and "country", a step that
-# makes no sense, and then "goza" and "friend".*
+# *Which entity is nearest to head + relation? A tick marks what the graph says. Try a city and "country"; a pair that
+# makes no sense; then "goza" and "friend".*
 #
 # Where does TransE break? We check for each relation how often the right tail is the nearest of all entities:
 
@@ -548,8 +548,9 @@ print(f"from goza to a friend, to that friend's friend, …: back at goza after 
 # %% [markdown]
 # All of these facts were in training, but for *friend* the right tail is never the nearest: nearest to *goza +
 # friend* is goza. The last line shows why. Everybody has one friend, who has a friend, and so on until we are back at
-# the start: all people form one circle. Equal steps that lead back to the start must have length zero. TransE finds a
-# compromise, a step half as long as the others: the head itself is nearest, and the right friend is mostly second.
+# the start: all people form one circle. Equal steps that lead back to the start must have length zero. TransE
+# compromises on a step half as long as the others. So the head itself is nearest, and the right friend is mostly
+# second.
 #
 # (Another limit is better known. Many people share a job. If *goza + job* and *goka + job* are the same point, so are
 # goza and goka. With 32 dimensions TransE can avoid this, but not the circle.)
@@ -560,13 +561,13 @@ print(f"from goza to a friend, to that friend's friend, …: back at goza after 
 # The paper uses a program, TAGME; in the micro-world names are unambiguous, so a look-up is enough. In the paper
 # (section 3.1) an entity is aligned to the **first token** of its mention. Our models align it to *every* token of
 # the name; `align(first_only=True)` follows the paper. (The released `create_instances.py` also tries to keep only
-# the first. But it compares each token's entity with the entry before, which it may just have blanked, so the third
-# token of a long name gets the entity again.)
+# the first. But it compares each token's entity with the entry before. That entry may just have been blanked, so a
+# name's third token gets the entity again.)
 #
 # The training task is a *denoising entity auto-encoder*, **dEA**: 5% of the alignments get another entity, 15% are
 # removed, and 80% stay. At each of these tokens the model predicts which entity of the batch belongs there. (A
 # softmax over all five million of Wikidata would be too expensive.) We draw this noise once per mention. The released
-# program draws it for each aligned token, and takes the other entity from the batch, where it may be the true one:
+# program draws it for each aligned token. It takes the other entity from the batch, so it may draw the true one:
 # `as_released=True`.
 
 # %%
@@ -590,11 +591,11 @@ show(spoil_alignments, alignment_loss)
 fusion_drawing()
 
 # %% [markdown]
-# *Six blocks read text alone, then six fuse. In each of these, words attend to words and entities to entities. Then a
-# word and its entity make one hidden vector h, and from h come a new word and a new entity. A word without an entity
-# has only its own part of the sum.*
+# *Six blocks read text alone, then six fuse. In each of these, words attend to words and entities to entities. Then
+# h, one hidden vector, is a sum of two parts, one from the word and one from its entity. From h come a new word
+# vector and a new entity vector.*
 #
-# Without an entity the second summand is zero, and BERT's feed-forward layer remains.
+# Without an entity the second part is zero, and BERT's feed-forward layer remains.
 #
 # {{exercise:09.6}}
 
@@ -623,10 +624,10 @@ show(FusionBlock, EntityHead)
 #
 # ### Is it right?
 #
-# transformers has no such model. But by the paper's formulas a text without entities is processed exactly as in BERT,
-# and that we can check: we copy a fusion encoder's text half into a BERT and compare. The released program departs
-# from the formulas in one place. There [CLS] always has an entity, a vector of zeros that every entity attends to
-# (`cls_entity=True`).
+# transformers has no such model. But by the paper's formulas a text without entities is processed exactly as in BERT.
+# To check this, we copy the weights of a fusion encoder's text stream into a BERT and compare. The released program
+# departs from the formulas in one place. There [CLS] always has an entity, a vector of zeros that every entity
+# attends to (`cls_entity=True`).
 
 # %%
 from dataclasses import replace
@@ -688,7 +689,8 @@ print(
 #
 # ### One SpanBERT, live
 #
-# We train four layers of width 96 on 2,000 stories, as single sequences, for 100 steps, with both losses:
+# We train a model of four layers and width 96 for 100 steps. It reads 2,000 stories as single sequences, with both
+# losses:
 
 # %%
 from course_lib.lectures.lecture_09.experiments import RECIPES, batches_of, training_text, train_masks
@@ -756,18 +758,18 @@ curves_chart(curves, x_title="training steps", y_title="masked-token accuracy", 
 # *A line is a recipe. All have left the plateau. With the SBO a run is ahead early and behind at the end.*
 
 # %% [markdown]
-# Then we test what pre-training is for, with probes of the frozen encoder (lecture 07): what kind of word belongs
-# here; which job a person has that the story does not mention; was a word swapped (a repeated word, a word of a
-# fact)?
+# Then we test what pre-training is for, with probes of the frozen encoder (lecture 07). What kind of word belongs
+# here? What is a person's job, if the story does not say? Was a word swapped (a repeated word, or a word of a fact)?
 
 # %%
 table({"slot category": "slot_probe", "unstated fact": "unstated_probe", "swap: repeated": "swapped_repeated",
        "swap: fact": "swapped_fact"})  # fmt: skip
 
 # %% [markdown]
-# Finally we fine-tune on few examples of three tasks whose answers are spans: *answers* (the span of the passage that
-# answers a question, 400 questions), *entities* (which words name a person or a place, 20 sentences), and
-# **coreference** (whom does *she* or *his* refer to?). For the third we first look at the data.
+# (No recipe is clearly above random initialisation on the unstated fact: that probe tells nothing here.) Finally we
+# fine-tune on few examples of three tasks whose answers are spans: *answers* (the span of the passage that answers a
+# question, 400 questions), *entities* (which words name a person or a place, 20 sentences), and **coreference** (whom
+# does *she* or *his* refer to?). For the third we first look at the data.
 
 # %%
 from course_lib.text.tasks import hard_pronouns, pronoun_questions, story_pronouns
@@ -782,12 +784,12 @@ for question in pronoun_questions(unseen, hard_pronouns(unseen, 15)[:2]):
     print(f"\n{question.passage}\n  whose is the last {question.question!r}? {question.answers[0].text}")
 
 # %% [markdown]
-# If *say the first name* solves {{number:percent([first_named()[0]])}} of the cases (the last name:
-# {{number:percent([first_named()[1]])}}), a task tells nothing. So we choose the pronouns: half refer to the hero,
-# half to the guest, and the guest is always the last one named. Then both rules are right half of the time, and only
-# the sentence helps: *X comes with her cat* is about X, *his friend X* is not. This is an easy kind of coreference.
-# If the two persons differ in sex, the pronoun itself also gives the answer, so we report both cases separately.
-# There are 40 questions to learn from, and 288 on unseen stories.
+# The rule *say the first name* solves {{number:percent([first_named()[0]])}} of all cases (the last name:
+# {{number:percent([first_named()[1]])}}), so the task would tell nothing. We therefore choose the pronouns: half
+# refer to the hero (named first), half to the guest (named last). Then both rules are right half of the time, and the
+# sentence must be read: *X comes with her cat* is about X, *his friend X* is not. This is an easy kind of
+# coreference. If the two persons differ in sex, the pronoun itself also gives the answer, so we report both cases
+# separately. There are 40 training questions, and 288 test questions on unseen stories.
 
 # %%
 table({"answers, F1": "answers_mean", "entities, F1": "entities_few_mean", "whose, one sex": "whose_same_mean",
@@ -803,8 +805,8 @@ ablation_chart(tuned, percent=True, x_title="F1", title="Span tasks, fine-tuned 
 # *A dot is a fine-tuning run: three from each of two pre-trained models. A bar is their mean. "Whose" is the mean of
 # the two columns.*
 #
-# Two pre-training runs per recipe are few. What can we conclude? Here are both seeds, in points over the same seed of
-# the other recipe:
+# Two pre-training runs per recipe are few. What can we conclude? For each seed, this is the difference between two
+# recipes in points:
 
 # %%
 pairs = [("spans", "tokens"), ("tokens + SBO", "tokens"), ("spans + SBO", "spans"), ("names", "tokens"), ("phrases", "tokens")]
@@ -819,20 +821,21 @@ for name, without in pairs:
 # %% [markdown]
 # Both seeds agree on these points:
 #
-# - *Single tokens are learned better by masking single tokens*: {{number:masks('masked_accuracy', 'tokens')}}, with
-#   spans {{number:masks('masked_accuracy', 'spans')}} (means of {{number:len(stored('09_masks')['runs']['tokens'])}}
-#   seeds, {{number:masks_steps}} steps). That is what token masking trains.
+# - *Single tokens are learned better by masking tokens than spans*: {{number:masks('masked_accuracy', 'tokens')}},
+#   with spans {{number:masks('masked_accuracy', 'spans')}} (means of
+#   {{number:len(stored('09_masks')['runs']['tokens'])}} seeds, {{number:masks_steps}} steps). That is what token
+#   masking trains.
 # - *Whole spans*: after {{number:masks_steps}} steps, the model trained on spans gets
 #   {{number:masks('span_exact', 'spans')}} completely right, the one trained on tokens
-#   {{number:masks('span_exact', 'tokens')}}. Tokens are ahead although this is what span masking trains: a span also
-#   hides the neighbours that would reveal a word, and is learned later. But all curves still rise. After twice the
-#   steps spans reach {{number:longer('span_exact', 'spans')}} (one seed), and tokens were not trained as long. So
-#   whether span masking fills spans better in the end is **not settled**. Whole names:
+#   {{number:masks('span_exact', 'tokens')}}. Tokens are ahead although this is what span masking trains. A possible
+#   cause: a span also hides the neighbours that would reveal a word, so it is learned later. But all curves still
+#   rise. After twice the steps spans reach {{number:longer('span_exact', 'spans')}} (one seed), and tokens were not
+#   trained as long. So whether span masking fills spans better in the end is **not settled**. Whole names:
 #   {{number:masks('name_exact', 'spans')}} after spans, {{number:masks('name_exact', 'tokens')}} after tokens.
 # - *Coreference*: spans are behind tokens, {{number:whose('spans')}} against {{number:whose('tokens')}}; with the SBO
-#   they recover, {{number:whose('spans + SBO')}}. For single tokens the SBO adds nothing: with persons of two sexes
-#   it loses with both seeds, with one sex the seeds disagree ({{number:whose('tokens + SBO')}} in all). In the
-#   paper's tables (below), too, spans lose here and the SBO gains.
+#   they recover, {{number:whose('spans + SBO')}}. Added to token masking, the SBO shows no gain: where the persons
+#   differ in sex, both seeds are worse; where they do not, the seeds disagree ({{number:whose('tokens + SBO')}} in
+#   all). In the paper's tables (below), too, spans lose here and the SBO gains.
 # - *Entities*: the SBO helps, {{number:masks('entities_few_mean', 'spans + SBO')}} against
 #   {{number:masks('entities_few_mean', 'spans')}} with spans, {{number:masks('entities_few_mean', 'tokens + SBO')}}
 #   against {{number:masks('entities_few_mean', 'tokens')}} with tokens.
@@ -844,7 +847,7 @@ for name, without in pairs:
 #   {{number:masks('masked_accuracy', 'spans')}} and {{number:masks('masked_accuracy', 'spans + SBO')}} (tokens:
 #   {{number:masks('masked_accuracy', 'tokens')}} and {{number:masks('masked_accuracy', 'tokens + SBO')}}).
 #
-# They disagree on these:
+# The seeds disagree on these points:
 #
 # - *Answers*: spans are {{number:gain('spans', 'tokens', 0)}} points ahead of tokens with the first seed,
 #   {{number:gain('spans', 'tokens', 1)}} with the second; the SBO adds {{number:gain('spans + SBO', 'spans', 0)}} and
@@ -855,8 +858,8 @@ for name, without in pairs:
 #   paper's whole gain.
 # - *Names masked as units*: {{number:masks('name_exact', 'names')}} of the names, after tokens
 #   {{number:masks('name_exact', 'tokens')}}. *Facts*: {{number:masks('fact_accuracy', 'names')}}, tokens
-#   {{number:masks('fact_accuracy', 'tokens')}}, spans {{number:masks('fact_accuracy', 'spans')}}. This is more than
-#   with tokens for one seed only. So "entity masking teaches facts" is not settled here; few tokens of a story belong
+#   {{number:masks('fact_accuracy', 'tokens')}}, spans {{number:masks('fact_accuracy', 'spans')}}. Only with one seed
+#   is this more than with tokens. So "entity masking teaches facts" is not settled here; few tokens of a story belong
 #   to a name of several words.
 #
 # Why does the SBO cost so much accuracy on masked words? There are four candidate causes. *Steps*: the paper's runs
@@ -876,14 +879,15 @@ for name, run in runs.items():
     print(f"{name:28}{at_1000:20.0%}" + "".join(f"{x:9.0%}" for x in reached))
 
 # %% [markdown]
-# (Single tokens, whole spans, whole names; F1 of one fine-tuning run on answers; first seed.) Both gain much, but the
-# gap stays. After twice the steps the accuracy on single tokens is {{number:longer('masked_accuracy', 'spans')}}
-# without the SBO and {{number:longer('masked_accuracy', 'spans + SBO')}} with it; on names
-# {{number:longer('name_exact', 'spans')}} and {{number:longer('name_exact', 'spans + SBO')}}. So as far as one seed
-# can tell, steps are not the only cause. *Answers* (one fine-tuning run each) point one way after
-# {{number:masks_steps}} steps, {{number:first_answer('spans')}} and {{number:first_answer('spans + SBO')}}, and the
-# other way after twice as many, {{number:longer('answer_f1', 'spans')}} and
-# {{number:longer('answer_f1', 'spans + SBO')}}: they tell us nothing. Size, text and redundancy were not tested.
+# (The columns: accuracy on single tokens, whole spans, whole names; F1 of one fine-tuning run on answers. All are the
+# first seed.) Both recipes gain much, but the gap stays. After twice the steps the accuracy on single tokens is
+# {{number:longer('masked_accuracy', 'spans')}} without the SBO and
+# {{number:longer('masked_accuracy', 'spans + SBO')}} with it; on names {{number:longer('name_exact', 'spans')}} and
+# {{number:longer('name_exact', 'spans + SBO')}}. So as far as one seed can tell, steps are not the only cause.
+# *Answers* (one fine-tuning run each) point one way after {{number:masks_steps}} steps,
+# {{number:first_answer('spans')}} and {{number:first_answer('spans + SBO')}}, and the other way after twice as many,
+# {{number:longer('answer_f1', 'spans')}} and {{number:longer('answer_f1', 'spans + SBO')}}: they tell us nothing.
+# Size, text and redundancy were not tested.
 #
 # ### What knowing is worth, measured
 #
@@ -898,9 +902,9 @@ for name, run in runs.items():
 # | none | no entities at all | neither |
 #
 # There are three tasks, with few labels. *Relation*: are these two entities related, and how? The text is only "x and
-# y ."; half of the pairs are not related, and their kinds give nothing away. *Country*: which country does this
-# belong to? For people and places the answer is two facts away, and no story says it; for cities and dishes it is one
-# fact away. *Kind*: is this a person, a city, a dish …? This can be learned from the text.
+# y ."; half of the pairs are not related, and the entities' kinds do not reveal which. *Country*: which country does
+# this belong to? For people and places the answer is two facts away, and no story says it; for cities and dishes it
+# is one fact away. *Kind*: is this a person, a city, a dish …? This can be learned from the text.
 
 # %%
 fusion = read_result("09_fusion")
@@ -924,8 +928,8 @@ ablation_chart(
 #
 # - *Relation*: {{number:fusion('relation 500', 'right')}} with the right vectors,
 #   {{number:fusion('relation 500', 'shuffled')}} with shuffled ones, {{number:fusion('relation 500', 'none')}}
-#   without any. Knowing only the kinds of things gives one half. So the gain does not come from the parameters. This
-#   answers the third guess: wrong vectors help as little as none.
+#   without any. A model that knows only the entities' kinds would reach one half. So the gain does not come from the
+#   parameters. This answers the third guess: wrong vectors help as little as none.
 # - *Country*: {{number:fusion('country 100', 'right')}}, shuffled {{number:fusion('country 100', 'shuffled')}}, none
 #   {{number:fusion('country 100', 'none')}}. The right vectors are best, but far from reliable.
 # - *Kind*, which the text tells: {{number:fusion('kind 100', 'none')}} without any vectors,
@@ -935,10 +939,10 @@ ablation_chart(
 # Do not overlook the row *without*. If the tested facts are left out, the accuracy is
 # {{number:fusion('relation 500', 'without')}}: no better than without vectors. For a fact that TransE did not read,
 # the right tail has rank {{number:rank('not read')}} among all entities on average; for a fact that it read,
-# {{number:rank('read')}}; with random vectors, {{number:rank('random')}}. It has learned which *kind* of thing a tail
-# is. It could not learn more, because who lives where was drawn at random. Here the vectors are a **memory**, and the
-# model reads from them what was put in. Our experiment does not show what vectors do where facts follow from other
-# facts.
+# {{number:rank('read')}}; with random vectors, {{number:rank('random')}}. So TransE has learned which *kind* of thing
+# a tail is. It could not learn more, because who lives where was drawn at random. Here the vectors are a **memory**,
+# and the model reads from them what was put in. Our experiment does not show what vectors do where facts follow from
+# other facts.
 #
 # Where does it break? With 100 labels even the right vectors do not help on relations
 # ({{number:fusion('relation 100', 'right')}}), and fine-tuned at a third of the learning rate they reach
@@ -950,8 +954,8 @@ ablation_chart(
 #
 # ### SpanBERT
 #
-# These are development sets after 1.2 million steps (Tables 6 and 7 of the paper; *Coref* is OntoNotes; named
-# entities and noun phrases are masked half of the time, random whole words the other half):
+# These are scores on development sets after 1.2 million steps (Tables 6 and 7 of the paper; *Coref* is OntoNotes).
+# The rows of named entities and noun phrases mask those half of the time, random whole words the other half:
 #
 # | masks | sequences | SBO | SQuAD 2.0 | NewsQA | TriviaQA | Coref | MNLI-m | QNLI | GLUE |
 # |---|---|---|---|---|---|---|---|---|---|
@@ -972,7 +976,7 @@ ablation_chart(
 # Nearly everywhere random spans are as good as spans chosen by a parser or a name finder, so no linguistic tools are
 # needed. And on GLUE, whose tasks concern whole sentences, the rows hardly differ.
 #
-# On the *test* sets the authors also report two BERTs that they trained themselves:
+# On the *test* sets (EM: exact match) the authors also report two BERTs that they trained themselves:
 #
 # | | SQuAD 1.1 EM / F1 | SQuAD 2.0 EM / F1 |
 # |---|---|---|
@@ -986,7 +990,8 @@ ablation_chart(
 #
 # ### ERNIE (Baidu)
 #
-# Chinese tasks, development / test, from the released repository:
+# These are Chinese tasks, development / test, from the released repository (MRR: mean reciprocal rank of the right
+# answer):
 #
 # | | XNLI | LCQMC | MSRA-NER F1 | ChnSentiCorp | NLPCC-DBQA MRR |
 # |---|---|---|---|---|---|
@@ -994,9 +999,9 @@ ablation_chart(
 # | ERNIE | 79.9 / 78.4 | 89.7 / 87.4 | 95.0 / 93.8 | 95.2 / 95.4 | 95.0 / 95.1 |
 #
 # ERNIE is better on all five, by 0.3 to 1.8 points; named entities (NER) are among the larger gains. So "strong on
-# Chinese tasks" is correct. But more than the masks differs: unlike BERT, it also read encyclopedia, news and forum
-# text. And on reading comprehension (DuReader) it is *worse*, with 57.9 against 59.5 exact matches; the repository's
-# explanation is pre-training on at most 128 tokens.
+# Chinese tasks" is correct. But not only the masks differ: BERT read Wikipedia alone, ERNIE also Baidu's
+# encyclopedia, news and forum. And on reading comprehension (DuReader) it is *worse*, with 57.9 against 59.5 exact
+# matches; the repository's explanation is pre-training on at most 128 tokens.
 #
 # ### ERNIE (Tsinghua)
 #
@@ -1019,7 +1024,7 @@ ablation_chart(
 # | ERNIE (Baidu) | MLM (of characters or words, then phrases, then names), with dialogue batches in between; the released data also has NSP labels |
 # | ERNIE (Tsinghua) | MLM + NSP + dEA |
 #
-# Some lectures print "L = MLM + NSP + entity + phrase" for ERNIE. No model has this loss.
+# Some lectures print "L = MLM + NSP + entity + phrase" for ERNIE. Neither ERNIE has this loss.
 #
 # ### What stands beside them
 #

@@ -20,8 +20,8 @@
 # - test a classifier in a language without labels, and say what this requires;
 # - say what a hundred languages cost in vocabulary, capacity and training steps.
 #
-# You need masked language modelling (**MLM**), the encoder of lecture 02 and fine-tuning (lecture 03). Nothing is
-# downloaded. Sliders and menus appear once a cell is run; the saved page shows one setting of each.
+# You need masked language modelling (**MLM**) and the encoder from lecture 02, and fine-tuning from lecture 03.
+# Nothing is downloaded. Sliders and menus appear once a cell is run; the saved page shows one setting of each.
 #
 # {{parts}}
 
@@ -56,14 +56,14 @@ from course_lib.teaching import LiveLoss
 # | needs translations | no | for TLM | no |
 # | reads a language with | p^0.7 | p^α over sentences | p^0.3 |
 #
-# *p^0.7*: a language that makes up the fraction p of the text is read with a probability proportional to p^0.7 (by
-# hand below). **CLM** predicts the next word, **MLM** a masked word, **TLM** a masked word of a sentence beside its
-# translation; **NSP** is BERT's task on two sentences. WordPiece, **BPE** and SentencePiece build vocabularies of
-# word pieces. CommonCrawl is a copy of much of the web: XLM-R's text is one dump of English and twelve of every other
-# language, read in 1.5 million updates of 8,192 sequences on 500 GPUs.
+# *p^0.7*: if a fraction p of the text is in some language, that language is read with a probability proportional to
+# p^0.7 (by hand below). **CLM** predicts the next word, **MLM** a masked word, **TLM** a masked word of a sentence
+# beside its translation; **NSP** is BERT's task on two sentences. WordPiece, **BPE** and SentencePiece build
+# vocabularies of word pieces. CommonCrawl is a copy of much of the web: XLM-R's text is one dump of English and
+# twelve of every other language, read in 1.5 million updates of 8,192 sequences on 500 GPUs.
 #
 # Without TLM nothing tells these models that *dog* and *chien* mean the same. Yet after fine-tuning on English labels
-# they answer in French.
+# they can classify French.
 #
 # Make three guesses, each a percentage. Write them down before you go on.
 #
@@ -72,8 +72,8 @@ from course_lib.teaching import LiveLoss
 # 2. A classifier learns a task from English labels and is tested in a language with another script, another word
 #    order and no word in common. The encoder has read stories in both languages, but no translation. What is its
 #    accuracy, between chance ({{number:pair_majority}}) and English (nearly 100%)?
-# 3. Another model of the same size reads every sentence beside its translation (TLM), in that same far language. How
-#    often is the nearest vector in the other language the translation: 10%, 50%, 90%?
+# 3. Another model of the same size reads every sentence beside its translation into that far language (TLM). We look
+#    for the vector nearest to a sentence's own in the other language. How often is it the translation: 10%, 50%, 90%?
 
 # %%
 my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
@@ -95,7 +95,7 @@ my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
 # | each sentence is read, in 1,000 draws | 0.83 times | 2.5 times | |
 #
 # α = 1 keeps the proportions of the data, and α = 0 reads all languages equally often. The last row shows the price:
-# the small language's few sentences are repeated three times as often as the large one's, and can be memorised.
+# the small language's few sentences are repeated three times as often, so they can be memorised.
 #
 # ### A sentence and its translation
 #
@@ -107,7 +107,7 @@ my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
 # | position | 0 | 1 | 2 | 3 | 4 | **0** | 1 | 2 | 3 | 4 |
 # | language | 0 | 0 | 0 | 0 | 0 | **1** | 1 | 1 | 1 | 1 |
 #
-# There are four identical separators, and no [CLS] or [SEP]. Positions *start again* in the second sentence, so
+# The four separators are identical; there is no [CLS] or [SEP]. Positions *start again* in the second sentence, so
 # *mill* and *ald* share position 3, although *mill* means *kvern*. So equal positions are only a hint, and the model
 # must learn which words belong together. Now mask *old*: its own sentence shows that an adjective is missing; the
 # translation shows which one.
@@ -116,26 +116,25 @@ my_guesses = {"words": ..., "transfer": ..., "retrieval": ...}
 objectives_drawing()
 
 # %% [markdown]
-# *Rows are queries, columns are keys; × marks attention to the other language. [M] is a masked word. CLM attends to a
-# word and those before it, MLM to both sides of one text, TLM to both sides of two texts. Separators are not drawn,
-# so the words have positions 1 to 3 as in the table.*
+# *Rows are queries, columns are keys; × marks attention to the other language. [M] is a masked word. With CLM a word
+# attends to itself and to earlier words; with MLM, to all words of its text; with TLM, to all words of both texts.
+# Separators are not drawn, so the words have positions 1 to 3 as in the table.*
 #
 # ### Nearest neighbours
 #
-# Here are three sentences, 1 to 3, and their translations *a*, *b* and *c*, as vectors of width two. For each
-# sentence, which translation is nearest by cosine, that is by the angle between the rays? Guess before you move the
-# slider.
+# Here are three sentences, 1 to 3, and their translations *a*, *b* and *c*, as vectors of width two. Which
+# translation is nearest to each sentence by cosine, that is, by angle? Guess before you move the slider.
 
 # %%
 centring_view()
 
 # %% [markdown]
-# *Grey: rays from the origin. Solid lines lead to the nearest vector where it is the translation, dashed ones where
-# it is not. Every translation is one step to the left of its sentence and one step below it, so this step encodes
-# only the language. After subtracting each language's own mean, all three translations are nearest.*
+# *Grey: rays from the origin. A line leads from each sentence to the nearest vector: solid if that is its
+# translation, dashed if not. Every translation is one step to the left of its sentence and one step below it, so this
+# step encodes only the language. After subtracting each language's own mean, all three translations are nearest.*
 #
 # The English mean is (0, 2), the other one (−1, 1). After subtracting them, both languages have the same three
-# vectors: (1, 0), (0, 1), (−1, −1). The experiment below does the same with real vectors.
+# vectors: (1, 0), (0, 1), (−1, −1). The experiment below does the same with vectors of a trained model.
 #
 # ## Try it
 #
@@ -195,9 +194,9 @@ print("XLM's own default:               ", by_sentences(sentences))
 print("XLM-R, blocks of 512, its default:", by_blocks(tokens))
 
 # %% [markdown]
-# A language with short sentences counts as large for XLM, but not for the others. And neither program's default is
-# the published α: XLM's default reads all languages equally often (as with α = 0), XLM-R's keeps the proportions of
-# the data (α = 1). The values 0.7 and 0.3 are settings of the published runs.
+# A language with short sentences counts as large for XLM, but not for the others. Neither XLM's nor XLM-R's program
+# has the published α as default: XLM's default reads all languages equally often (as with α = 0), XLM-R's keeps the
+# proportions of the data (α = 1). The values 0.7 and 0.3 are settings of the published runs.
 #
 # ### XLM, the network
 #
@@ -210,7 +209,7 @@ show(XlmConfig, XlmStack, TiedOutput)
 
 # %% [markdown]
 # - To every token XLM adds the vector of its *language*, where BERT adds that of its *segment*.
-# - States at padding are zero in every layer.
+# - The hidden states at padding are set to zero in every layer.
 # - The embedding matrix alone predicts words; BERT has a layer and a LayerNorm before it.
 # - With `causal` the same network predicts the next word (CLM).
 #
@@ -227,8 +226,8 @@ show(translation_sequences, mask_anywhere)
 # %% [markdown]
 # Three lines matter in the first function: `sides = …` puts a separator on both sides of each text (XLM uses `</s>`
 # both as `cls` and as `sep`), `[languages[0]] * …` gives each side its language, and `positions.append(…)` restarts
-# the positions. In the second it is `selected[:, 1:] &= …`: every token except the first is drawn independently.
-# `numbered` and `random_bits` give the same draws on every machine.
+# the positions. In the second function one line matters, `selected[:, 1:] &= …`: every token except the first is
+# drawn independently. `numbered` and `random_bits` give the same draws on every machine.
 #
 # XLM differs from BERT in two more ways that are easily missed. It masks any token except the very first, *even
 # separators*; BERT never masks a separator. And its setting `word_mask_keep_rand` lists mask, **keep**, random:
@@ -251,11 +250,12 @@ show(sentence_vectors, retrieval)
 
 # %% [markdown]
 # This needs no training. A sentence's vector is the mean of its words' vectors, and we check whether the nearest
-# vector by cosine is its translation. If so, the model has put two languages into one space without being trained to.
+# vector by cosine is its translation. If so, the model has put two languages into one space, although no loss
+# compares these vectors.
 #
 # Why not simply use the cosine of a sentence and its translation? In many layers *all* sentences are close together.
-# Where any two have a cosine of 0.98, a pair of translations with 0.98 shows nothing. The translation must be *nearer
-# than the others*.
+# If any two sentences have a cosine of 0.98, a cosine of 0.98 between translations shows nothing. The translation
+# must be *nearer than the others*.
 #
 # {{exercise:10.4}}
 
@@ -332,28 +332,29 @@ sizes_table()
 # %% [markdown]
 # *Counted on models built from the published sizes; poolers where the released models have them.*
 #
-# mBERT's blocks have exactly as many parameters as BERT's, and so have XLM-R base's, which differs elsewhere by two
-# positions and a segment vector. The column of words shows what a hundred languages cost: half of mBERT's
-# {{number:parameters('mBERT, cased')}} (its README says 110M, which is the English model), and
-# {{number:embedding_fraction('XLM-R base')}} of XLM-R base, the answer to the first guess. That matrix is as large as
-# {{number:round(weights(*sizes_of(MODELS['XLM-R base']))[2])}} blocks, where the model has 12, and makes it
-# {{number:times_roberta}} times as large as RoBERTa-base. At large size the words are only
+# The blocks of mBERT and of XLM-R base have exactly as many parameters as BERT's. (XLM-R differs elsewhere, by two
+# positions and a segment vector.) The column of words shows what a hundred languages cost. The embedding matrix is
+# half of mBERT's {{number:parameters('mBERT, cased')}} parameters (its README says 110M, which is the English model).
+# It is {{number:embedding_fraction('XLM-R base')}} of XLM-R base, the answer to the first guess. That matrix is as
+# large as {{number:round(weights(*sizes_of(MODELS['XLM-R base']))[2])}} blocks (the model has 12), and makes XLM-R
+# base {{number:times_roberta}} times as large as RoBERTa-base. At large size the words are only
 # {{number:embedding_fraction('XLM-R large')}}, because blocks grow with the square of the width and the embedding
 # matrix does not.
 #
-# (A vocabulary row takes memory but hardly any time: of 250,002 rows a sentence reads twenty. Only predicting words
-# takes time, in pre-training.)
+# (These rows take memory but hardly any time: of 250,002 rows a sentence of twenty pieces reads twenty. Only
+# predicting words, in pre-training, uses all rows.)
 #
 # ## See it
 #
 # ### A world in four languages
 #
-# Real translations have free wording, noise and unknown overlap. So the course's micro-world (`MicroWorld`), whose
-# grammar writes short stories and knows what each word means, also speaks other languages. **Norlish** (invented) is
-# close to English. It has the same script and names, related words like *drum*, *vrend* (friend) or *ketel* (kettle)
-# beside words of its own such as *kvern* (mill), the verb in second place, and adjectives after the noun.
-# **Sumorian** (invented) is far: it has Georgian letters, the verb at the end, no articles, and postpositions.
-# Chinese is that of lecture 09. Stories are parallel sentence by sentence, so every transfer has a right answer.
+# Real translations are free and noisy, and their overlap is unknown. So the course's micro-world (`MicroWorld`),
+# whose grammar writes short stories and knows what each word means, also speaks other languages. **Norlish**
+# (invented) is close to English. It has the same script and names, related words like *drum*, *vrend* (friend) or
+# *ketel* (kettle) beside words of its own such as *kvern* (mill), the verb in second place, and adjectives after the
+# noun. **Sumorian** (invented) is far: it has Georgian letters, the verb at the end, no articles, and postpositions.
+# The Chinese world is that of lecture 09. Stories are parallel sentence by sentence, so the right answer is known in
+# every language.
 
 # %%
 english = MicroWorld.load()
@@ -362,10 +363,10 @@ stories = english.stories(12, seed=16, split="heldout")
 parallel_view({"norlish": norlish, "sumorian": sumorian, "chinese": chinese}, stories)
 
 # %% [markdown]
-# *A frame marks the same meaning in each language, with its position. Choose another meaning: the hero's name looks
-# alike in two languages, the adjective moves, and the verb moves most.*
+# *In each language a frame marks the words of one meaning, and their position. Choose another meaning: the hero's
+# name is the same in two languages, the adjective moves, and the verb moves most.*
 #
-# How many words do they share? In our world that is a setting:
+# How many words do the languages share with English? In our world that is a setting:
 
 # %% tags=["nbval-check-output"]
 from course_lib.text.shared_words import shared_words, with_shared_words
@@ -382,13 +383,13 @@ for world, name in ((norlish, "Norlish"), (sumorian, "Sumorian"), (with_shared_w
 sampling_view()
 
 # %% [markdown]
-# *The upper bars are the data, the lower bars what is read. mBERT's README: with α = 0.7, a thousand times as much
-# English as Icelandic is read "about 100" times as often (126 to be exact). When the cell is run, choose "mBERT's
-# README" among the languages, then move α to XLM-R's 0.3: 8 times.*
+# *The upper bars are the data, the lower bars what is read. mBERT's README has an example for α = 0.7: if there is a
+# thousand times as much English as Icelandic, English is read "about 100" times as often (126 to be exact). When the
+# cell is run, choose "mBERT's README" among the languages, then move α to XLM-R's 0.3: 8 times.*
 #
 # mBERT's languages are often sorted into large (English, German, Chinese), medium (Italian, Russian) and small ones
 # (Estonian, Malayalam). The sampling has no such classes: choose the ten languages above, each half as large as the
-# one before, and see which languages gain and which lose by α.
+# one before. Which gain from a smaller α, and which lose?
 #
 # ### And how often its words are cut
 #
@@ -403,12 +404,12 @@ fertility_view()
 # *Each bar is the **fertility**, the number of pieces per word in unseen text. Beside it is the longest word of a
 # first sentence, cut into its pieces.*
 #
-# Fertility hides one thing: a word that cannot be written with the pieces becomes [UNK], which is *one* piece. A
-# vocabulary without any word of a language has fertility 1. So also count [UNK] (here a few words of the unseen
-# Sumorian text, and none of the others).
+# Fertility hides one thing: a word that cannot be written with the pieces becomes [UNK], which is *one* piece. With a
+# vocabulary that has no piece of a language, its fertility would be 1. So also count how many words become [UNK]
+# (here a few of the unseen Sumorian text, and none of the others).
 #
-# As α goes from 1 to 0, Sumorian words are cut less, and English ones more. A larger vocabulary helps both. That is
-# why XLM-R has 250,002 rows.
+# As α goes from 1 to 0, Sumorian words are cut less, and English ones more. A larger vocabulary helps both. This is
+# one reason for XLM-R's 250,002 rows.
 #
 # {{exercise:10.6}}
 
@@ -457,10 +458,10 @@ across_view(models, english, others, stories[:6], sentence=16, word=6, head=2)
 # each attention weight of at least 2%. When the cell is run, change the sentence, the word, the head or the
 # language.*
 #
-# The masked word, *letter*, is *brev* in Norlish. Their spellings have nothing in common, and they have different
-# positions. The head attends to it all the same, and the model predicts *letter*, although it never saw an alignment
-# or a dictionary. It had to learn one to lower its loss. How often does this work in unseen stories? Words with the
-# same spelling in both languages need no dictionary, so we count them separately:
+# The masked word, *letter*, is *brev* in Norlish. Their spellings differ, and so do their positions. The head attends
+# to it all the same, and the model predicts *letter*, although it never saw an alignment or a dictionary. It learned
+# one while lowering its loss. How often does this work in unseen stories? Words with the same spelling in both
+# languages need no dictionary, so we count them separately:
 
 # %%
 unseen = english.stories(60, seed=0, split="heldout")
@@ -469,14 +470,14 @@ for name, other in others.items():
         print(f"{name}, layer 2, head {head}\n{alignment_table(models[name], english, other, unseen[:20], head=head)}\n")
 
 # %% [markdown]
-# **The model has learned a Norlish dictionary: it attends to words that are spelled differently as often as to those
-# spelled alike, and at distance one more often.**
+# **The model has learned much of a Norlish dictionary: at distances of up to one it attends to words that are spelled
+# differently at least as often as to those spelled alike.**
 #
-# If the translation has the same position, a head nearly always attends to it. One position away it mostly does, the
-# second head more often than the first; further away it rarely does. (If a meaning has several words, any of them
-# counts.) When a head misses, it attends to the word at the *same position* or near it: mask the words of sentence 5
-# above one after the other. So restarting positions can both help and mislead. In Sumorian, after the same number of
-# steps, the model has not learned this yet.
+# If the translation has the same position, both heads nearly always attend to it. If it is one position away they
+# mostly do, the second head more often; if it is further away they rarely do. (If a meaning has several words, any of
+# them counts.) When a head misses, it attends to the word at the *same position* or near it: mask the words of
+# sentence 5 above one after the other. So restarting positions can both help and mislead. In Sumorian, after the same
+# number of steps, the model has learned little of this.
 #
 # Is each sentence's vector now near that of its translation?
 
@@ -497,18 +498,18 @@ print(f"chance {1 / len(pairs.first):.1%}; ceiling {different:.0%}, because some
 # unchanged; *mean-centred* ones have their language's mean subtracted. *A dictionary by counting* has no network: it
 # counts in the same pairs how often two words occur in a sentence and its translation.
 #
-# Retrieval succeeds in Norlish. In Sumorian it mostly fails after the same number of steps: no names are shared, and
-# all words are in other positions. Counting words works in both languages, up to the ceiling. So if you have parallel
-# text, a dictionary is the baseline to beat, and this model does not beat it. In both languages subtracting the
-# means, which needs no translation, raises the accuracy a lot: much of the difference between two languages is one
-# direction that encodes *which* language this is.
+# Retrieval mostly succeeds in Norlish. In Sumorian it mostly fails after the same number of steps: no names are
+# shared, and most words are in other positions. Counting words works in both languages, up to the ceiling. So if you
+# have parallel text, a dictionary is the baseline to beat, and this model does not beat it. In both languages
+# subtracting the means, which needs no translation, raises the accuracy a lot. So a good part of the difference
+# between the languages is one constant vector: it encodes *which* language this is.
 #
 # *Whose means?* The second line of each language, like all *mean-centred* results below, uses means over the tested
-# sentences. In the sense of exercise 10.4 these means have seen the test. They do not use which sentence translates
-# which. But they need all tested sentences at once, and they assume that both sides have the same content overall, so
-# that the means differ only by language. The third line is the control. Its means come from training sentences, with
-# English and the other language from different halves, so that no translation is in both. The accuracy is about the
-# same here. With few tested sentences, or with different topics on each side, it could differ.
+# sentences. So these means have seen the test, which exercise 10.4 forbids. They do not use which sentence translates
+# which. But they need all tested sentences at once. They also assume that both sides have the same content overall,
+# so that the means differ only by language. The third line is the control. Its means come from training sentences,
+# with English and the other language from different halves, so that no translation is in both. The accuracy is about
+# the same here. With few tested sentences, or with different topics on each side, the two could differ.
 #
 # ## Measure it
 #
@@ -520,7 +521,7 @@ print(f"chance {1 / len(pairs.first):.1%}; ceiling {different:.0%}, because some
 # seeds each. *TLM* is the live one: it reads sentences beside their translations. *MLM* reads the same sentences
 # separately, and never learns that they are pairs. *MLM + TLM* alternates, as XLM did: half of the words are read
 # alone, half in pairs. All read the same number of words per step; *longer* means 6,000 steps instead of 1,200.
-# Random initialisation is the zero line.
+# Random initialisation is the baseline.
 
 # %%
 from course_lib.lectures.lecture_10.views import (
@@ -540,18 +541,18 @@ aligned_chart()
 # *A dot is a run. Chance is one in {{number:stored('10_pairs')['looked_up']}}.*
 #
 # - *Norlish.* Without any translation the longer MLM reaches {{number:pairs('retrieval', 'norlish', 'MLM, longer')}}.
-#   With translations a fifth of the steps is enough for {{number:pairs('retrieval', 'norlish', 'TLM')}}, and 6,000
+#   With translations (TLM) a fifth of the steps gives {{number:pairs('retrieval', 'norlish', 'TLM')}}, and 6,000
 #   steps reach {{number:pairs('retrieval', 'norlish', 'TLM, longer')}}. Mean-centred, the two long runs have
 #   {{number:pairs('retrieval centred', 'norlish', 'MLM, longer')}} and
 #   {{number:pairs('retrieval centred', 'norlish', 'TLM, longer')}}. Notice the first row: random initialisation has
 #   {{number:pairs('retrieval centred', 'norlish', 'random initialisation')}}, because shared names have the same rows
 #   of the embedding matrix.
-# - *Sumorian.* With no shared word and another order, MLM stays at chance even after long training,
+# - *Sumorian.* No word is shared, and the order differs. MLM stays at chance even after long training,
 #   {{number:pairs('retrieval centred', 'sumorian', 'MLM, longer')}}. TLM reaches
 #   {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}. So here text alone does not align; with shared
-#   words it does (below). MLM + TLM has {{number:pairs('retrieval centred', 'sumorian', 'MLM + TLM, longer')}}, but
-#   one run has {{number:both_in_sumorian()[-1]:.0%}} and the other four {{number:other_four}}. It read half as many
-#   pairs, and its seeds are too far apart to conclude anything.
+#   words it does (below). MLM + TLM has {{number:pairs('retrieval centred', 'sumorian', 'MLM + TLM, longer')}} on
+#   average, but one run has {{number:both_in_sumorian()[-1]:.0%}} and the other four {{number:other_four}}. It read
+#   half as many pairs, and its seeds are too far apart for a conclusion.
 # - *A dictionary by counting* (above) reaches {{number:by_dictionary()}} in both languages, which is the ceiling. But
 #   it only translates words, and cannot be fine-tuned as below.
 # - *The mean.* After 1,200 steps of TLM, centring raises Norlish from {{number:pairs('retrieval', 'norlish', 'TLM')}}
@@ -562,8 +563,8 @@ aligned_chart()
 #   after long training {{number:pairs('retrieval', 'sumorian', 'TLM, longer')}} to
 #   {{number:pairs('retrieval centred', 'sumorian', 'TLM, longer')}}.
 #
-# So "a word and its translation have about the same vector" holds for some pairs, after some training, and for part
-# of the vector.
+# So "a sentence and its translation have about the same vector" holds for some pairs, after enough training, once the
+# language's mean is removed.
 #
 # ### English labels, another language
 #
@@ -573,8 +574,8 @@ aligned_chart()
 # The task is *what kind of word is this*: a hero, a job, a look, a place … ({{number:stored('10_pairs')['slots']}}
 # classes)? A linear classifier on the frozen vectors (lecture 07's slot-category probe) learns from English words and
 # is tested in Norlish and Sumorian, on unseen stories. Words spelled as in English would be too easy, so they are
-# left out. *Read* is the language that the encoder read beside English; *unread* is the other one, whose words it
-# never saw.
+# left out of the test, except in the column *all words*. *Read* is the language that the encoder read beside English;
+# *unread* is the other one, whose words it never saw.
 
 # %%
 measures = {"English": "slots english", "read, all words": "slots other", "read": "slots other own",
@@ -589,19 +590,20 @@ transfer_chart()
 # *A dot is a run. The classifier never saw a label in Norlish or Sumorian. In these, vectors are mean-centred, and
 # words spelled as in English are left out.*
 #
-# - *Unread is chance.* In a language that the encoder has not read, accuracy is between {{number:unread()[0]:.1%}}
-#   and {{number:unread()[-1]:.1%}} (the majority class has {{number:pair_majority}}), with or without translations of
-#   another language. "Zero-shot" refers to labels only: the encoder must have read text of the language.
+# - *Unread is near chance.* In a language that the encoder has not read, accuracy is between
+#   {{number:unread()[0]:.1%}} and {{number:unread()[-1]:.1%}} (the majority class has {{number:pair_majority}}), with
+#   or without translations of another language. "Zero-shot" refers to labels only: the encoder must have read text of
+#   the language.
 # - *Norlish, no label, no translation*: {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}}, far
 #   above chance, but below English itself ({{number:pairs('slots english', 'norlish', 'MLM, longer')}}).
-# - *Sumorian, no translation*: {{number:pairs('slots other own centred', 'sumorian', 'MLM, longer')}}, with chance at
-#   {{number:pair_majority}}. This answers the second guess: for the far language it is nearer to chance. With TLM it
-#   is {{number:pairs('slots other own centred', 'sumorian', 'TLM, longer')}}, with MLM + TLM
-#   {{number:pairs('slots other own centred', 'sumorian', 'MLM + TLM, longer')}}.
+# - *Sumorian, no translation*: {{number:pairs('slots other own centred', 'sumorian', 'MLM, longer')}}; the majority
+#   class has {{number:pair_majority}}. This answers the second guess: in the far language accuracy is nearer to
+#   chance than to English. With TLM it is {{number:pairs('slots other own centred', 'sumorian', 'TLM, longer')}},
+#   with MLM + TLM {{number:pairs('slots other own centred', 'sumorian', 'MLM + TLM, longer')}}.
 # - *Where TLM does not help*: in Norlish the long runs have
 #   {{number:pairs('slots other own centred', 'norlish', 'TLM, longer')}} with TLM and
-#   {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}} with MLM. A possible cause is that TLM never
-#   reads a sentence alone, but the task uses single sentences. We tested this: alternating, as XLM does, gives
+#   {{number:pairs('slots other own centred', 'norlish', 'MLM, longer')}} with MLM. A possible cause: TLM never reads
+#   a sentence alone, but the task uses single sentences. This fits a test: alternating, as XLM does, gives
 #   {{number:pairs('slots other own centred', 'norlish', 'MLM + TLM, longer')}}.
 #
 # So a model can lead in finding translations and be behind in transferring a task.
@@ -609,12 +611,12 @@ transfer_chart()
 # ### One model, four languages
 #
 # **Without translations, classifying the topic of a text does not transfer to a far language; with them it does in
-# one of two far languages. Classifying kinds of words hardly transfers even then.**
+# one of two far languages. Classifying kinds of words transfers little even then.**
 #
-# mBERT reads many languages, and all of it is fine-tuned. We do the same: one model of English, Norlish, Sumorian and
-# Chinese, of width 64, trained for 9,000 steps, is fine-tuned *in English only* and tested in all four, with
-# {{number:len(stored('10_transfer')['runs'][FOUR['tlm']])}} seeds. *Topic*: which of 12 topics has this text? *Kind*:
-# what kind of word is this, now with all weights trained?
+# mBERT reads many languages, and all its weights are fine-tuned. We do the same with a model of width 64. It reads
+# English, Norlish, Sumorian and Chinese for 9,000 steps, is fine-tuned *in English only* and tested in all four, with
+# {{number:len(stored('10_transfer')['runs'][FOUR['tlm']])}} seeds. *Topic*: which of 12 topics is this text about?
+# *Kind*: what kind of word is this, now with all weights trained?
 #
 # *English only* never read another language; *told* has XLM's language embeddings; *TLM* has translations in every
 # second batch, English with one of the others. *Spelling alone* has no encoder: it classifies words, and bags of
@@ -635,34 +637,34 @@ four_languages_chart()
 #
 # - *A far language*: without translations the accuracy on Sumorian topics is
 #   {{number:four_languages('topic', 'sumorian', 'mlm')}}, and {{number:four_languages('topic', 'sumorian', 'told')}}
-#   if the model is told the language. This is below the majority class ({{number:four_majority}}), so the model must
-#   be misled. With TLM it is {{number:four_languages('topic', 'sumorian', 'tlm')}}.
+#   if the model is told the language. This is below the majority class ({{number:four_majority}}): the model does not
+#   merely fail to transfer, it is misled. With TLM it is {{number:four_languages('topic', 'sumorian', 'tlm')}}.
 # - *Chinese, also far, with one token per character*: {{number:four_languages('topic', 'chinese', 'mlm')}} without
 #   and {{number:four_languages('topic', 'chinese', 'tlm')}} with TLM, and the seeds are far apart. A Chinese word is
 #   several tokens, a word of the others is one; we did not try more steps.
 # - *Texts before words*: TLM raises the kinds of Sumorian words only from
 #   {{number:four_languages('slots', 'sumorian', 'mlm')}} to {{number:four_languages('slots', 'sumorian', 'tlm')}},
-#   and Chinese ones to {{number:four_languages('slots', 'chinese', 'tlm')}}. For a topic one aligned word of the text
-#   is enough; for a kind it must be this word.
+#   and Chinese ones to {{number:four_languages('slots', 'chinese', 'tlm')}}. Perhaps one aligned word of the text is
+#   enough for a topic; for a kind it must be this word.
 # - *A close language is a poor test*: shared spellings alone, without an encoder, give
 #   {{number:spelling_alone('topic norlish')}} on Norlish topics; random initialisation has
 #   {{number:four_languages('topic', 'norlish', 'random')}}. Kinds are a better test: MLM
 #   {{number:four_languages('slots', 'norlish', 'mlm')}}, TLM {{number:four_languages('slots', 'norlish', 'tlm')}},
 #   spelling alone {{number:spelling_alone('slots norlish')}}. *English only* has
 #   {{number:four_languages('slots', 'norlish', 'only')}}, below random initialisation
-#   ({{number:four_languages('slots', 'norlish', 'random')}}): its knowledge of English misleads it about words that
-#   it never read.
+#   ({{number:four_languages('slots', 'norlish', 'random')}}). Perhaps its knowledge of English misleads it about
+#   words that it never read.
 #
 # ### Order, or shared words?
 #
 # **With the same word order, kinds of words transfer without any shared word. With another order, sharing 30% of the
-# word types ({{number:running_words_shared}} of the running words) brings most of what is missing.**
+# word types ({{number:running_words_shared}} of the running words) closes most of the gap.**
 #
-# Norlish shares names with English and has another word order. Which of the two helps transfer, and which one hinders
-# it? Spelling is a setting of our world, so we can separate them. *English respelled* is English with every word
-# spelled differently: order and frequencies are the same, and no word is shared. All models are trained with MLM for
-# 6,000 steps. *Kind* is the accuracy on words' kinds, *retrieval* the retrieval accuracy; – means that every word is
-# spelled as in English, so none is left to test.
+# Norlish shares names with English and has another word order. Do the shared names help transfer, and does the order
+# hinder it? Spelling is a setting of our world, so we can separate the two. *English respelled* is English with every
+# word spelled differently: order and frequencies are the same, and no word is shared. All models are trained with MLM
+# for 6,000 steps. *Kind* is the accuracy on words' kinds, *retrieval* the retrieval accuracy; – means that every word
+# is spelled as in English, so none is left to test.
 
 # %%
 print(table_of(by_spelling(), {"kind, mean-centred": "slots other own centred", "kind, all words": "slots other",
@@ -675,34 +677,36 @@ spelling_chart()
 # *A dot is a run; 0%, 30%: word types spelled as in English. Both panels mean-centred.*
 #
 # - *No word in common, same order*: {{number:spelled('slots other own centred', 'english respelled, 0% shared')}} of
-#   the words' kinds are right. So no shared words are needed; the same grammar is enough. But only
+#   the words' kinds are right. So with the same grammar, kinds transfer without shared words. But only
 #   {{number:spelled('retrieval centred', 'english respelled, 0% shared')}} of the sentences find their translation,
-#   and the seeds are far apart: the model learns that this is *a name* or *a colour*, but not which one. Nothing in
+#   and the seeds are far apart: the model learns that a word is *a name* or *a colour*, but not which one. Little in
 #   its text could tell it.
-# - *30% shared*: with raw vectors {{number:spelled('retrieval', 'english respelled, 30% shared')}} find their
-#   translation instead of {{number:spelled('retrieval', 'english respelled, 0% shared')}}; with random initialisation
-#   it is {{number:range_at_random}}. (Mean-centred it is
+# - *30% shared*: with raw vectors {{number:spelled('retrieval', 'english respelled, 30% shared')}} of the sentences
+#   find their translation instead of {{number:spelled('retrieval', 'english respelled, 0% shared')}}; random
+#   initialisation has {{number:range_at_random}}. (Mean-centred it is
 #   {{number:spelled('retrieval centred', 'english respelled, 30% shared')}}, but random initialisation then has
 #   {{number:percent(spelled_at_random('retrieval centred'))}}, from the shared words alone.)
 # - *Norlish, another order*: {{number:spelled('slots other own centred', 'norlish, 0% shared')}} of the kinds are
 #   right with no word in common, and {{number:spelled('slots other own centred', 'norlish, 30% shared')}} with 30%
-#   shared. So for kinds, shared words matter where the order differs; respelled English had nothing to gain. For
-#   retrieval they matter in both: with raw vectors Norlish rises from
+#   shared. So for kinds, shared words matter where the order differs; respelled English had nothing left to gain. For
+#   retrieval they matter with either order: with raw vectors Norlish rises from
 #   {{number:spelled('retrieval', 'norlish, 0% shared')}} to {{number:spelled('retrieval', 'norlish, 30% shared')}}.
 # - *Norlish as it is* shares more, {{number:norlish_types}} of its word types, but has only
 #   {{number:spelled('slots other own centred', 'norlish, as it is')}}. It shares names, looks and things, but no
-#   verb, and {{number:little_words_shared(None):.0%}} of the function words (articles, prepositions, "then" and all
-#   others without a kind). Where 30% were drawn from all words, {{number:little_words_shared(0.3):.0%}} of the
-#   function words are shared. Perhaps these carry the order over; we did not test it separately.
+#   verbs and only {{number:little_words_shared(None):.0%}} of the function words (articles, prepositions, "then" and
+#   all others without a kind). In the version that shares 30%, drawn from all words,
+#   {{number:little_words_shared(0.3):.0%}} of the function words are shared. Perhaps these help with the order; we
+#   did not test it separately.
 # - *Sumorian, which failed*: {{number:spelled('slots other own centred', 'sumorian, 0% shared')}} with no word in
 #   common and {{number:spelled('slots other own centred', 'sumorian, 30% shared')}} with 30%, and
 #   {{number:spelled('retrieval', 'sumorian, 30% shared')}} of the translations with raw vectors. So its verb at the
 #   end was not the obstacle by itself: with 30% shared words most kinds transfer, too.
-# - *All words shared, another order*: {{number:spelled('slots other', 'norlish, 100% shared')}} of all words. Now
-#   only the grammar differs, and that is hardly an obstacle.
+# - *All words shared, another order*: in Norlish {{number:spelled('slots other', 'norlish, 100% shared')}} of the
+#   kinds are right. Only the grammar differs here, and it is hardly an obstacle. But here every tested word is also
+#   an English word.
 #
-# So "XLM maps words to each other by sharing BPE" is half of the truth. Shared pieces serve as anchors, but shared
-# parameters and a similar grammar carry the transfer. And *aligned* needs a measure: by kind, or word by word?
+# So "XLM maps words to each other by sharing BPE" is half of the truth. Shared pieces serve as anchors, but with the
+# same grammar, kinds transfer without any. And *aligned* needs a measure: by kind, or word by word?
 #
 # ### The small language's turn
 #
@@ -730,21 +734,21 @@ low_resource_chart()
 #   {{number:shared_model('10_low_resource', 'masked 1', 'α = 0.7')}},
 #   {{number:shared_model('10_low_resource', 'masked 1', 'α = 0.3')}},
 #   {{number:shared_model('10_low_resource', 'masked 1', 'α = 0')}} with α = 1, 0.7, 0.3, 0. These differ by less than
-#   sharing brings. From 0.7 to 0, where Norlish is read more and more often, every seed falls a little.
-# - *English loses nothing*: {{number:shared_model('10_low_resource', 'masked 0', LOW['1'])}} with α = 1,
-#   {{number:shared_model('10_low_resource', 'masked 0', LOW['0'])}} with 0. A smaller α always means less English:
+#   sharing gains. From 0.7 to 0 Norlish is read more and more often, and every seed falls a little.
+# - *English loses nothing from a small α*: {{number:shared_model('10_low_resource', 'masked 0', LOW['1'])}} with α =
+#   1, {{number:shared_model('10_low_resource', 'masked 0', LOW['0'])}} with 0. A smaller α always means less English:
 #   one language gets the steps that another loses. With α = 0 English has half of the steps, which is enough for
 #   {{number:LARGE}} stories.
 #
-# In the papers α matters. Two things differ here. Their vocabulary is learned from the same mixture, so α also
-# decides how a small language's words are cut; here every word is one piece. And with few stories, drawing them more
-# often means repeating the same ones. We did not test which of the two explains it, so "α hardly matters" holds only
-# for a fixed vocabulary.
+# In the papers α matters. At least two things differ here. Their vocabulary is learned from the same mixture, so α
+# also decides how a small language's words are cut; here every word is one piece. And with few stories, drawing them
+# more often means repeating the same ones. We did not test which of the two explains it. So "α hardly matters" was
+# measured only for a fixed vocabulary and few stories.
 #
 # ### The curse
 #
-# XLM-R's authors found that in a model of fixed size each language gets worse as languages are added. **Here, too,
-# more languages cost each of them accuracy at equal steps. At equal reading they cost nothing.**
+# XLM-R's authors found that in a model of fixed size each language gets worse as languages are added. **Here, too, at
+# width 32 and equal steps, more languages cost each one accuracy. At equal reading they cost nothing.**
 #
 # We put one, two or four languages (English, Norlish, Sumorian, respelled English; the same amount of each, none
 # parallel) into one model of width 32 or 96, and train for 6,000 steps unless the row says otherwise. Masked-token
@@ -759,22 +763,22 @@ curse_table()
 #   {{number:shared_model('10_curse', 'masked 0', '4 languages, 32 wide')}}. This looks like the curse.
 # - *Or is it reading?* Each of four languages gets a quarter of the steps. English *alone*, with a quarter of the
 #   steps, has {{number:shared_model('10_curse', 'masked 0', '1 language, 32 wide, a quarter of the steps')}}. So at
-#   equal reading three other languages cost nothing. They even helped.
+#   equal reading three other languages cost nothing, and even helped.
 # - *Width 96*: {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide')}} alone,
-#   {{number:shared_model('10_curse', 'masked 0', '4 languages, 96 wide')}} with three others. With enough capacity
-#   nothing is lost, which is why the paper widened its models.
+#   {{number:shared_model('10_curse', 'masked 0', '4 languages, 96 wide')}} with three others. With this width nothing
+#   is lost. The paper, too, widened its models.
 # - *More reading stops helping*: at width 96, English alone has
 #   {{number:shared_model('10_curse', 'masked 0', '1 language, 96 wide, a quarter of the steps')}} after a quarter of
 #   the steps. Four times the reading adds nothing on unseen text, while the training loss falls from
 #   {{number:training_loss('wide_quarter'):.2f}} to {{number:training_loss('wide_one'):.2f}}: the model memorises its
 #   thousand stories.
 #
-# Four languages about the same small world are not a hundred languages about everything. But remember the control: a
-# table of "more languages, lower score" at a fixed number of steps mixes two causes, less capacity and less reading.
+# Four languages about the same small world are not a hundred languages about everything. But remember the control. At
+# a fixed number of steps, "more languages, lower score" mixes two causes: less capacity and less reading for each.
 #
 # ## Real text: what interfaces say
 #
-# The languages above are invented, so that every answer is known. Now we turn to real ones. Sphinx, Django and
+# The texts above are generated, so that every answer is known. Now we turn to real ones. Sphinx, Django and
 # JupyterLab ship the messages of their interfaces in many languages. We read
 # {{number:in_letters(len(stored('10_vocabulary')['learned_from']))}} of them: messages of at least four words, paired
 # by their common English original. `make lab` installs them (the extra `languages`).
@@ -790,7 +794,8 @@ except (LookupError, ValueError) as trouble:  # not installed, or a language wit
     print(trouble)
 
 # %% [markdown]
-# This is what the stored runs read, with the licences (other versions of the packages have other messages):
+# This is what the stored runs read: messages per language, and the packages' licences. (Other versions have other
+# messages.)
 
 # %%
 from course_lib.lectures.lecture_10.views import (
@@ -817,17 +822,18 @@ vocabulary_chart()
 # - *α from 1 to 0.3* (unigram): a French word falls from {{number:vocabulary('words fr', '1')}} to
 #   {{number:vocabulary('words fr', '03')}} pieces, a Korean one from {{number:vocabulary('words ko', '1')}} to
 #   {{number:vocabulary('words ko', '03')}}. English pays: from {{number:vocabulary('words en', '1')}} to
-#   {{number:vocabulary('words en', '03')}}. Beside its English original a French message shrinks from
-#   {{number:vocabulary('beside English fr', '1')}} to {{number:vocabulary('beside English fr', '03')}} times as many
-#   pieces, but more than half of that is because English grows: watch the denominator of a ratio.
+#   {{number:vocabulary('words en', '03')}}. A French message had {{number:vocabulary('beside English fr', '1')}}
+#   times as many pieces as its English original, and now has {{number:vocabulary('beside English fr', '03')}} times
+#   as many. But more than half of this change comes from English: always check a ratio's denominator.
 # - *Twice the vocabulary* (unigram, α = 0.3): English is back at {{number:vocabulary('words en', 'twice')}}, and the
 #   others keep their gains. As in the invented world, more rows help all languages.
 #
 # ### Do they find their translations?
 #
-# We train an XLM of two layers and width 128 for 6,000 steps on the training messages, with each message alone (MLM),
-# or with a translation beside it in every second batch (MLM + TLM), with {{number:real_seeds}} seeds. Then we look
-# for the nearest vectors of {{number:read_of('real', 'looked_up')}} unseen messages (held out and not too long).
+# We train an XLM of two layers and width 128 for 6,000 steps on the training messages, with {{number:real_seeds}}
+# seeds. Either it reads each message alone (MLM), or in every second batch a translation stands beside it (MLM +
+# TLM). Then we look for the nearest vectors of {{number:read_of('real', 'looked_up')}} unseen messages (held out and
+# not too long).
 #
 # **After twice the steps the XLM with translations finds {{number:real_retrieval('tried', 'twice the steps')}} of
 # them (one seed), more than spelling ({{number:without_network('real', 'spelling')}}). Counting pieces finds
@@ -852,18 +858,18 @@ retrieval_chart()
 #   translation. MLM has {{number:real_retrieval('real', 'MLM')}}, hardly more than random initialisation,
 #   {{number:real_retrieval('real', 'random initialisation')}} (pieces with the same spelling share a row).
 # - *At 6,000 steps it is behind spelling*, {{number:without_network('real', 'spelling')}}, and far behind counts of
-#   pieces, {{number:without_network('real', 'counts')}}. But its curve still rises there, so it was stopped too
+#   pieces, {{number:without_network('real', 'counts')}}. But its curve still rises there: training was stopped too
 #   early.
-# - *Twice the steps*, one seed of MLM + TLM (it has {{number:percent([first_seed('MLM + TLM')])}} above):
+# - *Twice the steps*, one seed of MLM + TLM ({{number:percent([first_seed('MLM + TLM')])}} at 6,000 steps):
 #   {{number:real_retrieval('tried', 'twice the steps')}}, above spelling, and its curve is then nearly flat. We did
 #   not run MLM alone for as long, or two more seeds. With a third of the vocabulary it is
 #   {{number:real_retrieval('tried', 'a third of the vocabulary')}} (of the
 #   {{number:stored(REAL['tried'])['asked']['a third of the vocabulary']}} messages that are then short enough).
-# - So steps were one cause. The other remains: from only {{number:read_of('real', 'pairs')}} pairs, counting learns
-#   more than a network trained from random initialisation. If you have a few thousand pairs and no multilingual
-#   model, count first.
-# - The *upper* layers (in the table) are no better than the embeddings: at this size the model compares little more
-#   than words.
+# - So too few steps were one cause. A gap remains: from only {{number:read_of('real', 'pairs')}} pairs, counting
+#   learns more than this network trained from random initialisation. If you have a few thousand pairs and no
+#   multilingual model, count first.
+# - The *upper* layers (in the table) are no better than the embeddings. So at this size the model seems to compare
+#   little more than words.
 #
 # ### Seven languages in one model
 #
@@ -884,18 +890,18 @@ retrieval_chart("seven")
 #
 # - *English and another language*: with TLM {{number:real_retrieval('seven', 'MLM + TLM')}}, without it
 #   {{number:real_retrieval('seven', 'MLM')}}. TLM is ahead with every seed. But random initialisation has
-#   {{number:real_retrieval('seven', 'random initialisation')}}: in the last layer MLM alone has lost what shared
-#   spelling gives, and TLM hardly gains more than it back.
-# - *The embeddings* have learned: {{number:real_embeddings('seven', 'MLM + TLM')}} with TLM,
+#   {{number:real_retrieval('seven', 'random initialisation')}}: in the last layer MLM alone has lost some of what
+#   shared spelling gives, and TLM wins back hardly more than that.
+# - *The embeddings* gain more: {{number:real_embeddings('seven', 'MLM + TLM')}} with TLM,
 #   {{number:real_embeddings('seven', 'random initialisation')}} at random initialisation. The two layers above lose
-#   it again.
+#   most of this.
 # - *Two languages that were never side by side*:
 #   {{number:real_retrieval('seven', 'MLM + TLM', 'retrieval without English')}} with TLM,
 #   {{number:real_retrieval('seven', 'random initialisation', 'retrieval without English')}} at random initialisation.
 #   Reading both beside English has not aligned them with each other.
 # - *Without a network*: spelling {{number:without_network('seven', 'spelling')}}, counts
-#   {{number:without_network('seven', 'counts')}}. By spelling, French leads; Chinese, among the last there, is first
-#   by counts.
+#   {{number:without_network('seven', 'counts')}}. By spelling, French leads and Chinese is among the last; by counts,
+#   Chinese leads.
 #
 # ## What the papers found
 #
@@ -914,27 +920,28 @@ retrieval_chart("seven")
 # | XLM-R large | 100 | 560M | **80.9** | no |
 #
 # So the usual ranking *XLM-R, XLM, mBERT* holds for this column. But it does not rank ideas: data (Wikipedia against
-# 2.5 TB), size and number of languages change from row to row. With the training labels translated into every
-# language XLM-R large reaches 83.6.
+# 2.5 TB), size and number of languages change from row to row. With the training texts translated into every
+# language, XLM-R large reaches 83.6.
 #
 # Recognising names of persons and places shows the same pattern: F1 is 80.94 with English labels, 90.24 with each
-# language's own labels, and 89.43 with all of them in one model. English loses little: XLM-R large has 91.8 on seven
-# tasks of GLUE, RoBERTa 92.8.
+# language's own labels, and 89.43 with all of them in one model. English loses little: on seven tasks of GLUE XLM-R
+# large has 91.8, and RoBERTa (English only) 92.8.
 #
-# mBERT by language (first row: uncased, English labels; second row: cased, labels translated into the language):
+# This is mBERT by language. The first row is uncased, with English labels; the second is cased, with training texts
+# translated into the language:
 #
 # | | en | zh | es | de | ar | ur |
 # |---|---|---|---|---|---|---|
 # | English labels | 81.4 | 63.8 | 74.3 | 70.5 | 62.1 | 58.3 |
-# | translated labels | 81.9 | 76.6 | 77.8 | 75.9 | 70.7 | 61.6 |
+# | translated texts | 81.9 | 76.6 | 77.8 | 75.9 | 70.7 | 61.6 |
 #
-# Compared with English, Spanish and German lose least, Arabic and Urdu most. Compared with its own labels (second
-# row), Urdu loses least: even its own labels do not help it much, because little Urdu was read. Several things change
-# along this row at once: the script, the word order, how words are built (*morphology*), and the size of the
-# Wikipedia. (Pires, Schlinger and Garrette (2019) separated them. Transfer works across scripts, so it does not
-# depend on shared pieces; it is best between languages of similar order. A model that read one language at a time can
-# handle text that mixes two, *code-switching*. And translations can be found by vectors, with "systematic
-# deficiencies affecting certain language pairs".)
+# Compared with English, Spanish and German lose least, Arabic and Urdu most. Compared with the second row, Urdu and
+# Spanish lose least: even translated texts do not help Urdu much, perhaps because little Urdu was read. Several
+# things change along this row at once: the script, the word order, how words are built (*morphology*), and the size
+# of the Wikipedia. (Pires, Schlinger and Garrette (2019) separated them. Transfer works across scripts, so it does
+# not need shared pieces; it is best between languages of similar order. The model can handle text that mixes two
+# languages (*code-switching*), although it read them one at a time. And translations can be found by vectors, with
+# "systematic deficiencies affecting certain language pairs".)
 #
 # ### Are translations worth it?
 #
@@ -943,30 +950,29 @@ retrieval_chart("seven")
 # | XLM, MLM | 71.5 | 83.2 | 64.6 | 63.4 |
 # | XLM, MLM and TLM | 75.1 | 85.0 | 68.4 | 67.3 |
 #
-# The gain is 3.6 points, most where there is least text. Later XLM-R's authors found that XLM's model *without*
-# translations had been stopped too early, when its perplexity no longer fell. When they trained on, in their own
-# program, 71.3 became more than 75: as good as with TLM. (In their table 71.3 is the XLM of 100 languages, not the
-# 71.5 above.)
+# The gain is 3.6 points on average, and is larger where there is less text. Later XLM-R's authors found that XLM's
+# model *without* translations had been stopped too early, when its perplexity no longer fell. When they trained on,
+# in their own program, 71.3 became more than 75: as good as with TLM. (In their table 71.3 is the XLM of 100
+# languages, not the 71.5 above.)
 #
-# XLM is used in two ways. For classification its first vector goes into a linear layer, as in BERT. For translation
-# it *initialises* an encoder and a decoder: 34.3 BLEU from German into English without any parallel text, 38.5 from
-# Romanian with it (from the paper's abstract; BLEU measures, from 0 to 100, how many word sequences a translation
-# shares with a human one).
+# XLM is used in two ways. For classification the first position's vector goes into a linear layer, as in BERT. For
+# translation it *initialises* an encoder and a decoder: 34.3 BLEU from German into English without any parallel text,
+# 38.5 from Romanian with it (from the paper's abstract; BLEU, from 0 to 100, measures how many word sequences a
+# translation shares with a human one).
 #
 # ### The curse of many languages
 #
-# With one size and more languages, XLM-R's XNLI falls from 71.8 (7 languages) to 67.7 (100). At first languages with
-# little text gain from related ones, up to about 15; then all share a capacity that does not grow. Widening from 768
-# to 960 or 1,152 makes up for it with 30 languages, but not with 100. A vocabulary of 256k instead of 32k gives 2.8
-# points at constant size.
+# With one size and more languages, XLM-R's XNLI falls from 71.8 (7 languages) to 67.7 (100). Up to about 15
+# languages, those with little text gain from related ones. After that all share a capacity that does not grow.
+# Widening from 768 to 960 or 1,152 makes up for it with 30 languages, but not with 100. A vocabulary of 256k instead
+# of 32k gives 2.8 points at constant size.
 #
 # The paper also compares with one model per language, on seven languages. One model of all seven, *XLM-7*, has 76.2
-# with English labels. A BERT for each language has 77.5, but needs labels in its own language, so it cannot be
-# zero-shot. Fine-tuned on the labels of all seven languages (translated by machine), XLM-7 has 80.0, and one model
-# for all wins.
+# with English labels. One BERT per language has 77.5, but it needs training texts in its own language, so it is not
+# zero-shot. Fine-tuned on machine translations in all seven languages, XLM-7 has 80.0, and one model for all wins.
 #
-# Some lectures print a "scaling law": performance ∝ data^0.3 · size^0.2 · languages^0.1. It is in no paper, and its
-# last exponent has the wrong sign.
+# Some lectures print a "scaling law": performance ∝ data^0.3 · size^0.2 · languages^0.1. We found it in none of these
+# papers, and its last exponent has the wrong sign.
 #
 # ### Why does it work without translations?
 #
@@ -979,19 +985,20 @@ retrieval_chart("seven")
 # | Conneau et al., *Emerging Cross-lingual Structure in Pretrained Language Models* | anchors, vocabulary, which layers are shared | shared parameters in the upper layers matter most; models trained apart can be aligned by a linear map |
 # | Artetxe et al., *On the Cross-lingual Transferability of Monolingual Representations* | a model of one language, frozen; only an embedding matrix for the second is learned | it transfers: neither a shared vocabulary nor joint training is needed |
 #
-# Later work: **LaBSE** (Feng et al. 2022) trains an encoder to find translations, which XLM was not trained for:
-# 83.7% in 112 languages on Tatoeba, by its abstract. **XTREME** (Hu et al. 2020) tests nine tasks in forty languages,
-# so that results do not rest on XNLI alone. **mT5** (Xue et al. 2021) is an encoder-decoder for 101 languages, read
-# with α = 0.3. **Adapters** (MAD-X, Pfeiffer et al. 2020) give each language a few layers of its own in a frozen
-# model, against the curse above. **Rust et al.** (2021) study how far the tokenizer explains why multilingual models
-# are worse: it is a good part, together with how much of the language was read.
+# Later work: **LaBSE** (Feng et al. 2022) trains an encoder to find translations, unlike XLM. By its abstract it
+# finds 83.7% in 112 languages on Tatoeba, a collection of translated sentences. **XTREME** (Hu et al. 2020) tests
+# nine tasks in forty languages, so that results do not rest on XNLI alone. **mT5** (Xue et al. 2021) is an
+# encoder-decoder for 101 languages, read with α = 0.3. **Adapters** (MAD-X, Pfeiffer et al. 2020) give each language
+# a few layers of its own in a frozen model, against the curse above. **Rust et al.** (2021) ask why multilingual
+# models are worse than those of one language. The tokenizer explains a good part, together with how much of the
+# language was read.
 #
 # ### Which one?
 #
 # | you have | take |
 # |---|---|
 # | one language, much text of it | a model of that language (Chinese XNLI: 77.2, mBERT 74.2) |
-# | labels in English, users in twenty languages | XLM-R; translate the labels if you can afford it |
+# | labels in English, users in twenty languages | XLM-R; translate the labelled texts if you can afford it |
 # | a language with little text | a multilingual model that read it, and if possible related languages; a low α, a large vocabulary |
 # | a language that no model read | none of these: continue pre-training on it first (lecture 11 does so with domains) |
 #

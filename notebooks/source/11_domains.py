@@ -43,8 +43,8 @@ from course_lib.text.domains import domain
 # %% [markdown]
 # ## Predict first
 #
-# BERT read encyclopedias and novels. A hospital has diagnoses, a court has judgments, a bank has reports. Four models
-# were made for such domains:
+# BERT read encyclopedias and novels. Hospitals write diagnoses, courts judgments, banks reports. Four models were
+# made for such domains:
 #
 # | | BioBERT | LEGAL-BERT | FinBERT (Araci) | FinBERT (Yang, Uy, Huang) |
 # |---|---|---|---|---|
@@ -54,18 +54,18 @@ from course_lib.text.domains import domain
 # | vocabulary | BERT's | BERT's, *or* its own | BERT's | BERT's, *or* its own (*FinVocab*) |
 #
 # (SciBERT is for scientific papers, 82% of them biomedicine and 18% computer science, with a vocabulary of its own.
-# PubMedBERT is for BioBERT's domain, but starts from random initialisation. *LEGAL-BERT-SC* is the LEGAL-BERT trained
-# from scratch.)
+# PubMedBERT is for BioBERT's domain, but was trained from scratch. So was *LEGAL-BERT-SC*, one of the LEGAL-BERTs.)
 #
-# So there are two options: **read on** with a trained model (*continued pre-training*), or **start afresh** with a
+# So there are two options: let a trained model **read on** (*continued pre-training*), or **start afresh** with a
 # vocabulary that fits. Make three guesses before you go on.
 #
 # 1. Into how many pieces does BERT's vocabulary cut *diabetic retinopathy*?
 # 2. A small BERT predicts {{number:way('general', 'as it is')}} of masked words in general text correctly (its
 #    *masked-word accuracy*). Then it reads only diagnoses, for {{number:budget}} steps. What is its accuracy on
 #    general words afterwards?
-# 3. To which of 21 chapters of the classification does a diagnosis belong? There are twenty labelled examples of
-#    each. Which is better: the model that has read diagnoses, or counting words without any model?
+# 3. To which of 21 chapters of ICD-10-CM, a medical classification, does a diagnosis belong? There are twenty
+#    labelled examples of each. Which is better: the model that has read diagnoses, or a classifier that only counts
+#    words?
 
 # %%
 my_guesses = {"pieces": ..., "general words left": ..., "chapter": ...}
@@ -75,8 +75,8 @@ my_guesses = {"pieces": ..., "general words left": ..., "chapter": ...}
 #
 # ### What a word costs
 #
-# Take ten words of a domain's text. Six are `fracture`, cut into three pieces; three are `of`, one piece; one is
-# `osteolysis`, cut into four.
+# Take ten words of a domain's text. Six are `fracture`, cut into three pieces; three are `of`, which is one piece;
+# one is `osteolysis`, cut into four.
 #
 # | word | count | pieces | pieces saved by its own row |
 # |---|---|---|---|
@@ -84,18 +84,19 @@ my_guesses = {"pieces": ..., "general words left": ..., "chapter": ...}
 # | of | 3 | 1 | 0 |
 # | osteolysis | 1 | 4 | 1 · (4 − 1) = 3 |
 #
-# These are 18 + 3 + 4 = 25 pieces, or 2.5 per word. If we add one word, it should be `fracture`: then there are 6 + 3
-# + 4 = 13 pieces, or 1.3 per word. Rare words are cut into more pieces, but adding them saves little.
+# These are 18 + 3 + 4 = 25 pieces, or 2.5 per word. If we add one word, we choose `fracture`: 6 + 3 + 4 = 13 pieces
+# remain, or 1.3 per word. Rare words are cut into more pieces, but adding them saves little.
 #
 # ### A row for a new word
 #
-# The new row needs initial values. If the three old pieces have the rows (2, 0), (0, 4), (1, 2), their **mean** is
-# (1, 2). The order of the pieces is lost, so this is only a start.
+# The new word's row in the embedding matrix needs initial values. If its three old pieces have the rows (2, 0), (0,
+# 4), (1, 2), their **mean** is (1, 2). The order of the pieces is lost, so this is only a start.
 #
 # ### A rate for every layer
 #
-# In FinBERT's code layers near the input learn more slowly: layer *i* = 0 … *L* − 1, counted from the input, has the
-# rate divided by 1.2^(L − i). With four layers and a rate of 1, the rates are 0.83 at the top, then 0.69, 0.58, 0.48.
+# In FinBERT's code, layers near the input learn more slowly. Number the layers *i* = 0 … *L* − 1 from the input. The
+# learning rate of layer *i* is divided by 1.2^(L − i). With four layers and a rate of 1, the rates are 0.83 at the
+# top, then 0.69, 0.58, 0.48.
 #
 # ## Try it
 #
@@ -128,8 +129,8 @@ check("11.2", my_rows)
 #
 # ### Another vocabulary for a trained model
 #
-# There are two ways: add words after the old pieces, or learn a vocabulary of the domain and keep the rows of pieces
-# that both have.
+# There are two ways: append words to the old vocabulary, or learn a vocabulary of the domain and keep the rows of the
+# pieces in both.
 
 # %%
 from course_lib.train.new_vocabulary import extended, fertility, old_rows, with_vocabulary
@@ -139,8 +140,8 @@ show(extended, old_rows, with_vocabulary)
 # %% [markdown]
 # Only the embedding matrix and the output's bias change; the blocks stay the same.
 #
-# `old_rows` gives the old rows of a piece. `##` (`CONTINUES`) marks a piece that continues a word. So a new word is
-# written like any word; a new piece that starts with `##` is written only with such pieces.
+# `old_rows` finds the old pieces that spell a new one. `##` (`CONTINUES`) marks a piece that continues a word. So a
+# new word is tokenised like any word; a new piece that starts with `##` is spelled only with such pieces.
 
 # %%
 course = load_pretrained("course-bert")
@@ -148,12 +149,13 @@ for piece in ("array", "retinopathy", "##opathy"):
     print(f"{piece:12} ←", *(course.tokenizer.vocab[row] for row in old_rows(piece, course.tokenizer)))
 
 # %% [markdown]
-# `array` has a row and keeps it; the others start with the mean of theirs. With `rows="random"`, the other option in
-# `ROWS`, they start with random numbers. `_put` places the new matrix into the copy, as input and (tied) as output.
+# `array` has a row and keeps it; the other two start with the mean of their pieces' rows. With `rows="random"`, the
+# other option in `ROWS`, they start with random numbers. `_put` places the new matrix into the copy, as input and
+# (tied) as output.
 #
 # ### The four ways, as recipes
 #
-# Each is a file for the pre-training command. This is what differs:
+# Each way is a recipe file for the pre-training command. They differ in this:
 
 # %%
 from course_lib.files import data_path
@@ -165,9 +167,9 @@ for name in ("medicine_continued", "medicine_added", "medicine_replaced", "medic
     print(f"{name:19} start: {recipe.model.start or 'none':12} vocabulary: {recipe.text.vocabulary!s:12} added: {recipe.text.added:5}  {rows}")
 
 # %% [markdown]
-# (A vocabulary is that of a checkpoint, or a number of pieces to learn. *Continued* has no new words, so its rule for
-# new rows is unused.) Three controls change one thing each: random rows, one batch in four of general text, three
-# times the steps.
+# (The vocabulary is a checkpoint's, or a number of pieces to learn. *Continued* has no new words, so its rule for new
+# rows is unused.) Three controls change one thing each: random rows, one batch in four of general text, three times
+# the steps.
 #
 # ### Switches of fine-tuning
 #
@@ -176,9 +178,9 @@ for name in ("medicine_continued", "medicine_added", "medicine_replaced", "medic
 # - a rate for every layer (FinBERT, exercise 11.3);
 # - weights for rare classes (FinBERT, 11.4);
 # - a loss that includes padding (BioBERT's program, 11.5);
-# - *gradual unfreezing* (FinBERT): first only the new head learns, then one more layer at a time, from the top. (The
-#   released program never reaches the lowest two layers or the pooler: `gradual_unfreezing(…, as_released=True)`.
-#   Ours goes down to the embeddings.)
+# - *gradual unfreezing* (FinBERT): first only the new head learns, then the layers join one at a time, from the top.
+#   (The released program never reaches the lowest two layers or the pooler: `gradual_unfreezing(…,
+#   as_released=True)`. Ours goes down to the embeddings.)
 #
 # {{exercise:11.3}}
 
@@ -230,8 +232,8 @@ torch.manual_seed(0)
 compare(bert("tiny", vocab_size=28_996))
 
 # %% [markdown]
-# A new vocabulary must not change the old words. We add two words to the course's BERT and give it a sentence without
-# them: the old logits must be the same. (The probabilities are not, because the softmax has two more words.)
+# Added words must not change the old words' logits. We add two words to the course's BERT and give it a sentence
+# without them. (The probabilities do change, because the softmax has two more words.)
 
 # %% tags=["nbval-check-output"]
 more = extended(course.tokenizer, ["retinopathy neuropathy retinopathy neuropathy"] * 2, 2)
@@ -261,15 +263,15 @@ for name in released:
 #
 # ### Three real domains
 #
-# Their text is in packages that `make lab` installs; we read it from there and copy nothing into this course. In
+# Their text is in packages that `make lab` installs; we read it from there, and the course contains no copy. In
 # Colab, or if a package is missing, this line installs them:
 #
 #     {{number:INSTALL.replace('python -m ', '%')}}
 #
 # - *Medicine*: descriptions of diagnoses from the classification ICD-10-CM.
 # - *Law*: 2,000 texts of software licences.
-# - *Finance*: the documentation of a library for balance sheets and prices. Since it is software documentation, too,
-#   it is close to the general text.
+# - *Finance*: the documentation of a library for balance sheets and prices. It is close to the general text, which is
+#   software documentation, too.
 # - *General*: the documentation that the course's BERT has read.
 
 # %%
@@ -300,18 +302,19 @@ pieces_view(vocabularies)
 
 # %% [markdown]
 # *Choose an example or write your own words. The first two vocabularies cut diagnoses into many pieces. They also cut
-# rare words of law and finance; but these are rare, as the table below shows. Punctuation is shown but not counted.*
+# some words of law and finance, but the table below shows that such words are rare there. Punctuation is shown but
+# not counted.*
 #
-# *Diabetic retinopathy* is {{number:cut_retinopathy}} pieces in BERT's vocabulary, the answer to the first guess. It
-# is a common misconception that BioBERT's vocabulary contains gene and drug names. It is BERT's vocabulary: *BRCA1*
-# stays `{{number:pieces('BRCA1', 'bert-base')}}` and *metformin* `{{number:pieces('metformin', 'bert-base')}}`,
-# however much the model reads. Other names are similar: *TP53* is `{{number:pieces('TP53', 'bert-base')}}`, *EGFR*
-# `{{number:pieces('EGFR', 'bert-base')}}`, *aspirin* `{{number:pieces('aspirin', 'bert-base')}}`, *ibuprofen*
-# `{{number:pieces('ibuprofen', 'bert-base')}}`.
+# *Diabetic retinopathy* is {{number:cut_retinopathy}} pieces in BERT's vocabulary, the answer to the first guess. A
+# common misconception is that BioBERT's vocabulary contains gene and drug names. In fact it has BERT's vocabulary
+# (shown here uncased): *BRCA1* stays `{{number:pieces('BRCA1', 'bert-base')}}` and *metformin*
+# `{{number:pieces('metformin', 'bert-base')}}`, however much the model reads. Other names are cut, too: *TP53* is
+# `{{number:pieces('TP53', 'bert-base')}}`, *EGFR* `{{number:pieces('EGFR', 'bert-base')}}`, *aspirin*
+# `{{number:pieces('aspirin', 'bert-base')}}`, *ibuprofen* `{{number:pieces('ibuprofen', 'bert-base')}}`.
 #
-# Diagnoses contain few of these names. The vocabulary learned from diagnoses has
-# `{{number:pieces('aspirin', 'medicine')}}` as one piece, and cuts *BRCA1* into
-# `{{number:pieces('BRCA1', 'medicine')}}`: a vocabulary contains what was in its text.
+# Diagnoses contain few of these names. The vocabulary learned from them has
+# `{{number:pieces('aspirin', 'medicine')}}` as one piece, but cuts *BRCA1* into
+# `{{number:pieces('BRCA1', 'medicine')}}`: a vocabulary contains what is frequent in its text.
 #
 # {{exercise:11.6}}
 
@@ -337,11 +340,11 @@ show(repeated)
 words_table()
 
 # %% [markdown]
-# *① On held-out text, with three vocabularies; own: 8,192 pieces learned from the domain (4,096 in the runs below). ②
-# Of the domain's 2,000 most frequent words. ③ The mean. Read: the fraction of the held-out text's 8-grams (eight
-# words in a row) that occur in the training text.*
+# *① is measured on held-out text with three vocabularies; own: 8,192 pieces learned from the domain (4,096 in the
+# runs below). ② concerns the domain's 2,000 most frequent words. ③ is the mean. Read: the fraction of the held-out
+# text's 8-grams (eight words in a row) that occur in the training text, if we split by family or at random.*
 #
-# - **① depends on the model you have.** With bert-base's vocabulary only medicine has a mismatch:
+# - **① depends on the model you have.** With bert-base's vocabulary only medicine is cut much more:
 #   {{number:fertility('medicine', 'bert-base')}} pieces per word, general text
 #   {{number:fertility('general', 'bert-base')}}, law {{number:fertility('law', 'bert-base')}}, finance
 #   {{number:fertility('finance', 'bert-base')}}. In law a new vocabulary would save almost nothing.
@@ -357,15 +360,15 @@ words_table()
 #   {{number:stored('11_words')['domains']['general']['sentence']['mean']:.0f}}, that of finance
 #   {{number:stored('11_words')['domains']['finance']['sentence']['mean']:.0f}}. They are longer, but not three times
 #   as long; other law may differ.
-# - *Latin and nested clauses* are said to be typical of law, too. Licences have
+# - *Latin and nested clauses* are also said to be typical of law. Licences have
 #   {{number:stored('11_words')['domains']['law']['latin']:.1f}} Latin phrases in 10,000 words, documentation
 #   {{number:stored('11_words')['domains']['general']['latin']:.1f}}. They have
 #   {{number:stored('11_words')['domains']['law']['clauses']:.1f}} words such as *which* and *unless* per sentence,
-#   documentation {{number:stored('11_words')['domains']['general']['clauses']:.1f}}. So here neither is typical, but
-#   a licence is not a judgment.
+#   documentation {{number:stored('11_words')['domains']['general']['clauses']:.1f}}. So neither is typical of
+#   licences. (A licence is not a judgment.)
 # - **The last two columns** are a warning. Licences are copied from one another. If you split them at random,
 #   {{number:stored('11_words')['domains']['law']['repeated']['at random']:.0%}} of the 8-grams that you test on were
-#   read in training. We keep families together, which leaves
+#   read in training. We keep families (a licence and its variants) together, which leaves
 #   {{number:stored('11_words')['domains']['law']['repeated']['by family']:.0%}}. We did not examine the rest.
 #
 # ### Reading on, live
@@ -392,36 +395,37 @@ else:
 #
 # After eighty steps the model has begun to forget general words. (It starts at
 # {{number:way('general', GENERAL, '11_law')}} here, and at {{number:way('general', 'as it is')}} in the stored runs
-# below, because those masked words of other sentences.)
+# below, which use other sentences.)
 #
-# This is **masked-word accuracy**: a masked *word* counts as correct if all its pieces are. This lets us compare
-# vocabularies; but a word in one piece needs one correct prediction, a word in four pieces needs four.
+# In **masked-word accuracy** a masked *word* counts as correct if all its pieces are. So we can compare vocabularies.
+# But the comparison favours long pieces: a word in one piece needs one correct prediction, a word in four pieces
+# needs four.
 #
 # ## Measure it
 #
 # ### Four ways, at equal FLOPs
 #
-# **Reading on learns the domain's words quickly. At equal FLOPs, a model started afresh has hardly begun to learn
-# them.**
+# **A model that reads on learns the domain's words quickly. At equal FLOPs, a model started afresh has hardly begun
+# to.**
 #
-# We use course-bert (4 layers, width 256) and {{number:in_letters(len(ways('general')[CONTINUED]))}} seeds.
-# {{number:budget}} steps of *continued* set the budget; the others get the same number of FLOPs (additions and
+# We use course-bert (4 layers, width 256) and {{number:in_letters(len(ways('general')[CONTINUED]))}} seeds. The
+# budget is {{number:budget}} steps of *continued*; the others get the same number of FLOPs (additions and
 # multiplications).
 #
 # - *as it is*: the general model; *random initialisation*: a model that has read nothing;
 # - *continued* (BioBERT): the same vocabulary, read on; also *mixed*, with one batch in four of general text;
-# - *afresh* (LEGAL-BERT-SC, SciBERT): 4,096 pieces of its own, random initialisation; also with three times the
-#   FLOPs;
+# - *afresh* (LEGAL-BERT-SC, SciBERT): a vocabulary of its own (4,096 pieces), random initialisation; also with three
+#   times the FLOPs;
 # - *rows added*: {{number:added}} whole words after the old pieces, with *means* of old rows or *random* rows; *rows
-#   replaced*: 4,096 pieces of its own, with means, and the old blocks.
+#   replaced*: a vocabulary of its own (4,096 pieces) with means, but the old blocks.
 
 # %%
 ways_table()
 
 # %% [markdown]
-# *A step costs more where its 32 positions are better filled, as with whole words. The output layer costs little, so
-# half the pieces save little. FLOPs are counted on five batches, and batches differ; this alone is why the mixed
-# recipe has {{number:stored('11_medicine')['runs'][MIXED][0]['steps']}} steps instead of {{number:budget}}.*
+# *A step costs more if its 32 positions are better filled. The output layer costs little, so half the pieces save
+# little. FLOPs are counted on five batches, and batches differ. For this reason alone the mixed recipe has
+# {{number:stored('11_medicine')['runs'][MIXED][0]['steps']}} steps instead of {{number:budget}}.*
 #
 # **This page uses one rule.** One way is *better* than another if it is better with every seed, and on average by
 # more than the larger of the two standard deviations over the seeds. Otherwise the comparison is *not settled*. The
@@ -437,21 +441,21 @@ hidden_words_chart()
 # - **Own words help more**: {{number:way('in domain', 'rows added, means')}} with rows added,
 #   {{number:way('in domain', 'rows replaced, means')}} with rows replaced. Part of this is due to the measure, which
 #   favours words in one piece. Bits per character (below) would show how much, but we did not measure them for these
-#   two.
-# - **Afresh is on the plateau** at this budget, {{number:way('in domain', 'own vocabulary, afresh')}}. From random
-#   initialisation a model first learns only word frequencies. Then its loss hardly falls for hundreds of steps: the
-#   plateau. Only after that does it learn what words do in a sentence.
+#   two ways.
+# - **Afresh is still on the plateau** at this budget, with {{number:way('in domain', 'own vocabulary, afresh')}}.
+#   From random initialisation a model first learns only word frequencies. Then its loss hardly falls for hundreds of
+#   steps: the plateau (lecture 02). Only after that does it use the context.
 # - **With three times the FLOPs** afresh reaches {{number:way('in domain', 'own vocabulary, afresh, longer')}}. But
 #   reading on did not get three times as much, so this is not a fair comparison. (A fair one needs 3,000 steps of
 #   reading on as well, about half an hour of one core for three seeds. We did not run it.)
 #
 # ### What is forgotten
 #
-# **At a learning rate of 1e-3, the only one tried, two thirds of the general words are forgotten, and quickly. One
-# general batch in four keeps nearly all of them.**
+# **At a learning rate of 1e-3, the only one tried, two thirds of the general accuracy is lost, and quickly. One
+# general batch in four keeps most of it.**
 #
-# (At 3e-4 or 1e-4 the model may forget less, and learn less. Three seeds of both take twenty minutes of one core;
-# `PLANNED` in `further.py` has the recipes.)
+# (At 3e-4 or 1e-4 the model may forget less, and learn less. We did not run these. Three seeds of both take twenty
+# minutes of one core; `PLANNED` in `further.py` has the recipes.)
 
 # %%
 forgetting_chart()
@@ -461,20 +465,21 @@ forgetting_chart()
 #
 # Accuracy on general words falls from {{number:way('general', 'as it is')}} to
 # {{number:way('general', 'continued')}}, which answers the second guess. **Forgetting is faster than learning.**
-# After a third of the steps, general words have fallen to {{number:old_third}} and stay there. Words of diagnoses are
-# then at {{number:own_third}}, and still rise to {{number:own_continued}}. With one general batch in four
-# {{number:way('general', 'continued, general text mixed in')}} of general words are kept, and the domain loses
-# little: {{number:way('in domain', 'continued, general text mixed in')}} instead of {{number:own_continued}}.
+# After a third of the steps, accuracy on general words has fallen to {{number:old_third}} and stays there. On words
+# of diagnoses it is then at {{number:own_third}}, and still rises to {{number:own_continued}}. With one general batch
+# in four it ends at {{number:way('general', 'continued, general text mixed in')}} on general words, and the domain
+# loses little: {{number:way('in domain', 'continued, general text mixed in')}} instead of {{number:own_continued}}.
 #
 # ### A task that words alone cannot answer
 #
 # **With 500 labels the model that has read on has {{number:labelled_at('word order, 500', CONTINUED)}}, the general one {{number:labelled_at('word order, 500', GENERAL)}}, a bag of words {{number:labelled_at('word order, 500', BAG)}}.**
 #
 # Is a diagnosis written correctly, or have two neighbouring words been swapped? *Unspecified fracture of left femur*
-# is correct; *unspecified of fracture left femur* is not. Each title occurs once, and half of them are changed, so
-# the words of a title say nothing about the answer, and a bag of words is at chance. We train on 20 to 500 labelled
-# titles and test on 400 unseen ones, with three seeds. The general model uses the best of two learning rates (of
-# three on the chapter task, which is in the first column and comes next), the other 1e-3. All runs here use bfloat16.
+# is correct; *unspecified of fracture left femur* is not. Each title occurs once, and half of them are changed. So
+# the set of words in a title says nothing about the answer, and a bag of words is at chance. We train on 20 to 500
+# labelled titles and test on 400 unseen ones, with three seeds. The general model uses the better of two learning
+# rates, the model that has read on 1e-3. The first column is the chapter task, which comes next; there the general
+# model uses the best of three. All runs here use bfloat16.
 
 # %%
 labels_table()
@@ -487,7 +492,7 @@ labels_chart()
 #
 # - By the rule above, reading on compared with *as it is*: {{number:against('word order, 500', CONTINUED, GENERAL)}}
 #   with 500 labels, {{number:against('word order, 100', CONTINUED, GENERAL)}} with 100. With 20 and 100 labels both
-#   are near chance: the small model must first learn the task.
+#   are near chance.
 # - **Bits per character** are −log2 of the probability of a masked word's pieces, divided by its number of letters.
 #   They can be compared across vocabularies. Diagnoses cost {{number:bits_at('in domain', GENERAL)}} before and
 #   {{number:bits_at('in domain', CONTINUED)}} after reading on; general text {{number:bits_at('general', GENERAL)}}
@@ -500,14 +505,14 @@ labels_chart()
 #
 # The classification provides labels for two tasks. (It does not mark body sites or drugs, so they cannot be a task.)
 #
-# - *Chapter*: to which of 21 chapters does a diagnosis belong (the last of 22 is too small to test)? There are
+# - *Chapter*: to which of 21 chapters does a diagnosis belong? (The last of 22 is too small to test.) There are
 #   {{number:stored('11_switches')['sizes']['chapters'][0]}} training and
 #   {{number:stored('11_switches')['sizes']['chapters'][1]}} test diagnoses; we measure accuracy. The baseline without
 #   an encoder is logistic regression on the words of a diagnosis (a bag of words).
-# - *Added words*: a title repeats the title above it and adds something. Tag the added words, without seeing the
-#   title above. There are {{number:stored('11_switches')['sizes']['added words'][0]}} training and
-#   {{number:stored('11_switches')['sizes']['added words'][1]}} test titles; one in three adds nothing. We measure F1
-#   of whole spans: a span counts if both its ends are correct.
+# - *Added words*: in the classification, most titles repeat the title above them and add something. Tag the added
+#   words, without seeing the title above. There are {{number:stored('11_switches')['sizes']['added words'][0]}}
+#   training and {{number:stored('11_switches')['sizes']['added words'][1]}} test titles; one in three adds nothing.
+#   We measure F1 of whole spans: a span counts if both its ends are correct.
 # - The baseline for added words is a rule: the addition starts after the first comma, or else with the first of
 #   *with*, *without*, *due*, *in*, *by*.
 
@@ -529,10 +534,11 @@ for rate in (3e-4, 1e-3, 3e-3):
 print(f"bag of words: {in_words(labelled('chapters')['bag of words'])}")
 
 # %% [markdown]
-# **We keep one early chart as a lesson.** We compared all ways at 3e-4, and none was clearly better than a bag of
-# words ({{number:bag_chapters}}). It looked like a failure of BERT, but it was ours: with 1e-3 the general model
-# rises from {{number:labelled_at('chapters', GENERAL, 3e-4)}} to {{number:labelled_at('chapters', GENERAL)}}. So use
-# the next chart only to compare ways at one rate that is too low for all, not to see how good they can be.
+# **We keep one early chart as a lesson.** We first compared all ways at 3e-4, and none was clearly better than a bag
+# of words ({{number:bag_chapters}}). It looked like BERT's failure, but our learning rate was too low: with 1e-3 the
+# general model rises from {{number:labelled_at('chapters', GENERAL, 3e-4)}} to
+# {{number:labelled_at('chapters', GENERAL)}}. So use the next chart only to compare ways at one rate that is too low
+# for all, not to see how good they can be.
 
 # %%
 tasks_chart()
@@ -544,14 +550,14 @@ tasks_chart()
 differences_table()
 
 # %% [markdown]
-# *The mean difference between two ways in points, and the verdict of the rule. No encoder: the bag of words, or the
-# comma rule.*
+# *The mean difference between two ways in points, and the verdict of the rule. "No encoder" is the bag of words, or
+# for added words the rule.*
 #
 # - *Chapters*: at 3e-4 reading on is better, {{number:way('chapters', 'as it is')}} →
 #   {{number:way('chapters', 'continued')}}. At 1e-3 it has {{number:labelled_at('chapters', CONTINUED)}} against
 #   {{number:labelled_at('chapters', GENERAL)}}: {{number:against('chapters', CONTINUED, GENERAL)}}. Compared with a
-#   bag of words: {{number:against('chapters', CONTINUED, BAG)}}. Whether added or replaced rows are better still is
-#   not settled.
+#   bag of words: {{number:against('chapters', CONTINUED, BAG)}}, but narrowly. Whether added or replaced rows are
+#   better still is not settled.
 # - *Added words*: rows added are better than *as it is*. For reading on alone it is not settled. (We tried only
 #   3e-4.)
 # - **Mean rows or random rows?** Means start better: at step 0 accuracy is
@@ -561,18 +567,18 @@ differences_table()
 #   {{number:on_the_way('drawn', 1, 'medicine')}} on diagnoses. At the end means keep slightly more of the general
 #   words; everything else is not settled.
 # - **What we do not understand**: at 3e-4 a model that has read nothing reaches
-#   {{number:way('chapters', 'random initialisation')}} on chapters, the same as the general one (which has 8,192
-#   other pieces). After {{number:stored('11_medicine')['runs'][AFRESH][0]['steps']}} steps on diagnoses, afresh, it
-#   has only {{number:way('chapters', 'own vocabulary, afresh')}}. We did not examine why reading *hurts* on the
-#   plateau.
+#   {{number:way('chapters', 'random initialisation')}} on chapters, the same as the general one (whose 8,192 pieces
+#   are another vocabulary). After {{number:stored('11_medicine')['runs'][AFRESH][0]['steps']}} steps on diagnoses the
+#   model started afresh has only {{number:way('chapters', 'own vocabulary, afresh')}}. We did not examine why
+#   pre-training *hurts* on the plateau.
 #
 # ### Law: a small mismatch
 #
 # **Where the vocabulary fits, reading on raises masked-word accuracy, and new pieces add little.**
 #
 # For licences we use half the budget. course-bert's vocabulary cuts them into {{number:fertility('law', 'course')}}
-# pieces per word. The task is a licence's *category*, from its first sixty words: one of the six (of eleven) that
-# have twenty licences to test on. Families are kept together, and there are 180 labels.
+# pieces per word. The task is to predict a licence's *category* from its first sixty words. We use the six categories
+# (of eleven) that have twenty licences to test on. Families are kept together, and there are 180 labels.
 
 # %%
 law_chart()
@@ -586,14 +592,14 @@ law_chart()
 #   The mismatch is small, and so is the gain from new pieces.
 # - *Category*: {{number:way('licences', 'as it is', '11_law')}}, {{number:way('licences', 'continued', '11_law')}},
 #   {{number:way('licences', 'rows replaced, means', '11_law')}}; random initialisation
-#   {{number:way('licences', 'random initialisation', '11_law')}}. **This failed**: nothing is better than a bag of
-#   words, {{number:percent(stored('11_law')['without_encoder']['licences'])}}, or than random initialisation. So few
-#   labels do not teach a category that even lawyers argue about.
+#   {{number:way('licences', 'random initialisation', '11_law')}}. **This failed**: no way is better than a bag of
+#   words, {{number:percent(stored('11_law')['without_encoder']['licences'])}}, or than random initialisation. Perhaps
+#   the labels are too few; we did not try more.
 #
 # ### The switches
 #
 # **A loss over padding costs some points. In runs as short as these, the guards against forgetting (layer-wise rates,
-# gradual unfreezing) cost more than they keep.**
+# gradual unfreezing) cost more points than they save.**
 #
 # We test details of BioBERT's and FinBERT's fine-tuning one at a time, on course-bert.
 
@@ -606,17 +612,19 @@ switches_table()
 # general text; {{number:way('general', 'as it is')}} before.*
 #
 # - **Loss over padding** (BioBERT's released program also has its mask commented out): worse with 32 and with 128
-#   positions, and hardly worse with 128 than with 32. So dilution by padding is not the whole reason. This loss also
-#   labels special tokens and the further pieces of tagged words as *outside*. We did not test which of these matters.
-# - **Inverse-frequency weights** (FinBERT): not settled. They are better with every seed, but by less than two points
-#   with two of three.
+#   positions, and with 128 hardly worse than with 32. So the amount of padding is not the whole reason. This loss
+#   also labels special tokens and the further pieces of tagged words as *outside*. We did not test which of these
+#   matters.
+# - **Inverse-frequency weights** (FinBERT): not settled. They are better with every seed, but with two of the three
+#   by less than two points.
 # - **Layer-wise rates, gradual unfreezing** (FinBERT, against forgetting): worse on the task, separately and
-#   together. And there was little to guard: after plain fine-tuning the encoder still has
+#   together. And little had to be guarded: after plain fine-tuning the encoder still has
 #   {{number:switched('chapters', 'general')}} on general words.
-# - **A third of the rate** keeps as many ({{number:switched('chapters, a third of the rate', 'general')}}; both
-#   guards {{number:switched('chapters, both', 'general')}}). It costs more points on the task on average,
-#   {{number:lost('third')}} against {{number:lost('both')}}, but between these two nothing is settled. Longer
-#   training or a larger model may need the guards.
+# - **A third of the rate** keeps as many general words
+#   ({{number:switched('chapters, a third of the rate', 'general')}}) as both guards
+#   ({{number:switched('chapters, both', 'general')}}). On average it costs more points on the task,
+#   {{number:lost('third')}} against {{number:lost('both')}}, but this comparison is not settled. Longer training or a
+#   larger model may need the guards.
 #
 # ### Good news or bad?
 #
@@ -633,18 +641,18 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
         print(f"   {name:30}", ", ".join(f"{value:.0%}" for value in values))
 
 # %% [markdown]
-# Chance is a third; counting words has {{number:news_of('counting words', 'score')}}. By the rule both pre-trained
-# models are better than the same models at random initialisation, but the best mean is
+# Chance is a third; counting words reaches {{number:news_of('counting words', 'score')}}. By the rule both
+# pre-trained models are better than the same models at random initialisation, but the best mean is only
 # {{number:percent(max(finance_rows().values(), key=mean))}}. And the rule covers only the seeds: with
 # {{number:len(finance('test'))}} sentences a score is uncertain by eight points. So pre-training may help a little.
 #
 # - *The plain half*: course-bert {{number:news_of('course-bert', 'plain')}}, MiniLM
 #   {{number:news_of('MiniLM', 'plain')}}.
 # - *The hedged half stays near chance*: {{number:news_of('course-bert', 'hedged')}} and
-#   {{number:news_of('MiniLM', 'hedged')}}. Ninety labels do not teach that *smaller than feared* makes a loss good
-#   news. Financial PhraseBank, on which FinBERT was tuned, has some thousands of sentences.
-# - *Not tested*: *numbers*, and *time* (last year's good news may not be good today). FinBERT's score is P(positive)
-#   − P(negative), which puts *no news* in between.
+#   {{number:news_of('MiniLM', 'hedged')}}. Here ninety labels do not teach that *smaller than feared* makes a loss
+#   good news. Financial PhraseBank, on which FinBERT was tuned, has some thousands of sentences.
+# - *Not tested*: *numbers*, and *time* (last year's good news may not be good today). FinBERT's score, P(positive) −
+#   P(negative), places *no news* between the two.
 #
 # ## What the papers found
 #
@@ -659,7 +667,7 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 #
 # | | text | steps and vocabulary | fine-tuning |
 # |---|---|---|---|
-# | BioBERT | in addition to BERT's {{number:biobert_inherited}} billion words: PubMed abstracts, {{number:printed('biobert')['words']['pubmed']}} billion; some versions 1.0 also articles of PMC, {{number:printed('biobert')['words']['pmc']}} billion | version 1.1, the one to use: PubMed alone, a million steps, BERT's own MLM and NSP (next-sentence prediction). BERT-base's cased vocabulary; the large model has one of its own | – |
+# | BioBERT | in addition to BERT's {{number:biobert_inherited}} billion words: PubMed abstracts, {{number:printed('biobert')['words']['pubmed']}} billion; some versions 1.0 also articles of PMC, {{number:printed('biobert')['words']['pmc']}} billion | version 1.1, which the authors recommend: PubMed alone, a million steps, BERT's own MLM and NSP (next-sentence prediction), BERT-base's cased vocabulary; the large model has a vocabulary of its own | – |
 # | LEGAL-BERT | 12 GB: {{number:printed('legal_bert')['text']['eu_laws']}} EU laws, {{number:printed('legal_bert')['text']['uk_laws']}} UK laws, {{number:printed('legal_bert')['text']['ecj_cases']}} cases of the European Court of Justice, {{number:printed('legal_bert')['text']['echr_cases']}} of the Court of Human Rights; US cases and contracts | a million steps | – |
 # | FinBERT (Araci) | a part of Reuters TRC2 | BERT's vocabulary | Financial PhraseBank; score P(positive) − P(negative) |
 # | FinBERT (Yang et al.) | filings, earnings calls, analysts' reports | FinVocab: {{number:printed('finbert')['yang']['vocabulary_uncased']}} pieces, uncased | – |
@@ -669,18 +677,18 @@ for measure, said in (("score", "all"), ("plain", "the plain half"), ("hedged", 
 # ### The names for it
 #
 # - **DAPT and TAPT** (Gururangan et al. 2020, *Don't Stop Pretraining*): *domain-adaptive* pre-training is our
-#   reading on; *task-adaptive* pre-training reads the task's own texts, without labels, in a small part of the time.
-#   With RoBERTa on eight tasks of four domains both help, and DAPT followed by TAPT helps most (ChemProt, F1: 81.9 as
-#   it is, 84.2 DAPT, 82.6 TAPT, 84.4 both).
-# - **ULMFiT** (Howard and Ruder 2018) used the same steps two years earlier, with an LSTM: a language model, read on
-#   in the task's text, then a classifier. It introduced *discriminative fine-tuning* (a rate for every layer) and
-#   *gradual unfreezing*; FinBERT adopted them.
+#   reading on; *task-adaptive* pre-training reads the task's own texts, without labels, and takes a small part of the
+#   time. With RoBERTa on eight tasks of four domains both help, and DAPT followed by TAPT helps most (ChemProt, F1:
+#   81.9 as it is, 84.2 DAPT, 82.6 TAPT, 84.4 both).
+# - **ULMFiT** (Howard and Ruder 2018) used the same steps two years earlier, with an LSTM: train a language model,
+#   read on in the task's text, then train a classifier. It introduced *discriminative fine-tuning* (a rate for every
+#   layer) and *gradual unfreezing*; FinBERT adopted them.
 # - The curve above shows **catastrophic forgetting** (McCloskey and Cohen 1989); mixing in old text is called
 #   **replay**, or rehearsal.
 # - **FinBERT's own table 4** (Araci), accuracy on PhraseBank: BERT fine-tuned 0.85, after reading the task's text
 #   0.86, after reading the domain's 0.86. The gain is one point, which its author calls small.
 # - **PubMedBERT's ablations**: a vocabulary of the domain helps, masking whole words helps, and general text before
-#   the domain's does not. With full articles beside abstracts it must be trained longer to gain.
+#   the domain's does not. Full articles beside abstracts help only with longer training.
 #
 # ### Which way?
 #
@@ -725,8 +733,8 @@ my_recipe = my_recipe.replace('source = "medicine"', 'source = "path/to/folder"'
 print(my_recipe[my_recipe.index("[text]") : my_recipe.index("[training]")].strip())
 
 # %% [markdown]
-# Save it with `from pathlib import Path; Path("my_recipe.toml").write_text(my_recipe)`, and run
-# `python -m course_lib.train.pretrain my_recipe.toml --out runs/mine`.
+# To use it, save it with `from pathlib import Path; Path("my_recipe.toml").write_text(my_recipe)`, and run `python -m
+# course_lib.train.pretrain my_recipe.toml --out runs/mine`.
 
 # %% [markdown]
 # ## Quiz

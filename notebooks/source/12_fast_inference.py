@@ -15,7 +15,7 @@
 # After this page you can
 #
 # - let a text leave a model as soon as the model is sure of its answer, and say what that saves and when it costs time (FastBERT);
-# - build MobileBERT, which is thin and deep, and say why its norm costs next to nothing;
+# - build MobileBERT, which is thin and deep, and say why its normalisation costs next to nothing;
 # - round a model's weights to 8-bit integers, and export the model to another runtime;
 # - measure latency, throughput, memory and size, and say where they disagree with FLOPs and with each other;
 # - choose a way to serve a model under a budget.
@@ -47,9 +47,9 @@ from course_lib.teaching import LiveLoss
 #
 # Three guesses before you go on.
 #
-# 1. MobileBERT has {{number:published('mobilebert', 'base').num_layers}} layers, BERT-base {{number:published('bert', 'base').num_layers}}. What fraction of BERT-base's FLOPs does MobileBERT need for a text?
+# 1. MobileBERT has {{number:published('mobilebert', 'base').num_layers}} layers, BERT-base {{number:published('bert', 'base').num_layers}}. For one text, what fraction of BERT-base's FLOPs does MobileBERT need?
 # 2. After two of four layers a classifier gives one text the probabilities (0.6, 0.4, 0) and another (0.6, 0.2, 0.2). Which of the two should leave first?
-# 3. All dense layers compute with 8-bit integers instead of 32-bit floats. How many times faster are BERT-base's layers on this machine, for one message?
+# 3. All dense layers compute with 8-bit integers instead of 32-bit floats. For one message, how many times faster are BERT-base's layers on this machine?
 
 # %%
 my_guesses = {"fraction of the FLOPs": ..., "should leave": ..., "times faster in int8": ...}
@@ -66,25 +66,25 @@ my_guesses = {"fraction of the FLOPs": ..., "should leave": ..., "times faster i
 # | (0.6, 0.4, 0) | 0.6 | (0.31 + 0.37 + 0) / 1.10 = **0.61** |
 # | (0.6, 0.2, 0.2) | 0.6 | (0.31 + 0.32 + 0.32) / 1.10 = **0.86** |
 #
-# The largest probability cannot separate the two. The entropy can: the first answer has ruled a class out. That settles the second guess. With *two* classes both rules are equivalent; only the threshold differs.
+# The largest probability cannot separate the two. The entropy can: the first answer has ruled a class out. That settles the second guess. With *two* classes the two rules are equivalent, if the thresholds correspond.
 #
 # ### What leaving early saves
 #
-# A model has four layers and gets a hundred texts. 50 leave after the first layer, 20 after the second, 10 after the third; 20 stay to the end.
+# A model has four layers and gets a hundred texts. Of these 50 leave after the first layer, 20 after the second and 10 after the third; 20 stay to the end.
 #
 # (50 · 1 + 20 · 2 + 10 · 3 + 20 · 4) / 100 = **2.0 layers** per text, half of the work. Each exit on the way costs a little, so slightly less than half is saved.
 #
 # ### A norm that costs nothing
 #
-# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. After a dense layer y = 3x + 1, with γ = 2 and β = 5, it gives 2(3x + 1) + 5 = **6x + 7**. That is one dense layer again, so after training this norm can be folded away. (After a residual sum it remains: one multiplication and one addition per number.)
+# LayerNorm needs each vector's mean and variance. MobileBERT's **NoNorm** is γ·h + β alone. After a dense layer y = 3x + 1, with γ = 2 and β = 5, it gives 2(3x + 1) + 5 = **6x + 7**. That is one dense layer again, so after training this norm can be folded into it. (A norm after a residual sum remains: one multiplication and one addition per number.)
 #
 # ### A weight in eight bits
 #
-# Take a row of weights: (0.50, −1.27, 0.02). The largest absolute value is 1.27, so the **scale** is 1.27 / 127 = 0.01. The row becomes (50, −127, 2), one byte per weight. The error is at most half the scale, 0.005.
+# Take a row of weights: (0.50, −1.27, 0.02). The largest absolute value is 1.27, so the **scale** is 1.27 / 127 = 0.01. The row becomes (50, −127, 2), one byte per weight. A weight's error is at most half the scale, 0.005.
 #
 # ## Try it
 #
-# You will build six pieces, two here and four in the next part, each before the page shows it. The check names the mistake in a wrong answer; `hint("12.1")` helps one step at a time, and `reveal("12.1")` shows a solution. No later cell needs your answers.
+# You will build six pieces, two here and four in the next part, each before the page shows its code. The check names the mistake in a wrong answer; `hint("12.1")` helps one step at a time, and `reveal("12.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:12.1}}
 
@@ -112,7 +112,7 @@ check("12.2", my_exits)
 #
 # ### FastBERT: an exit behind every layer
 #
-# FastBERT (Liu et al. 2020) puts a small classifier, an **exit**, after each layer of a BERT. At inference a text passes through layer after layer and leaves at the first exit whose uncertainty is at most a number that you choose, the **speed**. A *higher* speed lets *more* texts out.
+# FastBERT (Liu et al. 2020) puts a small classifier, an **exit** (`ExitHead`), after each layer of a BERT. At inference a text passes through layer after layer and leaves at the first exit whose uncertainty is at most a number that you choose, the **speed**. A *higher* speed lets *more* texts out.
 
 # %%
 from course_lib import FastBert
@@ -121,7 +121,7 @@ from course_lib.family.fastbert import ExitHead
 show(ExitHead)
 
 # %% [markdown]
-# `answer` goes through the layers one by one. A text that has left is removed from the batch, so the later layers see fewer texts. Otherwise only FLOPs on paper would be saved.
+# `answer` goes through the layers one by one. A text that has left is removed from the batch, so the later layers see fewer texts. Otherwise FLOPs would be saved only on paper.
 
 # %%
 show(FastBert.answer)
@@ -134,7 +134,7 @@ show(FastBert.answer)
 # 1. *With labels*, the encoder and the last exit are trained. The last exit is the **teacher**; the other exits, the **students**, are not touched.
 # 2. *Without labels*, encoder and teacher are frozen, and each student learns to reproduce the teacher's answer to a text. This is **self-distillation**: teacher and students belong to one model.
 #
-# The loss is one Kullback–Leibler divergence (lecture 06) per student, summed. The paper prints KL(student ‖ teacher); the authors' code computes KL(teacher ‖ student). You build the code's version. The library has both, and its default is the paper's: the models called FastBERT below learned with it. We measure below whether the direction matters.
+# The loss is one Kullback–Leibler divergence (lecture 06) per student, summed. The paper prints KL(student ‖ teacher); the authors' code computes KL(teacher ‖ student). You build the code's version. The library has both. Its default is the paper's, and the models called FastBERT below use it. We measure below whether the direction matters.
 #
 # {{exercise:12.3}}
 
@@ -160,11 +160,11 @@ show(self_distillation_loss)
 blocks_drawing()
 
 # %% [markdown]
-# *Read from the bottom: the wider a bar, the wider the vectors. MobileBERT's block begins and ends with a **bottleneck**, a dense layer that changes the width. Its teacher does the reverse: with an **inverted bottleneck** it is wide inside. Not drawn: a second bottleneck at the input, which query and key read.*
+# *Read from the bottom: the wider a bar, the wider the vectors. MobileBERT's block begins and ends with a **bottleneck**, a dense layer that changes the width. Its teacher does the reverse: with an **inverted bottleneck** it is wide inside. A second bottleneck at the input, which query and key read, is not drawn.*
 #
-# In BERT, two thirds of a block's weights are in its feed-forward part. One narrow feed-forward part beside narrow attention would shift that balance, so MobileBERT has **four**, one after the other.
+# In BERT, two thirds of a block's weights are in its feed-forward part. In a thin block one feed-forward part would have a smaller fraction, so MobileBERT has **four**, one after the other.
 #
-# Its embedding matrix is only 128 wide. Each position gets three of its rows: the next token's, its own and the previous token's.
+# Its embedding matrix is only 128 wide. Each position gets three of its rows: those of the next token, its own token and the previous one.
 #
 # {{exercise:12.4}}
 
@@ -184,7 +184,7 @@ show(TrigramEmbeddings, BottleneckAttention, MobileBlock)
 # %% [markdown]
 # Look at `attend`: query and key read a bottleneck (128), but the *values* read the wide states (512). The authors' code does this; the paper's drawing could mean either.
 #
-# The norm is NoNorm and the activation is ReLU. What does NoNorm gain? Exercise 12.5 shows it.
+# The norm is NoNorm and the activation is ReLU. Exercise 12.5 shows what NoNorm gains; its code follows.
 #
 # {{exercise:12.5}}
 
@@ -204,14 +204,14 @@ show(NoNorm)
 #
 # According to the paper, a thin, deep network learns badly by itself. Its teacher has the same depth and the same width *between* blocks, and is wide inside. So each layer can learn from the teacher's layer directly, without a projection in between (TinyBERT needed one, lecture 06).
 #
-# | what is compared, layer by layer | how | weight in the code |
+# | what is compared, layer by layer | how | weight in the loss (authors' code) |
 # |---|---|---|
 # | the states ("feature maps") | squared distance, after a LayerNorm | {{number:PROGRAM_WEIGHTS['feature_map']:,g}} |
-# | their means | squared distance | {{number:PROGRAM_WEIGHTS['mean']:,g}} |
-# | their variances | absolute distance | {{number:PROGRAM_WEIGHTS['variance']:,g}} |
+# | each state's mean | squared distance | {{number:PROGRAM_WEIGHTS['mean']:,g}} |
+# | each state's variance | absolute distance | {{number:PROGRAM_WEIGHTS['variance']:,g}} |
 # | attention weights of each head | cross-entropy (paper: KL, with the same gradient) | {{number:PROGRAM_WEIGHTS['attention']:,g}} |
 #
-# *When* is this done? There are three strategies. **Auxiliary** transfers throughout, together with predicting masked words. **Joint** transfers all layers first, then predicts masked words. **Progressive** transfers one layer at a time from the bottom, then predicts masked words. MobileBERT uses the progressive strategy.
+# *When* is this done? There are three strategies. **Auxiliary** transfers all layers throughout, while also predicting masked words. **Joint** transfers all layers first, then predicts masked words. **Progressive** transfers one layer at a time from the bottom, then predicts masked words. MobileBERT uses the progressive strategy.
 
 # %%
 from course_lib.train.knowledge_transfer import stages
@@ -219,7 +219,7 @@ from course_lib.train.knowledge_transfer import stages
 show(stages)
 
 # %% [markdown]
-# **A bug in the authors' code.** It takes means and variances over the *list* of the teacher's states, so each student layer is pulled towards the mean of *all* teacher layers. `transfer_loss(all_teacher_layers=True)` reproduces this, and we measure below whether it hurts. Two smaller differences: the authors' means include padding (`over_padding=True`), and they train with LAMB, at three times the last stage's learning rate during transfer. We use AdamW and one learning rate throughout.
+# **A bug in the authors' code.** It averages over the *list* of the teacher's states, so each student layer's mean and variance are pulled towards those of *all* teacher layers together. `transfer_loss(all_teacher_layers=True)` reproduces this, and we measure below whether it hurts. Two smaller differences: the authors' means include padding (`over_padding=True`), and they train with LAMB (an optimizer for large batches), at three times the last stage's learning rate during transfer. We use AdamW and one learning rate throughout.
 #
 # ### Eight bits
 #
@@ -234,7 +234,7 @@ def my_int8(weight):
 check("12.6", my_int8)
 
 # %% [markdown]
-# torch does this for all dense layers of a model, with one scale per matrix, and rounds a layer's inputs as they arrive (**dynamic quantisation**). The code below does that, and also exports a model from torch to **ONNX**, a file format that other runtimes execute. In practice people often ship both together, ONNX *with* int8. There the embedding matrix is rounded as well, so the file shrinks to about a quarter.
+# torch does this for all dense layers of a model, but with one scale per matrix. It also rounds a layer's inputs as they arrive (**dynamic quantisation**). The first function below does that; the second exports a model to **ONNX**, a file format that other runtimes execute. Often both are combined: in ONNX *with* int8 the embedding matrix is rounded as well, so the file shrinks to about a quarter.
 
 # %%
 show(serving.in_int8, serving.in_onnx_runtime)
@@ -242,7 +242,7 @@ show(serving.in_int8, serving.in_onnx_runtime)
 # %% [markdown]
 # ## Is it right?
 #
-# We compare a small MobileBERT with masked-LM head with the one from transformers, both with the same random weights. Do they have as many parameters, the same outputs and the same gradients?
+# We compare a small MobileBERT for masked LM with the one from transformers. Both have the same random weights. Do they have as many parameters, the same outputs and the same gradients?
 
 # %%
 from course_lib import mobilebert_for_masked_lm
@@ -258,9 +258,9 @@ with torch.device("meta"):  # knows shapes only
         print(f"{name:22}{count_parameters(model):13,}")
 
 # %% [markdown]
-# The paper prints 25.3 million for MobileBERT. (transformers cannot build the teacher's shape; our tests compare it with a second, plainly written version.)
+# The paper prints 25.3 million for MobileBERT; our count above, without heads, is slightly smaller. (transformers cannot build the teacher's shape; our tests compare it with a second, plainly written version.)
 #
-# For early exit, a shrinking batch must give the same answers as one in which every text runs through all layers.
+# For early exit, a batch that shrinks must give the same answers as one in which every text goes through all layers.
 
 # %% tags=["nbval-check-output"]
 from course_lib.kernels.early_exit import early_exit, early_exit_reference, entropy_at_most
@@ -274,7 +274,7 @@ print("left at layer", fast.layers_used.tolist(), "· same layers:", torch.equal
 print("same answers:", torch.allclose(slow.logits, fast.logits, atol=1e-5))
 
 # %% [markdown]
-# Finally, the ways to serve a model: how far are their outputs from those of the original? (*bfloat16* uses 16 bits per number instead of 32. *Padding removed* computes only a batch's real tokens.)
+# Finally we check the ways to serve a model. How far are their outputs from the original's? (*bfloat16* uses 16 bits per number instead of 32. *Padding removed* computes only a batch's real tokens.)
 
 # %%
 classifier = serving.random_classifier(load_pretrained("course-bert").encoder)
@@ -303,7 +303,7 @@ for name, wants in serving.missing().items():
 exits_view(fast_runs.shown_texts())
 
 # %% [markdown]
-# *When the cell is run, move the speed. At 0 all texts stay to the end; at 1 all leave at once; at 0.7 the hesitant ones leave at layer 2. Switch to the probability rule: is there a threshold that does the same?*
+# *When the cell is run, move the speed. At 0 all texts stay to the end; at 1 all leave at once; at 0.7 the uncertain ones leave at layer 2. Switch to the rule of the largest probability: does any threshold do the same?*
 #
 # ### Easy and hard texts
 
@@ -311,15 +311,15 @@ exits_view(fast_runs.shown_texts())
 entropies_chart()
 
 # %% [markdown]
-# *Each line is the mean uncertainty of one class's test texts, layer by layer; their number is in brackets. Two of the lines coincide.*
+# *Each line is the mean uncertainty, layer by layer, of the test texts of one class (their number is in brackets). Two of the lines coincide.*
 #
-# The *neutral* statements are easy: from the second layer on the model is sure of them, and correct. Early exit depends on such texts. *Entailment* and *contradiction* stay close to {{number:log(2) / log(3):.2f}} up to the last layer. That is log 2 / log 3: one class is ruled out, the two others are equally likely. This model has not learned to distinguish the two. At the end it always answers contradiction, by a hair, so the contradictions count as correct.
+# The *neutral* statements are easy: from the second layer on the model is sure of them, and correct. Early exit depends on such texts. *Entailment* and *contradiction* stay close to {{number:log(2) / log(3):.2f}} up to the last layer. That is log 2 / log 3: one class is ruled out, the two others are equally likely. This model has not learned to distinguish the two. On these texts its last exit always answers contradiction, by a hair, so the contradictions count as correct.
 #
 # The model cannot know that more layers will not help a text, so such a text pays for all of them.
 #
 # ### Train one, live
 #
-# The course's BERT reads sentences of documentation: to which section of a docstring does a sentence belong (Summary, Parameters, Returns, Raises, Attributes)? First encoder and teacher learn from labels, then the students from the teacher's answers. The two curves show the teacher's cross-entropy, then the sum of the students' divergences.
+# The course's BERT reads sentences of documentation: to which section of a docstring does a sentence belong (Summary, Parameters, Returns, Raises, Attributes)? First the encoder and the teacher learn from labels, then the students learn from the teacher's answers. The first curve shows the teacher's cross-entropy, the second the sum of the students' divergences.
 
 # %%
 live = fast_runs.trained_live(lambda: LiveLoss(part="total"))
@@ -335,31 +335,31 @@ for speed in (0.0, 0.3, 0.6, 1.0):
 #
 # ### What leaving early costs
 #
-# These runs are stored, with {{number:len(results.runs_of(MAIN))}} seeds. Every point is a speed, a threshold or a depth.
+# These runs are stored, with {{number:len(results.runs_of(MAIN))}} seeds. Every point of the chart is a speed, a threshold or a depth.
 
 # %%
 exits_chart("sections")
 
 # %% [markdown]
-# *course-bert, sections of docstrings, {{number:len(results.runs_of(MAIN))}} seeds (line: mean, band: all). Vertical axis: points of accuracy above the same seed's full depth, which is {{number:last(MAIN)}} on average. The curves: FastBERT over its speeds; the same exits with the largest probability as the rule; equally many texts leaving each layer, but drawn at random; models of fixed depth, each fine-tuned by itself.*
+# *course-bert, sections of docstrings, {{number:len(results.runs_of(MAIN))}} seeds (line: mean, band: all). Vertical axis: points of accuracy above the same seed's full depth, which is {{number:last(MAIN)}} on average. The curves are FastBERT at several speeds; the same exits with the largest probability as the rule; as many texts leaving at each layer, but drawn at random; and models of fixed depth, each fine-tuned by itself.*
 #
-# - **Early exit works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, with an accuracy of {{number:at_04}} against {{number:last(MAIN)}} at full depth. If equally many texts leave at random, accuracy is {{number:at_speed(MAIN, 0.4, 'at_random'):.1%}}, lower by {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points in every seed. So the exits know *which* texts to let go. (We chose this speed on these very texts; neighbouring speeds look alike.)
+# - **Early exit works**: at speed 0.4 a text takes {{number:fewer_04}} times fewer FLOPs, with an accuracy of {{number:at_04}} against {{number:last(MAIN)}} at full depth. If equally many texts leave at random, accuracy is {{number:at_speed(MAIN, 0.4, 'at_random'):.1%}}, lower by {{number:known_whom(MAIN, 0.4)[0]:.1f}} to {{number:known_whom(MAIN, 0.4)[-1]:.1f}} points in every seed. So the exits select better than chance *which* texts to let go. (We chose this speed on these very texts; neighbouring speeds look alike.)
 # - **A sceptic's control**: a model of two layers, fine-tuned by itself, reaches {{number:last('fixed depth 2')}} at about the same cost, though its seeds differ widely. So three seeds do not show that choosing the depth for each text gains anything here.
-# - The largest probability does as well as the entropy: the two curves are close.
-# - With a quarter of the labels (not in the chart) the last exit reaches {{number:layer(FEW, -1)}} and the first {{number:layer(FEW, 1)}}. If the students also read the texts *without* labels, the first reaches {{number:layer('few labels, all texts', 1)}}, more in every seed. This is self-distillation's advantage.
+# - The largest probability does about as well as the entropy: the two curves are close.
+# - With a quarter of the labels (not in the chart) the last exit reaches {{number:layer(FEW, -1)}} and the first {{number:layer(FEW, 1)}}. If the students also read the other texts, *without* labels, the first reaches {{number:layer('few labels, all texts', 1)}}, more in every seed. This is self-distillation's advantage: it needs no labels.
 
 # %%
 exits_chart("pairs")
 
 # %% [markdown]
-# *Eight layers, the pairs of story and statement, one seed.*
+# *A model of eight layers on the pairs of story and statement, one seed.*
 #
-# - The first exit reaches {{number:layer(PAIRS, 1)}} (the majority class alone gives {{number:stored('12_fastbert')['texts']['pairs']['majority']:.0%}}). The second already reaches {{number:layer(PAIRS, 2)}}, as much as the last ({{number:last(PAIRS)}}). Accuracy jumps; it does not climb layer by layer.
-# - Speed 0.7 gives {{number:at_speed(PAIRS, 0.7):.1%}} for {{number:at_speed(PAIRS, 0.7, 'fewer'):.1f}} times fewer FLOPs. Speed 0.5 saves only {{number:at_speed(PAIRS, 0.5, 'fewer'):.1f}} times; at 0.8 all texts leave too soon ({{number:at_speed(PAIRS, 0.8):.1%}}). **Choose the speed on texts of the task**: no value is good everywhere.
-# - With the largest probability as the rule, no threshold does the same. On a text of which it is not sure, the first exit's best class has a probability of {{number:hesitant(1)}}, the second's only {{number:hesitant(2)}}. But the second has ruled a class out, and the entropy sees that.
+# - The first exit reaches {{number:layer(PAIRS, 1)}} (the majority class alone gives {{number:stored('12_fastbert')['texts']['pairs']['majority']:.0%}}). The second already reaches {{number:layer(PAIRS, 2)}}, as much as the last ({{number:last(PAIRS)}}). Here accuracy jumps; it does not climb layer by layer.
+# - Speed 0.7 gives {{number:at_speed(PAIRS, 0.7):.1%}} for {{number:at_speed(PAIRS, 0.7, 'fewer'):.1f}} times fewer FLOPs. Speed 0.5 saves only {{number:at_speed(PAIRS, 0.5, 'fewer'):.1f}} times; at 0.8 all texts leave too soon ({{number:at_speed(PAIRS, 0.8):.1%}}). **Choose the speed on held-out texts of the task**: here no value is good on both tasks.
+# - With the largest probability as the rule, no threshold does the same. On the uncertain texts the first exit's best class has a median probability of {{number:hesitant(1)}}, the second's only {{number:hesitant(2)}}. But the second has ruled a class out, and the entropy sees that.
 # - A model of two layers reaches {{number:last('pairs: fixed depth 2')}}. (None of these models has converged: with three times the steps lecture 03's model solves {{number:percent(outcome(stored('03_world'), 'score')['NLI, pre-trained'])}} of its pairs.)
 #
-# FastBERT's paper reports what these two tasks do not show: texts that differ in the depth they need. There, a fixed depth is worse ({{number:printed('fastbert')['ablation']['two_layers']}} against {{number:printed('fastbert')['ablation']['full']}} on book reviews).
+# FastBERT's paper reports what these two tasks do not show: texts that differ in the depth they need. In its ablation, a fixed depth is worse ({{number:printed('fastbert')['ablation']['two_layers']}} against {{number:printed('fastbert')['ablation']['full']}} on book reviews).
 #
 # ### How the exits learn, compared
 
@@ -367,12 +367,12 @@ exits_chart("pairs")
 training_chart()
 
 # %% [markdown]
-# *Sections. Left: accuracy of the last exit. Right: accuracy at {{number:results.HALF:.0%}} of the FLOPs, interpolated between two speeds. Each dot is a seed. From the top: self-distillation with the paper's divergence, with the code's, and with a teacher without dropout; the students trained on labels; all exits and the encoder trained jointly on labels.*
+# *Sections. Left: accuracy of the last exit. Right: accuracy at {{number:results.HALF:.0%}} of the FLOPs, interpolated between two speeds. Each dot is a seed. The rows, from the top: self-distillation with the paper's divergence, with the code's, and with a teacher without dropout; students trained on labels; all exits and the encoder trained jointly on labels.*
 #
-# - Self-distillation does not change the last exit, which is frozen: it is equal to the last digit in four of the five rows.
+# - Self-distillation does not change the last exit, which is frozen: its accuracy is identical in four of the five rows.
 # - With *joint* training the first exit reaches {{number:layer('joint', 1)}} (self-distilled: {{number:layer(MAIN, 1)}}), the last {{number:last('joint')}} against {{number:last(MAIN)}}. The seeds disagree about both, so we do not see joint training hurt the last exit.
-# - On the pairs (one seed, not in the chart) it helps the *first* exit: {{number:layer('pairs: joint', 1)}} instead of {{number:layer(PAIRS, 1)}}, as much as all layers reach. There the encoder learns for the first exit as well; FastBERT's encoder learned for the last one alone.
-# - The direction of the divergence, the teacher's dropout, labels instead of the teacher's answers: these seeds show no difference.
+# - On the pairs (one seed, not in the chart) it helps the *first* exit: {{number:layer('pairs: joint', 1)}} instead of {{number:layer(PAIRS, 1)}}, as much as all layers reach. A likely cause: joint training also fits the encoder to the first exit, FastBERT only to the last one.
+# - These seeds show no difference for the direction of the divergence, the teacher's dropout, or labels instead of the teacher's answers.
 #
 # ### On the clock
 #
@@ -387,44 +387,44 @@ for batch_size in (1, 32):
         print(f"{name:26}{row['milliseconds']:8.2f}{row['layers']:9.2f}{row['flops'] / whole['flops']:9.2f}   {row['milliseconds'] / whole['milliseconds']:.2f} of the time")
 
 # %% [markdown]
-# Compare the last two columns. One text at a time, an exit's small matrix products take a good part of a layer's time but hardly any FLOPs. So *speed 0* shows where early exit **loses**: a hard text pays for every exit and leaves at none. In batches, time comes closer to the FLOPs, because texts that have left are no longer computed. (These are means: a batch's last answer arrives as late as its hardest text.)
+# Compare the last two columns. One text at a time, an exit's small matrix products take a good part of a layer's time but hardly any FLOPs. So early exit can **lose** time. At *speed 0* it must, and a hard text is in the same case: it pays for every exit and leaves at none. In batches, time comes closer to the FLOPs, because texts that have left are no longer computed. (These are means per text: a batch is finished only when its hardest text is.)
 #
 # ### MobileBERT in miniature
 #
-# Our teacher has four layers with inverted bottlenecks and a masked-token accuracy of {{number:stored(MOBILE)['teacher']['masked_accuracy']:.0%}}. The students have the same depth, are narrow inside, and get equally many steps. We also give them lecture 06's unstated-fact probe: what is the hero's job, in stories that do not say it?
+# Our teacher has four layers with inverted bottlenecks and a masked-token accuracy of {{number:stored(MOBILE)['teacher']['masked_accuracy']:.0%}}. The students have the same depth, are narrow inside, and all get as many steps. We also give them lecture 06's unstated-fact probe: what is the hero's job, if the story does not say it?
 
 # %%
 strategies_chart()
 
 # %% [markdown]
-# *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. Each dot is a seed. LN, GELU: LayerNorm and GELU instead of NoNorm and ReLU. Embeddings: copied from the teacher, without and with its answers. The last five rows use layer-wise transfer.*
+# *Left: masked-token accuracy on new stories; right: the unstated-fact probe after fine-tuning. Each dot is a seed. "LN, GELU" has LayerNorm and GELU instead of NoNorm and ReLU. "Embeddings" are copied from the teacher, without and with its answers. The last five rows use layer-wise transfer.*
 #
 # With {{number:len(stored(MOBILE)['runs']['labels'])}} seeds:
 #
-# - *Alone* a thin student reaches {{number:student('labels')}}. If it merely starts with the **teacher's embeddings** it reaches {{number:student("labels, the teacher's embeddings")}}. The better start alone explains {{number:start}} of joint transfer's apparent gain. This control is easy to forget.
-# - With the teacher's *answers* on top it reaches {{number:student('no transfer')}}. With transfer layer by layer: auxiliary {{number:student('auxiliary')}}, joint {{number:student('joint')}}, progressive {{number:student('progressive')}}. So transfer pays, at equally many steps. Progressive is not the best strategy at four layers; the paper has 24.
+# - *Alone*, a thin student reaches {{number:student('labels')}}. If it only initialises its embeddings from the **teacher's**, it reaches {{number:student("labels, the teacher's embeddings")}}. The better start alone explains {{number:start}} of joint transfer's apparent gain. This control is easy to forget.
+# - With the teacher's *answers* on top it reaches {{number:student('no transfer')}}. With transfer layer by layer: auxiliary {{number:student('auxiliary')}}, joint {{number:student('joint')}}, progressive {{number:student('progressive')}}. So transfer pays, at equally many steps. At four layers progressive is not the best strategy (the paper's model has 24).
 # - The *bug* in the authors' code has no visible cost: {{number:student('progressive, the slip')}}.
-# - *NoNorm and ReLU cost accuracy*: {{number:student('labels')}} against {{number:student('labels, LayerNorm and GELU')}} with LayerNorm and GELU without a teacher (the seeds overlap), {{number:student('progressive')}} against {{number:student('progressive, LayerNorm and GELU')}} with one. The paper says so, too: they were chosen for latency on a phone. The probe reverses the order, {{number:student('progressive', 'job_accuracy')}} against {{number:student('progressive, LayerNorm and GELU', 'job_accuracy')}}; we do not know why.
-# - On the probe the student alone reaches {{number:student('labels', 'job_accuracy')}}, from the teacher's embeddings {{number:student("labels, the teacher's embeddings", 'job_accuracy')}}. Joint transfer is better than that in every seed ({{number:student('joint', 'job_accuracy')}}); auxiliary ({{number:student('auxiliary', 'job_accuracy')}}) and progressive ({{number:student('progressive', 'job_accuracy')}}) are not.
+# - *NoNorm and ReLU cost accuracy* against LayerNorm and GELU. Without a teacher it is {{number:student('labels')}} against {{number:student('labels, LayerNorm and GELU')}} (the seeds overlap); with progressive transfer, {{number:student('progressive')}} against {{number:student('progressive, LayerNorm and GELU')}}. The paper says so, too: it chose them for latency on a phone. On the probe the order is reversed, {{number:student('progressive', 'job_accuracy')}} against {{number:student('progressive, LayerNorm and GELU', 'job_accuracy')}}; we do not know why.
+# - On the probe the student alone reaches {{number:student('labels', 'job_accuracy')}}, and with the teacher's embeddings {{number:student("labels, the teacher's embeddings", 'job_accuracy')}}. Joint transfer is better than the latter in every seed ({{number:student('joint', 'job_accuracy')}}); auxiliary ({{number:student('auxiliary', 'job_accuracy')}}) and progressive ({{number:student('progressive', 'job_accuracy')}}) are not.
 #
 # (A step with a teacher costs about three times the FLOPs of one without, so equal steps are not equal FLOPs.)
 #
 # ### What users do today
 #
-# We serve one task and one set of texts in every way. Accuracy is the mean of {{number:len(results.runs_of(MAIN))}} seeds; times were measured once, on an otherwise idle machine ({{number:where_measured(stored('12_serving_times')['machine'])}}).
+# We serve the same task and the same texts in every way. Accuracy is the mean of {{number:len(results.runs_of(MAIN))}} seeds; times were measured once, on an otherwise idle machine ({{number:where_measured(stored('12_serving_times')['machine'])}}).
 
 # %%
 serving_table()
 
 # %% [markdown]
-# *Latency: one text at a time, the median and the 95th percentile. Throughput: batches of 32. MB: the file of weights; then weights and activations while a batch is answered.*
+# *Latency: one text at a time, the median and the 95th percentile. Throughput: batches of 32. The two columns in MB: the file of weights; weights and activations while a batch is answered.*
 #
 # - **Another runtime**: ONNX Runtime answers one text {{number:times('ONNX Runtime', 'float32')}} times as fast, with the same numbers; torch.compile {{number:times('torch.compile', 'float32')}} times.
 # - **int8** needs no training either: {{number:int8_times}} times as fast for one text, {{number:times('int8', 'float32', 'texts_a_second')}} times the throughput, and a file {{number:time_of('int8', 'stored') / time_of('float32', 'stored'):.0%}} as large. Accuracy changes by {{number:int8_cost}} points.
-# - *Half the layers*, distilled on documentation, reach {{number:results.served_accuracy('half the layers'):.1%}} ({{number:results.served_accuracy('float32'):.1%}} for all of them), {{number:times(serving_runs.HALF, 'float32')}} times as fast. For this task two layers are enough.
-# - *MobileBERT's shape*, randomly initialised and distilled equally briefly, reaches {{number:results.served_accuracy("MobileBERT's shape"):.1%}}. That says little about the shape, because the model of half the layers began with its teacher's weights. Ours had a thousand steps, the real one half a million, of 2,048 sequences each.
-# - *Early exit* at speed {{number:serving_runs.SPEED:g}} reaches {{number:results.served_accuracy('early exit'):.1%}}. Do not compare that with float32: it was fine-tuned differently (dropout, another head, more steps) and has {{number:last(MAIN)}} at full depth. Its median is good; look at its 95th percentile.
-# - *Padding removed* costs a little for one text, which has no padding, and gives {{number:times('padding removed', 'float32', 'texts_a_second')}} times the throughput in batches.
+# - *Half the layers*, distilled on documentation, reach {{number:results.served_accuracy('half the layers'):.1%}} ({{number:results.served_accuracy('float32'):.1%}} for all of them), {{number:times(serving_runs.HALF, 'float32')}} times as fast. On this task two layers lose nothing measurable.
+# - *MobileBERT's shape*, randomly initialised and distilled equally briefly, reaches {{number:results.served_accuracy("MobileBERT's shape"):.1%}}. That says little about the shape: the model of half the layers was initialised from its teacher's weights, this one at random. And it had a thousand steps, the real MobileBERT half a million, of 2,048 sequences each.
+# - *Early exit* at speed {{number:serving_runs.SPEED:g}} reaches {{number:results.served_accuracy('early exit'):.1%}}. Do not compare that with float32: it was fine-tuned differently (dropout, another head, more steps) and has {{number:last(MAIN)}} at full depth. Its median latency is good, but look at its 95th percentile.
+# - *Padding removed* costs a little for one text alone, which has no padding. In batches it gives {{number:times('padding removed', 'float32', 'texts_a_second')}} times the throughput.
 
 # %%
 flops_and_time_chart()
@@ -432,21 +432,21 @@ flops_and_time_chart()
 # %% [markdown]
 # *Each dot is a way to serve. If FLOPs were time, all dots would lie on one rising line. (The axes do not begin at 0.) Colours and shapes only distinguish the dots.*
 #
-# Six of them have the same FLOPs, yet the slowest takes {{number:times('ONNX Runtime', 'padding removed')}} times as long as the fastest. Conversely, MobileBERT's shape has {{number:flops(serving_runs.MOBILE)}} of the FLOPs and takes {{number:mobile_ms}} ms; half the layers have {{number:flops(serving_runs.HALF)}} and take {{number:half_ms}} ms. Eight thin layers mean many small matrix products, and launching each one takes time. In batches of 32 the products are larger, and the same thin shape gives {{number:times(serving_runs.MOBILE, 'float32', 'texts_a_second')}} times float32's throughput. FLOPs count work; time also includes launches and waiting for memory (lecture 14).
+# Six of them have the same FLOPs, yet the slowest takes {{number:times('ONNX Runtime', 'padding removed')}} times as long as the fastest. Conversely, MobileBERT's shape has {{number:flops(serving_runs.MOBILE)}} of the FLOPs and takes {{number:mobile_ms}} ms; half the layers have {{number:flops(serving_runs.HALF)}} and take {{number:half_ms}} ms. Eight thin layers mean many small matrix products, and each call takes time of its own. In batches of 32 the products are larger, and the same thin shape gives {{number:times(serving_runs.MOBILE, 'float32', 'texts_a_second')}} times float32's throughput. FLOPs count arithmetic; time also includes calls and waiting for memory (lecture 14).
 #
 # ### Who reads what we save
 #
-# Your users may serve a model with some other program. `save_folder(model, folder, tokenizer)` writes what transformers writes. `export_onnx(model, "model.onnx")` writes the computation itself, with all inputs, and compares it with torch before it keeps the file. We saved the course's two checkpoints and a small random model of each family member in these two ways, and opened them in other programs. Which ones reproduce our numbers?
+# Your users may serve a model with some other program. `save_folder(model, folder, tokenizer)` writes what transformers writes. `export_onnx(model, "model.onnx")` writes the computation itself, with all inputs, and compares it with torch before it keeps the file. We saved the course's two checkpoints and a small random model of each family in these two ways, and opened them in other programs. Which programs reproduce our numbers?
 
 # %%
 readers_table()
 
 # %% [markdown]
-# *The largest difference from our model, as a fraction of its largest value. "Wrong": the program reads the file without complaint and computes another model. A dash: the program takes other inputs, such as texts where a ViT needs images.*
+# *The largest difference from our model, as a fraction of its largest value. "Wrong": the program reads the file without complaint and computes another model. A dash means that the program takes other inputs, such as texts for a ViT, which needs images.*
 #
 # - **Only transformers and the ONNX file keep the head.** The others read the encoder; the next table lists what they lose.
-# - **A file that loads may still be wrong.** {{number:readers_wrong}} times a program gave other numbers without a message: a vector was left out, positions were off by one, a language was not passed on. Comparing ten texts takes a minute and reveals it. Make it a test.
-# - llama.cpp looks GELU up in a table of 16-bit numbers: the difference of {{number:readers.largest(readers.stored()['GGUF']['rows']):.3f}} is its rounding, not another model.
+# - **A file that loads may still be wrong.** {{number:readers_wrong}} times a program gave other numbers without a message: a vector was left out, positions were off by one, a language was not passed on. Comparing the outputs on ten texts takes a minute and reveals this. Make it a test.
+# - llama.cpp, which reads GGUF files, looks GELU up in a table of 16-bit numbers: the difference of {{number:readers.largest(readers.stored()['GGUF']['rows']):.3f}} is its rounding, not another model.
 
 # %%
 lost_table()
@@ -456,7 +456,7 @@ lost_table()
 #
 # ### On your machine
 #
-# The next cell times four layers of BERT-base's width on one message of 32 tokens. The vocabulary is small and the weights are random; neither affects the time.
+# The next cell times four layers of BERT-base's width on one message of 32 tokens. The vocabulary is small and the weights are random; neither noticeably affects the time.
 
 # %%
 from course_lib.bench import as_table, measure
@@ -467,7 +467,7 @@ print(as_table(rows, "float32"))
 int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for r in rows if r.name == "float32")
 
 # %% [markdown]
-# The ratio of torch's int8 settles the third guess; the last row is int8 in ONNX Runtime. The gain depends on the processor: those with 8-bit instructions (VNNI, AMX, Arm's dot products) gain much, others little. The same is true of bfloat16. The gain depends on the width, too. In the table above int8 gave {{number:int8_times}} times, because course-bert's matrix products are small and more of the time goes elsewhere.
+# The ratio of torch's int8 settles the third guess; the last row is int8 in ONNX Runtime. The gain depends on the processor: those with 8-bit instructions (VNNI, AMX, Arm's dot products) gain much, others little. The same is true of bfloat16. The gain also depends on the width. In the table above int8 was {{number:int8_times}} times as fast on course-bert, whose matrix products are smaller, so more of the time goes elsewhere.
 #
 # ### Which one? A budget decides
 
@@ -475,11 +475,11 @@ int8_gain = next(r.median for r in rows if r.name == "int8") / next(r.median for
 budget_view(serving_runs.offers())
 
 # %% [markdown]
-# *Move the two budgets. The frame marks the most accurate way that fits both; the sentence says what the next better one would need. The seeds differ by more than a few tenths of a point: among ways that close, take the faster one.*
+# *Move the two budgets. The frame marks the most accurate way within both; the sentence says what the next better one would need. Seeds differ by more than a few tenths of a point, so between ways as close as that, take the faster one.*
 #
 # ### A queue
 #
-# A service does not receive batches; it makes them. Here texts arrive at random and the model really answers them; only the waiting is simulated.
+# A service does not receive batches; it makes them. Here the model really answers the texts; only their random arrival and the waiting are simulated.
 
 # %%
 from course_lib.lectures.lecture_12.queueing import Policy, arrivals, serve
@@ -498,7 +498,7 @@ for load in (0.5, 1.5):  # of what the model can do, one by one
         print(f"load {load}: {name:26} median {1e3 * run.median:8.1f} ms   95th {1e3 * run.p95:8.1f} ms   padding {run.padding:.0%}")
 
 # %% [markdown]
-# At load 0.5 answering one by one is enough. At 1.5 it falls further behind with every text, while batches keep up: a batch of 16 takes less time than 16 single texts, above all if their lengths are alike and little padding is computed. Waiting 20 ms to fill a batch costs latency at low load and is not needed at high load, where texts arrive fast enough anyway.
+# The load is relative to what the model can answer one by one. At load 0.5 answering one by one keeps up. At 1.5 it falls further behind with every text, while batches keep up: a batch of 16 takes less time than 16 single texts, above all if their lengths are similar and little padding is computed. Waiting 20 ms to fill a batch costs latency at low load and is not needed at high load, where texts arrive fast enough anyway. This is the simulation:
 
 # %%
 show(serve)
@@ -542,7 +542,7 @@ quiz("12")
 #
 # - Liu et al. (2020), *FastBERT: a Self-distilling BERT with Adaptive Inference Time*, arXiv 2004.02178: section 3, and Table 2.
 # - Sun et al. (2020), *MobileBERT: a Compact Task-Agnostic BERT for Resource-Limited Devices*, arXiv 2004.02984: section 3.
-# - Xin et al. (2020), *DeeBERT: Dynamic Early Exiting for Accelerating BERT Inference*, arXiv 2004.12993: exits are trained on labels with the backbone frozen; the exit rule is the entropy, as here.
+# - Xin et al. (2020), *DeeBERT: Dynamic Early Exiting for Accelerating BERT Inference*, arXiv 2004.12993: the exits are trained on labels while the encoder is frozen; the exit rule is the entropy, as here.
 # - Zhou et al. (2020), *BERT Loses Patience: Fast and Robust Inference with Early Exit* (PABEE), arXiv 2006.04152: a text leaves when several exits in a row give the same answer.
 # - Sanh, Wolf and Rush (2020), *Movement Pruning: Adaptive Sparsity by Fine-Tuning*, arXiv 2005.07683: weights that fine-tuning moves towards zero are removed. Michel et al. (2019), *Are Sixteen Heads Really Better than One?*, arXiv 1905.10650: whole heads are removed.
 # - Zafrir et al. (2019), *Q8BERT: Quantized 8Bit BERT*, arXiv 1910.06188: quantisation-aware training, which rounds during fine-tuning, so that the weights adapt to it.

@@ -358,7 +358,7 @@ show(early_exit_reference, early_exit)
 # %% [markdown]
 # ## Puzzle: a loss that overwrites its logits
 #
-# **Spec.** The largest tensor of a small model's step is the logits, K selected positions by V tokens. Autograd makes further tensors of that size, among them log-probabilities and gradient. But each position's gradient of cross-entropy is the softmax with 1 subtracted at the correct token. Once you have it, you need the logits no longer.
+# **Spec.** The largest tensor of a small model's step is the logits, K selected positions by V tokens. Autograd makes further tensors of that size, among them log-probabilities and gradient. But each position's gradient of cross-entropy is the softmax with 1 subtracted at the correct token. Once you have it, you no longer need the logits.
 #
 # {{exercise:14.8}}
 
@@ -509,7 +509,7 @@ speed_chart(read_result("14_speed_float32"))
 # *As above. {{number:where_measured(float32_run()['machine'])}}; other programs ran on that machine, so the bars are wide.*
 #
 # As shipped, transformers takes {{number:in_float32('Pre-training step', 'mini', False)}} (mini) and {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours. Tuned, compiled and given our largest trick, logits at the selected positions only, it still takes {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times as long. So where did the ten times come from? The first run has float32, too. There
-# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 multiplies that by {{number:ladder('tiny', BY_RULES, 'ours in float32')}} and {{number:ladder('mini', BY_RULES, 'ours in float32')}}. So most is there in float32; the number format does the rest. (As shipped, transformers also trains
+# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 multiplies that by {{number:ladder('tiny', BY_RULES, 'ours in float32')}} and {{number:ladder('mini', BY_RULES, 'ours in float32')}}. So most of the gain is there in float32; the number format does the rest. (As shipped, transformers also trains
 # with a dropout of 0.1; ours has none.)
 #
 # In float32 a step is compute-bound: it reaches {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the rate of matrix products, so a perfect kernel with equal FLOPs could save only the rest. DeBERTa at 8×512 is {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as

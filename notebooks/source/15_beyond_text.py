@@ -458,7 +458,7 @@ retrieval_table()
 #
 # ### Larger images
 #
-# We train the weights from 8×8 further, on images of 16×16. These have four times as many patches, so positions are missing.
+# We train the weights learned on 8×8 further, on images of 16×16. These have four times as many patches, so positions are missing.
 
 # %%
 resolution_chart()

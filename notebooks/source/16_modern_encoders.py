@@ -17,7 +17,7 @@
 # - say what of BERT has stayed since 2018, what went, and why;
 # - rotate a query and a key by their positions (RoPE), and say what their score then depends on;
 # - count what a gate (GeGLU), a local layer and padding cost;
-# - read a ladder that adds changes singly at equal FLOPs, and say what three seeds show;
+# - read a ladder that adds one change at a time, at equal FLOPs, and say what three seeds show;
 # - say what the encoders of 2025 and 2026 changed again: RMSNorm, SwiGLU, grouped heads, the window;
 # - pre-train a ModernBERT on your own texts, and load it in transformers.
 #
@@ -335,7 +335,7 @@ for layers in (3, 12, 24):
     print(f"{layers:3} layers, the last one's gradient:", *(f"{way} {norm:.2f}" for way, norm in last.items()))
 
 # %% [markdown]
-# In the chart, post-norm's gradients are about equal in all twelve layers; pre-norm's shrink from the first to the last. In the printed lines, the last layer's gradient hardly depends on the depth L with post-norm. With pre-norm it falls, roughly as 1/√L (Xiong et al. 2020 derive both). So they explain **warm-up**, a learning rate that grows over the first steps: with post-norm's large gradients, first steps at the full rate go too far. One batch of an untrained model cannot show that; "Deep: who learns at all?" below tests it.
+# In the chart, post-norm's gradients are about equal in all twelve layers; pre-norm's shrink from the first to the last. In the printed lines, the last layer's gradient hardly depends on the depth L with post-norm. With pre-norm it falls, roughly as 1/√L (Xiong et al. 2020 derive both). That is their reason for **warm-up**, a learning rate that grows over the first steps: with gradients that large, first steps at the full rate go too far. One batch of an untrained model cannot show that; "Deep: who learns at all?" below tests it.
 #
 # ### Twice as much masked
 

@@ -256,7 +256,7 @@ check("17.3", my_ndcg)
 ways_table()
 
 # %% [markdown]
-# *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds; steps of training. "Fused" adds reciprocal ranks in both searches (reciprocal rank fusion). "Mix" weights both scores, brought to mean 0 and standard deviation 1; other queries choose the weight. A random order has .003, a perfect one 1.*
+# *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds; steps of training. "Fused": with BM25, by ranks (reciprocal rank fusion). "Mix": with BM25's scores, both brought to mean 0 and standard deviation 1; the weight is chosen on other queries. A random order has .003, a perfect one 1.*
 #
 # - **Untrained BERT loses**, the first guess: {{number:mean_of('mean', 'modules')}} with the mean and {{number:mean_of('[CLS]', 'modules')}} with [CLS], against BM25's {{number:mean_of('BM25', 'modules')}}.
 # - **Training pays**: the bi-encoder reaches {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights it reaches {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}}: it needs the pre-training.

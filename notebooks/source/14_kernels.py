@@ -58,8 +58,8 @@ my_guesses = {"multiply-adds a number": ..., "thrown away": ..., "faster by": ..
 #
 # ### Two numbers
 #
-# A product of two n × n matrices needs 2n³ FLOPs (a multiply-add counts as two) and moves at least 3n² numbers:
-# two matrices in, one out. A sum of the two needs n² FLOPs and moves as much. With four bytes per number:
+# A product of two n × n matrices needs 2n³ FLOPs (floating-point operations; a multiply-add counts as two) and moves at least 3n² numbers:
+# two matrices in, one out. A sum needs n² FLOPs and moves equally many numbers. With four bytes per number:
 
 # %% tags=["nbval-check-output"]
 for n in (16, 256, 4_096):
@@ -68,13 +68,11 @@ for n in (16, 256, 4_096):
 
 # %% [markdown]
 # FLOPs per byte are the **arithmetic intensity**. A product's intensity grows with n; a sum's is 1/12 at any size. Softmax, LayerNorm,
-# GELU, dropout and masking do a few FLOPs per number, so their intensity is low as well. So there are two places where time can go:
-# too many FLOPs, or too many bytes. A third cause is latency: many small steps, each of which waits.
+# GELU, dropout and masking do a few FLOPs per number, so their intensity is low as well. Time therefore goes into FLOPs or into bytes. A third cause is latency: many small steps, each of which waits.
 #
 # ### This machine
 #
-# How fast does this machine multiply matrices, and how fast is its memory? The cell measures both, in billions of FLOPs (GFLOP/s) and of
-# bytes (GB/s) per second. A bfloat16 number has two bytes instead of four.
+# How fast does this machine multiply matrices, and how fast is its memory? The cell measures billions of FLOPs per second (GFLOP/s) and of bytes (GB/s). A bfloat16 number has two bytes instead of four.
 
 # %%
 here = machine()
@@ -88,8 +86,7 @@ print(
 )
 
 # %% [markdown]
-# The *ridge* is peak / bandwidth, the arithmetic intensity at which both are busy. (With four bytes per number and two FLOPs per
-# multiply-add, that is twice as many multiply-adds per number, before rounding.) Left of the ridge a kernel is **memory-bound**, right
+# The *ridge* is peak / bandwidth, the arithmetic intensity at which both are busy. (A number has four bytes, a multiply-add two FLOPs. So the multiply-adds per number are twice the ridge.) Left of the ridge a kernel is **memory-bound**, right
 # of it **compute-bound**. On a processor that multiplies bfloat16 natively, the bfloat16 ridge lies further right. A kernel of
 # arithmetic intensity I can reach at most min(peak, I · bandwidth). With both axes logarithmic this looks like a roof with a slope:
 # the **roofline** (Williams, Waterman and Patterson 2009).
@@ -168,14 +165,12 @@ for name, step in steps.items():
     print(f"{name:10} at most {peak_bytes(step) / 1e6:6.1f} MB held at once")
 
 # %% [markdown]
-# The fast version does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. The trick is BERT's own: its code gathers the hidden states of the
-# selected positions first (`gather_indexes` in `run_pretraining.py`); later code dropped it. At BERT-base's size, with
-# 30,522 tokens in the vocabulary, the head is a fifth of a step's FLOPs; at *tiny*, even with 8,192 tokens, it is most of them.
+# The fast version does less *and* moves less: 85% of the rows are not multiplied with the embedding matrix. The trick is BERT's own: its code gathers the hidden states of the selected positions first (`gather_indexes` in `run_pretraining.py`); transformers' BERT does not. At BERT-base's size, with
+# 30,522 tokens in the vocabulary, the head is a fifth of a step's FLOPs; at *tiny*, even with only 8,192, it is most of them.
 #
 # ## Puzzle: a mask that is never stored
 #
-# **Spec.** Dynamic masking (lecture 04) draws a new mask in every epoch. Stored masks cost memory. Masks from one running
-# generator depend on all earlier draws, so you cannot reproduce them alone or split them over two processes. Make random
+# **Spec.** Dynamic masking (lecture 04) draws a new mask in every epoch. Stored masks cost memory. Masks from one running generator depend on all earlier draws: you cannot reproduce a single one, or split the work over two processes. Make random
 # numbers that are a *function* of (seed, epoch, example, position), for a whole batch at once.
 #
 # {{exercise:14.3}}
@@ -202,8 +197,7 @@ show(masking._mix, masking.random_bits, masking.as_uniform)
 # **Spec.** For tokens i and j, DeBERTa (lecture 08) needs the product of i's query with the vector of their *distance* i − j.
 # One matrix product computes it for all distances, with a row for each i and a column for each distance. Then each pair picks its column.
 #
-# The plain way to pick is a `gather`, which reads an index for every number. But look at what it picks for three tokens. The
-# columns are the distances from 2, on the left, down to −2:
+# The plain way to pick is a `gather`, which reads an index for every number. But look at its picks (the letters) for three tokens. The columns are the distances from 2 down to −2:
 #
 #     row 0:  .  .  a  b  c
 #     row 1:  .  d  e  f  .
@@ -239,14 +233,12 @@ twins = {
 traffic_chart({name: by_kind(traffic(step)) for name, step in twins.items()}, title="Disentangled attention, 8×128")
 
 # %% [markdown]
-# *Bytes by kind of operation. The gathers nearly vanish. The products save even more: rows of the position embeddings
-# for distances that cannot occur among 128 tokens are no longer computed.*
+# *Bytes by kind of operation. The shifted view nearly removes the gathers. The products save even more: position embeddings of distances that cannot occur among 128 tokens are not multiplied.*
 
 # %% [markdown]
 # ## Puzzle: a softmax that sees its row in pieces
 #
-# **Spec.** Attention over T keys needs a softmax over T attention scores, and a softmax needs the largest score and the sum of
-# all exponentials. On a GPU, the memory near the arithmetic units holds a tile of scores, say of 64 queries and 64 keys, but not whole
+# **Spec.** Attention over T keys needs a softmax over T attention scores. To be safe from overflow, a softmax needs their maximum and the sum of exponentials. On a GPU, the memory near the arithmetic units holds a tile of scores, say of 64 queries and 64 keys, but not whole
 # rows for many queries. Can you compute the output, the weighted mean of the values, while the scores arrive one chunk at a time and
 # each chunk is forgotten after use?
 #
@@ -262,12 +254,9 @@ check("14.5", my_online_softmax)
 
 # %% [markdown]
 # This is the **online softmax** (Milakov and Gimelshein 2018, arXiv 1805.02867). *FlashAttention* (Dao et al. 2022, arXiv 2205.14135) adds two ideas: *tiling*, so that
-# a tile of scores stays near the arithmetic units, and *recomputation*, so that the backward pass recomputes the scores instead of reading them. No T × T matrix is ever written. The course's GPU
-# kernel for disentangled attention, written in Triton, does the same and reads both position terms inside the loop.
+# a tile of scores stays near the arithmetic units, and *recomputation*, so that the backward pass recomputes the scores instead of reading them. No T × T matrix is ever written. The course's GPU kernel for disentangled attention (a function for the GPU, in the language Triton) does the same, with both position terms in the loop.
 #
-# Many copies of the kernel run in parallel; each copy is called a *program*. In its loop `own` are its queries and `met` the keys of the
-# current chunk; `s` are this tile's scores and `p` its weights; `c2p` and `p2c` hold the position scores by distance, and `shown` is the
-# padding mask. Skip `zone` and `DROPS` at first.
+# Many copies of the kernel run in parallel; each copy is called a *program*. `own` are its queries, `met` the keys of the current chunk. `s` are this tile's scores, `p` its weights. `c2p` and `p2c` hold the position scores by distance; `shown` is the padding mask. Skip `zone` and `DROPS` at first.
 
 # %%
 show_lines("course_lib.kernels.disentangled_triton", "for begin in range(start", "top = higher")
@@ -340,14 +329,13 @@ print(
 print(as_table(measure(rows, rounds=5, seconds=0.3), "padded"))
 
 # %% [markdown]
-# Counted in FLOPs, everything but attention can gain as much as the limit says, and attention more: it too computes only real tokens,
-# with texts of equal length together. But the lengths here are nearly all different, so attention runs as some two dozen small
-# products, and tokens must be taken out and put back. That is a likely reason why the clock shows less.
+# By FLOPs, the limit holds for everything but attention. Attention can gain more: it computes only pairs of real tokens, with texts of equal length together. But the lengths here are nearly all different, so attention runs as some two dozen small
+# products, and tokens must be taken out and put back. Both probably explain why the clock shows less.
 #
 # ## Puzzle: early exit, finished texts leave
 #
 # **Spec.** An early-exit model (lecture 12 builds one) has a small classifier after every layer. A sequence leaves when its classifier
-# is confident. "Twice as fast" usually counts FLOPs; the clock shows it only if the batch really shrinks.
+# is confident. "Twice as fast" often counts FLOPs; the clock shows it only if the batch really shrinks.
 #
 # {{exercise:14.7}}
 
@@ -370,9 +358,7 @@ show(early_exit_reference, early_exit)
 # %% [markdown]
 # ## Puzzle: a loss that overwrites its logits
 #
-# **Spec.** The largest tensor of a small model's step is the logits, K selected positions by V tokens. Autograd makes further
-# tensors of that size: log-probabilities, a gradient, and another. But the gradient of cross-entropy has a formula, the softmax with 1 subtracted
-# at the correct token, and once you have it the logits are no longer needed.
+# **Spec.** The largest tensor of a small model's step is the logits, K selected positions by V tokens. Autograd makes further tensors of that size, among them log-probabilities and gradient. But each position's gradient of cross-entropy is the softmax with 1 subtracted at the correct token. Once you have it, you no longer need the logits.
 #
 # {{exercise:14.8}}
 
@@ -409,14 +395,13 @@ for name, loss in losses.items():
     print(f"{name}: {made / 1e6:.1f} MB beside the {logits.nbytes / 1e6:.1f} MB of the logits")
 
 # %% [markdown]
-# (Both versions copy the logits first.) It always saves memory. Whether it saves time depends on the machine. Autograd makes two passes,
-# fused loops in C++; ours makes seven passes of torch operations. But ours requests no new memory, and new memory costs time, too ("Where a
-# step's time goes", below, shows how much). On a GPU, a kernel that does everything in one pass is worthwhile for vocabularies of a hundred thousand tokens and more.
+# (Both versions copy the logits first.) Overwriting saves memory. Whether it saves time depends on the machine. Autograd makes two passes, in fused C++ loops; ours makes seven, in torch operations. But ours requests no new memory, and new memory costs time, too ("Where a
+# step's time goes", below, shows how much). A GPU kernel could do everything in one pass, useful for vocabularies of a hundred thousand tokens (not measured here).
 #
 # ## Two more, to read
 #
 # **The distillation loss** (lecture 06) compares a student's and a teacher's logits over the whole vocabulary. The fast version works
-# in chunks of positions and computes the gradient of each chunk at once, so it never holds a full matrix of logits.
+# in chunks of positions and computes each chunk's gradient immediately, so it never holds a full matrix of logits.
 
 # %%
 from course_lib.kernels.distillation import distillation_loss, distillation_loss_reference
@@ -433,12 +418,11 @@ for name, loss in (("reference", distillation_loss_reference), ("fast", distilla
 # logits for one chunk, here half of the positions, and the gradients of the student's vectors and embedding matrix.
 #
 # **The sampling of ELECTRA's generator** (lecture 07) draws a token in two steps: first a block of the vocabulary, then a token in
-# that block. So a random number is compared with the sums of the blocks and the tokens of one block, not with the whole vocabulary.
+# that block. So a random number is compared with the blocks' sums and one block's tokens, not with the whole vocabulary.
 #
 # ## Is it right?
 #
-# A fast version that is wrong is worthless. The tests of this course compare each one with its reference on outputs and gradients, in
-# three number formats and at odd sizes. Here are two of these comparisons, on newly drawn numbers:
+# A fast version that is wrong is worthless. The tests of this course compare each one with its reference on outputs and gradients, in three number formats and at awkward sizes. Here are two of these comparisons, on newly drawn numbers:
 
 # %%
 q, k, v = (torch.randn(2, 3, 17, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
@@ -465,9 +449,8 @@ roofline_chart(roof, points)
 
 # %% [markdown]
 # *Horizontal axis: arithmetic intensity, FLOPs for each byte that must move. Vertical axis: FLOPs per second. Hollow: the reference; filled:
-# the fast version. Under the slope kernels are memory-bound, under the flat line compute-bound. Doing less moves the dot left, and it may be
-# faster at a smaller fraction of the roof: the number with × says how many times less time it takes. The intensity counts inputs and outputs once each and nothing in between. So a
-# version that only moves less in between goes straight up, as the distillation loss does. In the table below, kernels with intensity 0.0 do no matrix products; their last column is the fraction of memory's rate.*
+# the fast version. Under the slope kernels are memory-bound, under the flat line compute-bound. A version that does less moves left; it may be faster although further below the roof. The number with × says how many times less time it takes. The intensity counts inputs and outputs once each and nothing in between. So a
+# version that only moves less in between goes straight up, as the distillation loss does. In the table below, kernels with intensity 0.0 do no matrix products; their last column is the fraction of memory's rate. Where a kernel exceeds its roof, the roof was measured too low, for instance because other programs ran.*
 
 # %%
 print(f"{'':50}{'FLOPs/byte':>10}{'GFLOP/s':>9}{'of the roof':>13}")
@@ -478,8 +461,7 @@ for point in points:
 # %% [markdown]
 # ## Measure it: against the peers
 #
-# The course's published speeds come from one command, `python -m course_lib.bench`. Ours and the peer take turns in one run, at every
-# size, including those where we tie or lose. Here is the stored run:
+# The course's published speeds come from one command, `python -m course_lib.bench`. Ours and the *peer* (another library's version) take turns in one run. Sizes where we tie or lose are included. Here is the stored run:
 
 # %%
 from course_lib.bench.summary import in_todays_words
@@ -491,7 +473,7 @@ speed_chart(stored)
 # %% [markdown]
 # *Dots are medians, bars the middle half of the rounds. Choose a table above the figure.*
 #
-# Each goal was set in advance for one machine, so read it together with the machine that was measured. (*At BERT's own time*: the factor if ours took no longer than transformers' BERT.)
+# Each goal printed below was set in advance for one machine; the first line names the one measured. (*At BERT's own time*: the factor if ours took exactly transformers' BERT's time.)
 
 # %%
 from textwrap import fill, indent
@@ -507,19 +489,16 @@ for title, remark in stored["remarks"].items():
 # Most remarks name a goal and a limit counted in FLOPs. There are three patterns.
 #
 # - *Doing less usually wins.* Logits only at selected positions, no padding, and early exit come close to what the FLOPs allow in
-#   float32, and reach or pass the goals. (*Tiny* even beats its limit: bytes shrink with the logits, and the limit counts
-#   only FLOPs.) In bfloat16, products take so little time that copying and latency show: with three quarters padding we reach
+#   float32, and reach or pass the goals. (*Tiny* even beats its limit, probably because bytes shrink, too, and the limit counts only FLOPs.) In bfloat16, products take so little time that copying and latency show: with three quarters padding we reach
 #   {{number:padding_worst}} of the limit; ELECTRA's sampling and the deeper early exit miss their goals.
-# - *Disentangled attention* does all that BERT does and more, so each remark names transformers' BERT of that width as a second
-#   peer (not a limit: it is another model). Three of its nine goals are met. For one text of 64 tokens in float32 ours is
+# - *Disentangled attention* does more than BERT's attention. So each remark names transformers' BERT of that width as a second peer (not a limit: another model). Three of its nine goals are met. For one text of 64 tokens in float32 ours is
 #   within a tenth of that BERT's time. At 8×512 in bfloat16 we fall far short of the goal and of that BERT. BERT's fused attention
-#   never writes its attention scores; ours writes them, a block at a time, and needs two position products more.
-# - *The pre-training step* meets one of its four goals (8 and 12 times transformers as shipped, for mini and tiny; 2 and 4 times its best
-#   setting). It uses a small fraction of the processor's rate of matrix products; we had hoped for 75%. Why?
+#   never writes its attention scores; ours writes them, a block at a time, and needs two more products, for positions.
+# - *The pre-training step* meets one of its four goals (transformers as shipped: 8 times for mini, 12 for tiny; its best setting: 2 and 4). It uses a small fraction of the processor's rate of matrix products; we had hoped for 75%. Why?
 #
 # ### Without bfloat16
 #
-# That processor multiplies bfloat16 natively. Most laptops do not, nor does Colab's processor. How much of the 8 to 10 times is left there?
+# That processor multiplies bfloat16 natively. Many laptops do not, nor do many Colab machines. How much of the 8 to 10 times is left there?
 # Write down a number, then run the cell. This later run used a slower processor without bfloat16 and fewer sizes. It has peers that the
 # first run lacks, and every contender kept its freed memory (explained below).
 
@@ -529,13 +508,12 @@ speed_chart(read_result("14_speed_float32"))
 # %% [markdown]
 # *As above. {{number:where_measured(float32_run()['machine'])}}; other programs ran on that machine, so the bars are wide.*
 #
-# As shipped, transformers takes {{number:in_float32('Pre-training step', 'mini', False)}} (mini) and {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours. If we tune and compile it, and give it our largest trick, logits at the selected
-# positions only, {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times are left. So where did the ten times come from? The first run has float32, too. There
-# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 adds {{number:ladder('tiny', BY_RULES, 'ours in float32')}} and {{number:ladder('mini', BY_RULES, 'ours in float32')}} times. So most comes from doing less, the rest from the number format. (As shipped, transformers also trains
+# As shipped, transformers takes {{number:in_float32('Pre-training step', 'mini', False)}} (mini) and {{number:in_float32('Pre-training step', 'tiny', False)}} (tiny) times as long as ours. Tuned, compiled and given our largest trick, logits at the selected positions only, it still takes {{number:in_float32('Pre-training step', 'mini', True)}} and {{number:in_float32('Pre-training step', 'tiny', True)}} times as long. So where did the ten times come from? The first run has float32, too. There
+# ours is {{number:ladder('tiny')}} (tiny) and {{number:ladder('mini')}} (mini) times as fast as shipped, and bfloat16 multiplies that by {{number:ladder('tiny', BY_RULES, 'ours in float32')}} and {{number:ladder('mini', BY_RULES, 'ours in float32')}}. So most of the gain is there in float32; the number format does the rest. (As shipped, transformers also trains
 # with a dropout of 0.1; ours has none.)
 #
-# In float32 a step is compute-bound: it reaches {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the rate of matrix products, so even a perfect kernel could save only the rest. DeBERTa at 8×512 is {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as
-# in transformers, because most of its time is in dense layers, which both have.
+# In float32 a step is compute-bound: it reaches {{number:share_in_float32('mini')}}% and {{number:share_in_float32('tiny')}}% of the rate of matrix products, so a perfect kernel with equal FLOPs could save only the rest. DeBERTa at 8×512 is {{number:in_float32('Disentangled attention', 'inference, 4×768, 8×512')}} times as fast as
+# in transformers, because most of its FLOPs are in dense layers, which both have.
 #
 # ### Where a step's time goes
 #
@@ -568,11 +546,11 @@ for kind, share in [*shares.items(), ("sums, masks and all else", 1 - sum(shares
     print(f"{kind:32}{share:6.1%}")
 
 # %% [markdown]
-# On a processor without native bfloat16, matrix products take most of the step: it is compute-bound, and only the other lines of the table can still be improved. With native bfloat16 they take about half. The other lines do few FLOPs for each number that they read and write, so by the roofline
+# On a processor without native bfloat16, matrix products take most of the step, so it is compute-bound: only the other lines leave room for improvement. With native bfloat16 products take about half. The other lines do few FLOPs for each number that they read and write, so by the roofline
 # they are memory-bound. Faster products would not help there; moving less would.
 #
 # One cost hides inside these lines. Each large tensor is a block of memory that is requested from the system and given back
-# after use. A new block has no memory behind it yet. The first access to each of its pages (usually 4 KB) stops the program until the
+# after use. A new block has addresses but no memory yet. The first access to each of its pages (usually 4 KB) stops the program until the
 # system has filled that page with zeros. This is a **page fault**. We count page faults in a new process. Then we tell its
 # *allocator*, the part that requests memory, to keep what a step frees.
 
@@ -602,8 +580,7 @@ for name, steps in (("as it is", before), ("kept", after[1:])):
 # table either all contenders get it or none: `python -m course_lib.bench` gives it to all. (The first stored run above is older; there no
 # contender has it.)
 #
-# Why a new process? In an old one, such as this notebook's kernel, a block in use at the end of the allocator's memory may
-# happen to keep freed memory from being given back.
+# Why a new process? In an old one, such as this notebook's, a block in use at the end of the allocator's memory may prevent freed memory from being given back.
 #
 # ### On a GPU
 
@@ -613,9 +590,9 @@ speed_chart(read_result("14_gpu"), "Disentangled attention on a GPU, forward and
 # %% [markdown]
 # *Tokens per second of one attention module of DeBERTa-v3's shape (A heads of D numbers); choose a length. {{number:where_measured(gpu_run()['machine'])}}; only three rounds, so look at the bars where there are any.*
 #
-# At 8,192 tokens the kernel's forward pass is {{number:on_gpu('8,192', False):.1f}} times as fast as that of transformers' attention, and {{number:on_gpu('8,192', True):.1f}} times with the backward pass, in {{number:gpu_memory('ours, in Triton')}} MB instead of {{number:gpu_memory('transformers')}}. The package disentangled-flash 1.1.1 does the same work in a layer of its own. Ours is {{number:on_gpu('8,192', False, 'disentangled_flash'):.1f}} and {{number:on_gpu('8,192', True, 'disentangled_flash'):.1f}} times as fast as that layer, but that layer holds less memory.
+# At 8,192 tokens the kernel is {{number:on_gpu('8,192', False):.1f}} times as fast as transformers' attention, and {{number:on_gpu('8,192', True):.1f}} times with the backward pass. It takes {{number:gpu_memory('ours, in Triton')}} MB instead of {{number:gpu_memory('transformers')}}. The package disentangled-flash 1.1.1 does the same work in a layer of its own. Ours is {{number:on_gpu('8,192', False, 'disentangled_flash'):.1f}} and {{number:on_gpu('8,192', True, 'disentangled_flash'):.1f}} times as fast as that layer, but that layer holds less memory.
 #
-# At 256 tokens there is little to gain: {{number:on_gpu('256', False):.1f}} times forward, {{number:on_gpu('256', True):.1f}} with the backward pass. With so little work the GPU waits for the next launch. At 1,024 the factors are {{number:on_gpu('1,024', False):.1f}} and {{number:on_gpu('1,024', True):.1f}}; there, with the backward pass, our *readable* reference reaches {{number:on_gpu('1,024', True, ours='ours, the readable'):.1f}}. These are single texts; larger batches were not measured.
+# At 256 tokens there is little to gain: {{number:on_gpu('256', False):.1f}} times forward, {{number:on_gpu('256', True):.1f}} with the backward pass. With so little work the GPU probably waits for the CPU. At 1,024 the factors are {{number:on_gpu('1,024', False):.1f}} and {{number:on_gpu('1,024', True):.1f}}; there, with the backward pass, our *readable* reference is faster: {{number:on_gpu('1,024', True, ours='ours, the readable'):.1f}}. These are single texts; larger batches were not measured.
 
 # %%
 print(f"{'':24}{'you said':>14}   answer")

@@ -51,7 +51,7 @@ from course_lib.teaching import LiveLoss
 #
 # 1. An image has 224×224 pixels and is cut into patches of 16×16. How many tokens does the encoder read?
 # 2. You shuffle the patches of all images, always in the same way, and train from scratch. What happens to a ViT's accuracy? And to a CNN's? (A *convolutional network* slides small windows of weights, its *kernels*, over the image.)
-# 3. Handwritten digits have ten classes and here sixteen patches each. A ViT *without* positions sees the patches but not where they are. What accuracy will it reach?
+# 3. We read images of the ten handwritten digits, in sixteen patches each. A ViT *without* positions sees the patches but not where they are. What accuracy will it reach?
 
 # %%
 my_guesses = {"tokens": ..., "shuffled, ViT": ..., "shuffled, CNN": ..., "without positions": ...}
@@ -81,7 +81,7 @@ print("put together again:", torch.equal(join_patches(patches, 2, rows=2), pictu
 # %% [markdown]
 # ### How many, and how large
 #
-# There are 224 / 16 = 14 patches in a row and 14 · 14 = 196 in all. With a class token in front that makes **197 tokens**, the first guess. A colour patch holds 16 · 16 · 3 = 768 numbers. By coincidence BERT-base's vectors have 768, too, so here the matrix is square.
+# There are 224 / 16 = 14 patches in a row and 14 · 14 = 196 in all. With a class token in front that makes **197 tokens**, the first guess. A colour patch holds 16 · 16 · 3 = 768 numbers. BERT-base's vectors happen to have 768, too, so the matrix from patch to vector is square.
 #
 # An image twice as high and wide has 784 such patches. Attention compares each with each, so it has 16 times as many pairs.
 #
@@ -108,7 +108,7 @@ check("15.1", my_patches)
 two_inputs_drawing()
 
 # %% [markdown]
-# *Read from the top: the two inputs. Both share the code that the last box names.*
+# *Read from the top. Both inputs end in the same code, named in the last box.*
 #
 # | | BERT | ViT |
 # |---|---|---|
@@ -119,7 +119,7 @@ two_inputs_drawing()
 # | LayerNorm | after each half of a block | before it, and once at the end (**pre-LN**) |
 # | learns from | masked words, no labels | *labels*: 14 to 303 million labelled images (ImageNet-21k, JFT) |
 #
-# The last line is the largest difference. ViT, often called "BERT for images", has BERT's encoder but not BERT's objective.
+# The last line is the largest difference. ViT, sometimes called "BERT for images", has nearly BERT's encoder but not BERT's objective.
 
 # %%
 from course_lib.family.vit import PatchEmbeddings
@@ -129,7 +129,7 @@ show(PatchEmbeddings.forward)
 # %% [markdown]
 # ### One convolution, or one matrix
 #
-# In the paper, each patch is written as a row and multiplied by a matrix. In code, it is a convolution whose kernel is as large as a patch and moves by its own width. Each number is then read once, so both are the same.
+# In the paper, each patch is written as a row and multiplied by a matrix. In code, it is a convolution whose kernel is as large as a patch and moves by its own width. Each number is then read once, so both compute the same.
 #
 # {{exercise:15.2}}
 
@@ -198,7 +198,7 @@ for name, value in AUTHORS.items():
 # %% [markdown]
 # The authors use the tanh formula of GELU and another ε in LayerNorm. For images of another size they interpolate positions in straight lines (*bilinear*; *bicubic* uses curves). Class token and classifier start at zero. The other weights are initialised differently, by Xavier's rule instead of a standard deviation of 0.02. All of these are settings: `vit("B/16", **AUTHORS)`.
 #
-# Do they matter? The next cell tests the first three with the same random weights. (The last two affect only the beginning of training; so does a dense layer with a tanh that the authors put before the classifier during pre-training.)
+# Do they matter? The next cell tests the first three with the same random weights. (The last two matter only if you train; so does a dense layer with a tanh that the authors put before the classifier during pre-training.)
 
 # %%
 small = {"image_size": 32, "patch_size": 8, "num_layers": 4, "hidden_size": 64, "num_heads": 4, "intermediate_size": 256}
@@ -217,7 +217,7 @@ with torch.no_grad():
     print(f"resize           changes resized positions by {(both[0] - both[1]).abs().max() / table.abs().max():.2f} of the largest")
 
 # %% [markdown]
-# With these random weights the activation and ε hardly matter. The way of resizing does, because random positions are not smooth. We measure learned positions below, under *Larger images*.
+# With these random weights the activation and ε hardly matter. The way of resizing does, because random positions are not smooth. We measure learned positions later, under *Measure it*.
 #
 # ### Larger images
 #
@@ -258,7 +258,7 @@ for name, model in (("ViT", whole), ("BERT", base)):
     print(f"{name:5} blocks {count_parameters(model.stack):,}   embeddings {count_parameters(model.embeddings):,}")
 
 # %% [markdown]
-# Both have twelve blocks with equally many parameters. Patches need no vocabulary and so no embedding matrix for one: ViT's embeddings are thirty times smaller. (The total also includes the last LayerNorm and the pooler.)
+# Both have twelve blocks with equally many parameters. Patches need no vocabulary, so ViT's embeddings are thirty times smaller. (The total also includes the last LayerNorm and the pooler.)
 #
 # ### Where it breaks
 
@@ -290,7 +290,7 @@ print(f"test accuracy {picture_runs.class_accuracy(model, test):.1%}")
 #
 # ### What does it read?
 #
-# How much of the class token's last vector comes from which patch? **Attention rollout** (Abnar and Zuidema 2020) makes an assumption: in each layer half of a vector bypasses attention through the residual connection, and the other half is a mean of all tokens, weighted by attention. Multiplying these matrices through the layers gives an estimate.
+# How much of the class token's last vector comes from which patch? **Attention rollout** (Abnar and Zuidema 2020) makes an assumption: in each layer half of a vector bypasses attention through the residual connection, and the other half is a mean of all tokens, weighted by attention. So each layer is a matrix; their product is the estimate.
 #
 # {{exercise:15.4}}
 
@@ -323,7 +323,7 @@ for name, dark in choices.items():
     print(f"dark: {name:12} accuracy {picture_runs.class_accuracy(model, covered):6.1%}")
 
 # %% [markdown]
-# Compare the last line with *read most*. Rollout would tell you more than the image itself only if darkening the patch read most cost more accuracy than darkening the one with the most ink. Here it costs less. *Read least* proves little: that patch may be empty anyway.
+# Compare the last line with *read most*. By this test, rollout tells more than the image only if darkening the patch read most costs more accuracy than darkening the one with most ink. Here it costs less. *Read least* proves little: that patch may be empty anyway.
 #
 # ### Which positions are alike?
 #
@@ -337,7 +337,7 @@ position_similarity(model)
 #
 # ### Controls and baselines, live
 #
-# We train a ViT as above but with two layers: as it is; without positions; with the patches shuffled, in one way for all images (*one permutation*) or in another way for each (*one a picture*). We compare it with a small CNN (two convolutions and a dense layer) and a logistic regression (one dense layer on the pixels).
+# We train a ViT as above but with two layers: as it is; without positions; with the patches shuffled in one way for all images (*one permutation*); with each image shuffled differently (*one a picture*). We compare it with a small CNN (two convolutions and a dense layer) and a logistic regression (one dense layer on the pixels).
 
 # %%
 names = ("1-D positions", "no positions", "ViT, one permutation", "ViT, one a picture", "CNN", "CNN, one permutation")
@@ -364,11 +364,11 @@ for name, accuracy in live.items():
 positions_chart()
 
 # %% [markdown]
-# *Test accuracy; the line is the mean, sd the standard deviation of the seeds. Left: the digits. Middle: a question about a scene, in which row is the first object that its sentence names? Right: is there a circle? 2-D: half of a position is learned for the row, half for the column.*
+# *Test accuracy; the line is the mean, sd the standard deviation of the seeds. Left: the digits. Middle and right are questions about scenes: in which row is the object named first? Is there a circle? 2-D: half of a position is learned for the row, half for the column.*
 #
-# - Without positions an image is a bag of patches. Accuracy on the digits is {{number:none}} instead of {{number:one_d}}. With four times the steps it is {{number:right(POSITIONS, 'no positions, longer')}}, and then the model has memorised its training images ({{number:right(POSITIONS, 'no positions, longer', 'train_accuracy')}}).
+# - Without positions an image is a bag of patches. Accuracy on the digits is {{number:none}} instead of {{number:one_d}}. With four times the steps it is {{number:right(POSITIONS, 'no positions, longer')}}, and then its training accuracy is {{number:right(POSITIONS, 'no positions, longer', 'train_accuracy')}}: it has memorised the images.
 # - **It depends on the question.** A model without positions cannot say where an object is: {{number:right(POSITIONS, 'which row, none')}}, exactly what the majority class, *top*, would give. It can say whether there is a circle: {{number:right(POSITIONS, 'a circle, none')}}.
-# - 1-D and 2-D positions give {{number:one_d}} and {{number:right(POSITIONS, '2-D positions')}}; the seeds show no difference. The paper finds the same on ImageNet with five labelled images per class (5-shot): {{number:printed('vit')['positions']['one_dimension']:.1f}}% and {{number:printed('vit')['positions']['two_dimensions']:.1f}}%, and {{number:printed('vit')['positions']['none']:.1f}}% without positions.
+# - 1-D and 2-D positions give {{number:one_d}} and {{number:right(POSITIONS, '2-D positions')}}; the difference is not settled. The paper finds the same on ImageNet with five labelled images per class (5-shot): {{number:printed('vit')['positions']['one_dimension']:.1f}}% and {{number:printed('vit')['positions']['two_dimensions']:.1f}}%, and {{number:printed('vit')['positions']['none']:.1f}}% without positions.
 #
 # ### The order of the patches
 
@@ -378,10 +378,10 @@ orders_chart()
 # %% [markdown]
 # *Test accuracy on digits. From the top: patches as they are; all images shuffled in the same way; each image in its own way.*
 #
-# - **One permutation for all** changes accuracy, in points: ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}, logistic regression exactly 0. Inside a patch neighbours stay neighbours, and the CNN's last layer sees the whole image.
-# - **Each image in its own way**: only what single patches show is left. The ViT reaches {{number:right(POSITIONS, 'ViT, one a picture')}}, less than without positions ({{number:none}}) in every seed, perhaps because it must learn that its positions mean nothing. The CNN reaches {{number:right(POSITIONS, 'CNN, one a picture')}}; chance level is 10%.
+# - **One permutation for all**, differences in points: ViT {{number:vit_lost_rule}}, CNN {{number:cnn_lost_rule}}, logistic regression exactly 0. The CNN may lose little because neighbours in a patch stay neighbours, and its last layer sees everything.
+# - **Each image in its own way**: only the content of single patches is left. The ViT reaches {{number:right(POSITIONS, 'ViT, one a picture')}}, less than without positions ({{number:none}}) in every seed, perhaps because it must learn that its positions mean nothing. The CNN reaches {{number:right(POSITIONS, 'CNN, one a picture')}}; chance level is 10%.
 #
-# What is it worth that neighbouring pixels stay neighbours? For a sharper test, shift every image by up to a pixel each time it is read, then shuffle the patches in one way. With patches as they are, the CNN reaches {{number:cnn_moved}}. Shuffled, it reaches {{number:right(PICTURES, 'CNN shifted, all, one permutation')}}: {{number:compared(PICTURES, 'CNN shifted, all, one permutation', 'CNN shifted, all')}}. The ViT's difference: {{number:compared(PICTURES, 'ViT shifted, all, one permutation', 'ViT shifted, all')}}.
+# What is it worth that neighbouring pixels stay neighbours? For a sharper test, shift every image by up to a pixel each time it is read, then apply the one permutation. With patches as they are, the CNN reaches {{number:cnn_moved}}. Shuffled, it reaches {{number:right(PICTURES, 'CNN shifted, all, one permutation')}}: {{number:compared(PICTURES, 'CNN shifted, all, one permutation', 'CNN shifted, all')}}. The ViT's difference: {{number:compared(PICTURES, 'ViT shifted, all, one permutation', 'ViT shifted, all')}}.
 #
 # This is *inductive bias*: what a network assumes before it has seen a single image.
 #
@@ -391,12 +391,12 @@ orders_chart()
 pictures_chart()
 
 # %% [markdown]
-# *Test accuracy by the number of labelled images: means of the seeds, band from the worst to the best. ViT and CNN take equally many steps. "Shifted", measured with 200 and with all: every image is shifted by up to a pixel each time it is read, with twice the steps.*
+# *Test accuracy by the number of labelled images: means of the seeds, band from the worst to the best. ViT and CNN take equally many steps. "Shifted" (with 200 and with all): every image moves by up to a pixel each time it is read; twice the steps.*
 #
 # - **Few images**: with 50, the ViT reaches {{number:right('15_pictures', 'ViT, 50')}}, the CNN {{number:right('15_pictures', 'CNN, 50')}} ({{number:compared(PICTURES, 'ViT, 50', 'CNN, 50')}}), a logistic regression {{number:right('15_pictures', 'logistic regression, 50')}}. With 200 they reach {{number:right(PICTURES, 'ViT, 200')}}, {{number:right(PICTURES, 'CNN, 200')}} and {{number:right(PICTURES, 'logistic regression, 200')}}. With so few images a ViT is the wrong choice.
 # - **All images**: {{number:right('15_pictures', 'ViT, all')}}, {{number:right('15_pictures', 'CNN, all')}}, {{number:right('15_pictures', 'logistic regression, all')}}. ViT against CNN is {{number:compared(PICTURES, 'ViT, all', 'CNN, all')}}. In the paper the ViT overtakes with millions of images; our digits are too few to show that.
 # - Mind the size: the ViT has {{number:stored(PICTURES)['runs']['ViT, all'][0]['parameters']}} parameters, the CNN {{number:stored(PICTURES)['runs']['CNN, all'][0]['parameters']}}. So they differ in more than their inductive bias; we did not run a pair of equal size.
-# - *Shifted* images should teach a ViT what is built into a CNN: a digit shifted by a pixel is the same digit. With all images the CNN gains: {{number:cnn_moved}}, {{number:compared(PICTURES, 'CNN shifted, all', 'CNN, all')}}. The ViT reaches {{number:right(PICTURES, 'ViT shifted, all')}}, {{number:compared(PICTURES, 'ViT shifted, all', 'ViT, all')}}. It has not converged: its training accuracy is {{number:right(PICTURES, 'ViT shifted, all', 'train_accuracy')}}. With 200 images the CNN's gain is {{number:compared(PICTURES, 'CNN shifted, 200', 'CNN, 200')}}, the ViT's {{number:compared(PICTURES, 'ViT shifted, 200', 'ViT, 200')}}. We did not run a control with twice the steps and no shifts.
+# - *Shifted* images should teach a ViT what is partly built into a CNN: a shifted digit is the same digit. With all images the CNN gains: {{number:cnn_moved}}, {{number:compared(PICTURES, 'CNN shifted, all', 'CNN, all')}}. The ViT reaches {{number:right(PICTURES, 'ViT shifted, all')}}, {{number:compared(PICTURES, 'ViT shifted, all', 'ViT, all')}}. It has not converged: its training accuracy is {{number:right(PICTURES, 'ViT shifted, all', 'train_accuracy')}}. With 200 images the CNN's gain is {{number:compared(PICTURES, 'CNN shifted, 200', 'CNN, 200')}}, the ViT's {{number:compared(PICTURES, 'ViT shifted, 200', 'ViT, 200')}}. We did not run a control with twice the steps and no shifts.
 #
 # ### Masked patches: BERT's idea on images
 #
@@ -426,11 +426,11 @@ masked_chart()
 # - **50 labels**: {{number:right(MASKED, 'random, 50')}} from random initialisation, {{number:right(MASKED, 'masked patches, 50')}} after masked patches: {{number:compared(MASKED, 'masked patches, 50', 'random, 50')}}. The same FLOPs spent on more steps with the 50 labels give {{number:right(MASKED, 'equal FLOPs, 50')}}. Compared with that, masked patches are {{number:compared(MASKED, 'masked patches, 50', 'equal FLOPs, 50')}}.
 # - **200 labels**: {{number:right(MASKED, 'random, 200')}} from random initialisation, {{number:right(MASKED, 'masked patches, 200')}} after masked patches ({{number:compared(MASKED, 'masked patches, 200', 'random, 200')}}), {{number:right(MASKED, 'equal FLOPs, 200')}} at equal FLOPs.
 #
-# So pre-training on masked patches fails here. We tested two possible causes with 50 labels. *Is fine-tuning too fast?* At a quarter of the learning rate for both, masked patches are still {{number:gentle_rule}}. *Is it the class token?* During pre-training nothing is predicted from its last vector, so it never learns to summarise an image. If the classifier reads the mean of the patches instead, accuracy is {{number:mean_random}} from random initialisation and {{number:mean_masked}} after masked patches, {{number:mean_rule}}. A third possible cause we did not test: {{number:len(digits())}} images of sixteen patches are very little to pre-train on. (The paper's B/16 reaches {{number:printed('vit')['masked']['accuracy']}}% on ImageNet with masked patches, 2 points above training from scratch and 4 below pre-training on labels.)
+# So pre-training on masked patches fails here. We tested two possible causes with 50 labels. *Is fine-tuning too fast?* At a quarter of the learning rate for both, masked patches are still {{number:gentle_rule}}. *Is it the class token?* During pre-training nothing is predicted from its last vector, so it never learns to summarise an image. If the classifier reads the mean of the patches instead, accuracy is {{number:mean_random}} from random initialisation and {{number:mean_masked}} after masked patches, {{number:mean_rule}}: no gain either. A third possible cause we did not test: {{number:len(digits())}} images of sixteen patches are very little to pre-train on. (The paper's B/16 reaches {{number:printed('vit')['masked']['accuracy']}}% on ImageNet with masked patches, 2 points above training from scratch and 4 below pre-training on labels.)
 #
 # ### Images and sentences: CLIP
 #
-# CLIP (Radford et al. 2021) works at this size, made ViTs useful and needs no labels, only images with captions. It trains two encoders, one for images and one for texts, and each outputs one vector. In a batch of pairs every image must find its own sentence, and every sentence its own image:
+# CLIP (Radford et al. 2021) works at this size. It needs no labels, only images with captions. It trains two encoders, one for images and one for texts, and each outputs one vector. In a batch of pairs every image must find its own sentence, and every sentence its own image:
 
 # %%
 show(clip_runs.contrastive_loss)
@@ -454,21 +454,21 @@ print(f"{'chance level':18}{1 / clip_runs.CANDIDATES:7.1%}   (of the first two)"
 retrieval_table()
 
 # %% [markdown]
-# None of these sentences occurred in training, so the model has not memorised captions: it has learned from pairs alone what *red*, *circle* and *top left* look like. When its first sentence is wrong, on average {{number:wrong_words()}} of the eight words that vary are wrong. In a batch of {{number:clip_runs.CLIP.batch_size}} two scenes rarely share so much, so the loss rarely depends on the last word. CLIP's authors used batches of 32,768.
+# None of these sentences occurred in training, so memorised captions cannot explain this: pairs alone taught the model what *red*, *circle* and *top left* look like. When its first sentence is wrong, on average {{number:wrong_words()}} of the eight words that vary are wrong. Two scenes in a batch of {{number:clip_runs.CLIP.batch_size}} rarely share so much. So the loss probably depends little on the last word. CLIP's authors used batches of 32,768.
 #
 # ### Larger images
 #
-# We continue to train the weights from 8×8 on images of 16×16. They have four times as many patches, so positions are missing.
+# We train the weights learned on 8×8 further, on images of 16×16. These have four times as many patches, so positions are missing.
 
 # %%
 resolution_chart()
 
 # %% [markdown]
-# *Test accuracy on images of 16×16, by the steps taken on such images; band from the worst seed to the best. Positions are interpolated in two ways, or drawn anew with all other weights kept, or all weights are random (with twice the learning rate, as on 8×8).*
+# *Test accuracy on images of 16×16, by the steps taken on such images; band from the worst seed to the best. Positions are interpolated in two ways, or random with all other weights kept; or all weights are random (with twice the learning rate, as on 8×8).*
 #
 # - *Before any step*, accuracy is {{number:right(LARGER, 'bicubic', 'at_once')}} with bicubic interpolation, {{number:right(LARGER, 'bilinear', 'at_once')}} with bilinear and fixed corners, and {{number:right(LARGER, 'new positions', 'at_once')}} with new positions. So positions carry over, though a patch now covers a quarter of the area. The way of resizing matters at first for learned positions, too ({{number:in_points(reached(LARGER, 'bicubic', 'at_once'), reached(LARGER, 'bilinear', 'at_once'))}}).
 # - *After all steps*: bicubic {{number:right('15_resolution', 'bicubic')}}, bilinear {{number:right('15_resolution', 'bilinear')}}, new positions {{number:right('15_resolution', 'new positions')}}, random initialisation {{number:right('15_resolution', 'random initialisation')}}. All four are still rising, the last two fastest. So this shows which learns sooner, not which ends higher.
-# - The images are interpolated, too, so there is no reason for a better accuracy than on 8×8.
+# - The images are only enlarged, so there is no reason for a better accuracy than on 8×8.
 
 # %%
 from course_lib.teaching.numbers import signed
@@ -507,7 +507,7 @@ def my_sizes(config):
 check("15.6", my_sizes)
 
 # %% [markdown]
-# To go further: give each of the two encoders of *The encoder does not know what it reads* a head, and train the shared stack on a question about scenes, alternating sentences and images. Does reading help seeing? Compare with as many steps on images alone.
+# To go further: give each of the two encoders that share a stack a head. Train the stack on a question about scenes, alternating sentences and images. Does reading help seeing? Compare with as many steps on images alone.
 
 # %% [markdown]
 # ## Quiz
@@ -527,8 +527,8 @@ quiz("15")
 #
 # - **DeiT** (Touvron et al. 2020, arXiv 2012.12877): a ViT trained on ImageNet alone, with strong data augmentation and a CNN as its teacher.
 # - **BEiT** (Bao et al. 2021, arXiv 2106.08254): hidden patches are predicted as tokens of a learned visual vocabulary, as BERT predicts words.
-# - **MAE** (He et al. 2021, arXiv 2111.06377): three patches of four are hidden, the encoder reads only the others, and a small decoder, later discarded, predicts the pixels. With enough images it beats pre-training on labels.
-# - **DINO** (Caron et al. 2021, arXiv 2104.14294; DINOv2: Oquab et al. 2023, arXiv 2304.07193): without labels, a student must agree with a slowly moving copy of itself about other crops of an image. Its attention shows objects. DINOv2 adds hidden patches.
+# - **MAE** (He et al. 2021, arXiv 2111.06377): three patches of four are hidden, the encoder reads only the others, and a small decoder, later discarded, predicts the pixels. On ImageNet it beats training on labels from scratch.
+# - **DINO** (Caron et al. 2021, arXiv 2104.14294; DINOv2: Oquab et al. 2023, arXiv 2304.07193): without labels, a student must agree with a slowly moving copy of itself about other crops of an image. Its attention maps outline objects. DINOv2 adds hidden patches.
 # - **CLIP** (Radford et al. 2021, arXiv 2103.00020; SigLIP: Zhai et al. 2023, arXiv 2303.15343, with a sigmoid for each pair): images and captions, as measured above. Many language models that read images use such an encoder.
 #
 # The papers of this page:

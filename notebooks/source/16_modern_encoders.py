@@ -14,10 +14,10 @@
 #
 # After this page you can
 #
-# - say what has stayed of BERT since 2018, what went, and why;
+# - say what of BERT has stayed since 2018, what went, and why;
 # - rotate a query and a key by their positions (RoPE), and say what their score then depends on;
 # - count what a gate (GeGLU), a local layer and padding cost;
-# - read a ladder of changes, one at a time at equal FLOPs, and say what three seeds show;
+# - read a ladder that adds one change at a time, at equal FLOPs, and say what three seeds show;
 # - say what the encoders of 2025 and 2026 changed again: RMSNorm, SwiGLU, grouped heads, the window;
 # - pre-train a ModernBERT on your own texts, and load it in transformers.
 #
@@ -66,15 +66,15 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 # |---|---|---|---|---|---|
 # | *stayed* | bidirectional encoder, masked words | the same | the same | | |
 # | positions | learned table of 512 | queries and keys rotated (RoPE) | the same | only distance counts; longer texts | Su et al. 2021 |
-# | norms | after each half of a block (*post-norm*) | before it (*pre-norm*), and one at the end | before it, RMSNorm | deep models train stably; one step fewer | Xiong et al. 2020; Zhang and Sennrich 2019 |
+# | norms | after each half of a block (*post-norm*) | before it (*pre-norm*), and one at the end | before it, RMSNorm | deep models train stably; RMSNorm skips the mean | Xiong et al. 2020; Zhang and Sennrich 2019 |
 # | feed-forward | GELU | GeGLU: a gate | SwiGLU: the same gate with SiLU | better at equal size | Shazeer 2020 |
-# | attention | every layer sees all | the *first* of three does; the others see 64 tokens on either side | EuroBERT: every layer. UltraBERT: the *last* of three; the others see 128 on either side | long texts are cheaper | Beltagy et al. 2020 |
+# | attention | every layer sees all | the *first* of three does (*global*); the others (*local*) see 64 tokens on either side | EuroBERT: every layer. UltraBERT: the *last* of three; the others see 128 on either side | long texts are cheaper | Beltagy et al. 2020 |
 # | heads of keys and values | as many as of queries | the same | may be fewer: EuroBERT-2.1B has {{number:published('eurobert', '2.1b', EuroBertConfig).num_heads}} and {{number:published('eurobert', '2.1b', EuroBertConfig).num_key_value_heads}} | made for decoders, see below | Ainslie et al. 2023 |
-# | base of the angles | – | 10,000 local, 160,000 global | EuroBERT 250,000; UltraBERT 10,000 local, 2,560,000 global | longer texts | |
+# | base of the angles (below) | – | 10,000 local, 160,000 global | EuroBERT 250,000; UltraBERT 10,000 local, 2,560,000 global | longer texts | |
 # | padding | computed | removed | depends on the program | wasted work | Portes et al. 2023 |
 # | biases | everywhere | only in the decoder | none | simpler | Dayma et al. 2021 |
 # | norm on the embeddings | yes | yes | no | | |
-# | decoder | tied to the token embeddings | tied to the token embeddings | a matrix of its own | | |
+# | decoder (the head's last matrix) | tied to the token embeddings | tied to the token embeddings | a matrix of its own | | |
 # | segments, next sentence | yes | no | no | it does not help (lecture 04) | Liu et al. 2019 |
 # | masked | 15% | 30% | – | more to learn in each step | Wettig et al. 2022 |
 # | layers, at width 768 | {{number:published('bert', 'base').num_layers}} | {{number:modern_layers}} | EuroBERT-210m {{number:published('eurobert', '210m', EuroBertConfig).num_layers}} | | Warner et al. 2024 |
@@ -87,7 +87,7 @@ my_guesses = {"the score": ..., "learned, rotary": ..., "brings most": ...}
 then_and_now_drawing()
 
 # %% [markdown]
-# *Read from the bottom. Green: norms. In BERT each sum is normalised, so no state leaves a block unchanged. In ModernBERT a straight line leads from the embeddings to the top, and blocks only add to it.*
+# *Read from the bottom. Green: norms. BERT normalises each sum, so no state leaves a block unchanged. In ModernBERT a straight line leads from the embeddings to the top, and blocks only add to it.*
 #
 # ## By hand
 #
@@ -101,7 +101,7 @@ then_and_now_drawing()
 #
 # Query at 1, key at 2: (0, 1) · (−1, 0) = **0**. Query at 2, key at 3: (−1, 0) · (0, −1) = **0**. At distance 1 the product is 0 everywhere. At distance 2 it is (1, 0) · (−1, 0) = **−1**, for positions 0 and 2 as for 1 and 3.
 #
-# A head of 64 features is 32 such points, each with an angle of its own, from 1 radian per position down to nearly nothing. Fast ones distinguish neighbours, slow ones distinguish far from near. Nothing is added to the states, and nothing is learned.
+# A head of 64 features is 32 such points, each with its own angle, from 1 radian per position down to nearly nothing: the larger the *base*, the less. Fast ones distinguish neighbours, slow ones distinguish far from near. Nothing is added to the states, and nothing is learned.
 #
 # ### A gate
 #
@@ -109,7 +109,7 @@ then_and_now_drawing()
 #
 # Suppose the first layer gives (2, −1) and the second, the gate, (0.5, 3). GELU turns the first into (1.95, −0.16); times the gate this is **(0.98, −0.48)**.
 #
-# There are three matrices instead of two. To have as many weights as BERT with F = 4H, we need 3·H·F = 8·H², so F = **8/3 · H**.
+# There are three matrices instead of two. BERT's two, with F = 4H, have 8·H² weights. Three have as many if 3·H·F = 8·H², so F = **8/3 · H**.
 #
 # | H = 768 | F | matrices | weights of one layer's feed-forward part |
 # |---|---|---|---|
@@ -127,7 +127,7 @@ then_and_now_drawing()
 packing_drawing()
 
 # %% [markdown]
-# *Four texts: above, 24 positions are computed; below, 15. The **cumulative lengths** at the bottom say where each text begins and ends, so that attention keeps the texts apart. Dense layers and norms treat each token by itself. RoPE could count through the whole list, since only distances within a text matter; in practice each text begins at 0.*
+# *Four texts: above, padded, 24 positions are computed; below, as a list, 15. The **cumulative lengths** at the bottom say where each text begins and ends, so that attention keeps the texts apart. Dense layers and norms treat each token by itself. RoPE could count through the whole list, since only distances within a text matter; in practice each text begins at 0.*
 #
 # ## Try it
 #
@@ -168,7 +168,7 @@ check("16.3", my_window)
 # %% [markdown]
 # ## The code
 #
-# Every change is a setting of one class, which is BERT when all of them are off. A **ladder** adds one change, a *rung*, after another, and each rung keeps those before it. In code it is a dictionary:
+# Every change is a setting of one class, which is BERT when all of them are off. A **ladder** adds one change after another. Each of its models, a *rung*, keeps the changes before it. In code it is a dictionary:
 
 # %%
 from course_lib.family.modernbert import AS_BERT
@@ -178,7 +178,7 @@ for rung, changes in ladder.CHANGES.items():
     print(f"{rung:24}", changes)
 
 # %% [markdown]
-# (341 is 8/3 · 128. The last rung is empty: it changes the masking, not the model. The first removes two things at once.)
+# (341 is 8/3 · 128. The last rung is empty: it changes the masking, not the model. The first change removes two things at once.)
 #
 # For the rotation, each pair of features is a complex number. Multiplying it by e^(i·angle) rotates it by the angle.
 
@@ -221,7 +221,7 @@ show(RMSNorm.forward, SwiGLU.forward, GroupedAttention.repeat_heads, UltraBertCo
 # %% [markdown]
 # By hand: RMSNorm divides (3, 4) by √((9 + 16) / 2) = 3.54 and gives (0.85, 1.13). LayerNorm gives (−1, 1) for (3, 4) and also for (103, 104); RMSNorm does not.
 #
-# Grouped heads were made for **decoders**, which store the keys and values of everything they have written: a quarter of the heads needs a quarter of the memory. An encoder stores nothing. It saves parts of two projections, but no attention scores:
+# Grouped heads were made for **decoders**, which store the keys and values of everything they have written: a quarter of the heads needs a quarter of the memory. An encoder stores nothing. Grouping shrinks two of its projections; all attention scores are still computed:
 
 # %% tags=["nbval-check-output"]
 from functools import partial
@@ -335,7 +335,7 @@ for layers in (3, 12, 24):
     print(f"{layers:3} layers, the last one's gradient:", *(f"{way} {norm:.2f}" for way, norm in last.items()))
 
 # %% [markdown]
-# In the chart, post-norm's gradients are about equally large in all twelve layers; pre-norm's shrink from the first to the last. In the printed lines, post-norm's last gradient is as large in a deep model as in a shallow one; pre-norm's falls with the depth L, roughly as 1/√L (Xiong et al. 2020 derive both). This is how they explain **warm-up**, a learning rate that grows over the first steps: with gradients as large as post-norm's, first steps at the full rate go too far. One batch of an untrained model cannot show that; "Deep: who learns at all?" below tests it.
+# In the chart, post-norm's gradients are about equal in all twelve layers; pre-norm's shrink from the first to the last. In the printed lines, the last layer's gradient hardly depends on the depth L with post-norm. With pre-norm it falls, roughly as 1/√L (Xiong et al. 2020 derive both). That is their reason for **warm-up**, a learning rate that grows over the first steps: with gradients that large, first steps at the full rate go too far. One batch of an untrained model cannot show that; "Deep: who learns at all?" below tests it.
 #
 # ### Twice as much masked
 
@@ -352,7 +352,7 @@ for rung in ("local layers", ladder.LAST):
 #
 # ### Logits where they are needed
 #
-# The decoder is the largest matrix of a small model, but only masked positions need its logits. BERT's own code gathered these positions before the head. In transformers' ModernBERT this is `sparse_prediction`, in all our models `predict_at`.
+# The head's decoder is the largest matrix of a small model, but only masked positions need its logits. BERT's own code gathered these positions before the head. In transformers' ModernBERT this is `sparse_prediction`, in all our models `predict_at`.
 
 # %%
 from course_lib.objectives.masked_lm import masked_lm_loss
@@ -384,11 +384,11 @@ for attempt in (
         print("·", error)
 
 # %% [markdown]
-# The last error is a choice, not a necessity: no table ends there. The limit states how far the model was meant to read.
+# The last error is a choice, not a necessity: no table of positions ends there. The limit states how far the model was meant to read.
 #
 # ### A trap in transformers
 #
-# A mask hides padding by *adding* to the scores the smallest number of their format. transformers' ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. The smallest number of float64 does not exist in float32: it becomes minus infinity. A query that sees only hidden keys has a row of these, and its result is nan. That query is padding, so its output is never used; but the next layer multiplies it by the weight 0, and 0 · nan is nan. Four conditions must meet: `attn_implementation="eager"` (needed to get attention weights), float64, local layers, and padding longer than half a window:
+# A mask hides padding by *adding* the most negative number of the format to the scores. transformers' ModernBERT and UltraBERT then take the softmax in float32, whatever the format is. That number of float64 does not exist in float32: it becomes minus infinity. A query that sees only hidden keys has a row of these, and its result is nan. That query is padding, so nobody reads its output. But the next layer multiplies it by the weight 0, and 0 · nan is nan. Four conditions must meet: `attn_implementation="eager"` (needed to get attention weights), float64, local layers, and padding longer than half a window:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -405,9 +405,9 @@ for name, each in models.items():
 # %% [markdown]
 # In float32 nothing breaks. So a batch's short texts become nan exactly when somebody is careful and computes in double precision. Ours takes the softmax in the format of the scores.
 #
-# Padding has a second trap. In the forward pass, a row that sees no key at all gets the mean of all values. In the backward pass, torch's fused attention on a CPU gives every value T times the correct gradient. Losses that read padding (such as the softmax over possible starts of an answer) then learn from it. In our local layers a padding token sees itself, and the gradient is correct.
+# Padding has a second trap. In the forward pass, a row that sees no key at all gets the mean of all values. In the backward pass, torch's fused attention on a CPU gives every value T times the correct gradient. Losses that read padding (such as the softmax over possible starts of an answer) then get wrong gradients. In our local layers a padding token sees itself, and the gradient is correct.
 #
-# If you load such models with transformers, know three more. `EuroBertConfig()` has the base 10,000, but the released files say 250,000. EuroBERT and UltraBERT compute their norms in float32 whatever the model's format, so `model.double()` is not fully double. And an UltraBERT's file calls its weights `ultrabert.…` and `cls`, while the loaded model calls them `model.…` and `head.decoder`.
+# If you load such models with transformers, know three more traps. `EuroBertConfig()` has the base 10,000, but the released files say 250,000. EuroBERT and UltraBERT compute their norms in float32 whatever the model's format, so `model.double()` is not fully double. And an UltraBERT's file calls its weights `ultrabert.…` and `cls`, while the loaded model calls them `model.…` and `head.decoder`.
 #
 # ## Measure it
 #
@@ -425,15 +425,15 @@ ladder_chart()
 ladder_table()
 
 # %% [markdown]
-# *Accuracy: masked-token accuracy, mean of the seeds. FLOPs per step: BERT = 1. Milliseconds per training step ({{number:where_measured(stored(TIMES)['machine'])}}). "Beside the one before": the difference in points, with the course's rule: a difference is settled, and called better or worse, if it has the same sign in every seed and is larger than the larger of the two rows' standard deviations. (So a step that is up in every seed can still be open, if one of the two rows scatters more.) Half-way: after half of the steps. Equal time: after as many seconds as the fastest rung needs, which puts rungs at a disadvantage that stop before the end of their schedule. The last two rows have one change alone and are compared with BERT.*
+# *Accuracy: masked-token accuracy, mean of the seeds. FLOPs per step: BERT = 1. Milliseconds per training step ({{number:where_measured(stored(TIMES)['machine'])}}). "Beside the one before": the difference in points, with the course's rule: a difference is settled, and called better or worse, if it has the same sign in every seed and is larger than the larger of the two rows' standard deviations. (A gain in every seed can still be unsettled, if one row scatters more.) Half-way: after half of the steps. Equal time: after as many seconds as the fastest rung needs. Slower rungs then stop before the end of their schedule, a disadvantage. The last two rows have one change alone and are compared with BERT.*
 #
 # - The whole ladder: {{number:right('BERT')}} for BERT, **{{number:right('30% masked')}}** at the top, {{number:gained(LAST, 'BERT')}}.
 # - Without segments and biases: {{number:gained('no segments, no biases', 'BERT')}}. One rung cannot tell which of the two is responsible. Pre-norm: {{number:gained('pre-norm', 'no segments, no biases')}}, at four layers.
 # - **RoPE**: {{number:gained('RoPE', 'pre-norm')}} at the end; as BERT's only change {{number:alone_rope}}. But *half-way* it is {{number:in_points(half_way('RoPE'), half_way('pre-norm'))}}: {{number:percent(half_way('RoPE'))}} against {{number:percent(half_way('pre-norm'))}}. See the curves below.
-# - **A change's worth depends on the model.** In every seed RoPE adds more to BERT, as its only change, than to the pre-norm rung. Alone it brings BERT to {{number:right('BERT + RoPE')}}, most of the way to the top and, in two seeds of three, beyond the rung that has RoPE and the two changes before it. So "what is RoPE worth?" has no single answer.
+# - **A change's worth depends on the model.** In every seed RoPE adds more to BERT, as its only change, than to the pre-norm rung. Alone it brings BERT to {{number:right('BERT + RoPE')}}, most of the way to the top. In two seeds of three that exceeds the rung "RoPE", which has two changes more. So "what is RoPE worth?" has no single answer.
 # - GeGLU: {{number:gained('GeGLU', 'RoPE')}}; as BERT's only change {{number:alone_geglu}}.
 # - Local layers: {{number:gained('local layers', 'GeGLU')}}. A story has some fifty tokens and the window is 32, so this says little about long texts.
-# - 30% masked: {{number:gained('30% masked', 'local layers')}}, in {{number:runs_of(LAST)[0]['steps']}} steps, because each costs more.
+# - 30% masked: {{number:gained('30% masked', 'local layers')}}, in only {{number:runs_of(LAST)[0]['steps']}} steps, since each costs more.
 
 # %%
 ladder_curves()
@@ -443,7 +443,7 @@ ladder_curves()
 #
 # On the ladder RoPE mainly makes models learn *sooner*, probably because they need not first learn from a table which positions are neighbours. If you stop half-way, RoPE seems to explain everything; at the end the lines are closer. We did not measure longer training. A comparison after a fixed budget mixes two things: how well a model learns, and how soon.
 #
-# If a step is not settled, or contradicts the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Pre-norm is made for depth, local layers for length. "Deep" and "Further back, and longer" below test them there.
+# If a change is not settled, or contradicts the papers, think of size first: four layers, texts of some fifty tokens, one learning rate for all, and seeds that differ by several points. Pre-norm is made for depth, local layers for length. "Deep" and "Further back, and longer" below test them there.
 #
 # ### Text that people wrote
 #
@@ -453,7 +453,7 @@ ladder_curves()
 real_text_table()
 
 # %% [markdown]
-# *Accuracy: masked-token accuracy on held-out text, mean of the seeds. Beside the one before: points, with the rule's verdict; last column: the same step on the stories.*
+# *Accuracy: masked-token accuracy on held-out text, mean of the seeds. Beside the one before: points, with the rule's verdict; last column: the same change on the stories.*
 
 # %%
 real_text_curves()
@@ -461,11 +461,11 @@ real_text_curves()
 # %% [markdown]
 # *Four of the rungs over the training; bands: all seeds. Always predicting the most frequent token gives 6%, and one line never rises above it. It is our first attempt: with 36 steps of warm-up BERT stays on the plateau. So all others warm up for a quarter of their steps.*
 #
-# From {{number:read_well('BERT')}} to **{{number:read_well('30% masked')}}**: **{{number:gained_there(LAST, 'BERT')}}**. Step by step: no segments and no biases {{number:gained_there('no segments, no biases', 'BERT')}}, pre-norm {{number:gained_there('pre-norm', 'no segments, no biases')}}, RoPE {{number:gained_there('RoPE', 'pre-norm')}}, GeGLU {{number:gained_there('GeGLU', 'RoPE')}}, local layers {{number:gained_there('local layers', 'GeGLU')}}, 30% masked {{number:gained_there('30% masked', 'local layers')}}.
+# The ladder leads from {{number:read_well('BERT')}} to **{{number:read_well('30% masked')}}**: **{{number:gained_there(LAST, 'BERT')}}**. Change by change: no segments and no biases {{number:gained_there('no segments, no biases', 'BERT')}}, pre-norm {{number:gained_there('pre-norm', 'no segments, no biases')}}, RoPE {{number:gained_there('RoPE', 'pre-norm')}}, GeGLU {{number:gained_there('GeGLU', 'RoPE')}}, local layers {{number:gained_there('local layers', 'GeGLU')}}, 30% masked {{number:gained_there('30% masked', 'local layers')}}.
 #
-# Two things stand out. Pre-norm costs points on the stories but gains some here, so a step's worth depends on the text, too. And the rungs GeGLU and local layers are settled in neither text (alone, GeGLU is settled on the stories); local layers cannot help in texts of 32 tokens. All other steps are settled here, where the seeds of a row are within a point of each other; on the stories they differ by several.
+# Two things stand out. Pre-norm costs points on the stories but gains some here, so a change's worth depends on the text, too. And the rungs GeGLU and local layers are settled in neither text (alone, GeGLU is settled on the stories); local layers are not meant for texts of 32 tokens. All other changes are settled here, where the seeds of a row are within a point of each other; on the stories they differ by several.
 #
-# (Page 13 has another figure for BERT on this text, because there it also learns next-sentence prediction on pairs of segments and takes half as many steps again.)
+# (Page 13 has another figure for BERT on this text, because there it also learns next-sentence prediction on pairs of segments and takes one and a half times as many steps.)
 #
 # ### Three rungs further: 2026
 #
@@ -477,11 +477,11 @@ ladder_2026_table()
 # %% [markdown]
 # *First row: the ladder's top. FLOPs per step, BERT = 1; steps for equal FLOPs; masked-token accuracy, mean and each seed. Times are missing because the machine was busy.*
 #
-# RMSNorm {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} against ModernBERT's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the seeds before the means: within a row they differ by points. These changes were not made for accuracy in four layers of width 128. RMSNorm computes one step less; SiLU is a cheaper curve like GELU; shared keys save a decoder's memory. Encoders probably adopt them because fast training code exists for Llama's block.
+# RMSNorm gives {{number:gained('RMSNorm', LAST)}}, SwiGLU {{number:gained('SwiGLU', 'RMSNorm')}}, grouped heads {{number:gained('grouped heads', 'SwiGLU')}}. All three together: {{number:right('grouped heads')}} against ModernBERT's {{number:right(LAST)}}, {{number:gained('grouped heads', LAST)}}. Look at the seeds before the means: within a row they differ by points. These changes were not made for accuracy in four layers of width 128. RMSNorm skips the mean; SiLU is a cheaper curve than GELU; shared keys save a decoder's memory. Encoders probably adopt them because fast training code exists for Llama's block.
 #
 # ### A checkpoint of each kind
 #
-# The course ships two models trained on documentation. You know `course-bert`. `course-modernbert` is the top of the ladder in the same shape: about as many weights, the same text and tokens, equal FLOPs of training. Predicting 30% of the words costs more per step than predicting 15%, so it has fewer steps. (Positions: tokens read, including repeats.)
+# The course ships two models trained on documentation. You know `course-bert`. `course-modernbert` is the top of the ladder in the same shape: about as many weights, the same text and vocabulary, equal FLOPs of training. Predicting 30% of the words costs more per step than predicting 15%, so it has fewer steps. (Positions: tokens read, including repeats.)
 
 # %%
 checkpoints_table()
@@ -512,10 +512,9 @@ for blank in english.blanks():
 print("\nthe writer's word comes first:", found, "of", len(english.blanks()))
 
 # %% [markdown]
-# (`##` marks a piece inside a word.) So few sentences prove nothing. Only one model is right on four of them, each time the same one;
-# with a fair coin that would happen in one try of eight (page 13's test). Both miss many blanks, because they have read only documentation.
+# (`##` marks a piece inside a word.) So few sentences prove nothing. On four of them exactly one model is right, each time the same; with a fair coin that would happen in one try of eight (page 13's test). Both miss many blanks, because they have read only documentation.
 #
-# Models are made to be fine-tuned. We use four tasks of lecture 03 with up to 2,000 labelled texts each, BERT's head on both, and for each checkpoint the better of two learning rates:
+# Models are made to be fine-tuned. We use four tasks of lecture 03 with up to 2,000 labelled texts each. Both checkpoints get BERT's head and the better of two learning rates:
 
 # %%
 tasks_chart()
@@ -531,9 +530,9 @@ tasks_chart()
 norms_chart()
 
 # %% [markdown]
-# *Masked-token accuracy; a dot is a seed. Twelve layers of width 64, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth of the steps. Weights are initialised with standard deviation 1/√64 = 0.125; with the ladder's 0.05 both variants start nearly alike. We did not run pre-norm with warm-up.*
+# *Masked-token accuracy; a dot is a seed. Twelve layers of width 64, 250 steps, two learning rates. Without warm-up the first step has the full rate; with it, the rate grows over the first fifth of the steps. Weights are initialised with standard deviation 1/√64 = 0.125; with the ladder's 0.05 the two norms hardly differ at first. We did not run pre-norm with warm-up.*
 #
-# - At the higher rate: post-norm {{number:normed('post-norm, 0.002')}}, with warm-up {{number:normed('post-norm, 0.002, warm-up')}}; pre-norm without any **{{number:normed('pre-norm, 0.002')}}**.
+# - At the higher rate, post-norm reaches {{number:normed('post-norm, 0.002')}}, with warm-up {{number:normed('post-norm, 0.002, warm-up')}}; pre-norm without it **{{number:normed('pre-norm, 0.002')}}**.
 # - At the lower: {{number:normed('post-norm, 0.0005')}}, with warm-up **{{number:normed('post-norm, 0.0005, warm-up')}}**; pre-norm {{number:normed('pre-norm, 0.0005')}}.
 #
 # The lowest figure means one token predicted everywhere. Post-norm rises above it only with the low rate *and* warm-up, and then in two seeds of three. Pre-norm needs neither and benefits from the higher rate. (250 steps show only which models start to learn, not which is best. On the stories' ladder, with four layers and warm-up, pre-norm costs two points.)
@@ -548,7 +547,7 @@ longer_chart("further_back")
 # %% [markdown]
 # *Masked-token accuracy by the number of padding tokens in front. Learned positions: the rung "pre-norm", whose position embeddings above 64 were never trained. RoPE: the rung with only global layers ("GeGLU"), and the next one, with local layers.*
 #
-# With RoPE nothing changes at all: {{number:back_rope}} at the far end, as at the start; with learned positions {{number:back_learned}}. That settles the second guess. (The gate is not the reason: BERT with GeGLU alone does as badly as BERT.)
+# With RoPE nothing changes at all: {{number:back_rope}} at both ends. With learned positions accuracy falls to {{number:back_learned}}. That settles the second guess. (The gate is not the reason: BERT with GeGLU alone does as badly as BERT.)
 #
 # Now we test texts that *are* longer: several stories one after another.
 
@@ -570,12 +569,12 @@ longer_chart()
 extension_table()
 
 # %% [markdown]
-# *Masked-token accuracy, mean of three seeds, by the length of the text. Predicting the most frequent token everywhere would give {{number:normed('post-norm, 0.002')}}; the accuracy at 64 tokens is the ceiling for 512. Last column: points at 512, with the rule's verdict.*
+# *Masked-token accuracy, mean of three seeds, by the length of the text. Predicting the most frequent token everywhere would give {{number:normed('post-norm, 0.002')}}; as the stories are independent, the accuracy at 64 tokens is about the best to expect at 512. Last column: points at 512, with the rule's verdict.*
 #
-# - **It works.** In points, a hundred steps of 512 tokens give {{number:longer_by('100 steps of 512, base kept', 'as it is', 512)}} at 512 tokens, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 512)}}. As many steps of 64 tokens give {{number:longer_by('100 steps of 64 tokens', 'as it is', 512)}}. So the length matters, not the additional steps. (With texts of 64 the smallest of the five rates is best, at the edge of the grid: the model has little left to learn there.)
+# - **It works.** In points, a hundred steps of 512 tokens give {{number:longer_by('100 steps of 512, base kept', 'as it is', 512)}} at 512 tokens, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 512)}}. As many steps of 64 tokens give {{number:longer_by('100 steps of 64 tokens', 'as it is', 512)}}. So the length matters, not the additional steps. (With texts of 64 the smallest of the five rates is best, at the grid's edge: this control is not fully tuned.)
 # - **The gain extends beyond 512.** At 2,048 tokens, four times the length of any step, {{number:at_length('as it is', 2048)}} become {{number:at_length('100 steps of 512, base kept', 2048)}}. The likely reason is that these stories do not refer to each other, so the model only had to learn to ignore the others. We show no more than that. To test whether a model *uses* what is 500 tokens away, you need texts in which it matters.
 # - **Short texts may suffer.** At 64 tokens the hundred long steps give {{number:longer_by('100 steps of 512, base kept', 'as it is', 64)}}, with the larger base {{number:longer_by('100 steps of 512, larger base', 'as it is', 64)}}. Three seeds do not settle that; if you need both lengths, mix them.
-# - **The larger base** does little by itself: {{number:longer_by('larger base alone', 'as it is', 512)}} at 512 tokens. After the hundred steps, compared with the old base: {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 512)}} at 512 tokens, {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 2048)}} at 2,048. The weights know the old angles and must first learn the new ones. ModernBERT spent 300 billion tokens on its larger base; here a step has two thousand.
+# - **The larger base** does little by itself: {{number:longer_by('larger base alone', 'as it is', 512)}} at 512 tokens. After the hundred steps, compared with the old base: {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 512)}} at 512 tokens, {{number:longer_by('100 steps of 512, larger base', '100 steps of 512, base kept', 2048)}} at 2,048. Probably the weights must first learn the new angles. ModernBERT spent 300 billion tokens on its larger base; here a step has two thousand.
 #
 # ### What a text costs, by its length
 
@@ -598,9 +597,9 @@ speed_table()
 # %% [markdown]
 # *Tokens per second, forward pass only; "ours" and transformers' two are ModernBERT. Eager: plain products; sdpa: PyTorch's fused attention; ours / theirs: against the faster of the two. Six layers of width 256, window 128, bfloat16 ({{number:speed_measured_on}}; `python -m course_lib.bench --tables modern`). A batch has 2,048 tokens, or one text. A dash: needs more than 2 GB.*
 #
-# transformers computes all scores and masks those outside the window; ours computes only blocks near the diagonal. For 128 tokens that gains nothing ({{number:times_ahead(128):.2f}} times as fast as transformers' faster version), for 8,192 it is {{number:times_ahead(8192):.1f}} times as fast.
+# transformers computes all scores and masks those outside the window; ours computes only blocks near the diagonal. For 128 tokens that is {{number:times_ahead(128):.2f}} times as fast as transformers' faster version, for 8,192 it is {{number:times_ahead(8192):.1f}} times as fast.
 #
-# The next cell measures on your machine. (There are only two rounds: if other programs are running, they may show the opposite.)
+# The next cell measures on your machine. (In only two rounds, other running programs may reverse the result.)
 
 # %%
 encoders = {name: build().eval() for name, build in step_times.ENCODERS.items()}
@@ -690,7 +689,7 @@ print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.toli
 #
 # - *A laptop and an evening.* The course's `course-bert` (four layers of width 256, {{number:stored('03_checkpoint')['text']['words'] / 1000000.0:.1f}} million words) read {{number:rate():,.0f}} tokens per second on two cores and was finished in an hour and a half. `data/recipes/course_modernbert.toml` is a recipe for such a ModernBERT; give it your folder as its `source`. A few million words of one domain are a good start; an interrupted run continues where it stopped.
 # - *A GPU, or several.* The same command under `torchrun` trains in many processes (README, "Pre-train your own").
-# - *The real thing.* A token costs ModernBERT-base {{number:base_flops(TRAINED_AT):.0f}} times as many FLOPs as that checkpoint. Its two trillion tokens would take these two cores some {{number:TOKENS * base_flops(TRAINED_AT) / rate() / 31560000.0:.0f}} years. It is better to start from released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
+# - *The real thing.* Per token, ModernBERT-base needs {{number:base_flops(TRAINED_AT):.0f}} times the FLOPs of that checkpoint. Its two trillion tokens would take these two cores some {{number:TOKENS * base_flops(TRAINED_AT) / rate() / 31560000.0:.0f}} years. It is better to start from released weights (`load_pretrained`) and continue on your texts, as in lecture 11.
 #
 # ## Since then
 #
@@ -698,7 +697,7 @@ print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.toli
 # - **EuroBERT** (Boizard et al. 2025), on this page: 15 languages, 5 trillion tokens, up to 8,192 of them at once.
 # - **Ettin** (Weller et al. 2025): pairs of an encoder and a decoder, from 17 million to a billion weights, with the same recipe and text. Each is better at its own job: encoders at classification and retrieval, decoders at generation. Training one further with the other's objective does not close the gap. Its encoders use ModernBERT's class.
 # - **mmBERT** (Marone et al. 2025): ModernBERT's class for over 1,800 languages. Most of them join only in the last, short phase of the training, while the learning rate falls, so that the little text they have is not repeated until it is memorised.
-# - **LFM2.5-Encoder** (Liquid AI): according to UltraBERT's model card it led retrieval (BEIR) before UltraBERT, as Ettin led GLUE and RoBERTa named entities.
+# - **LFM2.5-Encoder** (Liquid AI): UltraBERT's model card says it led the retrieval benchmark BEIR before UltraBERT; Ettin led GLUE, RoBERTa named entities.
 # - **UltraBERT** (dmis-lab 2026), on this page: 150 and 380 million weights, English, 32,768 tokens; according to its card the first to lead in classification *and* retrieval at its size. Its embedder's 67.24 on MTEB (English, version 2) is the card's figure; we did not measure it.
 # - **Decoders as embedders.** A decoder can be adapted to attend in both directions and to embed texts (LLM2Vec, BehnamGhader et al. 2024). It is many times as large as an encoder, and each text costs accordingly.
 #
@@ -708,7 +707,7 @@ print("its best five after 60 steps:", tokenizer.convert_ids_to_tokens(best.toli
 #
 # - **Warm-up, stable, decay.** The rate rises, stays constant for most of the training, and falls at the very end (ModernBERT: 3 billion tokens of warm-up, then 1.7 trillion at one rate). So a run can be extended or branched: the decay is a short separate phase, with the best text or with another 1,700 languages. BERT's linear decay must know its end from the start.
 # - **StableAdamW** is AdamW with smaller steps for a matrix whose gradient is suddenly far larger than its recent mean. It replaces clipping the whole gradient.
-# - **Packing.** Texts of all lengths are placed in rows without gaps, and a block mask keeps them apart. Restarting the positions does not: with RoPE the positions of two texts hardly matter, but who sees whom does.
+# - **Packing.** Texts of all lengths are placed in rows without gaps, and a block mask keeps them apart. Restarting the positions is not enough: without the mask, tokens still see the other texts.
 # - **Two lengths.** Most of the training uses short texts, then longer ones with a larger base, like the hundred steps above in miniature.
 #
 # ## What they claim, what you measured

@@ -64,7 +64,7 @@ my_guesses = {"untrained": ..., "known packages": ..., "new packages": ..., "tog
 # - *reciprocal rank* is 1/3; its mean over all queries is **MRR**.
 # - *nDCG@10* is 1/log₂(1 + 3) = 0.5. (With several relevant documents each adds its own term, and the sum is divided by that of the best possible order.)
 #
-# What if all 1,500 documents get the *same* score? Most programs list them in file order, so a broken model may look perfect. We take the mean over all orders.
+# What if all 1,500 documents get the *same* score? A program that counts only larger scores puts every document at rank one: a broken model looks perfect. We average over all orders.
 
 # %% tags=["nbval-check-output"]
 scores = torch.tensor([[0.9, 0.2, 0.1], [0.8, 0.1, 0.3], [0.5, 0.5, 0.5]])  # row n: query n; its document is column n
@@ -75,7 +75,7 @@ print([round(float(x), 3) for x in search.ndcg(scores)])
 #
 # ### Attract your own, repel the others
 #
-# Take a batch of four pairs and compare each query with all four documents: a 4×4 table of cosines. In every row the correct entry is on the diagonal. So each row is a **classification among the texts of the batch**, and its loss is a cross-entropy, called *InfoNCE*. The other documents are *negatives*, and they cost nothing.
+# Take a batch of four pairs and compare each query with all four documents: a 4×4 table of cosines. In every row the correct entry is on the diagonal. So each row is a **classification among the texts of the batch**, and its loss is a cross-entropy, called *InfoNCE*. The other documents are *negatives*; they need no labels.
 #
 # Cosines lie between −1 and 1, and a softmax over such numbers is nearly flat. So we first divide them by a *temperature*, here 0.05.
 
@@ -114,7 +114,7 @@ check("17.1", my_info_nce)
 # | **late interaction** (ColBERT) | one vector per *token*; each query token takes its best match (*MaxSim*) | all documents, about a hundred times as large | one text through the model, N times some thousand dot products |
 # | **cross-encoder** | both texts in one input, with [SEP] between | nothing | N texts through the model |
 #
-# So a cross-encoder reads only the first 50 or so documents that a cheaper method has found. This page trains the first two.
+# So a cross-encoder reads only the first 50 or so documents that a cheaper method found. This page trains the first two; here is the bi-encoder:
 
 # %%
 from course_lib.train import sentence_encoder
@@ -122,7 +122,7 @@ from course_lib.train import sentence_encoder
 show(SentenceEncoder.forward)
 
 # %% [markdown]
-# The loss normalises both sides and leaves the rest to a kernel. With `symmetric=True` every document must also find its query.
+# The loss normalises both sides and calls a fast cross-entropy. With `symmetric=True` every document must also find its query.
 
 # %%
 show(info_nce_loss)
@@ -130,7 +130,7 @@ show(info_nce_loss)
 # %% [markdown]
 # ### More negatives than memory
 #
-# The more texts a batch has, the harder the task and the better the vectors. But gradients of *parts* of a batch do not add up to that of the whole, because a part's texts are compared only with each other. *GradCache* (Gao et al. 2021) solves this: encode everything without a graph; compute the loss and its gradient for the *vectors*; then encode chunk by chunk again and pass on the gradient of its vectors.
+# The more texts a batch has, the harder the task and, usually, the better the vectors. But gradients of *parts* of a batch do not add up to that of the whole, because a part's texts are compared only with each other. *GradCache* (Gao et al. 2021) solves this: encode everything without a graph; compute the gradient of the loss for the *vectors*; then encode each chunk again and backpropagate its vectors' gradient.
 
 # %%
 from course_lib.kernels.contrastive import backward_in_chunks
@@ -140,7 +140,7 @@ show(backward_in_chunks)
 # %% [markdown]
 # ## Is it right?
 #
-# The tests show that our losses equal those of sentence-transformers 6.2 to six digits, with and without hard negatives, in both directions. Three checks run here: random vectors have the chance loss; gradients in chunks equal the plain ones; MaxSim in chunks equals plain MaxSim.
+# The tests show that our losses equal those of sentence-transformers 6.2 to six digits, with and without *hard negatives* (similar wrong documents), in both directions. Three checks run here: random vectors have the chance loss; gradients in chunks equal the plain ones; MaxSim in chunks equals plain MaxSim.
 
 # %% tags=["nbval-check-output"]
 from course_lib.kernels.maxsim import maxsim, maxsim_reference
@@ -190,13 +190,13 @@ vectors["mean, centred"] = vectors["mean"] - vectors["mean"].mean(dim=0)
 cosines_chart(vectors)
 
 # %% [markdown]
-# *Each dot is a pair of unrelated documents, each bar a mean. With [CLS] nearly all of them look alike, and also with the mean of all tokens. After subtracting their common part, most cosines are near zero.*
+# *Each dot is a pair of unrelated documents, each bar a mean. With [CLS] or the mean of all tokens, nearly all look alike. After subtracting their common part, most cosines are near zero.*
 #
 # Vectors that all point in similar directions are called **anisotropic**. Their common part says nothing about a text. Predicting masked words never required BERT to keep different texts apart.
 #
 # ### A first success, in seconds
 #
-# This model has no encoder at all: a text is the weighted mean of its tokens' vectors, as in lecture 01, and InfoNCE trains each vector and weight. It knows no word order and no context, but it learns while you wait.
+# The *token table* has no encoder: a text is the weighted mean of its tokens' vectors, as in lecture 01. InfoNCE trains vectors and weights. It knows no word order and no context, but it learns while you wait.
 
 # %%
 from course_lib.lectures.lecture_17.live import LiveSearch
@@ -222,7 +222,7 @@ for question in ("sort numbers", "how likely is an outcome", "open a file that i
 #
 # ### Words: BM25
 #
-# A document scores for each query word that it contains: more if the word is rare (*idf*), more if it occurs several times (but the tenth time adds little), less if the document is long. Words are stemmed, and stop words are left out.
+# A document scores for each query word that it contains: more if the word is rare (*idf*), more if it occurs several times (but the tenth time adds little), less if the document is long. Words are cut to their stems; *stop words* (the, of) are left out.
 #
 # {{exercise:17.2}}
 
@@ -235,6 +235,8 @@ def my_bm25(query, documents, k1, b):
 check("17.2", my_bm25)
 
 # %% [markdown]
+# Next, the measure from *By hand*:
+#
 # {{exercise:17.3}}
 
 
@@ -248,18 +250,18 @@ check("17.3", my_ndcg)
 # %% [markdown]
 # ## Measure it
 #
-# The {{number:queries('train')}} training pairs come from the packages on which course-bert was pre-trained. There are two tests: {{number:queries('modules')}} queries from **unseen modules of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and mixing weights are chosen on {{number:queries('dev')}} training pairs set aside. Trained models have three seeds, the encoder from random weights one; trained MaxSim uses the bi-encoder's learning rate. (The results are stored; `python -m course_lib.teaching.results 17` makes them in {{number:cpu_hours('17_search')}} hours on one core.)
+# The {{number:queries('train')}} training pairs come from the packages on which course-bert was pre-trained. There are two tests: {{number:queries('modules')}} queries from **unseen modules of known packages**, and {{number:queries('packages')}} from **packages that no training here ever read**. Learning rates and mixing weights are chosen on {{number:queries('dev')}} training pairs set aside. Trained models have three seeds, but the encoder from random weights has one. Trained MaxSim uses the bi-encoder's learning rate. (The results are stored; `python -m course_lib.teaching.results 17` makes them in {{number:cpu_hours('17_search')}} hours on one core.)
 
 # %%
 ways_table()
 
 # %% [markdown]
-# *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds; steps of training. Alone; fused with BM25 by ranks (reciprocal rank fusion); mixed with BM25's scores, both brought to mean 0 and standard deviation 1, with a weight chosen on other queries. A random order has .003, a perfect one 1.*
+# *nDCG@10 on unseen modules and on unseen packages, mean ± standard deviation over seeds; steps of training. "Fused": with BM25, by ranks (reciprocal rank fusion). "Mix": with BM25's scores, both brought to mean 0 and standard deviation 1; the weight is chosen on other queries. A random order has .003, a perfect one 1.*
 #
 # - **Untrained BERT loses**, the first guess: {{number:mean_of('mean', 'modules')}} with the mean and {{number:mean_of('[CLS]', 'modules')}} with [CLS], against BM25's {{number:mean_of('BM25', 'modules')}}.
-# - **Training pays**: the bi-encoder reaches {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights it reaches {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}}: most of the result comes from pre-training.
-# - **New packages are another matter**: there BM25 has {{number:mean_of('BM25', 'packages')}}, and MiniLM, which others trained on a billion pairs, {{number:mean_of('MiniLM', 'packages')}}. Even a token table trained in seconds ({{number:mean_of('token table', 'packages')}}) beats our encoder: what the encoder learned from its own packages does not transfer.
-# - **One vector per token keeps more than one per text**: MaxSim reaches {{number:mean_of('MaxSim, trained', 'modules')}} and {{number:mean_of('MaxSim, trained', 'packages')}}, {{number:beside('MaxSim, trained', 'bi-encoder', 'packages')}} compared with the bi-encoder on unseen packages. Even untrained it has {{number:mean_of('MaxSim, untrained', 'packages')}}.
+# - **Training pays**: the bi-encoder reaches {{number:mean_of('bi-encoder', 'modules')}} on unseen modules and {{number:mean_of('bi-encoder', 'packages')}} on unseen packages. From random weights it reaches {{number:mean_of('bi-encoder from nothing', 'modules')}} and {{number:mean_of('bi-encoder from nothing', 'packages')}}: it needs the pre-training.
+# - **New packages are another matter**: there BM25 has {{number:mean_of('BM25', 'packages')}}, and MiniLM, which others trained on a billion pairs, {{number:mean_of('MiniLM', 'packages')}}. Even a token table trained in seconds ({{number:mean_of('token table', 'packages')}}) beats our encoder: what the encoder learned from its packages transfers only partly.
+# - **A vector per token keeps more than a vector per text**: MaxSim reaches {{number:mean_of('MaxSim, trained', 'modules')}} and {{number:mean_of('MaxSim, trained', 'packages')}}, {{number:beside('MaxSim, trained', 'bi-encoder', 'packages')}} compared with the bi-encoder on unseen packages. Even untrained it has {{number:mean_of('MaxSim, untrained', 'packages')}}.
 #
 # ### Late interaction
 #
@@ -282,11 +284,11 @@ check("17.4", my_maxsim)
 shared_words_chart()
 
 # %% [markdown]
-# *Unseen packages. Further right, query and document share more words; bands are seeds.* With no shared word BM25 can find nothing, by construction, and many such queries cannot be answered at all. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **Vectors win if few words are shared, BM25 if many are.** That is why both are used together.
+# *Unseen packages. To the right, query and document share more words; bands are seeds.* Without a shared word BM25 finds nothing by construction, and nobody could answer many such queries. So look at queries with **at most one** shared word: BM25 {{number:figure(where_few_words('BM25', 'packages'))}}, bi-encoder {{number:figure(where_few_words('bi-encoder', 'packages'))}}, MiniLM {{number:figure(where_few_words('MiniLM', 'packages'))}}. With three or more: {{number:figure(where_many_words('BM25', 'packages'))}}, {{number:figure(where_many_words('bi-encoder', 'packages'))}} and {{number:figure(where_many_words('MiniLM', 'packages'))}}. **Vectors win if few words are shared, BM25 if many are.** That is why both are used together.
 #
 # ### Together
 #
-# In a fusion by ranks, a weak partner counts as much as a strong one: BM25 with the bi-encoder has {{number:mean_of('bi-encoder', 'packages', 'fused')}} on unseen packages, {{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}} compared with BM25 alone. A mix of scores, with a weight chosen on other queries, has {{number:mean_of('bi-encoder', 'packages', 'mix')}}, {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}}. That settles the third guess: **it depends on how you combine them.**
+# In a fusion by ranks, a weak partner counts as much as a strong one: BM25 with the bi-encoder has {{number:mean_of('bi-encoder', 'packages', 'fused')}} on unseen packages, {{number:beside('bi-encoder', 'BM25', 'packages', 'fused')}} compared with BM25 alone. A mix of scores, with a weight chosen on other queries, has {{number:mean_of('bi-encoder', 'packages', 'mix')}}: {{number:beside('bi-encoder', 'BM25', 'packages', 'mix')}}. That settles the third guess: **it depends on how you combine them.**
 #
 # {{exercise:17.5}}
 
@@ -307,11 +309,11 @@ check("17.5", my_mix)
 sizes_chart()
 
 # %% [markdown]
-# *nDCG@10 of the token table on unseen modules, by how many numbers of each vector are kept; bands are seeds.* With 32 numbers it is {{number:at_size('Matryoshka table', 32, 'modules')}} if trained for it, {{number:at_size('token table', 32, 'modules')}} if not.
+# *nDCG@10 of the token table on unseen modules, by how many numbers of each vector are kept; bands are seeds.* With 32 numbers the value is {{number:at_size('Matryoshka table', 32, 'modules')}} if trained for it, {{number:at_size('token table', 32, 'modules')}} if not.
 #
 # ### Smaller numbers
 #
-# A million documents of 256 float32 numbers take 1 GB. One byte per number takes a quarter of that, one *bit* 1/32. Both are fast. Scoring a short list again with the exact vectors (*rescoring*) recovers most of the loss.
+# A million documents of 256 float32 numbers take 1 GB. One byte per number takes a quarter of that, one *bit* 1/32. Scoring a short list again with the exact vectors (*rescoring*) recovers most of the loss.
 
 # %%
 from course_lib.train.searching import QuantisedIndex
@@ -332,7 +334,7 @@ for bits in (8, 1):
     print(f"{'   the first 50 rescored':28}{'':10}   {recall(index.search(live.queries, k=10, candidates=50)):.2f}")
 
 # %% [markdown]
-# Beyond some hundred thousand documents you no longer compare the query with all of them. HNSW walks a graph of neighbours towards the query (`HnswIndex`, with `pip install usearch`). It is fast because it is *not* exact. At their default settings three libraries found between 35 and 82% of the true neighbours of random vectors, so measure the recall of yours.
+# Beyond some hundred thousand documents you rarely compare the query with all. The index HNSW walks a graph of neighbours towards the query (`HnswIndex`, with `pip install usearch`). It is fast because it is *not* exact. At their default settings three libraries found between 35 and 82% of the true neighbours of random vectors, so measure the recall of yours.
 #
 # {{exercise:17.6}}
 
@@ -366,7 +368,7 @@ for what, attempt in wrong.items():
 # Three traps raise no error:
 #
 # - *Half a batch has a smaller loss.* Negatives stay within a part, so losses and gradients of parts do not add up.
-# - *Padding can win.* MaxSim takes a maximum; if all real tokens have negative products, a padded row of zeros has the largest. Ours is masked.
+# - *Padding can win.* MaxSim takes a maximum; if all real tokens have negative products, a padded row of zeros has the largest product. Ours is masked.
 # - *Evaluation libraries treat low or equal scores differently.* torchmetrics 1.9.0 counts a relevant document with a score of 0 or less as irrelevant in MRR, recall and precision. ir_measures 0.4.3 gives one ranking of four equal scores RR 0.25 and RR@10 1.0 in the same call.
 #
 # ## What they claim, what you measured
@@ -397,7 +399,7 @@ quiz("17")
 # %% [markdown]
 # ## Read on
 #
-# - Reimers and Gurevych (2019), *Sentence-BERT*, arXiv 1908.10084: two texts through one BERT, a classifier on (u, v, |u − v|), and why [CLS] alone is worse than averaged GloVe.
+# - Reimers and Gurevych (2019), *Sentence-BERT*, arXiv 1908.10084: two texts through one BERT, a classifier on (u, v, |u − v|), and [CLS] alone, worse than averaged GloVe.
 # - Gao, Yao and Chen (2021), *SimCSE*, arXiv 2104.08821: two dropout masks of one sentence as a pair; anisotropy.
 # - Karpukhin et al. (2020), *Dense Passage Retrieval*, arXiv 2004.04906: in-batch negatives, and BM25's best wrong ones.
 # - Khattab and Zaharia (2020), *ColBERT*, arXiv 2004.12832: late interaction.

@@ -133,8 +133,8 @@ show(skip_gram_loss)
 
 # %% [markdown]
 # Counting and guessing are closer than they look: skip-gram with negative sampling implicitly factorises a table of PMI values shifted by a constant (Levy and
-# Goldberg 2014). There are two relatives. **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of the counts. **fastText**
-# (Bojanowski et al. 2017) builds a word's vector from those of its letter groups, so that a new word gets one too.
+# Goldberg 2014). **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of the counts. **fastText** (Bojanowski et al.
+# 2017) builds a word's vector from those of its letter groups, so that a new word gets one too.
 #
 # We now run both methods on the documentation of five Python libraries:
 
@@ -157,9 +157,9 @@ print(corpus)
 neighbours_view(tables, "kernel")
 
 # %% [markdown]
-# *The words whose vectors have the greatest cosine with that of the word you type, in both tables. Only words that occur at least five times in the text have a
-# vector.* On the machine where this page was written, `axis` and `random` get sensible neighbours, and `kernel` gets words of graphics cards and of support vector
-# machines side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
+# *The words whose vectors have the greatest cosine with that of the word you type, in both tables. Only words that occur at least five times have a vector.* On
+# the machine where this page was written, `axis` and `random` get sensible neighbours, and `kernel` gets words of graphics cards and of support vector machines
+# side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
 #
 # Such vectors also solve some *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the three words of the
 # question are left out of the search, because one of them is often the nearest.
@@ -682,9 +682,9 @@ print(f"BART:  largest difference of logits {(mine.logits - reference.logits).ab
 # word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters, so they must learn each word's translation as well as the
 # order.
 #
-# The encoder gets the sentence and one `[MASK]` (*predict a word here*) for each word of the translation, and predicts them all at once. (So it is told the length.)
-# The decoder reads the sentence and `[SEP]` (a separator), and then writes word after word. The encoder-decoder reads with one half and writes with the other. Each
-# trains for 250 steps:
+# The encoder gets the sentence and one `[MASK]` (*predict a word here*) for each word of the translation, and predicts them all at once. (So it knows the
+# length.) The decoder reads the sentence and `[SEP]` (a separator), and then writes word after word. The encoder-decoder reads with one half and writes with
+# the other. Each trains for 250 steps:
 
 # %%
 from course_lib.lectures.lecture_01.three_kinds import KINDS, heldout_examples, recipes, train, two_languages
@@ -747,8 +747,8 @@ for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
 # **In translation, three seeds show no difference**: {{number:kind_score('encoder', 'translate', 'whole')}}, {{number:kind_score('decoder', 'translate', 'whole')}},
 # {{number:kind_score('encoder-decoder', 'translate', 'whole')}}.
 #
-# Mind the scale: these are two-layer models, trained on one topic's stories for equally many *steps*. The encoder-decoder has its two layers twice, so it has
-# more parameters and its steps cost more. Today's large decoders do all three; this page cannot speak for their size.
+# These are two-layer models, trained on one topic's stories for equally many *steps*. The encoder-decoder has its two layers twice, so it has more parameters
+# and its steps cost more. Today's large decoders do all three; this page cannot speak for their size.
 #
 # ## See it: the family tree
 #

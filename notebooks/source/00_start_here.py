@@ -84,7 +84,7 @@ prediction_slider(watch.snapshots, f"{first} {easy}", truth="then")
 
 # %% [markdown]
 # *Move the slider. At the first steps you see the words that are frequent anywhere; at the last, the word `then` has a large probability.* **In about a minute
-# the model has learned much of how these stories are built**: what opens a sentence, say.
+# the model has learned much of how these stories are built**, for instance what opens a sentence.
 #
 # Now the second gap, one word further on:
 

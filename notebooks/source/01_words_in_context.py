@@ -108,8 +108,8 @@ check("01.2", my_neighbours)
 # %% [markdown]
 # ## The code: static vectors
 #
-# Here are two ways to make such vectors. (Here a word is what stands between spaces. Lectures 02
-# and 04 cut text into smaller pieces, by WordPiece and by byte pair encoding, **BPE**.)
+# We make such vectors in two ways. (Here a word is what stands between spaces. Lectures 02 and 04
+# cut text into smaller pieces, by WordPiece and by byte pair encoding, **BPE**.)
 #
 # ### Counts, PMI, and few numbers a word
 #
@@ -136,7 +136,7 @@ show(skip_gram_loss)
 # Goldberg 2014). **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of the counts. **fastText** (Bojanowski et al.
 # 2017) builds a word's vector from those of its letter groups, so that a new word gets one too.
 #
-# We now run both methods on the documentation of five Python libraries:
+# We now run PPMI with SVD, and skip-gram, on the documentation of five Python libraries:
 
 # %%
 import time
@@ -167,8 +167,8 @@ neighbours_view(tables, "kernel")
 # ### What they can do, and what they cannot
 #
 # **Static vectors capture which things belong together.** In the course's **micro-world**, a small invented world, things belong to twelve topics. With
-# skip-gram vectors, a thing's nearest neighbour has the same topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases (of things with one topic).
-# But seven words belong to two topics. Which topics do their nearest things have (at most ten)? (From a stored result with more text than above.)
+# skip-gram vectors, a thing's nearest neighbour has the same topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases (for things with one topic).
+# But seven words belong to two topics. Which topics do their nearest things (at most ten) have? (From a stored result with more text than above.)
 
 # %%
 from course_lib.teaching.results import read_result
@@ -310,7 +310,7 @@ print(f"with positions,    largest difference: {(placed_turned - placed[turned])
 # ## ELMo: vectors in context
 #
 # Five years after word2vec came **ELMo** (Peters et al., February 2018, arXiv 1802.05365): *embeddings from language models*. A language model predicts the
-# next word, and to do so well it must know what the words so far *mean together*. ELMo takes its inner vectors, the *hidden states*.
+# next word, and to do so well it must know what the words so far *mean together*. ELMo takes this model's inner vectors, its *hidden states*.
 
 # %%
 elmo_drawing()
@@ -362,7 +362,7 @@ check("01.4", my_mix)
 # %% [markdown]
 # ### The code
 #
-# First one direction's parts; then both directions, mix and loss.
+# The first cell shows the parts, the second how they join, and the loss.
 
 # %%
 from course_lib.family.elmo import CharacterEncoder, Direction, Elmo, Highway, ProjectedLSTM, ScalarMix

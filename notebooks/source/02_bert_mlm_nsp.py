@@ -766,7 +766,7 @@ embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quie
 # %% [markdown]
 # ### A playground for masks
 #
-# Mask a sentence of your own at any rate. Two things to try: set the rate to 1: which positions are never selected? Then set it to 0.5 and random words to 1:
+# Mask a sentence of your own at any rate. Two things to try. Set the rate to 1: which positions are never selected? Then set it to 0.5 and random words to 1:
 # how much of the sentence can you still guess?
 
 # %%

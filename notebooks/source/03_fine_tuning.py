@@ -778,8 +778,8 @@ for name, (score, (low, high)) in intervals.items():
     print(f"{name:12}{score:.1%}, 95% interval {low:.1%} to {high:.1%}")
 
 # %% [markdown]
-# The intervals are wide. If the baseline's score, printed further up, is inside, this interval cannot tell the two apart; a paired test might. And an interval
-# says nothing about another *run*: the spread over seeds is a second uncertainty.
+# The intervals are wide. If the baseline's score, printed further up, is inside one, that interval cannot tell the two apart; a paired test might. And an
+# interval says nothing about another *run*: the spread over seeds is a second uncertainty.
 #
 # **Which mistakes?** A **confusion table** has true tags as rows and the model's as columns, here for parts of speech.
 
@@ -865,7 +865,7 @@ curves_chart(
 # {{number:result('03_plateau')['steps']:,}} steps only the run with short sequences *and* a larger initialisation falls far, to {{number:plateau_short}}; the three
 # others are still between {{number:plateau_least}} and {{number:plateau_most}}. So the recipe of the course's BERT begins with
 # {{number:recipe().training.short_steps:,}} steps of 32 tokens and continues with sequences of 128; its initialisation has a standard deviation of 0.05 instead of
-# 0.02. By step {{number:left_plateau}} that run was a nat below the level line. (We did not test whether the others fall later: these runs end at
+# 0.02. By step {{number:left_plateau}} the course's BERT was a nat below the level line. (We did not test whether the others fall later: these runs end at
 # {{number:result('03_plateau')['steps']:,}} steps.)
 #
 # ### What pre-training is worth
@@ -946,8 +946,7 @@ curves_chart(
 # random initialisation, which differ only in their seed. At {{number:collapsed_rate}}, not drawn, all collapse.
 #
 # We did not always take the best rate on validation. For the course's BERT {{number:result('03_tasks')['passed_over']['rate']:g}} was
-# {{number:validation_apart}} points better than the one we took, less than its seeds differ. We rejected it because at the next rate all runs collapse. (On the
-# test names it had {{number:percent(result('03_tasks')['passed_over']['ner'])}} instead of {{number:score_of('ner', COURSE)}}.) MiniLM's architecture from
+# {{number:validation_apart}} points better than the one we took, less than its seeds differ. We rejected it because at the next rate all runs collapse. (On the test names it gave {{number:percent(result('03_tasks')['passed_over']['ner'])}} instead of {{number:score_of('ner', COURSE)}}.) MiniLM's architecture from
 # random initialisation was not tuned; it takes MiniLM's rate. A choice made on few texts is a noisy measurement, too.
 #
 # The published BERT is unstable, too. Four things are known about this:

@@ -424,7 +424,7 @@ for what, values in masks_or_text().items():
 # Their "static" masking already had ten masks; the harm of *one* mask, which you just saw, was never part of that
 # comparison.
 #
-# So dynamic masking saves disk space, but the gain must come mostly from elsewhere. The next
+# So dynamic masking saves disk space, but RoBERTa's gain must come mostly from elsewhere. The next
 # sections go through the other changes, and the last asks which of them brought the gain.
 #
 # ## Full sequences
@@ -724,9 +724,8 @@ curves_chart(
 #
 # ### Warm-up: small steps first
 #
-# At the very start Adam's estimates rest on a handful of gradients. That is one reason for a small learning rate at
-# first. It climbs in a straight line (the *warm-up*) and then falls in a straight line. RoBERTa's climbs for 24,000
-# (base) or 30,000 (large) of 500,000 steps.
+# At the very start Adam's estimates rest on a handful of gradients. That is one reason for a small learning rate at first. The rate climbs in a straight line
+# (the *warm-up*) and then falls in a straight line. RoBERTa's climbs for 24,000 (base) or 30,000 (large) of 500,000 steps.
 
 # %%
 schedule = {

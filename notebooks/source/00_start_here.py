@@ -106,7 +106,7 @@ print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in gu
 #
 # The course includes a small BERT of its own, trained in the same way for well over an hour on the documentation of Python
 # and its libraries. Before that training, we wrote fifteen sentences, each with one word in mind. Here are two that the
-# model completes as their writer did, and two that it does not. (Lecture 02 shows all fifteen.)
+# model completes as intended, and two that it does not. (Lecture 02 shows all fifteen.)
 
 # %%
 from course_lib import load_pretrained
@@ -123,7 +123,7 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
 # *The model's five best guesses for each, with their probabilities. `##` marks a piece that continues a word (lecture 02).*
 #
 # It knows some set phrases of technical English. In the third sentence it repeats a word that it has just read, and is sure of it: it knows which words often
-# occur together, but little of their meaning. And it has read nothing but technical English: ask it about arrays, not about grandmothers. [Lecture
+# occur together, but little of their meaning. It has read only technical English: ask it about arrays, not about grandmothers. [Lecture
 # 03](03_fine_tuning.ipynb) tells how it was made, and how it learns to sort reviews, find names and answer questions.
 #
 # ## The map

@@ -55,7 +55,7 @@ my_guesses = {"nearest to kernel": ..., "sees the whole sentence": ..., "from BE
 # ## By hand: one vector a word
 #
 # Words of similar meaning tend to occur beside the same words. This is the **distributional hypothesis** (Harris 1954; Firth 1957, who judged a word by the
-# company that it keeps). So we count neighbours. These counts are from a text small enough to fit on this page (rows: words; columns: the neighbours we count).
+# company that it keeps). So we count neighbours. These counts are from a text that fits on this page (rows: words; columns: the neighbours we count).
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_01.by_hand import COUNTS, NEAR, ppmi_by_hand
@@ -161,8 +161,8 @@ neighbours_view(tables, "kernel")
 # the machine where this page was written, `axis` and `random` get sensible neighbours, and `kernel` gets words of graphics cards and of support vector machines
 # side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
 #
-# Such vectors also solve some *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the three words of the
-# question are left out of the search, because one of them is often the nearest.
+# Such vectors also solve some *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the question's three
+# words are left out of the search, because one of them is often the nearest.
 #
 # ### What they can do, and what they cannot
 #
@@ -759,7 +759,7 @@ tree_view()
 
 # %% [markdown]
 # *Blue, solid: encoders; green, dashed: decoders; yellow, dotted: encoder-decoders. Underlined names have a page in this course. Dates are those of the first
-# version on arXiv, where there is one. Facts that we have not read at their source are left out.*
+# version on arXiv, where there is one. Facts not read at their source are left out.*
 #
 # - *BERT, GPT, BART and T5.* From the Transformer of 2017, GPT (June 2018) took the decoder and BERT (October 2018) the encoder; T5 and BART (both October 2019)
 #   kept both halves. BART's encoder reads a damaged text, and its decoder writes the whole text. T5's decoder writes only what was taken out; T5 also phrases every

@@ -60,7 +60,7 @@ my_guesses = {"masked of 1,000": ..., "fraction of the gap": ..., "bag of words,
 # %% [markdown]
 # ## By hand
 #
-# Everything BERT does can be followed on paper if the pieces are small enough. We look at the whole model first, then at its pieces.
+# Everything BERT does can be followed on paper if the pieces are small enough. We look at the whole model first, then its pieces.
 #
 # ### The whole model, drawn
 #
@@ -155,7 +155,7 @@ print("outputs\n", (weights @ v).numpy().round(3))
 # %% [markdown]
 # Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = {{number:attention()['scores'][0, 2]:.3f}}.
 #
-# Now let the third token be padding. Its whole *column* of scores is set to a very large negative number before the softmax, so that no token collects from it:
+# Let the third token be padding. Its whole *column* of scores is set to a very large negative number before the softmax, so that no token collects from it:
 
 # %% tags=["nbval-check-output"]
 padding = torch.tensor([False, False, True])
@@ -226,7 +226,7 @@ print(f"MLM {mlm:.4f} + NSP {nsp:.4f} = loss {mlm + nsp:.4f} nats")
 # %% [markdown]
 # ## Try it
 #
-# Now build two of these pieces yourself before the page shows them. Each answer is checked on freshly drawn inputs; for a wrong one, the check names known
+# Build two of these pieces yourself before the page shows them. Each answer is checked on freshly drawn inputs; for a wrong one, the check names known
 # mistakes. `hint("02.2")` helps one step at a time, `reveal("02.2")` shows a solution. No later cell needs your answers, but one can use the second.
 #
 # {{exercise:02.1}}
@@ -855,7 +855,7 @@ for most in (1, 5):
 # %% [markdown]
 # ## Measure it
 #
-# Now we train from random initialisation: two layers, 128 wide, on both tasks, with a fixed set of stories and dynamic masking. The recipe has
+# We train from random initialisation: two layers, 128 wide, on both tasks, with a fixed set of stories and dynamic masking. The recipe has
 # {{number:LIVE.steps:,}} steps. On two cores they take a minute or a little more if the processor multiplies 16-bit numbers (*bfloat16*) natively. If it does not
 # (most laptops, Colab), a step takes several times as long; the page then trains for half the steps, and the model closes less of the gap. `steps = LIVE.steps`
 # trains for all of them, in about three minutes. During training, the model now and then predicts one hidden word for us.

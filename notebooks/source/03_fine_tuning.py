@@ -333,7 +333,7 @@ for n in (right[0], max(short, key=wrong.__getitem__)):
 # *A test sentence without a mistake, and the one with the most mistakes among those of at most 20 words. True tags are above, the model's below; wrong words are
 # framed twice and marked ✗.* A span of many tokens counts only if every one of them is right.
 #
-# Now write a sentence of your own. Use one word both ways, as a name and as plain English.
+# Write a sentence of your own. Use one word both ways, as a name and as plain English.
 
 # %%
 code_words_view(code_tagger, words)
@@ -615,7 +615,7 @@ tag_view(test.words[worst], found[worst], truth[worst])
 # worst run of the former is above the best of the latter. But it is not a good tagger: a mere list of the names in the training sentences reaches
 # {{number:list_of_names}}.
 #
-# Finally we go back from tokens to characters, on a self-introduction that is not in the training data:
+# We go back from tokens to characters, on a self-introduction that is not in the training data:
 
 # %%
 import re

@@ -12,20 +12,19 @@
 #
 # **Lecture 00** · {{duration}} · {{colab}}
 #
-# BERT reads text in both directions at once, and learned to do so by guessing hidden words. A family of models
-# grew from it. This course builds its members from scratch. We compare each with the published model where that
-# runs here, and with the paper's formulas where it does not. Every claim is measured in front of you, on your machine,
-# without a network.
+# BERT reads both sides of a word at once, and learned to do so by guessing hidden words. A family of models grew from it. This course builds its members
+# from scratch. We compare each with the published model if that runs here, and otherwise with the paper's formulas. Claims are measured in front of you, or
+# traced to a stored run or a source. No network is needed.
 #
-# After this page you know that your machine is ready, what the course covers, and what a *masked word* is,
-# because you will have trained a model to guess one. You need Python and to have seen a training loop.
+# After this page you know that your machine is ready, what the course covers, and what a *masked word* is: you will have trained a model to guess one. You need
+# Python and some idea of a training loop.
 #
 # {{parts}}
 #
 # ## Predict first
 #
-# In a moment a model will read about ten thousand short stories. Depending on your machine, that takes half a minute to two minutes.
-# Then it sees a new story twice, each time with one word hidden:
+# In a moment a model will read about ten thousand short stories. That takes half a minute to two
+# minutes. Then it sees a new story twice, each time with one word hidden:
 #
 # 1. *… [MASK] she waters the green rose for jonen . finally the gardener picks the green rose …*
 # 2. *… then [MASK] waters the green rose for jonen . finally the gardener picks the green rose …*
@@ -43,7 +42,7 @@ check_machine()
 # ## A first masked word
 #
 # The stories below come from an invented world. Every sentence obeys its rules: who lives where, who does
-# what, and which things belong to which trade.
+# what, and which things belong to which trade. The cell makes more than are read.
 
 # %% tags=["nbval-check-output"]
 import torch
@@ -56,9 +55,8 @@ stories = world.stories(20_000, seed=0)
 print(stories[1].text)
 
 # %% [markdown]
-# Of every hundred words, fifteen are *selected for prediction*, and most of those are hidden. The model guesses, is told the
-# right word, and its weights change a little. Then it reads the next stories. The curve is the *loss*: how surprised the model is by
-# the right words. We watch the first gap.
+# Of every hundred words, fifteen are *selected for prediction*, and most of those are hidden. The model guesses, sees the right word, and adjusts its weights a
+# little. Then it reads the next stories. The curve is the *loss*: how surprised the model is by the right words. We watch the first gap (`easy` in the code).
 
 # %%
 words = world.tokenizer
@@ -77,16 +75,16 @@ history = fit(model, pretraining_loss, batches, steps=600, learning_rate=2e-3, c
 print(f"{history.seconds:.0f} seconds, {history.tokens:,} positions read")
 
 # %% [markdown]
-# *Surprise at a selected word, in nats (natural logarithms). It starts at about 7, when any of a thousand words is equally likely,
-# and falls. MLM: masked language modelling, the guessing of hidden words.*
+# *Surprise at a selected word, in nats (natural logarithms). It starts at about 7, where all of a thousand words are equally likely, and falls. MLM: masked
+# language modelling, the guessing of hidden words. A position holds one word or sign.*
 
 # %%
 print(f"{first}\n{easy}\nhidden: then")
 prediction_slider(watch.snapshots, f"{first} {easy}", truth="then")
 
 # %% [markdown]
-# *Move the slider. At the first steps you see the words that are frequent anywhere; at the last,* then *has a large probability.* **In about a minute the model has
-# learned how these stories are built**: what opens a sentence, what stands between two names.
+# *Move the slider. At the first steps you see the words that are frequent anywhere; at the last, the word `then` has a large probability.* **In about a minute
+# the model has learned much of how these stories are built**, for instance what opens a sentence.
 #
 # Now the second gap, one word further on:
 
@@ -98,17 +96,17 @@ guesses = predict_masked(model, words, first, second=second, top=6)
 print("    " + ", ".join(f"{word} {probability:.0%}" for word, probability in guesses))
 
 # %% [markdown]
-# **Here it fails.** It offers pronouns, verbs and *both*. None has much more than a tenth of the probability, and whether the right one comes first is luck. The
-# word depends on a person who was named earlier; so far the model has learned little more than which words stand near each other.
+# **Here it fails.** It offers pronouns, verbs and the word *both*. None has much more than a tenth of the probability, so their order means little. The word
+# depends on a person who was named earlier; so far the model seems to know little more than which words stand near each other.
 #
-# That is the whole idea of BERT's pre-training, in miniature. Lecture 02 trains four times as long and counts, for each kind of word, what is learned and what is
-# not.
+# That is the main idea of BERT's pre-training, in miniature. Lecture 02 trains four times as long
+# and counts, for each kind of word, what is learned and what is not.
 #
 # ## The same in real English
 #
 # The course includes a small BERT of its own, trained in the same way for well over an hour on the documentation of Python
-# and its libraries. Before that training, fifteen sentences were written, each with a word in mind. Here are two that the model completes as their writer did, and two
-# that it does not. (Lecture 02 shows all fifteen.)
+# and its libraries. Before that training, we wrote fifteen sentences, each with one word in mind. Here are two that the
+# model completes as intended, and two that it does not. (Lecture 02 shows all fifteen.)
 
 # %%
 from course_lib import load_pretrained
@@ -124,8 +122,8 @@ for blank in (blanks[12], blanks[1], blanks[9], blanks[-1]):
 # %% [markdown]
 # *The model's five best guesses for each, with their probabilities. `##` marks a piece that continues a word (lecture 02).*
 #
-# It knows the set phrases of technical English well. In the third sentence it repeats a word that it has just read, and is sure of it: it knows which words often
-# occur together, and little of what is meant. And it has read nothing but technical English: ask it about arrays, not about grandmothers. [Lecture
+# It knows some set phrases of technical English. In the third sentence it repeats a word that it has just read, and is sure of it: it knows which words often
+# occur together, but little of their meaning. It has read only technical English: ask it about arrays, not about grandmothers. [Lecture
 # 03](03_fine_tuning.ipynb) tells how it was made, and how it learns to sort reviews, find names and answer questions.
 #
 # ## The map
@@ -163,22 +161,21 @@ progress()
 # %% [markdown]
 # *✓ solved, ○ open. Point at a number to see its title.*
 #
-# Each page has the same parts, so you always know where you are: *predict first* · *by hand* · *try it* · *the code* ·
-# *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more exercises* · *quiz* ·
-# *questions for review* · *read on*.
+# Most pages have the same parts, so you always know where you are: *predict first* · *by hand* · *try it* ·
+# *the code* · *is it right?* · *see it* · *measure it* · *what they claim, what you measured* · *more
+# exercises* · *quiz* · *questions for review* · *read on*.
 #
 # ## How to use it
 #
-# Run a cell with Shift+Enter. `show(thing)` prints the library's own source. `check("02.1", my_function)` judges
-# an exercise and names the mistake; `hint("02.1")` gives one step of help; `reveal("02.1")` shows a solution.
-# If a cell never ends, press *Interrupt* (■). Nothing you do can break a page: *Restart kernel and run all* brings
-# it back.
+# Run a cell with Shift+Enter. `show(thing)` prints the library's own source. `check("02.1", my_function)` judges an exercise and names known mistakes;
+# `hint("02.1")` gives one step of help; `reveal("02.1")` shows a solution. If a cell never ends, press *Interrupt* (■). *Restart kernel and run all* puts a
+# page in order again.
 #
 # ## What the course answers
 #
-# Some statements in lectures and papers are wrong or easily misread. The page that teaches their subject settles them, by code where code can, under
-# *what they claim, what you measured*. [Page 13](13_choosing_a_variant.ipynb) has an index of them all, and of the questions for review. The table below shows how the
-# papers' best-known claims fared at this course's size, with small models in an invented world or on short English texts:
+# Some statements in lectures and papers are wrong or easily misread. The page on their subject settles them, by code where possible, under *what they claim,
+# what you measured*. [Page 13](13_choosing_a_variant.ipynb) has an index of them all, and of the questions for review. The table below shows how the papers'
+# best-known claims fared at this course's size, with small models in an invented world or on short English texts:
 
 # %%
 from course_lib.teaching import replication_table
@@ -187,5 +184,5 @@ replication_table()
 
 # %% [markdown]
 # *Each outcome has a sign, a colour and a few words; click to unfold the evidence. "Contradicted" means that the opposite was seen here,
-# and that the causes named were tested. It does not mean that the paper is wrong at its own size. "Not settled" means that runs were made
-# but do not decide.*
+# and that the causes it names were tested. It does not mean that the paper is wrong at its own size. "Not settled" means that runs were
+# made but do not decide.*

@@ -14,7 +14,7 @@
 #
 # After this page you can
 #
-# - make static vectors in two ways, and say what one vector a word cannot do;
+# - make static vectors in two ways, and say what one vector per word cannot do;
 # - compute attention among four words on paper: dot product, weights, output;
 # - build ELMo from characters and LSTMs, and say what each of its two directions sees;
 # - turn one block into an encoder, a decoder and an encoder-decoder, and say which of them BERT, GPT, BART and T5 are.
@@ -37,8 +37,8 @@ from course_lib.lectures.lecture_01.views import (
 # %% [markdown]
 # ## Predict first
 #
-# *We sat on the **bank** and watched the boats. The **bank** raised its fees.* One word, two meanings: **polysemy**. You needed the other words of the sentence to
-# tell the two apart, and did not notice it.
+# *We sat on the **bank** and watched the boats. The **bank** raised its fees.* One word, two meanings: **polysemy**. You told them apart by the other words of
+# the sentence, without noticing.
 #
 # Three guesses. Write them down before you go on.
 #
@@ -54,8 +54,8 @@ my_guesses = {"nearest to kernel": ..., "sees the whole sentence": ..., "from BE
 # %% [markdown]
 # ## By hand: one vector a word
 #
-# Words of similar meaning occur beside the same words. This is the **distributional hypothesis** (Harris 1954; Firth 1957, who judged a word by the company that it
-# keeps). So we count neighbours. These counts are from a text small enough to fit on this page (rows: words; columns: the neighbours we count).
+# Words of similar meaning tend to occur beside the same words. This is the **distributional hypothesis** (Harris 1954; Firth 1957, who judged a word by the
+# company that it keeps). So we count neighbours. These counts are from a text that fits on this page (rows: words; columns: the neighbours we count).
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_01.by_hand import COUNTS, NEAR, ppmi_by_hand
@@ -65,9 +65,9 @@ for word, row in COUNTS.items():
     print(f"{word:8}" + "".join(f"{n:8}" for n in row))
 
 # %% [markdown]
-# *the* is the most frequent neighbour of `bank`, but it says nothing about `bank`, because it is near everything. So we ask how much *more often than by chance* two
-# words are neighbours. `bank` has 8 of the 32 counts, and `river` has 4. By chance they would meet in 8/32 · 4/32 of the 32 counts, which is once. They met twice:
-# ln(2/1) = 0.69. This logarithm is the **pointwise mutual information**, PMI; **positive PMI** (PPMI) sets negative values to zero.
+# *the* is the most frequent neighbour of `bank`, but it says nothing about `bank`, because it is near everything. So we ask how much *more often than by
+# chance* two words are neighbours. `bank` has 8 of the 32 counts, and `river` has 4. By chance they would share 8/32 · 4/32 of the 32 counts, that is, one.
+# They share two: ln(2/1) = 0.69. This logarithm is the **pointwise mutual information**, PMI; **positive PMI** (PPMI) sets negative values to zero.
 
 # %% tags=["nbval-check-output"]
 from torch.nn.functional import cosine_similarity
@@ -108,8 +108,8 @@ check("01.2", my_neighbours)
 # %% [markdown]
 # ## The code: static vectors
 #
-# There are two ways to make such a table. (Here a word is what stands between spaces. Lectures 02 and 04 cut text into smaller pieces, by WordPiece and by byte pair
-# encoding, **BPE**.)
+# We make such vectors in two ways. (Here a word is what stands between spaces. Lectures 02 and 04
+# cut text into smaller pieces, by WordPiece and by byte pair encoding, **BPE**.)
 #
 # ### Counts, PMI, and few numbers a word
 #
@@ -124,19 +124,19 @@ show(positive_pmi, svd_vectors)
 # %% [markdown]
 # ### word2vec: guess instead of count
 #
-# **word2vec** (Mikolov et al. 2013, arXiv 1301.3781) *learns* the vectors. Its **skip-gram** form predicts the neighbours from a word; **CBOW**, its other form,
-# predicts a word from its neighbours. With **negative sampling** (their second paper) the prediction becomes a yes or a no: a true pair of neighbours should have a
-# large dot product, and a word paired with a random one a small dot product.
+# **word2vec** (Mikolov et al. 2013, arXiv 1301.3781) *learns* the vectors. Its **skip-gram** form predicts the neighbours from a word; **CBOW**, its other
+# form, predicts a word from its neighbours. With **negative sampling** (their second paper) the prediction becomes a yes or a no: a true pair of neighbours
+# should have a large dot product, a random pair a small one.
 
 # %%
 show(skip_gram_loss)
 
 # %% [markdown]
 # Counting and guessing are closer than they look: skip-gram with negative sampling implicitly factorises a table of PMI values shifted by a constant (Levy and
-# Goldberg 2014). There are two relatives. **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of the counts. **fastText**
-# (Bojanowski et al. 2017) builds a word's vector from those of its letter groups, so that a new word gets one too.
+# Goldberg 2014). **GloVe** (Pennington et al. 2014) counts first and then fits dot products to the logarithms of the counts. **fastText** (Bojanowski et al.
+# 2017) builds a word's vector from those of its letter groups, so that a new word gets one too.
 #
-# We now run both methods on the documentation of five Python libraries that this course installs:
+# We now run PPMI with SVD, and skip-gram, on the documentation of five Python libraries:
 
 # %%
 import time
@@ -157,18 +157,18 @@ print(corpus)
 neighbours_view(tables, "kernel")
 
 # %% [markdown]
-# *The words whose vectors have the greatest cosine with that of the word you type, in both tables. Only words that occur at least five times in the text have a
-# vector.* On the machine where this page was written, `axis` and `random` get sensible neighbours, and `kernel` gets words of graphics cards and of support vector
-# machines side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
+# *The words whose vectors have the greatest cosine with that of the word you type, in both tables. Only words that occur at least five times have a vector.* On
+# the machine where this page was written, `axis` and `random` get sensible neighbours, and `kernel` gets words of graphics cards and of support vector machines
+# side by side (`rbf` and `polynomial` are kernels of the latter). Try `key`.
 #
-# Such vectors also solve *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the three words of the question are
-# left out of the search, because one of them is often the nearest.
+# Such vectors also solve some *analogies* (Mikolov et al. 2013): Paris − France + Italy lies near Rome. Read such examples with care: the question's three
+# words are left out of the search, because one of them is often the nearest.
 #
 # ### What they can do, and what they cannot
 #
-# **Static vectors know what belongs together.** In the course's **micro-world**, a small invented world, things belong to twelve topics. With skip-gram vectors, a
-# thing's nearest neighbour has the same topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases (counting things with one topic only). But seven words
-# belong to two topics. Which topic do their (up to) ten nearest things have? (From a stored result with more text than above.)
+# **Static vectors capture which things belong together.** In the course's **micro-world**, a small invented world, things belong to twelve topics. With
+# skip-gram vectors, a thing's nearest neighbour has the same topic in {{number:table('skip-gram')['same_topic']:.0%}} of the cases (for things with one topic).
+# But seven words belong to two topics. Which topics do their nearest things (at most ten) have? (From a stored result with more text than above.)
 
 # %%
 from course_lib.teaching.results import read_result
@@ -180,7 +180,7 @@ for word in static["skip-gram"]["topics"]:
     print(f"{word:8}" + "".join(f"{said:28}" for said in found))
 
 # %% [markdown]
-# **A word with two senses gets one row, and the more frequent sense dominates it.** With skip-gram, `spring` lies between its senses:
+# **A word with two senses gets one row, and one sense often dominates it.** With skip-gram, `spring` lies between its senses:
 # {{number:table('skip-gram')['topics']['spring']['river']}} things of the river and {{number:table('skip-gram')['topics']['spring']['workshop']}} of the workshop.
 #
 # Whatever the sentence, the row is the same:
@@ -199,7 +199,7 @@ print(f"cosine of the two vectors of bank: {cosine_similarity(first[1], second[1
 #
 # A vector *in context* must be computed anew in each sentence, from the words around it. In a network that reads word after word, a distant word arrives only
 # through many steps. **Attention** lets a word look at all others directly. (It began in 2014 as an aid to such a network: Bahdanau, Cho and Bengio, arXiv
-# 1409.0473, let a translator look back at every word that it had read.) It takes three steps that you can do on paper.
+# 1409.0473, let a translation model look back at every word it had read.) It takes three steps that you can do on paper.
 #
 # We take four words of four numbers each and decide what the numbers mean: water, money, place, event. `bank` is half water and half money; no word
 # here is a place.
@@ -256,7 +256,8 @@ print(f"cosine of the two banks: before {cosine_similarity(x[2], vectors_of(OTHE
 #
 # softmax(Q Kᵀ / √D) V, with Q = x W_Q, K = x W_K, V = x W_V.
 #
-# Watch two of them being learned. Without them, `bank` gives all words of water or money equal weight. Suppose that the task rewards looking at what *happened*:
+# Watch W_Q and W_K being learned. Without them, `bank` gives all words of water or money equal weight. Suppose that the task rewards looking at what
+# *happened*:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -273,8 +274,7 @@ for step in range(201):
     optimizer.step()
 
 # %% [markdown]
-# **With learned queries and keys, `bank` attends to the event in both sentences, although its own vector has no event in it.** What it looks for now differs from
-# what it is.
+# **With learned queries and keys, `bank` attends to the event in both sentences, although its own vector has no event in it.**
 #
 # Why divide by √D? A sum of D products of independent numbers around zero grows like √D. Without the division, the softmax of long vectors would put nearly all
 # weight on one word.
@@ -304,21 +304,21 @@ placed, placed_turned = attention_by_hand(x_placed)[2], attention_by_hand(x[turn
 print(f"with positions,    largest difference: {(placed_turned - placed[turned]).abs().max():.2f}")
 
 # %% [markdown]
-# *dog bites man* and *man bites dog* would be the same. So each word gets its position as well. The first Transformer adds a vector of waves of several speeds (this
-# is what `positions` returns), BERT and GPT add learned vectors (lecture 02), and DeBERTa uses distances (lecture 08).
+# *dog bites man* and *man bites dog* would give the same vectors. So each word gets its position as well. The first Transformer adds sine and cosine waves
+# (this is what `positions` returns), BERT and GPT add learned vectors (lecture 02), and DeBERTa uses distances (lecture 08).
 #
 # ## ELMo: vectors in context
 #
-# Five years after word2vec came **ELMo** (Peters et al., February 2018, arXiv 1802.05365): *embeddings from language models*. A language model predicts the next
-# word, and to do so it must know what the words so far *mean together*. ELMo therefore takes its hidden states as vectors.
+# Five years after word2vec came **ELMo** (Peters et al., February 2018, arXiv 1802.05365): *embeddings from language models*. A language model predicts the
+# next word, and to do so well it must know what the words so far *mean together*. ELMo takes this model's inner vectors, its *hidden states*.
 
 # %%
 elmo_drawing()
 
 # %% [markdown]
-# *Left: a word is read as letters, between two signs that mark its ends, so no word is unknown. Middle: two LSTM layers read from the left, and two from the right.
-# The first layers of both directions read the same word vectors; each second layer reads the first of its own direction. Right: what a task takes, with one weight
-# for each layer. Sizes as released: {{number:elmo_parameters}} parameters.*
+# *Left: a word is read as letters, between two signs that mark its ends, so no word is unknown. Middle: two LSTM layers read from the left, and two from the
+# right. The first layers of both directions read the same word vectors; each second layer reads the first layer of its direction. Right: what a task takes,
+# with one weight for each layer. Sizes as released: {{number:elmo_parameters}} parameters.*
 #
 # An **LSTM** reads word after word and carries a memory along, its *cells*. At each word it computes three **gates**, numbers between 0 and 1, from the word and
 # from its own last output. For every cell they decide how much of the old content stays, how much new content is written, and how much is output. The output is the
@@ -330,10 +330,11 @@ elmo_drawing()
 # - *Character CNN*: filters of seven widths slide over the letters. Each filter keeps its largest value, **then** ReLU is applied (as in the authors' code). A
 #   **highway** layer is g · relu(Wx) + (1 − g) · x: its gate g decides, number by number, between a new value and the old one.
 # - *Two language models*: the forward one predicts the next word, the backward one the word before. They share the character encoder and the softmax layer, but
-#   nothing else. The loss is ½ (forward + backward). e to the loss is the **perplexity**: at 39.7 the model is as unsure as among 39.7 equally likely words.
+#   nothing else. The loss is ½ (forward + backward). e to the loss is the **perplexity**: at ELMo's 39.7 the model is as unsure as among 39.7 equally likely
+#   words.
 # - *Pre-training* needs plain text only, because the text itself holds the answers (**self-supervised**).
-# - *Use*: freeze all weights. A task feeds γ · Σ s_j · layer_j into a network of its own, where s is a softmax of three learned numbers. This is the
-#   **feature-based** approach; BERT is **fine-tuned** instead (lecture 03).
+# - *Use*: freeze all weights. A task feeds γ · Σ s_j · layer_j into a network of its own, where γ and the three numbers behind the softmax s are learned. This
+#   is the **feature-based** approach; BERT is **fine-tuned** instead (lecture 03).
 #
 # ### Try it: ELMo
 #
@@ -360,6 +361,8 @@ check("01.4", my_mix)
 
 # %% [markdown]
 # ### The code
+#
+# The first cell shows the parts, the second how they join, and the loss.
 
 # %%
 from course_lib.family.elmo import CharacterEncoder, Direction, Elmo, Highway, ProjectedLSTM, ScalarMix
@@ -410,7 +413,7 @@ small_elmo, vocabulary = micro_elmo()
 guesses_view(small_elmo, vocabulary, "first mekus rows the red bank with his friend .", word=6)
 
 # %% [markdown]
-# *The model of one column has read the words before the hidden one, that of the other the words after it. Move the slider: which of them knows more, and where?*
+# *One column's model has read the words before the hidden one, the other's the words after it. Move the slider: which of them knows more, and where?*
 #
 # Neither has read both sides, which answers the second guess. The next figure compares three models of 2018.
 
@@ -421,8 +424,8 @@ three_drawing()
 # *ELMo has two chains, one from each side, that run side by side without meeting ("shallowly bidirectional"). GPT reads from the left only. In BERT every position
 # reads both sides, in every layer ("deeply bidirectional").*
 #
-# It is a misconception that before 2018 all models read in one direction. Bidirectional LSTMs are older; what BERT's paper claims is *deep* bidirectionality (its
-# Figure 3 and Appendix A.4).
+# Not all models before 2018 read in one direction. Bidirectional LSTMs are older; what BERT's paper
+# claims is *deep* bidirectionality (its Figure 3 and Appendix A.4).
 #
 # ### Two banks, two vectors
 #
@@ -449,14 +452,14 @@ for number, (one, other) in enumerate(layer[:, at] for layer in states):
 #
 # ## Measure it: which vectors tell senses apart?
 #
-# Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel` is a process
-# in Jupyter and a function of two points in scikit-learn). So the package serves as the label of {{number:mentions}} mentions. The vectors are frozen, and a
-# **linear probe** (a linear classifier) predicts the sense from them. It is trained on half of the modules and tested on the other half. Both senses are equally
-# frequent, so chance level is 50%.
+# Seven words of the documentation mean one thing in one package and something else in another: *kernel, key, tree, axis, field, token, root* (`kernel` is a
+# process in Jupyter and a function of two points in scikit-learn). So the package serves as the label of {{number:mentions}} mentions (occurrences). The
+# vectors are frozen, and a **linear probe** (a linear classifier) predicts the sense from them. It is trained on half of the Python modules and tested on the
+# rest. Both senses are equally frequent, so chance level is 50%.
 #
 # The ELMo here has read the documentation, like the course's BERT, but much less of it. **The two are not equals**: BERT read {{number:times_elmos('tokens'):.0f}}
 # times as many tokens and has {{number:times_elmos('parameters'):.0f}} times as many parameters, which makes some
-# {{number:round(times_elmos('tokens') * times_elmos('parameters'), -1):.0f}} times the training FLOPs. The chart therefore compares two models, not two ideas.
+# {{number:round(times_elmos('tokens') * times_elmos('parameters'), -1):.0f}} times the training FLOPs (arithmetic operations). The chart compares two models, not two ideas.
 
 # %%
 from statistics import mean
@@ -486,10 +489,10 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # - *Static vectors* reach {{number:senses(DOCS, 'skip-gram', 'word')}}, by construction. So does ELMo's layer 0 ({{number:senses(DOCS, 'ELMo', '0')}}), which has
 #   read the letters only.
 # - *ELMo's* LSTM layers reach {{number:senses(DOCS, 'ELMo', '1')}} and {{number:senses(DOCS, 'ELMo', '2')}}. But the same network with *random* weights reaches
-#   {{number:best(DOCS, 'ELMo, random initialisation')}}, because an LSTM mixes neighbours into a word even before it has learned anything. That explains the larger
-#   part of what *this* ELMo has above chance; one trained as long as BERT may well learn more.
-# - *BERT* reaches {{number:best(DOCS, 'BERT')}} in its best layer, and {{number:best(DOCS, 'BERT, random initialisation')}} with random weights. MiniLM, a larger
-#   model trained for sentences, reaches {{number:best(DOCS, 'MiniLM')}}.
+#   {{number:best(DOCS, 'ELMo, random initialisation')}}, because an LSTM mixes neighbours into a word even before it has learned anything. So most of *this*
+#   ELMo's margin above chance needs no training; one trained as long as BERT may learn more.
+# - *BERT* reaches {{number:best(DOCS, 'BERT')}} in its best layer, and {{number:best(DOCS, 'BERT, random initialisation')}} with random weights. MiniLM, a
+#   larger model trained to compare sentences, reaches {{number:best(DOCS, 'MiniLM')}}.
 # - *A bag of words*, the neighbours without any model, reaches {{number:senses(DOCS, 'bag of words', 'bag')}}; the mean of the neighbours' static vectors,
 #   {{number:senses(DOCS, "mean of the neighbours' PPMI vectors", 'context')}}. These senses are coarse, and the words around give them away.
 #
@@ -497,8 +500,8 @@ ablation_chart({"seven words": {said: by_word(*which) for said, which in rows.it
 # unequal training.**
 
 # %% [markdown]
-# **The published ELMo tells fine senses apart, too.** It read a billion words ten times. Its F1 is 67.4 in layer 1 and 69.0 in layer 2;
-# always taking a dictionary's first sense gives 65.9, and a method made for the task 70.1 (its Table 5).
+# **The published ELMo learns something of fine senses.** It read a billion words ten times. Its F1 is 67.4 in layer 1 and 69.0 in layer 2; always taking a
+# dictionary's first sense gives 65.9, and a method made for the task 70.1 (ELMo's Table 5).
 #
 # **For parts of speech its *first* layer is better**, with 97.3 against 96.8 (Table 6). On the course's tagged sentences, layers 0, 1 and 2 of our ELMo reach
 # {{number:mean(tags('0')):.1%}}, {{number:mean(tags('1')):.1%}} and {{number:mean(tags('2')):.1%}}; BERT reaches
@@ -543,9 +546,10 @@ texts = dict.fromkeys(("micro-ELMo", "micro-BERT"), (story, 11))  # a text, and 
 layers_view(indexes, texts | {"course's BERT": ("the client sends a message to the kernel and waits for its reply", 8)})
 
 # %% [markdown]
-# *Each line is a mention: its cosine with the word that you picked, the words around it, and its sense. Where all cosines are 1.00, the order says nothing. Which of
-# the two micro-world models mixes the senses? (micro-BERT is a small BERT trained on the micro-world, the teacher of lecture 06; the course's BERT has read the
-# documentation.) Try *caro is a sailor . then he hauls the green seal* (word 10), or *a kernel of degree two* (word 2), and the layers in between.*
+# *Each line is a mention: its cosine with the word that you picked, the words around it, and its sense. Where all cosines are 1.00, the order says nothing.
+# Which of the two micro-world models mixes the senses? (micro-BERT is a small BERT trained on the micro-world, the teacher of lecture 06; the course's BERT has
+# read the documentation.) Try* `caro is a sailor . then he hauls the green seal` *(word 10), or* `a kernel of degree two` *(word 2), and the layers in
+# between.*
 #
 # %% [markdown]
 # ## The code: three kinds from one block
@@ -571,7 +575,7 @@ show(attention_scores, attention_reference)
 # %% [markdown]
 # ### The block
 #
-# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks. Each has attention and a small network that is applied to each word.
+# A **Transformer** (Vaswani et al., June 2017, arXiv 1706.03762) stacks blocks. Each has attention and a feed-forward network for each word by itself.
 
 # %%
 from course_lib.lectures.lecture_02.views import block_drawing
@@ -600,8 +604,8 @@ check("01.6", my_visible)
 masks_view()
 
 # %% [markdown]
-# *A row looks, a column is seen. Filled squares are allowed; striped ones are cross-attention. Choose a kind and the token that looks. You can also choose ELMo, and
-# see what each of its two LSTMs can know.*
+# *Rows are the tokens that look, columns those that are seen. Filled squares are allowed; striped ones are cross-attention. Choose a kind and the token that
+# looks. You can also choose ELMo, and see what each of its two LSTMs can know.*
 #
 # | kind | sees | trained to | called | good for | examples |
 # |---|---|---|---|---|---|
@@ -609,9 +613,9 @@ masks_view()
 # | **decoder** | itself and what stands before | predict the next word | auto-regressive | *writing* | GPT-2, GPT-3, LLaMA |
 # | **encoder-decoder** | the whole source, and its own text so far | write the target text | sequence to sequence | *rewriting*: translate, summarise | the first Transformer, BART, T5 |
 #
-# In *the bank of the river*, at `bank`, the decoder has seen only *the bank* and cannot know which bank is meant. The encoder sees *river*. But it has learned to
-# fill gaps with words on both sides, and a text that is being written has no right side yet. So BERT as published reads. The experiment below tests whether an
-# encoder *can* write.
+# In *the bank of the river*, at `bank`, the decoder has seen only *the bank* and cannot know which bank is meant. The encoder sees *river*. But it has learned
+# to fill gaps with words on both sides, and a text that is being written has no right side yet. So the published BERT only reads. The experiment below tests
+# whether an encoder *can* write.
 #
 # ### From BERT to GPT
 #
@@ -635,7 +639,7 @@ show(PreNormBlock.attend, PreNormBlock.apply_feed_forward, CausalStack.forward, 
 show(CrossBlock.read, Seq2Seq.forward)
 
 # %% [markdown]
-# The loss of both is next-token prediction: at each position the model predicts the word after it.
+# The loss of both is next-token prediction: at each position, the word after it.
 
 # %%
 from course_lib.objectives.next_token import next_token_labels, next_token_loss
@@ -678,9 +682,9 @@ print(f"BART:  largest difference of logits {(mine.logits - reference.logits).ab
 # word is spelt backwards, and the sentence is read from its end. The models see numbers, not letters, so they must learn each word's translation as well as the
 # order.
 #
-# The encoder gets the sentence and one `[MASK]` (*predict a word here*) for each word of the translation, and predicts them all at once. (So it is told the length.)
-# The decoder reads the sentence and `[SEP]` (a separator), and then writes word after word. The encoder-decoder reads with one half and writes with the other. Each
-# trains for 250 steps:
+# The encoder gets the sentence and one `[MASK]` (*predict a word here*) for each word of the translation, and predicts them all at once. (So it knows the
+# length.) The decoder reads the sentence and `[SEP]` (a separator), and then writes word after word. The encoder-decoder reads with one half and writes with
+# the other. Each trains for 250 steps:
 
 # %%
 from course_lib.lectures.lecture_01.three_kinds import KINDS, heldout_examples, recipes, train, two_languages
@@ -707,8 +711,8 @@ for example in unseen[:3]:
 # **All three kinds can do this task.** The next table shows longer runs from a stored result, with three seeds each, on three tasks:
 #
 # - *Fill gaps*: three words are missing from two sentences; which fraction is recovered ({{number:steps_of('encoder: fill gaps')}} steps)?
-# - *Continue*: write the next sentence; is it one that the micro-world could produce? (A check of grammar only: repeating the text would pass.)
-# - *Translate*: as above; is the whole sentence correct? (Both: {{number:steps_of('encoder: translate')}} steps.)
+# - *Continue*: write the next sentence; is it one that the micro-world could produce? (This checks grammar only: repeating the text would pass.)
+# - *Translate*: as above; is the whole sentence correct? (The last two: {{number:steps_of('encoder: translate')}} steps.)
 
 # %%
 from course_lib.lectures.lecture_01.three_kinds import LEFT, SHOWN, STEPWISE
@@ -731,7 +735,7 @@ for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
 # {{number:kind_score(LEFT, 'fill gaps', 'words')}}. A likely reason is that while it reads, no word sees what comes later.
 
 # %% [markdown]
-# **Writing depends on training and decoding, not on the kind.** The encoder that predicts all words at once reaches
+# **Writing depends on training and decoding more than on the kind.** The encoder that predicts all words at once reaches
 # {{number:kind_score('encoder', 'continue', 'possible')}} (its seeds differ a lot): each word is likely by itself, but the words do not fit one another. Filling
 # them word by word does not help a model that was not trained that way ({{number:kind_score(STEPWISE, 'continue', 'possible')}}). *Trained for it*, the same encoder
 # reaches {{number:kind_score(SHOWN, 'continue', 'possible')}}. Decoder and encoder-decoder, which train that way by construction, reach
@@ -743,8 +747,8 @@ for kind in (KINDS[0], STEPWISE, SHOWN, *KINDS[1:], LEFT):
 # **In translation, three seeds show no difference**: {{number:kind_score('encoder', 'translate', 'whole')}}, {{number:kind_score('decoder', 'translate', 'whole')}},
 # {{number:kind_score('encoder-decoder', 'translate', 'whole')}}.
 #
-# Mind the scale: these are two-layer models, trained on one topic's stories for equally many *steps*. The encoder-decoder has its two layers twice, so it has more
-# parameters and its steps cost more. Today's large decoders do all three; about their size this page says nothing.
+# These are two-layer models, trained on one topic's stories for equally many *steps*. The encoder-decoder has its two layers twice, so it has more parameters
+# and its steps cost more. Today's large decoders do all three; this page cannot speak for their size.
 #
 # ## See it: the family tree
 #
@@ -755,7 +759,7 @@ tree_view()
 
 # %% [markdown]
 # *Blue, solid: encoders; green, dashed: decoders; yellow, dotted: encoder-decoders. Underlined names have a page in this course. Dates are those of the first
-# version on arXiv, where there is one. Facts that we have not read at their source are left out.*
+# version on arXiv, where there is one. Facts not read at their source are left out.*
 #
 # - *BERT, GPT, BART and T5.* From the Transformer of 2017, GPT (June 2018) took the decoder and BERT (October 2018) the encoder; T5 and BART (both October 2019)
 #   kept both halves. BART's encoder reads a damaged text, and its decoder writes the whole text. T5's decoder writes only what was taken out; T5 also phrases every
@@ -771,16 +775,16 @@ tree_view()
 # | word2vec (2013) | a vector for each word, learned from raw text | one vector for all senses |
 # | RNN, LSTM, GRU | a state handed from word to word: order, context | long distances; one word after the other, so slow |
 # | attention between encoder and decoder | the writer looks back at every word read | still an RNN on both sides |
-# | Transformer (2017) | attention only; all positions at once | it needs large data and machines |
+# | Transformer (2017) | attention instead of recurrence; all positions at once | it needs large data and machines |
 # | ELMo (2018) | vectors in context, from language models | two one-sided readers; a new network for each task |
-# | GPT, BERT (2018), T5, BART (2019) | one pre-trained Transformer for many tasks | it completes text, it does not follow instructions |
+# | GPT, BERT (2018), T5, BART (2019) | one pre-trained Transformer for many tasks | it fills in or continues text, it does not follow instructions |
 # | alignment (InstructGPT 2022, ChatGPT) | supervised fine-tuning (SFT) on answers, then feedback by people (RLHF) | text only |
-# | multimodal models (GPT-4, 2023) | images beside text | step-by-step thinking |
+# | multimodal models (GPT-4, 2023) | images beside text | training to think step by step |
 # | reasoning models (DeepSeek-R1, 2025) | trained by reinforcement learning to reason | still open |
 #
 # ### Why BERT changed things
 #
-# Words got vectors *in context* (this page), computed from *both sides in every layer* (lecture 02). And one pre-trained **encoder became the standard** start for
+# Words got vectors *in context* (this page), computed from *both sides in every layer* (lecture 02). One pre-trained **encoder became the standard** start for
 # understanding tasks, with a small head on top (lecture 03): pre-train once, fine-tune often.
 
 # %%

@@ -18,9 +18,9 @@
 # - write its attention, its masking and its sentence pairs yourself, and know when they are wrong;
 # - pre-train a small BERT from random initialisation on this machine, and judge how much it has learned.
 #
-# You need Python, PyTorch's basics (tensors, `nn.Module`, a training loop) and, from [page 00](00_start_here.ipynb), what a hidden word and a loss are. Attention is
-# explained here again briefly; [page 01](01_words_in_context.ipynb) explains it at length. Nothing is downloaded, and two processor cores are enough: running the
-# whole page takes a few minutes.
+# You need Python, PyTorch's basics (tensors, `nn.Module`, a training loop) and, from [page 00](00_start_here.ipynb), what a hidden word and a loss are.
+# Attention is explained here briefly, and on [page 01](01_words_in_context.ipynb) at length. Nothing is downloaded, and two processor cores are enough: running
+# the whole page takes a few minutes.
 #
 # {{parts}}
 
@@ -49,9 +49,9 @@ from course_lib.lectures.lecture_02.views import bert_drawing, block_drawing
 # Three guesses. Write them down before you go on.
 #
 # 1. 15% of the positions are selected. Of 1,000 word pieces (words, or parts of rare words), how many does the model see as `[MASK]`?
-# 2. A model that only *counts* (which word stands most often between these two neighbours?) recovers a fraction of the hidden words of our test stories: that
-#    fraction is its *masked-token accuracy*. A reader who knows every rule of these stories recovers more. What fraction of the gap does a small BERT close in about
-#    a minute?
+# 2. A model that only *counts* (which word stands most often between these two neighbours?) recovers some of the hidden words of our test stories; the fraction
+#    is its *masked-token accuracy*. A reader who knows every rule of these stories recovers more. How much of the gap between the two does a small BERT close
+#    in about a minute?
 # 3. How well does a *bag-of-words baseline* solve the *second* task? It is a classifier that sees only which words the two passages share.
 
 # %%
@@ -60,7 +60,7 @@ my_guesses = {"masked of 1,000": ..., "fraction of the gap": ..., "bag of words,
 # %% [markdown]
 # ## By hand
 #
-# Everything BERT does can be followed on paper if the pieces are small enough. We look at the whole model first, then at its pieces.
+# Everything BERT does can be followed on paper if the pieces are small enough. We look at the whole model first, then its pieces.
 #
 # ### The whole model, drawn
 #
@@ -71,11 +71,11 @@ my_guesses = {"masked of 1,000": ..., "fraction of the gap": ..., "bag of words,
 bert_drawing()
 
 # %% [markdown]
-# *Read it from below. The shapes are at the right: B sequences, T tokens in each, H numbers a token; L blocks; V tokens in the vocabulary; N positions selected for
-# prediction in the whole batch. Only the green boxes depend on the task: everything below them serves any task. (A and B also name the two passages, and A further
-# down the number of attention heads. The field uses the letters for both.)*
+# *Read it from below. The shapes are at the right: B sequences, T tokens in each, H numbers a token; L blocks; V tokens in the vocabulary; N positions selected
+# for prediction in the whole batch. Only the green boxes depend on the task: everything below them serves any task. (A and B also name the two passages, and A
+# is also the number of attention heads. The field uses each letter for both.)*
 #
-# The words in the boxes, each explained in full further down:
+# The words in the boxes, explained in full further down:
 #
 # | word | what it is |
 # |---|---|
@@ -137,9 +137,9 @@ tokens_row(pieces, labels=[s if piece != "[PAD]" else "" for s, piece in zip(seg
 # %% [markdown]
 # ### Attention among three tokens
 #
-# In attention, every token has a **query** (what it looks for), a **key** (what it offers to be found by) and a **value** (what it gives). The *attention score* of
-# a pair is the dot product of query and key, divided by the square root of their length; a softmax turns a row of scores into *attention weights*; the *output* is
-# the sum of the values, weighted by them.
+# In attention, every token has a **query** (what it looks for), a **key** (what it offers to be found by) and a **value** (what it gives). The *attention
+# score* of a pair is the dot product of query and key, divided by √D (D numbers in each); a softmax turns a row of scores into *attention weights*; the
+# *output* is the sum of the values, weighted by them.
 
 # %% tags=["nbval-check-output"]
 q = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -155,7 +155,7 @@ print("outputs\n", (weights @ v).numpy().round(3))
 # %% [markdown]
 # Check one number on paper: the first token's score for the third is (1·2 + 0·0)/√2 = {{number:attention()['scores'][0, 2]:.3f}}.
 #
-# Now let the third token be padding. Its whole *column* of scores is set to a very large negative number before the softmax, so that no token collects from it:
+# Let the third token be padding. Its whole *column* of scores is set to a very large negative number before the softmax, so that no token collects from it:
 
 # %% tags=["nbval-check-output"]
 padding = torch.tensor([False, False, True])
@@ -164,9 +164,9 @@ print(scores.masked_fill(padding, -1e9).softmax(dim=-1).numpy().round(3))
 # %% [markdown]
 # *The third column is zero, and each row still sums to one. The third row may stay: outputs at padding are never used.*
 #
-# Why the square root? The more numbers two random vectors have, the larger their dot product. Without the root, the softmax of long vectors gives nearly all its
-# weight to one token; and where a softmax is so sure, hardly any gradient gets through (its derivative is p·(1 − p), zero at both ends). Here is the largest of ten
-# weights, on average:
+# Why the square root? The more numbers two random vectors have, the larger their dot product tends to be. Without the root, the softmax of long vectors gives
+# nearly all its weight to one token; and where a softmax is so sure, hardly any gradient gets through (its derivative is p·(1 − p), zero at both ends). Here is
+# the mean of the largest of ten weights:
 
 # %%
 draw = torch.Generator().manual_seed(0)
@@ -201,7 +201,7 @@ print("PyTorch ", torch.nn.functional.layer_norm(added, (4,)).numpy().round(3))
 #
 # These are all the learned parts of BERT's encoder (P is the longest possible sequence, {{number:BASE.max_positions}} positions in BERT):
 #
-# | part | how often | matrices | besides |
+# | part | how often | matrices | also |
 # |---|---|---|---|
 # | embeddings | once | tokens V × H, segments 2 × H, positions P × H | a LayerNorm |
 # | attention | in each block | query, key, value, output: each H × H | a bias each; a LayerNorm after it |
@@ -226,8 +226,8 @@ print(f"MLM {mlm:.4f} + NSP {nsp:.4f} = loss {mlm + nsp:.4f} nats")
 # %% [markdown]
 # ## Try it
 #
-# Now build two of these pieces yourself before the page shows them. Each answer is checked on freshly drawn inputs; for a wrong one, the check names the mistake.
-# `hint("02.2")` helps one step at a time, `reveal("02.2")` shows a solution. No later cell needs your answers, but one can use the second.
+# Build two of these pieces yourself before the page shows them. Each answer is checked on freshly drawn inputs; for a wrong one, the check names known
+# mistakes. `hint("02.2")` helps one step at a time, `reveal("02.2")` shows a solution. No later cell needs your answers, but one can use the second.
 #
 # {{exercise:02.1}}
 
@@ -255,8 +255,8 @@ check("02.2", my_attention)
 #
 # ### A plain BERT, in five steps
 #
-# It takes sixty lines, and each step runs. The names are those of the drawing. We leave out the pooler, which follows, and what only training needs: *dropout* (some
-# numbers set to zero at random, 10% in BERT) and the weights' initialisation.
+# A plain BERT takes sixty lines, and each step runs. The names are those of the drawing. We leave out the pooler, which follows, and what only training needs:
+# *dropout* (some numbers set to zero at random, 10% in BERT) and the weights' initialisation.
 #
 # **One: embeddings.** A token enters as the sum of three learned vectors: one for the token, one for its segment, one for
 # its position. Each is a row of an *embedding matrix*. Then comes LayerNorm. (`published("bert", "tiny")` gives the published
@@ -318,8 +318,8 @@ class PlainHeads(nn.Module):
 
 
 # %% [markdown]
-# Attention by itself ignores the order of the tokens. If you shuffle the tokens, the outputs are the same, only shuffled: *man bites dog* equals *dog bites man*.
-# Only the position embeddings tell them apart. The cell shuffles a sequence and checks whether the output is the old output, shuffled.
+# Attention by itself ignores the order of the tokens. If you shuffle the tokens, the outputs are the same, only shuffled: *man* has the same output in *man
+# bites dog* and *dog bites man*. Only the position embeddings tell them apart. The cell shuffles a sequence and checks whether the output is only shuffled.
 
 # %% tags=["nbval-check-output"]
 heads = PlainHeads(small, plain_attention)
@@ -409,9 +409,9 @@ for times in (1.0, 1.5):
 show(through_blocks, enlarged)
 
 # %% [markdown]
-# *Without the **residual**, all tokens end as nearly the same vector: after twelve rounds of averaging, hardly anything tells which word was where. Without both, no
-# gradient arrives either. Without **LayerNorm** alone nothing is lost at first; but with larger matrices, sizes and gradients explode, while the whole block keeps
-# them in bounds.*
+# *Without the **residual**, all tokens end as nearly the same vector: after twelve rounds of averaging, hardly anything tells which word was where. Without
+# both, no gradient arrives either. If only **LayerNorm** is missing, nothing is lost at first; but with larger matrices, sizes and gradients explode, while the
+# whole block keeps them in bounds.*
 #
 # One number is less pleasing: with the larger matrices the tokens become alike in every variant, even in the whole block. Random matrices of that size average more
 # than a residual can counter. Trained ones are large, but no longer random.
@@ -508,9 +508,9 @@ show(MaskedLMHead, PairHead)
 # cases, a random id in 10%, and stays as it is in 10%. Why not always `[MASK]`? The authors' reason is that later use has no `[MASK]`, and a model that never had to
 # predict a visible word might make good vectors for gaps only.
 #
-# They tested this themselves (appendix C.2, development sets). *MNLI* asks whether one sentence follows logically from another, *NER* which words are names of
-# persons, places or firms. *Fine-tuned* means that all of BERT is trained further on the task; *frozen*, that BERT stays as it is and only a small model on top
-# learns.
+# They tested this themselves (appendix C.2, on *development sets*: texts held out to choose settings). *MNLI* asks whether one sentence follows logically from
+# another, *NER* which words are names of persons, places or firms. *Fine-tuned* means that all of BERT is trained further on the task; *frozen*, that BERT
+# stays as it is and only a small model on top learns.
 #
 # | `[MASK]`, random, unchanged | MNLI, fine-tuned | NER, fine-tuned | NER, frozen |
 # |---|---|---|---|
@@ -521,8 +521,8 @@ show(MaskedLMHead, PairHead)
 #
 # **Fine-tuned models hardly differ: they adapt to text without `[MASK]`. Frozen vectors suffer most from training with `[MASK]` only.**
 #
-# At a selected position the model may see `[MASK]`. But it cannot tell apart a word that was kept, a word that was never selected and, unless the sense reveals it,
-# a word that was replaced. So it must doubt every word a little.
+# At a selected position the model may see `[MASK]`. But it cannot tell apart a word that was kept, a word that was never selected and, unless the sense reveals
+# it, a word that was replaced. So it cannot fully trust any word.
 #
 # {{exercise:02.3}}
 
@@ -549,9 +549,9 @@ def my_choose(input_ids, special, rate, max_predictions, generator):
 check("02.4", my_choose)
 
 # %% [markdown]
-# The library never stores a mask: it is a function of seed, epoch and example. `random_bits` is a *counter-based* random number generator, a hash of these, the
-# position and the number's purpose; `as_uniform` turns the hash into a number from 0 to 1. The function below is the readable version; a faster one gives the same
-# masks for a whole batch.
+# The library never stores a mask: it is a function of seed, epoch and example. `random_bits` is a *counter-based* random number generator, a hash of these
+# three, of the position and of the number's use; `as_uniform` turns the hash into a number from 0 to 1. The function below is the readable version; a faster
+# one gives the same masks for a whole batch.
 
 # %%
 from course_lib.kernels.masking import mask_tokens_reference
@@ -559,8 +559,8 @@ from course_lib.kernels.masking import mask_tokens_reference
 show(mask_tokens_reference)
 
 # %% [markdown]
-# BERT's own code wrote ten masked copies of its text to disk and read them again and again: *static masking*, with ten masks for each text. RoBERTa draws new masks
-# in every epoch, as we do here: *dynamic masking*. Lecture 04 measures what that is worth.
+# By default BERT's own code writes ten masked copies of its text to disk and reads them again and again: *static masking*, with ten masks for each text.
+# RoBERTa draws new masks in every epoch, as we do here: *dynamic masking*. Lecture 04 measures what that is worth.
 #
 # A later extension by the authors, *whole-word masking*, hides all pieces of a word together, so that `##ing` does not give `play` away. Their README reports that
 # BERT-large rises from 91.0 to 92.8 F1 (overlap with the right answer) on SQuAD 1.1, finding an answer in a text. In the micro-world every word is one piece, so the
@@ -606,7 +606,7 @@ from course_lib.objectives.next_sentence import next_sentence_loss
 show(pretraining_loss, next_sentence_loss, masked_loss_reference, masked_loss)
 
 # %% [markdown]
-# The last two compute the same loss. The first gives every position V logits and then ignores 85 of 100; the second picks the selected positions *before* the large
+# The last two compute the same loss. One gives every position V logits and then ignores 85 of 100; the other picks the selected positions *before* the large
 # matrix, as BERT's own code does. Loss and gradients are the same, at far less work.
 #
 # Summing over positions has a cost: **the hidden words of a sequence are predicted independently.** In *new [MASK] [MASK]*, the first gap may be *york* or *orleans*
@@ -673,8 +673,8 @@ for size in ("tiny", "base", "large"):
 # %% [markdown]
 # ### Equal to the reference
 #
-# Does our library compute what others compute? We compare ours with the BERT of the transformers library: the same weights, the same batch with padding, the
-# outputs, and the gradients of a mean loss.
+# Does our library compute what others compute? We compare ours with the BERT of the transformers library: outputs and gradients of a mean loss, on the same
+# weights and one padded batch.
 
 # %%
 compare(bert_for_pretraining("tiny", hidden_dropout=0.0, attention_dropout=0.0))
@@ -714,10 +714,10 @@ for layer, (a, b) in enumerate(zip(ours, theirs, strict=True)):
 #
 # ### Who looks at whom
 #
-# The view shows that model's attention weights over the sentence. Choose a layer and a head; point at a token to see its own lines. It opens on layer 1, head 3:
-# what does each token read there? Then look at three more: a head that often reads the *next* token (layer 2, head 9), one in which *bank* reads *river* (layer 1,
-# head 5), and one that reads hardly anything but `[CLS]` (layer 3, head 8). Most heads of layers 3 to 5 give `[CLS]` more than half of their weight here, perhaps
-# because they find nothing better. (In BERT itself many heads do so with `[SEP]`: Clark et al. 2019, arXiv 1906.04341.)
+# The view shows MiniLM's attention weights over the sentence. Choose a layer and a head; point at a token to see its own lines. It opens on layer 1, head 3:
+# what does each token read there? Then look at three more: a head that often reads the *next* token (layer 2, head 9), one in which *bank* reads *river* (layer
+# 1, head 5), and one that reads hardly anything but `[CLS]` (layer 3, head 8). Most heads of layers 3 to 5 give `[CLS]` more than half of their weight here,
+# perhaps because they find nothing better. (In BERT itself many heads do so with `[SEP]`: Clark et al. 2019, arXiv 1906.04341.)
 
 # %%
 pieces = [tokenizer.token(i) for i in ids[0].tolist()]
@@ -738,7 +738,7 @@ for noun in ("river", "water", "stream", "money", "clerk", "table"):
     print(f"bank reads {noun:7}{first_layer[0, min(5, encoder.config.num_heads) - 1, 6, 9]:.2f}")
 
 # %% [markdown]
-# **The head reads the word's meaning, not its position: words of water get much weight, all others next to none.** A view alone could not show that; it took a
+# **The head reads the word, not its position: here words of water get much weight, the others next to none.** A view alone could not show that; it took a
 # control. Attention weights say what was collected, not what decided the answer (Jain and Wallace 2019, *Attention is not explanation*, arXiv 1902.10186; and a
 # reply, arXiv 1908.04626).
 #
@@ -766,8 +766,8 @@ embedding_stack_view(encoder, tokenizer, "the heron waited", "the river was quie
 # %% [markdown]
 # ### A playground for masks
 #
-# Mask a sentence of your own at any rate. Two things to try: set the rate to 1 to see which positions are never selected; then set the rate to 0.5 and random words
-# to 1: how much of the sentence can you still guess?
+# Mask a sentence of your own at any rate. Two things to try. Set the rate to 1: which positions are never selected? Then set it to 0.5 and random words to 1:
+# how much of the sentence can you still guess?
 
 # %%
 masking_playground(tokenizer)
@@ -827,8 +827,8 @@ tokens_row([tokenizer.token(i) for i in row.input_ids[0, :shown].tolist()], row.
 #
 #     python -m course_lib.train.pretrain data/recipes/course_bert.toml --out runs/course_bert
 #
-# The sentences below were written and put on file *before* the model was trained, so none was picked because it turned out well. The writer had one word in mind for
-# each. At which rank does the model put that word?
+# The sentences below were written and put on file *before* the model was trained, so none was picked for its result. The writer had one word in mind for each.
+# At which rank does the model put that word?
 
 # %%
 from course_lib.text import english
@@ -855,7 +855,7 @@ for most in (1, 5):
 # %% [markdown]
 # ## Measure it
 #
-# Now we train from random initialisation: two layers, 128 wide, on both tasks, with a fixed set of stories and dynamic masking. The recipe has
+# We train from random initialisation: two layers, 128 wide, on both tasks, with a fixed set of stories and dynamic masking. The recipe has
 # {{number:LIVE.steps:,}} steps. On two cores they take a minute or a little more if the processor multiplies 16-bit numbers (*bfloat16*) natively. If it does not
 # (most laptops, Colab), a step takes several times as long; the page then trains for half the steps, and the model closes less of the gap. `steps = LIVE.steps`
 # trains for all of them, in about three minutes. During training, the model now and then predicts one hidden word for us.
@@ -878,8 +878,8 @@ batches = pretraining_batches(material.train, special, batch_size=LIVE.batch_siz
 print(f"{count_parameters(model):,} parameters, {steps:,} steps of {LIVE.batch_size} sequences")
 
 # %% [markdown]
-# Before the first step comes a check that costs nothing. A model that knows nothing gives each of V words the probability 1/V, so its MLM loss is ln V, and its NSP
-# loss is a coin's, ln 2. A loss far above means a wrong initialisation; far below, that the input contains the answer.
+# Before the first step comes a check that costs nothing. A model that knows nothing gives each of V words the probability 1/V, so its MLM loss is ln V, and its
+# NSP loss is ln 2, as at chance. A loss far above suggests a wrong initialisation; one far below, that the input contains the answer.
 
 # %%
 first = batches(0)
@@ -898,10 +898,10 @@ print(f"NSP {losses['nsp']:.2f} nats, ln 2 = {log(2):.2f}")
 #         optimizer.step()
 #         optimizer.zero_grad()
 #
-# The optimiser is AdamW: Adam with weights that also shrink a little at each step. The learning rate rises during the first tenth of the steps (*warm-up*) and then
-# falls linearly to zero; large gradients are clipped. (BERT's own code counts the fall from step 0: its first step has rate 0, and after such a warm-up its rate
-# drops to 0.9 of the maximum and falls from there. `released_schedule=True` does so; `findings/bert_tensorflow_warmup.sh` runs the original.) bfloat16 is used where
-# the processor multiplies it natively; the last line printed names the format.
+# The optimiser is AdamW: Adam with weights that also shrink a little at each step. The learning rate rises during the first tenth of the steps (*warm-up*) and
+# then falls linearly to zero; large gradients are clipped. (BERT's own code counts the decay from step 0. So its first step has rate 0, and after such a
+# warm-up the rate drops to 0.9 of the maximum. `released_schedule=True` does so; `findings/bert_tensorflow_warmup.sh` runs the original.) bfloat16 is used
+# where the processor multiplies it natively; the last line printed names the format.
 
 # %% [markdown]
 # The word we watch is near the end of a held-out story, and occurs in an earlier sentence, too. A reader of its neighbours alone cannot know it; a reader of the
@@ -998,9 +998,9 @@ print(f"uniform attention: masked-token accuracy {in_words(masked)}, NSP accurac
 #
 # ### What kind of word?
 #
-# Because we made the world, we know every hidden word's kind: **function** (a word of the sentence frame), **agreement** (it must agree with another), **repeated**
-# (it occurs elsewhere in the story), **fact** (it follows from another word about the same thing), **name** (a further word of a longer name), or **free** (only
-# topic and frame hint at it). Here are the floor, our model and the ceiling for each:
+# Because we made the world, we know every hidden word's kind: **function** (a word of the sentence frame), **agreement** (it must agree with another),
+# **repeated** (it occurs elsewhere in the story), **fact** (it follows from another word about the same thing), **name** (a further word of a longer name), or
+# **free** (only topic and frame hint at it). Here are both counting baselines, our model and the oracle:
 
 # %%
 from course_lib.train.metrics import evaluate
@@ -1017,9 +1017,9 @@ for kind in sorted(set(kind_of), key=kind_of.count, reverse=True):
 # %% [markdown]
 # *Masked-token accuracy; the most frequent kind first. Gap closed as above, from the count model to the oracle.*
 #
-# **Function words are solved, and so nearly are free words: the model is close to their low ceiling. It lags on words that must be looked up elsewhere in the story:
-# repeated words, agreement and, most of all, facts.** An accuracy says little without its ceiling: fewer than half of the free words are recovered, and hardly more
-# could be.
+# **Function words are solved, and free words nearly so: the model is close to their low ceiling. It lags on words that must be looked up elsewhere in the
+# story: repeated words, agreement and, most of all, facts.** An accuracy says little without its ceiling: fewer than half of the free words are recovered, and
+# hardly more could be.
 
 # %% [markdown]
 # ### The watched word
@@ -1062,8 +1062,8 @@ bar_chart(
 # {{number:documentation(128, 'bag')}}, and the majority class {{number:documentation(128, 'majority')}}.
 
 # %% [markdown]
-# Remember this: topic alone solves much of NSP. Later members of the family drop the task (RoBERTa) or make it harder by swapping two passages of the *same* text
-# (ALBERT). BERT's authors removed it in an ablation, too; their numbers are below.
+# Topic alone solves much of NSP. Later members of the family drop the task (RoBERTa) or make it harder by swapping two passages of the *same* text (ALBERT).
+# BERT's authors removed it in an ablation, too; their numbers are below.
 
 # %%
 print(f"{'':24}{'you said':>12}{'measured':>12}")
@@ -1089,8 +1089,8 @@ for name, value in measured.items():
 # Sources: the paper, sections 3.1 and A.2; † from the released code. Two of the paper's figures are arithmetically wrong: 256 × 512 is {{number:tokens_a_step}}
 # tokens a batch, not 128,000; and with nine of ten steps at length 128, a million steps make about {{number:epochs():.1f}} epochs, not 40.
 #
-# Three weaknesses that the rest of the family addresses are already visible: the training recipe was hardly tuned, the model is large for what it does, and only 15%
-# of the positions teach it anything at each step.
+# Three weaknesses that the rest of the family addresses are already visible: the training recipe was hardly tuned, the model is large for what it does, and
+# only 15% of the positions enter the MLM loss at each step.
 #
 # ### What mattered, by the authors' own ablations
 #
@@ -1112,7 +1112,7 @@ for name in ("no_nsp", "left_to_right_no_nsp", "left_to_right_no_nsp_bilstm"):
 
 # %% [markdown]
 # *Change in points against the full BERT-base (paper, Table 5).* Removing NSP costs {{number:lost('no_nsp', 'QNLI')}} points on QNLI and
-# {{number:lost('no_nsp', 'MNLI-m')}} on MNLI. Reading only from left to right as well costs most on SQuAD and MRPC, and a recurrent layer on top (BiLSTM) recovers
+# {{number:lost('no_nsp', 'MNLI-m')}} on MNLI. If the model also reads only from left to right, it loses most on SQuAD and MRPC, and a recurrent layer on top (BiLSTM) recovers
 # only part of the loss on SQuAD. Size helps on every task of Table 6, even with only 3,600 examples (MRPC). Without any fine-tuning, the concatenated last four
 # layers of a frozen BERT come within 0.3 points of the fine-tuned one on named entities (Table 7: {{number:printed('bert')['features']['concatenated_last_four']}}
 # against {{number:printed('bert')['features']['fine_tuned']}}).

@@ -56,7 +56,7 @@ print(f"{START} ({pretrained.source}): {shape.num_layers} layers of {shape.hidde
 # %% [markdown]
 # ## Predict first
 #
-# BERT is trained twice. **Pre-training** predicts masked words in unlabelled text; it is done once and takes days or weeks. **Fine-tuning** puts a small new layer
+# BERT is trained twice. **Pre-training** predicts masked words in unlabelled text; it is done once and often takes days. **Fine-tuning** puts a small new layer
 # on top, the **head**, and trains *everything* a little further on a task with labels; it takes minutes and is done for each task.
 #
 # Four guesses. Write them down before you go on.
@@ -109,12 +109,12 @@ for task, classes in (
     print(f"{task:24}{new:7,} new weights, one in {old // new:,}")
 
 # %% [markdown]
-# (CoNLL-2003 has four kinds of entities, so nine tags. Our sentences have three kinds, so seven tags. Our BERT was pre-trained on masked words only and has no
-# pooler; classification adds a randomly initialised one, with H · H + H more weights.)
+# (CoNLL-2003 has four kinds of entities, so nine tags; our sentences have three, so seven. Our BERT was pre-trained on masked words only and has no pooler;
+# classification adds a randomly initialised one, with H · H + H more weights.)
 #
-# Everything else was there before. That is the two-stage paradigm: one expensive body, many cheap heads. The settings change little, too. "Most hyperparameters stay
-# the same" is true with three exceptions (BERT, appendix A.3): the batch is smaller (16 or 32), the learning rate is smaller (5e-5, 3e-5 or 2e-5), and there are
-# only 2, 3 or 4 epochs. Small models on small data, like ours, need a larger rate and more epochs.
+# Everything else was there before. That is the two-stage paradigm: one expensive body, many cheap heads. The settings change little, too. "Most hyperparameters
+# stay the same" is true with three exceptions (BERT, appendix A.3): the batch is smaller (16 or 32), the learning rate is smaller (5e-5, 3e-5 or 2e-5), and
+# there are only 2, 3 or 4 epochs. Ours is small and has little data; it needed a larger rate and more epochs.
 #
 # ### From words to tokens
 #
@@ -128,8 +128,8 @@ for token, label in zip(kept.tolist(), example.labels[0].tolist()):
     print(f"{words.token(token):14}{example.names[label] if label >= 0 else '–':8}{label:5}")
 
 # %% [markdown]
-# **BIO** marks spans with three letters: *B-* begins an entity, *I-* continues it, *O* is outside. Two names side by side stay two, because the second begins with a
-# B.
+# **BIO** marks spans with three letters: *B-* begins an entity, *I-* continues it, *O* is outside. Two names side by side stay two, because the second begins
+# with *B-*.
 #
 # ### A score by hand
 #
@@ -174,8 +174,8 @@ for cap in (8, 3):
 #
 # ## Try it
 #
-# Build three pieces before the page shows them. The check names the mistake in a wrong answer; `hint("03.1")` helps one step at a time, `reveal("03.1")` shows a
-# solution. No later cell needs your answers.
+# Build three pieces before the page shows them. The check names known mistakes; `hint("03.1")`
+# helps one step at a time, `reveal("03.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:03.1}}
 
@@ -214,7 +214,7 @@ check("03.3", my_best_span)
 #
 # ### Three heads
 #
-# The class of a pair needs no head of its own: it is the class of a text whose sequence has two segments. Encoders that were pre-trained without segments (RoBERTa,
+# A pair needs no head of its own: it is one sequence with two segments, classified like a text. Encoders that were pre-trained without segments (RoBERTa,
 # DistilBERT, ModernBERT) get no segment ids from `segments_for`; only the separators tell the two texts apart.
 
 # %%
@@ -282,8 +282,8 @@ for name, (task, _, arguments) in reference.items():
 # Labels are expensive: somebody has to mark every text. But some labels already exist: writers of documentation put code between backticks. We remove these marks,
 # and the model must restore them, word by word: *B-CODE*, *I-CODE* or *O*.
 #
-# A word's form alone is not enough. Every sentence has a marked word in lower case, *copy* or *values*, say, which in another sentence is plain English. Sentences
-# with unmarked code are left out, and so are near-duplicates. All sentences of a module go either to training or to test. A second test uses packages that the
+# A word's form alone is not enough. Every sentence has a marked lower-case word (*copy* or *values*, say) that is plain English in another. Sentences with
+# unmarked code are left out, and so are near-duplicates. All sentences of a module go either to training or to test. A second test uses packages that the
 # course's BERT never read.
 
 # %%
@@ -316,8 +316,8 @@ print(f"window regression, other modules:  {baseline_score(CODE, marked.train, m
 # %% [markdown]
 # *The curve above is the training loss, in nats.*
 #
-# The **window regression** is the baseline that a sceptic would ask for: a logistic regression that sees a word, its form (underscores, and capitals, which our BERT
-# does not see) and two words to either side.
+# The **window regression** is the sceptic's baseline: a logistic regression that sees a word, its
+# form (underscores, and capitals, which our BERT does not see) and two words to either side.
 #
 # After a few hundred labelled sentences and about a minute of training, the model finds much of the code, even in packages that neither training has seen. The next
 # section asks whether pre-training is the reason. What does the model get right, and what wrong?
@@ -333,7 +333,7 @@ for n in (right[0], max(short, key=wrong.__getitem__)):
 # *A test sentence without a mistake, and the one with the most mistakes among those of at most 20 words. True tags are above, the model's below; wrong words are
 # framed twice and marked ✗.* A span of many tokens counts only if every one of them is right.
 #
-# Now write a sentence of your own. Use one word both ways, as a name and as plain English.
+# Write a sentence of your own. Use one word both ways, as a name and as plain English.
 
 # %%
 code_words_view(code_tagger, words)
@@ -359,13 +359,11 @@ learning_curves(markup_curves(), title="Labels that nobody had to make")
 # ({{number:markup_score(CODE, COURSE, 0)}}) **are worth more than {{number:markup_sizes(CODE)[1]}} without** ({{number:markup_score(CODE, AT_RANDOM, 1)}}), although
 # both starts fit their training sentences. Ours reaches {{number:markup_score(CODE, COURSE, 1)}} with {{number:markup_sizes(CODE)[1]}} sentences and
 # {{number:markup_score(CODE, COURSE)}} with {{number:markup_sizes(CODE)[-1]}}; the window regression rises from {{number:markup_score(CODE, 'baseline', 0)}} to
-# {{number:markup_score(CODE, 'baseline')}}. In packages never read, all are lower but in the same order: at the end
-# {{number:markup_score(CODE, COURSE, measure='outside')}}, {{number:markup_score(CODE, 'baseline', measure='outside')}} and
-# {{number:markup_score(CODE, AT_RANDOM, measure='outside')}}.
+# {{number:markup_score(CODE, 'baseline')}}. In packages never read, all are lower, in the same order: at the end ours has {{number:markup_score(CODE, COURSE, measure='outside')}}, the regression {{number:markup_score(CODE, 'baseline', measure='outside')}} and random initialisation {{number:markup_score(CODE, AT_RANDOM, measure='outside')}}.
 #
 # **Packages** show the same. With {{number:markup_sizes(CODE)[0]}} paragraphs, which both starts fit, ours reaches {{number:markup_score(PACKAGE, COURSE, 0)}} and
 # random initialisation {{number:markup_score(PACKAGE, AT_RANDOM, 0)}}. At the end they reach {{number:markup_score(PACKAGE, COURSE)}} and
-# {{number:markup_score(PACKAGE, AT_RANDOM)}}, with the bag of words in between at {{number:markup_score(PACKAGE, 'baseline')}}. But some points are unfair. At
+# {{number:markup_score(PACKAGE, AT_RANDOM)}}, with the bag of words in between at {{number:markup_score(PACKAGE, 'baseline')}}. But some comparisons are unfair. At
 # {{number:markup_sizes(CODE)[-1]}} texts, random initialisation ({{number:markup_score(CODE, AT_RANDOM)}} and {{number:markup_score(PACKAGE, AT_RANDOM)}}) does not
 # fit its training texts by the last step, and on packages not even at {{number:markup_sizes(CODE)[1]}}. There a curve shows which start learns faster, but not where
 # the slower one would end.
@@ -374,8 +372,8 @@ learning_curves(markup_curves(), title="Labels that nobody had to make")
 #
 # Docstrings have headings. From the first sentence of a description, the model predicts its heading: Summary, Parameters, Returns, Raises or Attributes. There are
 # {{number:_markup(SECTION)['texts'][SECTION]['train']}} sentences to learn from, and {{number:len(markup(SECTION, COURSE, markup_sizes(SECTION)[-1]))}} seeds. In a
-# last task it predicts from the first sentence of a parameter's description which of six **kinds** (bool, int, float, str, array, callable) the parameter has. Here
-# are all four tasks, with all their texts:
+# last task it predicts from the first sentence of a parameter's description which of six **kinds** (bool, int, float, str, array, callable) the parameter has.
+# Here are all four, with all texts:
 
 # %%
 print(f"{'':21}{'tested on':24}" + "".join(f"{said:>24}" for said in (COURSE, "random init", "baseline")))
@@ -386,22 +384,23 @@ for task, where, starts in markup_table():
 # *Code words: span F1. The others: accuracy; sections have five classes, packages eight, kinds of parameters six.*
 #
 # **Sections are a second, smaller success**: {{number:markup_score(SECTION, COURSE)}} against {{number:markup_score(SECTION, AT_RANDOM)}} from random
-# initialisation, which again does not fit its training sentences, and {{number:markup_score(SECTION, 'baseline')}} for the bag of words. In packages never read, our
-# BERT is far above the bag of words but hardly above random initialisation. It most often takes {{number:confused()[1]}} for {{number:confused()[2]}}: an attribute
-# often stores a parameter and is described in the same words, so the description alone cannot tell. For *kinds of parameters* ours is ahead of both, in both tests.
+# initialisation, which again does not fit its training sentences, and {{number:markup_score(SECTION, 'baseline')}} for the bag of words. In packages never
+# read, our BERT is far above the bag of words but hardly above random initialisation. Ours most often takes {{number:confused()[1]}} for
+# {{number:confused()[2]}}: an attribute often stores a parameter and is described in the same words, so the description alone cannot separate them. For *kinds
+# of parameters* ours is ahead of both, in both tests.
 #
 # ### Five more tasks: some work, some do not
 #
-# The other tasks use texts written for this page, a few hundred each, on subjects that documentation does not discuss. Some succeed, some fail:
+# The other tasks use texts written for this page, a few hundred each, on subjects that documentation does not discuss:
 #
 # | task | labelled texts here | a famous set has | result |
 # |---|---|---|---|
-# | reviews | {{number:texts(english.reviews)}} | SST-2: {{number:printed('glue')['tasks']['SST-2']['train']:,}} | little |
-# | messages | {{number:texts(english.messages)}} | | something: spam has words of its own |
-# | pairs (NLI) | {{number:train_pairs}} | MNLI: {{number:mnli_texts}} | nothing |
+# | reviews | {{number:texts(english.reviews)}} | SST-2: {{number:printed('glue')['tasks']['SST-2']['train']:,}} | hardly learned |
+# | messages | {{number:texts(english.messages)}} | | learned, by words typical of spam |
+# | pairs (NLI) | {{number:train_pairs}} | MNLI: {{number:mnli_texts}} | not learned |
 # | names | {{number:train_sentences}} | | a gain over random initialisation |
 # | parts of speech | {{number:train_sentences}} | | a clear success |
-# | answers | {{number:train_answers}} | SQuAD: 100,000 | nothing |
+# | answers | {{number:train_answers}} | SQuAD: 100,000 | not learned |
 #
 # (SST-2, MNLI and CoLA belong to GLUE, a famous collection; see the end of the page.) Why does our BERT learn tags and not meaning? A word's neighbours show whether
 # it is a noun or a name, and predicting masked words teaches neighbours. Whether a text is pleased, or follows from another, takes more reading, more labels, or
@@ -410,14 +409,14 @@ for task, where, starts in markup_table():
 #
 # The architecture alone is not to blame. Google's BERT-Mini has our four layers of 256. Pre-trained by the full recipe and fine-tuned on all labels, it reaches
 # {{number:printed('glue')['bert_mini_leaderboard']['scores']['SST-2']}} on SST-2 and {{number:mini_mnli}} on MNLI, but only
-# {{number:printed('glue')['bert_mini_leaderboard']['scores']['CoLA']}} on CoLA, as one answer to everything would (GLUE's test sets; README of BERT's code). BERT's
+# {{number:printed('glue')['bert_mini_leaderboard']['scores']['CoLA']}} on CoLA, the score of a constant answer (GLUE's test sets; README of BERT's code). BERT's
 # corpus has {{number:times_words}} words for each word that our model read.
 #
 # ### A class of a text
 #
-# The {{number:texts(english.reviews)}} short reviews were written for this course; half of them are pleased, half are not. Many say good things in bad words, or the
-# reverse. Training takes about four epochs. (The live cells of this page are shortened and use one seed; the figures in the text are stored, with three or five
-# seeds. They differ by some points.)
+# The {{number:texts(english.reviews)}} short reviews were written for this course; half of them are positive, half negative. Many praise in bad words or blame
+# in good ones. Training takes about four epochs. (The live cells of this page are shortened and use one seed; the figures in the text are stored, with three or
+# five seeds. They differ by some points.)
 
 # %%
 reviews = {split: read_task("sentiment", split, words) for split in ("train", "test")}
@@ -457,7 +456,7 @@ classes_of(classifier, english.SENTIMENTS, [item["text"] for item in tricky])
 print("true labels:", ", ".join(item["label"] for item in tricky))
 
 # %% [markdown]
-# Two texts prove nothing. How sure is the model on *all* test reviews, and how often is it right?
+# Two texts prove little. How sure is the model on *all* test reviews, and how often is it right?
 
 
 # %%
@@ -471,12 +470,11 @@ print(f"mean probability of its answer: {how_sure(classifier, reviews['test']):.
 print(f"accuracy:                       {class_accuracy(classifier, reviews['test']):.1%}")
 
 # %% [markdown]
-# For a *calibrated* model the two agree. Where the first is far above the second, the model is **overconfident**, and its percentages cannot be trusted. A
-# probability near 1 is not accuracy.
+# For a *calibrated* model the two agree. Where the first is far above the second, the model is **overconfident**: a probability near 1 is not accuracy.
 #
-# **Is it the model, or the reviews?** These are tricky on purpose. There are also {{number:texts(english.plain_reviews)}} *plain* reviews to learn from, with praise
-# in good words and blame in bad ones. Every topic is both praised and blamed, so those words are all there is to learn. First we test the model trained on tricky
-# reviews on the plain ones:
+# **Is it the model, or the reviews?** The reviews are tricky on purpose. There are also {{number:texts(english.plain_reviews)}} *plain* reviews to learn from,
+# with praise in good words and blame in bad ones. Every topic is both praised and blamed, so those words are all there is to learn. First, the model from above
+# is tested on the plain ones:
 
 # %%
 plain = read_task("plain reviews", "test", words)
@@ -498,8 +496,9 @@ for start, sizes in {"bag of words": learnt["bag"], **learnt["runs"]}.items():
 # %% [markdown]
 # **A success, but not of pre-training**: our BERT reaches {{number:plain_score(COURSE)}}, the same architecture from random initialisation
 # {{number:plain_score(AT_RANDOM)}}, and a bag of words {{number:plain_score('bag of words')}} (one standard error is {{number:plain_error}} points). From 48 plain
-# reviews the bag reaches {{number:plain_score('bag of words', 48)}} and our BERT {{number:plain_score(COURSE, 48)}} ({{number:in_letters(len(PLAIN_SEEDS[48]))}}
-# seeds each, here and in the table). Where single words decide, no encoder is needed, and ours may hardly have met these. MiniLM reaches
+# reviews the bag reaches {{number:plain_score('bag of words', 48)}} and our BERT {{number:plain_score(COURSE, 48)}}
+# ({{number:in_letters(len(PLAIN_SEEDS[48]))}} seeds each, here and in the table). Where single words decide, no encoder is needed, and ours may hardly have met
+# such words. MiniLM reaches
 # {{number:plain_score(MINILM)}}.
 #
 # All of them, even MiniLM, seem to learn words only: trained on plain reviews, they are near chance on tricky ones, {{number:plain_to_tricky}}. A high score says as
@@ -519,7 +518,7 @@ classes_of(filter_, english.MESSAGE_KINDS, [item["text"] for item in messages])
 print("true labels:", ", ".join(item["label"] for item in messages))
 
 # %% [markdown]
-# **The task is learned, but not because of pre-training**: over three seeds accuracy is {{number:score_of('spam', COURSE)}}, and
+# **The task is learned, with or without pre-training**: over three seeds accuracy is {{number:score_of('spam', COURSE)}}, and
 # {{number:score_of('spam', AT_RANDOM)}} from random initialisation; the runs overlap.
 #
 # ### A class of a pair
@@ -553,7 +552,7 @@ classes_of(nli_model, english.RELATIONS, [e["premise"] for e in examples], [e["h
 print("true labels:", ", ".join(e["label"] for e in examples))
 
 # %% [markdown]
-# The baseline that sees the hypothesis alone must be at chance, or the data would give the answer away. In famous collections *nobody* and *not* often mean
+# The baseline that sees the hypothesis alone must be at chance, or the data would give the answer away. In famous collections *nobody* and *not* often go with
 # contradiction, because that is how people write one quickly. Here the hypotheses were written first and their labels drawn afterwards.
 #
 # **An honest failure**: from {{number:train_pairs}} pairs none of our starts learns what *follows* means. The mean accuracy over five seeds is
@@ -586,14 +585,14 @@ curves_chart(
 # **Pre-training pays**: it reaches {{number:in_world(NLI, PRETRAINED)}}, random initialisation {{number:in_world(NLI, RANDOM)}}, with the same pairs, steps and rate
 # ({{number:story_rate}}). This is one seed.
 #
-# **Two warnings.** A bag of words that learns from the same pairs reaches {{number:world_levels(NLI)['bag of words']:.0%}}: in stories told by rules, *which words
-# are in both texts* nearly gives the answer. So a high score on such pairs says little about understanding. And look at what is cut. An earlier version of this page
-# had an accuracy of two thirds from the pre-trained start and chance from the other, and called it a failure. More than a third of its test pairs had been cut, and
-# its rate was three times as high. Nothing crashed, no message appeared, and the loss fell.
+# **Two warnings.** A bag of words that learns from the same pairs reaches {{number:world_levels(NLI)['bag of words']:.0%}}: in stories told by rules, *which
+# words are in both texts* nearly gives the answer. So a high score on such pairs says little about understanding. And look at what is cut. An earlier version
+# of this page reported two thirds accuracy from the pre-trained start and chance from the other, and called it a failure. More than a third of its test pairs
+# had been cut, and its learning rate was three times as high. Nothing crashed, no message appeared, and the loss fell.
 #
 # ### A tag for every word
 #
-# First we tag names: persons, organisations and places. The sequences are as in *By hand*.
+# First we tag names: persons, organisations and places.
 
 # %%
 names = {split: read_task("ner", split, words) for split in ("train", "test")}
@@ -616,7 +615,7 @@ tag_view(test.words[worst], found[worst], truth[worst])
 # worst run of the former is above the best of the latter. But it is not a good tagger: a mere list of the names in the training sentences reaches
 # {{number:list_of_names}}.
 #
-# Finally we go back from tokens to characters, on a self-introduction that is not in the training data:
+# We go back from tokens to characters, on a self-introduction that is not in the training data:
 
 # %%
 import re
@@ -637,8 +636,8 @@ print("true:", "; ".join(f"{e['kind']} {e['start']}–{e['end']} {e['text']!r}" 
 # *✗: the kind or an end is wrong, or it is no name at all.* With such an F1, expect some: a person taken for an organisation, or an ordinary word taken for a name.
 # The model reads lower case, so it cannot use capitals.
 #
-# The offsets count characters from 0, and the end is the first character *after* the name, so `text[start:end]` returns the name. A printed offset can and should be
-# checked: one source lecture prints an answer at 93–101 that is in fact at 103–111.
+# The offsets count characters from 0, and the end is the first character *after* the name, so `text[start:end]` returns the name. Check printed offsets: one
+# source lecture prints an answer at 93–101 that is in fact at 103–111.
 #
 # Parts of speech are the same task with 17 other tags: noun, verb, adjective and so on. No *B* or *I* is needed, because every word has a tag.
 
@@ -657,11 +656,11 @@ tag_view(parts["test"].words[4], said[4], right[4])
 #
 # ### An answer
 #
-# There are {{number:texts(english.passages)}} passages with {{number:texts(english.questions)}} questions to learn from, where SQuAD has 100,000. Are so few enough
-# to copy the right span? A passage that is too long for the sequence is read in *windows* of 128 positions, each with the whole question in front; each window
-# begins 56 tokens after the previous one. If the answer is not inside, the target is `[CLS]`: no answer here. (Windows overlap, so many words are in several. In
-# BERT's `run_squad.py` an answer may start only in the window where its first token has most context on both sides; `best_answers(…, as_released=True)` gives its
-# answers, and `findings/run_squad_most_context.sh` runs it.)
+# There are {{number:texts(english.passages)}} passages with {{number:texts(english.questions)}} questions to learn from, where SQuAD has 100,000. Is that
+# enough to learn to copy the right span? A passage that is too long for the sequence is read in *windows* of 128 positions, each with the whole question in
+# front; each window begins 56 tokens after the previous one. If the answer is not inside, the target is `[CLS]`: no answer here. (Windows overlap, so many
+# words are in several. In BERT's `run_squad.py` an answer may start only in the window where its first token has most context on both sides;
+# `best_answers(…, as_released=True)` gives its answers, and `findings/run_squad_most_context.sh` runs it.)
 
 # %%
 from course_lib.train.baselines import question_baselines
@@ -679,8 +678,8 @@ print(f"exact {got.exact:.1%}, F1 {got.f1:.1%}; with an answer {got.has_answer.f
 print(f"always 'no answer': F1 {question_baselines(english.questions('test'))['no answer'].f1:.1%}")
 
 # %% [markdown]
-# **An honest failure.** If F1 equals the last line's and is 0% on questions with an answer, the model says "no answer" to everything, by itself or by the threshold.
-# That is the easiest way to a lower loss, since most windows contain no answer.
+# **An honest failure.** If F1 is near the last line's and near 0% on questions with an answer, the model says "no answer" to nearly everything, by itself or by
+# the threshold. That is the easiest way to a lower loss, since most windows contain no answer.
 #
 # **Exact match** asks whether the answer equals one of the given ones, ignoring capitals, punctuation and articles; **F1** counts shared words. The threshold for
 # "no answer" is tuned on the validation questions; among equally good ones we take, as SQuAD 2.0's own script does, the one that answers least. Here are the model's
@@ -718,13 +717,13 @@ drawn = (tokens, out.start_logits[0, :used], out.end_logits[0, :used], one.allow
 span_explorer(*drawn)
 
 # %% [markdown]
-# *Every allowed pair of start and end. Spans in the hatched half would end before they start. Move the cap and the threshold: when does the answer change, and when
-# does it vanish?*
+# *Every allowed pair of start and end. Spans in the hatched half would end before they start. Move the cap and the threshold: when does the answer change or
+# vanish?*
 #
 # ### An answer, from questions without end
 #
-# From the same start, we learn questions about the stories: what is the hero's job, how is the hammer, where is she? A fourth of them ask what the story does not
-# say ({{number:world_steps(QA)}} steps, {{number:len(WORLD_SEEDS)}} seed).
+# From the same start, we train on questions about the stories: what is the hero's job, how is the hammer, where is she? A fourth of them ask what the story
+# does not say ({{number:world_steps(QA)}} steps, {{number:len(WORLD_SEEDS)}} seed).
 
 # %%
 from course_lib.text.tasks import story_questions
@@ -779,8 +778,8 @@ for name, (score, (low, high)) in intervals.items():
     print(f"{name:12}{score:.1%}, 95% interval {low:.1%} to {high:.1%}")
 
 # %% [markdown]
-# The intervals are wide. If the baseline's score, printed further up, is inside, these texts cannot tell the two apart. And an interval says nothing about another
-# *run*: the spread over seeds is a second uncertainty, and both count.
+# The intervals are wide. If the baseline's score, printed further up, is inside one, that interval cannot tell the two apart; a paired test might. And an
+# interval says nothing about another *run*: the spread over seeds is a second uncertainty.
 #
 # **Which mistakes?** A **confusion table** has true tags as rows and the model's as columns, here for parts of speech.
 
@@ -804,8 +803,8 @@ heat_chart(
 # *The eight most frequent tags; in a row that does not add up to 100%, the rest went to rarer tags.* Find the largest number off the diagonal. Would you have
 # confused these two, without capitals?
 #
-# **Is it as sure as it is accurate?** Above, the reviews' classifier was too sure of itself. **Temperature scaling** (Guo and others 2017) corrects that with one
-# number: it divides all logits by T before the softmax. T is chosen on the validation reviews, for the lowest cross-entropy.
+# **Is it as sure as it is accurate?** Above, the reviews' classifier was too sure of itself. **Temperature scaling** (Guo and others 2017) reduces that with
+# one number: it divides all logits by T before the softmax. T is chosen on the validation reviews, for the lowest cross-entropy.
 
 # %%
 from course_lib.lectures.lecture_03.views import reliability_view
@@ -866,7 +865,7 @@ curves_chart(
 # {{number:result('03_plateau')['steps']:,}} steps only the run with short sequences *and* a larger initialisation falls far, to {{number:plateau_short}}; the three
 # others are still between {{number:plateau_least}} and {{number:plateau_most}}. So the recipe of the course's BERT begins with
 # {{number:recipe().training.short_steps:,}} steps of 32 tokens and continues with sequences of 128; its initialisation has a standard deviation of 0.05 instead of
-# 0.02. By step {{number:left_plateau}} it was a nat below the level line. (We did not test whether the others fall later: these runs end at
+# 0.02. By step {{number:left_plateau}} the course's BERT was a nat below the level line. (We did not test whether the others fall later: these runs end at
 # {{number:result('03_plateau')['steps']:,}} steps.)
 #
 # ### What pre-training is worth
@@ -875,9 +874,9 @@ curves_chart(
 # initialisation (*random init* below). Texts and steps are equal (120 steps of 16 texts). Learning rates differ, and were chosen as described below:
 # {{number:result('03_tasks')['rates'][COURSE]:g}} for the course's BERT and {{number:rate_others}} for the others. There are three or five seeds.
 #
-# MiniLM's figures do not show what *masked words* teach. It is all-MiniLM-L6-v2: a small BERT, distilled from a larger one and then trained contrastively, to give
-# related sentences similar vectors, on about 1.17 billion pairs, including AllNLI and SQuAD 2.0 (its model card). Its figures show what a start *can* be worth, not
-# which training made it so.
+# MiniLM's figures do not show what *masked words* teach. It is all-MiniLM-L6-v2: a small BERT, distilled from a larger one (lecture 06) and then trained
+# contrastively, to give related sentences similar vectors, on about 1.17 billion pairs, including AllNLI (labelled inference pairs) and SQuAD 2.0 (its model
+# card). Its figures show what a start *can* be worth, not which training made it so.
 
 # %%
 tasks = read_result("03_tasks")
@@ -893,23 +892,23 @@ for task, starts in tasks["runs"].items():
 task_outcomes()
 
 # %% [markdown]
-# *The course's BERT. ✓: every run is above every run from random initialisation and above the best baseline; ◐: above one of the two; ✗: above neither.* A ✗ is a
-# result, too: it shows what this model cannot learn from these labels, not that fine-tuning fails. Line by line:
+# *The course's BERT. ✓: every run is above every run from random initialisation and above the best baseline; ◐: above one of the two; ✗: above neither.* A ✗ is
+# a result, too: it shows what this model cannot learn from these labels, not that fine-tuning fails:
 #
 # - **Names and parts of speech**: pre-training is worth a lot. From random initialisation a tagger knows only the words of its training sentences, and
 #   {{number:unseen_names}} of the test sentences' names are not among them. Reading teaches which neighbours a name has. But a mere list of the training names
 #   reaches {{number:list_of_names}} on names, more than the course's own BERT, which has read about arrays and hardly met a Rosalind. MiniLM, which has read about
 #   people and places, is far above both.
-# - **Sentiment and spam**: pre-training gives the course's BERT next to nothing on tricky reviews and messages, within the spread of its seeds. On plain reviews it
-#   does well, but so does random initialisation. Perhaps the reason is that its corpus has no opinions.
+# - **Sentiment and spam**: pre-training gives the course's BERT next to nothing on tricky reviews and messages, within the spread of its seeds. Perhaps the
+#   reason is that its corpus has no opinions. On plain reviews it does well, but so does random initialisation.
 # - **NLI**: no start learns it, not even MiniLM, although AllNLI's pairs taught it which sentences go together: all have {{number:range_of('nli', STARTS)}}, and a
 #   bag of words has more ({{number:pairs_words}}). {{number:train_pairs}} pairs are not enough to learn what *follows* means, and our BERT's text did not teach it.
 #   Real systems saw {{number:mnli_texts}} pairs.
 # - **Answers**: saying "no answer" to everything scores {{number:never_answer}}. From {{number:train_answers}} answers, our BERT learns nothing better.
 #
 # One lecture promises "strong performance with minimal task-specific data". On this page pre-training is worth a lot with little data for code words, sections,
-# parts of speech and names. But *strong*, above every baseline, our BERT is only in the first three, and MiniLM in names, too ({{number:score_of('ner', MINILM)}}).
-# For the tricky reviews, pairs and answers the promise fails at this size.
+# parts of speech and names. But our BERT is *strong*, above every baseline, only in the first three, and MiniLM in names, too
+# ({{number:score_of('ner', MINILM)}}). For the tricky reviews, pairs and answers the promise fails at this size.
 #
 # ### How many labelled texts?
 
@@ -946,10 +945,9 @@ curves_chart(
 # the run has **collapsed**. At a rate of {{number:UNSTABLE}} MiniLM collapses, and so do {{number:collapsed(AT_RANDOM, UNSTABLE)}} runs of our architecture from
 # random initialisation, which differ only in their seed. At {{number:collapsed_rate}}, not drawn, all collapse.
 #
-# We did not always take the best rate on validation. For the course's BERT {{number:result('03_tasks')['passed_over']['rate']:g}} was {{number:validation_apart}}
-# points better than the one we took, less than its seeds differ. We rejected it because one rate further all runs collapse (test names:
-# {{number:percent(result('03_tasks')['passed_over']['ner'])}} instead of {{number:score_of('ner', COURSE)}}). MiniLM's architecture from random initialisation was
-# not tuned; it takes MiniLM's rate. A choice made on few texts is a noisy measurement, too.
+# We did not always take the best rate on validation. For the course's BERT {{number:result('03_tasks')['passed_over']['rate']:g}} was
+# {{number:validation_apart}} points better than the one we took, less than its seeds differ. We rejected it because at the next rate all runs collapse. (On the test names it gave {{number:percent(result('03_tasks')['passed_over']['ner'])}} instead of {{number:score_of('ner', COURSE)}}.) MiniLM's architecture from
+# random initialisation was not tuned; it takes MiniLM's rate. A choice made on few texts is a noisy measurement, too.
 #
 # The published BERT is unstable, too. Four things are known about this:
 #
@@ -960,9 +958,9 @@ curves_chart(
 # | **warm-up** | the rate rises from near 0, so that the first steps, with a random head, do little harm | our loop and BERT's released code: a tenth of the steps (for pre-training: BERT, A.2). In the released code the rate then drops to 0.9 of the maximum, because its decay counts from step 0. There and in transformers the very first step has rate 0: its batch is lost |
 # | **bias correction** | Adam's running means begin at 0 and must be scaled up; BERT's own code does not do this, and at the same rate its first step is {{number:first_step}} times as long | the released code; Zhang and others 2020 |
 #
-# Zhang and others found that without the correction runs on few texts are unstable; torch's AdamW, which we use, corrects. Mosbach and others (2020) blame vanishing
-# gradients rather than forgetting or the small set. A warning: the best of several restarts *on the development set* has a score there that flatters. Report the
-# mean and the spread over seeds, or the score on a test set that influenced no choice.
+# Zhang and others found that without the correction runs on few texts are unstable; torch's AdamW, which we use, corrects. Mosbach and others (2020) blame
+# vanishing gradients rather than forgetting or the small set. A warning: the best of several restarts, chosen *on the development set*, has a flattering score
+# there. Report the mean and the spread over seeds, or the score on a test set that influenced no choice.
 #
 # ### Frozen or fine-tuned?
 #
@@ -1025,13 +1023,14 @@ glue_questions()
 glue_progress()
 
 # %% [markdown]
-# *Circles: one model, on the development sets. Diamonds: an ensemble of models for each task, on the test sets; two papers print both.* From ELMo to DeBERTa the
-# average rose from {{number:progress()[0].one:.1f}} to {{number:progress()[-1].one:.1f}}, most of it by the summer of 2019. From BERT-large to ALBERT, one model
-# each, it rose by {{number:settled_points("GLUE's progress", 1)}}; the leaderboard's figures, for ensembles, suggest more (see the claims).
+# *Circles: one model, on the development sets. Diamonds: an ensemble (several models, averaged) for each task, on the test sets; two papers print both.* From
+# ELMo to DeBERTa the average rose from {{number:progress()[0].one:.1f}} to {{number:progress()[-1].one:.1f}}, most of it by the summer of 2019. From BERT-large
+# to ALBERT, one model each, it rose by {{number:settled_points("GLUE's progress", 1)}}; the leaderboard's figures, for ensembles, suggest more (see the
+# claims).
 #
 # What do ensembles add? They are {{number:more_of_several('roberta')}} (RoBERTa) and {{number:more_of_several('albert')}} (ALBERT) above one model. Without QNLI,
 # where leaderboard entries ranked all sentences of a passage against each other, the differences are {{number:more_of_several('roberta', 'QNLI')}} and
-# {{number:more_of_several('albert', 'QNLI')}}: nothing clear is left, though the sets differ. Scores also differ between papers: XLNet's eight in RoBERTa's Table 5
+# {{number:more_of_several('albert', 'QNLI')}}: no clear gain is left, and the sets differ, too. Scores also differ between papers: XLNet's eight in RoBERTa's Table 5
 # have the mean {{number:xlnet_roberta}}, but ELECTRA's Table 2 says {{number:printed('electra')['large']['xlnet']['glue']}}. (Sources: `data/papers/glue.toml`, row
 # by row.)
 #
@@ -1130,8 +1129,8 @@ quiz("03")
 # %% [markdown]
 # ## Your own file
 #
-# Everything above fits into a few lines. The cell writes a small CSV file with two columns, text and label, so that it runs. For your own file, change the line with
-# the file's name and its columns. An empty cell, a missing column or a row that is too long raises an error that names the line.
+# Fine-tuning a classifier takes a few lines. The cell writes a small CSV file with two columns, text and label, so that it runs. For your own file, change the
+# line with the file's name and its columns. An empty cell, a missing column or a row that is too long raises an error that names the line.
 
 # %%
 from pathlib import Path
@@ -1154,9 +1153,10 @@ print(f"{own.cut} Accuracy on {len(held_out)} held-out texts: {class_accuracy(ow
 print(predict(own_model, ["It hangs, after the export"], tokenizer=words)[0])
 
 # %% [markdown]
-# A single word tells these two labels apart, so this accuracy says nothing about your task. Before you trust your own, ask: how many texts are held out, and what do
-# the majority class (`held_out.commonest`) and a bag of words reach? `save_folder(own_model, "my_classifier", words)` writes a folder that `load_pretrained` and
-# transformers can read. *Your own data* in the README continues with ONNX, tags (`read_conll`, `entities`) and questions (`read_squad`, `answer`).
+# A single word tells these two labels apart, so this accuracy says nothing about your task. Before you trust your own, ask: how many texts are held out, and
+# what do the majority class (`held_out.commonest`) and a bag of words reach? `save_folder(own_model, "my_classifier", words)` writes a folder that
+# `load_pretrained` and transformers can read. *Your own data* in the README continues with ONNX (a file format for running models), tags (`read_conll`,
+# `entities`) and questions (`read_squad`, `answer`).
 
 # %% [markdown]
 # ## Read on

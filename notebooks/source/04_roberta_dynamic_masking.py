@@ -18,8 +18,8 @@
 # - pack text into sequences in four ways, build a large batch out of small ones, and cut any text into pieces made of bytes;
 # - read a table of results without comparing a test score with a development score.
 #
-# You need what lecture 02 builds: masked language modelling (**MLM**) and next-sentence prediction (**NSP**). The paper's
-# tables are of models fine-tuned as in lecture 03. Nothing is downloaded.
+# You need what lecture 02 builds: masked language modelling (**MLM**) and next-sentence prediction (**NSP**). The paper's tables show models fine-tuned as in
+# lecture 03. Nothing is downloaded.
 #
 # {{parts}}
 
@@ -106,8 +106,8 @@ print("positions", position_ids_after_padding(ids, pad_token_id=1)[0].tolist())
 # %% [markdown]
 # ## Try it
 #
-# Build three pieces before the page shows them. Checks name your mistakes; `hint("04.1")` helps one step at a time, and
-# `reveal("04.1")` shows a solution. No later cell needs your answers.
+# Build three pieces before the page shows them. Checks name known mistakes; `hint("04.1")` helps
+# one step at a time, and `reveal("04.1")` shows a solution. No later cell needs your answers.
 #
 # {{exercise:04.1}}
 
@@ -180,8 +180,7 @@ show(pretraining_batches)
 # %% [markdown]
 # ## Is it right?
 #
-# With the same weights, we compare the outputs of our model and the transformers library's on one batch with padding,
-# and the gradients of a mean loss.
+# With the same weights and one padded batch, we compare outputs and gradients of a mean loss with the transformers library's.
 
 # %%
 small = {
@@ -370,7 +369,7 @@ for stories, row in text_and_steps().items():
 # %% [markdown]
 # **Steps, by far.** Four times the steps bring {{number:steps_gain()}} points, four times the text
 # {{number:text_gain()}}: after 1,000 steps the model has not yet learned what {{number:LIVE.stories}} stories can
-# teach. RoBERTa's Table 4, below, shows the same on a large scale.
+# teach. RoBERTa's Table 4, below, points the same way at large scale.
 #
 # ### When do ten masks run out?
 #
@@ -384,14 +383,14 @@ for what, points in over_ten_copies().items():
     print(f"{what:32}" + ", ".join(f"{100 * gain:+.1f}" for gain in points) + " points")
 
 # %% [markdown]
-# **Masks wear out with steps, not with text.** The more often the same {{number:LIVE.stories}} stories are read, the
-# more dynamic masking gains. With four times as many stories, read equally often, it gains no more than before. Dynamic
+# **Masks wear out by being read again.** The more often the same {{number:LIVE.stories}} stories are read, the more
+# dynamic masking gains. With four times as many stories, read equally often, it gains no more than before. Dynamic
 # masking is ahead at every seed, and *one* mask stays far behind: {{number:signed(gain('static', FEW))}} points on
 # {{number:LIVE.stories}} stories, {{number:signed(gain('static', MORE))}} on 1,600.
 #
-# Does dynamic masking multiply the data? It brings no new text, but how close does it come? {{number:LIVE.stories}}
-# stories with ten masks and 4,000 stories with one mask give equally many masked texts, and in 1,000 steps each is read
-# four times:
+# Do more masks multiply the data? They bring no new text, but how close do they come? {{number:LIVE.stories}} stories
+# with ten masks and 4,000 stories with one mask give equally many masked texts, and in 1,000 steps each is read four
+# times:
 
 # %%
 for what, values in masks_or_text().items():
@@ -421,12 +420,12 @@ for what, values in masks_or_text().items():
 #
 # The first row is not from BERT's paper, which has no SQuAD 2.0 for the base size: the authors took it from the XLNet
 # paper (Yang et al. 2019). There the whole training differed, so only the lower two rows compare masks:
-# {{number:paper_gains}}. One of the three is a loss. The authors rightly call this "comparable or slightly better".
+# {{number:paper_gains}}. One of the three is negative. The authors rightly call this "comparable or slightly better".
 # Their "static" masking already had ten masks; the harm of *one* mask, which you just saw, was never part of that
 # comparison.
 #
-# So dynamic masking surely saves disk space, but something else made RoBERTa strong. The next sections go through the
-# other changes, and the last asks which of them brought the gain.
+# So dynamic masking saves disk space, but RoBERTa's gain must come mostly from elsewhere. The next
+# sections go through the other changes, and the last asks which of them brought the gain.
 #
 # ## Full sequences
 #
@@ -482,9 +481,9 @@ bar_chart(padding, percent=True, title="Padding, stories in sequences of 64", y_
 # | full-sentences | 90.4 / 79.1 | **84.7** | 92.5 | 64.8 |
 # | doc-sentences | **90.6 / 79.7** | **84.7** | 92.7 | **65.6** |
 #
-# Does NSP hurt? That would be a careless reading. The two upper rows both have NSP, and *single sentences* do the
-# damage: the authors suppose that they leave the model no distant words to learn from. Dropping NSP leaves the scores
-# equal or slightly better, except on SST-2, where it costs 0.2 to 0.4.
+# Does NSP hurt? The table does not say so. Both upper rows have NSP, and *single sentences* do the damage: the
+# authors suppose that they leave the model no distant words to learn from. Dropping NSP leaves the scores equal or
+# slightly better, except on SST-2, where it costs 0.2 to 0.4.
 #
 # Doc-sentences is best or level on every other task. The authors chose full-sentences all the same: sequences that end
 # with their document vary in length, and so their batches vary in size. (RoBERTa's code also keeps a separator at the
@@ -587,11 +586,10 @@ print("the same pieces:", pieces == peer.encode(unseen).tokens, f"({len(pieces):
 print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 
 # %% [markdown]
-# Was it an improvement? The authors say that the byte-level vocabulary did *slightly worse* on some tasks than BERT's,
-# and that they kept it because it can write every text (section 4.4). It also costs 15 million parameters, as counted
-# above. But two things changed at once: BERT's 30,522 pieces are lower-cased and RoBERTa's keep case, so neither the
-# sizes nor the scores isolate the effect of bytes. And bytes are not equally cheap for every language: a Greek or
-# Cyrillic letter takes two, a Chinese character three, and merges learned from English do not join them.
+# Was it an improvement? The authors say that the byte-level vocabulary did *slightly worse* on some tasks than BERT's, and that they kept it because it can
+# encode every text (section 4.4). It also costs 15 million parameters, as counted above. But two things changed at once: BERT's 30,522 pieces are lower-cased
+# and RoBERTa's keep case, so neither the sizes nor the scores isolate the effect of bytes. And bytes are not equally cheap for every language: a Greek or
+# Cyrillic letter takes two bytes, a Chinese character three, and merges learned from English seldom join them.
 #
 # ## What it took, what it gave
 #
@@ -609,8 +607,8 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # (Sources: BERT, sections 3 and A.2 and its released code; RoBERTa, section 3 and Table 9; ELECTRA, Tables 1 and 2. The
 # 160 GB are books and Wikipedia, 16; CC-News, 76; OpenWebText, 38; and Stories, 31.)
 #
-# "One day on 1,024 V100 GPUs" (section 5) describes a run of 100,000 steps on the 16 GB. The model that everybody uses
-# took {{number:times('roberta_500k')}} times BERT-large's FLOPs by ELECTRA's count, or about
+# "One day on 1,024 V100 GPUs" (section 5) describes a run of 100,000 steps on the 16 GB. The released model took {{number:times('roberta_500k')}} times
+# BERT-large's FLOPs by ELECTRA's count, or about
 # {{number:times_whole_short}} times if BERT's short sequences are counted as short.
 
 # %% [markdown]
@@ -654,13 +652,12 @@ print("back to the text:", bpe.decode(bpe.encode(unseen)) == unseen)
 # | WNLI: whom does the pronoun mean? | – | 91.3 | 65.1 | 89.0 |
 # | **average** | **{{number:bert_dev}}** | **{{number:roberta_dev}}** | **{{number:str(printed('glue')['bert_large_leaderboard']['printed'])}}** | **{{number:str(printed('glue')['roberta_test']['printed'])}}** |
 #
-# **Compared like for like, the score of each of the eight tasks rises, {{number:dev_gain(max)}} the most and
-# {{number:dev_gain(min)}} the least** (left half; RoBERTa: medians of five runs). The left average is ours: eight
-# tasks, one number each, without WNLI, which is small and unusual.
+# **Compared like for like, the scores of all eight tasks rise, {{number:dev_gain(max)}} the most and {{number:dev_gain(min)}} the least** (left half; RoBERTa:
+# medians of five runs). The left average is ours: eight tasks, one number each, without WNLI, which is small and unusual.
 #
 # The right half mixes better training with ensembles and tricks (RTE, STS-B and MRPC start from the MNLI model; QNLI
 # and WNLI are reformulated). Both its averages are as printed: over nine tasks, using the mean where a task has two
-# numbers (BERT-large's row is from the README of the XLM repository).
+# numbers (BERT-large's column is from the README of the XLM repository).
 #
 # | RACE, test, one model (Table 7) | accuracy |
 # |---|---|
@@ -727,9 +724,8 @@ curves_chart(
 #
 # ### Warm-up: small steps first
 #
-# At the very start Adam's estimates rest on a handful of gradients. The learning rate is therefore small at first. It
-# climbs in a straight line (the *warm-up*) and then falls in a straight line. RoBERTa's climbs for 24,000 (base) or
-# 30,000 (large) of 500,000 steps.
+# At the very start Adam's estimates rest on a handful of gradients. That is one reason for a small learning rate at first. The rate climbs in a straight line
+# (the *warm-up*) and then falls in a straight line. RoBERTa's climbs for 24,000 (base) or 30,000 (large) of 500,000 steps.
 
 # %%
 schedule = {

@@ -292,8 +292,7 @@ parameter_calculator()
 # {{number:millions(250000 * base().embedding_size + factors()[2])}} instead of
 # {{number:millions(250000 * base().hidden_size)}}. At H = 4096 the one block is the largest part:
 # {{number:millions(block('xxlarge'))}} of {{number:xxlarge}}. The real BERT-base has a larger vocabulary than the BERT
-# on the right, and
-# {{number:times_smaller}} times as many weights as ALBERT-base.)
+# on the right, and {{number:times_smaller}} times as many weights as ALBERT-base.)
 
 # %% [markdown]
 # ## Measure it
@@ -663,9 +662,9 @@ curves_chart(
 # bag-of-words baselines, or the clues in the pairs.
 #
 # Why does E = {{number:WIDTHS[0]}} start later? The grid mixes two causes: the width and the *scale* of the embeddings.
-# The weight matrices start with a standard deviation of 0.05, so the entries of a projected row have about 0.05·√E:
-# half as much in the narrow model. As a control we halve the tables and the projection at E = {{number:WIDTHS[1]}},
-# down to the narrow model's scale (everything shared, {{number:GRID.steps}} steps, the same seeds):
+# The weight matrices start with a standard deviation of 0.05; that of a projected row's entries is about 0.05·√E, half
+# as much in the narrow model. As a control we halve the tables and the projection at E = {{number:WIDTHS[1]}}, down to
+# the narrow model's scale (everything shared, {{number:GRID.steps}} steps, the same seeds):
 
 # %%
 scaled = outcome(read_result("05_start_scale"), "masked_accuracy")
@@ -756,10 +755,9 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | ALBERT-xxlarge | 235M (223M) | 125,000 | 0.3× | 88.7 |
 #
 # (Table 2, with the parameters as printed in Table 1, our count in brackets; throughput relative to BERT-large.)
-# ALBERT-base is
-# {{number:overall_mean('bert_base') - overall_mean('base'):.1f}} points *worse* than BERT-base. The clear winner is
-# xxlarge, four times as wide as BERT-large. Given the same *time* instead of the same steps, it still wins: 88.7 in 32
-# hours against 87.2 for BERT-large in 34 (Table 6).
+# ALBERT-base is {{number:overall_mean('bert_base') - overall_mean('base'):.1f}} points *worse* than BERT-base. The
+# clear winner is xxlarge, four times as wide as BERT-large. Given the same *time* instead of the same steps, it still
+# wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6).
 #
 # The authors also varied other settings, one at a time (mean of five tasks, no spread printed):
 #

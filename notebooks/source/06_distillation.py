@@ -350,8 +350,8 @@ temperature_view(said, names, truth=hidden)
 # T must be high enough to make the second and third words visible, but low enough that the thousand others do not drown
 # them. The students on this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's code, unchanged by
 # its commands. Here "captain" then has {{number:softened(2.0).probabilities[0]:.0%}}. All words after the eighth have
-# {{number:softened(2.0).rest:.0%}} together, next to nothing each. DistilBERT's code
-# softens *both* distributions, and uses T = 1 once the student is trained.
+# {{number:softened(2.0).rest:.0%}} together, next to nothing each. DistilBERT's code softens *both* distributions, and
+# uses T = 1 once the student is trained.
 #
 # ## Measure it
 #
@@ -387,10 +387,9 @@ for name, accuracy in live.items():
 # ### Five times the steps
 #
 # We train three students for {{number:PAST.steps}} steps, five times as many as in the early table below, with
-# {{number:past_seeds}}
-# ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). A step with the teacher
-# needs {{number:distillation_flops}} times the FLOPs of a step alone. The student alone therefore also gets *twice* the
-# steps. Equal FLOPs would be more; we did not run that.
+# {{number:past_seeds}} ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). A
+# step with the teacher needs {{number:distillation_flops}} times the FLOPs of a step alone. The student alone therefore
+# also gets *twice* the steps. Equal FLOPs would be more; we did not run that.
 #
 # We measure masked-token accuracy on new stories and the **unstated-fact probe**: *what is the hero's job?*, asked
 # about stories that never say it, after fine-tuning on {{number:LABELLED}} labelled ones. The last rows are baselines:
@@ -498,8 +497,7 @@ ablation_chart(
 # | the teacher's layers (random initialisation) | −3.69 |
 #
 # Both orders, ours by masked-token accuracy, begin with initialisation, then soft targets. But our
-# {{number:FULL.steps}} steps cannot test the paper's
-# order, measured after 90 hours.
+# {{number:FULL.steps}} steps cannot test the paper's order, measured after 90 hours.
 #
 # ### Which layers to initialise from
 #

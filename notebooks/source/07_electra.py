@@ -302,9 +302,9 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 #
 # Why are so many tokens replaced? On all held-out stories the shipped generator's arg-max is correct at
 # {{number:look_at('words_by_generator', -1)}} of the gaps, so filling in the arg-max would replace
-# {{number:replaced_by_argmax}} of all
-# tokens ({{number:FULL.rate:.0%}} times the rest). But {{number:look_at('replaced', -1)}} are replaced, because the
-# words that it *samples* are correct at only {{number:long_sampled_last}} of the gaps.
+# {{number:replaced_by_argmax}} of all tokens ({{number:FULL.rate:.0%}} times the rest). But
+# {{number:look_at('replaced', -1)}} are replaced, because the words that it *samples* are correct at only
+# {{number:long_sampled_last}} of the gaps.
 #
 # For a fixed discriminator, a better generator's replacements are fewer and harder to detect. The shipped pair still
 # has a higher ROC-AUC, because *both* its networks are better.
@@ -327,7 +327,7 @@ show(swapped_words)
 
 # %% [markdown]
 # ELECTRA, with a generator of half its width, trains for {{number:LONG.steps}} steps and BERT for
-# {{number:past()['recipes']['BERT']['steps']}} (slightly fewer FLOPs), with {{number:in_letters(len(PAST_SEEDS))}}
+# {{number:past()['recipes']['BERT']['steps']}} (somewhat fewer FLOPs), with {{number:in_letters(len(PAST_SEEDS))}}
 # seeds each. Two baselines need no training: random initialisation, and *counting*, which calls a word swapped if it
 # occurs nowhere else in its story. Chance level is 50%.
 

@@ -209,8 +209,8 @@ with torch.device("meta"):
 # ## What each term is for
 #
 # This task is small enough to train here. A text is {{number:TOKENS_OF_CUES}} words drawn at random, with one gap.
-# The answer is the word one to four positions to the left of the gap. There are two tasks: what tells the model which
-# one?
+# The answer is the word one to four positions to the left of the gap. There are two tasks, which differ in what tells
+# the model which one.
 #
 # - *The query*: the gap holds a cue word, a different one for each distance.
 # - *The keys*: the gap is always the same token. Every word carries a number, and only one of the four candidates
@@ -487,8 +487,8 @@ ablation_chart(
 #
 # - *Equal time.* A step of this DeBERTa takes {{number:step_time():.1f}} times as long as a step of BERT and needs
 #   {{number:flops_ratio('DeBERTa', 'BERT'):.1f}} times the FLOPs. So BERT also gets
-# {{number:steps('BERT, equal time') / steps('BERT'):.1f}} times the steps: a little less than equal time, and
-# {{number:flops_ratio('BERT, equal time', 'DeBERTa'):.1f}} times DeBERTa's FLOPs. Then the two are level:
+#   {{number:steps('BERT, equal time') / steps('BERT'):.1f}} times the steps: a little less than equal time, and
+#   {{number:flops_ratio('BERT, equal time', 'DeBERTa'):.1f}} times DeBERTa's FLOPs. Then the two are level:
 #   {{number:equal_time_words}} and {{number:accuracy('DeBERTa')}}, with BERT ahead for {{number:equal_time_seeds}} of
 #   {{number:in_letters(len(SEEDS))}} seeds. The paper compares at equal steps (Table 4).
 # - *Without c2p* {{number:gain('DeBERTa', 'without c2p')}} points are lost, with every seed. *Without p2c* the mean

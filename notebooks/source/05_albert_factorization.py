@@ -425,7 +425,7 @@ for what, tested_on in words_alone(material).items():
     print(f"{what:28}" + "".join(f"   on {task} {accuracy:.1%}" for task, accuracy in tested_on.items()))
 
 # %% [markdown]
-# **In the toy world SOP needs no comparison of A with B**: stories open and end with typical sentences, so segment A
+# **In the micro-world SOP needs no comparison of A with B**: stories open and end with typical sentences, so segment A
 # alone reveals the order in {{number:alone('trained on SOP, sees A', 'SOP')}} of the pairs. And a linear bag trained on
 # NSP has an accuracy of {{number:alone('trained on NSP, sees both', 'SOP')}} on SOP, although it was never trained on
 # order. Remember these two numbers: they are the baselines for the tables below.

@@ -84,8 +84,8 @@ for before, gap, after in zip(text, masked, filled):
 # Paper and code differ. The paper's discriminator gives P(*original*); that of the released code, and of this course,
 # P(*replaced*). So their logits differ in sign. And the paper masks every selected position, while the code leaves
 # {{number:RELEASED_MIX[2]:.0%}} of them unchanged. The code also draws positions *with replacement*: of its 9 draws
-# among the 62 words of a sequence of 64, only {{number:distinct_draws}} are distinct on average. (15% of 64 would be
-# nearly 10.) (If two draws hit one position, the code takes the mean of both ids, which can be a third word.) We select
+# among the 62 words of a sequence of 64, only {{number:distinct_draws}} are distinct on average; 15% of 64 would be
+# nearly 10. (If two draws hit one position, the code takes the mean of both ids, which can be a third word.) We select
 # each position once, as BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
 #
 # ### Sampled is not most likely
@@ -111,7 +111,7 @@ for said, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
 #
 # At the start both networks are at their chance loss. With {{number:ElectraConfig().vocab_size}} words the generator's
 # is ln {{number:ElectraConfig().vocab_size}}; with two labels the discriminator's is ln 2. The paper minimises L_MLM +
-# λ·L_Disc with λ = {{number:disc_weight}}. A misprint of this is L_Disc + λ·L_MLM.
+# λ·L_Disc with λ = {{number:disc_weight}}. This is sometimes misprinted as L_Disc + λ·L_MLM.
 
 # %% tags=["nbval-check-output"]
 from math import log
@@ -399,7 +399,7 @@ curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-cat
 # each at its own best rate, {{number:electra_behind}}.*
 #
 # The table shows the best rates and the results there. The section *Why did my run die?* below explains its last two
-# columns. The zero lines are random initialisation and the majority class.
+# columns. The baselines are random initialisation and the majority class.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import best_rate, collapsed
@@ -561,8 +561,8 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 #
 # #### What a small generator has not learned by then: to copy
 #
-# The generator decides what ELECTRA's discriminator must detect. Here is its accuracy at masked positions by the kind
-# of word, for the most likely word and for a sampled one, beside BERT's (means over the runs):
+# The generator decides what ELECTRA's discriminator must detect. Here is the generator's accuracy at masked positions
+# by the kind of word, for the most likely word and for a sampled one, beside BERT's (means over the runs):
 
 # %%
 from statistics import mean

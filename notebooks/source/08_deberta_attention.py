@@ -50,7 +50,7 @@ from course_lib.lectures.lecture_08.views import (
 # At base size, DeBERTa gained 1.4 points on MNLI, 3.0 on SQuAD 2.0 and 4.9 on RACE over a RoBERTa that its authors
 # trained on the same text for the same number of steps (Table 4). This page asks which of its parts brings how much.
 #
-# Three guesses. Write them down before you go on.
+# Write down three guesses before you go on.
 #
 # 1. BERT divides a score by the square root of d, the width of a head. DeBERTa sums three products of width d. What
 #    does it divide by?
@@ -68,9 +68,9 @@ my_guesses = {"divides by": ..., "names them": ..., "more by": ...}
 # ### Distances
 #
 # Token i provides the query, token j the key. Their distance is i − j. It is positive if the key is to the left of
-# the query, and negative if it is to the right. A table with 2k rows holds the vectors of the distances; beyond k,
-# distances share a row. The row number is the distance plus k, clamped to the range from 0 to 2k − 1. For six tokens
-# and k = 2:
+# the query, and negative if it is to the right. A table with 2k rows holds the vectors of the distances; those too
+# long for it share its first or last row. The row number is the distance plus k, clamped to the range from 0 to 2k −
+# 1. For six tokens and k = 2:
 
 # %% tags=["nbval-check-output"]
 k, tokens = 2, 6
@@ -557,15 +557,15 @@ print(f"{'one name for all gaps':38}{1 / workers:22.1%}{log(workers):18.3f}")
 # {{number:LENGTH}} the reason is plain: the sequences have 58 tokens, so every token sees how far away `[CLS]` is,
 # and that distance *is* the position. But distances cut at k = {{number:NARROW}} also suffice. They still have a row
 # for "far to the left" and one for "far to the right", and how much of the text lies on either side tells the
-# position, too (a likely reason that we have not tested). Then the text's ends turn distances into absolute
+# position, too (a likely reason that we have not tested). If so, the text's ends turn distances into absolute
 # positions. Haviv et al. (2022) saw something similar in left-to-right language models without any position
 # embeddings.
 #
 # Absolute positions make learning faster here. The slowest seed names all workers from step
 # {{number:all_from('BERT')}} on in BERT, from {{number:concat_from}} with the concatenation and from
 # {{number:decoder_from}} with the decoder. With distances alone it takes until {{number:all_from(FAR)}} (wide table)
-# and {{number:all_from(NEAR)}} (narrow table). The last line of the table is a model that gives each name the same
-# probability at all gaps, as all models do early: its loss is ln 8. The source lecture's concatenation works here,
+# and {{number:all_from(NEAR)}} (narrow table). The last line of the table is a model that gives every name the same
+# probability at every gap, as all models do early: its loss is ln 8. The source lecture's concatenation works here,
 # too; it is just not what the authors built and what their weights need.
 #
 # ### SiFT

@@ -14,7 +14,7 @@
 #
 # After this page you can
 #
-# - factorise an embedding matrix, share a block among layers, and count what remains without help;
+# - factorise an embedding matrix, share a block among layers, and count by hand what remains;
 # - say what sharing saves (weights) and what it does not (FLOPs, latency, activations), and show it;
 # - build ALBERT's objective for two segments, sentence-order prediction, and say what next-sentence prediction lacks.
 #
@@ -50,8 +50,8 @@ from course_lib.lectures.lecture_05.views import (
 # 1. BERT-base has {{number:millions(parameters(bert, 'base'))}} parameters, ALBERT-base {{number:millions(albert_weights())}}. How many times faster does ALBERT-base encode a text?
 # 2. A block has two halves: attention and feed-forward. In the paper's measurements, one of them can be shared among
 #    all layers at almost no cost. Which?
-# 3. Are two neighbouring passages of a story in order, or swapped? What accuracy does a bag-of-words baseline reach
-#    if it sees only which words occur in *both*?
+# 3. A task: are two neighbouring passages of a story in order, or swapped? What accuracy does a bag-of-words baseline
+#    reach on it, if it sees only which words occur in *both*?
 
 # %%
 my_guesses = {"times faster": ..., "half to share": ..., "accuracy on swapped pairs": ...}
@@ -92,7 +92,7 @@ except FileNotFoundError as missing:
     print(missing)
 
 # %% [markdown]
-# **A matrix that was trained wide cannot be cut afterwards without loss**: it uses all of its directions. ALBERT trains
+# **This matrix, trained wide, cannot be cut without losing much of its norm**: it uses many directions. ALBERT trains
 # with only E from the start.
 #
 # Check a toy example on paper: three tokens, E = 2, H = 3. The vector of token 2 is its short row times the matrix.
@@ -118,9 +118,9 @@ except RuntimeError as error:
 # ### Swapped or not
 #
 # *The kettle was filled at dawn.* · *Later it sang, and tea was poured.* If you swap the two, a reader notices, since
-# "later" and "it" refer back. Yet both passages still speak of a kettle and tea. Topic can solve NSP (does B come from
-# another document?), but not this task. It is called **sentence-order prediction** (SOP). Label 0 means in order, label
-# 1 swapped.
+# "later" and "it" refer back. Yet both passages still speak of a kettle and tea. So topic can solve NSP (does B come
+# from another document?), but not this task, **sentence-order prediction** (SOP). Label 0 means in order, label 1
+# swapped.
 #
 # ## Try it
 #
@@ -214,7 +214,8 @@ print("swapped, then shortened:  in order", tuple(map(len, in_order)), " swapped
 
 # %% [markdown]
 # In the first line the longer segment reveals the order without a word being read. How much do lengths reveal on real
-# text? Below, a classifier guesses the order of segments of documentation. It sees only two numbers, the lengths:
+# text? Below, a classifier guesses the order of segments of documentation from their two lengths alone. (The third way,
+# "cut from either end", is explained after the cell.)
 
 # %%
 from course_lib.lectures.lecture_05.experiments import outcome
@@ -233,12 +234,14 @@ for way, runs in outcome(lengths, "SOP").items():
 # {{number:next(iter(stored('05_lengths')['recipes'].values()))['steps']}} steps. We might have praised it for
 # understanding the order of sentences.
 #
-# ALBERT's code swaps first. At 32 tokens the lengths still reveal a little: the last sentence of a chunk is the one
+# ALBERT's code swaps first. At 32 tokens the lengths still reveal a little. The last sentence of a chunk is the one
 # that fills it, so it tends to be longer, and it is always in the later segment. Our code therefore cuts half of the
-# documents from their end. Whenever you train on pairs, test first what can be guessed without reading.
+# documents into chunks from their end. Whenever you train on pairs, test first what can be guessed without reading.
 
 # %% [markdown]
 # ## Is it right?
+#
+# We compare a small ALBERT of ours with transformers' own, under the same random weights.
 
 # %%
 small = {"num_layers": 4, "hidden_size": 128, "num_heads": 2, "intermediate_size": 512, "embedding_size": 32}
@@ -288,8 +291,8 @@ parameter_calculator()
 # does not depend on sharing.* (Answers: the embedding matrix alone has
 # {{number:millions(250000 * base().embedding_size + factors()[2])}} instead of
 # {{number:millions(250000 * base().hidden_size)}}. At H = 4096 the one block is the largest part:
-# {{number:millions(block('xxlarge'))}} of {{number:xxlarge}}. With its own, larger vocabulary BERT-base has
-# {{number:times_smaller}} times as many weights as ALBERT-base.)
+# {{number:millions(block('xxlarge'))}} of {{number:xxlarge}}. The real BERT-base has a larger vocabulary than the BERT
+# on the right, and {{number:times_smaller}} times as many weights as ALBERT-base.)
 
 # %% [markdown]
 # ## Measure it
@@ -300,8 +303,8 @@ parameter_calculator()
 visits_picture()
 
 # %% [markdown]
-# *Each box is a layer; its number says whose weights work there. A dashed block is used again, but not stored again.
-# Fewer weights are stored, but the computation and the activations stored for the backward pass stay the same.*
+# *Each box is a layer; its number says whose weights work there. A dashed box uses a block again, without storing it
+# again. Fewer weights are stored, but the computation and the activations stored for the backward pass stay the same.*
 #
 # Count the FLOPs for one text of 128 tokens (a multiplication and an addition are two):
 
@@ -315,7 +318,8 @@ for name, config in sizes.items():
 
 # %% [markdown]
 # Now measure the latency. We compare twelve blocks, half as wide as base's, with one block used twelve times. They take
-# turns, so that a slow moment of the machine affects both.
+# turns, so that a slow moment of the machine affects both. (The *middle half* leaves out the fastest and the slowest
+# quarter.)
 
 # %%
 from course_lib.bench import Contender, measure
@@ -347,8 +351,8 @@ print(f"ratio {timed[1].median / timed[0].median:.2f}")
 #
 # The "1.7 times faster" that you may have read is from the paper's Table 2: the *training* throughput (texts per
 # second) of ALBERT-large against BERT-large on many TPUs. With {{number:large_fewer}} times fewer weights there are
-# {{number:large_fewer}} times fewer gradients to exchange. (The paper names less communication and also fewer
-# computations, but the FLOPs of the forward and backward pass are the same.) In the same table xxlarge has
+# {{number:large_fewer}} times fewer gradients to exchange. (The paper gives two reasons: less communication and fewer
+# computations. But the FLOPs of the forward and backward pass are the same.) In the same table xxlarge has
 # {{number:throughput('xxlarge')}}: three times *slower* than BERT-large. Throughput does not follow FLOPs exactly,
 # because it also depends on how well large products use the hardware.
 #
@@ -401,18 +405,18 @@ bar_chart(
 
 # %% [markdown]
 # *Shared words nearly solve NSP; on SOP the same baseline is at chance level.* ("Majority class" above always predicts
-# the more frequent label. It reaches {{number:majority_nsp}} on NSP, where a chunk of one sentence always gets a random
-# B.)
+# the more frequent label. On NSP it reaches {{number:majority_nsp}}, because a chunk of one sentence always gets a
+# random B: label 1.)
 #
-# The baseline cannot do better, because swapping two segments does not change which words they share. **Topic solves
-# NSP but does not help on SOP.** The lengths alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP: our stories
-# are short, and a true B ends where its story ends. On SOP they reach {{number:guessed('SOP', 'lengths'):.0%}}, because
-# the first sentences of our stories differ in length from the last.
+# The baseline cannot do better, because swapping two segments does not change which words they share. **Topic nearly
+# solves NSP but does not help on SOP.** The lengths alone reach {{number:guessed('NSP', 'lengths'):.0%}} on NSP: our
+# stories are short, and a true B ends where its story ends. On SOP they reach {{number:guessed('SOP', 'lengths'):.0%}},
+# because the first sentences of our stories differ in length from the last.
 #
-# The last number of each line ("words by segment") is from a linear model that knows *which* segment each word is in.
-# On SOP its accuracy is {{number:guessed('SOP', 'ordered'):.0%}}. So what does SOP require in this world? We now show
-# the model only *one* segment, with nothing to compare it to. And we test on SOP a linear model that was trained on
-# NSP.
+# The last number of each line ("words by segment") is from a *linear bag*, a bag of words that knows *which* segment
+# each word is in. On SOP its accuracy is {{number:guessed('SOP', 'ordered'):.0%}}. So what does SOP require in this
+# world? We now show a linear bag only *one* segment, with nothing to compare it to. And we test on SOP a linear bag
+# that was trained on NSP.
 
 # %%
 from course_lib.lectures.lecture_05.experiments import words_alone
@@ -421,10 +425,10 @@ for what, tested_on in words_alone(material).items():
     print(f"{what:28}" + "".join(f"   on {task} {accuracy:.1%}" for task, accuracy in tested_on.items()))
 
 # %% [markdown]
-# **In the toy world SOP needs no comparison of A with B**: stories open and end with typical sentences, so segment A
-# alone reveals the order in {{number:alone('trained on SOP, sees A', 'SOP')}} of the pairs. And a linear model trained
-# on NSP has an accuracy of {{number:alone('trained on NSP, sees both', 'SOP')}} on SOP, although it cannot know
-# anything about order. Remember these two numbers: they are the zero lines for the tables below.
+# **In the micro-world SOP needs no comparison of A with B**: stories open and end with typical sentences, so segment A
+# alone reveals the order in {{number:alone('trained on SOP, sees A', 'SOP')}} of the pairs. And a linear bag trained on
+# NSP has an accuracy of {{number:alone('trained on NSP, sees both', 'SOP')}} on SOP, although it was never trained on
+# order. Remember these two numbers: they are the baselines for the tables below.
 #
 # Is real text like that? Here are the same baselines on the documentation of Python packages:
 
@@ -495,9 +499,10 @@ dots_chart(
 # | linear bag, trained on NSP | | {{number:alone('trained on NSP, sees both', 'NSP')}} | | {{number:alone('trained on NSP, sees both', 'SOP')}} | |
 # | linear bag of A, trained on SOP | | {{number:alone('trained on SOP, sees A', 'NSP')}} | | {{number:alone('trained on SOP, sees A', 'SOP')}} | |
 #
-# The first row agrees: without a pair objective a model is near chance level on both tasks. The two cross-tests in bold
-# differ from the paper's, and **neither is far from a bag of words**: what transfers here requires no comparison of A
-# with B. But these runs stop after {{number:LIVE.steps}} steps. Does longer training change this?
+# The first row agrees: without a pair objective a model is near chance level on both tasks. The two results in bold
+# (trained on one task, tested on the other) differ from the paper's, and **neither is far from a bag of words**: no
+# comparison of A with B is needed for what transfers here. But these runs stop after {{number:LIVE.steps}} steps. Does
+# longer training change this?
 #
 # ### Four times the steps
 #
@@ -521,17 +526,21 @@ for tested_on in ("NSP", "SOP"):
 # *Above: tested on NSP; below: tested on SOP. The model trained on SOP stays a few points above the majority class on
 # NSP. The model trained on NSP learns its own task late, but does well on SOP before that.*
 #
-# - **SOP teaches little about NSP here**: {{number:past('SOP', 'NSP')}} on NSP; the majority class has {{number:majority_nsp}}, the bag of A alone {{number:alone('trained on SOP, sees A', 'NSP')}}. Since one
-#   segment is enough for SOP, the model never had to compare topics. The paper's model, on real text, has {{number:paper_pairs('SOP', 'NSP')}}.
-#   The released code also adds some pairs to SOP whose B is from another document (its quirk, above; `as_released`). With
-#   them, {{number:released_elsewhere}} of the pairs, our model has {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}. In this one seed they explain some of the gap, not all of it.
+# - **SOP teaches little about NSP here**: {{number:past('SOP', 'NSP')}} on NSP; the majority class has
+#   {{number:majority_nsp}}, the bag of A alone {{number:alone('trained on SOP, sees A', 'NSP')}}. Since one segment is
+#   enough for SOP, the model never had to compare topics. The paper's model, on real text, has
+#   {{number:paper_pairs('SOP', 'NSP')}}. The released code also adds some pairs to SOP whose B is from another document
+#   (its quirk, above; `as_released`). With them, {{number:released_elsewhere}} of the pairs, our model has
+#   {{number:percent(outcome(stored('05_as_released'), 'NSP')[AS_RELEASED])}}. In this one seed they close some of the
+#   gap, not all of it.
 # - **The model trained on NSP reaches {{number:past('NSP', 'SOP')}} on SOP.** The paper's model stays at chance level. This does *not* show that ours
 #   learned order: the linear bag trained on NSP has {{number:alone('trained on NSP, sees both', 'SOP')}}. A control follows.
 # - **Which is learned sooner?** SOP, by far. At the end SOP has {{number:past('SOP', 'SOP')}}. NSP has {{number:past('NSP', 'NSP')}}: it has
 #   just passed the bag of words ({{number:bag_nsp}}) and is still rising.
 # - **Masked tokens**: {{number:past('SOP', 'masked_accuracy')}} with SOP, {{number:past('NSP', 'masked_accuracy')}} with NSP. (We have no comparable long run with MLM alone.)
 #
-# Where is the shortcut? In NSP a wrong B is taken from a random place in another story, sometimes from its *beginning*:
+# Which clue to order does NSP contain? A wrong B is taken from a random place in another story, sometimes from its
+# *beginning*:
 
 # %%
 openings_picture()
@@ -575,10 +584,11 @@ curves_chart(
 # *One line for each way to choose the wrong B: in step ({{number:len(IN_STEP_SEEDS)}} seeds, shaded from the lower to
 # the higher) and from a random place ({{number:len(LONG_SEEDS)}} seed). In step, it stays at chance level.*
 #
-# **NSP teaches topic here, as in the paper; what looked like order was a B out of step.** With a wrong B in step the
-# model learns its own task ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}} on ordinary NSP
-# pairs) but nothing about order: {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}} on SOP, against 52.0 in the
-# paper and {{number:past('NSP', 'SOP')}} before. A model learns whatever solves its task most easily.
+# **NSP teaches topic here, as in the paper; what looked like knowledge of order came from a B out of step.** With a
+# wrong B in step the model learns its own task ({{number:in_step_score(IN_STEP)}}, and {{number:in_step_score('NSP')}}
+# on ordinary NSP pairs) but nothing about order: {{number:mean(outcome(in_step(), 'SOP')[IN_STEP]):.1%}} on SOP,
+# against 52.0 in the paper and {{number:past('NSP', 'SOP')}} before. The model had learned what solved its task most
+# easily.
 #
 # ### Width against sharing
 #
@@ -612,8 +622,8 @@ heat_chart(
 # {{number:max(width_gains()):.0f}} points. At E = {{number:WIDTHS[1]}} the ways of sharing differ by at most
 # {{number:wide_spread():.1f}} points (computed before rounding), while seeds of one recipe differ by up to
 # {{number:seeds_apart(WIDTHS[1])}}: the grid shows no difference there. At E = {{number:WIDTHS[0]}} "all" and
-# "attention" are below "none" with every seed, "all" by {{number:costs('all')[0]:.1f}} points; "feed-forward" overlaps
-# with "none", its seeds up to {{number:seeds_apart(WIDTHS[0])}} apart.
+# "attention" are below "none" with every seed, "all" by {{number:costs('all')[0]:.1f}} points. The seeds of
+# "feed-forward" overlap with those of "none" and are up to {{number:seeds_apart(WIDTHS[0])}} apart.
 #
 # ### Where these runs stop
 #
@@ -641,19 +651,20 @@ curves_chart(
 #
 # **The wide models' lead was mostly a head start.** Their lead of {{number:min(width_gains()):.0f}} to
 # {{number:max(width_gains()):.0f}} points after {{number:GRID.steps}} steps has shrunk to {{number:late_width_all}} to
-# {{number:late_width_none}}, and it is stable over the last thousand steps. **The cost of sharing appeared late**: at E
-# = {{number:WIDTHS[1]}} the early grid showed no difference larger than that between seeds; now sharing everything
-# costs {{number:late_sharing_wide}} points. The early grid measured which model starts first, not how well it learns.
+# {{number:late_width_none}}, and it is stable over the last thousand steps. **The cost of sharing seems to appear
+# late**: at E = {{number:WIDTHS[1]}} the early grid showed no difference larger than that between seeds; now sharing
+# everything costs {{number:late_sharing_wide}} points. The early grid measured which model starts first, not how well
+# it learns.
 #
-# With {{number:len(CORNER_SEEDS)}} seed, three things stay open: differences of a point or two; which half costs more
-# (in two layers, sharing removes only one block); and the narrow width itself ({{number:WIDTHS[0]}} is a quarter of H
-# here, the paper's 128 a sixth of 768). An early stop does *not* affect the counts of weights, FLOPs and activations,
-# the bag-of-words baselines, or the clues in the pairs.
+# With {{number:len(CORNER_SEEDS)}} seed, three things stay open: differences of a few points; which half costs more (in
+# two layers, sharing removes only one block); and the narrow width itself ({{number:WIDTHS[0]}} is a quarter of H here,
+# the paper's 128 a sixth of 768). An early stop does *not* affect the counts of weights, FLOPs and activations, the
+# bag-of-words baselines, or the clues in the pairs.
 #
 # Why does E = {{number:WIDTHS[0]}} start later? The grid mixes two causes: the width and the *scale* of the embeddings.
-# With a standard deviation of 0.05 a projected row is about 0.05·√E large, so the narrow one starts at half the size.
-# As a control we halve the tables and the projection at E = {{number:WIDTHS[1]}}, down to the narrow model's scale
-# (everything shared, {{number:GRID.steps}} steps, the same seeds):
+# The weight matrices start with a standard deviation of 0.05; that of a projected row's entries is about 0.05·√E, half
+# as much in the narrow model. As a control we halve the tables and the projection at E = {{number:WIDTHS[1]}}, down to
+# the narrow model's scale (everything shared, {{number:GRID.steps}} steps, the same seeds):
 
 # %%
 scaled = outcome(read_result("05_start_scale"), "masked_accuracy")
@@ -661,9 +672,9 @@ for name, values in {"E=128, all": found["E=128, all"], **scaled, "E=32, all": f
     print(f"{name:22}masked-token accuracy {in_words(values)}")
 
 # %% [markdown]
-# **The starting scale explains {{number:scale_gap()[1]}} of the {{number:scale_gap()[0]}} points between the widths at
-# this stop**; the rest is due to the width, or to a learning rate that suits one scale better (we tried one rate). If
-# you compare widths, match the scale first.
+# **The starting scale explains about {{number:scale_gap()[1]}} of the {{number:scale_gap()[0]}} points between the
+# widths at this stop** (the control's seeds differ much). The rest is due to the width, or to a learning rate that
+# suits one scale better (we tried one rate). If you compare widths, match the scale first.
 #
 # ### The paper's grid
 #
@@ -683,8 +694,8 @@ for name, values in {"E=128, all": found["E=128, all"], **scaled, "E=32, all": f
 # ### How far does each layer move a vector?
 #
 # If one block is used again and again, do the vectors stop changing? ALBERT's authors measured the distance between
-# what goes into a layer and what comes out (their Figure 1). We do the same with the model just trained on SOP, for
-# both uses (visits) of its block. A block with random initialisation is the zero line.
+# what goes into a layer and what comes out (their Figure 1). We do the same with the model trained on SOP above, for
+# both uses (visits) of its block. A block with random initialisation serves as baseline.
 
 # %%
 from course_lib.train.metrics import layer_distances
@@ -711,7 +722,7 @@ layer_distance_chart(distances, title="How far each visit moves a token's vector
 # ### n-gram masking: up to three words at once
 #
 # ALBERT masks n-grams, runs of up to three words. A run has n words with a probability proportional to 1/n: 6/11, 3/11
-# and 2/11. If a whole phrase is masked, one half cannot be copied from the other.
+# and 2/11. If a whole phrase is masked, one half does not give away the other.
 
 # %%
 from course_lib.objectives.masked_lm import mask_whole_words
@@ -743,47 +754,47 @@ tokens_row(shown, masked.action[0, :28].tolist())
 # | ALBERT-xlarge | 60M | 125,000 | 0.6× | 85.5 |
 # | ALBERT-xxlarge | 235M (223M) | 125,000 | 0.3× | 88.7 |
 #
-# (Table 2, with the parameters as printed in Table 1; throughput relative to BERT-large.) ALBERT-base is
-# {{number:overall_mean('bert_base') - overall_mean('base'):.1f}} points *worse* than BERT-base. The clear winner is
-# xxlarge, four times as wide as BERT-large. Given the same *time* instead of the same steps, it still wins: 88.7 in 32
-# hours against 87.2 for BERT-large in 34 (Table 6).
+# (Table 2, with the parameters as printed in Table 1, our count in brackets; throughput relative to BERT-large.)
+# ALBERT-base is {{number:overall_mean('bert_base') - overall_mean('base'):.1f}} points *worse* than BERT-base. The
+# clear winner is xxlarge, four times as wide as BERT-large. Given the same *time* instead of the same steps, it still
+# wins: 88.7 in 32 hours against 87.2 for BERT-large in 34 (Table 6).
 #
 # The authors also varied other settings, one at a time (mean of five tasks, no spread printed):
 #
 # | varied | settings | mean | where |
 # |---|---|---|---|
-# | depth, one block of large (a deeper model goes on from a shallower one's weights, A.1) | 1 · 3 · 6 · 12 · 24 · 48 layers | 52.9 · 71.2 · 77.2 · 81.5 · **82.1** · 81.8 | Table 11 |
+# | depth, one block of large (a deeper model is initialised from a shallower one, A.1) | 1 · 3 · 6 · 12 · 24 · 48 layers | 52.9 · 71.2 · 77.2 · 81.5 · **82.1** · 81.8 | Table 11 |
 # | width H, three layers | 1,024 · 2,048 · 4,096 · 6,144 | 71.2 · 74.6 · **76.3** · 74.0 | Table 12 |
 # | dropout, xxlarge | with · without | 90.4 · **90.7** | Table 8 |
 # | more text (XLNet's and RoBERTa's), base | without · with | 80.1 · **80.8** (both SQuADs lose) | Table 7 |
 #
-# Their recipe uses SentencePiece with 30,000 pieces (it cuts raw text into pieces and treats the space as a letter; by
-# default no piece crosses a space), LAMB (an optimiser for very large batches) with a rate of 0.00176, batches of
-# 4,096, n-gram masks, and SOP.
+# Their recipe uses n-gram masks, SOP, batches of 4,096, and LAMB (an optimiser for very large batches) with a rate of
+# 0.00176. Its tokeniser is SentencePiece with 30,000 pieces: it cuts raw text into pieces and treats the space as a
+# letter; by default no piece crosses a space.
 #
 # ### One model, or an ensemble?
 #
-# An **ensemble** averages the predictions of several fine-tuned models. Its scores are better, but k models cost k
-# times the FLOPs. GLUE is a set of nine tasks on English sentences. Here are the two halves of ALBERT's Table 9:
+# An **ensemble** averages the predictions of several fine-tuned models. Its scores are usually better, but k models
+# cost k times the FLOPs. GLUE is a set of nine tasks on English sentences. Here are the two halves of ALBERT's Table 9:
 
 # %%
 glue_table()
 
 # %% [markdown]
 # *Four rows are single models on the development sets; six are ensembles on the test sets. Compare only within a half;
-# even in the lower half the numbers of models differ.* (MNLI is the matched score. The means cannot be recomputed,
-# since only one of a task's two scores is printed.)
+# even the ensembles differ in size.* "?": the paper does not say. (MNLI is the matched score. The means cannot be
+# recomputed, since only one of a task's two scores is printed.)
 #
 # The 89.4 that is often quoted for ALBERT is the last row, an ensemble. For each task its members were chosen on the
 # development set, from 6 to 17 candidate checkpoints of 12 and of 24 layers (section 4.9); the paper does not say how
-# many were taken. RoBERTa's row has 5 to 7 models for each task (RoBERTa, section 5.1). "?": not given.
+# many were taken. RoBERTa's row has 5 to 7 models for each task (RoBERTa, section 5.1).
 #
 # Four names may be new to you. **XLNet** predicts words in a shuffled order, so that it needs no `[MASK]`; **MT-DNN**
-# fine-tunes BERT on many tasks at once; **Adv-RoBERTa**, judging by its name, trains with adversarial perturbations of
-# its inputs; for **ALICE** we could check only its row.
+# fine-tunes BERT on many tasks at once; **Adv-RoBERTa**, judging by its name, trains with small changes of its inputs
+# that are made to mislead it; for **ALICE** we could check only its row.
 #
-# Reading tasks show what the ensemble alone is worth, because both kinds of row were tested on the same set (Table 10:
-# F1, accuracy for RACE; some rows and cells are left out, one because it is wrong, see below):
+# Reading tasks show what the ensemble alone is worth: single models and ensembles were tested on the same set (Table
+# 10: F1, accuracy for RACE). Some rows and cells are left out, one because it is wrong, see below.
 
 # %%
 reading_table()
@@ -799,6 +810,8 @@ reading_table()
 # xxlarge in Table 2 is that of the 24-layer model of Table 13, although Table 1 says 12 layers. The same base model has
 # 81.6 on MNLI in Tables 2 and 3, but 82.0 in Tables 4 and 5. And E = 128 without sharing has the mean 81.7 in Table 3
 # and 81.6 in Table 4.
+#
+# Now compare your three guesses:
 
 # %%
 print(f"{'':28}{'your guess':>14}{'answer':>18}")

@@ -45,7 +45,7 @@ from course_lib.lectures.lecture_06.views import half_drawing, layer_map_view, p
 # invented.) Does BERT-base fit?
 #
 # We count the weights and FLOPs of its published shape, and time one layer of that shape here, on one message. Twelve
-# layers take twelve times as long.
+# layers take about twelve times as long.
 
 # %%
 from course_lib.bench import Contender, measure
@@ -90,8 +90,8 @@ against_the_budget({"BERT-base": lambda: bert("base")})
 
 # %% [markdown]
 # *{{number:megabytes('BERT-base')}} MB of weights are too many, whatever the machine. As for time,
-# {{number:gflops('bert', 'base'):.2f}} billion FLOPs in {{number:MILLISECONDS}} ms are
-# {{number:needed('bert', 'base')}} billion per second, without a pause; the table shows this machine's time.*
+# {{number:gflops('bert', 'base'):.2f}} billion FLOPs in {{number:MILLISECONDS}} ms require
+# {{number:needed('bert', 'base')}} billion per second; the table shows this machine's time.*
 #
 # So we want fewer weights and fewer FLOPs, but little loss of quality. Near the end of this page the table comes back,
 # with small models in it.
@@ -146,14 +146,14 @@ print(f"KL {kl:.4f} = cross-entropy {cross_entropy:.4f} - the teacher's own entr
 
 # %% [markdown]
 # The teacher's entropy does not depend on the student. So KL and cross-entropy with soft targets have the same
-# gradient: a paper that writes one and code that computes the other train the same student.
+# gradient. A paper may write one and its code compute the other: the student is the same.
 #
 # ### Where T² comes from
 #
 # The gradient of the KL with respect to the student's logits is (student's probability − teacher's) / T, which contains
 # one factor 1/T. Softer distributions are also closer together, which gives roughly another 1/T. So the gradient
 # shrinks like 1/T², while the gradients of the other losses do not. At high temperatures the factor T² compensates for
-# this.
+# this. (`soft_target_loss` contains T²; the cell takes it out for "KL alone".)
 
 # %%
 from course_lib.kernels.distillation import soft_target_loss
@@ -179,8 +179,8 @@ gradient_chart(
 # falls to {{number:gradient_norm(8.0) / gradient_norm(1.0):.0%}}, mostly before T = 3, and then hardly changes: 1/T² is
 # exact only for large T.*
 #
-# Do the weights of the losses then mean the same at every T? Random logits cannot tell. Here are the gradients for this
-# page's teacher, one real batch, and a student before its first step:
+# Losses are added with weights. Does a weight then mean the same at every T? Random logits cannot tell. Here are the
+# gradients for this page's teacher, one real batch, and a student before its first step:
 
 # %%
 from course_lib.lectures.lecture_06.numbers import gradients_at_the_start
@@ -189,9 +189,10 @@ for begin, norms in gradients_at_the_start().items():
     print(f"{begin:24}" + "   ".join(f"T = {T:g}: {norm:.4f}" for T, norm in norms.items()))
 
 # %% [markdown]
-# **They do not: with T² the gradient is largest at T = 2 and {{number:gradient_fall('random initialisation')}} times
+# **It does not: with T² the gradient is largest at T = 2 and {{number:gradient_fall('random initialisation')}} times
 # smaller at T = 8** (random initialisation; a student initialised from the teacher's layers behaves alike). T² corrects
-# the scale only for large T: if you change T, you also change the balance of the losses.
+# the scale only where T is large compared with the logits, and here T = 8 is not. If you change T, you also change the
+# balance of the losses.
 
 # %% [markdown]
 # ## Try it
@@ -230,8 +231,8 @@ check("06.2", my_soft_loss)
 # six of the teacher's twelve. The paper says "one layer out of two"; the released code takes 0, 2, 4, 7, 9 and 11,
 # counted from 0: the first, the last, and evenly spaced layers between.
 #
-# What happens to the teacher's segment embeddings? Every text here is segment A. `initialise_from` adds that one vector
-# to each position embedding, so that the student's sum of embeddings equals its teacher's.
+# What happens to the teacher's segment embeddings? Every text here is segment A. `initialise_from` adds A's vector to
+# each position embedding, so that the student's sum of embeddings equals its teacher's.
 
 # %%
 half_drawing()
@@ -254,10 +255,11 @@ print("one layer out of two:         ", every_other_layer(12, 6))
 # Soft targets and cosine use all real tokens, the MLM loss only the masked positions. The README of the authors' code
 # has two commands. The one for a single GPU gives soft targets the weight 5, MLM 2 and the cosine 1; the one for four
 # GPUs gives all three 0.33. The authors do not say which of them made the released model. We use the first. In both,
-# the weights are three independent numbers, not α and 1 − α.
+# the weights are three independent numbers, not α and 1 − α as often in distillation.
 #
 # One detail of the code is in no formula: its masks prefer *rare* words. A token is drawn with a weight of 1 /
-# frequency^0.7, as in XLM's code (`pretraining_batches(…, rule="distilbert")`). Our students use BERT's masks.
+# frequency^0.7, as in the code of XLM, lecture 10 (`pretraining_batches(…, rule="distilbert")`). Our students use
+# BERT's masks.
 
 # %%
 positions_drawing()
@@ -271,13 +273,14 @@ from course_lib.objectives.distillation import cosine_loss, distilbert_loss
 show(soft_target_loss, cosine_loss, distilbert_loss)
 
 # %% [markdown]
-# `part_of_mean` is an ordinary mean; for a part of a larger batch it is that part's contribution to the larger batch's
-# mean.
+# `part_of_mean` is an ordinary mean. If a batch is processed in parts, it gives each part's contribution to the mean of
+# the whole batch.
 #
 # ### Teacher and student before the same text
 #
 # We use the training loop of lecture 02. It trains any model, so we give it a model that contains two. The teacher runs
-# under `no_grad` and stays in evaluation mode: it has no dropout and no gradient, and it does not change.
+# under `no_grad` and stays in evaluation mode: it has no dropout and no gradient, and it does not change. (The `matrix`
+# belongs to TinyBERT, below.)
 
 # %%
 from course_lib.train.distilling import DistillationPair
@@ -295,7 +298,8 @@ small = {"num_layers": 3, "hidden_size": 128, "num_heads": 2, "intermediate_size
 compare(distilbert_for_masked_lm("base", vocab_size=2_000, **small))
 
 # %% [markdown]
-# Your first guess: we count what is left, on PyTorch's *meta* device, which stores only shapes.
+# Your first guess: we count what is left, on PyTorch's *meta* device, which stores only shapes. (TinyBERT follows
+# below.)
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
@@ -345,9 +349,9 @@ temperature_view(said, names, truth=hidden)
 #
 # T must be high enough to make the second and third words visible, but low enough that the thousand others do not drown
 # them. The students on this page use T = {{number:FULL.temperature:g}}, the default of DistilBERT's code, unchanged by
-# its commands. Here that gives "captain" {{number:softened(2.0).probabilities[0]:.0%}}, and
-# {{number:softened(2.0).rest:.0%}} to all words after the eighth together, next to nothing for each. DistilBERT's code
-# softens *both* distributions, and uses T = 1 once the student is trained.
+# its commands. Here "captain" then has {{number:softened(2.0).probabilities[0]:.0%}}. All words after the eighth have
+# {{number:softened(2.0).rest:.0%}} together, next to nothing each. DistilBERT's code softens *both* distributions, and
+# uses T = 1 once the student is trained.
 #
 # ## Measure it
 #
@@ -378,17 +382,17 @@ for name, accuracy in live.items():
 # After 200 steps the first student is far ahead. The two differ in their initialisation and in their losses. Which of
 # these explains the lead? And are 200 steps enough to tell? In its own training the teacher's masked-token accuracy was
 # {{number:teacher_at(500)}} at step 500, {{number:teacher_at(1000)}} at step 1,000 and {{number:teacher_masked}} at
-# step {{number:TeacherRecipe().steps}}. So the long runs come first.
+# step {{number:TeacherRecipe().steps}}. So we look at long runs first.
 #
 # ### Five times the steps
 #
-# We train three students for {{number:PAST.steps}} steps with {{number:past_seeds}}
-# ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). A step with the teacher
-# needs {{number:distillation_flops}} times the FLOPs of a step alone. The student alone therefore also gets *twice* the
-# steps, still less than equal FLOPs (which we did not run).
+# We train three students for {{number:PAST.steps}} steps, five times as many as in the early table below, with
+# {{number:past_seeds}} ({{number:cpu_hours('06_past_plateau')}} hours on one core of a busy machine; a result file). A
+# step with the teacher needs {{number:distillation_flops}} times the FLOPs of a step alone. The student alone therefore
+# also gets *twice* the steps. Equal FLOPs would be more; we did not run that.
 #
 # We measure masked-token accuracy on new stories and the **unstated-fact probe**: *what is the hero's job?*, asked
-# about stories that never say it, after fine-tuning on {{number:LABELLED}} labelled ones. The last rows are zero lines:
+# about stories that never say it, after fine-tuning on {{number:LABELLED}} labelled ones. The last rows are baselines:
 # students before their first step ({{number:in_letters(len(SEEDS))}} seeds of the probe) and the majority class.
 
 # %%
@@ -449,13 +453,13 @@ for run, name in names.items():
 # **After 600 steps the taught student is still ahead of the untrained one in
 # {{number:ahead('step 400: fresh weights', 'step 0: fresh')}} seeds and ahead of the one alone in
 # {{number:ahead('step 400: fresh weights', 'step 400: alone')}}; the one alone is ahead of the untrained one in
-# {{number:ahead('step 400: alone', 'step 0: fresh')}}.** Its mean lead over the one alone is half as large as after 200
-# steps. (We tried one rate for each.)
+# {{number:ahead('step 400: alone', 'step 0: fresh')}}.** The taught student's mean lead over the one alone is half as
+# large as after 200 steps. (We tried one learning rate for each.)
 #
 ### An early table, and its lesson: leave one out
 #
-# Now we train more students, with three seeds each, for {{number:FULL.steps}} steps. The table only shows **which
-# student is ahead at that point**.
+# Now we train more students, with three seeds each, for {{number:FULL.steps}} steps. (*Random initialisation* has all
+# three losses, *alone* only MLM.) The table only shows **which student is ahead at that point**.
 
 # %%
 words_found, jobs = outcome(found, "masked_accuracy"), outcome(found, "job_accuracy")
@@ -474,10 +478,10 @@ ablation_chart(
 # {{number:teacher_masked}} and, fine-tuned, {{number:teacher_facts}} on the unstated-fact probe (one run). A student
 # that was never trained has {{number:probe('step 0: fresh')}} on the probe.*
 #
-# **After {{number:FULL.steps}} steps the *initialisation* explains nearly everything**: masked-token accuracy is
+# **After {{number:FULL.steps}} steps the *initialisation* explains nearly all of the masked-token accuracy**: it is
 # {{number:spread_masked}} from two of the teacher's layers; from random initialisation it is
-# {{number:masked_tokens('fresh weights')}} with the teacher's losses and {{number:masked_tokens('alone')}} without. For
-# students from the teacher's layers, these are the changes in points against all three losses: without soft targets
+# {{number:masked_tokens('fresh weights')}} with the teacher's losses and {{number:masked_tokens('alone')}} without.
+# Students from the teacher's layers change by these points against all three losses: without soft targets
 # {{number:points('without soft targets', 'masked_accuracy')}}, without MLM
 # {{number:points('without masked words', 'masked_accuracy')}}, without cosine
 # {{number:points('without cosine', 'masked_accuracy')}}. With MLM only they reach
@@ -492,8 +496,8 @@ ablation_chart(
 # | masked words (MLM) | −0.31 |
 # | the teacher's layers (random initialisation) | −3.69 |
 #
-# Both orders begin with initialisation, then soft targets. But our {{number:FULL.steps}} steps cannot test the paper's
-# order, measured after 90 hours.
+# Both orders, ours by masked-token accuracy, begin with initialisation, then soft targets. But our
+# {{number:FULL.steps}} steps cannot test the paper's order, measured after 90 hours.
 #
 # ### Which layers to initialise from
 #
@@ -508,23 +512,23 @@ for begin in (name.removeprefix("begin: ") for name in words_found if name.start
     print(f"{called(begin):24}{start:7.1%}{probe_at_0:>24}  " + "".join(f"{value:>24}" for value in later))
 
 # %% [markdown]
-# **Copied layers already contain everything the probe needs, but only part of the masked-token accuracy.** On the probe
-# the four students with copied layers are at their teacher's level ({{number:teacher_facts}}) before any training, and
-# stay there. In masked-token accuracy they begin with {{number:first_masked()}}, against the teacher's
+# **Copied layers are enough for the probe from the start, but not for masked-token accuracy.** On the probe the four
+# students with copied layers are at their teacher's level ({{number:teacher_facts}}) before any training, and stay
+# there. In masked-token accuracy they begin with {{number:first_masked()}}, against the teacher's
 # {{number:teacher_masked}}, and must learn the rest again.
 #
 # After {{number:FULL.steps}} steps the *top* two layers are ahead with {{number:top_masked}}, against
 # {{number:spread_masked}} for layers spread over the depth and
 # {{number:percent(reached_from('masked_accuracy')['bottom'])}} for the bottom two. One reason may be the head, which
-# the teacher trained on the output of its top layers. But *every other*, without the last layer, starts nearly as high.
-# The paper compared only one choice of layers with random initialisation. Sajjad et al. (2020) drop layers of trained
-# models without any distillation and find that the *top* ones can go: they fine-tune for a task and do not keep the
-# pre-training head.
+# the teacher trained on the output of its top layers. But the choice *every other* omits the last layer and starts
+# nearly as high. The paper compared only one choice of layers with random initialisation. Sajjad et al. (2020) drop
+# layers of trained models without any distillation and find that the *top* ones can go. But they fine-tune for a task
+# and do not keep the pre-training head.
 #
 # ### Size, time, memory: three different things
 #
 # We begin with latency. Twelve layers and six take turns, at batch 1 and batch 32. The layers are a third as wide as
-# base's, so that this takes only seconds; the ratio is what matters.
+# base's, so that this takes only seconds; look at the ratio.
 
 # %%
 third = {"hidden_size": 256, "num_heads": 4, "intermediate_size": 1_024, "vocab_size": 1_000}
@@ -549,8 +553,9 @@ for batch, (whole, half) in speed.items():
 # %% [markdown]
 # This answers your second guess. The paper measured 668 against 410 seconds, **1.63 times** faster (Table 3: one CPU,
 # batch of 1). TinyBERT's authors measured 2.0 on a GPU; FLOPs alone give 2.0. All of these are true; none is "the"
-# speed. The parts that do not shrink with the layers (tokenising, embeddings, the head, Python) make the difference. A
-# ratio well above 2 on your page means that something else was using the processor: run the cell again.
+# speed. The parts that do not shrink with the layers (tokenising, embeddings, the head, Python) probably make the
+# difference. A ratio well above 2 on your page suggests that something else was using the processor: run the cell
+# again.
 #
 # And memory? Some say that DistilBERT needs "40% less memory". It has 40% fewer *weights*. The activations stored for
 # the backward pass depend on the layers and the text.
@@ -575,9 +580,9 @@ print(
 # ### A real distilled model, in its own size class
 #
 # MiniLM distils in another way: only the *last* layer teaches, through its attention weights and the dot products of
-# its value vectors, so neither depth nor width must match the teacher's. The model here (six layers, 384 wide) has
-# every second layer of a twelve-layer model distilled in this way, and was trained afterwards to give sentence vectors.
-# How large is it beside other small models?
+# its value vectors. So neither depth nor width must match the teacher's, only the number of heads. The model here (six
+# layers, 384 wide) has every second layer of a twelve-layer model distilled in this way, and was trained afterwards to
+# give sentence vectors. How large is it beside other small models?
 
 # %%
 shapes = {
@@ -594,7 +599,7 @@ for name, shape in shapes.items():
     print(f"{name:12}{shape.num_layers:7}{shape.hidden_size:7}{weights:14,}{encoder_flops(shape, 128) / 1e9:22.2f} G")
 
 # %% [markdown]
-# BERT-small needs slightly more FLOPs than MiniLM and has more weights.
+# BERT-small needs slightly more FLOPs than MiniLM and has more weights: compare MiniLM with it, not with BERT-base.
 
 # %% [markdown]
 # ## TinyBERT: intermediate-layer distillation
@@ -633,9 +638,9 @@ print("widened:", tuple(matrix(mine).shape), f"  the matrix: {count_parameters(m
 show(attention_loss, hidden_loss, tinybert_loss)
 
 # %% [markdown]
-# Why does it compare attention scores and not the attention weights after the softmax? Small weights are all close to 0. Suppose one head has the
-# scores (9, 3, 0) for three words and another (9, 0, 0). Their weights are almost the same, although only the first head
-# distinguishes the second word from the third.
+# Why does it compare attention scores and not the attention weights after the softmax? One reason: small weights are
+# all close to 0. Suppose one head has the scores (9, 3, 0) for three words and another (9, 0, 0). Their weights are
+# almost the same, although only the first head distinguishes the second word from the third.
 
 # %% tags=["nbval-check-output"]
 a, b = torch.tensor([9.0, 3.0, 0.0]), torch.tensor([9.0, 0.0, 0.0])
@@ -661,8 +666,8 @@ layer_map_view(4, 12)
 # Stage one is *general distillation*: only the intermediate-layer losses, on plain text. Stage two is *task-specific
 # distillation*: the teacher is fine-tuned on the task; the student first learns the teacher's intermediate layers on
 # the task's texts, then its predictions. A task has few texts, so data augmentation makes more: a masked language model
-# replaces words by likely ones. (For words of several pieces the paper takes neighbours in GloVe; in our world every
-# word is one piece.) Augmentation is a part of stage two, not a third stage.
+# replaces words by likely ones. (For words of several pieces the paper takes neighbours in GloVe, lecture 01; in our
+# world every word is one piece.) Augmentation is a part of stage two, not a third stage.
 #
 # TinyBERT's code differs from its paper, and from our code, in small ways. Its means include padding, and it divides
 # the prediction loss once more by the number of classes: `tinybert_loss(…, as_released=True)`. Its augmentation shows
@@ -677,9 +682,9 @@ for row in grown.sequences.input_ids:
     print(" ".join(world.tokenizer.token(i) for i in row.tolist() if i not in world.special.never_masked)[:110])
 
 # %% [markdown]
-# The first line is the text, the others are variants: four words in ten are replaced, each by one of the fifteen words
-# that the teacher finds most likely in its place. This is no longer good English, and if the hero's name changed, the
-# old label may be wrong. But the student needs no label: it learns the teacher's prediction for each text.
+# The first line is the text, the others are variants: about four words in ten are replaced, each by one of the fifteen
+# words that the teacher finds most likely in its place. This is no longer good English, and if the hero's name changed,
+# the old label may be wrong. But the student needs no label: it learns the teacher's prediction for each text.
 #
 # ### What each part is worth
 #
@@ -750,8 +755,8 @@ curves_chart(attention_lines(), **ATTENTION_AXES, title="A lighter attention los
 #
 # We have *not* shown that the attention loss helps. In the paper it is worth
 # {{number:paper_changes('losses')['without_attention'].removeprefix('−')}} points; here no student with it is ahead of
-# the one without. We can test one cause: with two of four layers, the hidden states may already contain what the scores
-# could add.
+# the one without. We can test one cause: in a student with two of four layers, the hidden states may already contain
+# what the scores could add.
 #
 # ### Deeper, and fewer labels
 #
@@ -769,9 +774,9 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 # seeds disagree: one is better with it, the other without. As far as {{number:seeds_of(deeper())}} can tell, more depth
 # does not make the attention loss help. (Both students are above their teacher, which reaches only
 # {{number:deeper()['taught_by']['job_accuracy']:.0%}} with {{number:deeper()['labels']}} labels. They read twenty
-# variants of each text, the teacher one: a possible reason, not tested.) Two causes remain untested: the student's heads are
-# half as wide as its teacher's; and a constant added to all scores of one query changes no attention weight, but the
-# loss penalises it.
+# variants of each text, the teacher one: a possible reason, not tested.) Two causes remain untested. The student's
+# heads are half as wide as its teacher's. And if all scores of one query grow by a constant, no attention weight
+# changes, but the loss does.
 #
 # Here is the paper's ablation (mean of four development scores, TinyBERT-4):
 #
@@ -782,6 +787,8 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 # The uniform mapping gives 75.6, top 70.9 and bottom 71.3.
 #
 ### What is kept
+#
+# How much of the probe's accuracy is left at each size?
 
 # %%
 from statistics import mean
@@ -800,9 +807,8 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # %% [markdown]
 # *Dots are means over seeds; bars show the least and the most. Upper left is good. The wide students and the teacher
 # were fine-tuned for 200 steps, the narrow students for {{number:TINY.prediction}}: compare only students of one width.
-# Both students called "alone" were stopped before they had learned the stories: their gap is the gap at that step, not
-# the cost of having no teacher. A wide student that was never trained has {{number:probe('step 0: fresh')}}, the zero
-# line.*
+# Both students called "alone" were stopped early: their gap is the gap at that step, not the cost of having no teacher.
+# A wide student that was never trained has {{number:probe('step 0: fresh')}}.*
 
 # %% [markdown]
 # ## What the papers reached
@@ -831,9 +837,9 @@ tradeoff_chart(points, x="weights", y="unstated-fact probe, accuracy", title="Qu
 # | the same, a second distillation on SQuAD | – | 79.1 / 86.9 |
 #
 # The loss depends on the task: 0.64 points for the sentiment of a film review, 2.7 points of F1 for finding a span in a
-# text. On a phone (a question-answering app on an iPhone 7 Plus) DistilBERT was 71% faster than BERT-base, without
-# tokenising, and had 207 MB (section 4.1). We count {{number:megabytes('DistilBERT')}} MB of float32 weights; the paper
-# does not say how its file was stored.
+# text. On a phone (a question-answering app on an iPhone 7 Plus) DistilBERT was 71% faster than BERT-base (tokenising
+# not counted) and had 207 MB (section 4.1). We count {{number:megabytes('DistilBERT')}} MB of float32 weights; the
+# paper does not say how its file was stored.
 #
 # ### Back to the budget
 #
@@ -853,7 +859,7 @@ against_the_budget(
 )  # fmt: skip
 
 # %% [markdown]
-# *Memory*: every student fits. *Time*: six layers of BERT-base's width only halve the FLOPs; they answer in
+# *Memory*: every student fits. *Time*: six layers of BERT-base's width halve the FLOPs. They answer in
 # {{number:MILLISECONDS}} ms only if the cores reach {{number:needed('distilbert', 'base')}} billion FLOPs per second.
 # TinyBERT-4, which is also narrower, needs {{number:needed('tinybert', '4')}} billion. (A narrow layer reaches fewer
 # FLOPs per second than a wide one, so we measure the time.) There are three cases:
@@ -879,6 +885,8 @@ against_the_budget(
 #
 # The last two do not compete with distillation: a student can also be pruned and quantised (DistilBERT, section 5).
 # This page measures neither.
+#
+# Now compare your three guesses:
 
 # %%
 print(f"{'':16}{'your guess':>14}   answer")

@@ -84,14 +84,14 @@ for before, gap, after in zip(text, masked, filled):
 # Paper and code differ. The paper's discriminator gives P(*original*); that of the released code, and of this course,
 # P(*replaced*). So their logits differ in sign. And the paper masks every selected position, while the code leaves
 # {{number:RELEASED_MIX[2]:.0%}} of them unchanged. The code also draws positions *with replacement*: of its 9 draws
-# among the 62 words of a sequence of 64, only {{number:distinct_draws}} are distinct on average, where 15% would be 10.
-# (Two draws of one position can give a third word, whose id is the mean of theirs.) We select each position once, as
-# BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
+# among the 62 words of a sequence of 64, only {{number:distinct_draws}} are distinct on average; 15% of 64 would be
+# nearly 10. (If two draws hit one position, the code takes the mean of both ids, which can be a third word.) We select
+# each position once, as BERT does; `pretraining_batches(…, rule="electra")` draws with replacement.
 #
 # ### Sampled is not most likely
 #
 # How many tokens get replaced depends on the words that are *sampled*. Suppose the correct word has a probability of
-# one half, and no other word has more. Then the most likely word (arg-max) is always correct, but a sampled word is
+# one half, and every other word has less. Then the most likely word (arg-max) is always correct, but a sampled word is
 # correct only half of the time. Here are three gaps, with the probabilities of the correct word and of its strongest
 # rival:
 
@@ -111,7 +111,7 @@ for said, accuracy in (("arg-max", by_argmax), ("sampling", by_sampling)):
 #
 # At the start both networks are at their chance loss. With {{number:ElectraConfig().vocab_size}} words the generator's
 # is ln {{number:ElectraConfig().vocab_size}}; with two labels the discriminator's is ln 2. The paper minimises L_MLM +
-# λ·L_Disc with λ = {{number:disc_weight}}. This is often misprinted as L_Disc + λ·L_MLM.
+# λ·L_Disc with λ = {{number:disc_weight}}. This is sometimes misprinted as L_Disc + λ·L_MLM.
 
 # %% tags=["nbval-check-output"]
 from math import log
@@ -123,7 +123,7 @@ print(f"discriminator's fraction of L_Disc + 50 · L_MLM: {disc / (disc + 50 * m
 
 # %% [markdown]
 # A discriminator's loss is small by nature: there are only two answers, and most tokens are original. λ compensates for
-# that. On the generator's loss the same λ would drown it. We measure below what that does to training.
+# that. On the generator's loss, the same λ would hide the discriminator's. We measure below what that does to training.
 #
 # ## Try it
 #
@@ -157,8 +157,8 @@ check("07.2", my_corrupt)
 # ### Two networks, one embedding matrix
 #
 # Both are BERT encoders. The generator is as deep as the discriminator but narrower. They share one embedding matrix,
-# which has the discriminator's width; a projection maps it to the generator's smaller width (lecture 05's factorised
-# embeddings).
+# which has the discriminator's width (less in ELECTRA-small). A projection maps it to the generator's smaller width
+# (lecture 05's factorised embeddings).
 
 # %%
 from course_lib.family.electra import ElectraConfig, electra_encoder, electra_from, fill_in, generator_config
@@ -191,7 +191,7 @@ show(replaced_labels, replaced_token_loss, electra_loss)
 # %% [markdown]
 # ## Is it right?
 #
-# We compare the outputs and gradients of both networks with the reference implementation.
+# We compare the outputs and gradients of both networks with those of transformers.
 
 # %%
 small = {"vocab_size": 2_000, "num_layers": 3, "hidden_size": 128, "num_heads": 4, "intermediate_size": 512}
@@ -205,7 +205,7 @@ compare(both.generator)
 # %% [markdown]
 # ### What is shared, counted
 #
-# With shared embeddings, how many weights does the generator add to those of the discriminator, which are kept?
+# Only the discriminator's weights are kept. With shared embeddings, how many does the generator add during training?
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
@@ -217,9 +217,9 @@ with torch.device("meta"):
     print(f"BERT-base without pooler  {count_parameters(bert('base')) - 768 * 769:12,}")
 
 # %% [markdown]
-# The encoder that is kept of ELECTRA-base is exactly BERT-base's. This answers your third guess: neither is faster,
-# because the same encoder reads at the same speed. The often-heard "faster inference" is wrong. A *training step* costs
-# more, because it involves two networks; we count below how much more.
+# ELECTRA-base keeps an encoder that has exactly the shape of BERT-base's. This answers your third guess: neither is
+# faster, because the same encoder reads at the same speed. The often-heard "faster inference" is wrong. A *training
+# step* costs more, because it involves two networks; we count below how much more.
 #
 # ### Where gradients stop
 #
@@ -239,7 +239,7 @@ print(f"embeddings both read: {sum(p.numel() for p in both.generator.parameters(
       all(p.grad is not None for p in both.generator.parameters() if id(p) in shared))  # fmt: skip
 
 # %% [markdown]
-# None of its own weights do. The embeddings get one, because the discriminator reads through them too.
+# None of the generator's own weights gets one. The embeddings do, because the discriminator reads through them too.
 #
 # ## See it
 #
@@ -261,7 +261,8 @@ corruptor_view(trained, world.tokenizer, " ".join(story.sentences[:4]))
 # alarm".*
 
 # %% [markdown]
-# Try a story that contradicts itself, and mask as little as the slider allows: is P(replaced) high for your own words?
+# Try a story that contradicts itself, and mask as little as the slider allows: is P(replaced) high where your own words
+# contradict it?
 #
 # ## Measure it
 #
@@ -297,21 +298,22 @@ for name, either in (("200 steps", model), ("shipped", trained)):
 # Neither model has seen these stories. **ROC-AUC** takes a replaced and an original token at random: how often does the
 # replaced one have the higher P(replaced)? Chance level is 50%. (The loss needs a reference too: if
 # {{number:look_at('replaced', 0)}} of the tokens are replaced, a discriminator that always answers P(replaced) =
-# {{number:look_at('replaced', 0)}} has {{number:constant_loss}}.)
+# {{number:look_at('replaced', 0)}} has a loss of {{number:constant_loss}}.)
 #
 # Why are so many tokens replaced? On all held-out stories the shipped generator's arg-max is correct at
-# {{number:look_at('words_by_generator', -1)}} of the gaps, so it would replace {{number:replaced_by_argmax}} of all
-# tokens ({{number:FULL.rate:.0%}} times the rest). But {{number:look_at('replaced', -1)}} are replaced, because the
-# words that it *samples* are correct at only {{number:long_sampled_last}} of the gaps.
+# {{number:look_at('words_by_generator', -1)}} of the gaps, so filling in the arg-max would replace
+# {{number:replaced_by_argmax}} of all tokens ({{number:FULL.rate:.0%}} times the rest). But
+# {{number:look_at('replaced', -1)}} are replaced, because the words that it *samples* are correct at only
+# {{number:long_sampled_last}} of the gaps.
 #
 # For a fixed discriminator, a better generator's replacements are fewer and harder to detect. The shipped pair still
 # has a higher ROC-AUC, because *both* its networks are better.
 #
 # ### What it learns: does this word fit?
 #
-# **ELECTRA learns what it is trained for: with a generator of half the width, its vectors reveal whether a word
-# contradicts its story with an accuracy of {{number:of_width('generator 1/2', 'repeated')}}, in every seed. BERT's do
-# not.**
+# **ELECTRA learns what it is trained for.** With a generator of half the width, its vectors reveal whether a repeated
+# word contradicts its story: a probe's accuracy is {{number:of_width('generator 1/2', 'repeated')}}. BERT's vectors
+# hardly do.
 #
 # The **swapped-word probe** asks what ELECTRA's own training asks. In every second unseen story one word is swapped for
 # another of its category, so that the story contradicts itself. A linear classifier must tell from the frozen vector at
@@ -325,9 +327,9 @@ show(swapped_words)
 
 # %% [markdown]
 # ELECTRA, with a generator of half its width, trains for {{number:LONG.steps}} steps and BERT for
-# {{number:past()['recipes']['BERT']['steps']}}, with {{number:in_letters(len(PAST_SEEDS))}} seeds each. Two baselines
-# need no training: random initialisation, and *counting*, which calls a word swapped if it occurs nowhere else in its
-# story. Chance level is 50%.
+# {{number:past()['recipes']['BERT']['steps']}} (somewhat fewer FLOPs), with {{number:in_letters(len(PAST_SEEDS))}}
+# seeds each. Two baselines need no training: random initialisation, and *counting*, which calls a word swapped if it
+# occurs nowhere else in its story. Chance level is 50%.
 
 # %%
 from course_lib.lectures.lecture_07.experiments import counted_swaps
@@ -397,7 +399,7 @@ curves_chart(by_rate, x_title="learning rate of pre-training", y_title="slot-cat
 # each at its own best rate, {{number:electra_behind}}.*
 #
 # The table shows the best rates and the results there. The section *Why did my run die?* below explains its last two
-# columns. The zero lines are random initialisation and the majority class.
+# columns. The baselines are random initialisation and the majority class.
 
 # %%
 from course_lib.lectures.lecture_07.numbers import best_rate, collapsed
@@ -414,11 +416,20 @@ tested = material.slots.labels[~material.slots.learn]
 print(f"{'majority class':32}{tested.bincount().max() / len(tested):>22.1%}")
 
 # %% [markdown]
-# - **The learning rate explains much of the gap.** Models that predict "replaced or not" need a higher rate than BERT: {{number:best_rate('ELECTRA')}}, where BERT's best is {{number:best_rate('BERT')}}. At equal steps ELECTRA stays behind ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA 15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
+# - **The learning rate explains much of the gap.** Models that predict "replaced or not" need a higher rate than BERT:
+#   {{number:best_rate('ELECTRA')}}, where BERT's best is {{number:best_rate('BERT')}}. (So does All-tokens MLM.) At
+#   equal steps ELECTRA stays behind ({{number:slots('ELECTRA')}} against {{number:slots('BERT')}}), and so does ELECTRA
+#   15% ({{number:slots('ELECTRA 15%')}}). Those that predict words are close together: Replace MLM
+#   {{number:slots('Replace MLM')}}, All-tokens MLM {{number:slots('All-tokens MLM')}}.
 # - **A collapsed encoder can still have a good probe score.** At {{number:RATES[-1]}} ELECTRA's probe has {{number:slots_at('ELECTRA', RATES[-1])}}, as much as anywhere. But its last layer gives the same vectors for every text in {{number:in_letters(collapsed('ELECTRA', RATES[-1]))}} of three runs, and in {{number:in_letters(collapsed('ELECTRA 15%', RATES[-1]))}} of ELECTRA 15%'s. The probe reads all layers, so it finds what the embeddings have learned. We count such a run as collapsed, not as a score.
-# - **The best rate for the probe is not the best for fine-tuning.** Fine-tuning prefers lower rates, and no model is above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at {{number:best_rate('ELECTRA', 'tuned')}}), random initialisation {{number:untrained('tuned'):.1%}}. ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four rates, chosen on other texts.)
+# - **The best rate for the probe is not the best for fine-tuning.** Fine-tuning prefers lower rates, and no model is
+#   above random initialisation: BERT {{number:tuned_at_best('BERT')}} (pre-trained at
+#   {{number:best_rate('BERT', 'tuned')}}), ELECTRA {{number:tuned_at_best('ELECTRA')}} (at
+#   {{number:best_rate('ELECTRA', 'tuned')}}), random initialisation {{number:untrained('tuned'):.1%}}.
+#   ({{number:stored('07_stepping_stones')['tuned_steps']}} steps on the unstated fact, at the best of four fine-tuning
+#   rates, chosen on other texts.)
 #
-# In the paper every other step is above BERT, and ELECTRA is first (below). But runs that stop at {{number:FULL.steps}}
+# In the paper all other steps are above BERT, and ELECTRA is first (below). But runs that stop at {{number:FULL.steps}}
 # steps only show *which model starts sooner*, and both probes resemble a **cloze**, a text with a gap, which is what
 # masked-LM training asks.
 #
@@ -464,8 +475,8 @@ curves_chart(alike, x_title="step", y_title="likeness", title="Does the text mak
 # - **The vectors are alike.** Exercise 07.7 computes this.
 # - **There is only one answer**: fine-tuned, such an encoder predicts one class for nearly all texts.
 #
-# Try a lower rate first. Repeat a collapsed run, count it, and report it as collapsed: its score says nothing about the
-# objective.
+# Try a lower rate first. If you repeat a collapsed run, still report that it collapsed. Its score says nothing about
+# the objective.
 #
 # ### Past the plateau, and asked both ways
 #
@@ -508,12 +519,20 @@ ablation_chart(
 
 # %% [markdown]
 # - *Like a cloze*: BERT is ahead, {{number:past_score('BERT', 'kinds')}} against {{number:past_score('ELECTRA', 'kinds')}}.
-# - *Like RTD*: the seeds form two groups, so a mean tells nothing. **{{number:learned_swaps('ELECTRA')}} of {{number:len(PAST_SEEDS)}} seeds of ELECTRA have learned it, none of BERT's**, which are hardly above random initialisation. Look at the dots: {{number:in_letters(len(learnt_seeds('auc')))}} seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others {{number:learnt_range('repeated', False)}}. The discriminators of the others are still on their own plateau: ROC-AUC {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe with a hundredth of the regularisation changes little; first seed, repeated words: ELECTRA {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}}, BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
+# - *Like RTD*: the seeds form two groups, so a mean tells nothing. **{{number:learned_swaps('ELECTRA')}} of
+#   {{number:len(PAST_SEEDS)}} seeds of ELECTRA have learned it (an accuracy well above the others'), none of BERT's**,
+#   which are hardly above random initialisation. Look at the dots: {{number:in_letters(len(learnt_seeds('auc')))}}
+#   seeds of ELECTRA have {{number:learnt_range('repeated', True)}}, the others
+#   {{number:learnt_range('repeated', False)}}. The discriminators of the others seem to be on a plateau of their own:
+#   their ROC-AUC is {{number:learnt_range('auc', False)}} instead of {{number:learnt_range('auc', True)}}. (A probe
+#   with a hundredth of the regularisation changes little; first seed, repeated words: ELECTRA
+#   {{number:past()['by_strength']['ELECTRA'][-1]:.0%}} instead of {{number:past()['by_strength']['ELECTRA'][0]:.0%}},
+#   BERT {{number:past()['by_strength']['BERT'][-1]:.0%}} instead of {{number:past()['by_strength']['BERT'][0]:.0%}}.)
 # - *Fine-tuned* (mean pooling): BERT is ahead, {{number:past_score('BERT', 'tuned_mean')}} against {{number:past_score('ELECTRA', 'tuned_mean')}}. Random initialisation reaches {{number:past_random_mean}}: here ELECTRA's pre-training did *not* help.
 #
-# The objective decides what the vectors contain. In this world, at this size and on this one task, masked LM gives the
-# better start; the paper found the opposite on GLUE. But "BERT is better" would hide the second line: ELECTRA's vectors
-# show a linear probe whether a word agrees with its story, and BERT's do not.
+# The objective shapes what the vectors contain. In this world, at this size and on this one task, masked LM gives the
+# better start; the paper found the opposite on GLUE. But "BERT is better" would hide the second line: most of our
+# ELECTRAs' vectors show a linear probe whether a word agrees with its story, and BERT's hardly do.
 #
 # Pick a swap and see both probes at work:
 
@@ -542,8 +561,8 @@ swaps_view(read_result("07_past_plateau")["swaps"])
 #
 # #### What a small generator has not learned by then: to copy
 #
-# The generator decides what ELECTRA's discriminator must detect. Here is masked-token accuracy by the kind of word, for
-# the most likely word and for a sampled one, beside BERT's (means over the runs):
+# The generator decides what ELECTRA's discriminator must detect. Here is the generator's accuracy at masked positions
+# by the kind of word, for the most likely word and for a sampled one, beside BERT's (means over the runs):
 
 # %%
 from statistics import mean
@@ -557,11 +576,11 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 
 # %% [markdown]
 # *Function* words belong to the sentence frame; *repeated* words occur elsewhere in the story. *Agreement* (*he* or
-# *she*) and a *fact* (a job, a city) follow from another word. *Name* is a further piece of a name; *free* words cannot
-# be inferred from the story. The generator's accuracy is {{number:gap('ELECTRA', 'function')}} on function words but
-# only {{number:gap('ELECTRA', 'repeated')}} on repeated ones, where BERT reaches {{number:gap('BERT', 'repeated')}}: it
-# does not copy yet. So its words nearly always contradict the story, and the discriminator learns to compare a word
-# with the rest of its story. Is the reason that the generator has one head and a quarter of the width?
+# *she*) and a *fact* (a job, a city) follow from another word. *Name* is a further word of a longer name; *free* words
+# can only be guessed. The generator's accuracy is {{number:gap('ELECTRA', 'function')}} on function words but only
+# {{number:gap('ELECTRA', 'repeated')}} on repeated ones, where BERT reaches {{number:gap('BERT', 'repeated')}}: it does
+# not copy yet. So its words there nearly always contradict the story, and the discriminator can detect them by
+# comparing a word with the rest of its story. Is the reason that the generator has one head and a quarter of the width?
 #
 #### A generator that copies
 #
@@ -589,10 +608,10 @@ ablation_chart(
 # *Left: the generator's accuracy on masked words that occur elsewhere in the story. Middle and right: frozen probes of
 # the discriminator, like a cloze and like RTD (repeated words). Each dot is a run.*
 #
-# **A wider generator learns to copy in as many steps** (we did not try a longer run of the narrow one). With the
-# discriminator's width, its accuracy on repeated words is {{number:of_width('generator 1', 'copies')}} (with half:
+# **A generator of full width learns to copy in as many steps** (we did not try a longer run of the narrow one). Its
+# accuracy on repeated words is {{number:of_width('generator 1', 'copies')}} (with half:
 # {{number:of_width('generator 1/2', 'copies')}}). Its wrong words are then harder to detect, and in each seed the
-# discriminator's vectors contain more than with a quarter:
+# probes of the discriminator's vectors find more than with a quarter:
 #
 # - *Like RTD*: {{number:of_width('generator 1', 'repeated')}} against {{number:of_width('generator 1/4', 'repeated')}} on repeated words, {{number:of_width('generator 1', 'facts')}} against {{number:of_width('generator 1/4', 'facts')}} on facts.
 # - *Where BERT is ahead*: {{number:of_width('generator 1', 'jobs')}} against {{number:of_width('generator 1/4', 'jobs')}} on the unstated-fact probe, {{number:of_width('generator 1', 'tuned_mean')}} against {{number:of_width('generator 1/4', 'tuned_mean')}} after fine-tuning with mean pooling, still not above random initialisation ({{number:past_random_mean}}).
@@ -609,9 +628,9 @@ ablation_chart(
 #
 # #### How good should the generator be? What should be shared? Where does λ go?
 #
-# We make one change at a time to the ELECTRA of the ablation, again with {{number:FULL.steps}} steps. *cost* is the
-# FLOPs of a step, with the first line = 1. The two cautions apply here too: the probe is like a cloze, and the runs are
-# short.
+# We make one change at a time to the ELECTRA of the ablation, again with {{number:FULL.steps}} steps (at one learning
+# rate for all, not ELECTRA's best). *cost* is the FLOPs of a step, with the first line = 1. The two cautions apply here
+# too: the probe is like a cloze, and the runs are short.
 
 # %%
 variants = read_result("07_variants")
@@ -625,14 +644,18 @@ for name in variants["runs"]:
 # %% [markdown]
 # ("Generator 1/4" is the recipe of the ablation.)
 #
-# - *A generator twice as wide* has a higher masked-token accuracy; the discriminator gains a little on the slot-category probe ({{number:variant('generator 1/2'):.0%}} against {{number:variant('generator 1/4'):.0%}}, less than the spread).
-# - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them: {{number:untied_slots}} against {{number:variant('generator 1/4'):.0%}}. This is the paper's sign. But an untied discriminator gets nothing of what predicting words teaches, and our probe asks for that. In its own task (ROC-AUC) it loses less than the seeds differ.
+# - *A generator twice as wide* has a higher masked-token accuracy; the discriminator's slot-category accuracy differs
+#   by less than the spread ({{number:variant('generator 1/2'):.0%}} against {{number:variant('generator 1/4'):.0%}}).
+# - *Without shared embeddings* ("untied") each seed is worse on the probe than the same seed with them:
+#   {{number:untied_slots}} against {{number:variant('generator 1/4'):.0%}}. In the paper, too, sharing helps. But an
+#   untied discriminator gets nothing of what predicting words teaches, and our probe asks for that. In its own task
+#   (ROC-AUC) it loses less than the seeds differ.
 # - *λ on the generator's loss* (the misprint): the discriminator learns its own task badly, with a ROC-AUC of {{number:wrong_term('auc')}} against {{number:variant('generator 1/4', 'auc'):.0%}}. But on the probe the same encoder has *more*, {{number:wrong_term('kinds')}}.
 #
-# Why is ROC-AUC not at chance level? Adam divides a gradient by its usual size, so a small loss still moves the
-# discriminator's own weights, though not fully. The whole gradient is clipped to length 1, and beside a loss 50 times
-# as large most of these weights' gradients are then smaller than Adam's ε, the small number that it adds to the divisor
-# (1e-6 in our loop, 1e-8 by default in torch). We count them:
+# Why does the misprint not leave ROC-AUC at chance level? Adam divides a gradient by its usual size, so a small loss
+# still moves the discriminator's own weights, though not fully. Our loop clips the whole gradient to length 1. Beside a
+# loss 50 times as large, most of these weights' gradients are then smaller than ε, the small number that Adam adds to
+# the divisor (1e-6 in our loop, 1e-8 by default in torch). We count them:
 
 # %%
 from course_lib.lectures.lecture_07.experiments import VARIANTS, tiny_gradients
@@ -646,15 +669,16 @@ for name in ("generator 1/4", "λ on the generator"):
 # Why does the probe rise? We guess that predicting words trains its embeddings; freezing them would test this. Which
 # position of λ is better depends on what you measure.
 #
-# In the paper an adversarial generator is worse than one trained with MLM, and so is training the two networks one
-# after the other. With a generator as large as the discriminator, sharing nothing gives 83.6 on GLUE (section 3.2),
-# sharing the token embeddings 84.3, sharing all weights 84.4.
+# In the paper a generator trained to deceive the discriminator is worse than one trained with MLM. Training the two
+# networks one after the other is worse, too. With a generator as large as the discriminator, sharing nothing gives 83.6
+# on GLUE (section 3.2), sharing the token embeddings 84.3, sharing all weights 84.4.
 #
 # #### Candidate causes
 #
-# We tested *the learning rate* of the short runs (it explains much of the gap), *the probe* (it decides which model is
-# ahead), *short training* (past the plateau the order on the cloze stays) and *the generator's size* (a wider one helps
-# by most measures but does not reverse the order). We did not test:
+# Why is our ELECTRA behind BERT on most measures? We tested *the learning rate* of the short runs (it explains much of
+# the gap), *the probe* (it decides which model is ahead), *short training* (past the plateau the order on the cloze
+# stays) and *the generator's size* (a wider one helps by most measures but does not reverse the order). We did not
+# test:
 #
 # - *The learning rate of the long runs*: {{number:LONG.learning_rate}} for both. Higher ones were best in the short runs, above all for ELECTRA.
 # - *Reading wrong words.* In our BERT's training every selected position held `[MASK]`, so it could trust every word that it read. BERT's own recipe puts a random word at a tenth of them.
@@ -662,8 +686,8 @@ for name in ("generator 1/4", "λ on the generator"):
 # - *The task.* The hero's job requires keeping names apart; we fine-tune at one learning rate, on few texts.
 # - *Size.* Our models have two layers of width 128. The paper's smallest has twelve layers and reads real text.
 #
-# One common explanation fails: "the last layer of a discriminator serves only a yes or no". Our probes read the vectors
-# of *all* layers, the embeddings included, so they can use what a lower layer contains.
+# One common explanation fails for the probes: "the last layer of a discriminator serves only a yes or no". Our probes
+# read the vectors of *all* layers, the embeddings included, so they can use what a lower layer contains.
 #
 # Predicting at all tokens alone does not help here: All-tokens MLM has {{number:slots('All-tokens MLM')}} and Replace
 # MLM {{number:slots('Replace MLM')}}, at {{number:all_tokens_cost}} times the FLOPs.
@@ -696,10 +720,9 @@ for name in ("generator 1/4", "λ on the generator"):
 #
 # At equal FLOPs, as the authors count them, ELECTRA wins at every size. But 6.4e19 counts every step of BERT-base at
 # 512 tokens, while nine of ten were at 128 (lecture 04): BERT spent about {{number:times_whole_short()}} times less,
-# but ELECTRA-base did not. "The same compute" holds only for BERTs that the authors trained themselves. Also, large
-# ELECTRAs mask 25% of the text, small and base ones 15%, and the large ELECTRA reads ten times BERT's text (33 billion
-# tokens instead of 3.3, section 3.1), so against BERT-large more differs than the task. And always ask: relative to
-# what?
+# but ELECTRA-base did not. "The same compute" holds only for BERTs that the authors trained themselves. Against
+# BERT-large more differs than the task: large ELECTRAs mask 25% of the text (small and base ones 15%) and read ten
+# times BERT's text (33 billion tokens instead of 3.3, section 3.1). So always ask: relative to what?
 
 # %% tags=["nbval-check-output"]
 large, bert_large, roberta = 7.1e20, 1.9e20, 3.2e21
@@ -707,10 +730,10 @@ print(f"ELECTRA-400K used {large / roberta:.2f} of RoBERTa-500K's FLOPs")
 print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 
 # %% [markdown]
-# "The performance of BERT-large with a quarter of the compute" mixes the two lines. ELECTRA-*base* is better than
-# BERT-large with a third of its compute (6.4e19; GLUE mean 85.1 on development sets, Table 1). It did not cost a
-# quarter of BERT-base's training either; the paper's figures are equal. The released base model is a different one
-# (ELECTRA-Base++ by its README); it has 82.7 on the test sets.
+# "The performance of BERT-large with a quarter of the compute" mixes the two lines above. ELECTRA-*base* is better than
+# BERT-large with a third of its compute, as the authors count it (6.4e19; GLUE mean 85.1 on development sets, Table 1).
+# It did not cost a quarter of BERT-base's training either; the paper's figures are equal. The released base model is a
+# different one (ELECTRA-Base++ by its README); it has 82.7 on the test sets.
 #
 # ### What came after
 #
@@ -720,6 +743,8 @@ print(f"           ... and {large / bert_large:.1f} times those of BERT-large")
 # - **A discriminator as a zero-shot scorer** (Yao et al. 2022; Xia et al. 2022): put each answer into the text and take the one whose words look most *original*. You can try it with the corruptor above: write a story with two endings, and compare P(replaced).
 #
 # The discriminator cannot fill a gap with a word: it has no vocabulary head. The discarded generator had one.
+#
+# Now compare your three guesses:
 
 # %%
 print(f"{'':18}{'your guess':>14}   answer")

@@ -50,9 +50,9 @@ from course_lib.lectures.lecture_08.views import (
 # At base size, DeBERTa gained 1.4 points on MNLI, 3.0 on SQuAD 2.0 and 4.9 on RACE over a RoBERTa that its authors
 # trained on the same text for the same number of steps (Table 4). This page asks which of its parts brings how much.
 #
-# Three guesses. Write them down before you go on.
+# Write down three guesses before you go on.
 #
-# 1. BERT divides a score by the square root of d, the width of a head. DeBERTa adds three products of width d. What
+# 1. BERT divides a score by the square root of d, the width of a head. DeBERTa sums three products of width d. What
 #    does it divide by?
 # 2. Eight workers always come in the same order; every sentence about them has the same form. All eight names are
 #    masked. Can a model that knows *only distances between tokens* name them?
@@ -68,8 +68,9 @@ my_guesses = {"divides by": ..., "names them": ..., "more by": ...}
 # ### Distances
 #
 # Token i provides the query, token j the key. Their distance is i − j. It is positive if the key is to the left of
-# the query, and negative if it is to the right. A table with 2k rows holds the vectors of the distances. The row
-# number is the distance plus k, clamped to the range from 0 to 2k − 1. For six tokens and k = 2:
+# the query, and negative if it is to the right. A table with 2k rows holds the vectors of the distances; those too
+# long for it share its first or last row. The row number is the distance plus k, clamped to the range from 0 to 2k −
+# 1. For six tokens and k = 2:
 
 # %% tags=["nbval-check-output"]
 k, tokens = 2, 6
@@ -139,8 +140,9 @@ check("08.2", my_scores)
 # ### Three scores, two gathers
 #
 # Row r of `position_key` is the key of a distance, row r of `position_query` its query, both projected from the same
-# table P. One product covers *all* rows; then each pair picks its own with `torch.gather`, which takes the columns
-# you name from each line of a tensor. Shapes: B sequences, A heads, T tokens, D units per head.
+# table P. One product scores each token against *all* rows. Then each pair picks its own row's score with
+# `torch.gather`, which takes the columns you name from each line of a tensor. Shapes: B sequences, A heads, T tokens,
+# D units per head.
 
 # %%
 from course_lib.kernels.disentangled import disentangled_attention_reference, score_parts, score_scale
@@ -183,6 +185,8 @@ compare(deberta_v3("base", span=8, furthest=32, **small))
 
 # %% [markdown]
 # ### What it weighs
+#
+# How many weights do c2p and p2c add, in each generation?
 
 # %% tags=["nbval-check-output"]
 with torch.device("meta"):
@@ -205,7 +209,8 @@ with torch.device("meta"):
 # ## What each term is for
 #
 # This task is small enough to train here. A text is {{number:TOKENS_OF_CUES}} words drawn at random, with one gap.
-# The answer is the word one to four positions to the left of the gap. What tells the model which one?
+# The answer is the word one to four positions to the left of the gap. There are two tasks, which differ in what tells
+# the model which one.
 #
 # - *The query*: the gap holds a cue word, a different one for each distance.
 # - *The keys*: the gap is always the same token. Every word carries a number, and only one of the four candidates
@@ -229,17 +234,19 @@ print(f"{'uniform guess':34}{1 / WORDS:18.0%}{1 / WORDS:16.0%}{1 / WORDS:14.0%}"
 #
 # **Content-to-position lets the query's content choose a distance; position-to-content lets the key's content choose
 # it.** So c2p alone solves the first task, and p2c alone the second. A model with both terms can solve both, though
-# with some seeds it needs more steps for the second. Why is the other term still above a guess? In the first task p2c
-# cannot see the cue when it attends, so it attends to the same distances in every text. The four candidates arrive
-# mixed, and the feed-forward layer, which does see the cue, has to separate them.
+# with some seeds it needs more steps for the second. Why is the wrong term still above a guess? In the first task p2c
+# cannot see the cue when it attends, so it attends to the same distances in every text. Probably the four candidates
+# arrive mixed, and the feed-forward layer, which does see the cue, has to separate them.
 #
 # The middle column shows what relative positions are for: its texts are twice as long as the training texts, and
-# "three to the left" is still the same row. BERT must learn each pair of absolute positions separately, and in the
-# second half of the longer texts it uses position embeddings that were never trained.
+# "three to the left" is still the same row. BERT's position embeddings have no such row, and in the second half of
+# the longer texts it uses embeddings that were never trained.
 #
 # ## See it
 #
 # ### Which row?
+#
+# Pick two tokens and compare δ(i, j) with δ(j, i).
 
 # %%
 delta_tables()
@@ -256,10 +263,10 @@ bucket_chart()
 # ### Texts longer than the table
 #
 # BERT has no embedding for position 513, so it cannot read further. DeBERTa's encoder has no table of absolute
-# positions and takes a text of any length, with memory that grows with the square of the length. (The decoder's
-# position embeddings do end, but only pre-training needs them.) What does the encoder see beyond k? In untrained
-# models with k = {{number:REACH_SPAN}} and a text of {{number:REACH_TOKENS}} tokens, we change something far beyond k
-# and check whether the first token's vector moves:
+# positions and takes a text of any length, with memory that grows with the square of the length. (Its decoder,
+# explained below, has position embeddings that do end, but only pre-training needs them.) What does the encoder see
+# beyond k? In untrained models with k = {{number:REACH_SPAN}} and a text of {{number:REACH_TOKENS}} tokens, we change
+# something far beyond k and check whether the first token's vector moves:
 
 # %% tags=["nbval-check-output"]
 from course_lib.lectures.lecture_08.reach_and_cost import EXCHANGED, WORD, far_changes
@@ -292,8 +299,8 @@ for blocks in (1, 2):
 # - TUPE (Ke et al. 2020) keeps content with content and *absolute* position with absolute position, each with its own
 #   projections, and adds T5's bias.
 #
-# Only DeBERTa uses position-to-content. Here are content-to-position and position-to-position for four words,
-# computed from small tables with k = 2:
+# Of these, only DeBERTa uses position-to-content. Here are content-to-position and position-to-position for four
+# words, computed from small tables with k = 2:
 
 # %%
 bias_maps()
@@ -348,10 +355,9 @@ story = world.stories(3, seed=5, split="heldout")[0]
 score_maps(model, world.tokenizer, " ".join(story.sentences[:1]))
 
 # %% [markdown]
-# *Three maps of attention scores and their sum, already divided by sqrt(3d), or by sqrt of d times the number of
-# terms left on. Content-to-position depends on the row (the query) and on the diagonal (the distance),
-# position-to-content on the column (the key) and on the diagonal. Look for diagonals: they depend on the distance
-# alone.*
+# *Three maps of attention scores and their sum, already divided by sqrt(3d); with terms off, 3 becomes the number of
+# terms left. Content-to-position depends on the row (the query) and on the diagonal (the distance),
+# position-to-content on the column (the key) and on the diagonal. Look for diagonals: each is one distance.*
 
 # %% [markdown]
 # ## The paper against the code
@@ -386,9 +392,9 @@ print("where row k + 1 acts, as (i, j):", [tuple(at) for at in odd.nonzero().tol
 # the pairs with j − i = 1. Does it matter? If this term had its own table, only the order of the rows would change.
 # But both terms read one table P. In the code's form, the vector for "three to the left" serves both terms. In the
 # paper's form it serves "three to the left" in one term and "three to the right" in the other. Where positions go
-# through the content's projections (second generation), that is a different model; where they have their own
-# projections, it is nearly the same. And it matters to anyone who implements the formula and then loads released
-# weights. We follow the code, because all released weights were trained with it.
+# through the content's projections (second generation), the two forms are different models; where they have their own
+# projections, the forms are nearly the same. And it matters to anyone who implements the formula and then loads
+# released weights. We follow the code, because all released weights were trained with it.
 #
 # ### Beyond the furthest distance: two rules
 #
@@ -448,7 +454,7 @@ ablation_chart(
 # *Each dot is a seed, each bar a mean. "No distances" is left out of the chart; its numbers are in the table above.
 # Compare "without decoder" with BERT, "decoder without positions" with DeBERTa, and both rows of three blocks with
 # DeBERTa. "Three blocks, without decoder" was run later, on another processor, so it has no time. FLOPs are counted
-# in a first step. All runs together: {{number:cpu_hours('08_positions')}} hours of one core.*
+# at the first training step. All runs together: {{number:cpu_hours('08_positions')}} hours of one core.*
 
 # %% [markdown]
 # At equal steps DeBERTa's masked-token accuracy is {{number:accuracy('DeBERTa')}} and BERT's
@@ -480,9 +486,9 @@ ablation_chart(
 # The other rows:
 #
 # - *Equal time.* A step of this DeBERTa takes {{number:step_time():.1f}} times as long as a step of BERT and needs
-#   {{number:flops_ratio('DeBERTa', 'BERT'):.1f}} times the FLOPs. If BERT gets
-#   {{number:steps('BERT, equal time') / steps('BERT'):.1f}} times the steps (a little less than equal time, and
-#   {{number:flops_ratio('BERT, equal time', 'DeBERTa'):.1f}} times DeBERTa's FLOPs), the two are level:
+#   {{number:flops_ratio('DeBERTa', 'BERT'):.1f}} times the FLOPs. So BERT also gets
+#   {{number:steps('BERT, equal time') / steps('BERT'):.1f}} times the steps: a little less than equal time, and
+#   {{number:flops_ratio('BERT, equal time', 'DeBERTa'):.1f}} times DeBERTa's FLOPs. Then the two are level:
 #   {{number:equal_time_words}} and {{number:accuracy('DeBERTa')}}, with BERT ahead for {{number:equal_time_seeds}} of
 #   {{number:in_letters(len(SEEDS))}} seeds. The paper compares at equal steps (Table 4).
 # - *Without c2p* {{number:gain('DeBERTa', 'without c2p')}} points are lost, with every seed. *Without p2c* the mean
@@ -492,7 +498,7 @@ ablation_chart(
 #   {{number:no_distances}}, depending on the seed.
 #
 # So in our small world most of DeBERTa's gain comes with its decoder, little of it through positions and much of it
-# through depth. In a network of 12 layers one more visit would matter less, and positions may matter more.
+# through depth. In a network of 12 layers one more visit probably matters less, and positions may matter more.
 #
 # ### What a step costs
 #
@@ -504,7 +510,7 @@ ablation_chart(
 # 2. The table is projected once per batch, whether the batch holds one text or many. Both costs together are
 #    {{number:cost(1)}} at batch 1 and {{number:cost(2)}} at batch 32.
 #
-# Training keeps these proportions. In inference the projected table is kept, and only the first cost remains. The
+# Training keeps these proportions. In inference the projected table can be kept, and only the first cost remains. The
 # gathers add no FLOPs but take time, and the decoder's visits come on top: they cause {{number:decoder_time}} of the
 # extra time that a step of our small model takes over BERT.
 #
@@ -513,7 +519,8 @@ ablation_chart(
 # Some words depend on the absolute position. The paper's example is a sentence with two nouns in the same
 # surroundings, of which one is the subject. Ours is a queue: *"then the … sees the lamp . then the … sees the boat
 # ."* Eight workers always come in the same order, and all eight are masked. What they see is drawn at random for each
-# text, so only the position tells who comes. Does the model need absolute positions to know it?
+# text, so only the position tells who comes. Does the model need absolute positions to know it? First, the decoder's
+# code:
 
 # %%
 from course_lib.family.deberta import DebertaForMaskedLM, EnhancedMaskDecoder
@@ -523,8 +530,9 @@ show(EnhancedMaskDecoder.forward, DebertaForMaskedLM.forward)
 # %% [markdown]
 # The last block is used twice more. The *query* is made from its input (`hidden_states[-2]`) plus the absolute
 # position embedding; *key and value* are made from that input without a position. The block's ordinary output is not
-# used for the prediction. Nothing is concatenated. One source lecture prints softmax(W [h ; p]), a concatenation of
-# hidden state and position embedding. We built that as well ("position concatenated" below).
+# used for the prediction. Nothing is concatenated. One of the lectures whose claims this page checks (a *source
+# lecture*) prints softmax(W [h ; p]), a concatenation of hidden state and position embedding. We built that as well
+# ("position concatenated" below).
 
 # %%
 queue = read_result("08_queue")
@@ -545,18 +553,20 @@ for name, values in outcome(queue, "accuracy").items():
 print(f"{'one name for all gaps':38}{1 / workers:22.1%}{log(workers):18.3f}")
 
 # %% [markdown]
-# **Distances alone name the whole queue**, all {{number:all_named}} workers with every seed. With k =
+# **With distances alone a model names the whole queue**, all {{number:all_named}} workers with every seed. With k =
 # {{number:LENGTH}} the reason is plain: the sequences have 58 tokens, so every token sees how far away `[CLS]` is,
 # and that distance *is* the position. But distances cut at k = {{number:NARROW}} also suffice. They still have a row
 # for "far to the left" and one for "far to the right", and how much of the text lies on either side tells the
-# position, too (a likely reason that we have not tested). So the text's ends turn distances into absolute positions.
-# Haviv et al. (2022) saw something similar in language models without any position embeddings.
+# position, too (a likely reason that we have not tested). If so, the text's ends turn distances into absolute
+# positions. Haviv et al. (2022) saw something similar in left-to-right language models without any position
+# embeddings.
 #
-# Absolute positions make learning faster. The slowest seed names all workers from step {{number:all_from('BERT')}} on
-# in BERT, from {{number:concat_from}} with the concatenation and from {{number:decoder_from}} with the decoder. With
-# distances alone it takes until {{number:all_from(FAR)}} (far) and {{number:all_from(NEAR)}} (near). The last line of
-# the table is the loss of a model that gives all gaps the same word, as all models do at the start: ln 8. The source
-# lecture's concatenation works here, too; it is just not what the authors built and what their weights need.
+# Absolute positions make learning faster here. The slowest seed names all workers from step
+# {{number:all_from('BERT')}} on in BERT, from {{number:concat_from}} with the concatenation and from
+# {{number:decoder_from}} with the decoder. With distances alone it takes until {{number:all_from(FAR)}} (wide table)
+# and {{number:all_from(NEAR)}} (narrow table). The last line of the table is a model that gives every name the same
+# probability at every gap, as all models do early: its loss is ln 8. The source lecture's concatenation works here,
+# too; it is just not what the authors built and what their weights need.
 #
 # ### SiFT
 #
@@ -646,11 +656,13 @@ for step in (0, 1e-4, 1e-2):
 # | eight GLUE development sets, large (Table 1) | DeBERTa 90.0 (see below), ELECTRA 89.5, XLNet 89.2, RoBERTa 88.8, BERT 84.1 |
 #
 # The second line of that table led to DeBERTa-v3: this attention, pre-trained like ELECTRA (see below). ELECTRA and
-# XLNet are ahead of RoBERTa; a source lecture has RoBERTa before ELECTRA.
+# XLNet are ahead of RoBERTa; a source lecture puts RoBERTa ahead of ELECTRA.
 #
 # Read the paper critically, too. Its abstract claims a gain of 2.3 points on SQuAD 2.0 over a RoBERTa of 88.4, but
 # its own Table 2 gives RoBERTa 89.4, so the gain is 1.3. Table 1 prints 93.9 for RoBERTa's QNLI, where RoBERTa's
 # paper has 94.7, and an average of 90.00 for a row whose mean is 89.9. Section 5.2.1 swaps the letters of equation 4.
+#
+# Now compare your three guesses:
 
 # %%
 print(f"{'':12}{'your guess':>20}   answer")
@@ -697,9 +709,9 @@ for name, found in tug.items():
 # %% [markdown]
 # At the start the two tasks do pull in opposite directions, in every pair of batches: the cosine is
 # {{number:tug_first}}. The pull is weak, compared with how well each task agrees with itself ({{number:mlm_first}}
-# and {{number:rtd_first}}). In the trained model it has disappeared ({{number:tug_trained}}). But there, even two
-# batches of one task hardly agree ({{number:mlm_trained}} and {{number:rtd_trained}}), because a batch's gradient is
-# mostly noise by then. The difference in length remains: the gradient that the discriminator sends to the shared
+# and {{number:rtd_first}}). In the trained model it can no longer be seen ({{number:tug_trained}}). But there, even
+# two batches of one task hardly agree ({{number:mlm_trained}} and {{number:rtd_trained}}), because a batch's gradient
+# is mostly noise by then. The difference in length remains: the gradient that the discriminator sends to the shared
 # table is {{number:longer_first}} to {{number:longer_trained}} times as long as the generator's own.
 #
 # The answer of v3 is **gradient-disentangled embedding sharing**. The discriminator looks up its words in
@@ -788,7 +800,8 @@ for name, runs in shared["runs"].items():
     print(f"{name:23}generator {in_words(generator)}; ROC-AUC {in_words(auc)}; cosine of two words {sum(alike) / len(alike):.2f}")
 
 # %% [markdown]
-# Differences from one table, in points:
+# (*Cosine of two words*: the mean over all pairs of rows in the discriminator's table.) Differences from one table,
+# in points:
 #
 # | | one table | two tables | v3's way |
 # |---|---|---|---|
@@ -797,10 +810,10 @@ for name, runs in shared["runs"].items():
 # | kept vectors: swapped word, repeated | {{number:share_swaps}} | {{number:share_swaps_two}} | {{number:share_swaps_v3}} |
 # | kept vectors: slot category | {{number:share_slots}} | {{number:share_slots_two}} | {{number:share_slots_v3}} |
 #
-# With each seed, the results fit v3's reasoning. Once the discriminator no longer pulls at its table (two tables, or
-# v3's way), the generator gets better. With two tables the discriminator loses what masked words teach, the slot
+# Most results fit v3's reasoning. Once the discriminator no longer pulls at its table (two tables, or v3's way), the
+# generator is a few points better. With two tables the discriminator loses what masked words teach, the slot
 # categories. v3's way keeps both gains, and has the highest slot-category accuracy. On *swapped words*, the
-# discriminator's own task, the seeds disagree: for one, one table is best, for the other, v3's way.
+# discriminator's own task, the seeds disagree: one table is best with one seed, v3's way with the other.
 #
 # Do not rely on the ROC-AUC alone. Each discriminator reads the output of *its own* generator, and a better generator
 # produces words that are harder to detect. The probes give all three the same task. With few seeds, one size and one

@@ -44,6 +44,13 @@ def test_cells_are_the_sources_cells(path: Path, notebook_builder) -> None:
     assert notebook_builder.disagreements(source) == []
 
 
+def test_headings_of_sources_are_as_deep_as_they_look(notebook_builder) -> None:
+    """Every line of a text begins with "# ", which is taken away: a heading without it rises."""
+    for source in notebook_builder.sources():
+        lines = source.read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if re.match(r"##+ (?!%%)", line)] == [], source.name
+
+
 @every_notebook
 def test_first_cell_is_the_common_one(path: Path, notebook_builder) -> None:
     first = read(path).cells[0]

@@ -804,7 +804,7 @@ reading_table()
 # SQuAD 2.0 and {{number:ensemble_gain('RACE test')}} on RACE.* On RACE a single ALBERT already beats the best other
 # ensemble in the table (DCMN+, built for multiple-choice questions).
 #
-### Errors in the paper
+# ### Errors in the paper
 #
 # Table 10 gives BERT-large 89.1/86.3 on the SQuAD 2.0 test set, which is XLNet's cell (BERT: 83.1/80.0). The row of
 # xxlarge in Table 2 is that of the 24-layer model of Table 13, although Table 1 says 12 layers. The same base model has

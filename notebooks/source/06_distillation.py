@@ -456,7 +456,7 @@ for run, name in names.items():
 # {{number:ahead('step 400: alone', 'step 0: fresh')}}.** The taught student's mean lead over the one alone is half as
 # large as after 200 steps. (We tried one learning rate for each.)
 #
-### An early table, and its lesson: leave one out
+# ### An early table, and its lesson: leave one out
 #
 # Now we train more students, with three seeds each, for {{number:FULL.steps}} steps. (*Random initialisation* has all
 # three losses, *alone* only MLM.) The table only shows **which student is ahead at that point**.
@@ -786,7 +786,7 @@ for name, values in outcome(read_result("06_tinybert_deeper"), "job_accuracy").i
 #
 # The uniform mapping gives 75.6, top 70.9 and bottom 71.3.
 #
-### What is kept
+# ### What is kept
 #
 # How much of the probe's accuracy is left at each size?
 

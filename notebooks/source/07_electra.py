@@ -63,7 +63,7 @@ networks_drawing()
 # *From left to right: what the generator reads and samples, and how the discriminator labels the result. The dashed box
 # is discarded after training. The rest of this page explains the parts of this drawing.*
 #
-### One sentence, worked
+# ### One sentence, worked
 #
 # Two positions of *"the gardener waters the old roses"* are masked. The generator fills both by sampling from its
 # distribution. At one of them it happens to sample the original word.
@@ -582,7 +582,7 @@ for kind, one in past["ELECTRA"][0]["gaps"].items():
 # not copy yet. So its words there nearly always contradict the story, and the discriminator can detect them by
 # comparing a word with the rest of its story. Is the reason that the generator has one head and a quarter of the width?
 #
-#### A generator that copies
+# #### A generator that copies
 #
 # We train the same ELECTRA for {{number:LONG.steps}} steps with generators of half and of full width,
 # {{number:in_letters(len(GENERATOR_SEEDS))}} runs each ({{number:cpu_hours('07_generators')}} CPU hours). *cost* is the

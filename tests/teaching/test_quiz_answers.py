@@ -139,7 +139,7 @@ def megabytes_of_signs() -> str:
 
 
 WORKED: list[tuple[str, str, Callable[[], str]]] = [  # lecture, words of the question, right choice
-    ("01", "picture of 7 × 7", cells_of_a_prefix),
+    ("01", "In the 7 × 7 mask", cells_of_a_prefix),
     ("02", "What is BERT's loss?", lambda: f"{6 / 3 + 0.6 / 2:.1f}"),
     ("02", "how many become [MASK]", lambda: f"{0.8 * 0.15 * 1_000:.0f} "),
     ("03", "What are the segment ids", lambda: row(packed(4, 3, 10)[1])),

@@ -79,7 +79,7 @@ my_guesses = {"calls all good": ..., "as good": ..., "points ahead": ...}
 #
 # ### Is 82% more than 80%?
 #
-# Of a hundred test texts, both models get 78 right and 16 wrong. They differ on only **six**: the second alone is right on four, the first alone on two. So the difference of two points rests on six texts, and a coin that falls 4 to 2 surprises nobody.
+# On a hundred test texts, both models are right on 78 and both wrong on 16. They differ on **six**: the second alone is right on four, the first alone on two. So the difference of two points rests on six texts, and a coin that falls 4 to 2 surprises nobody.
 #
 # ## Try it
 #

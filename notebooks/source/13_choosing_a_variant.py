@@ -196,7 +196,7 @@ flops_table()
 # %% [markdown]
 # *Weights: those of the encoder that is kept. Masked words: accuracy on held-out stories; a dash where no head predicts words. Students start or learn from a teacher; as in their papers, its pre-training is not counted in their FLOPs.*
 #
-# ALBERT has BERT's shape, yet its step costs more, because its sentence-order pairs are longer than NSP's pairs. RoBERTa's whole stories are longer too. A layer of the same width costs the same in all of them.
+# ALBERT has BERT's shape, yet its step costs more, because its sentence-order pairs are longer than NSP's pairs. RoBERTa's whole stories are longer too. A layer of the same width costs the same in all three.
 #
 # ## Is it right?
 #
@@ -287,7 +287,7 @@ for name, encoder in starts.items():
 benchmark_view()
 
 # %% [markdown]
-# *Each dot is a seed, the red line their mean. The grey bar spans the average on 95% of a thousand resampled test sets. ± sd: over the seeds. Last: the verdict against BERT by the course's rule (after exercise 13.4). Sort by task or size, or show the family alone.*
+# *Each dot is a seed, the red line their mean. The grey bar spans the average on 95% of a thousand resampled test sets. ± sd: over the seeds. Last: the verdict against BERT by the course's rule (after exercise 13.4). Sort by task or size.*
 
 # %% [markdown]
 # - **Pre-training pays, for all but one**: random initialisation reaches {{number:mean_of('random initialisation')}}, every member except ALBERT {{number:percent([lowest()])}} or more.
@@ -318,7 +318,7 @@ averages_table()
 # %% [markdown]
 # *The family's averages (means over the seeds) and ranks under each recipe.*
 #
-# DeBERTa ranks third where WNLI is left out (the columns test-9 and dev-8) and eighth where it counts; ModernBERT ranks first or second, and third. The recipe moved them; no model changed. But look how close they are: without WNLI, ranks 3 to 8 lie within a point of each other, and BERT's seeds differ by more. Such ranks are no finding.
+# DeBERTa ranks third where WNLI is left out (the columns test-9 and dev-8) and eighth where it counts; ModernBERT ranks first or second, and third. The recipe moved them; no model changed. But without WNLI, ranks 3 to 8 lie within a point of each other, and BERT's seeds differ by more. Such ranks are no finding.
 #
 # ### Is it the idea, or the size?
 #
@@ -375,7 +375,7 @@ sentiment_table()
 # %% [markdown]
 # *Right (accuracy) and BERT more (in points): means over the seeds. The interval: the difference on 95% of resampled test sets, seeds averaged. Differ and p use seed 0 alone, so they can seem to contradict the rest. Differ: of {{number:len(shown.runs_of('BERT')[0]['sentiment'])}} texts, those that only BERT gets right, and only the other. p: how often a fair coin would fall so unevenly (an exact McNemar test).*
 #
-# Some differences are beyond doubt *as far as the texts go*: ERNIE is many points behind, with p below any threshold. But p comes from one seed. TinyBERT is even further behind, and its p is 1: sort the benchmark's chart by SST-2 to see one seed (seed 0) with all texts right, and one at chance level. **Significance over texts says nothing about another run.** A table needs both.
+# Some differences are beyond doubt *as far as the texts go*: ERNIE is many points behind, with p below any threshold. But p comes from one seed. TinyBERT is even further behind, and its p is 1: sort the benchmark's chart by SST-2 to see one seed (seed 0) with all texts right, and one at chance level. **Significance over texts says nothing about another run.**
 #
 # ### How to time a model
 #
@@ -422,7 +422,7 @@ for name, build in shapes.items():
 costs_table()
 
 # %% [markdown]
-# *Measured in turns, with random weights, one thread and texts of 32 tokens ({{number:where_measured(stored('13_costs')['machine'])}}). Fine-tuning step: peak memory of its tensors for sixteen texts, without the weights. In use, ELECTRA, SpanBERT and ERNIE have BERT's shape, so their rows differ from BERT's only by chance. FastBERT's time depends on its texts: see page 12.*
+# *Measured in turns, with random weights, one thread and texts of 32 tokens ({{number:where_measured(stored('13_costs')['machine'])}}). Fine-tuning step: peak memory of its tensors for sixteen texts, without the weights. In use, ELECTRA, SpanBERT and ERNIE have BERT's shape, so their rows differ from BERT's only by chance. FastBERT's time depends on its texts: page 12.*
 #
 # Memory in training follows width and layers, not weights: ALBERT has a quarter of BERT's weights but needs all of its memory. MobileBERT has fewer FLOPs than any member except TinyBERT, yet one text takes nearly as long as with BERT, because it computes many small products. With sixteen texts at once it is more than twice as fast.
 #
@@ -458,7 +458,7 @@ print("beaten by nobody in both:", " · ".join(front()))
 guide_view()
 
 # %% [markdown]
-# *Below the eight questions: the choice, the reason, its numbers with their sources, where it is taught, and which single other answer would change it. Every combination of answers ends in a choice: the tests try them all.*
+# *Below the eight questions: the choice, the reason, its numbers with their sources, where it is taught, and which single other answer would change it.*
 #
 # Here are its answers to three common questions. Whatever a question leaves open is as usual: everyday English, classification, a
 # server, thousands of labels.
@@ -527,7 +527,7 @@ for name, value in answers.items():
 claims_table("13")
 
 # %% [markdown]
-# Here are **all claims of the course** with their verdicts; filter them by who makes them.
+# **All claims of the course**; filter them by who makes them.
 
 # %%
 index_view()

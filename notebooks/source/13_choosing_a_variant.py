@@ -119,7 +119,7 @@ glue_table()
 # %% [markdown]
 # *What each twin asks, and its metric. The last two columns count the training texts of GLUE's own task (real) and of its twin.*
 #
-# One text of each twin, with its label:
+# One text of each, with its label:
 
 # %%
 for name in GLUE:
@@ -363,7 +363,7 @@ documentation_table()
 # - **ALBERT's row here predates a fix.** Its pairs were shortened before they were swapped, so their two lengths alone gave away the order of {{number:percent([stored('05_lengths')['guessed'][str(SHORT)][OLD_WAY]])}} of them (page 05): its second loss could fall without reading. The stories' pairs are never shortened, so the benchmark's row is not affected. This row will be measured again when a GPU is available; until then it is no verdict on ALBERT.
 # - **ELECTRA's runs collapsed** ({{number:documented('ELECTRA')}}): its models answer every text with the same package, so all seeds are right on exactly the same texts. That is no score of ELECTRA. Every member was pre-trained at one learning rate, {{number:BERT.learning_rate}}, and page 07 (*Why did my run die?*) shows that an ELECTRA tolerates less than a BERT.
 # - **One rate for all is the weakness of this table** and of the nine twins above. The code now tries each member's own rates of pre-training and fine-tuning (`rates_tried`), repeats collapsed runs at a lower rate and counts them. This takes some nine hours of one core for the twins and has not been run to its end; until then, read small differences as those of one recipe.
-# - **FastBERT** is BERT with early exits, at the speed setting of the stories' row ({{number:beside_bert_there('fast')}}). Here that setting costs too much: it has to be chosen for each task.
+# - **FastBERT** is BERT with early exits, at the speed setting of the stories' row ({{number:beside_bert_there('fast')}}). Here that setting costs too much: choose it for each task.
 #
 # ### Which of two, on one task
 #

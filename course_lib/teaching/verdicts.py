@@ -13,8 +13,8 @@ BETTER, WORSE, OPEN = "better", "worse", "not settled"
 def by_rule(one: Sequence[float], other: Sequence[float]) -> str:
     """Better, worse or not settled: `one` against `other`, a value a seed, the same seeds in both.
 
-    Settled is what has one sign in every seed and, on average, more than the larger of the two
-    standard deviations. The rule knows the seeds only: a small test is uncertain besides.
+    A difference is settled if it has one sign in every seed and its mean exceeds the larger of the
+    two standard deviations. The rule sees only the seeds: a small test adds its own uncertainty.
     Raises ValueError for fewer than two seeds and for another number of them."""
     if len(one) != len(other) or len(one) < 2:
         raise ValueError(

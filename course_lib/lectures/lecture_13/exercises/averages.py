@@ -105,18 +105,18 @@ AVERAGES = Exercise(
     ),
     mistakes=(
         Edit("row.get(task, [])", "row.get(task, (0, 0))", "A task that the row lacks counts as 0 "
-             "in your mean. Nothing is known of it: return nan where the recipe needs it."),
+             "in your mean. Its score is unknown: return nan where the recipe needs it."),
         Edit(TASKS, "(*SINGLE, *PAIRED)", "WNLI is missing from the leaderboard's average. It "
              "counts there like any other task."),
-        Edit(TASKS, '(*SINGLE, *PAIRED, "WNLI")', "WNLI is in test-9, as if it had ten numbers. "
-             "BERT's Table 1 leaves it out; nine numbers come of MNLI's two halves."),
-        Edit(TASKS, "row", "You average over the tasks that the row has. Which tasks enter is the "
-             "recipe's to say: a row without one of them has no average.",
+        Edit(TASKS, '(*SINGLE, *PAIRED, "WNLI")', "You include WNLI in test-9, as a tenth "
+             "number. BERT's Table 1 leaves it out; there are nine because MNLI has two."),
+        Edit(TASKS, "row", "You average over the tasks that the row has. The recipe decides which "
+             "tasks enter: a row without one of them has no average.",
              more=((ADD, 'numbers += [] if task == "WNLI" and not official else scores'),)),
-        Edit(MEAN, "scores", "On the leaderboard both numbers of a task enter by themselves, so "
-             "that four tasks weigh twice. Average each pair first."),
-        Edit(MEAN, f'{MEAN} if task != "MNLI" else scores', "On the leaderboard MNLI enters twice. "
-             "It is one task of nine there; the mean of its halves counts. Only test-9 has both."),
+        Edit(MEAN, "scores", "On the leaderboard you count both numbers of a task separately, so "
+             "four tasks have double weight. Average each pair first."),
+        Edit(MEAN, f'{MEAN} if task != "MNLI" else scores', "On the leaderboard you count MNLI "
+             "twice. It is one task of nine there: average its halves. Only test-9 has both."),
         Edit(MEAN, FIRST, "On the leaderboard only the first number of a pair is taken. The mean "
              "of both counts."),
         Edit(MEAN, f'{MEAN} if task == "MNLI" else {FIRST}', "On the leaderboard MNLI's halves are "
@@ -134,18 +134,18 @@ AVERAGES = Exercise(
              "alone."),
         Edit(f"{FIRST}\n", f"{MEAN}\n", "In test-9 pairs are averaged. Only the leaderboard does "
              "that.", more=((LAST, MEAN),)),
-        Edit('recipe == "leaderboard"', 'recipe == "test-9"', "The two recipes are exchanged."),
+        Edit('recipe == "leaderboard"', 'recipe == "test-9"', "You swapped the two recipes."),
         Edit('recipe == "leaderboard"', "False", "You compute test-9 whatever the recipe says."),
         Edit('recipe == "leaderboard"', "True", "You compute the leaderboard's average whatever "
              "the recipe says."),
         Edit(NAN, "continue", "A number is missing, and you average the rest. That is another "
              "average; return nan."),
-        Edit(NAN, "scores = [0.0]", "A missing number counts as 0 in your answer. Nobody has "
+        Edit(NAN, "scores = [0.0]", "A missing number counts as 0 in your answer. Nobody "
              "measured a 0: return nan."),
-        Edit(PAIR, "()", "One number of two is taken for the whole pair. Where the recipe needs "
-             "both, their mean or each, one is not enough: return nan."),
-        Edit(PAIR, "PAIRED", "test-9 needs two numbers of MNLI only. Of QQP, MRPC and STS-B it "
-             "takes one, and the row may have just that one."),
+        Edit(PAIR, "()", "You take one number for the whole pair. Where the recipe needs both, "
+             "one is not enough: return nan."),
+        Edit(PAIR, "PAIRED", "test-9 needs two numbers for MNLI only. For QQP, MRPC and STS-B it "
+             "takes one, and the row may have only that one."),
         Edit(PAIR, 'PAIRED if official else ()', "test-9 needs both halves of MNLI. Where the row "
              "has one of them, return nan."),
         Edit(PAIR, '("MNLI",)', "The leaderboard needs both numbers of QQP, MRPC and STS-B, too. "

@@ -88,8 +88,8 @@ BOOTSTRAP = Exercise(
     axes={"0": "the resampled sets", "1": "the texts of a set"},
     mistakes=(
         Edit(DIFFERENCES, "right_a.double()[drawn].mean(dim=1) - "
-             "right_b.double()[drawn.roll(1, 0)].mean(dim=1)", "A and B are tested on different "
-             "resampled texts. The pairing is lost: hard texts must be hard for both."),
+             "right_b.double()[drawn.roll(1, 0)].mean(dim=1)", "You test A and B on different "
+             "resampled texts. This loses the pairing: hard texts must be hard for both."),
         Edit(QUANTILES, f"({OF_A} - {OF_B})", "You take each model's own interval, and subtract "
              "the ends. The difference has a distribution of its own: subtract first, text by "
              "text."),
@@ -100,35 +100,35 @@ BOOTSTRAP = Exercise(
              "difference."),
         Edit(QUANTILES, OF_B, "This is the interval of B's own accuracy. Return that of the "
              "difference."),
-        Edit(ENDS, "[0.05, 0.95]", "These are the ends of 90%. 95% leave 2.5% out on *either* "
-             "side."),
-        Edit(ENDS, "[0.05, 1.0]", "All of the 5% are left out below: one-sided. Leave 2.5% out "
-             "on either side."),
-        Edit(ENDS, "[0.0, 0.95]", "All of the 5% are left out above: one-sided. Leave 2.5% out "
-             "on either side."),
-        Edit(ENDS, "[0.0, 1.0]", "These are the least and the largest difference. With more "
-             "resampled sets they move on outwards; 2.5% on either side do not."),
+        Edit(ENDS, "[0.05, 0.95]", "These are the ends of 90%. A 95% interval leaves out 2.5% on "
+             "*either* side."),
+        Edit(ENDS, "[0.05, 1.0]", "You leave out all 5% below: one-sided. Leave 2.5% out on "
+             "either side."),
+        Edit(ENDS, "[0.0, 0.95]", "You leave out all 5% above: one-sided. Leave 2.5% out on "
+             "either side."),
+        Edit(ENDS, "[0.0, 1.0]", "These are the smallest and the largest difference. They move "
+             "outwards as R grows; the percentiles do not."),
         Edit(ENDS, "[0.25, 0.75]", "These are the quartiles, the middle *half*. 2.5% is 0.025."),
         Edit(ENDS, "[0.005, 0.995]", "These are the ends of 99%. Leave 2.5% out on either side."),
         *(Edit(QUANTILES, f"differences.sort().values[[(len(drawn) - 1) // 40 {inner} 1, "
                f"-1 - (len(drawn) - 1) // 40 {outer} 1]]", f"Both ends are one place too {where} "
-               "in the sorted differences: counted from 0, they stand at 0.025 (R − 1) and "
+               "in the sorted differences: counted from 0, they are at 0.025 (R − 1) and "
                "0.975 (R − 1).")
           for inner, outer, where in (("+", "-", "far inside"), ("-", "+", "far outside"))),
         Edit(GAINS, "(right_a ^ right_b).double()", "You count the texts on which they differ, "
-             "whoever is right. A text that B alone has right counts −1."),
-        Edit(GAINS, "(right_a & ~right_b).double()", "You count what A alone has right. What B "
-             "alone has right is to be taken off."),
-        Edit(DIFFERENCES, "gains[drawn].std(dim=1)", "You take the standard deviation in each "
-             "set. Expected each set's mean."),
+             "whichever is right. A text that B alone gets right counts −1."),
+        Edit(GAINS, "(right_a & ~right_b).double()", "You count what A alone gets right. Subtract "
+             "what B alone gets right."),
+        Edit(DIFFERENCES, "gains[drawn].std(dim=1)", "You take each set's standard deviation. "
+             "Expected its mean."),
         Edit(QUANTILES, "(differences.mean() + 1.96 * differences.std() * "
-             "torch.tensor([-1.0, 1.0]))", "This is mean ± 1.96 standard deviations: it takes the "
-             "differences to be normal. Asked are percentiles."),
+             "torch.tensor([-1.0, 1.0]))", "This is mean ± 1.96 standard deviations, which assumes "
+             "normal differences. Expected percentiles."),
         Edit(QUANTILES, "(differences.mean() + differences.std() * torch.tensor([-1.0, 1.0]))",
-             "This is mean ± one standard deviation. Asked are percentiles."),
-        Edit(QUANTILES, f"({QUANTILES} - gains.mean())", "You have taken off the difference on "
-             "the whole test set. Then every interval has 0 in it."),
-        Edit(QUANTILES, f"{QUANTILES}.flip(0)", "The two ends are exchanged: the lower one "
+             "This is mean ± one standard deviation. Expected percentiles."),
+        Edit(QUANTILES, f"({QUANTILES} - gains.mean())", "You subtract the difference on the "
+             "whole test set. Then every interval contains 0."),
+        Edit(QUANTILES, f"{QUANTILES}.flip(0)", "You swapped the two ends: the lower one "
              "comes first."),
     ),
 )  # fmt: skip

@@ -76,7 +76,7 @@ MATTHEWS = Exercise(
     ),
     mistakes=(
         Edit(RETURN, f"(counts[:, 0, 0] + counts[:, 1, 1]) / {ALL}", "This is the accuracy. With a "
-             "rare label, always saying the other one has a high accuracy, and correlation 0."),
+             "rare label, always predicting the other one has high accuracy and correlation 0."),
         Edit(RETURN, f"2 * (counts[:, 0, 0] + counts[:, 1, 1]) / {ALL} - 1", "This is the "
              "accuracy, stretched to −1 … 1. A correlation asks how label and prediction move "
              "together."),
@@ -84,9 +84,9 @@ MATTHEWS = Exercise(
              "This is the F1 of label 1: texts with label 0 that are predicted 0 do not count in "
              "it. Here all four counts do."),
         Edit(RETURN, f"({FOUND}).mean(dim=1)", "This is the mean recall of both labels (balanced "
-             "accuracy). It looks along the rows alone."),
+             "accuracy). It uses the rows alone."),
         Edit(RETURN, f"({FOUND}).sum(dim=1) - 1", "This is the sum of both recalls, less 1. It "
-             "looks along the rows alone; the correlation along the columns, too."),
+             "uses the rows alone; the correlation uses the columns, too."),
         Edit(RETURN, "2 * together / (labels * predictions.flip(1)).sum(dim=1).clamp(min=1)",
              "This is Cohen's kappa, another number against chance. It is Matthews' only where "
              "both labels are predicted as often as they occur."),
@@ -95,12 +95,12 @@ MATTHEWS = Exercise(
         Edit(RETURN, "together / spread.sqrt()", "A row or a column is empty: 0/0 is nan. Expected "
              "0."),
         Edit(RETURN, "torch.where(spread > 0, together / spread.clamp(min=1).sqrt(), 1.0)", "Where "
-             "a row or a column is empty you have 1. Expected 0: nothing is known there."),
-        Edit(f"{RIGHT} - {WRONG}", f"{RIGHT} + {WRONG}", "The two products are added. A model that "
-             "is always wrong must have −1: take the second one off."),
+             "a row or a column is empty you return 1. Expected 0."),
+        Edit(f"{RIGHT} - {WRONG}", f"{RIGHT} + {WRONG}", "You add the two products. A model that "
+             "is always wrong must have −1: subtract the second."),
         Edit(f"{RIGHT} - {WRONG}", "counts[:, 0, 0] + counts[:, 1, 1] - counts[:, 0, 1] - "
-             "counts[:, 1, 0]", "You add and subtract counts. The covariance of zeros and ones is "
-             "made of their *products*."),
+             "counts[:, 1, 0]", "You add and subtract counts. The covariance of zeros and ones "
+             "needs their *products*."),
         Edit(LABELS, "counts.sum(dim=1)", "Both pairs of sums are those of the columns. Two of the "
              "four are sums of rows."),
         Edit(PREDICTIONS, "counts.sum(dim=2)\n", "Both pairs of sums are those of the rows. Two of "
@@ -110,9 +110,9 @@ MATTHEWS = Exercise(
         Edit(SPREAD, "(labels.sum(dim=1) * predictions.sum(dim=1)).square() / 16", "You divide as "
              "if both labels were equally frequent. Take the sums of rows and columns as they "
              "are."),
-        Edit("counts.double()", "counts.sum(dim=0, keepdim=True).expand_as(counts).double()", "All "
-             "models' counts are added up. Each model has a correlation of its own."),
+        Edit("counts.double()", "counts.sum(dim=0, keepdim=True).expand_as(counts).double()", "You "
+             "add up all models' counts. Each model has a correlation of its own."),
         Edit("counts.double()", "counts", "The product of four sums is too large for int64: it "
-             "wraps around, without a word. Make floats of the counts first."),
+             "wraps around silently. Turn the counts into floats first."),
     ),
 )  # fmt: skip

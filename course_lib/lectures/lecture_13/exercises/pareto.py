@@ -88,7 +88,7 @@ PARETO = Exercise(
     returns=Numbers("front", shape="N", kind="bool"),
     when_raised=(
         (r"ambiguous", "Comparing tensors gives one True or False a model: join them with & and |, "
-         "each comparison in parentheses; .any() and .all() make one of many."),
+         "each comparison in parentheses; .any() and .all() reduce many to one."),
     ),
     stages=(
         Stage("four models", by_hand),
@@ -101,13 +101,13 @@ PARETO = Exercise(
         Edit(BETTER, "torch.ones(len(scores), len(scores)).bool()", "Every model dominates itself "
              "in your answer: it is no worse than itself. To dominate is to be better in one of "
              "the two."),
-        Edit(BETTER, STRICT, "You ask that the other one is better in *both*. It dominates, too, "
-             "if it is better in one and the same in the other."),
+        Edit(BETTER, STRICT, "You require the other one to be better in *both*. It also "
+             "dominates if it is better in one and equal in the other."),
         Edit(BETTER, "scores > scores[:, None]", "A model with the same score and a lower cost "
              "dominates, too."),
         Edit(BETTER, "costs < costs[:, None]", "A model with the same cost and a higher score "
              "dominates, too."),
-        Edit(BETTER, NO_SELF, "Two models that are the same in both put each other out. Neither "
+        Edit(BETTER, NO_SELF, "Two models that are the same in both remove each other. Neither "
              "is better than the other: both stay."),
         Edit(BETTER, f"{BETTER} | {EARLIER}", "Of two models that are the same in both you keep "
              "the first only. Neither dominates the other: both stay."),
@@ -119,26 +119,26 @@ PARETO = Exercise(
         Edit(NO_WORSE, "(scores <= scores[:, None]) & (costs <= costs[:, None])", "You look for "
              "low scores. More is better.",
              more=((BETTER, "(scores < scores[:, None]) | (costs < costs[:, None])"),)),
-        Edit(NO_WORSE, "(scores >= scores[:, None]) | (costs <= costs[:, None])", "Whoever is "
-             "better in one is enough for you. It must be no worse in the other."),
-        Edit(".any(dim=1)", ".any(dim=0)", "You keep those that dominate *nobody*. Keep those whom "
-             "nobody dominates."),
-        Edit(".any(dim=1)", ".all(dim=1)", "You put out only who is beaten by all. One that beats "
-             "it is enough."),
-        Edit(RETURN, "(no_worse & better).any(dim=1)", "These are the dominated ones. Asked are "
+        Edit(NO_WORSE, "(scores >= scores[:, None]) | (costs <= costs[:, None])", "You accept "
+             "a model that is no worse in one. It must be no worse in both."),
+        Edit(".any(dim=1)", ".any(dim=0)", "You keep models that dominate *no other*. Keep those "
+             "that no other dominates."),
+        Edit(".any(dim=1)", ".all(dim=1)", "You remove only models beaten by all. One model that "
+             "beats it is enough."),
+        Edit(RETURN, "(no_worse & better).any(dim=1)", "These are the dominated models. Return "
              "the others."),
-        Edit(RETURN, "(no_worse & better).any(dim=0)", "These are the ones that dominate somebody. "
-             "Somebody may dominate them, too."),
+        Edit(RETURN, "(no_worse & better).any(dim=0)", "These models dominate another. Another "
+             "may dominate them, too."),
         Edit(RETURN, "(scores == scores.max()) | (costs == costs.min())", "You keep the best and "
              "the cheapest. What lies between may be worth its cost, too."),
         Edit(RETURN, "(scores / costs) == (scores / costs).max()", "You keep the best score for "
-             "its cost. That is one point; which trade is right is the user's to say."),
-        Edit(RETURN, "(scores >= scores.mean()) & (costs <= costs.mean())", "You keep who is "
-             "better and cheaper than the average. Compare with each model, not with their mean."),
-        Other(sweep, "From the cheapest up you keep who is better than all before, and forget "
-              "ties: of two with one cost the better one counts, whichever comes first; of two "
-              "that are the same in both, both."),
-        Other(neighbour, "You compare each model with the next cheaper one only. One that is "
-              "cheaper still may beat it."),
+             "its cost. That is one point; the user decides which trade is right."),
+        Edit(RETURN, "(scores >= scores.mean()) & (costs <= costs.mean())", "You keep models "
+             "better and cheaper than average. Compare with each model, not with their mean."),
+        Other(sweep, "From the cheapest up you keep every model that beats all before, and "
+              "forget ties: of two with the same cost keep the better one, whichever comes first; "
+              "of two that are the same in both, keep both."),
+        Other(neighbour, "You compare each model only with the next cheaper one. An even "
+              "cheaper one may beat it."),
     ),
 )  # fmt: skip

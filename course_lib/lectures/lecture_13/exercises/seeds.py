@@ -89,8 +89,8 @@ SEEDS = Exercise(
     solution=better,
     returns=Number("verdict", kind="int"),
     when_raised=(
-        (r"ambiguous", "Comparing tensors gives one True or False a seed: .all() makes one of "
-         "them."),
+        (r"ambiguous", "Comparing tensors gives one True or False a seed: .all() reduces them to "
+         "one."),
     ),
     stages=(
         Stage("on paper", by_hand),
@@ -101,43 +101,43 @@ SEEDS = Exercise(
         Stage("one seed", alone),
     ),
     mistakes=(
-        Edit(ALWAYS, "True", "In one seed the other model is better, and still you name a better "
-             "one. Every seed counts, not most of them, nor the mean alone."),
-        Edit(ALWAYS, "(gains * side >= 0).all()", "As good as the other is not better: in a seed "
-             "with equal scores nobody wins."),
-        Edit(CLEARLY, "True", "You do not compare with the standard deviation: that all seeds "
-             "agree is not enough. (Nor is the standard error asked for, which is exceeded "
+        Edit(ALWAYS, "True", "In one seed the other model is better, yet you declare a winner. "
+             "Every seed counts, not just most of them or the mean."),
+        Edit(ALWAYS, "(gains * side >= 0).all()", "Equal is not better: in a seed with equal "
+             "scores neither model wins."),
+        Edit(CLEARLY, "True", "You do not compare with the standard deviation. Agreement of all "
+             "seeds is not enough. (The standard error would not help: the mean exceeds it "
              "whenever all seeds agree.)"),
         Edit(SPREAD, "gains.std(correction=0)", "Your standard deviation divides by n. A few seeds "
              "are a sample: divide by n − 1, as .std() of torch does (numpy's does not)."),
         Edit(SPREAD, "gains.var()", "This is the variance. Its root is the standard deviation."),
         Edit(SPREAD, "2 * gains.std()", "You ask for two standard deviations. More than one "
              "is enough."),
-        Edit(SPREAD, "a.std()", "You take the standard deviation of a's scores. What seeds do to "
-             "both models alike is no doubt about which is better: take that of the differences."),
+        Edit(SPREAD, "a.std()", "You take the standard deviation of a's scores. What a seed does "
+             "to both models alike does not matter: take that of the differences."),
         Edit(SPREAD, "b.std()", "You take the standard deviation of b's scores. Take that of the "
              "differences."),
         Edit(SPREAD, "(a.var() + b.var()).sqrt()", "You compare the models as if they had run on "
              "different seeds. Runs of one seed belong together: take the standard deviation of "
              "the differences."),
-        Edit(SPREAD, "(a.std() + b.std())", "You ask that mean ± standard deviation of both models "
-             "do not overlap. Runs of one seed belong together: take the standard deviation of "
-             "the differences."),
-        Edit(ALWAYS, "((a.min() > b.max()) | (b.min() > a.max()))", "You ask that the worst run of "
-             "one is above the best of the other. Compare seed by seed."),
-        Edit(GAINS, "a.sort().values - b.sort().values\n", "You sort the scores first. Then the "
-             "best run of one stands against the best of the other, whatever its seed."),
+        Edit(SPREAD, "(a.std() + b.std())", "You require that mean ± standard deviation of both "
+             "models do not overlap. Runs of one seed belong together: take the standard deviation "
+             "of the differences."),
+        Edit(ALWAYS, "((a.min() > b.max()) | (b.min() > a.max()))", "You require the worst run "
+             "of one to be above the best of the other. Compare seed by seed."),
+        Edit(GAINS, "a.sort().values - b.sort().values\n", "You sort the scores first. Then you "
+             "compare the best run of one with the best of the other, whatever its seed."),
         Edit(RETURN, "int((a.max() - b.max()).sign())", "You compare the best runs. The best of "
-             "several seeds is luck, the more of it the more seeds there are."),
-        Edit(RETURN, "int(always and clear)", "You say whether one is better, not which: −1 where "
-             "it is `b`."),
+             "several seeds is luck, and more seeds mean more luck."),
+        Edit(RETURN, "int(always and clear)", "You say whether one is better, but not which: "
+             "return −1 where it is `b`."),
         Edit(RETURN, "max(0, int(side)) if always and clear else 0", "Where `b` is better you "
-             "have 0. Expected −1."),
-        Edit(RETURN, "int(side)", "You say whose mean is higher. That a difference may be chance "
-             "is what the two conditions are for."),
+             "return 0. Expected −1."),
+        Edit(RETURN, "int(side)", "You say which mean is higher. A difference may be chance: the "
+             "two conditions test for that."),
         Edit(RETURN, "int(side) if always or clear else 0", "One of the two conditions is enough "
              "in your answer. Both must hold."),
-        Edit("return 0  #", "return int(side)  #", "One seed decides in your answer. It cannot say "
-             "how far another one would be: 0."),
+        Edit("return 0  #", "return int(side)  #", "You let one seed decide. It cannot say how far "
+             "another would be from it: return 0."),
     ),
 )  # fmt: skip

@@ -77,17 +77,17 @@ TIMING = Exercise(
     ),
     mistakes=(
         Edit(TIMED, "seconds", "The warm-up calls are in. They allocate memory and fill caches, "
-             "once; a server does that before its first user."),
+             "which a server does once, before its first user."),
         Edit(TIMED, "seconds[warm_up + 1:]", "One call too many is dropped: [warm_up:] leaves the "
              "first `warm_up` out."),
         Edit(TIMED, "seconds[: len(seconds) - warm_up]", "You drop the last calls. The first ones "
              "are the warm-up."),
-        Edit(TIMED, "sorted(seconds)[warm_up:]", "You sort first, and drop the *fastest* calls. "
-             "The warm-up are the first ones in time."),
+        Edit(TIMED, "sorted(seconds)[warm_up:]", "You sort first, and so drop the *fastest* "
+             "calls. The warm-up calls are the first in time."),
         Edit(TIMED, "sorted(seconds)[: len(seconds) - warm_up]", "You drop the slowest calls, "
              "wherever they are. A slow call after the warm-up is what users see: it stays."),
-        Edit(MEDIAN, "sum(timed) / n", "This is the mean: one call that was held up moves it. "
-             "Expected the median."),
+        Edit(MEDIAN, "sum(timed) / n", "This is the mean, which one delayed call moves. Expected "
+             "the median."),
         Edit(MEDIAN, "ordered[n // 2]", "Of an even number of calls you take the upper middle one. "
              "The median is the mean of the two in the middle."),
         Edit(MEDIAN, "ordered[(n - 1) // 2]", "Of an even number of calls you take the lower "
@@ -103,28 +103,27 @@ TIMING = Exercise(
              "calls must be no slower: round up."),
         Edit(RANK, "math.ceil(5 * n / 100) - 1", "This is the 5th percentile, among the fastest "
              "calls. 19 of 20 calls are no slower than the 95th."),
-        Edit(P95, "max(timed)", "This is the slowest call. With many calls it is always a "
-             "catastrophe; the 95th percentile leaves one of twenty out."),
+        Edit(P95, "max(timed)", "This is the slowest call. Among many calls one is always very "
+             "slow; the 95th percentile leaves out one in twenty."),
         Edit(P95, "interpolated(ordered)", "You interpolate between two calls. Nearest rank takes "
              "a time that was measured."),
         Edit(P95, "sorted(seconds)[math.ceil(95 * len(seconds) / 100) - 1]", "The warm-up calls "
              "are in your 95th percentile."),
         Edit(THROUGHPUT, "n / sum(timed)", "These are calls per second. Each call answers a batch "
              "of texts."),
-        Edit(THROUGHPUT, "batch_size / median", "You divide by the median. In a second of work "
-             "slow calls count with all their time: divide all texts by the sum of the times."),
-        Edit(THROUGHPUT, "batch_size / p95", "You divide by the 95th percentile. All texts over "
-             "all the time is asked."),
-        Edit(THROUGHPUT, "batch_size * n / sum(seconds)", "The warm-up's time is in, its texts are "
-             "not."),
-        Edit(THROUGHPUT, "batch_size * len(seconds) / sum(seconds)", "The warm-up is in your "
-             "throughput, texts and time."),
-        Edit(THROUGHPUT, "batch_size * len(seconds) / sum(timed)", "The warm-up's texts are in, "
-             "its time is not."),
-        Edit(THROUGHPUT, "batch_size / sum(timed)", "Only one batch is counted, but the time of "
-             "all."),
-        Edit(THROUGHPUT, "sum(batch_size / s for s in timed) / n", "This is the mean of each "
-             "call's rate. A slow call then hardly counts: divide all texts by all the time."),
+        Edit(THROUGHPUT, "batch_size / median", "You divide by the median. Slow calls count with "
+             "all their time: divide all texts by the sum of the times."),
+        Edit(THROUGHPUT, "batch_size / p95", "You divide by the 95th percentile. Divide all texts "
+             "by all the time."),
+        Edit(THROUGHPUT, "batch_size * n / sum(seconds)", "You count the warm-up's time, but not "
+             "its texts."),
+        Edit(THROUGHPUT, "batch_size * len(seconds) / sum(seconds)", "Your throughput includes "
+             "the warm-up, both texts and time."),
+        Edit(THROUGHPUT, "batch_size * len(seconds) / sum(timed)", "You count the warm-up's "
+             "texts, but not its time."),
+        Edit(THROUGHPUT, "batch_size / sum(timed)", "You count one batch, but the time of all."),
+        Edit(THROUGHPUT, "sum(batch_size / s for s in timed) / n", "This is the mean of the "
+             "calls' rates, in which a slow call hardly counts: divide all texts by all the time."),
         Edit(THROUGHPUT, "n / batch_size / sum(timed)", "You divide by the batch size. Each call "
              "answers that many texts: multiply."),
         Edit("return median, p95", "return 1000 * median, 1000 * p95", "These are milliseconds. "

@@ -187,7 +187,7 @@ def averages_table() -> Html:
 
 def glue_table() -> Html:
     """The nine tasks: what a twin asks, its metrics, and how many texts train either."""
-    head = ("task", "its twin asks", "metric", "texts to learn from, real", "twin")
+    head = ("task", "its twin asks", "metric", "training texts, real", "twin")
     rows = [
         (
             name,
@@ -270,7 +270,7 @@ def front_chart() -> Any:
     points = [{"name": n, "x": cost(n), "y": fmean(values_of(n))} for n in names]
     return tradeoff_chart(
         points, x="millions of FLOPs, one text of 32 tokens", y="average of nine", percent=True,
-        title="What is paid for the average", log_x=True, height=500,
+        title="What the average costs", log_x=True, height=500,
     )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def guide_picture(answers: Mapping[str, str]) -> Html:
         f"<div>{inline(choice.why)}</div></div>",
         _listed("Its numbers", [inline(line) for line in numbers_of(choice)]),
         f"<div>{lecture} Rule {first_rule(answers) + 1} of {len(guide().rules)}.</div>",
-        _listed("Mind", [inline(line) for line in remarks(answers)]),
+        _listed("Keep in mind", [inline(line) for line in remarks(answers)]),
         _listed("What would change it", [
             f"<b>{escape(questions[name].asks)}</b> {escape(' / '.join(values))} → {inline(then)}"
             for name, values, then in changes(answers)

@@ -350,10 +350,10 @@ def test_a_name_has_its_verb(name: str, sentence: str) -> None:
     [
         (lambda x, f: -toy(x, f), "is of the opposite sign"),
         (lambda x, f: 100 * toy(x, f), "in percent"),
-        (lambda x, f: toy(x, f).flip(0), "opposite order"),
+        (lambda x, f: toy(x, f).flip(0), "reverse order"),
         (lambda x, f: toy(x, f).round(decimals=2), "rounded to two decimals"),
         (lambda x, f: toy(x, f).T, "rows and columns are exchanged"),
-        (lambda x, f: toy(x, f)[None], "an axis too many"),
+        (lambda x, f: toy(x, f)[None], "one axis too many"),
         (lambda x, f: toy(x, f)[..., None].expand(-1, -1, 3), "the mean over axis -1"),
         (lambda x, f: toy(x, 1 / f), "Divided."),
         (lambda x, f: x / f - 1 - (x / f - 1).mean(-1, keepdim=True) / 2, "a second mistake"),

@@ -260,7 +260,7 @@ def test_released_configurations():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"attention_windows": [128, 64, 0] * 2}, r"attention_windows of \[128, 64.* each kind"),
+        ({"attention_windows": [128, 64, 0] * 2}, r"attention_windows of \[128, 64.* each type"),
         (
             {"rope_theta": [1.0, 2.0, 3.0] * 2},
             r"rope_theta of \[1\.0, 2\.0.* expected one for each",

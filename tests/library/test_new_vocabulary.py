@@ -366,7 +366,7 @@ def test_a_file_with_a_start_and_a_size_is_refused(tmp_path, size):
 
 
 def test_rows_without_a_start_are_refused(folder):
-    with pytest.raises(ValueError, match=r"rows was given; .*only a start has new rows"):
+    with pytest.raises(ValueError, match=r"rows was given; .*only a start has them"):
         set_up(recipe(folder, start="", rows="random"))
 
 

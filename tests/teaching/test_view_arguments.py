@@ -79,8 +79,8 @@ def weights() -> Any:
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     # tokens, attention, predictions, colours
-    (lambda: tokens.tokens_row(["a", "b"], [0]), "one action and one label a token"),
-    (lambda: attention.attention_view(*weights(), ["too", "few"]), "one string an id"),
+    (lambda: tokens.tokens_row(["a", "b"], [0]), "one action and one label for each token"),
+    (lambda: attention.attention_view(*weights(), ["too", "few"]), "expected one for each id"),
     (lambda: attention.attention_view(*weights(), ["x"] * 4, layer=4), "a layer from 1 to 2"),
     (lambda: predictions.prediction_slider([]), "at least one"),
     (lambda: style.colour("gpt"), "has no colour yet"),

@@ -225,7 +225,7 @@ def test_one_core(put: Set) -> None:
     assert (finding.what, finding.state) == ("processor cores", "note")
 
 
-@pytest.mark.parametrize(("free", "words"), [(2**29, "0.5 GiB"), (None, "not known")])
+@pytest.mark.parametrize(("free", "words"), [(2**29, "0.5 GiB"), (None, "unknown")])
 def test_memory(free: int | None, words: str, put: Set) -> None:
     put(free_memory=lambda: free)
     finding = of(doctor.machine)
@@ -395,7 +395,7 @@ def test_each_system_installs_a_browser_in_its_way(
     ("name", "value", "words"),
     [
         ("OMP_NUM_THREADS", "1", "OMP_NUM_THREADS=1: limits"),
-        ("MALLOC_TRIM_THRESHOLD_", "9", "the allocator"),
+        ("MALLOC_TRIM_THRESHOLD_", "9", "speed and memory"),
         ("COURSE_LIB_CACHE", "/some/where", "moves the cache"),
         ("COURSE_LIB_CAHCE", "x", "no such setting"),
     ],

@@ -196,7 +196,7 @@ def test_a_browser_that_does_not_start_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(printing, "program", lambda names: "/bin/false")
-    with pytest.raises(printing.NoPrinter, match="/bin/false is here and does not start"):
+    with pytest.raises(printing.NoPrinter, match="/bin/false is installed but does not start"):
         exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
 
 

@@ -294,7 +294,7 @@ def test_one_name_in_two_spellings_is_one_student(spelling: Any, tmp_path: Path)
     assert one.student == "Zoë" and len(one.notebooks) == 2
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"PK\x05\x06", "no zip file"), (b"", "no zip")])
+@pytest.mark.parametrize(("content", "words"), [(b"PK\x05\x06", "nor a zip file"), (b"", "nor a zip")])
 def test_what_is_neither_folder_nor_zip_is_refused(
     content: bytes, words: str, tmp_path: Path
 ) -> None:
@@ -444,7 +444,7 @@ def test_lines_for_ipython_do_not_hide_an_answer() -> None:
     cells = ["%%bash\necho", "!pip list\n%time x = 1\nf?\ndef f(x):\n    return 1 % x\n"]
     answer = needed([*cells, "check('12.1', f)"], "12.1", "f")
     assert answer and "return 1 % x" in answer.source
-    with pytest.raises(SyntaxError, match="no Python"):
+    with pytest.raises(SyntaxError, match="not valid Python"):
         needed(["def f(:\ncheck('12.1', f)"], "12.1", "f")
 
 

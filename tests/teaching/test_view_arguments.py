@@ -95,10 +95,10 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     *((lambda models=models: run_charts.layer_distance_chart(models, title="t"), "expected")
       for models in ({}, {"a": ([1.0], [])}, {"a": ([math.nan], [1.0])})),
     (tradeoff(), "no points"),
-    (tradeoff({"x": 1, "y": 2}), "a name of its own"),
-    (tradeoff(POINT, POINT), "a name of its own"),
+    (tradeoff({"x": 1, "y": 2}), "a different name for each"),
+    (tradeoff(POINT, POINT), "a different name for each"),
     (tradeoff({"name": "a", "x": 1}), "'a' has no y"),
-    (tradeoff({**POINT, "y": math.nan}), "no number"),
+    (tradeoff({**POINT, "y": math.nan}), "not a number"),
     (tradeoff({**POINT, "low": 1}), "low and high, or neither"),
     (tradeoff({**POINT, "low": 2.5, "high": 3}), "lies outside"),
     (tradeoff({**POINT, "x": 0}), "x > 0"),

@@ -581,7 +581,7 @@ def two_that_said(draw: Draw) -> list[Case]:
         (lambda s, t: (s.states[-1].pow(2).sum(), apart(s, t)[1]), ""),
         (lambda s, t: (apart(s, t)[0], apart(s, t)[1].item()), "Your second carries no gradient"),
         (lambda s, t: (apart(s, t)[0], (s.states[0] * t.last).sum()),
-         "flows into `teacher.states`; none may"),
+         "flows into `teacher.states`, but none should"),
         (lambda s, t: (apart(s, t)[0] + (s.states[0] - s.states[0].detach()).sum(),
                        apart(s, t)[1]), "gradient of `student.states`:"),
         (lambda s, t: s.last.zero_(), "writes into `student`"),

@@ -272,7 +272,7 @@ UNFIT = [
     (small("electra", "mlm"), "expected electra with rtd"),
     (small("bert", "rtd"), "expected electra with rtd"),
     (small("elmo", "mlm"), "family 'elmo' was given .*elmo with bilm"),
-    (small("bert", "bilm"), "expected electra with rtd, elmo with bilm, and any other"),
+    (small("bert", "bilm"), "expected electra with rtd, elmo with bilm; any other"),
     (replace(small_elmo(), text=TextPart("world", vocabulary="vocab.txt")), "how many words to"),
     (replace(small_elmo(), model=ModelPart("elmo", settings={"depth": 3})), "those of ElmoConfig"),
     (small("deberta", "mlm+nsp"), "has a pooler"),
@@ -636,7 +636,7 @@ ONE_OF_EACH = {split_of(paragraph): paragraph for paragraph in paragraphs(90)}.v
     ("files", "says"),
     [
         ({}, "text was given as a folder of text; it holds no file that ends in .txt"),
-        ({"a.md": b"Some text."}, "no file that ends in .txt, subfolders included. Put plain text"),
+        ({"a.md": b"Some text."}, "no file that ends in .txt, subfolders included. Put plain UTF-8 text"),
         ({"a.txt": b""}, "holds 0 paragraphs to learn from and 0 to hold out (one in twenty); exp"),
         ({"a.txt": b"One.\n\nTwo."}, "2 paragraphs to learn from and 0 to hold out"),
         ({"a.txt": b"Fine.", "b/c.txt": b"caf\xe9"}, "c.txt was given as text; its byte 3 is no U"),

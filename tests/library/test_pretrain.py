@@ -636,7 +636,10 @@ ONE_OF_EACH = {split_of(paragraph): paragraph for paragraph in paragraphs(90)}.v
     ("files", "says"),
     [
         ({}, "text was given as a folder of text; it holds no file that ends in .txt"),
-        ({"a.md": b"Some text."}, "no file that ends in .txt, subfolders included. Put plain UTF-8 text"),
+        (
+            {"a.md": b"Some text."},
+            "no file that ends in .txt, subfolders included. Put plain UTF-8 text",
+        ),
         ({"a.txt": b""}, "holds 0 paragraphs to learn from and 0 to hold out (one in twenty); exp"),
         ({"a.txt": b"One.\n\nTwo."}, "2 paragraphs to learn from and 0 to hold out"),
         ({"a.txt": b"Fine.", "b/c.txt": b"caf\xe9"}, "c.txt was given as text; its byte 3 is no U"),

@@ -294,7 +294,9 @@ def test_one_name_in_two_spellings_is_one_student(spelling: Any, tmp_path: Path)
     assert one.student == "Zoë" and len(one.notebooks) == 2
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"PK\x05\x06", "nor a zip file"), (b"", "nor a zip")])
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"PK\x05\x06", "nor a zip file"), (b"", "nor a zip")]
+)
 def test_what_is_neither_folder_nor_zip_is_refused(
     content: bytes, words: str, tmp_path: Path
 ) -> None:

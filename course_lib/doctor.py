@@ -52,13 +52,13 @@ LAB_WIDGETS = {"7": "1", "8": "3"}  # ipywidgets' first number: jupyterlab_widge
 SWITCHES = {  # the course's own
     "COURSE_LIB_CACHE": "moves the cache",
     "COURSE_LIB_ALLOCATOR": "leaves memory to the system's allocator (slower)",
-    "COURSE_LIB_DEVICE": "where models are trained: other last digits than on the CPU",
+    "COURSE_LIB_DEVICE": "where models are trained; last digits differ from the CPU's",
 }
 INFLUENCES = {  # other people's: a pattern of names, what they change
-    "(OMP|MKL)_NUM_THREADS": "limits torch's threads: slower, and other last digits",
-    "OMP_WAIT_POLICY": "how torch's threads wait: speed beside other work",
-    "MALLOC_.*|GLIBC_TUNABLES|LD_PRELOAD|DYLD_INSERT_LIBRARIES": "the allocator: speed and memory",
-    "CUDA_VISIBLE_DEVICES": "which GPUs are seen",
+    "(OMP|MKL)_NUM_THREADS": "limits torch's threads: slower, and last digits differ",
+    "OMP_WAIT_POLICY": "how torch's threads wait: affects speed when other programs run",
+    "MALLOC_.*|GLIBC_TUNABLES|LD_PRELOAD|DYLD_INSERT_LIBRARIES": "affects speed and memory",
+    "CUDA_VISIBLE_DEVICES": "which GPUs can be used",
     "HF_HUB_OFFLINE|TRANSFORMERS_OFFLINE": "nothing is fetched from the hub",
     "PYTHONPATH|PYTHONHOME": "what Python imports; a frequent cause of mixed installations",
 }
@@ -159,7 +159,7 @@ def lacking(requirement: str) -> str:
         return ""
     if Requirement(requirement).specifier.contains(version, prereleases=True):
         return ""
-    return f"{name} is {version}; needed is {requirement.removeprefix(name)}"
+    return f"{name} is {version}; the course needs {requirement.removeprefix(name)}"
 
 
 def requirements() -> Iterator[Finding]:
@@ -170,10 +170,10 @@ def requirements() -> Iterator[Finding]:
         yield Finding("package", "missing", why, f'pip install "{text.split(";")[0].strip()}"')
     right = [name for text, name in zip(needed, names, strict=True) if text not in wrong]
     versions = ", ".join(f"{name} {version_of(name)}" for name in right)
-    text = f"{len(right)} of {len(needed)} as needed: {versions}"
-    yield Finding("packages", "good", text, f"all at once: {REINSTALL}" if wrong else "")
+    text = f"{len(right)} of {len(needed)} suitable: {versions}"
+    yield Finding("packages", "good", text, f"to install all at once: {REINSTALL}" if wrong else "")
     if version_of("packaging") is None:
-        without = "only whether packages are there was looked at, not their versions"
+        without = "packages were looked for, but their versions were not checked"
         yield Finding("package", "note", f"packaging is not installed: {without}")
 
 
@@ -197,11 +197,11 @@ def installation() -> Iterator[Finding]:
     versions = {distribution.version for distribution in metadata.distributions(name=DISTRIBUTION)}
     if others:
         where = ", ".join(map(str, (in_use, *others)))
-        text = f"{1 + len(others)} installations of course_lib; the first is in use"
-        remedy = f"pip uninstall {DISTRIBUTION} where it should not be; and look at PYTHONPATH"
+        text = f"found {1 + len(others)} installations of course_lib; the first is in use"
+        remedy = f"pip uninstall {DISTRIBUTION} where it should not be; and check PYTHONPATH"
         yield Finding("the course", "note", text, remedy, where)
     elif versions - {__version__}:
-        text = f"{__version__}, but installed as {', '.join(sorted(versions))}"
+        text = f"{__version__}, but the installed package is {', '.join(sorted(versions))}"
         yield Finding("the course", "note", text, REINSTALL, str(in_use))
     else:
         yield Finding("the course", "good", f"course_lib {__version__}", here=str(in_use))
@@ -253,7 +253,7 @@ def ask_torch() -> tuple[dict[str, Any], str]:
             timeout=PATIENCE, env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return {}, f"it did not come back within {PATIENCE} seconds"
+        return {}, f"it did not finish within {PATIENCE} seconds"
     report: dict[str, Any] = {}
     for line in done.stdout.splitlines():
         if line.startswith(MARK):
@@ -273,7 +273,7 @@ def torch_and_checkpoints() -> Iterator[Finding]:
         return
     text = f"{report['torch']} loads and multiplies, on {report['threads']} thread(s)"
     if not report["right"]:
-        yield Finding("torch", "missing", "multiplies wrongly", again)
+        yield Finding("torch", "missing", "multiplies matrices incorrectly", again)
         return
     yield Finding("torch", "good", text)
     if "precision" in report:
@@ -286,7 +286,7 @@ def torch_and_checkpoints() -> Iterator[Finding]:
 
 
 def _number_format(info: dict[str, Any]) -> Finding:
-    slow = "by emulation, so it is not used: training takes longer"
+    slow = "only by emulation, so it is not used: training takes longer"
     how = "natively" if info["native"] else slow
     gpu = f"; GPU: {info['gpu']}" if info["gpu"] else "; no GPU, and none is needed"
     text = f"training runs in {info['precision']}; this processor multiplies bfloat16 {how}{gpu}"
@@ -328,16 +328,16 @@ def _words(path: Path) -> list[str]:
 def machine() -> Iterator[Finding]:
     number = cores()
     if number < 2:
-        text = "1; pages are designed for two, and will take about twice as long"
+        text = "1; pages are designed for two and will take about twice as long"
         yield Finding("processor cores", "note", text)
     else:
         yield Finding("processor cores", "good", f"{number}; two are enough")
     memory = free_memory()
     if memory is None:
-        yield Finding("free memory", "note", "not known; a page takes up to 2 GiB")
+        yield Finding("free memory", "note", "unknown; a page takes up to 2 GiB")
     elif memory < PAGE_MEMORY:
         text = f"{memory / 2**30:.1f} GiB; a page takes up to 2"
-        yield Finding("free memory", "note", text, "shut down other kernels, close other programs")
+        yield Finding("free memory", "note", text, "close other kernels and programs")
     else:
         text = "enough; a page takes up to 2 GiB"
         yield Finding("free memory", "good", text, here=f"{memory / 2**30:.1f} GiB")
@@ -345,7 +345,7 @@ def machine() -> Iterator[Finding]:
 
 def cache() -> Iterator[Finding]:
     """What is computed once is kept there."""
-    move = "set the environment variable COURSE_LIB_CACHE to a folder that you may write to"
+    move = "set the environment variable COURSE_LIB_CACHE to a folder you can write to"
     try:
         folder = cache_dir()
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -357,7 +357,7 @@ def cache() -> Iterator[Finding]:
     here = f"{folder}, {free / 2**30:.1f} GiB free"
     if free < DISK:
         text = "can be written, but its disk has less than 1 GiB free"
-        yield Finding("cache folder", "note", text, f"free some, or {move}", here)
+        yield Finding("cache folder", "note", text, f"free some space, or {move}", here)
     else:
         yield Finding("cache folder", "good", "can be written; its disk has room", here=here)
 
@@ -420,17 +420,17 @@ def kernel() -> Iterator[Finding]:
     try:
         from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
     except ImportError:
-        text = "no jupyter_client here; whatever runs your notebooks must use this Python"
+        text = "jupyter_client is not installed; your notebooks must run in this Python"
         yield Finding("kernel", "note", text, here=sys.executable)
         return
     register = "python -m ipykernel install --sys-prefix"
     try:
         program = KernelSpecManager().get_kernel_spec("python3").argv[0]
     except NoSuchKernel:
-        yield Finding("kernel", "missing", "notebooks find no kernel called python3", register)
+        yield Finding("kernel", "missing", "notebooks find no kernel named python3", register)
         return
     if os.path.dirname(program) and not _same_folder(program, sys.executable):
-        text = "notebooks run in another Python than this one"
+        text = "notebooks run in a different Python"
         remedy = f"{register}, and choose that kernel in the notebook"
         yield Finding("kernel", "missing", text, remedy, f"{program}, not {sys.executable}")
     else:
@@ -438,7 +438,7 @@ def kernel() -> Iterator[Finding]:
     starts = shutil.which("jupyter")
     if starts and Path(starts).resolve().parent != Path(sysconfig.get_path("scripts")).resolve():
         text = "the command `jupyter` belongs to another environment"
-        yield Finding("kernel", "note", text, "start with: python -m jupyter lab", starts)
+        yield Finding("kernel", "note", text, "start it with: python -m jupyter lab", starts)
 
 
 def _same_folder(one: str, other: str) -> bool:
@@ -459,12 +459,12 @@ def data() -> Iterator[Finding]:
         return
     absent = [name for name in manifest if not (root / name).is_file()]
     changed = [n for n in manifest if n not in absent and sha256_of(root / n) != manifest[n]]
-    for what, names in (("missing", absent), ("not as the manifest says", changed)):
+    for what, names in (("missing", absent), ("differ from the manifest", changed)):
         if names:
             text = f"{len(names)} of {len(manifest)} files {what}: {', '.join(names[:5])}"
             yield Finding("data", "missing", text, restore, str(root))
     if not absent + changed:
-        text = f"{len(manifest)} files, all as {MANIFEST} says"
+        text = f"{len(manifest)} files, all as listed in {MANIFEST}"
         yield Finding("data", "good", text, here=str(root))
 
 
@@ -517,7 +517,7 @@ def tools() -> Iterator[Finding]:
         if path:
             yield Finding(f"for {needs}", "good", f"a {what}", here=path)
         else:
-            without = "the page leaves it out" if "lecture" in needs else "only these need it"
+            without = "the page skips that part" if "lecture" in needs else "only these need it"
             yield Finding(f"for {needs}", "note", f"no {what}; {without}", remedy)
 
 
@@ -527,7 +527,7 @@ def environment() -> Iterator[Finding]:
     for name, value in sorted(os.environ.items()):
         changes = next((v for k, v in INFLUENCES.items() if re.fullmatch(k, name)), "")
         if name.startswith("COURSE_LIB_") and name not in SILENT:
-            changes = SWITCHES.get(name, "the course knows no such name; is it misspelt?")
+            changes = SWITCHES.get(name, "the course has no such setting; is it misspelt?")
         if changes:
             quiet = False
             setting = "" if os.sep in value else f"={value}"
@@ -544,7 +544,7 @@ def environment() -> Iterator[Finding]:
 def verdict(findings: list[Finding]) -> str:
     """The last line: whether pages can run."""
     missing = sum(finding.state == "missing" for finding in findings)
-    return f"{missing} thing(s) to mend first." if missing else "Everything needed is here."
+    return f"{missing} thing(s) to fix first." if missing else "Everything needed is here."
 
 
 def main() -> int:

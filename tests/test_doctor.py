@@ -77,7 +77,7 @@ def test_it_runs_where_nothing_is_installed_and_says_so() -> None:
     assert "TO DO   package: torch is not installed" in done.stdout
     assert "TO DO   package: transformers is not installed" in done.stdout
     assert "ok      data: " in done.stdout
-    assert "to mend first." in done.stdout.splitlines()[-1]
+    assert "to fix first." in done.stdout.splitlines()[-1]
     assert "could not be checked" not in done.stdout
 
 
@@ -108,7 +108,7 @@ def test_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "why"), [(None, "numpy is not installed"), ("1.20", "needed is >=1.26")]
+    ("version", "why"), [(None, "numpy is not installed"), ("1.20", "the course needs >=1.26")]
 )
 def test_missing_and_old_packages(version: str | None, why: str, put: Set) -> None:
     real = doctor.version_of
@@ -173,7 +173,7 @@ def test_an_editable_installation_elsewhere_is_found(
 def test_an_installation_of_another_version(put: Set, monkeypatch: pytest.MonkeyPatch) -> None:
     put(installations=lambda: [doctor.PACKAGE])
     monkeypatch.setattr(metadata, "distributions", lambda name: [SimpleNamespace(version="0.0.9")])
-    says(of(doctor.installation), "note", "installed as 0.0.9")
+    says(of(doctor.installation), "note", "the installed package is 0.0.9")
 
 
 # ---------------------------------------------------------------- torch
@@ -184,7 +184,7 @@ def test_an_installation_of_another_version(put: Set, monkeypatch: pytest.Monkey
     [
         ("raise ImportError('libtorch.so: no such file')", "ImportError: libtorch.so"),
         ("import os; os._exit(77)", "it crashed (exit status 77)"),
-        ("import time; time.sleep(60)", "it did not come back within 3 seconds"),
+        ("import time; time.sleep(60)", "it did not finish within 3 seconds"),
     ],
     ids=["broken", "crashes", "hangs"],
 )
@@ -200,7 +200,7 @@ def test_torch_that_does_not_load(
 
 def test_torch_that_multiplies_wrongly(put: Set) -> None:
     put(ask_torch=lambda: ({"torch": "2.9", "right": False, "threads": 2}, ""))
-    says(of(doctor.torch_and_checkpoints), "missing", "multiplies wrongly")
+    says(of(doctor.torch_and_checkpoints), "missing", "multiplies matrices incorrectly")
 
 
 TOLD = {"torch": "2.9", "right": True, "threads": 2, "gpu": ""}
@@ -225,7 +225,7 @@ def test_one_core(put: Set) -> None:
     assert (finding.what, finding.state) == ("processor cores", "note")
 
 
-@pytest.mark.parametrize(("free", "words"), [(2**29, "0.5 GiB"), (None, "not known")])
+@pytest.mark.parametrize(("free", "words"), [(2**29, "0.5 GiB"), (None, "unknown")])
 def test_memory(free: int | None, words: str, put: Set) -> None:
     put(free_memory=lambda: free)
     finding = of(doctor.machine)
@@ -270,7 +270,7 @@ def test_data_cut_short_and_data_absent(tmp_path: Path, put: Set) -> None:
     (tmp_path / "lost").unlink()
     lost, cut = doctor.data()
     says(lost, "missing", "1 of 3 files missing: lost", "git checkout data")
-    says(cut, "missing", "1 of 3 files not as the manifest says: cut")
+    says(cut, "missing", "1 of 3 files differ from the manifest: cut")
 
     def nowhere() -> Path:
         raise FileNotFoundError("no data")
@@ -346,7 +346,7 @@ def test_no_kernel_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
         raise kernelspec.NoSuchKernel(name)
 
     monkeypatch.setattr(kernelspec.KernelSpecManager, "get_kernel_spec", none)
-    says(of(doctor.kernel), "missing", "no kernel called python3")
+    says(of(doctor.kernel), "missing", "no kernel named python3")
 
 
 def test_the_jupyter_of_another_environment(
@@ -395,9 +395,9 @@ def test_each_system_installs_a_browser_in_its_way(
     ("name", "value", "words"),
     [
         ("OMP_NUM_THREADS", "1", "OMP_NUM_THREADS=1: limits"),
-        ("MALLOC_TRIM_THRESHOLD_", "9", "the allocator"),
+        ("MALLOC_TRIM_THRESHOLD_", "9", "speed and memory"),
         ("COURSE_LIB_CACHE", "/some/where", "moves the cache"),
-        ("COURSE_LIB_CAHCE", "x", "no such name"),
+        ("COURSE_LIB_CAHCE", "x", "no such setting"),
     ],
 )
 def test_variables_that_change_results(
@@ -430,5 +430,5 @@ def test_page_00_shows_the_same_findings(put: Set, monkeypatch: pytest.MonkeyPat
     page = machine.check_machine()
     assert "✓ ready: a: seen</li>" in page.html and "/secret" not in page.html
     assert "&lt;absent&gt; (/told)" in page.html and "→ do this" in page.html
-    assert "1 thing(s) to mend first." in page.html
+    assert "1 thing(s) to fix first." in page.html
     assert page.text.splitlines()[0] == "ok      a: seen" and str(found[1]) in page.text

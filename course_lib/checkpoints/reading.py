@@ -68,7 +68,7 @@ def _parse_header(path: Path, data: bytes) -> dict[str, Any]:
                 int(end)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise CheckpointError(
-            f"{path} is no safetensors file, or a damaged one ({error!r})."
+            f"{path} is not a safetensors file, or is damaged ({error!r})."
         ) from error
     return header
 
@@ -88,7 +88,7 @@ def check_weights(state: Mapping[str, Tensor], path: Path) -> None:
         if value.dtype not in FLOATS:
             raise CheckpointError(
                 f"{path} holds {name} as {str(value.dtype).removeprefix('torch.')}; expected "
-                "float32, float16, bfloat16 or float64. Of a quantised model take the original."
+                "float32, float16, bfloat16 or float64. For a quantised model take the original."
             )
         # A sum, which is faster, is finite only where all of them are.
         if not value.sum().isfinite() and not value.isfinite().all():
@@ -106,7 +106,7 @@ def read_weights(path: Path) -> State:
         state = safetensors.torch.load_file(path)
     except safetensors.SafetensorError as error:
         raise CheckpointError(
-            f"{path} is no safetensors file, or a damaged one ({error})."
+            f"{path} is not a safetensors file, or is damaged ({error})."
         ) from error
     # The tensors are the file itself, mapped into memory: Windows lets nobody replace or delete it.
     return {k: v.clone() for k, v in state.items()} if os.name == "nt" else state
@@ -140,8 +140,8 @@ def refuse_pickle_name(path: Path) -> None:
 def _no_pickle(path: Path, how: str) -> str:
     return (
         f"{path} {how} a pickle, and was not read: opening a pickle runs whatever code its author "
-        "put in. Use the model.safetensors that most checkpoints have beside it, or convert it "
-        "where you trust it, with transformers' save_pretrained."
+        "put in. Use the model.safetensors that most checkpoints have beside it, or, if you "
+        "trust it, convert it with transformers' save_pretrained."
     )
 
 
@@ -169,5 +169,5 @@ def read_json(path: Path) -> dict[str, Any]:
         if data.lstrip().startswith(b"["):
             raise CheckpointError(f"{path} holds no settings: expected an object.") from error
         raise CheckpointError(
-            f"{path} is no JSON: cut short or damaged: {_again(path)}. ({error})"
+            f"{path} is not JSON: it was cut short or damaged: {_again(path)}. ({error})"
         ) from error

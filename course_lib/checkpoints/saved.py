@@ -164,7 +164,7 @@ def save_folder(
     write_atomic(folder / WEIGHTS, data)
     for other in sorted(folder.glob("*.onnx")):
         warnings.warn(
-            f"{other} was there before: it is of another model. Export it anew, or delete it.",
+            f"{other} was there before and is of another model. Export again, or delete it.",
             stacklevel=2,
         )
     return hashlib.sha256(data).hexdigest()
@@ -175,7 +175,7 @@ def _without_decoder(model: DebertaForMaskedLM) -> tuple[BertForMaskedLM, State]
     mask decoder, which it leaves unread."""
     if (visits := model.decoder.visits) != 2:
         raise CheckpointError(
-            f"an enhanced mask decoder of {visits} visits was given; such a folder always means 2. "
+            f"an enhanced mask decoder of {visits} visits was given; such a folder always has 2. "
             "checkpoints.save keeps the number."
         )
     plain = BertForMaskedLM(model.encoder)
@@ -189,8 +189,8 @@ def as_stored(name: str, value: Tensor, half: bool = False) -> Tensor:
     stored = (value.half() if half and value.is_floating_point() else value).contiguous()
     if not value.isfinite().all():
         raise CheckpointError(
-            f"{name} holds nan or infinity; expected finite numbers: what trained it went wrong "
-            "before. Take an earlier checkpoint."
+            f"{name} holds nan or infinity; expected finite numbers: its training went wrong. "
+            "Take an earlier checkpoint."
         )
     if not stored.isfinite().all():
         raise CheckpointError(

@@ -123,7 +123,7 @@ def _largest(row: Sequence[float]) -> int:
 def _check(weights: Tensor, tokens: Sequence[str], layer: int, head: int) -> None:
     layers, heads, T, _ = weights.shape
     if len(tokens) != T:
-        raise ValueError(f"{len(tokens)} tokens were given for {T} ids; expected one string an id.")
+        raise ValueError(f"{len(tokens)} tokens were given for {T} ids; expected one for each id.")
     if not (1 <= layer <= layers and 1 <= head <= heads):
         raise ValueError(
             f"layer={layer}, head={head} was given; expected a layer from 1 to {layers} and a head "

@@ -88,7 +88,7 @@ def glue_average(row: Mapping[str, Score], recipe: str) -> float:
     tasks = AVERAGES[recipe].tasks
     if missing := sorted(set(tasks) - set(row)):
         raise ValueError(
-            f"a row without {', '.join(missing)} was given; the recipe {recipe!r} averages "
+            f"a row without {', '.join(missing)} was given; recipe {recipe!r} averages "
             f"{', '.join(sorted(tasks))}. Add the scores, or choose another recipe."
         )
     return mean([number for task, how in tasks.items() for number in _taken(task, row[task], how)])

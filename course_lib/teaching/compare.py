@@ -149,7 +149,7 @@ def _check(ours: nn.Module, reference: Any, sequences: int, length: int) -> None
         )
     if diverged := [n for n, p in ours.named_parameters() if not p.isfinite().all()]:
         raise ValueError(
-            f"a model was given whose weight {diverged[0]} holds what is no number; expected "
+            f"a model was given whose weight {diverged[0]} is not finite; expected "
             "finite weights. Did its training diverge?"
         )
 

@@ -13,8 +13,8 @@ from .solved import SWITCH, record_file, solved
 
 SIGNS = {True: ("✓", "#00664a", "solved"), False: ("○", "#555", "open")}
 KEPT = (
-    "Kept in a small file of your own, sent nowhere; forget_progress() deletes it. A question "
-    "counts once its right choice was checked."
+    "This is kept in a small file of your own and never sent anywhere; forget_progress() deletes "
+    "it. A question counts once you have checked its correct choice."
 )
 
 

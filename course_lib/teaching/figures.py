@@ -243,7 +243,7 @@ def _check_points(points: Sequence[Mapping[str, Any]], log_x: bool) -> None:
         raise ValueError("tradeoff_chart was given no points; expected name, x and y of each.")
     names = [point.get("name") for point in points]
     if None in names or len(set(names)) < len(names):
-        raise ValueError(f"points are named {names}; expected a name of its own for each.")
+        raise ValueError(f"points are named {names}; expected a different name for each.")
     for point in points:
         name, ends = point["name"], [k for k in ("low", "high") if k in point]
         if missing := {"x", "y"} - set(point):
@@ -251,7 +251,7 @@ def _check_points(points: Sequence[Mapping[str, Any]], log_x: bool) -> None:
         if len(ends) == 1:
             raise ValueError(f"{name!r} has {ends[0]!r} alone; expected low and high, or neither.")
         if not all(math.isfinite(point[key]) for key in ("x", "y", *ends)):
-            raise ValueError(f"{name!r} holds what is no number: {dict(point)}.")
+            raise ValueError(f"{name!r} holds a value that is not a number: {dict(point)}.")
         if ends and not point["low"] <= point["y"] <= point["high"]:
             raise ValueError(
                 f"{name!r}: y={point['y']} lies outside {point['low']} to {point['high']}; "

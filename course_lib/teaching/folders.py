@@ -64,17 +64,17 @@ def _mark(folder: Path, command: str) -> None:
 def _check(target: Path, command: str) -> None:
     if not target.exists():
         return
-    what = "is no folder"
+    what = "is not a folder"
     if target.is_dir():
         marked = _marked(target, command)
         foreign = sorted(name for name in _files(target) if not _is_ours(target, name, marked))
         if not foreign:
             return
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        what = f"holds {foreign[0]}{more}, not as {command} wrote it"
+        what = f"holds {foreign[0]}{more}, which {command} did not write like this"
     raise ValueError(
         f"{target} {what}; expected a new or empty folder, or one that {command} wrote and nobody "
-        "changed. Nothing was touched: name another folder, or move away what is in this one."
+        "changed. Nothing was touched: name another folder, or move the files out of this one."
     )
 
 
@@ -110,7 +110,7 @@ def main() -> None:
     for name in sys.argv[1:]:
         try:
             if not remove(Path(name)) and Path(name).exists():
-                print(f"{name} stays: no command of the course wrote it whole.")
+                print(f"{name} stays: no command of the course wrote it as a whole.")
         except ValueError as error:
             print(f"{name} stays: {error}")
 

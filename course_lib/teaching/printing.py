@@ -35,7 +35,7 @@ def printer() -> str:
     if executable is None or needs:
         names, commands = zip(*needs, strict=True)
         raise NoPrinter(
-            f"PDFs are printed with {' and '.join(names)}, not found here: install with "
+            f"PDFs are printed with {' and '.join(names)}, not found here. Install with "
             f"`{' && '.join(commands)}`, or leave the PDFs out with --no-pdf (make: PDF=no)."
         )
     return executable
@@ -63,7 +63,7 @@ def print_pages(
             except Error as error:
                 reason = str(error).strip().splitlines()[0]
                 raise NoPrinter(
-                    f"{executable} is here and does not start ({reason}): install it again with "
+                    f"{executable} is installed but does not start ({reason}). Reinstall it with "
                     f"`{how_to_install_browser()}`, or leave the PDFs out with --no-pdf "
                     "(make: PDF=no)."
                 ) from error

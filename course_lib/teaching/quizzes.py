@@ -98,7 +98,7 @@ def _numbered(
     try:
         tables = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
-        raise QuizError(f"{path} is not TOML: {error}. Mend the line it names.") from error
+        raise QuizError(f"{path} is not TOML: {error}. Correct the line it names.") from error
     if not (entries := tables.get(kind)):
         raise QuizError(f"{path} holds no [[{kind}]]; expected at least one.")
     return tuple(make(path, number, entry) for number, entry in enumerate(entries, 1))

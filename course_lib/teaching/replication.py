@@ -96,7 +96,7 @@ def replication_table() -> ReplicationTable:
         return ReplicationTable(tuple(Replicated(**row) for row in read_result(NAME)["rows"]))
     except TypeError as error:
         raise DamagedDataError(
-            f"data/results/{NAME}.json has a row that is no claim: {error}. Restore it with "
+            f"data/results/{NAME}.json has a row that is not a claim: {error}. Restore it with "
             "`git checkout data`, or run `python -m course_lib.teaching.replication`."
         ) from error
 

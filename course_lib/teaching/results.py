@@ -204,7 +204,7 @@ def stored(name: str) -> dict[str, Any]:
         return read_result(name)
     except FileNotFoundError as missing:
         raise RuntimeError(
-            f"data/results/{name}.json is not there, and what is shown here reads it. "
+            f"data/results/{name}.json is missing, and this view needs it. "
             f"`python -m course_lib.teaching.results {name[:2]}` makes it (up to hours on two "
             "cores)."
         ) from missing

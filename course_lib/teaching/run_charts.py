@@ -84,7 +84,7 @@ def dots_chart(
         check_numbers(name, values)
         _add_dots(figure, place, values, name, drawn[name])
     if not groups:
-        raise ValueError("dots_chart was given no groups; expected name -> one value a seed.")
+        raise ValueError("dots_chart was given no groups; expected name -> one value per seed.")
     last = len(groups) - 0.5
     ends = add_levels(figure, levels or {}, -0.5, last)
     _label_with_room(figure, ends, percent)
@@ -158,7 +158,9 @@ def gradient_chart(norms: Mapping[str, Sequence[float]], temperatures: Sequence[
     length, and for norms and temperatures that are not above zero.
     """
     if not norms:
-        raise ValueError("gradient_chart was given no loss; expected name -> a norm a temperature.")
+        raise ValueError(
+            "gradient_chart was given no loss; expected name -> a norm per temperature."
+        )
     for name, values in {"temperatures": temperatures, **norms}.items():
         if len(values) != len(temperatures):
             raise ValueError(

@@ -116,8 +116,8 @@ def _read(path: Path) -> Record:
         aside = _unused(path)
         os.replace(path, aside)
         print(
-            f"The record of solved exercises, {path}, could not be read: {error}. It was set aside "
-            f"as {aside.name}, and a new one begins."
+            f"The record of solved exercises, {path}, could not be read: {error}. It was renamed "
+            f"to {aside.name}, and a new one begins."
         )
         return Record()
 
@@ -132,7 +132,7 @@ def _parsed(text: str) -> Record:
         or not isinstance(quizzes, dict)
         or not all(map(_texts, quizzes.values()))
     ):
-        raise ValueError("expected lists of texts under `exercises` and `quizzes`")
+        raise ValueError("expected lists of text under `exercises` and `quizzes`")
     return Record(set(exercises), {lecture: set(keys) for lecture, keys in quizzes.items()})
 
 

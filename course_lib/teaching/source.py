@@ -151,7 +151,7 @@ def _source(obj: Any, original: Any) -> str:
         return (_lambda(obj) if is_lambda else "") or inspect.getsource(obj)
     except (OSError, TypeError) as error:
         raise TypeError(
-            f"show() was given {original!r:.200}, of which Python keeps no source (it is built in, "
+            f"show() was given {original!r:.200}, for which Python has no source (it is built in, "
             "or was typed at a prompt); expected a function, class or module read from a file."
         ) from error
 

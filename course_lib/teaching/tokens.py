@@ -52,7 +52,7 @@ def tokens_row(
     if not len(tokens) == len(actions) == len(labels):
         raise ValueError(
             f"{len(tokens)} tokens, {len(actions)} actions and {len(labels)} labels were given; "
-            "expected one action and one label a token."
+            "expected one action and one label for each token."
         )
     cells = [
         _cell(*one, i == selected)

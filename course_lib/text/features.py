@@ -85,7 +85,7 @@ def text_sequences(
     if own_names and len(set(labels)) < 2:
         raise ValueError(
             f"all {len(labels)} texts have the label {labels[0]!r}; expected at least two classes: "
-            "of one there is nothing to learn. Was the data sorted, and then cut?"
+            "with one there is nothing to learn. Were the data sorted and then cut?"
         )
     return LabelledSequences(
         sequences, torch.tensor([number[label] for label in labels]), tuple(names), cut

@@ -33,8 +33,8 @@ def read_folder(source: Path) -> tuple[list[list[str]], tuple[str, ...]]:
     if not files:
         raise ValueError(
             f"{source} was given as a folder of text; it holds no file that ends in .txt, "
-            "subfolders included. Put plain text in UTF-8 there, paragraphs apart by an empty "
-            f"line. {' '.join(notes)}".strip()
+            "subfolders included. Put plain UTF-8 text there, with an empty line between "
+            f"paragraphs. {' '.join(notes)}".strip()
         )
     return documents, notes
 

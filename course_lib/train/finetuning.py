@@ -134,8 +134,8 @@ def check_learnable(task: Task) -> None:
         if len(labels) < 2:
             only = task.names[int(labels[0])] if len(labels) else "none"
             raise ValueError(
-                f"all texts of the task have one label, {only!r}; expected two or more: of one "
-                "there is nothing to learn. Was the data sorted, and then cut?"
+                f"all texts of the task have one label, {only!r}; expected two or more: with one "
+                "there is nothing to learn. Were the data sorted and then cut?"
             )
 
 
@@ -235,7 +235,7 @@ def count_steps(texts: int, batch_size: int, steps: int | None, epochs: float | 
     if (steps is None) == (epochs is None):
         raise ValueError(
             f"steps={steps} and epochs={epochs} were given; expected one of the two: epochs=3, "
-            "say, for texts that are all learnt from three times."
+            "say, to go through all texts three times."
         )
     if epochs is None:
         return steps  # type: ignore[return-value]
@@ -269,7 +269,7 @@ def outputs_on(
     named = ours and theirs and tuple(ours) != label_names(len(ours))
     if named and tuple(ours) != tuple(theirs):
         raise ValueError(
-            f"a task with the labels {', '.join(theirs)} was given to a model of "
+            f"a task with the labels {', '.join(theirs)} was given to a model with "
             f"{', '.join(ours)}; expected the same, in the same order. Make the task with "
             "names=model.names."
         )
@@ -303,7 +303,7 @@ def unwrap_model(model: Any) -> Any:
     if not isinstance(model, Pretrained):
         return model
     if model.model is None:
-        raise TypeError("a checkpoint of an encoder was given; expected one with a head on it.")
+        raise TypeError("a checkpoint of an encoder was given; expected a model with a head.")
     return model.model
 
 

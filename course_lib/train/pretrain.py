@@ -225,8 +225,8 @@ def _check(recipe: PretrainRecipe) -> None:
     if OWN.get(family, objective) != objective or (family not in OWN and objective in OWN.values()):
         own = ", ".join(f"{member} with {name}" for member, name in OWN.items())
         raise ValueError(
-            f"family {family!r} was given with objective {objective!r}; expected {own}, and any "
-            "other family with another objective."
+            f"family {family!r} was given with objective {objective!r}; expected {own}; any "
+            "other family needs another objective."
         )
     if objective == "mlm+sbo" and family not in ("bert", "roberta", "distilbert", "tinybert"):
         raise ValueError(
@@ -251,7 +251,7 @@ def _unread(recipe: PretrainRecipe) -> dict[str, str]:
            for name, value in vars(ObjectivePart(objective.name)).items()} | {
         "generator": (objective.name != "rtd" and model.generator != ModelPart.generator,
                       "only an ELECTRA has one"),
-        "rows": (not model.start and model.rows != ModelPart.rows, "only a start has new rows"),
+        "rows": (not model.start and model.rows != ModelPart.rows, "only a start has them"),
         "added": (text.added > 0 and (elmo or world), "it is for WordPieces of a text"),
         "vocabulary": (own and text.vocabulary != 8_192, "the world has its own vocabulary"),
         "stories": (not world and text.stories != type(text).stories, "only the world has any"),
@@ -575,21 +575,21 @@ def lock_output_folder(out: Path, recipe: PretrainRecipe, about: dict[str, Any])
             + longer
         )
     if unknown := sorted(text.keys() - begun_text.keys()):
-        print(f"{out} was begun before {', '.join(unknown)} was written down: whether that part of "
-              "the text is still the same cannot be told. From now on it can.")  # fmt: skip
+        print(f"{out} was begun before {', '.join(unknown)} was recorded, so we cannot know if "
+              "that part of the text has changed. From now on it is checked.")  # fmt: skip
         write_atomic(out / RECIPE_FILE, json.dumps({**begun, "text": text}, indent=1) + "\n")
 
 
 def _longer(out: Path, recipe: PretrainRecipe) -> str:
     """How to train longer than a run's steps, at the last of which its learning rate is near 0."""
-    how = "begin anew with more steps, in another --out"
+    how = "start again with more steps, in another --out"
     if recipe.objective.name == "mlm" and "deberta" not in recipe.model.family:
         how = (
             f"let it end, then give the same command with --start {out / MODEL} --out {out}-longer"
         )
     return (
         f"\nTo train longer, {how}: a run's learning rate falls to near 0 at its last step, and "
-        "climbs and falls again in the new one."
+        "rises and falls again in the new one."
     )
 
 
@@ -602,7 +602,7 @@ def _begun(path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     raise ValueError(
-        f"{path} is none that a run wrote, or was cut short; expected its recipe and text. Choose "
+        f"{path} was not written by a run, or was cut short; expected a recipe and text. Choose "
         "another --out, or delete the folder."
     )
 
@@ -688,7 +688,7 @@ def _main(arguments: Sequence[str] | None) -> None:
     parser.add_argument(
         "--start", help="a checkpoint, such as another run's model/, instead of the recipe's model"
     )
-    parser.add_argument("--device", choices=DEVICES, default="auto", help="auto: a GPU if there is")
+    parser.add_argument("--device", choices=DEVICES, default="auto", help="auto: a GPU, if any")
     parser.add_argument(
         "--fsdp", action="store_true",
         help="under torchrun, for large models: each process keeps a part of the weights",

@@ -66,7 +66,7 @@ class ObjectivePart(Part):
         super().__post_init__()
         check_rate(self.rate)
         if not self.rate:
-            raise ValueError("rate=0.0 was given; expected more: nothing would be learned from.")
+            raise ValueError("rate=0.0 was given; expected more: no token would be learnt from.")
         check_mix(self.mix)
         check_size("mask_copies", self.mask_copies, 0)
         check_rule(self.masking, self.units == "tokens")
@@ -108,7 +108,7 @@ class TextPart(Part):
             check_size("vocabulary", self.vocabulary, 1, MOST_PIECES)
         for name in ("source", "vocabulary"):
             if isinstance(value := getattr(self, name), str) and not value.strip():
-                raise ValueError(f"{name}={value!r} was given; expected a name, or left out.")
+                raise ValueError(f"{name}={value!r} was given; expected a name; or leave it out.")
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def read_recipe(path: str | Path) -> PretrainRecipe:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} was given as a recipe; there is no such file. The course's own lie in "
+            f"{path} was given as a recipe; there is no such file. The course's own are in "
             "data/recipes/; copy one and change it."
         )
     try:
@@ -235,12 +235,12 @@ def read_recipe(path: str | Path) -> PretrainRecipe:
             path.read_text(encoding="utf-8-sig")
         )  # some editors begin with a mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}. Compare data/recipes/.") from error
+        raise ValueError(f"{path} is not valid TOML: {error}. Compare data/recipes/.") from error
     model = result.get("model", {})
     if isinstance(model, dict) and model.get("start") and "size" in model:
         raise ValueError(
-            f"{path} has size={model['size']!r} beside start={model['start']!r}; expected one of "
-            "them: the size is the checkpoint's. Leave it out."
+            f"{path} has size={model['size']!r} beside start={model['start']!r}; expected only "
+            "start: the checkpoint has its own size. Leave size out."
         )
     return _build(PretrainRecipe, result, str(path))
 
@@ -253,7 +253,7 @@ def _build(kind: type, settings: Mapping[str, Any], where: str) -> Any:
             "right, and in the right table?"
         )
     if missing := [n for n, f in parts.items() if _required(f) and n not in settings]:
-        raise ValueError(f"{where} lacks {', '.join(missing)}; expected it to be given.")
+        raise ValueError(f"{where} lacks {', '.join(missing)}; expected a value there. Add it.")
     values = {
         name: _value(hints[name], value, f"{where}, {name}") for name, value in settings.items()
     }

@@ -154,7 +154,7 @@ def _own(source: Path) -> tuple[list[list[str]], list[list[str]], tuple[str, ...
         raise ValueError(
             f"{source} holds {sum(map(len, train))} paragraphs to learn from and "
             f"{sum(map(len, heldout))} to hold out (one in twenty); expected at least one of each. "
-            f"Give more text, paragraphs apart by an empty line. {' '.join(notes)}".strip()
+            f"Give more text, with an empty line between paragraphs. {' '.join(notes)}".strip()
         )
     return train, heldout, notes
 
@@ -166,8 +166,8 @@ def _sentences(documents: Iterable[Iterable[str]]) -> list[list[str]]:
 
 
 RARE = 0.002
-"""A text in which fewer words have marks is taken for plain English: they are dropped, so that a
-naïve that comes later is read as naive. Elsewhere they tell words apart: schon and schön."""
+"""A text in which fewer words have marks counts as plain English: marks are dropped, so that a
+later naïve is read as naive. Elsewhere they distinguish words: schon and schön."""
 
 
 def _form(part: TextPart, about: Mapping[str, Any]) -> dict[str, bool]:
@@ -198,7 +198,7 @@ def _fewer(part: TextPart, count: int, what: str) -> tuple[str, ...]:
     """A line where a text gave fewer than the recipe has in `vocabulary`."""
     if isinstance(part.vocabulary, str) or count >= part.vocabulary + part.added:
         return ()
-    return (f"vocabulary = {part.vocabulary:,}: {count:,} {what} came out of this text.",)
+    return (f"vocabulary = {part.vocabulary:,}: {count:,} {what} were learnt from this text.",)
 
 
 def _tokenizer(part: TextPart, texts: Iterable[str], about: Mapping[str, Any]) -> WordPiece:

@@ -221,7 +221,7 @@ def links_of(stem: str, target: Path) -> str:
 
 
 def lectures(notebooks: list[Path]) -> list[tuple[str, str, str, str]]:
-    """(number, title, stem, what it holds) of these notebooks, by the README's table."""
+    """(number, title, stem, what it covers) of these notebooks, by the README's table."""
     rows = ROW.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     chosen = {path.stem for path in notebooks}
     if missing := chosen - {stem for _, _, stem, _ in rows}:
@@ -236,7 +236,7 @@ def index(notebooks: list[Path], run: bool, reference: str) -> str:
     reference: the first page on the package."""
     rows = lectures(notebooks)
     here = {stem for _, _, stem, _ in rows}
-    table = ["| no. | page | what it holds |", "|---|---|---|"]
+    table = ["| no. | page | what it covers |", "|---|---|---|"]
     table += [f"| {no} | [{title}]({stem}.ipynb) | {what} |" for no, title, stem, what in rows]
     names = "\n".join(f"{no} {title} <{stem}>" for no, title, stem, _ in rows)
     tree = f"```{{toctree}}\n:hidden:\n\n{names}\n{PAGE}\nglossary\n{reference}\n```"

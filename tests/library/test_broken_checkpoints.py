@@ -160,7 +160,7 @@ REFUSED: list[tuple[Change, str]] = [
     *(
         (
             lambda f, again=again: weights(f, lambda s: s.update({again[0]: s[again[1]] + 1})),
-            r"model\.safetensors: .* stands there twice, in two spellings",
+            r"model\.safetensors: .* appears twice, in two spellings",
         )
         for again in (
             (f"bert.{NAME}", NAME),

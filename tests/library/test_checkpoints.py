@@ -152,7 +152,7 @@ CUT_SHORT = "cut short or damaged: delete it and fetch it again"
             lambda data: data[:-5] + bytes([data[-5] ^ 1]) + data[-4:],
             "is damaged: its weights no longer have the hash",
         ),
-        (lambda data: (4).to_bytes(8, "little") + b"oops", "no safetensors file"),
+        (lambda data: (4).to_bytes(8, "little") + b"oops", "not a safetensors file"),
         (
             lambda data: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
             "Git LFS pointer",
@@ -334,7 +334,7 @@ def test_hash_and_length_of_a_folder(tmp_path: Path):
 def test_incomplete_folders(tmp_path: Path):
     folder = folder_of(tmp_path / "f", small())
     for written, says in (
-        ('{"model_type": "be', r"config\.json is no JSON: cut short or damaged"),
+        ('{"model_type": "be', r"config\.json is not JSON: it was cut short"),
         ("[]", "holds no settings"),
     ):
         (folder / "config.json").write_text(written, encoding="utf-8")

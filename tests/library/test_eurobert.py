@@ -260,12 +260,15 @@ def test_released_configurations():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"attention_windows": [128, 64, 0] * 2}, r"attention_windows of \[128, 64.* each kind"),
+        ({"attention_windows": [128, 64, 0] * 2}, r"attention_windows of \[128, 64.* each type"),
         (
             {"rope_theta": [1.0, 2.0, 3.0] * 2},
             r"rope_theta of \[1\.0, 2\.0.* expected one for each",
         ),
-        ({"rope_theta": 10_000.0}, "rope_theta=10000.0 was given; expected a list, a base a layer"),
+        (
+            {"rope_theta": 10_000.0},
+            "rope_theta=10000.0 was given; expected a list, a base for each layer",
+        ),
         ({"attention_windows": [0, 8, 8] * 2}, "expected the last of every n to be global"),
         ({"attention_windows": [8, 0]}, "2 layers were given; expected num_hidden_layers, 6"),
         ({"head_dim": 5}, "head_dim=5 was given for 6 heads; expected their sizes to add up to"),

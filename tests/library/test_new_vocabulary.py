@@ -361,12 +361,14 @@ def test_without_a_vocabulary_a_start_keeps_its_own(folder):
 @pytest.mark.parametrize("size", ["mini", "tiny"])
 def test_a_file_with_a_start_and_a_size_is_refused(tmp_path, size):
     (tmp_path / "r.toml").write_text(f'name = "t"\n[model]\nstart = "course-bert"\nsize = "{size}"')
-    with pytest.raises(ValueError, match=f"size='{size}' beside start='course-bert'; .*Leave it o"):
+    with pytest.raises(
+        ValueError, match=f"size='{size}' beside start='course-bert'; .*Leave size o"
+    ):
         read_recipe(tmp_path / "r.toml")
 
 
 def test_rows_without_a_start_are_refused(folder):
-    with pytest.raises(ValueError, match=r"rows was given; .*only a start has new rows"):
+    with pytest.raises(ValueError, match=r"rows was given; .*only a start has them"):
         set_up(recipe(folder, start="", rows="random"))
 
 

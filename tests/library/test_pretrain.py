@@ -162,13 +162,17 @@ WRONG = [
     ('source = "world"', "source = 3", "text, source is 3; expected a value of type str"),
     ("length = 32", "vocabulary = 1.5", "vocabulary is 1.5; expected a value of type int or str"),
     ("length = 32", "length = 4", "length=4 was given; expected a whole number of at least 8"),
-    ('name = "small"', "about = 'x'", "lacks name; expected it to be given"),
-    ('name = "small"', "name = 'x'\nmodel = 3", "is no TOML file"),
-    ('name = "small"', "name = ", "is no TOML file"),
+    ('name = "small"', "about = 'x'", "lacks name; expected a value there"),
+    ('name = "small"', "name = 'x'\nmodel = 3", "is not valid TOML"),
+    ('name = "small"', "name = ", "is not valid TOML"),
     ("[model]", "[objective]\nrate = 2.0\n[model]", "rate=2.0 was given; expected a fraction"),
     ("[model]", "[objective]\nrate = 0\n[model]", "rate=0.0 was given; expected more"),
-    ('"world"', '""', "source='' was given; expected a name, or left out"),
-    ("length = 32", 'vocabulary = " "', "vocabulary=' ' was given; expected a name, or left out"),
+    ('"world"', '""', "source='' was given; expected a name; or leave it out"),
+    (
+        "length = 32",
+        'vocabulary = " "',
+        "vocabulary=' ' was given; expected a name; or leave it out",
+    ),
     ("length = 32", "vocabulary = 1000001", "whole number of at least 1 and at most 1,000,000"),
     ("length = 32", "length = 1000000000", "a whole number of at least 8 and at most 65,536"),
     ("stories = 150", "stories = 1000000000", "stories=1000000000 was given; expected a whole num"),
@@ -258,7 +262,7 @@ def test_a_table_that_is_a_number_a_file_that_is_missing_and_one_that_is_no_text
     with pytest.raises(FileNotFoundError, match="there is no such file"):
         read_recipe(tmp_path / "absent.toml")
     (tmp_path / "bytes.toml").write_bytes(b"name = \xff\xfe")
-    with pytest.raises(ValueError, match="is no TOML file"):
+    with pytest.raises(ValueError, match="is not valid TOML"):
         read_recipe(tmp_path / "bytes.toml")
 
 
@@ -268,7 +272,7 @@ UNFIT = [
     (small("electra", "mlm"), "expected electra with rtd"),
     (small("bert", "rtd"), "expected electra with rtd"),
     (small("elmo", "mlm"), "family 'elmo' was given .*elmo with bilm"),
-    (small("bert", "bilm"), "expected electra with rtd, elmo with bilm, and any other"),
+    (small("bert", "bilm"), "expected electra with rtd, elmo with bilm; any other"),
     (replace(small_elmo(), text=TextPart("world", vocabulary="vocab.txt")), "how many words to"),
     (replace(small_elmo(), model=ModelPart("elmo", settings={"depth": 3})), "those of ElmoConfig"),
     (small("deberta", "mlm+nsp"), "has a pooler"),
@@ -338,9 +342,9 @@ def test_a_vocabulary_that_a_text_does_not_fill_is_said(tmp_path):
     text = TextPart(str(tmp_path / "text"), vocabulary=400_000, length=32)
     said = pretrain(replace(small(steps=1), text=text), tmp_path / "out")["notes"][-1]
     pieces = len(WordPiece.from_file(tmp_path / "out/model"))
-    assert said == f"vocabulary = 400,000: {pieces:,} pieces came out of this text."
+    assert said == f"vocabulary = 400,000: {pieces:,} pieces were learnt from this text."
     ready = set_up(replace(small(), text=replace(text, vocabulary=90)))
-    assert not [note for note in ready.reading.notes if "came out" in note]
+    assert not [note for note in ready.reading.notes if "were learnt" in note]
     elmo = set_up(replace(small_elmo(), text=text)).reading
     assert elmo.notes[-1].startswith(f"vocabulary = 400,000: {elmo.tokenizer.predicted:,} words")
 
@@ -632,7 +636,10 @@ ONE_OF_EACH = {split_of(paragraph): paragraph for paragraph in paragraphs(90)}.v
     ("files", "says"),
     [
         ({}, "text was given as a folder of text; it holds no file that ends in .txt"),
-        ({"a.md": b"Some text."}, "no file that ends in .txt, subfolders included. Put plain text"),
+        (
+            {"a.md": b"Some text."},
+            "no file that ends in .txt, subfolders included. Put plain UTF-8 text",
+        ),
         ({"a.txt": b""}, "holds 0 paragraphs to learn from and 0 to hold out (one in twenty); exp"),
         ({"a.txt": b"One.\n\nTwo."}, "2 paragraphs to learn from and 0 to hold out"),
         ({"a.txt": b"Fine.", "b/c.txt": b"caf\xe9"}, "c.txt was given as text; its byte 3 is no U"),
@@ -811,7 +818,7 @@ def test_a_folder_deleted_during_a_run_is_not_made_again(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("content", ["", "{", "{}", "[]", '{"recipe": {}}', '{"recipe": 1}'])
 def test_a_folder_with_another_recipe_json_is_refused(tmp_path, content):
     (tmp_path / RECIPE_FILE).write_text(content)
-    with pytest.raises(ValueError, match=r"recipe\.json is none that a run wrote.*another --out"):
+    with pytest.raises(ValueError, match=r"recipe\.json was not written by a run.*another --out"):
         command.lock_output_folder(tmp_path, small(), {"source": "world"})
     assert (tmp_path / RECIPE_FILE).read_text() == content
 
@@ -851,9 +858,7 @@ def test_a_folder_whose_text_or_vocabulary_has_changed_is_refused(file, tmp_path
     del begun["text"]["heldout_hash"], begun["text"]["vocabulary_hash"]
     (out / RECIPE_FILE).write_text(json.dumps(begun), encoding="utf-8")
     main(given)
-    assert (
-        "was begun before heldout_hash, vocabulary_hash was written down" in capsys.readouterr()[0]
-    )
+    assert "was begun before heldout_hash, vocabulary_hash was recorded" in capsys.readouterr()[0]
     written(tmp_path / "text", swapped)
     assert "the text that was read" in refused(capsys, *given)
 

@@ -307,7 +307,7 @@ def test_a_deberta_with_its_decoder_is_written_as_the_released_ones(tmp_path: Pa
 
 
 def test_other_visits_are_refused_before_anything_is_written(tmp_path: Path):
-    with pytest.raises(CheckpointError, match=r"decoder of 3 visits was given.*always means 2"):
+    with pytest.raises(CheckpointError, match=r"decoder of 3 visits was given.*always has 2"):
         save_folder(with_decoder("deberta", visits=3), tmp_path / "new", PIECES)
     assert not any(tmp_path.iterdir())
 
@@ -346,7 +346,7 @@ def test_berts_head_on_another_member(tmp_path: Path, name: str):
 def test_an_onnx_file_of_before_is_told(tmp_path: Path):
     model = BertForMaskedLM(Encoder(SMALL))
     (tmp_path / "model.onnx").write_bytes(b"of another model")
-    with pytest.warns(UserWarning, match=r"model\.onnx was there before: it is of another model"):
+    with pytest.warns(UserWarning, match=r"model\.onnx was there before and is of another model"):
         save_folder(model, tmp_path, None)
     with pytest.raises(TypeError, match=r"its tokenizer is \.tokenizer"):
         save_folder(model, tmp_path / "new", load_pretrained("course-bert"))

@@ -543,7 +543,7 @@ def test_another_tokenizer_leaves_the_weights(tmp_path: Path, model: Any, file: 
     for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
         (folder / name).unlink()
     bare = load_pretrained(folder)
-    assert bare.tokenizer is None and "no vocabulary lies in" in bare.tokenizer_error
+    assert bare.tokenizer is None and "there is no vocabulary in" in bare.tokenizer_error
     if isinstance(file, str):
         (folder / "vocab.txt").write_text(file, encoding="utf-8")
     else:

@@ -67,7 +67,7 @@ def test_what_somebody_added_or_changed_is_left_alone(change: Callable, tmp_path
     write(target)
     change(target)
     before = content(tmp_path)
-    with pytest.raises(ValueError, match=r"made holds \S+.*not as make it wrote it"):
+    with pytest.raises(ValueError, match=r"made holds \S+.*which make it did not write"):
         write(target, page="newer")
     with contextlib.suppress(ValueError):
         assert not remove(target)
@@ -85,9 +85,9 @@ def test_the_folder_of_another_command_and_a_file_are_left_alone(tmp_path: Path)
     write(tmp_path / "made", "make that")
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     before = content(tmp_path)
-    with pytest.raises(ValueError, match="not as make it wrote it"):
+    with pytest.raises(ValueError, match="which make it did not write"):
         write(tmp_path / "made")
-    with pytest.raises(ValueError, match="file is no folder"):
+    with pytest.raises(ValueError, match="file is not a folder"):
         write(tmp_path / "file")
     assert content(tmp_path) == before
 

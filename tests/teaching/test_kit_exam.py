@@ -109,8 +109,8 @@ def test_other_seeds_give_other_papers_and_other_places_of_the_right_choice() ->
     ("lectures", "counts", "message"),
     [
         (["99"], None, "lectures with items: 01"),
-        (["12"], {"choice": 1000}, "1000 items of the kind 'choice'"),
-        ([], {"essay": 1}, "expected numbers, 0 or more, of choice"),
+        (["12"], {"choice": 1000}, "1000 items of type 'choice'"),
+        ([], {"essay": 1}, "expected numbers, at least 0, of choice"),
         ([], {"open": -1}, "asked for -1 of 'open'"),
     ],
 )
@@ -187,7 +187,7 @@ def test_who_cannot_print_is_told_what_to_install_and_nothing_is_written(
     module, options = COMMANDS[name]
     monkeypatch.setattr(sys, "argv", [name, *options, str(tmp_path / "out")])
     command = "pip install playwright" if missing == "playwright" else "sudo|brew|winget"
-    with pytest.raises(SystemExit, match=f"install with `.*({command}).*--no-pdf") as ended:
+    with pytest.raises(SystemExit, match=f"Install with `.*({command}).*--no-pdf") as ended:
         module.main()
     assert "\n" not in str(ended.value) and not list(tmp_path.iterdir())
 
@@ -196,7 +196,7 @@ def test_a_browser_that_does_not_start_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(printing, "program", lambda names: "/bin/false")
-    with pytest.raises(printing.NoPrinter, match="/bin/false is here and does not start"):
+    with pytest.raises(printing.NoPrinter, match="/bin/false is installed but does not start"):
         exam.write_paper(bank.draw(SEED, ["12"]), tmp_path)
 
 

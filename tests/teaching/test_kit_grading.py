@@ -107,10 +107,10 @@ def test_a_wrong_answer_gets_the_name_of_its_mistake(graded: Any) -> None:
 @pytest.mark.parametrize(
     ("student", "status", "message"),
     [
-        ("loop", "wrong", "did not come back within 0.5 seconds"),
+        ("loop", "wrong", "did not return within 0.5 seconds"),
         ("leaver", "crashed", "ended without a result"),
         ("odd", "error", "raised ValueError: \\ud800"),
-        ("comma", "no Python", "no Python: expected ':', line "),
+        ("comma", "no Python", "not valid Python: expected ':', line "),
         ("nothing", "missing", "no function has its name"),
         ("empty", "missing", "no function has its name"),
     ],
@@ -120,7 +120,7 @@ def test_every_accident_is_a_row_of_its_own(
 ) -> None:
     result = row(graded, student)
     if student == "loop" and os.name != "posix":
-        status, message = "time", "not done"
+        status, message = "time", "did not finish"
     assert result.status == status and message in result.said and result.points == 0
 
 
@@ -133,7 +133,7 @@ def test_who_sleeps_is_woken_by_nobody_and_ended(tmp_path: Path) -> None:
     above = "import time\nfor n in (1000, 1):\n    time.sleep(n)"
     write(tmp_path / "in" / "sleeper.ipynb", [above, f"{HEAD}    return n{CHECK}"])
     (result,) = grade(tmp_path / "in", ["12.1"], tmp_path / "out", 7, Limits(seconds=1, start=1))
-    assert result.status == "time" and "not done after 1 seconds" in result.said
+    assert result.status == "time" and "did not finish in 1 seconds" in result.said
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
@@ -226,9 +226,9 @@ def test_unknown_exercises_are_refused(exercises: list[str], message: str, tmp_p
 
 
 def test_a_folder_without_submissions_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="holds no notebook"):
+    with pytest.raises(ValueError, match="holds neither a notebook"):
         submissions(tmp_path)
-    with pytest.raises(ValueError, match="is no folder"):
+    with pytest.raises(ValueError, match="does not exist"):
         submissions(tmp_path / "none")
 
 
@@ -238,13 +238,13 @@ MOODLE = {  # what is handed in: (student, number, notebooks, words of its note)
     "Anna Meier.ipynb": ("Anna Meier (no number)", "", 1, ""),
     "Ben van_der_Berg_13_assignsubmission_file_12.ipynb": ("Ben van der Berg", "13", 1, ""),
     "Cem_14_assignsubmission_file/a/12.ipynb": ("Cem", "14", 2, "2 notebooks (Cem_14"),
-    "Cem_14_assignsubmission_file/13.ipynb": ("Cem", "14", 2, "the best answer counts"),
+    "Cem_14_assignsubmission_file/13.ipynb": ("Cem", "14", 2, "each exercise counts"),
     "Dana Łoś_15_assignsubmission_onlinetext_/text.html": ("Dana Łoś", "15", 1, ""),
     "Dana Łoś_15_assignsubmission_file_/12.ipynb": ("Dana Łoś", "15", 1, ""),
     "Eli_16_assignsubmission_file_/12.ipynb": ("Eli", "16", 2, "2 submissions (Eli_16"),
     "Eli_16_assignsubmission_file_ (1)/12.ipynb": ("Eli", "16", 2, "2 submissions (Eli_16"),
     "Participant 17_17_assignsubmission_file_/12.ipynb": ("Participant 17", "17", 1, ""),
-    "Fay_18_assignsubmission_file_/12.pdf": ("Fay", "18", 0, "handed in, but Fay_18_assign"),
+    "Fay_18_assignsubmission_file_/12.pdf": ("Fay", "18", 0, "handed in, only Fay_18_assign"),
     "Gil_19_assignsubmission_file_work.zip": ("Gil", "19", 0, "Unpack the zip file"),
     "Hal_20_assignsubmission_file_a.ipynb": ("Hal", "20", 2, "2 notebooks (Hal_20"),
     "Hal_20_assignsubmission_file_b.ipynb": ("Hal", "20", 2, "2 notebooks (Hal_20"),
@@ -294,7 +294,9 @@ def test_one_name_in_two_spellings_is_one_student(spelling: Any, tmp_path: Path)
     assert one.student == "Zoë" and len(one.notebooks) == 2
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"PK\x05\x06", "no zip file"), (b"", "no zip")])
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"PK\x05\x06", "nor a zip file"), (b"", "nor a zip")]
+)
 def test_what_is_neither_folder_nor_zip_is_refused(
     content: bytes, words: str, tmp_path: Path
 ) -> None:
@@ -312,7 +314,7 @@ def test_a_zip_file_of_nothing_or_cut_off_is_refused(tmp_path: Path) -> None:
         submissions(whole)
     with zipfile.ZipFile(tmp_path / "none.zip", "w"):
         pass
-    with pytest.raises(ValueError, match="holds no notebook"):
+    with pytest.raises(ValueError, match="holds neither a notebook"):
         submissions(tmp_path / "none.zip")
 
 
@@ -444,7 +446,7 @@ def test_lines_for_ipython_do_not_hide_an_answer() -> None:
     cells = ["%%bash\necho", "!pip list\n%time x = 1\nf?\ndef f(x):\n    return 1 % x\n"]
     answer = needed([*cells, "check('12.1', f)"], "12.1", "f")
     assert answer and "return 1 % x" in answer.source
-    with pytest.raises(SyntaxError, match="no Python"):
+    with pytest.raises(SyntaxError, match="not valid Python"):
         needed(["def f(:\ncheck('12.1', f)"], "12.1", "f")
 
 

@@ -164,9 +164,7 @@ def test_a_function_read_from_a_part_of_a_statement_is_shown_as_it_stands(
     ],
 )  # fmt: skip
 def test_show_of_what_has_no_source_says_what_was_given(thing: Any, named: str) -> None:
-    with pytest.raises(
-        TypeError, match=f"given .*{named}.*Python keeps no source.*expected a func"
-    ):
+    with pytest.raises(TypeError, match=f"given .*{named}.*Python has no source.*expected a func"):
         source.show(thing)
 
 

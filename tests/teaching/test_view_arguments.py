@@ -79,8 +79,8 @@ def weights() -> Any:
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     # tokens, attention, predictions, colours
-    (lambda: tokens.tokens_row(["a", "b"], [0]), "one action and one label a token"),
-    (lambda: attention.attention_view(*weights(), ["too", "few"]), "one string an id"),
+    (lambda: tokens.tokens_row(["a", "b"], [0]), "one action and one label for each token"),
+    (lambda: attention.attention_view(*weights(), ["too", "few"]), "expected one for each id"),
     (lambda: attention.attention_view(*weights(), ["x"] * 4, layer=4), "a layer from 1 to 2"),
     (lambda: predictions.prediction_slider([]), "at least one"),
     (lambda: style.colour("gpt"), "has no colour yet"),
@@ -95,10 +95,10 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     *((lambda models=models: run_charts.layer_distance_chart(models, title="t"), "expected")
       for models in ({}, {"a": ([1.0], [])}, {"a": ([math.nan], [1.0])})),
     (tradeoff(), "no points"),
-    (tradeoff({"x": 1, "y": 2}), "a name of its own"),
-    (tradeoff(POINT, POINT), "a name of its own"),
+    (tradeoff({"x": 1, "y": 2}), "a different name for each"),
+    (tradeoff(POINT, POINT), "a different name for each"),
     (tradeoff({"name": "a", "x": 1}), "'a' has no y"),
-    (tradeoff({**POINT, "y": math.nan}), "no number"),
+    (tradeoff({**POINT, "y": math.nan}), "not a number"),
     (tradeoff({**POINT, "low": 1}), "low and high, or neither"),
     (tradeoff({**POINT, "low": 2.5, "high": 3}), "lies outside"),
     (tradeoff({**POINT, "x": 0}), "x > 0"),

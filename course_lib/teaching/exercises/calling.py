@@ -77,8 +77,8 @@ class Guarded:
         if result is ... or (isinstance(result, (tuple, list)) and any(x is ... for x in result)):
             raise Unanswered
         if result is None and self.exercise.solution.__annotations__.get("return") != "None":
-            raise Wrong(f"Your function returned None{self._given()}. A way through it ends "
-                        "without `return`.", "none")  # fmt: skip
+            raise Wrong(f"Your function returned None{self._given()}. Some path through it "
+                        "ends without `return`.", "none")  # fmt: skip
         if not self.exercise.may_write:
             self._expect_unchanged(before, inputs)
         return result
@@ -105,8 +105,8 @@ class Guarded:
         for name, old, new in zip(self.exercise.parameters, before, after, strict=False):
             if not _unchanged(old, new):
                 raise Wrong(
-                    f"Your function writes into `{name}`: whoever called it finds it changed. Work "
-                    "on a copy (`.clone()` for a tensor, `list(...)` for a list).",
+                    f"Your function writes into `{name}`, which belongs to the caller. Work on a "
+                    "copy (`.clone()` for a tensor, `list(...)` for a list).",
                     "writes",
                 )
 
@@ -216,7 +216,7 @@ def _is_in(block: Any, frame: Any) -> bool:
 def _tell_if_stubborn(rung: int) -> None:
     if rung == STUBBORN and sys.__stderr__:
         print(
-            "Your function catches whatever is to stop it. End it from outside: restart the kernel "
+            "Your function catches the exception that should stop it. Restart the kernel "
             "(Kernel > Restart), or end this program.", file=sys.__stderr__, flush=True,
         )  # fmt: skip
 

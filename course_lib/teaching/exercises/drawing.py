@@ -30,16 +30,16 @@ def from_generator(cases: Callable[[Draw], Iterable[Case]], parameter: str = "ge
             )
         if global_states() != before:
             raise Wrong(
-                f"Your function draws from, or seeds, a generator that everybody shares; draw from "
-                f"`{parameter}` alone.",
+                f"Your function draws from, or seeds, a generator that other code shares; draw "
+                f"only from `{parameter}`.",
                 "randomness",
             )
         others = (_another(case[place], n) for n in range(1, 1 + MORE_STATES))
         changed = ((*case[:place], other, *case[place + 1 :]) for other in others)
         if all(alike(plain(function(*copy_of(inputs))), results[0]) for inputs in changed):
             raise Wrong(
-                f"Another state of `{parameter}` gives the same result: nothing is drawn from it, "
-                "or it is seeded inside.",
+                f"A different state of `{parameter}` gives the same result: your function does not "
+                "draw from it, or seeds it.",
                 "randomness",
             )
 

@@ -73,8 +73,8 @@ def _expect_still_leaves(leaves: Sequence[tuple[str, Tensor]]) -> None:
         if not (x.is_leaf and x.requires_grad):
             raise Wrong(
                 f"Your function changes `{name}` in place (by a method such as "
-                "`requires_grad_(…)`, whose name ends in _): whoever called it finds it so. Write "
-                "`.detach()`, which leaves the input itself as it was.",
+                "`requires_grad_(…)`, whose name ends in _), so the caller's tensor changes too. "
+                "Write `.detach()`, which leaves the input unchanged.",
                 "writes",
             )
 
@@ -113,7 +113,7 @@ def _expect_no_others(
     for name, grad in zip(names, grads, strict=True):
         if name not in exercise.gradient and grad is not None and bool((grad != 0).any()):
             raise Wrong(
-                f"A gradient flows into `{name}`; none may: write .detach() behind it, or behind "
-                "what you take from it.",
+                f"A gradient flows into `{name}`, but none should: call .detach() on it, or on "
+                "what you compute from it.",
                 "gradient",
             )

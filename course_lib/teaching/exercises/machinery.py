@@ -93,7 +93,7 @@ def _ask(
         raise
     except BaseException as error:  # a result of a kind that could not even be compared
         message = (
-            "What your function returned could not be compared with the right result "
+            "What your function returned could not be compared with the correct result "
             f"({type(error).__name__}: {text_of(error)}). Expected: {exercise.signature}."
         )
         return Verdict(stage.name, False, message, "not comparable")
@@ -149,8 +149,8 @@ def _not_a_function(exercise: Exercise, stages: Sequence[Stage], answer: Any) ->
 
 def _never_ends(seconds: float, inputs: Case) -> str:
     message = (
-        f"Your function did not come back within {seconds:g} seconds of computing: does a loop in "
-        "it never end? Look whether every way through the loop brings it nearer to its end."
+        f"Your function did not return within {seconds:g} seconds of computing. Does a loop never "
+        "end? Check that every path through the loop brings it nearer to its end."
     )
     values = ", ".join(shown_input(x) for x in inputs)
     return f"{message}\nIt was given: {values}." if values else message
@@ -172,9 +172,7 @@ def what_was_raised(error: BaseException | None, exercise: Exercise, inputs: Cas
         advice = f"\nYour function is called as {exercise.signature}."
     text = f"{raised}\n{own[0].line if own else ''}"
     if isinstance(error, KeyError):
-        advice = (
-            f"\nA dictionary has no entry {raised}: `.get({raised})` gives None where it has none."
-        )
+        advice = f"\nA dictionary has no entry {raised}: `.get({raised})` gives None instead."
     for pattern, hint in (*exercise.when_raised, *WHEN_RAISED):
         if re.search(pattern, text):
             advice = f"\n{hint}"

@@ -258,7 +258,7 @@ class Naming:
 def _in_this_order(names: Sequence[str]) -> str:
     if len(names) == 2:
         return f"The two results are exchanged: return {names[0]} first, then {names[1]}."
-    return f"The results come in another order: return {', then '.join(names)}."
+    return f"The results are in the wrong order: return {', then '.join(names)}."
 
 
 def _same(a: Any, b: Any, out: Out) -> bool:
@@ -310,27 +310,27 @@ ANY_NUMBER: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
     ("rounded to four decimals; do not round", _float(lambda y: (1e4 * y).round() / 1e4)),
 )  # fmt: skip
 ANY_TENSOR: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
-    ("the first row stands in every row", lambda y: y[:1].expand_as(y)),
-    ("the rows come in opposite order", lambda y: y.flip(0)),
-    ("the last axis runs backwards", lambda y: y.flip(-1)),
+    ("every row repeats the first one", lambda y: y[:1].expand_as(y)),
+    ("the rows are in reverse order", lambda y: y.flip(0)),
+    ("the last axis is reversed", lambda y: y.flip(-1)),
     ("rows and columns are exchanged", lambda y: y.transpose(-1, -2)),
     ("the first two axes are exchanged", lambda y: y.transpose(0, 1)),
-    ("there is an axis too many", lambda y: y[None]),
-    ("there is an axis too many, at the end", lambda y: y[..., None]),
+    ("there is one axis too many", lambda y: y[None]),
+    ("there is one axis too many, at the end", lambda y: y[..., None]),
     ("everything is divided by the length of the last axis", _float(lambda y: y / y.shape[-1])),
-    ("there are zeros only", torch.zeros_like),
+    ("there are only zeros", torch.zeros_like),
     ("True and False are exchanged", lambda y: ~y if y.dtype is torch.bool else y * math.nan),
-    ("only the total is there, the sum over all", lambda y: y.sum()),
-    ("only the mean over all is there", _float(lambda y: y.mean())),
+    ("there is only the total, the sum over everything", lambda y: y.sum()),
+    ("there is only the mean over everything", _float(lambda y: y.mean())),
 )
 ANY_LIST: tuple[tuple[str, Callable[[list[Any]], Any]], ...] = (
-    ("comes in opposite order", lambda y: y[::-1]),
+    ("is in reverse order", lambda y: y[::-1]),
     ("is sorted", lambda y: sorted(y)),
     ("lacks the last item", lambda y: y[:-1]),
     ("lacks the first item", lambda y: y[1:]),
     ("counts from one; count from zero", lambda y: [i + 1 for i in y]),
     ("counts from zero; count from one", lambda y: [i - 1 for i in y]),
-    ("holds no item twice", lambda y: list(dict.fromkeys(y))),
+    ("lacks the repeated items", lambda y: list(dict.fromkeys(y))),
 )
 MEAN_OR_SUM = ("sum", "mean")
 
@@ -400,7 +400,7 @@ def _not_reduced(pairs: list[tuple[Any, Any]], out: Out) -> Iterator[str]:
             if all(a.shape[axis] == 1 for a in tensors):
                 continue  # nothing to add up: an axis too many
             if all(alike(getattr(a.double(), how)(axis), b, out.tol) for a, b in pairs):
-                yield f"In your {out.name} the {how} over axis {axis} is still to be taken."
+                yield f"In your {out.name} the {how} over axis {axis} is missing."
 
 
 def _tensor(x: Any) -> Any:

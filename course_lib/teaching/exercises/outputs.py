@@ -216,7 +216,7 @@ class Items(Out):
         pairs = zip(x, right, strict=False)
         first = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(x), len(right)))
         actual, expected = (repr(y[first]) if first < len(y) else "nothing" for y in (x, right))
-        return f"from place {first} on you have {actual}; expected {expected}."
+        return f"from position {first} on you have {actual}; expected {expected}."
 
 
 @dataclass(frozen=True)
@@ -364,7 +364,7 @@ def text_of(error: BaseException | None) -> str:
     except KeyboardInterrupt:
         raise
     except BaseException as second:  # an answer's own exceptions may fail at anything
-        return f"(an exception without text: it raised {type(second).__name__} for it)"
+        return f"(reading the exception's text raised {type(second).__name__})"
 
 
 def printable(text: str) -> str:

@@ -48,9 +48,9 @@ LEFT_OUT = {
     "floor": "is not rounded down", "ceil": "is not rounded up", "round": "is not rounded",
     "masked_fill": "is not masked", "softmax": "is taken without its softmax",
     "log_softmax": "is taken without its log-softmax", "sigmoid": "is taken without its sigmoid",
-    "cumsum": "is not summed up as it goes on", "flip": "is not turned round",
-    "sorted": "is not sorted", "set": "counts what comes twice twice", "min": "has no upper limit",
-    "max": "has no lower limit", "transpose": "has its axes in another order",
+    "cumsum": "is not summed cumulatively", "flip": "is not reversed",
+    "sorted": "is not sorted", "set": "counts duplicates twice", "min": "has no upper limit",
+    "max": "has no lower limit", "transpose": "has its axes in the wrong order",
     "normalize": "is not divided by its length", "log1p": "is taken without log(1 + x)",
     "lower": "keeps its capital letters", "layer_norm": "is not normalised",
     "gelu": "has not gone through GELU", "relu": "has not gone through ReLU",
@@ -307,14 +307,14 @@ def _products(solution: _Solution, node: ast.AST) -> Iterator[Place]:
     if isinstance(node.op, ast.FloorDiv):
         yield node, a, f"{no_right}{_upper(x)} is not divided by {y}."
         yield node, f"({a} % {b})", f"You take the remainder of {x} by {y}; expected //."
-        yield node, f"(-(-{a} // {b}))", f"{_upper(x)} by {y} is rounded up; expected down, //."
+        yield node, f"(-(-{a} // {b}))", f"{_upper(x)} by {y} is rounded up; round down, with //."
     if isinstance(node.op, ast.Mod):
-        yield node, a, f"{no_right}{_upper(x)} is taken without its remainder by {y}."
+        yield node, a, f"{no_right}You take {x} itself; expected its remainder by {y}."
         yield node, f"({a} // {b})", f"You take the quotient of {x} by {y}; expected %."
     if isinstance(node.op, ast.Mult):
         yield from _factors(solution, node)
     if isinstance(node.op, ast.Pow):
-        yield node, a, f"{no_right}{_upper(x)} is not taken to the power {y}."
+        yield node, a, f"{no_right}{_upper(x)} is not raised to the power {y}."
 
 
 def _other_scale(solution: _Solution, node: ast.BinOp, a: str, x: str) -> Iterator[Place]:
@@ -378,7 +378,7 @@ def _conditions(solution: _Solution, node: ast.AST) -> Iterator[Place]:
                 f"({a} {other} {b})",
                 f"Equality {how} in your comparison; expected {whole}.",
             )
-        yield node, f"({a} {OPPOSITE[sign]} {b})", f"The comparison is turned; expected {whole}."
+        yield node, f"({a} {OPPOSITE[sign]} {b})", f"The comparison is negated; expected {whole}."
         if sign in OTHER_BOUND:
             yield (
                 node,
@@ -401,7 +401,7 @@ def _conditions(solution: _Solution, node: ast.AST) -> Iterator[Place]:
         yield (
             part,
             f"(not {solution.part(part)})",
-            f"The condition {solution.words(part)} is turned.",
+            f"The condition {solution.words(part)} is negated.",
         )
 
 
@@ -424,7 +424,7 @@ def _choices(solution: _Solution, node: ast.AST) -> Iterator[Place]:
         body, orelse = solution.part(node.body), solution.part(node.orelse)
         test, condition = solution.part(node.test), solution.words(node.test)
         for kept in (x for x in (node.body, node.orelse) if not isinstance(x, ast.List)):
-            always = f"You take {solution.words(kept)} always, whether {condition} or not."
+            always = f"You always take {solution.words(kept)}, whether {condition} or not."
             yield node, solution.part(kept), solution.without(node, kept) + always
         new = f"({orelse} if {test} else {body})"
         yield node, new, f"The two cases of {condition} are exchanged."
@@ -438,7 +438,7 @@ def _choices(solution: _Solution, node: ast.AST) -> Iterator[Place]:
         yield where, f"~({solution.part(where)})", f"The two cases of {condition} are exchanged."
     if isinstance(node, ast.If):
         condition = solution.words(node.test)
-        yield node.test, "False", f"The case {condition} is not treated."
+        yield node.test, "False", f"The case {condition} is not handled."
         new = f"not {solution.part(node.test)}"
         yield node.test, new, f"The two cases of {condition} are exchanged."
 
@@ -454,8 +454,8 @@ def _places(solution: _Solution, node: ast.AST) -> Iterator[Place]:
     if isinstance(node, ast.Call) and _called(node) in ("range", "arange") and not solution.counts:
         last = node.args[:2][-1]
         end, part = solution.words(last), solution.part(last)
-        yield last, f"{part} + 1", f"Your count goes one too far: up to {end}, without it."
-        yield last, f"{part} - 1", f"Your count ends one too early: up to {end}, without it."
+        yield last, f"{part} + 1", f"Your count goes one too far: stop before {end}."
+        yield last, f"{part} - 1", f"Your count ends too early: only {end} is left out."
         if len(node.args) == 1:
             yield last, f"1, {part} + 1", "You count from 1; expected from 0."
 

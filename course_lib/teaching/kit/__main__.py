@@ -30,15 +30,17 @@ SAMPLE_SEED = 1
 SAMPLE = ("12.2", "12.4", "12.5")  # of the report that shows what grading gives
 FIRST, COMMAND = "index.html", "make kit"
 COLUMNS_SAY = """
-`stopped_at` names the stage that was not passed, and `said` is what the check told the student.
-`how` is how the mistake was found: `known` is one of the mistakes that the exercise knows by name,
-`never ends` a function that did not come back. `asked` lists what was refused to the answer."""
+`stopped_at` names the stage that was not passed, and `said` is the message the student got.
+`how` says how the mistake was found: `known` is a mistake that the exercise knows by name,
+`never ends` a function that did not return. `asked` lists what the answer tried and was refused."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the instructor's kit.")
     parser.add_argument("--into", type=Path, default=Path("build/kit"), help="the folder to write")
-    parser.add_argument("--plan", type=Path, help="a file of your own plans, as kit/syllabus.toml")
+    parser.add_argument(
+        "--plan", type=Path, help="a file of your own plans, like kit/syllabus.toml"
+    )
     add_no_pdf(parser)
     options = parser.parse_args()
     folder = options.into
@@ -46,7 +48,7 @@ def main() -> None:
         written = build(folder, options.plan, options.pdf)
     except ValueError as error:
         raise SystemExit(str(error)) from error
-    print(f"{len(written)} files; begin with {folder / FIRST}")
+    print(f"{len(written)} files; start with {folder / FIRST}")
 
 
 def build(folder: Path, own: Path | None = None, pdf: bool = True) -> list[Path]:
@@ -86,11 +88,11 @@ def _pages(syllabi: Sequence[Plan]) -> dict[str, str]:
 
 def plan_page(plan: Plan) -> str:
     sessions = [lecture for slot in plan.slots for lecture in slot.teach]
-    known = "".join(f"<p>Known before: {_link(notes_of(lecture))}</p>" for lecture in plan.known)
+    known = "".join(f"<p>Known already: {_link(notes_of(lecture))}</p>" for lecture in plan.known)
     total = sum(slot.minutes for slot in plan.slots)
     head = (
         f"<p>{escape(plan.about)}</p><p class='small'>{len(sessions)} sessions of {SESSION} "
-        f"minutes, {minutes(total)} minutes planned: slides, what is shown live, exercises in "
+        f"minutes, {minutes(total)} minutes planned: slides, live demonstrations, exercises in "
         f"class. The rest of each session is for questions.</p>{known}"
     )
     rows = []
@@ -121,9 +123,9 @@ def notes_page(notes: Notes) -> str:
     live = sum(show.minutes for show in notes.show)
     done = sum(exercise.minutes for exercise in notes.in_class)
     clock = (
-        f"<p>{minutes(deck.minutes)} for the slides (the deck's own plan), {live} for what is "
-        f"shown live, {done} for exercises in class: <b>{minutes(notes.minutes)}</b> of {SESSION}. "
-        "The rest is for questions.</p>"
+        f"<p>{minutes(deck.minutes)} for the slides (the deck's own plan), {live} for live "
+        f"demonstrations, {done} for exercises in class: <b>{minutes(notes.minutes)}</b> of "
+        f"{SESSION}. The rest is for questions.</p>"
     )
     needs = ", ".join(f"lecture {n}" for n in notes.needs) or "no other lecture"
     shows = table(
@@ -165,7 +167,7 @@ def bank_page() -> str:
     counts = ", ".join(f"{n} {kind}" for kind, n in by_kind.items())
     head = (
         f"<p>{len(items)} items ({counts}), {sum(i.points for i in items)} points. A point is "
-        "about a minute. Everybody who has the course can read items and keys; see the index.</p>"
+        "about a minute. Anyone with the course can read the items and keys; see the index.</p>"
     )
     parts = [head]
     for lecture in lectures():
@@ -190,7 +192,7 @@ def grading_page() -> str:
     return page(
         "Grading exercises",
         "\n".join(parts) + f"<h2>On the machine that made this page</h2>{here}"
-        f"<h2>What may stand in the table</h2>{statuses}<p>{as_html(COLUMNS_SAY)}</p>",
+        f"<h2>What the statuses in the table mean</h2>{statuses}<p>{as_html(COLUMNS_SAY)}</p>",
     )
 
 
@@ -246,7 +248,7 @@ def index(folder: Path, syllabi: Sequence[Plan], pdf: bool) -> str:
             "exam/bank.text2qti.txt", "The whole bank for Canvas and others, as text2qti reads it"
         ),
     ]
-    grades = [link("grading.html", "What the command does, and what it does not protect from")]
+    grades = [link("grading.html", "What the command does, and what it does not protect against")]
     grades += [link(name, label) for name, label in (
         *((n, "A sample report") for n in sorted(files) if "/reports/" in n and n.endswith("html")),
         ("grading/graded/totals.csv", "its table of students"),
@@ -261,20 +263,20 @@ def index(folder: Path, syllabi: Sequence[Plan], pdf: bool) -> str:
         return f"<ul>{''.join(f'<li>{one}</li>' for one in links)}</ul>"
 
     return page("BERT and its family: the instructor's kit", "\n".join([
-        "" if pdf else "<p class='mark'>Made with --no-pdf: the PDFs are left out.</p>",
+        "" if pdf else "<p class='mark'>Made with --no-pdf, so without PDFs.</p>",
         "<h2>Syllabus</h2>", items(planned), "<h2>Each lecture</h2>", items(notes),
         "<p class='small'>Aims, minutes, what to show live, what goes wrong, exercises. The "
         "slides: <code>make slides</code>; <kbd>s</kbd> opens the notes, <kbd>b</kbd> darkens the "
         f"screen while the room guesses.{without}</p>",
         "<h2>Exam bank</h2>", items(papers),
-        "<p>Draw a paper of your own, the same on every machine for the same seed:</p>"
+        "<p>Draw your own paper; the same seed gives the same paper on every machine:</p>"
         "<pre>python -m course_lib.teaching.kit.exam --seed 4711 --lectures 02 03 --out exam</pre>"
         "<p class='small'>The bank is made of the course's own quizzes, questions for review and "
         "exercises, and the course is public: students can read every item and its key. A paper "
-        "tests whether they were understood. For a secret question, write one.</p>",
+        "tests whether they understood them. For a secret question, write your own.</p>",
         "<h2>Grading</h2>", items(grades),
         "<pre>python -m course_lib.teaching.kit.grading submitted --exercises 12 --out graded</pre>"
-        "<p class='small'>It keeps accidents apart, and is no sandbox.</p>",
+        "<p class='small'>It guards against accidents; it is no sandbox.</p>",
     ]))  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def main() -> None:
 
     def too_long(_number: int, _frame: Any) -> None:
         seconds = job["limits"]["seconds"]
-        say({"status": "time", "message": f"The answer took {seconds} seconds of the processor."})
+        say({"status": "time", "message": f"The answer used {seconds} seconds of processor time."})
         os._exit(0)
 
     _limit(job["limits"]["memory"], job["limits"]["seconds"], too_long)
@@ -61,7 +61,7 @@ def _graded(exercise: Exercise, job: dict[str, Any]) -> dict[str, Any]:
         answer = eval(compile(expression, name, "eval"), space)
     except BaseException as error:  # nobody presses Ctrl-C here
         message = (
-            f"What the answer needs could not be run: {type(error).__name__}: {text_of(error)}"
+            f"The code the answer needs could not be run: {type(error).__name__}: {text_of(error)}"
         )
         return {"status": _status("error", message), "message": message, "how": "raised",
                 "stages": [[stage, None] for stage in stages]}  # fmt: skip

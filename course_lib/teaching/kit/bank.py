@@ -120,12 +120,12 @@ def draw(seed: int, lectures: Sequence[str] = (), counts: dict[str, int] | None 
     lectures = tuple(dict.fromkeys(lectures)) or tuple(known)
     if unknown := [lecture for lecture in lectures if lecture not in known]:
         raise ValueError(
-            f"a paper over lecture {unknown[0]!r} was asked for; lectures with items: "
+            f"a paper on lecture {unknown[0]!r} was asked for; expected lectures with items: "
             f"{', '.join(known)}. Write two digits as text."
         )
     if unfit := [kind for kind, n in counts.items() if kind not in ASKED or n < 0]:
         raise ValueError(
-            f"asked for {counts[unfit[0]]} of {unfit[0]!r}; expected numbers, 0 or more, of "
+            f"asked for {counts[unfit[0]]} of {unfit[0]!r}; expected numbers, at least 0, of "
             f"{', '.join(ASKED)}."
         )
     turns = sorted(lectures, key=lambda lecture: by_hash(seed, lecture))
@@ -147,7 +147,7 @@ def _of_kind(seed: int, kind: str, count: int, taken: dict[str, int]) -> list[It
     }
     if count > (there := sum(map(len, left.values()))):
         raise ValueError(
-            f"{count} items of the kind {kind!r} were asked for; lectures "
+            f"{count} items of type {kind!r} were asked for; lectures "
             f"{', '.join(sorted(taken))} have {there}. Ask for fewer, or name more lectures."
         )
     drawn = []

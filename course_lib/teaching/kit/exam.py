@@ -5,8 +5,8 @@
 writes a paper, its key, and its items for learning platforms, the same for the same seed, on
 every machine: `paper.gift.txt` for Moodle, and `paper.text2qti.txt`, of which the program text2qti
 makes QTI, for Canvas and others, with the printed paper's questions, order, choices, points and
-key. Whoever has the course can read every item and its key; a paper tests whether they were
-understood, not whether they were kept secret."""
+key. Anyone with the course can read every item and its key; a paper tests whether students
+understood them, not whether they were kept secret."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .gift import gift, text2qti
 from .pages import as_html, page, printed
 
 HEADINGS = {
-    "choice": "Choose: one answer is right",
+    "choice": "Choose: one answer is correct",
     "open": "Answer in one to four sentences",
     "code": "Write the function",
 }
@@ -52,8 +52,8 @@ def _head(paper: Paper, with_key: bool) -> str:
     )
     if with_key:
         return (
-            f"{heading}<p class='small'>Drawn with seed {paper.seed}. Names of items are those of "
-            "the exam bank.</p>"
+            f"{heading}<p class='small'>Drawn with seed {paper.seed}. The items have their names "
+            "from the exam bank.</p>"
         )
     return (
         f'{heading}<table class="who"><tr><td>Name</td><td style="width:55%"></td><td>Points</td>'

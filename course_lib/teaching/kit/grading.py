@@ -3,30 +3,30 @@
     python -m course_lib.teaching.kit.grading submitted --exercises 12 03.1 --out graded
 
 `submitted` holds `name.ipynb` for each student, or a folder `name/` with notebooks, as learning
-platforms give them out, or it is a zip file of these; of Moodle's names, such as
+platforms deliver them, or it is a zip file of these; from Moodle's names, such as
 `Anna Meier_123456_assignsubmission_file_`, the student's name and number are read. `--exercises`
 names what is graded: exercises, or lectures for all they have. `totals.csv` has a line for each
 student, with points, percent, and what is unusual (no notebook, two submissions); `--students LIST`
 adds those who handed in nothing, from a list of names or Moodle's grading worksheet. `grades.csv`
 has a line for each answer.
 
-Every answer is run in a process of its own, which starts in an empty folder, with a clean
-environment, and is ended with everything it started. A notebook is not run: only the statements
-that an answer needs are. The cases are drawn from a seed that students do not know: `--seed`, or
+Every answer runs in its own process, which starts in an empty folder with a clean environment and
+is ended with everything it started. A notebook is not run: only the statements that an answer needs
+are. The cases are drawn from a seed that students do not know: `--seed`, or
 one drawn now and printed for you. All students get the same cases, and a second run with the same
-seed gives the same table. Keep it to yourself as long as students may hand in again.
+seed gives the same table. Keep the seed to yourself while students may still hand in again.
 
-An answer takes some seconds, most of them to load torch; `--jobs` grades several at once.
+An answer takes a few seconds, mostly to load torch; `--jobs` grades several at once.
 
-What it protects from: accidents. An endless loop, a crash, too much memory (on Linux), a file
-without end (not on Windows), a call to the network, a process left behind: each costs its own
-answer and no other.
+What it protects against: accidents. An endless loop, a crash, too much memory (on Linux), an
+endless file (not on Windows), a call to the network, a process left behind: each affects only its
+own answer.
 
-What it does NOT protect from: a student who wants to do harm. It is no sandbox. An answer runs with
-your rights: it can read the files that you can read, and delete those that you can delete. It runs
-in the same process as the check, so it can look at the check, or pretend to have passed. If you do
-not trust the notebooks, run the command in a container or a virtual machine that holds nothing
-else, and read an answer before you trust its points."""
+What it does NOT protect against: a student who wants to do harm. It is no sandbox. An answer runs
+with your rights: it can read and delete any file that you can. It runs in the same process as the
+check, so it can look at the check, or pretend to have passed. If you do not trust the notebooks,
+run the command in a container or a virtual machine that holds nothing else, and read an answer
+before you trust its points."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def grade(
     rows: list[Row] = []
     done: list[tuple[Submission, list[Row]]] = []
     if beside:
-        print(f"Nobody's submission, passed over: {', '.join(beside)}")
+        print(f"Nobody's submission, ignored: {', '.join(beside)}")
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
         started = [
@@ -143,7 +143,7 @@ def chosen(names: Sequence[str]) -> list[Exercise]:
         these = {id: known[id] for id in known if id == name or id[:2] == name}
         if not these:
             raise ValueError(
-                f"{name!r} is to be graded; expected an exercise, as 12.1, or a lecture, as 12. "
+                f"{name!r} is to be graded; expected an exercise (12.1) or a lecture (12). "
                 f"There are: {', '.join(known)}."
             )
         result |= these
@@ -222,7 +222,7 @@ def run(job: Job) -> dict[str, Any]:
         try:
             process.communicate(request, timeout=job.limits.seconds + job.limits.start)
         except subprocess.TimeoutExpired:
-            return _ended("time", f"The answer was not done after {job.limits.seconds} seconds.")
+            return _ended("time", f"The answer did not finish in {job.limits.seconds} seconds.")
         finally:
             end(process)
         if result.exists():
@@ -244,7 +244,7 @@ def _read(result: Path) -> dict[str, Any]:
                         "stages": stages, "asked": refused}  # fmt: skip
     except (ValueError, KeyError, TypeError, OSError):
         pass
-    return _ended("crashed", "The process wrote something that is no result.")
+    return _ended("crashed", "The process wrote something that is not a result.")
 
 
 def _how_it_ended(status: int) -> dict[str, Any]:
@@ -302,12 +302,11 @@ def protection() -> list[str]:
     linux, posix = sys.platform == "linux", os.name == "posix"
     apart = bool(_apart())
     return [
-        "Time: the process is ended when it is up, with "
+        "Time: the process is ended when its time is up, with "
         + ("all that it has started." if apart or not posix else "its process group."),
         "Memory: " + ("limited." if linux else "NOT limited on this system."),
         "Size of files: " + ("limited." if posix else "NOT limited on this system."),
-        "Network: "
-        + ("there is none in the process." if apart else "refused to Python's sockets only."),
+        "Network: " + ("the process has none." if apart else "refused to Python's sockets only."),
         "Files, and the check itself: NOT protected. This is no sandbox.",
     ]
 
@@ -318,9 +317,9 @@ def main() -> None:
         description=about, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="the submitted notebooks, or their zip file")
-    parser.add_argument("--exercises", nargs="+", required=True, help="as 12.1, or 12 for all")
+    parser.add_argument("--exercises", nargs="+", required=True, help="like 12.1, or 12 for all")
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
-    parser.add_argument("--students", type=Path, help="a list of the class, to name who is absent")
+    parser.add_argument("--students", type=Path, help="the class list, to name absent students")
     parser.add_argument("--seed", type=int, help="your secret, a long number; drawn if left out")
     parser.add_argument("--seconds", type=int, default=Limits.seconds, help="for an answer (60)")
     parser.add_argument("--memory", type=int, default=Limits.memory, help="MB for an answer (2048)")
@@ -337,8 +336,8 @@ def main() -> None:
     except ValueError as error:
         raise SystemExit(str(error)) from error
     print(
-        f"A line a student in {options.out / 'totals.csv'}, {len(rows)} answers in "
-        f"{options.out / 'grades.csv'}; the seed, for your eyes: {seed}"
+        f"One line per student in {options.out / 'totals.csv'}, {len(rows)} answers in "
+        f"{options.out / 'grades.csv'}; the seed, for your eyes only: {seed}"
     )
 
 

@@ -32,7 +32,7 @@ TITLE = re.compile(r"^title:\s*(.+?)\s*$", re.MULTILINE)
 
 
 class KitError(ValueError):
-    """A file of the kit that cannot be used; the message names it, and what to mend."""
+    """A file of the kit that cannot be used; the message names it, and what to correct."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ def all_plans(own: Path | None = None) -> tuple[Plan, ...]:
     ids = [plan.id for plan in plans()]
     if taken := [plan.id for plan in yours if plan.id in ids]:
         raise KitError(
-            f"{own} has a plan with the id {taken[0]!r}, as the course has one; give it another "
-            f"than {', '.join(ids)}."
+            f"{own} has a plan with the id {taken[0]!r}, which the course uses; choose another, "
+            f"none of {', '.join(ids)}."
         )
     return (*yours, *plans())
 
@@ -185,7 +185,7 @@ def _plan(where: str, entry: Any) -> Plan:
     if not re.fullmatch(r"[\w-]+", entry["id"], re.ASCII):
         raise KitError(
             f"{where} has id = {entry['id']!r}; expected letters, digits and hyphens, as in "
-            "10-weeks: a page is named by it."
+            "10-weeks: it becomes the name of a page."
         )
     slots = tuple(_slot(f"{where}, slot {n}", x) for n, x in enumerate(entry.pop("slots"), 1))
     plan = Plan(**entry, slots=slots, known=known)
@@ -211,8 +211,8 @@ def _lectures(where: str, key: str, names: Any) -> tuple[str, ...]:
         lecture = two_digits("" if isinstance(name, float) else plain)
         if lecture not in lectures() or isinstance(name, bool):
             raise KitError(
-                f"{where} has {key} = {names!r}; {name!r} is no lecture. Expected a list of "
-                f'numbers as text, as {key} = ["02", "03"], out of {", ".join(lectures())}.'
+                f"{where} has {key} = {names!r}; {name!r} is not a lecture. Expected a list of "
+                f'numbers as text, like {key} = ["02", "03"], from {", ".join(lectures())}.'
             )
         result.append(lecture)
     return tuple(result)
@@ -227,7 +227,7 @@ def _faults(plan: Plan) -> Iterator[str]:
     later = dict(reversed(order))
     for lecture, now in order:
         if lecture in when:
-            yield (f"lecture {lecture} stands in it twice ({when[lecture]}; {now}); take one out.")
+            yield (f"lecture {lecture} appears twice ({when[lecture]}; {now}); remove one.")
             continue
         when[lecture] = now
         for need in notes_of(lecture).needs:
@@ -235,11 +235,11 @@ def _faults(plan: Plan) -> Iterator[str]:
                 continue
             first = f"lecture {lecture} ({now}) needs lecture {need}, which "
             if need in later:
-                yield f"{first}comes only later ({later[need]}); move {need} before {lecture}."
+                yield f"{first}comes later ({later[need]}); move {need} before {lecture}."
             else:
                 yield (
                     f"{first}is not in the plan; add {need} before {lecture}, or leave {lecture} "
-                    f'out, or, where students know it already, write known = ["{need}"].'
+                    f'out, or, if students know it already, write known = ["{need}"].'
                 )
 
 
@@ -247,7 +247,7 @@ def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(x) if isinstance(x, list) else x for key, x in entry.items()}
 
 
-def _read(path: Path, form: str = "every lecture has one, as lecture 12") -> dict[str, Any]:
+def _read(path: Path, form: str = "every lecture needs one, like lecture 12's") -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
@@ -257,14 +257,14 @@ def _read(path: Path, form: str = "every lecture has one, as lecture 12") -> dic
     except UnicodeDecodeError as error:
         raise KitError(f"{path} is not UTF-8; save it as UTF-8 text.") from error
     except tomllib.TOMLDecodeError as error:
-        raise KitError(f"{path} is not TOML: {error}. Mend the line it names.") from error
+        raise KitError(f"{path} is not TOML: {error}. Correct the line it names.") from error
 
 
 def _expect(where: str, entry: Mapping[str, Any], types: Mapping[str, type]) -> None:
     for key, kind in types.items():
         if not isinstance(entry.get(key), kind) or (kind is str and not entry[key]):
             raise KitError(
-                f"{where} has {key} = {entry.get(key)!r}; expected {kind.__name__}. Add or mend it."
+                f"{where} has {key} = {entry.get(key)!r}; expected {kind.__name__}. Add or fix it."
             )
     if surplus := set(entry) - set(types):
         raise KitError(f"{where} has unknown keys {sorted(surplus)}; expected {sorted(types)}.")

@@ -29,15 +29,15 @@ TOTALS = (
 )
 STATUSES = {
     "passed": "every stage passed",
-    "wrong": "a stage not passed",
+    "wrong": "a stage was not passed",
     "error": "the answer raised an exception",
     "unanswered": "the stub was left as it is",
     "missing": "no cell checks the exercise, and no function has its name",
     "no Python": "the answer's cell cannot be read as Python",
-    "time": "not done when the time was up",
-    "memory": "asked for more memory than the limit",
+    "time": "not finished when the time was up",
+    "memory": "needed more memory than the limit",
     "crashed": "the process ended without a result",
-    "broken notebook": "the file is no notebook",
+    "broken notebook": "the file is not a notebook",
 }
 NOT_ANSWERED = ("unanswered", "missing", "broken notebook")
 
@@ -133,9 +133,9 @@ def report_page(student: str, rows: Sequence[Row], notes: Sequence[str] = ()) ->
         numbers=(2, 3),
     )  # fmt: skip
     summary = (
-        '<p class="small">Points are in proportion to the stages passed, and a proposal: a person '
-        "gives the grade. Each answer was run in a process of its own, on inputs drawn for this "
-        "grading. That keeps accidents apart; it is no sandbox.</p>"
+        '<p class="small">Points are proportional to the stages passed. They are a proposal: a '
+        "person gives the grade. Each answer ran in its own process, on inputs drawn for this "
+        "grading. That guards against accidents; it is no sandbox.</p>"
     )
     answers = "\n".join(_answer(row) for row in rows)
     return page(

@@ -69,8 +69,8 @@ def submissions(folder: Path) -> tuple[list[Submission], list[str]]:
         beside = [printable(entry.name) for entry in _visible(place) if not _handed_in(entry)]
         if not entries:
             raise ValueError(
-                f"{folder} holds no notebook and no folder; expected name.ipynb or name/….ipynb "
-                "for each student, or Moodle's download."
+                f"{folder} holds neither a notebook nor a folder; expected name.ipynb or "
+                "name/….ipynb for each student, or Moodle's download."
             )
         whose = [_student(entry) for entry in entries]
         by_student: dict[tuple[str, str], list[Path]] = {}
@@ -99,7 +99,7 @@ def _unpacked(source: Path) -> Iterator[Path]:
         yield _inner(source, "")
         return
     if not zipfile.is_zipfile(source):
-        what = "is no folder and no zip file" if source.exists() else "is no folder: nothing there"
+        what = "is neither a folder nor a zip file" if source.exists() else "does not exist"
         raise ValueError(f"{source} {what}; expected one with the students' notebooks.")
     with tempfile.TemporaryDirectory(prefix="submissions") as name:
         try:
@@ -198,12 +198,12 @@ def _notes(entries: Sequence[Path], notebooks: list[str], others: list[str]) -> 
     if not notebooks:
         names = ", ".join(others) or "an empty folder"
         packed = any(name.lower().endswith(".zip") for name in others)
-        yield f"No notebook was handed in, but {names}." + (
+        yield f"No notebook was handed in, only {names}." + (
             " Unpack the zip file, and grade again." if packed else ""
         )
     elif len(notebooks) > 1:
         what = f"{len(parts)} submissions" if len(parts) > 1 else f"{len(notebooks)} notebooks"
-        yield f"{what} ({', '.join(notebooks)}): of each exercise the best answer counts."
+        yield f"{what} ({', '.join(notebooks)}): the best answer to each exercise counts."
 
 
 def class_list(path: Path) -> list[tuple[str, str]]:
@@ -214,7 +214,7 @@ def class_list(path: Path) -> list[tuple[str, str]]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(
-            f"{path} cannot be read ({error}); expected the students' names in UTF-8, one a line."
+            f"{path} cannot be read ({error}); expected the students' names in UTF-8, one per line."
         ) from error
     table = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if any(row)]
     head = [cell.casefold() for cell in table[0]] if table else []
@@ -226,7 +226,7 @@ def class_list(path: Path) -> list[tuple[str, str]]:
         number = re.search(r"\d+$", identifier)
         result.append((unicodedata.normalize("NFC", name), number[0] if number else ""))
     if not result:
-        raise ValueError(f"{path} names no student; expected their names, one a line.")
+        raise ValueError(f"{path} names no student; expected names, one per line.")
     return result
 
 
@@ -297,7 +297,7 @@ def needed(cells: Sequence[str], exercise: str, name: str) -> Needed | None:
                 reason = (
                     f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else error
                 )
-                raise SyntaxError(f"The cell of the answer is no Python: {reason}.") from error
+                raise SyntaxError(f"The answer's cell is not valid Python: {reason}.") from error
             continue
         for statement in tree.body:
             if checked := _checked(statement, exercise):

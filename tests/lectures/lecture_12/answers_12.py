@@ -177,7 +177,7 @@ RIGHT: dict[str, list[Any]] = {
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "12.1": [
         (plain_uncertainty, "0 · log 0 is nan"),
-        (lambda x: uncertainty(x).mean(), "only the mean over all is there"),
+        (lambda x: uncertainty(x).mean(), "only the mean over everything"),
     ],
     "12.2": [
         (lambda u, speed: exits(u, speed, offset=1), "You count layers from 0"),

@@ -92,7 +92,7 @@ def test_every_exercise_knows_mistakes_and_has_hints(id: str) -> None:
 @pytest.mark.parametrize("id", [id for id, found in EXERCISES.items() if found.gradient])
 def test_what_a_gradient_must_reach_is_said(id: str) -> None:
     text = EXERCISES[id].statement
-    assert re.search(r"[Gg]radients? (must|can|reach)|with its gradient|All of it goes", text), text
+    assert re.search(r"[Gg]radients? (must|can|may|reach)|with its gradient|carries a gradient", text), text
 
 
 @pytest.mark.parametrize("id", EXERCISES)
@@ -116,11 +116,11 @@ def test_an_answer_that_is_always_the_same_gets_no_clever_name(id: str) -> None:
         ("08.4", "over exact − 1 buckets", 1), ("08.5", "to key and value as well", 1),
         ("08.7", "`shared` has no effect", 2), ("09.1", "without an end", 0),
         ("09.2", "counted in pieces", 2), ("09.3", "always are text", 2),
-        ("09.4", "names have no effect", 2), ("09.5", "takes something off", 3),
-        ("09.6", "without complaint", 1), ("10.1", "do not add up to one", 0),
+        ("09.4", "names have no effect", 2), ("09.5", "lowers your loss. It should add nothing", 3),
+        ("09.6", "raises no error", 1), ("10.1", "do not add up to one", 0),
         ("10.2", "run on, as in BERT", 0), ("10.2", "BERT's segments", 3),
-        ("10.3", "dot products", 0), ("10.3", "mostly that of nothing", 3),
-        ("10.4", "have seen the rows", 2), ("10.5", "counted twice", 0),
+        ("10.3", "dot products", 0), ("10.3", "is then mostly padding", 3),
+        ("10.4", "has seen the test", 2), ("10.5", "You count the token table twice", 0),
         ("10.6", "*different* words", 0),
     ],
 )  # fmt: skip

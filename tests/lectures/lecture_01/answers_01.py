@@ -145,7 +145,7 @@ RIGHT = {
 
 WRONG = {
     "01.1": [
-        (lambda n, s: pmi_cell_by_cell(n.T, s).T, "rows are words, columns contexts"),
+        (lambda n, s: pmi_cell_by_cell(n.T, s).T, "Rows are words, columns contexts"),
         (lambda n, s: (n / (n.sum(1) * n.sum(0))).log(), "keepdim=True"),
         (lambda n, s: math.log(n / n.sum()), "a tensor has .log()"),
         (lambda n, s: n / n.sum(1, keepdim=True), "PPMI: at"),

@@ -240,7 +240,7 @@ WRONG = {
     ],
     "03.4": [
         (lambda p, g: f1(p, g, words=str.split), "compare lower case"),
-        (f1_undivided, "Ask for these cases"),
+        (f1_undivided, "Handle these cases first"),
     ],
     "03.5": [
         (lambda a, b, n: [[].pop() for _ in range(len(a) + len(b) - n + 9)], "both lengths again"),

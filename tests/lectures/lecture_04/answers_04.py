@@ -154,7 +154,7 @@ RIGHT = {
 }  # fmt: skip
 WRONG = {
     "04.1": [
-        (keeping({}), "kept from the first time"),
+        (keeping({}), "keeps a sequence's first mask"),
         (counting([0]), "Asked twice for the same batch"),
         (by_chance, "Asked twice for the same batch"),
         (lambda *args: below(*args, at=0.15), "left to chance"),
@@ -164,7 +164,7 @@ WRONG = {
         (lambda *args: select(*args, skip=1), "you have"),
     ],
     "04.2": [
-        (lambda n, k, p, c: min(1, k / (n - 2) * min(p, c or p)), "and cut off at 1"),
+        (lambda n, k, p, c: min(1, k / (n - 2) * min(p, c or p)), "cut the sum off at 1"),
         (lambda n, k, p, c: fraction(n - 1, k, p, c), "you have"),
     ],
     "04.3": [
@@ -180,9 +180,9 @@ WRONG = {
         (averaged(end=lambda x: fmean(x) + 2), "you have"),
     ],
     "04.6": [
-        (lambda x, n, *more: 0 if 0 in n else accumulated(x, n), "makes the whole loss 0"),
+        (lambda x, n, *more: 0 if 0 in n else accumulated(x, n), "makes your whole loss 0"),
         (lambda x, n, *more: sum(a * b for a, b in zip(x, n, strict=True)) / sum(n), "0 · nan"),
         (lambda *args: 1.5 * accumulated(*args), "you have"),
-        (lambda x, n, *more: accumulated(x, n) if sum(n) else math.nan, "0 is expected"),
+        (lambda x, n, *more: accumulated(x, n) if sum(n) else math.nan, "the expected loss is 0"),
     ],
 }  # fmt: skip

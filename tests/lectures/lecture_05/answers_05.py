@@ -167,6 +167,6 @@ WRONG = {
     ],
     "05.6": [
         (lambda T, H, F, L, s: flops(T, H, F, L, s) // 2 - 2 * L * T * T * H,
-         "A multiply-add was counted as one"),
+         "You counted a multiply-add as one"),
     ],
 }  # fmt: skip

@@ -219,7 +219,7 @@ RIGHT = {
 WRONG = {
     "06.1": [
         (soften_with(lambda x, T: (x == x.amax(1, keepdim=True)) * 1.0), "the hard answer"),
-        (soften_with(entropy=lambda p: -(p * p.log()).sum(1)), "0 · log 0 is not a number"),
+        (soften_with(entropy=lambda p: -(p * p.log()).sum(1)), "0 · log 0 is nan"),
     ],
     "06.2": [
         (lambda *args: kl(*args, teacher=F.log_softmax), "say log_target=True"),
@@ -228,8 +228,8 @@ WRONG = {
     ],
     "06.3": [
         (lambda s, t, real, *rest: triple_library(s, t, torch.ones_like(real), *rest),
-         "Padding is counted in the cosine"),
-        (triple_careless, "divide a sum by max(1, how many)"),
+         "You count padding in the cosine"),
+        (triple_careless, "divide the sum by max(1, their number)"),
         (lambda s, t, real, y, w, T: F.cross_entropy(s.logits, y), "logits[masked]"),
         (lambda *case: torch.tensor(1.0), "you have"),
     ],
@@ -239,16 +239,16 @@ WRONG = {
         (begin_with(lambda N, M: [3, *by_distance(N, M)[1:]]), "you have [3, 3]; expected [0, 3]"),
         (begin_tokens_only, "'position.weight', 'segment.weight'"),
         (begin_shorter, "has 1 now"),
-        (begin_backwards, "The teacher's numbers changed"),
+        (begin_backwards, "The teacher's weights changed"),
         (lambda s, t: t, "returned the teacher"),
-        (lambda s, t: copy.deepcopy(begin_with()(s, t)), "another model than the student"),
+        (lambda s, t: copy.deepcopy(begin_with()(s, t)), "not the student it was given"),
         (lambda s, t: s.load_state_dict(t.state_dict()), "do not fit"),
         (lambda s, t: s.embeddings.token.weight.copy_(t.embeddings.token.weight), "no_grad()"),
     ],
     "06.5": [
         (layers_with(t_at=lambda n: n), "attention_scores[n - 1]"),
         (layers_with(pairs=lambda real: torch.ones_like(real[:, None] & real[..., None])),
-         "Attention: pairs with padding are counted"),
+         "Attention: you count pairs with padding"),
         (layers_with(both=lambda a, h: (a, 7 * h)), "Hidden loss: you have"),
     ],
     "06.6": [

@@ -219,7 +219,7 @@ WRONG = {
         (lambda *args: {name: x**2 for name, x in fractions(*args).items()}, "you have"),
     ],
     "07.7": [
-        (lambda v, m: alike(v, m, keep=lambda a, b: True), "compared with itself"),
+        (lambda v, m: alike(v, m, keep=lambda a, b: True), "each vector with itself"),
         (lambda v, m: 1 - alike_by_sums(v, m), "you have"),
     ],
 }  # fmt: skip

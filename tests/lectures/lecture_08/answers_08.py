@@ -23,7 +23,7 @@ def cut(row, lower, upper):
 
 
 WRONG_ROWS = [
-    (rows(lambda i, j, k: min(abs(i - j), k)), "lost its sign"),
+    (rows(lambda i, j, k: min(abs(i - j), k)), "You dropped the sign of the distance"),
     (rows(lambda i, j, k: cut(2 * (i - j) + k, 0, 2 * k - 1)), "you have"),
 ]
 
@@ -77,7 +77,7 @@ def by_one_hot(ids, table, difference, pad):
 
 
 WRONG_LOOKUPS = [
-    (lambda ids, t, d, pad: t.detach()[ids] + d[ids], "row of the padding takes a gradient"),
+    (lambda ids, t, d, pad: t.detach()[ids] + d[ids], "padding's row of the difference gets a gradient"),
     (lambda ids, t, d, pad: t[ids] * d[ids], "you have"),
 ]
 
@@ -106,7 +106,7 @@ def of_transformers(d, k, furthest, exact):
 
 
 WRONG_BUCKETS = [
-    (of_transformers, "That is transformers' rule, and this library's"),
+    (of_transformers, "the rule of transformers and of this library"),
     (lambda d, k, f, e: d if abs(d) <= e else k, "torch.where"),
     (lambda d, k, f, e: torch.ceil(math.log(d / e)).long(), "torch.log"),
     (lambda d, k, f, e: d // 2, "you have"),

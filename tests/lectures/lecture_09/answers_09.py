@@ -74,7 +74,7 @@ def as_tensor(*args):
 
 WRONG_SPANS = [
     (partial(spans, count_all=True), "You add up the lengths"),
-    (partial(spans, passing=False), "is passed over"),
+    (partial(spans, passing=False), "You continue from a selected position"),
     (lambda w, d, b: [x for x, _ in spans(w, d, b)], "you have"),
     (lambda w, d, b: spans(w, d[:1], b), "you have"),
     (lambda w, d, b: [x - 1 for x in d], "unsupported operand"),

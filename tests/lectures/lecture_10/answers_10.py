@@ -127,7 +127,7 @@ def first_language_twice(first, first_ids, second, second_ids):
 WRONG_RETRIEVALS = [
     (partial(retrieval, is_word=lambda i: i >= 0), "special tokens are counted"),
     (partial(retrieval, near=lambda a, b: -(a - b).abs().sum()), "you have"),
-    (twice, "The same direction is given twice"),
+    (twice, "You return the same direction twice"),
     (first_language_twice, "you have"),
     (lambda a, i, b, j: (a * (i > 4), b), "mask[..., None]"),
 ]
@@ -160,9 +160,9 @@ def scaled(vectors, language, known, unbiased=True):
 
 
 WRONG_NEUTRALS = [
-    (partial(neutral, seen=torch.ones_like), "have seen the rows that are for testing"),
+    (partial(neutral, seen=torch.ones_like), "any measurement there has seen the test"),
     (partial(neutral, centre=lambda x: x[0]), "you have"),
-    (lambda v, n, k: F.normalize(torch.stack(neutral(v, n, k)), dim=-1), "were given length one"),
+    (lambda v, n, k: F.normalize(torch.stack(neutral(v, n, k)), dim=-1), "normalised to length one"),
     (scaled, "a z-score"),
     (lambda v, n, k: v[n == 1 and k], "join masks with &"),
 ]

@@ -117,7 +117,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda t, w, u: rows(t, w, -1), "[UNK]'s row is in your mean"),
         (lambda t, w, u: rows(t, w, u) * 2, "you have"),
         (lambda t, w, u: torch.stack([t[[i for i in ids if i != u]].mean(0) for ids in w]),
-         "The mean of no rows at all is nan"),
+         "The mean of no rows is nan"),
     ],
     "11.3": [
         (lambda r, n, d: (rates(r, n, d)[0][::-1], rates(r, n, d)[1]), "you have"),

@@ -196,11 +196,11 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda x: torch.cat([x[:, 1:], x, x[:, :-1]], -1), "A shifted one has lost a position"),
     ],
     "12.5": [
-        (lambda w, b, g, beta: (g * w, g * b + beta), "γ is on the columns"),
+        (lambda w, b, g, beta: (g * w, g * b + beta), "You scale the columns"),
         (lambda w, b, g, beta: by_diagonal(w, b, 1 + g, beta), "you have"),
     ],
     "12.6": [
-        (lambda w: int8(w, whole=torch.trunc), "You cut off"),
+        (lambda w: int8(w, whole=torch.trunc), "You drop the decimals"),
         (lambda w: int8(w, over=lambda w: w.abs().max(1) / 127), ".amax(dim) gives"),
         (lambda w: (int8(w)[0].tolist(), int8(w)[1]), "expected 'int8'"),
     ],

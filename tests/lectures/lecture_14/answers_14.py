@@ -283,13 +283,13 @@ WRONG = {
         (loss_doubled, "Gradient of `hidden`"),
         (lambda h, head, y: F.cross_entropy(head(h[y != -100]), y), "same mask on both"),
         (lambda h, head, y: -head(h).log_softmax(-1).flatten(0, 1)[
-            range(y.numel()), y.flatten()].mean(), "no token id"),
+            range(y.numel()), y.flatten()].mean(), "not a token id"),
     ],
     "14.3": [
         (rows_of(lambda s, p, e, t: 1.5 * mixed(s, p, e, t) - 0.25), "Are there numbers"),
-        (rows_of(lambda s, p, e, t: mixed(e, t)), "The seed has no effect: no second"
-         " experiment. It must go in.\n(2) The epoch has no effect"),
-        (rows_of(lambda s, p, e, t: mixed(s + p + e, t)), "A collision of sums"),
+        (rows_of(lambda s, p, e, t: mixed(e, t)), "The seed has no effect, so a second seed"
+         " repeats the same experiment. It must go in.\n(2) The epoch has no effect"),
+        (rows_of(lambda s, p, e, t: mixed(s + p + e, t)), "equal sums give equal numbers"),
         (rows_of(lambda *places: mixed(*places) ** 2), "ten tenths of [0, 1)"),
         (rows_of(lambda s, p, e, t: (mixed(s, p, e) + 0.1 * t) % 1), "neighbouring"),
         (lambda s, p, examples, tokens: torch.Generator().manual_seed(examples), "loop over"),
@@ -300,7 +300,7 @@ WRONG = {
         (lambda x: skew_by_cutting(x).clone(), "in new memory"),
         (lambda x: skew_by_cutting(x).tolist(), "in new memory"),
         (lambda x: x.as_strided((len(x), len(x)), (2 * len(x), 1), len(x) - 1),
-         "less than the row's length"),
+         "is less than 2T − 1"),
     ],
     "14.5": [
         (partial(online_with, ranges=whole_chunks), "Output: you have"),
@@ -320,11 +320,11 @@ WRONG = {
         (partial(real_with, pick=lambda m: m == 0, fill=torch.clone), "you have"),
     ],
     "14.7": [
-        (exit_with(taken=lambda logits, last: logits * (not last)), "no answer, zeros"),
+        (exit_with(taken=lambda logits, last: logits * (not last)), "zeros, not an answer"),
         (exit_with(lambda at, L: (at + 1) % L, lambda logits, last: logits * (not last)),
          "and no layers"),
         (lambda x, layers, exits, confident: 1 if confident(exits[0](torch.cat([x, x]))) else 2,
-         "no single yes or no"),
+         "not a single yes or no"),
     ],
     "14.8": [
         (in_place_by_autograd, "your tensors held"),

@@ -238,7 +238,7 @@ RIGHT: dict[str, list[Any]] = {
 }
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "15.1": [
-        (lambda x, P: F.unfold(x, P, stride=P), "F.unfold returns them so"),
+        (lambda x, P: F.unfold(x, P, stride=P), "as F.unfold returns them"),
         (lambda x, P: unfolded(x, P).flip(1), "you have"),
     ],
     "15.2": [
@@ -250,7 +250,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda t, r, c: interpolated(t, r, c, align_corners=False), "so the corner patches move"),
         (lambda t, r, c: F.interpolate(t[1:], (r, c), mode="bilinear"), "four axes"),
         (lambda t, r, c: t[1:].reshape(1, -1, int(len(t) ** 0.5), 1 + int(len(t) ** 0.5)),
-         "The class token is no part of the grid"),
+         "The class token is not in the grid"),
     ],
     "15.5": [
         (nothing_hidden_is_nan, "Your loss is not a finite number"),
@@ -259,7 +259,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (mask_of(lambda h, x, P: h), "has the pixels' shape"),
     ],
     "15.4": [
-        (lambda x: chained(steps_of(x).flip(0)), "The product runs the wrong way"),
+        (lambda x: chained(steps_of(x).flip(0)), "Your product has the wrong order"),
         (lambda x: steps_of(x)[-1], "the last layer alone"),
         (lambda x: torch.eye(x.shape[-1]) @ x[0], "must have one type"),
     ],

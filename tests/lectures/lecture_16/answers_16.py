@@ -235,10 +235,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "16.1": [
         (rotary_of_neighbours, "You pair neighbours"),
         (lambda q, k, base: rotary(q, k, base, layout=lambda x: x),
-         "They meet one *half* of the features"),
+         "They are combined with one *half* of the features"),
     ],
     "16.7": [
-        (lambda *case: grouped_by_heads(*case, of=lambda head, n: head), "Neighbours share"),
+        (lambda *case: grouped_by_heads(*case, of=lambda head, n: head), "Neighbours must share"),
         (lambda q, k, v, mask: grouped_by_torch(q, k, v, torch.ones_like(mask)), "read padding"),
     ],
     "16.2": [
@@ -260,13 +260,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
          "These are the lengths"),
     ],
     "16.5": [
-        (lambda *case: cost(*case, pair=2), "Half of it"),
+        (lambda *case: cost(*case, pair=2), "This is half of it"),
         (lambda *case: cost(*case, count=lambda t, w: t * min(t, 2 * (w // 2) + 1)),
          "you count them whole"),
         (lambda *case: (cost(*case)[0], cost(*case)[1] or 0), "expected None"),
     ],
     "16.6": [
-        (encoder_off_by(lambda V, H, L, F: H), "All blocks have two norms"),
+        (encoder_off_by(lambda V, H, L, F: H), "You count two norms in every block"),
         (encoder_off_by(lambda V, H, L, F: -2 * H), "you have"),
         (encoder_off_by(lambda V, H, L, F: H + 4 * L * H), "two mistakes:"),
     ],

@@ -176,8 +176,8 @@ RIGHT: dict[str, list[Any]] = {
 }  # fmt: skip
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "17.1": [
-        (with_exp, "log_softmax and cross_entropy take off the largest"),
-        (lambda q, d, T: info_nce_loss(q, d, temperature=T), "Only queries look"),
+        (with_exp, "log_softmax and cross_entropy subtract the largest"),
+        (lambda q, d, T: info_nce_loss(q, d, temperature=T), "only queries find their documents"),
         (lambda q, d, T: info_nce(q, d, T).item(), "It is lost in .item()"),
         (lambda q, d, T: info_nce(q, d.detach(), T), "gradient reaches `documents`"),
         (lambda q, d, T: info_nce(q, d, T, own=lambda n: torch.zeros(n, dtype=torch.long)),
@@ -194,7 +194,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "17.3": [
         (lambda *case: measures(*case, log=lambda x: x - 1), "You divide gains by the rank"),
         (lambda *case: measures(*case, cut=False), "You read beyond k"),
-        (lambda *case: measures(*case, positive=False), "A document that was judged with gain 0"),
+        (lambda *case: measures(*case, positive=False), "A document judged with gain 0"),
         (lambda r, ranking, k: [r[d] for d in ranking], "has no entry"),
     ],
     "17.4": [
@@ -213,7 +213,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "17.6": [
         (float_codes, "of whole numbers"),
-        (lambda *case: codes(*case, rounded=np.trunc), "You cut off what follows the point"),
+        (lambda *case: codes(*case, rounded=np.trunc), "You drop the decimals"),
         (lambda *case: codes(*case, limit=128), "you have"),
         (lambda *case: codes(*case, axis=1), "you have"),
         (lambda v, q: (*codes(v, q)[:2], codes(v, q)[2] * 2 - 1, codes(v, q)[3]), "you have"),

@@ -789,7 +789,7 @@ tree_view()
 
 # %%
 print(f"{'':26}{'you said':>14}   answer")
-answers = {"nearest to kernel": "a mixture of both, the frequent sense first", "sees the whole sentence": "no, neither",
+answers = {"nearest to kernel": "a mixture of both, often one sense first", "sees the whole sentence": "no, neither",
            "from BERT to GPT": "mask and loss; drop segments and a LayerNorm"}  # fmt: skip
 for name, value in answers.items():
     print(f"{name:26}{str(my_guesses[name]).replace('Ellipsis', '–'):>14}   {value}")

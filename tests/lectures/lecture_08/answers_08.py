@@ -77,7 +77,7 @@ def by_one_hot(ids, table, difference, pad):
 
 
 WRONG_LOOKUPS = [
-    (lambda ids, t, d, pad: t.detach()[ids] + d[ids], "padding's row of the difference gets a gradient"),
+    (lambda ids, t, d, pad: t.detach()[ids] + d[ids], "row of the difference gets a gradient"),
     (lambda ids, t, d, pad: t[ids] * d[ids], "you have"),
 ]
 

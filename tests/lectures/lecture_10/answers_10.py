@@ -162,7 +162,7 @@ def scaled(vectors, language, known, unbiased=True):
 WRONG_NEUTRALS = [
     (partial(neutral, seen=torch.ones_like), "any measurement there has seen the test"),
     (partial(neutral, centre=lambda x: x[0]), "you have"),
-    (lambda v, n, k: F.normalize(torch.stack(neutral(v, n, k)), dim=-1), "normalised to length one"),
+    (lambda v, n, k: F.normalize(torch.stack(neutral(v, n, k)), dim=-1), "to length one"),
     (scaled, "a z-score"),
     (lambda v, n, k: v[n == 1 and k], "join masks with &"),
 ]

@@ -187,7 +187,7 @@ def test_a_page_that_cannot_be_laid_out_is_named(
 def test_a_folder_that_is_no_site_is_left_alone(builder: ModuleType, tmp_path: Path) -> None:
     for name in ("thesis.txt", ".nojekyll", "index.html"):
         (tmp_path / name).write_text("mine", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"holds \.nojekyll and 2 more, not as make site wrote it"):
+    with pytest.raises(ValueError, match=r"holds \.nojekyll and 2 more, which make site did not write like this"):
         builder.build(NOTEBOOKS, tmp_path)
     assert {path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"mine"}
 
@@ -340,7 +340,7 @@ def test_a_page_is_light_before_it_is_touched(opened: tuple[Page, Path], stem: s
 
 def test_a_playground_reads_a_sentence(opened: tuple[Page, Path]) -> None:
     tab = _open(opened, "02_bert_mlm_nsp.html")
-    box = tab.locator(".play-box")
+    box = tab.locator(".play-box[data-play=fill]")
     box.scroll_into_view_if_needed()
     box.locator("textarea").fill("Returns the [MASK] of the values.")
     box.locator(".play-bars").wait_for()

@@ -129,12 +129,14 @@ def test_a_tokenizer_that_the_page_does_not_know_is_refused(weights: ModuleType)
 def test_every_playground_has_its_place(builder: ModuleType, playgrounds: ModuleType) -> None:
     for path in builder.every_notebook():
         page, number = nbformat.read(path, as_version=4), path.stem[:2]
-        before = len(page.cells)
+        texts = "\n\n".join(cell.source for cell in page.cells)
         playgrounds.place_playgrounds(page, number)
         its_own = [one for one in playgrounds.PLAYGROUNDS if one.page == number]
-        assert len(page.cells) == before + len(its_own)
+        boxes = [cell.source for cell in page.cells if 'class="play-box"' in cell.source]
+        assert len(boxes) == len(its_own)
+        assert "\n\n".join(c.source for c in page.cells if c.source not in boxes) == texts
         assert all((JS / f"{one.play}.js").exists() for one in its_own)
-    with pytest.raises(ValueError, match="Expected a text with"):
+    with pytest.raises(ValueError, match="Expected a cell with"):
         playgrounds.place_playgrounds(nbformat.v4.new_notebook(), "00")
 
 

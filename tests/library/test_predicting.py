@@ -262,7 +262,7 @@ def test_fine_tuning_refuses(start, items, options, error, message):
 
 def test_labels_in_another_order_are_refused():
     other = text_sequences(TEXTS, LABELS, ["per", "loc"], WORDS, 8)
-    with pytest.raises(ValueError, match="labels per, loc was given to a model of loc, per"):
+    with pytest.raises(ValueError, match="labels per, loc was given to a model with loc, per"):
         class_accuracy(head_on(encoder(), task()), other)
 
 

@@ -590,7 +590,7 @@ def test_what_is_no_number_is_not_equal() -> None:
     assert not comparison.equal and repr(comparison).count("✗ beyond") == 2
     with torch.no_grad():
         next(model.pair.parameters()).flatten()[0] = torch.inf
-    with pytest.raises(ValueError, match=r"a model was given whose weight .* no number"):
+    with pytest.raises(ValueError, match=r"a model was given whose weight .* is not finite"):
         compare(model)
 
 
@@ -602,14 +602,14 @@ def test_what_is_no_number_is_not_equal() -> None:
         (bert_for_pretraining, ..., "a function was given; expected an Encoder"),
         (torch.nn.Module, ..., "a type was given; expected an Encoder"),
         (torch.nn.Linear(2, 2), ..., "a Linear was given; expected an Encoder"),
-        (..., None, "a builtins.NoneType was given; expected a model of transformers"),
-        (..., 5, "a builtins.int was given; expected a model of transformers"),
+        (..., None, "a builtins.NoneType was given; expected a loaded transformers model"),
+        (..., 5, "a builtins.int was given; expected a loaded transformers model"),
         (
             ...,
             torch.nn.Linear(2, 2),
-            r"torch\..*Linear was given; expected a model of transformers",
+            r"torch\..*Linear was given; expected a loaded transformers model",
         ),
-        (..., small_model(), r"course_lib\..* was given; expected a model of transformers"),
+        (..., small_model(), r"course_lib\..* was given; expected a loaded transformers model"),
         (..., "BERT", "reference='BERT' was given"),
     ],
 )

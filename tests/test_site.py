@@ -187,7 +187,9 @@ def test_a_page_that_cannot_be_laid_out_is_named(
 def test_a_folder_that_is_no_site_is_left_alone(builder: ModuleType, tmp_path: Path) -> None:
     for name in ("thesis.txt", ".nojekyll", "index.html"):
         (tmp_path / name).write_text("mine", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"holds \.nojekyll and 2 more, which make site did not write"):
+    with pytest.raises(
+        ValueError, match=r"holds \.nojekyll and 2 more, which make site did not write"
+    ):
         builder.build(NOTEBOOKS, tmp_path)
     assert {path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"mine"}
 

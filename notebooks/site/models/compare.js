@@ -1,7 +1,7 @@
 // Two models beside each other: the likeliest pieces for every [MASK] of the reader's sentence, as
 // each of them says. Both have the same pieces, so a piece that is pressed is hidden from both.
 'use strict';
-window.coursePlaygrounds.compare = (box, {node, touched, open, latest, bars, pieces, sentence, percent}) => {
+window.coursePlaygrounds.compare = (box, {node, touched, open, latest, gaps, bars, pieces, sentence, percent}) => {
   const TOP = 5, MOST = 2, MASK = '[MASK]';
   const names = box.dataset.models.split(' '), id = `play-${Math.random().toString(36).slice(2)}`;
   box.replaceChildren();
@@ -12,7 +12,7 @@ window.coursePlaygrounds.compare = (box, {node, touched, open, latest, bars, pie
   const say = sentence(box);
   node(box, 'p', {className: 'play-note'}, box.dataset.note);
   say(`Click into the sentence, or tab to it: ${names.join(' and ')} are read then, and guess the hidden word.`);
-  let hidden = [], ask = null;
+  let ask = null;
 
   // What both are asked is one request: {ask} as latest expects it of a model.
   const both = models => ({ask: async request => Promise.all(models.map(model => model.ask(request)))});
@@ -21,12 +21,12 @@ window.coursePlaygrounds.compare = (box, {node, touched, open, latest, bars, pie
     const [first] = answers, last = first.pieces.length - 1;
     line.replaceChildren();
     pieces(line, first.pieces.map((piece, t) => ({
-      piece, down: hidden.includes(t), fixed: t === 0 || t === last || (piece === MASK && !hidden.includes(t)),
-    })), press);
+      piece, down: chosen.hidden.includes(t), fixed: t === 0 || t === last || (piece === MASK && !chosen.hidden.includes(t)),
+    })), chosen.press);
     if (from >= 0) line.querySelectorAll('button')[from]?.focus();
     results.replaceChildren();
     first.masked.forEach(({at}, n) => {
-      const beside = node(results, 'div', {className: 'play-results'}), written = hidden.includes(at) ? first.written[at] : null;
+      const beside = node(results, 'div', {className: 'play-results'}), written = chosen.hidden.includes(at) ? first.written[at] : null;
       const where = written ? `instead of ${written}` : `${MASK} at position ${at}`;
       answers.forEach(({masked}, m) => bars(beside, `${names[m]}: ${where}`, masked[n].best.map(({piece, probability}) => ({
         label: piece, value: probability, mark: piece === written ? '← as written' : '',
@@ -47,20 +47,8 @@ window.coursePlaygrounds.compare = (box, {node, touched, open, latest, bars, pie
     if (cut) parts.push(`The models read ${ids.length} tokens; the last ${cut} of your text are left out.`);
     return parts.join(' ');
   }
-  const run = () => ask?.({text: input.value, hide: hidden, top: TOP, most: MOST});
-  function press(t, down) {
-    hidden = down ? [...hidden, t] : hidden.filter(one => one !== t);
-    run();
-  }
-  input.addEventListener('input', () => {
-    hidden = [];
-    run();
-  });
-  insert.addEventListener('click', () => {
-    input.setRangeText(MASK, input.selectionStart, input.selectionEnd, 'end');
-    input.focus();
-    input.dispatchEvent(new Event('input'));
-  });
+  const run = () => ask?.({text: input.value, hide: chosen.hidden, top: TOP, most: MOST});
+  const chosen = gaps(input, insert, () => run());
   touched(box, async () => {
     const models = [];
     for (const name of names) models.push(await open(name, say));

@@ -2,7 +2,7 @@
 // takes it for replaced; where a word is hidden, the generator proposes others, and the discriminator
 // reads the likeliest. A proposal that is pressed is written into the story.
 'use strict';
-window.coursePlaygrounds.electra = (box, {node, touched, open, latest, sentence, percent}) => {
+window.coursePlaygrounds.electra = (box, {node, touched, open, latest, gaps, sentence, percent}) => {
   const TOP = 5, MOST = 3, MASK = '[MASK]', WORD = /\[MASK\]|[!-/:-@[-`{-~]|\p{P}|(?:(?![!-/:-@[-`{-~]|\p{P})\S)+/gu;
   const names = box.dataset.models.split(' '), id = `play-${Math.random().toString(36).slice(2)}`;
   box.replaceChildren();
@@ -14,7 +14,7 @@ window.coursePlaygrounds.electra = (box, {node, touched, open, latest, sentence,
   const proposals = node(box, 'div', {className: 'play-results'}), say = sentence(box);
   node(box, 'p', {className: 'play-note'}, box.dataset.note);
   say('Click into the story, or tab to it: ELECTRA’s two networks are read then.');
-  let hidden = [], ask = null;
+  let ask = null;
 
   // The generator fills what is hidden; the discriminator reads the result.
   const both = ([generator, discriminator]) => ({ask: async ({text, hide}) => {
@@ -29,14 +29,14 @@ window.coursePlaygrounds.electra = (box, {node, touched, open, latest, sentence,
     const filled = new Set(answer.masked.map(({at}) => at));
     tiles.replaceChildren();
     for (let t = 1; t < answer.pieces.length - 1; t++) {
-      const p = answer.replaced[t], mark = p > 0.5, fixed = filled.has(t) && !hidden.includes(t);
+      const p = answer.replaced[t], mark = p > 0.5, fixed = filled.has(t) && !chosen.hidden.includes(t);
       const tile = node(tiles, fixed ? 'span' : 'button', {className: `play-tile${mark ? ' play-suspect' : ''}`});
       node(tile, 'span', {className: 'play-word'}, filled.has(t) ? `(${answer.pieces[t]})` : answer.pieces[t]);
       node(tile, 'span', {}, `${mark ? '✗ ' : ''}${percent(p)}`);
       if (fixed) continue;
       tile.type = 'button';
-      tile.setAttribute('aria-pressed', hidden.includes(t));
-      tile.addEventListener('click', () => press(t, !hidden.includes(t)));
+      tile.setAttribute('aria-pressed', chosen.hidden.includes(t));
+      tile.addEventListener('click', () => chosen.press(t, !chosen.hidden.includes(t)));
     }
     if (from >= 0) tiles.children[from]?.focus();
     propose(answer, words);
@@ -74,27 +74,14 @@ window.coursePlaygrounds.electra = (box, {node, touched, open, latest, sentence,
     if (cut) parts.push(`The networks read ${pieces.length} tokens; the last ${cut} of your story are left out.`);
     return parts.join(' ');
   }
-  function press(t, down) {
-    hidden = down ? [...hidden, t] : hidden.filter(one => one !== t);
-    hidden = hidden.slice(-MOST);
-    run();
-  }
   const run = () => ask?.(input.value);
-  input.addEventListener('input', () => {
-    hidden = [];
-    run();
-  });
-  insert.addEventListener('click', () => {
-    input.setRangeText(MASK, input.selectionStart, input.selectionEnd, 'end');
-    input.focus();
-    input.dispatchEvent(new Event('input'));
-  });
+  const chosen = gaps(input, insert, () => run(), MOST);
   touched(box, async () => {
     const models = [];
     for (const name of names) models.push(await open(name, say));
     if (models.includes(null)) return;
     const send = latest(both(models), show, error => say(error.message));
-    ask = text => send({text, hide: hidden, vocab: models[0].vocab});
+    ask = text => send({text, hide: chosen.hidden, vocab: models[0].vocab});
     run();
   });
 };

@@ -1,7 +1,7 @@
 // Masked words as you type: the likeliest pieces for every [MASK], the word pieces, and the attention
 // of any layer and head over the reader's own sentence. A piece that is pressed is hidden.
 'use strict';
-window.coursePlaygrounds.fill = (box, {node, touched, open, latest, bars, pieces, sentence, attention, percent}) => {
+window.coursePlaygrounds.fill = (box, {node, touched, open, latest, gaps, bars, pieces, sentence, attention, percent}) => {
   const TOP = 5, MOST = 4, MASK = '[MASK]';
   const name = box.dataset.models, id = `play-${Math.random().toString(36).slice(2)}`;
   box.replaceChildren();
@@ -12,19 +12,19 @@ window.coursePlaygrounds.fill = (box, {node, touched, open, latest, bars, pieces
   const say = sentence(box), looking = node(box, 'div');
   node(box, 'p', {className: 'play-note'}, box.dataset.note);
   say(`Click into the sentence, or tab to it: ${name} is read then, and guesses the hidden word.`);
-  let hidden = [], ask = null, draw = null;
+  let ask = null, draw = null;
 
   function show(answer) {
     const from = [...line.querySelectorAll('button')].indexOf(document.activeElement);
     const last = answer.pieces.length - 1;
     line.replaceChildren();
     pieces(line, answer.pieces.map((piece, t) => ({
-      piece, down: hidden.includes(t), fixed: t === 0 || t === last || (piece === MASK && !hidden.includes(t)),
-    })), press);
+      piece, down: chosen.hidden.includes(t), fixed: t === 0 || t === last || (piece === MASK && !chosen.hidden.includes(t)),
+    })), chosen.press);
     if (from >= 0) line.querySelectorAll('button')[from]?.focus();
     results.replaceChildren();
     for (const {at, best} of answer.masked) {
-      const written = hidden.includes(at) ? answer.written[at] : null;
+      const written = chosen.hidden.includes(at) ? answer.written[at] : null;
       const items = best.map(({piece, probability}) => ({
         label: piece, value: probability, mark: piece === written ? '← as written' : '',
       }));
@@ -42,20 +42,8 @@ window.coursePlaygrounds.fill = (box, {node, touched, open, latest, bars, pieces
     if (cut) parts.push(`The model reads ${ids.length} tokens; the last ${cut} of your text are left out.`);
     return parts.join(' ');
   }
-  const run = () => ask?.({text: input.value, hide: hidden, top: TOP, most: MOST, attentions: true});
-  function press(t, down) {
-    hidden = down ? [...hidden, t] : hidden.filter(one => one !== t);
-    run();
-  }
-  input.addEventListener('input', () => {
-    hidden = [];
-    run();
-  });
-  insert.addEventListener('click', () => {
-    input.setRangeText(MASK, input.selectionStart, input.selectionEnd, 'end');
-    input.focus();
-    input.dispatchEvent(new Event('input'));
-  });
+  const run = () => ask?.({text: input.value, hide: chosen.hidden, top: TOP, most: MOST, attentions: true});
+  const chosen = gaps(input, insert, () => run());
   touched(box, async () => {
     const model = await open(name, say);
     if (!model) return;

@@ -9,6 +9,8 @@
 //   latest(model, show, fail)    see models.js: never more than one request waits
 //   bars(parent, title, items)   items [{label, value, mark}]: bars of 0 to 1 with their numbers
 //   pieces(parent, pieces, press)    word pieces in a line; press(t, isDown) where they are buttons
+//   gaps(input, insert, run, most)   {hidden, press}: the last `most` pieces that were pressed, until
+//                            something is typed; the button inserts [MASK]; run after each change
 //   sentence(parent)         a function that says a sentence, aloud when the typing has paused
 //   attention(parent)        a function (pieces, weights, layers, heads) that draws AttentionView
 //   percent(p)               as the notebooks print it
@@ -76,6 +78,23 @@
     });
     return line;
   }
+  function gaps(input, insert, run, most = Infinity) {
+    const chosen = {hidden: [], press(t, down) {
+      const others = chosen.hidden.filter(one => one !== t);
+      chosen.hidden = (down ? [...others, t] : others).slice(-most);
+      run();
+    }};
+    input.addEventListener('input', () => {
+      chosen.hidden = [];
+      run();
+    });
+    insert.addEventListener('click', () => {
+      input.setRangeText('[MASK]', input.selectionStart, input.selectionEnd, 'end');
+      input.focus();
+      input.dispatchEvent(new Event('input'));
+    });
+    return chosen;
+  }
   function sentence(parent) {
     const visible = node(parent, 'p', {className: 'play-sentence'});
     const spoken = node(parent, 'p', {className: 'play-spoken'});
@@ -99,5 +118,5 @@
     };
   }
   const latest = (...all) => window.courseModels.latest(...all);
-  window.courseTools = {node, touched, open, latest, bars, pieces, sentence, attention, percent};
+  window.courseTools = {node, touched, open, latest, bars, pieces, gaps, sentence, attention, percent};
 })();

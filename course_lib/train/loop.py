@@ -126,7 +126,8 @@ def fit(
         "weight_decay": weight_decay, "betas": betas, "accumulate": accumulate,
         "precision": precision, "seed": seed,
     }  # fmt: skip
-    check_training({**recipe, "decay": decay, "released_schedule": released_schedule})
+    later = {"decay": decay, "optimizer": optimizer, "released_schedule": released_schedule}
+    check_training(recipe | later)
     check_size("checkpoint_every", checkpoint_every, 0)
     keep_freed_memory()
     distributed = distributed or BorrowedDevice(model, device)

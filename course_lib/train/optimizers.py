@@ -18,9 +18,8 @@ from course_lib.config import check_choice, check_number
 from course_lib.kernels.orthogonal import orthogonalize
 
 from .precision import native_bfloat16
-from .schedule import check_betas
+from .schedule import OPTIMIZERS, check_betas
 
-OPTIMIZERS = ("adamw", "muon")
 MOMENTUM = 0.95
 LENGTH = 0.2  # root mean square of AdamW's steps, about
 
@@ -59,23 +58,23 @@ class Muon(torch.optim.AdamW):
             loss = super().step(closure)
         finally:
             self.param_groups = groups
-        for group in groups:
-            if group.get("muon"):
-                self._step(group)
+        for group in (group for group in groups if group.get("muon")):
+            self._step(group)
         return loss
 
     def _step(self, group: dict[str, Any]) -> None:
         alike: dict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = defaultdict(list)
         for weight in group["params"]:
             if weight.grad is not None:
-                mean = self.state[weight].setdefault("mean", torch.zeros_like(weight))
-                mean.lerp_(weight.grad, 1 - MOMENTUM)
+                state = self.state[weight]
+                if "mean" not in state:
+                    state["mean"] = torch.zeros_like(weight)
+                mean = state["mean"].lerp_(weight.grad, 1 - MOMENTUM)
                 update = weight.grad.lerp(mean, MOMENTUM)  # Nesterov's: where the mean is going
                 alike[tuple(weight.shape)].append((weight, update))
         for shape, pairs in alike.items():
             weights, updates = zip(*pairs, strict=True)
-            native = native_bfloat16(weights[0].device.type)
-            dtype = torch.bfloat16 if native else torch.float32
+            dtype = torch.bfloat16 if native_bfloat16(weights[0].device.type) else torch.float32
             steps = orthogonalize(torch.stack(updates), dtype=dtype).to(weights[0].dtype)
             size = LENGTH * max(shape) ** 0.5  # U·Vᵀ has 1 / max(A, B) as its mean square
             torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -16,11 +17,14 @@ def native_bfloat16(device: str = "cpu") -> bool:
     """True where a bfloat16 matrix product is quicker than a float32 one, not emulated."""
     if device != "cpu":  # torch calls it "supported" on older GPUs too, where it is emulated
         return _capability() >= (8, 0)
-    flags = Path("/proc/cpuinfo")
-    if not flags.exists():  # macOS and Windows: nothing to read, and float32 is never wrong
-        return False
-    words = set(flags.read_text(encoding="utf-8").split())
-    return bool(words & {"avx512_bf16", "amx_bf16"})
+    return bool(_flags() & {"avx512_bf16", "amx_bf16"})
+
+
+@lru_cache(maxsize=1)
+def _flags() -> set[str]:
+    """What the processor can do; nothing on macOS and Windows, where float32 is never wrong."""
+    path = Path("/proc/cpuinfo")
+    return set(path.read_text(encoding="utf-8").split()) if path.exists() else set()
 
 
 def _capability() -> tuple[int, int]:

@@ -18,7 +18,6 @@ from course_lib.objectives.released_masking import check_rule
 from course_lib.text.vocabulary import MOST_PIECES
 
 from .new_vocabulary import check_rows
-from .optimizers import OPTIMIZERS
 from .schedule import check_training
 
 UNITS = ("tokens", "words", "runs", "spans")
@@ -134,7 +133,6 @@ class TrainingPart(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_training(vars(self))
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
         object.__setattr__(self, "clip", self.clip or 0.0)  # as fit writes none
         check_size("batch_size", self.batch_size, 1, 1_000_000)
         check_size("short_length", self.short_length)

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from course_lib.config import check_number, check_size, is_number
+from course_lib.config import check_choice, check_number, check_size, is_number
 
 from .precision import choose_precision
+
+OPTIMIZERS = ("adamw", "muon")  # optimizers.py
 
 
 def warmup_then_linear(
@@ -66,6 +68,7 @@ def check_training(settings: Mapping[str, Any]) -> None:
     _check_warmup(settings["warmup"], settings["steps"])
     _check_decay(settings["decay"], settings["released_schedule"])
     check_betas(settings["betas"])
+    check_choice("optimizer", settings["optimizer"], OPTIMIZERS)
     choose_precision(settings["precision"])
 
 

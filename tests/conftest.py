@@ -138,6 +138,12 @@ def notebook_builder() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def site_builder() -> ModuleType:
+    """It finds the modules beside it: weights, live, playgrounds …"""
+    return load(ROOT / "notebooks" / "site" / "build.py")
+
+
+@pytest.fixture(scope="session")
 def deck_builder() -> ModuleType:
     return load(ROOT / "slides" / "source" / "build.py")
 

@@ -15,7 +15,7 @@ import nbformat
 import pytest
 import yaml
 from axe import WCAG, serious_findings
-from conftest import ROOT, load
+from conftest import ROOT
 from lab import offline_context, take_picture
 from playwright.sync_api import Browser, Page
 
@@ -42,12 +42,7 @@ SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clie
 
 
 @pytest.fixture(scope="module")
-def builder() -> ModuleType:
-    return load(ROOT / "notebooks" / "site" / "build.py")
-
-
-@pytest.fixture(scope="module")
-def live(builder: ModuleType) -> ModuleType:
+def live(site_builder: ModuleType) -> ModuleType:
     """The module that records live views; the builder has found it."""
     import live
 
@@ -55,7 +50,7 @@ def live(builder: ModuleType) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def site(builder: ModuleType, live: ModuleType, tmp_path_factory: Any) -> Path:
+def site(site_builder: ModuleType, live: ModuleType, tmp_path_factory: Any) -> Path:
     """Three pages built without running one, but for a view that needs no model, and a deck."""
     decks, folder = tmp_path_factory.mktemp("decks"), tmp_path_factory.mktemp("site") / "site"
     (decks / "assets").mkdir()
@@ -71,22 +66,24 @@ def site(builder: ModuleType, live: ModuleType, tmp_path_factory: Any) -> Path:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builder, "recorded_on", recorded)
-        builder.build(NOTEBOOKS, folder, decks=decks)
+        patch.setattr(site_builder, "recorded_on", recorded)
+        site_builder.build(NOTEBOOKS, folder, decks=decks)
     return folder
 
 
-def test_every_term_is_used_on_a_page_and_said_in_one_sentence(builder: ModuleType) -> None:
+def test_every_term_is_used_on_a_page_and_said_in_one_sentence(site_builder: ModuleType) -> None:
     import glossary
 
-    notebooks = builder.every_notebook()
+    texts = glossary.texts_of(site_builder.every_notebook())
     for term in glossary.read_terms():
-        assert glossary.first_use(term, notebooks), f"no page uses {term.name}"
+        assert glossary.first_use(term, texts), f"no page uses {term.name}"
         words = term.says.split()
         assert term.says[-1] == "." and len(words) <= 32 and ". " not in term.says, term.name
 
 
-def test_a_term_is_linked_once_and_never_within_code_links_or_headings(builder: ModuleType) -> None:
+def test_a_term_is_linked_once_and_never_within_code_links_or_headings(
+    site_builder: ModuleType,
+) -> None:
     import glossary
 
     terms = [glossary.Term("loss", "It.", ("losses",)), glossary.Term("token", "It.")]
@@ -112,10 +109,10 @@ def pages(site: Path) -> dict[str, str]:
 
 
 def test_every_lecture_is_on_the_first_page_and_in_llms_txt(
-    builder: ModuleType, site: Path, pages: dict[str, str]
+    site_builder: ModuleType, site: Path, pages: dict[str, str]
 ) -> None:
-    every = builder.every_notebook()
-    assert [stem for *_, stem, _ in builder.lectures(every)] == [path.stem for path in every]
+    every = site_builder.every_notebook()
+    assert [stem for *_, stem, _ in site_builder.lectures(every)] == [path.stem for path in every]
     lines = (site / "llms.txt").read_text(encoding="utf-8").splitlines()
     for stem in STEMS:
         assert f'href="{stem}.html"' in pages["index.html"]
@@ -147,7 +144,7 @@ def test_the_reference_holds_every_public_name(site: Path) -> None:
     ],
 )
 def test_docstrings_are_plain_text(
-    builder: ModuleType, docstring: str, expected: list[str]
+    site_builder: ModuleType, docstring: str, expected: list[str]
 ) -> None:
     from reference import as_text
 
@@ -156,9 +153,9 @@ def test_docstrings_are_plain_text(
     assert lines == expected
 
 
-def test_a_notebook_that_the_readme_lacks_is_named(builder: ModuleType) -> None:
+def test_a_notebook_that_the_readme_lacks_is_named(site_builder: ModuleType) -> None:
     with pytest.raises(SystemExit, match="99_unknown"):
-        builder.lectures([Path("99_unknown.ipynb")])
+        site_builder.lectures([Path("99_unknown.ipynb")])
 
 
 CELL = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}
@@ -175,33 +172,33 @@ TITLE = {"cell_type": "markdown", "id": "b", "metadata": {}, "source": "# A titl
     )],
 )  # fmt: skip
 def test_a_page_that_cannot_be_laid_out_is_named(
-    text: str, builder: ModuleType, tmp_path: Path
+    text: str, site_builder: ModuleType, tmp_path: Path
 ) -> None:
     path = tmp_path / "77_broken.ipynb"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"^77_broken\.ipynb could not be made a page"):
-        builder.build([path], tmp_path / "site")
+        site_builder.build([path], tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
 
-def test_a_folder_that_is_no_site_is_left_alone(builder: ModuleType, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_site_is_left_alone(site_builder: ModuleType, tmp_path: Path) -> None:
     for name in ("thesis.txt", ".nojekyll", "index.html"):
         (tmp_path / name).write_text("mine", encoding="utf-8")
     with pytest.raises(
         ValueError, match=r"holds \.nojekyll and 2 more, which make site did not write"
     ):
-        builder.build(NOTEBOOKS, tmp_path)
+        site_builder.build(NOTEBOOKS, tmp_path)
     assert {path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"mine"}
 
 
 def test_a_build_that_fails_leaves_the_site_that_is_there(
-    builder: ModuleType, site: Path, monkeypatch: pytest.MonkeyPatch
+    site_builder: ModuleType, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in site.rglob("*")}
-    monkeypatch.setattr(builder, "llms", lambda notebooks: 1 / 0)
-    monkeypatch.setattr(builder, "_sphinx", lambda *arguments, whole: None)
+    monkeypatch.setattr(site_builder, "llms", lambda notebooks: 1 / 0)
+    monkeypatch.setattr(site_builder, "_sphinx", lambda *arguments, whole: None)
     with pytest.raises(ZeroDivisionError):
-        builder.build(NOTEBOOKS[2:], site)
+        site_builder.build(NOTEBOOKS[2:], site)
     assert {path: path.stat().st_mtime_ns for path in site.rglob("*")} == before
     assert list(site.parent.iterdir()) == [site]
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from axe import WCAG, serious_findings
-from conftest import ROOT, load
+from conftest import ROOT
 from lab import offline_context, take_picture
 from playwright.sync_api import Browser, Page
 from test_wordpiece import NASTY
@@ -41,12 +41,7 @@ ODD = [
 
 
 @pytest.fixture(scope="module")
-def builder() -> ModuleType:
-    return load(ROOT / "notebooks" / "site" / "build.py")
-
-
-@pytest.fixture(scope="module")
-def weights(builder: ModuleType) -> ModuleType:
+def weights(site_builder: ModuleType) -> ModuleType:
     """The module that writes models; the builder has found it."""
     import weights
 
@@ -54,7 +49,7 @@ def weights(builder: ModuleType) -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def playgrounds(builder: ModuleType) -> ModuleType:
+def playgrounds(site_builder: ModuleType) -> ModuleType:
     import playgrounds
 
     return playgrounds
@@ -126,8 +121,8 @@ def test_a_tokenizer_that_the_page_does_not_know_is_refused(weights: ModuleType)
         weights.settings_of(odd)
 
 
-def test_every_playground_has_its_place(builder: ModuleType, playgrounds: ModuleType) -> None:
-    for path in builder.every_notebook():
+def test_every_playground_has_its_place(site_builder: ModuleType, playgrounds: ModuleType) -> None:
+    for path in site_builder.every_notebook():
         page, number = nbformat.read(path, as_version=4), path.stem[:2]
         texts = "\n\n".join(cell.source for cell in page.cells)
         playgrounds.place_playgrounds(page, number)
@@ -140,7 +135,7 @@ def test_every_playground_has_its_place(builder: ModuleType, playgrounds: Module
         playgrounds.place_playgrounds(nbformat.v4.new_notebook(), "00")
 
 
-def test_each_part_of_the_model_is_there_three_times(builder: ModuleType) -> None:
+def test_each_part_of_the_model_is_there_three_times(site_builder: ModuleType) -> None:
     import three_times
 
     text = three_times.three_times()
@@ -167,15 +162,11 @@ def models(playgrounds: ModuleType) -> dict[str, tuple[Any, WordPiece]]:
 
 
 @pytest.fixture(scope="module")
-def written(playgrounds: ModuleType, weights: ModuleType) -> dict[str, tuple[Any, WordPiece]]:
+def written(playgrounds: ModuleType) -> dict[str, tuple[Any, WordPiece]]:
     """The same with the weights that the site has."""
     import models_of_pages
 
-    result = {name: models_of_pages.model_of(name) for name in NAMES}
-    for model, _ in result.values():
-        model.load_state_dict(weights.as_written(model))
-        model.eval()
-    return result
+    return {name: models_of_pages.as_shipped(name) for name in NAMES}
 
 
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Models</title>
@@ -186,12 +177,12 @@ PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Mode
 
 @pytest.fixture(scope="module")
 def folder(
-    builder: ModuleType, weights: ModuleType, playgrounds: ModuleType, models: Any,
+    site_builder: ModuleType, weights: ModuleType, playgrounds: ModuleType, models: Any,
     tmp_path_factory: Any,
 ) -> Path:  # fmt: skip
     """A page with two playgrounds, its scripts and all models: a site without Sphinx."""
     target = tmp_path_factory.mktemp("models")
-    builder._write_assets(target / "_static", playgrounds.attention_script())
+    site_builder._write_assets(target / "_static", playgrounds.attention_script())
     for name, (model, words) in models.items():
         weights.write_model(name, model, words, target / "models")
     marked = [playgrounds.markdown(one) for one in playgrounds.PLAYGROUNDS[:2]]

@@ -6,16 +6,13 @@ are written as `weights.write_model` writes them."""
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from weights import as_written, config_of, write_numbers
+from weights import as_text, as_written, config_of, named, numbers_of, write_script
 
 GROUP, LARGEST = 32, 7  # numbers with a common scale; the largest int4 of both signs
 UNCHANGED = 0.01  # of a row's largest weight: less is weight decay alone
@@ -26,8 +23,8 @@ def write_difference(name: str, model: nn.Module, base: tuple[str, Any], folder:
 
     base: the name and the model from which this one was trained, as shipped."""
     changes, own = {}, {}
-    before = _named(as_written(base[1]))
-    for key, weight in _named(model.state_dict()).items():
+    before = named(as_written(base[1]))
+    for key, weight in named(model.state_dict()).items():
         if weight.dim() == 2 and key in before:
             changes[key] = _change(weight, before[key])
         else:
@@ -36,24 +33,19 @@ def write_difference(name: str, model: nn.Module, base: tuple[str, Any], folder:
     what = {
         "config": config_of(model),
         "base": base[0],
-        **write_numbers(own),
+        **numbers_of(own),
         "changes": {
             "tensors": [[key, rows.tolist()] for key, (rows, _, _) in changes.items()],
             "group": GROUP,
-            "bytes": len(written),
-            "adler": zlib.adler32(written),
-            "data": base64.b64encode(written).decode("ascii"),
+            **as_text(written),
         },
     }
-    path = folder / f"{name}.js"
-    text = json.dumps(what, separators=(",", ":"))
-    path.write_text(f"courseModel({json.dumps(name)}, {text});\n", encoding="utf-8")
-    return path
+    return write_script(name, what, folder)
 
 
 def as_changed(model: nn.Module, base: nn.Module) -> dict[str, Tensor]:
     """The model's state_dict with the weights that `write_difference` writes."""
-    before, result = _named(as_written(base)), dict(as_written(model))
+    before, result = named(as_written(base)), dict(as_written(model))
     for key, weight in model.state_dict().items():
         short = key.removeprefix("encoder.")
         if weight.dim() == 2 and short in before:
@@ -62,10 +54,6 @@ def as_changed(model: nn.Module, base: nn.Module) -> dict[str, Tensor]:
             result[key] = before[short].clone()
             result[key][torch.from_numpy(rows)] += torch.from_numpy(numbers * each)
     return result
-
-
-def _named(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {key.removeprefix("encoder."): weight for key, weight in state.items()}
 
 
 def _change(weight: Tensor, before: Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

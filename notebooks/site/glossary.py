@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +35,18 @@ class Term:
     def anchor(self) -> str:
         return f"term-{make_id(self.name)}"
 
-    @property
+    @cached_property
     def pattern(self) -> re.Pattern[str]:
         forms = sorted({self.name, *self.also}, key=len, reverse=True)
         return re.compile(rf"(?<![\w\-\[])(?:{'|'.join(map(re.escape, forms))})(?![\w\-\]])")
 
 
-def read_terms(path: Path = TERMS) -> list[Term]:
+@cache
+def read_terms() -> list[Term]:
     """All terms, in alphabetical order."""
-    entries: Mapping[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    entries: Mapping[str, Any] = tomllib.loads(TERMS.read_text(encoding="utf-8"))
     terms = [
-        Term(name, entry, ())
+        Term(name, entry)
         if isinstance(entry, str)
         else Term(name, entry["says"], tuple(entry.get("also", ())))
         for name, entry in entries.items()
@@ -52,16 +54,17 @@ def read_terms(path: Path = TERMS) -> list[Term]:
     return sorted(terms, key=lambda term: term.name.strip("[]").casefold())
 
 
-def first_use(term: Term, notebooks: Sequence[Path]) -> tuple[str, str] | None:
-    """The page and the heading under which a term is first used in a sentence."""
-    for path in notebooks:
+def first_use(term: Term, pages: Mapping[str, list[str]]) -> tuple[str, str] | None:
+    """The page and the heading under which a term is first used in a sentence; pages: `texts_of`
+    the notebooks."""
+    for stem, texts in pages.items():
         heading = ""
-        for text in _texts(path):
+        for text in texts:
             match = _open_match(term, text)
             before = HEADING.findall(text[: match.start()] if match else text)
             heading = before[-1] if before else heading
             if match:
-                return path.stem, heading
+                return stem, heading
     return None
 
 
@@ -79,8 +82,9 @@ def link_terms(text: str, terms: list[Term], seen: set[str]) -> str:
 def glossary(notebooks: Sequence[Path]) -> str:
     """The page as Markdown: the terms that these notebooks use."""
     lines = ["# Glossary", "", "The terms of the course, and where each is first used.", ""]
+    pages = texts_of(notebooks)
     for term in read_terms():
-        if place := first_use(term, notebooks):
+        if place := first_use(term, pages):
             stem, heading = place
             goal = f"{stem}.ipynb" + (f"#{as_jupyter_does(heading)}" if heading else "")
             where = f"[{stem[:2]}{': ' + heading if heading else ''}]({goal})"
@@ -91,9 +95,15 @@ def glossary(notebooks: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
-def _texts(path: Path) -> list[str]:
-    cells = nbformat.read(path, as_version=4).cells
-    return [cell.source for cell in cells if cell.cell_type == "markdown" and explains(cell.source)]
+def texts_of(notebooks: Sequence[Path]) -> dict[str, list[str]]:
+    """The texts of each notebook from which one learns, by its stem."""
+    return {
+        path.stem: [
+            cell.source for cell in nbformat.read(path, as_version=4).cells
+            if cell.cell_type == "markdown" and explains(cell.source)
+        ]
+        for path in notebooks
+    }  # fmt: skip
 
 
 def explains(text: str) -> bool:
@@ -103,6 +113,8 @@ def explains(text: str) -> bool:
 
 def _open_match(term: Term, text: str) -> re.Match[str] | None:
     """The first use of a term outside of what no link may stand in."""
+    if not term.pattern.search(text):
+        return None
     closed = [match.span() for match in CLOSED.finditer(text)]
     return next(
         (

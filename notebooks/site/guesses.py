@@ -7,6 +7,7 @@ import ast
 import json
 import re
 from html import escape
+from typing import Any
 
 import nbformat
 
@@ -23,12 +24,11 @@ def place_guesses(page: nbformat.NotebookNode, number: str) -> None:
     if not asked:
         return
     keys = keys_of(asked[0].source)
-    _insert_after(page, asked[0], box({"play": "guess", "page": number, "keys": json.dumps(keys)}))
+    _insert_after(page, asked[0], _box(number, keys=keys))
     for cell in page.cells:
         if cell.cell_type == "code" and "my_guesses[" in cell.source:
             answers = answers_of("".join(out.get("text", "") for out in cell.outputs), keys)
-            data = {"play": "guess", "page": number, "answers": json.dumps(answers)}
-            _insert_after(page, cell, box(data))
+            _insert_after(page, cell, _box(number, answers=answers))
             return
 
 
@@ -58,11 +58,16 @@ def answers_of(printed: str, keys: list[str]) -> dict[str, str]:
     return answers
 
 
-def box(data: dict[str, str]) -> str:
-    """The place in which site.js draws, models/guess.js."""
+def _box(number: str, **what: Any) -> str:
+    data = {name: json.dumps(value) for name, value in what.items()}
+    return play_box("your guesses", WITHOUT, {"play": "guess", "page": number, **data})
+
+
+def play_box(label: str, without: str, data: dict[str, str]) -> str:
+    """The place in which models/PLAY.js draws; without: what stands there where no script runs."""
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
-    start = f'<div class="play-box" role="group" aria-label="your guesses" {attributes}>'
-    return f"{start}<p>{WITHOUT}</p></div>"
+    start = f'<div class="play-box" role="group" aria-label="{label}" {attributes}>'
+    return f"{start}<p>{without}</p></div>"
 
 
 def _insert_after(page: nbformat.NotebookNode, cell: nbformat.NotebookNode, text: str) -> None:

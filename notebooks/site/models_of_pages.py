@@ -32,6 +32,9 @@ DIGITS, CODE_TAGGER = "digits-vit", "code-tagger"
 TAGGER_STEPS = 120
 
 
+BASES = {CODE_TAGGER: "course-bert"}  # whose script a model's own needs
+
+
 def model_of(name: str) -> tuple[Any, WordPiece]:
     """The model of this name and its tokenizer; one without words has an empty one."""
     if name in ("electra-generator", "electra-discriminator"):
@@ -39,29 +42,28 @@ def model_of(name: str) -> tuple[Any, WordPiece]:
     if name == DIGITS:
         return OfPictures(digits_vit()), WordPiece.from_words([])
     if name == CODE_TAGGER:
-        return code_tagger(), tokenizer_of("course-bert")
-    return load_pretrained(name).model, tokenizer_of(name)
-
-
-def write_named(name: str, folder: Path) -> tuple[Any, WordPiece]:
-    """Write the scripts of this model into the folder; the model with the weights that they have,
-    and its tokenizer."""
-    model, words = model_of(name)
-    if name == CODE_TAGGER:
-        base = model_of("course-bert")
-        write_model("course-bert", *base, folder)
-        write_difference(name, model, ("course-bert", base[0]), folder)
-        model.load_state_dict(as_changed(model, base[0]))
-    else:
-        write_model(name, model, words, folder)
-        model.load_state_dict(as_written(model))
-    return model.eval(), words
-
-
-def tokenizer_of(name: str) -> WordPiece:
+        return code_tagger(), model_of(BASES[name])[1]
     shipped = load_pretrained(name)
     assert isinstance(shipped.tokenizer, WordPiece)
-    return shipped.tokenizer
+    return shipped.model, shipped.tokenizer
+
+
+def write_named(name: str, folder: Path) -> None:
+    """Write this model's script into the folder; a base's is another one (BASES)."""
+    model, words = model_of(name)
+    if base := BASES.get(name):
+        write_difference(name, model, (base, model_of(base)[0]), folder)
+    else:
+        write_model(name, model, words, folder)
+
+
+def as_shipped(name: str) -> tuple[Any, WordPiece]:
+    """The model with the weights that its script gives the page, and its tokenizer."""
+    model, words = model_of(name)
+    base = BASES.get(name)
+    state = as_changed(model, model_of(base)[0]) if base else as_written(model)
+    model.load_state_dict(state)
+    return model.eval(), words
 
 
 def digits_vit() -> VitForClassification:

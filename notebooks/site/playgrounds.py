@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import nbformat
+from guesses import play_box
 from live import Recorded
-from models_of_pages import CODE_TAGGER, DIGITS, digits_examples, write_named
+from models_of_pages import BASES, CODE_TAGGER, DIGITS, digits_examples, write_named
 from weights import GROUP
 
 from course_lib.images import digits
@@ -104,21 +104,16 @@ def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
             if not any(cells):
                 raise ValueError(f"Expected a cell with {one.after!r}, which {one.play} follows.")
             at = cells.index(True) + 1
-            caption, gap, rest = page.cells[at].source.partition("\n\n")
-            page.cells[at].source = rest
-            texts = [caption, markdown(one)]
-            page.cells[at:at] = [nbformat.v4.new_markdown_cell(text) for text in texts]
-            if not gap:
-                del page.cells[at + 2]
+            caption, _, rest = page.cells[at].source.partition("\n\n")
+            texts = filter(None, (caption, markdown(one), rest))
+            page.cells[at : at + 1] = map(nbformat.v4.new_markdown_cell, texts)
 
 
 def markdown(one: Playground) -> str:
     """A playground as Markdown: what to try, and the box in which site.js draws it."""
     data = {"play": one.play, "models": " ".join(one.models), "text": one.text, "note": note(one)}
     data |= {"examples": one.examples} if one.examples else {}
-    attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
-    box = f'<div class="play-box" role="group" aria-label="{one.label}" {attributes}>'
-    return f"**{one.label.capitalize()}.** {one.try_this}\n\n{box}<p>{WITHOUT}</p></div>"
+    return f"**{one.label.capitalize()}.** {one.try_this}\n\n{play_box(one.label, WITHOUT, data)}"
 
 
 def note(one: Playground) -> str:
@@ -133,7 +128,7 @@ def write_models(notebooks: Sequence[Path], folder: Path) -> None:
     """The models that these pages' playgrounds open."""
     numbers = {path.stem[:2] for path in notebooks}
     names = {name for one in PLAYGROUNDS if one.page in numbers for name in one.models}
-    for name in sorted(names):
+    for name in sorted(names | {BASES[name] for name in names if name in BASES}):
         write_named(name, folder)
 
 

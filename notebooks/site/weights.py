@@ -28,13 +28,17 @@ def write_model(name: str, model: nn.Module, tokenizer: WordPiece, folder: Path)
 
     model: an encoder or a model with a head, whose parts are those of models/encoder.js. Raises
     ValueError for a tokenizer with tokens that are looked for in normalised text."""
-    weights = {k.removeprefix("encoder."): v for k, v in model.state_dict().items()}
     what = {
         "config": config_of(model),
         "tokenizer": settings_of(tokenizer),
         "vocab": tokenizer.vocab,
-        **write_numbers(weights),
+        **numbers_of(named(model.state_dict())),
     }
+    return write_script(name, what, folder)
+
+
+def write_script(name: str, what: dict[str, Any], folder: Path) -> Path:
+    """Write folder/name.js, which gives the page `what`, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.js"
     text = json.dumps(what, separators=(",", ":"))
@@ -42,16 +46,22 @@ def write_model(name: str, model: nn.Module, tokenizer: WordPiece, folder: Path)
     return path
 
 
-def write_numbers(weights: dict[str, Tensor]) -> dict[str, Any]:
+def named(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Weights under the names that models/encoder.js has for them."""
+    return {key.removeprefix("encoder."): weight for key, weight in state.items()}
+
+
+def numbers_of(weights: dict[str, Tensor]) -> dict[str, Any]:
     """Weights by name as what the script needs of them."""
+    tensors = [[key, list(weight.shape)] for key, weight in weights.items()]
     data = b"".join(_written(weight) for weight in weights.values())
-    return {
-        "tensors": [[key, list(weight.shape)] for key, weight in weights.items()],
-        "group": GROUP,
-        "bytes": len(data),
-        "adler": zlib.adler32(data),
-        "data": base64.b64encode(data).decode("ascii"),
-    }
+    return {"tensors": tensors, "group": GROUP, **as_text(data)}
+
+
+def as_text(data: bytes) -> dict[str, Any]:
+    """Bytes as a script can hold them, with what shows damage."""
+    text = base64.b64encode(data).decode("ascii")
+    return {"bytes": len(data), "adler": zlib.adler32(data), "data": text}
 
 
 def as_written(model: nn.Module) -> dict[str, Tensor]:

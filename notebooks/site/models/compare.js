@@ -1,7 +1,7 @@
 // Two models beside each other: the likeliest pieces for every [MASK] of the reader's sentence, as
 // each of them says. Both have the same pieces, so a piece that is pressed is hidden from both.
 'use strict';
-window.coursePlaygrounds.compare = (box, {node, touched, open, latest, gaps, bars, pieces, sentence, percent}) => {
+window.coursePlaygrounds.compare = (box, {node, touched, openAll, latest, gaps, bars, guesses, pieces, sentence, percent}) => {
   const TOP = 5, MOST = 2, MASK = '[MASK]';
   const names = box.dataset.models.split(' '), id = `play-${Math.random().toString(36).slice(2)}`;
   box.replaceChildren();
@@ -17,20 +17,13 @@ window.coursePlaygrounds.compare = (box, {node, touched, open, latest, gaps, bar
   // What both are asked is one request: {ask} as latest expects it of a model.
   const both = models => ({ask: async request => Promise.all(models.map(model => model.ask(request)))});
   function show(answers) {
-    const from = [...line.querySelectorAll('button')].indexOf(document.activeElement);
-    const [first] = answers, last = first.pieces.length - 1;
-    line.replaceChildren();
-    pieces(line, first.pieces.map((piece, t) => ({
-      piece, down: chosen.hidden.includes(t), fixed: t === 0 || t === last || (piece === MASK && !chosen.hidden.includes(t)),
-    })), chosen.press);
-    if (from >= 0) line.querySelectorAll('button')[from]?.focus();
+    const [first] = answers;
+    pieces(line, first, chosen);
     results.replaceChildren();
     first.masked.forEach(({at}, n) => {
       const beside = node(results, 'div', {className: 'play-results'}), written = chosen.hidden.includes(at) ? first.written[at] : null;
       const where = written ? `instead of ${written}` : `${MASK} at position ${at}`;
-      answers.forEach(({masked}, m) => bars(beside, `${names[m]}: ${where}`, masked[n].best.map(({piece, probability}) => ({
-        label: piece, value: probability, mark: piece === written ? '← as written' : '',
-      }))));
+      answers.forEach(({masked}, m) => bars(beside, `${names[m]}: ${where}`, guesses(masked[n].best, written)));
     });
     say(inWords(answers));
   }
@@ -50,9 +43,8 @@ window.coursePlaygrounds.compare = (box, {node, touched, open, latest, gaps, bar
   const run = () => ask?.({text: input.value, hide: chosen.hidden, top: TOP, most: MOST});
   const chosen = gaps(input, insert, () => run());
   touched(box, async () => {
-    const models = [];
-    for (const name of names) models.push(await open(name, say));
-    if (models.includes(null)) return;
+    const models = await openAll(names, say);
+    if (!models) return;
     ask = latest(both(models), show, error => say(error.message));
     run();
   });

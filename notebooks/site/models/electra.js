@@ -2,7 +2,7 @@
 // takes it for replaced; where a word is hidden, the generator proposes others, and the discriminator
 // reads the likeliest. A proposal that is pressed is written into the story.
 'use strict';
-window.coursePlaygrounds.electra = (box, {node, touched, open, latest, gaps, sentence, percent}) => {
+window.coursePlaygrounds.electra = (box, {node, touched, openAll, latest, gaps, sentence, percent}) => {
   const TOP = 5, MOST = 3, MASK = '[MASK]', WORD = /\[MASK\]|[!-/:-@[-`{-~]|\p{P}|(?:(?![!-/:-@[-`{-~]|\p{P})\S)+/gu;
   const names = box.dataset.models.split(' '), id = `play-${Math.random().toString(36).slice(2)}`;
   box.replaceChildren();
@@ -77,9 +77,8 @@ window.coursePlaygrounds.electra = (box, {node, touched, open, latest, gaps, sen
   const run = () => ask?.(input.value);
   const chosen = gaps(input, insert, () => run(), MOST);
   touched(box, async () => {
-    const models = [];
-    for (const name of names) models.push(await open(name, say));
-    if (models.includes(null)) return;
+    const models = await openAll(names, say);
+    if (!models) return;
     const send = latest(both(models), show, error => say(error.message));
     ask = text => send({text, hide: chosen.hidden, vocab: models[0].vocab});
     run();

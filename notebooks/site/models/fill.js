@@ -1,7 +1,7 @@
 // Masked words as you type: the likeliest pieces for every [MASK], the word pieces, and the attention
 // of any layer and head over the reader's own sentence. A piece that is pressed is hidden.
 'use strict';
-window.coursePlaygrounds.fill = (box, {node, touched, open, latest, gaps, bars, pieces, sentence, attention, percent}) => {
+window.coursePlaygrounds.fill = (box, {node, touched, open, latest, gaps, bars, guesses, pieces, sentence, attention, percent}) => {
   const TOP = 5, MOST = 4, MASK = '[MASK]';
   const name = box.dataset.models, id = `play-${Math.random().toString(36).slice(2)}`;
   box.replaceChildren();
@@ -15,20 +15,11 @@ window.coursePlaygrounds.fill = (box, {node, touched, open, latest, gaps, bars, 
   let ask = null, draw = null;
 
   function show(answer) {
-    const from = [...line.querySelectorAll('button')].indexOf(document.activeElement);
-    const last = answer.pieces.length - 1;
-    line.replaceChildren();
-    pieces(line, answer.pieces.map((piece, t) => ({
-      piece, down: chosen.hidden.includes(t), fixed: t === 0 || t === last || (piece === MASK && !chosen.hidden.includes(t)),
-    })), chosen.press);
-    if (from >= 0) line.querySelectorAll('button')[from]?.focus();
+    pieces(line, answer, chosen);
     results.replaceChildren();
     for (const {at, best} of answer.masked) {
       const written = chosen.hidden.includes(at) ? answer.written[at] : null;
-      const items = best.map(({piece, probability}) => ({
-        label: piece, value: probability, mark: piece === written ? '← as written' : '',
-      }));
-      bars(results, written ? `instead of ${written}` : `${MASK} at position ${at}`, items);
+      bars(results, written ? `instead of ${written}` : `${MASK} at position ${at}`, guesses(best, written));
     }
     draw(answer.pieces, answer.attentions, answer.layers, answer.heads);
     say(inWords(answer));

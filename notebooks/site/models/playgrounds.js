@@ -8,7 +8,9 @@
 //   open(name, tell)         the model; meanwhile and where it fails, tell(sentence)
 //   latest(model, show, fail)    see models.js: never more than one request waits
 //   bars(parent, title, items)   items [{label, value, mark}]: bars of 0 to 1 with their numbers
-//   pieces(parent, pieces, press)    word pieces in a line; press(t, isDown) where they are buttons
+//   openAll(names, tell)     the models in that order; null where one fails
+//   pieces(line, answer, chosen)     an answer's word pieces, as buttons that hide them; see gaps
+//   guesses(best, written)   what a model finds likeliest, as items of bars
 //   gaps(input, insert, run, most)   {hidden, press}: the last `most` pieces that were pressed, until
 //                            something is typed; the button inserts [MASK]; run after each change
 //   sentence(parent)         a function that says a sentence, aloud when the typing has paused
@@ -38,6 +40,11 @@
       return null;
     }
   }
+  async function openAll(names, tell) {
+    const models = [];
+    for (const name of names) models.push(await open(name, tell));
+    return models.includes(null) ? null : models;
+  }
   function touched(box, start) {
     const events = ['pointerdown', 'focusin', 'keydown'];
     const first = () => {
@@ -66,17 +73,23 @@
     }
     return table;
   }
-  function pieces(parent, all, press) {
-    const line = node(parent, 'div', {className: 'play-pieces', role: 'group'});
-    line.setAttribute('aria-label', 'word pieces');
-    all.forEach(({piece, down, fixed}, t) => {
-      if (fixed || !press) return node(line, 'span', {className: 'play-piece'}, piece);
-      const button = node(line, 'button', {type: 'button', className: 'play-piece'}, piece);
-      button.setAttribute('aria-pressed', Boolean(down));
-      button.addEventListener('click', () => press(t, !down));
+  const guesses = (best, written) => best.map(({piece, probability}) => ({
+    label: piece, value: probability, mark: piece === written ? '← as written' : '',
+  }));
+  function pieces(line, answer, chosen) {
+    const from = [...line.querySelectorAll('button')].indexOf(document.activeElement);
+    line.replaceChildren();
+    const group = node(line, 'div', {className: 'play-pieces', role: 'group'}), last = answer.pieces.length - 1;
+    group.setAttribute('aria-label', 'word pieces');
+    answer.pieces.forEach((piece, t) => {
+      const down = chosen.hidden.includes(t);
+      if (t === 0 || t === last || (piece === '[MASK]' && !down)) return node(group, 'span', {className: 'play-piece'}, piece);
+      const button = node(group, 'button', {type: 'button', className: 'play-piece'}, piece);
+      button.setAttribute('aria-pressed', down);
+      button.addEventListener('click', () => chosen.press(t, !down));
       return button;
     });
-    return line;
+    if (from >= 0) line.querySelectorAll('button')[from]?.focus();
   }
   function gaps(input, insert, run, most = Infinity) {
     const chosen = {hidden: [], press(t, down) {
@@ -118,5 +131,5 @@
     };
   }
   const latest = (...all) => window.courseModels.latest(...all);
-  window.courseTools = {node, touched, open, latest, bars, pieces, gaps, sentence, attention, percent};
+  window.courseTools = {node, touched, open, openAll, latest, bars, guesses, pieces, gaps, sentence, attention, percent};
 })();

@@ -192,7 +192,7 @@ def test_nearest_tails_are_sorted_by_distance_and_facts_are_marked() -> None:
     assert [name for name, _ in order] == ["c", "a", "d", "e", "b", "f"]
     assert order[0][1] == pytest.approx(0.1)
     picture = graph.step_picture(small, vectors, "a", "r")
-    assert "Nearest to a + r: c." in picture.text and "place 1 of 6" in picture.text
+    assert "Nearest to a + r: c." in picture.text and "ranks 1 of 6" in picture.text
     assert "no such fact" in graph.step_picture(small, vectors, "b", "r").text
     live = graph.steps_view(small, vectors, "a", "r")
     live.controls["entity"].value = "d"

@@ -59,9 +59,9 @@ def test_sampling_view_follows_its_controls() -> None:
     live = sampling.sampling_view()
     assert picture_of(live).endswith(live.static.html)
     live.controls["languages"].value = "mBERT's README: 1,000 to 1"
-    assert "it is read 126 times as often" in plain(picture_of(live))
+    assert "is read 126 times as often" in plain(picture_of(live))
     live.controls["alpha"].value = 0.0
-    assert "it is read 1 times as often" in plain(picture_of(live))
+    assert "is read 1 times as often" in plain(picture_of(live))
 
 
 def test_small_languages_words_are_cut_less_where_they_are_read_more() -> None:
@@ -150,7 +150,7 @@ def test_translations_are_found_once_the_means_are_off() -> None:
     assert picture_of(live).endswith(live.static.html) and "1 of 3" in live.static.text
     assert drawn(live.static.html).count('stroke="#bbb"') == 6  # a ray to each point
     live.controls["taken"].value = 1.0
-    assert "3 of 3 translations found" in plain(picture_of(live))
+    assert "3 of 3 translations are found" in plain(picture_of(live))
     assert "stroke-dasharray" not in drawn(picture_of(live))
 
 
@@ -194,7 +194,7 @@ def test_lines_are_the_attention_weights(model, english, others, stories) -> Non
     split = len(stories[0].sentences[1].split()) + 2
     here = float(weights[split : split + len(one.second[1]) + 2].sum())
     assert f"{here:.0%} goes to the other language" in picture.text
-    assert f"Masked is “{stories[0].sentences[1].split()[2]}”" in picture.text
+    assert f"The masked word is “{stories[0].sentences[1].split()[2]}”" in picture.text
     assert float(weights.sum()) == pytest.approx(1, abs=1e-5)
 
 
@@ -221,4 +221,4 @@ def test_across_view_follows_its_controls(model, english, others, stories) -> No
     live = across.across_view({"norlish": model}, english, others, stories, sentence=1, word=3)
     assert picture_of(live).endswith(live.static.html)
     live.controls["word"].value = 1
-    assert f"Masked is “{stories[0].sentences[1].split()[0]}”" in plain(picture_of(live))
+    assert f"The masked word is “{stories[0].sentences[1].split()[0]}”" in plain(picture_of(live))

@@ -97,7 +97,7 @@ def distance_rows(tokens: int, span: int, furthest: int | None = None) -> Distan
     if furthest is not None and furthest < 2 * span:
         raise ValueError(
             f"furthest = {furthest:,} was given with k = {span:,}; expected at least 2k = "
-            f"{2 * span:,}: else there are more rows than distances. Move one of the two."
+            f"{2 * span:,}: with fewer there are more rows than distances. Move one of the two."
         )
     return DistanceRows(position_rows(tokens, span, furthest).tolist(), span, furthest)
 

@@ -142,12 +142,12 @@ def _sentences(measured: Mapping[int, ScoreStatistics], tokens: int) -> list[str
     d = three.head_size
     return [
         f"Head size d = {d}. Divided by √d, three terms have variance {three.variance(plain):.2f}, "
-        f"one term {measured[1].variance(plain):.2f}: products that know nothing of one another "
-        f"add their variances. Divided by √(3d), three terms have {three.variance(scaled):.2f}, "
+        f"one term {measured[1].variance(plain):.2f}: the variances of independent products "
+        f"add up. Divided by √(3d), three terms have {three.variance(scaled):.2f}, "
         "and the three lines all but coincide.",
         f"The softmax over {tokens} keys then has {three.entropy(scaled):.2f} nats of entropy "
         f"instead of {three.entropy(plain):.2f}, of at most ln {tokens} = "
-        f"{math.log(tokens):.2f}: the further apart the scores, the fewer keys it gathers from.",
+        f"{math.log(tokens):.2f}. The more the scores spread, the fewer keys it reads from.",
     ]
 
 

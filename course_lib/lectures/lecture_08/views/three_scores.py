@@ -219,7 +219,7 @@ def _sentences(
         f"{sums}{equals}, which the softmax makes {100 * weights[position, best].item():.0f}%."
     ]
     if out := [TERMS[n] for n, part in maps.parts.items() if part is not None and n not in terms]:
-        lines.append(f"Left out of the sum: {' and '.join(out)}. The scale stays what it was.")
+        lines.append(f"Left out of the sum: {' and '.join(out)}. The scale is unchanged.")
     return [*lines, *([maps.remark] if maps.remark else [])]
 
 

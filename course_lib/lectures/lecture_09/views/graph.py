@@ -170,8 +170,7 @@ def step_picture(graph: KnowledgeGraph, vectors: Translations, entity: str, rela
 def _verdict(order: list[tuple[str, float]], right: set[str]) -> str:
     places = {name: n for n, (name, _) in enumerate(order, 1)}
     if not right:
-        return "The graph has no such fact: a step exists all the same, and leads somewhere."
+        return "The graph has no such fact. The step still leads somewhere."
     return " ".join(
-        f"The fact's tail, {name}, stands at place {places[name]} of {len(order)}."
-        for name in sorted(right)
+        f"The fact's tail, {name}, ranks {places[name]} of {len(order)}." for name in sorted(right)
     )

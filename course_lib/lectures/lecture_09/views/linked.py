@@ -76,7 +76,7 @@ def linked_in_words(graph: KnowledgeGraph, mentions: list[Any], fates: list[str]
         return ["No entity of the graph is named here; the fusion blocks then work as BERT's do."]
     fates_text = "; ".join(f"{graph.entities[m.entity]}: {fates[m.start]}" for m in mentions)
     return [f"{len(mentions)} mentions. {fates_text}.",
-            "The model is to say at each of their tokens which entity belonged there."]  # fmt: skip
+            "At each of their tokens the model must say which entity belongs there."]  # fmt: skip
 
 
 def _fate(before: int, after: int) -> str:

@@ -172,6 +172,6 @@ def lengths_in_words(lengths: Lengths) -> list[str]:
     return [
         f"Mean of the distribution: {lengths.mean:.2f} words. {SAMPLES:,} lengths drawn (rings) "
         f"differ from it by at most {off:.1%} at a length.",
-        f"After merging and cutting the mean is {rows} tokens. (If what is longer were heaped up "
-        f"at {len(lengths.exact)} instead of cut off, it would be {lengths.heaped:.2f}.)",
+        f"After merging and cutting, the mean is {rows} tokens. (If every longer span counted as "
+        f"{len(lengths.exact)} words instead of being left out, it would be {lengths.heaped:.2f}.)",
     ]

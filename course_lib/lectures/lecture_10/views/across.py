@@ -116,7 +116,7 @@ def alignment_table(
 
 FURTHEST = 3  # a distance that stands for all from here on
 HEADER = (
-    f"{'translation moved by':22}{'words':>7}{'finds it, spelled otherwise':>29}"
+    f"{'translation moved by':22}{'words':>7}{'finds it, spelled differently':>31}"
     f"{'spelled alike':>15}{'looks at the same position':>28}"
 )
 
@@ -125,7 +125,7 @@ def _alignment_row(distance: int, hits: Sequence[tuple[bool, bool, bool]]) -> st
     otherwise, alike = ([own for a, own, _ in hits if a is which] for which in (False, True))
     label = f"{distance}{' and more' * (distance == FURTHEST)}"
     cells = "".join(f"{f'{mean(of):.0%}' if of else '–':>{width}}"
-                    for of, width in ((otherwise, 29), (alike, 15)))  # fmt: skip
+                    for of, width in ((otherwise, 31), (alike, 15)))  # fmt: skip
     return f"{label:22}{len(hits):7}{cells}{mean(at for *_, at in hits):28.0%}"
 
 
@@ -192,7 +192,7 @@ def _in_words(
 ) -> list[str]:
     there = row[len(left) : len(left) + len(right)]
     return [
-        f"{where}. Masked is “{hidden}”. Of this head's attention {float(there.sum()):.0%} goes to "
-        f"the other language, most of it to “{right[int(there.argmax())]}”.",
+        f"{where}. The masked word is “{hidden}”. {float(there.sum()):.0%} of this head's "
+        f"attention goes to the other language, most of it to “{right[int(there.argmax())]}”.",
         f"The model's guesses: {guessed}.",
     ]

@@ -48,13 +48,13 @@ def centring_picture(taken: float = 0.0) -> Html:
     points = nearest_on_paper(taken)
     right = sum(place == index for index, place in enumerate(points.nearest))
     listed = "; ".join(
-        f"{n + 1} → {chr(97 + place)} ({points.cosines[n, place]:.2f}, right one "
+        f"{n + 1} → {chr(97 + place)} ({points.cosines[n, place]:.2f}; translation "
         f"{points.cosines[n, n]:.2f})"
         for n, place in enumerate(points.nearest)
     )
     sentences = [
-        f"{taken:.0%} of each language's mean taken off: {right} of {len(SENTENCES)} translations "
-        "found.",
+        f"{taken:.0%} of each language's mean is subtracted: {right} of {len(SENTENCES)} "
+        "translations are found.",
         f"Nearest by cosine: {listed}.",
     ]
     return picture("centring", WIDTH, HEIGHT, centring_parts(points), sentences, card_width=640)

@@ -65,7 +65,7 @@ def retrieval_chart(languages: str = "three") -> Any:
     result = stored(FILES[languages])
     return ablation_chart(
         {title: outcome(result, measure) for title, measure in PANELS[languages].items()},
-        title="The nearest message is the translation", x_title="found", percent=True,
+        title="The nearest message is the translation", x_title="retrieval accuracy", percent=True,
     )  # fmt: skip
 
 

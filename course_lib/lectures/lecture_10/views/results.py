@@ -37,7 +37,8 @@ def aligned_chart() -> Any:
             "Norlish, mean-centred": reached("retrieval centred", "norlish"),
             "Sumorian, mean-centred": reached("retrieval centred", "sumorian"),
         },
-        title="Translations found by the nearest vector", x_title="found", percent=True,
+        title="Translations found by the nearest vector", x_title="retrieval accuracy",
+        percent=True,
     )  # fmt: skip
 
 
@@ -49,7 +50,7 @@ def transfer_chart() -> Any:
             "in Norlish, mean-centred": reached(OTHER, "norlish"),
             "in Sumorian, mean-centred": reached(OTHER, "sumorian"),
         },
-        title="What kind of word? Asked of words not spelled as in English", x_title="right",
+        title="The kind of a word, for words not spelled as in English", x_title="accuracy",
         percent=True,
     )  # fmt: skip
 
@@ -85,7 +86,7 @@ def four_languages_chart() -> Any:
             title: {name: [run[measure] for run in runs] for name, runs in by_model().items()}
             for title, measure in WORLD_PANELS.items()
         },
-        title="Fine-tuned in English, asked in the others", x_title="right", percent=True,
+        title="Fine-tuned in English, asked in the others", x_title="accuracy", percent=True,
     )  # fmt: skip
 
 
@@ -98,7 +99,7 @@ def spelling_chart() -> Any:
             title: {_short(name): [run[key] for run in by_spelling()[name]] for name in rows}
             for title, key in panels.items()
         },
-        title="English and one other language, MLM alone", x_title="right", percent=True,
+        title="English and one other language, MLM alone", x_title="accuracy", percent=True,
     )  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def low_resource_chart() -> Any:
     result = stored("10_low_resource")
     return ablation_chart(
         {name: outcome(result, f"masked {n}") for n, name in enumerate(("English", "Norlish"))},
-        title="Much English, little Norlish", x_title="masked words right", percent=True,
+        title="Much English, little Norlish", x_title="masked-word accuracy", percent=True,
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def sampling_in_words(sizes: Mapping[str, float], alpha: float) -> str:
     read = dict(zip(sizes, smoothed(list(sizes.values()), alpha), strict=True))
     large, small = max(sizes, key=sizes.__getitem__), min(sizes, key=sizes.__getitem__)
     return (
-        f"α = {alpha:.2f}: there is {sizes[large] / sizes[small]:,.4g} times as much of {large} as "
-        f"of {small}; it is read {read[large] / read[small]:,.3g} times as often "
+        f"α = {alpha:.2f}: there is {sizes[large] / sizes[small]:,.4g} times as much {large} as "
+        f"{small}; {large} is read {read[large] / read[small]:,.3g} times as often "
         f"({_share(read[large])} and {_share(read[small])} of the text)."
     )

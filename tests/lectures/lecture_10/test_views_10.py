@@ -193,7 +193,7 @@ def test_lines_are_the_attention_weights(model, english, others, stories) -> Non
     weights = attentions[1][0, 0, 3]
     split = len(stories[0].sentences[1].split()) + 2
     here = float(weights[split : split + len(one.second[1]) + 2].sum())
-    assert f"{here:.0%} goes to the other language" in picture.text
+    assert f"{here:.0%} of this head's attention goes to the other language" in picture.text
     assert f"The masked word is “{stories[0].sentences[1].split()[2]}”" in picture.text
     assert float(weights.sum()) == pytest.approx(1, abs=1e-5)
 

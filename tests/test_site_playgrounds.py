@@ -24,14 +24,19 @@ from torch import nn
 
 from course_lib.images import digits
 from course_lib.lectures.lecture_03.documentation_runs import LENGTH
+from course_lib.lectures.lecture_08.views import measure_scores
+from course_lib.lectures.lecture_08.views.three_scores import ScoreMaps
 from course_lib.lectures.lecture_15.views.maps import attentions_of, rollout
 from course_lib.objectives.sequences import pack
 from course_lib.teaching.documentation_tasks import CODE_TAGS, tagged
+from course_lib.teaching.exercises import all_exercises, exercise
 from course_lib.teaching.predictions import predict_masked
 from course_lib.text.features import tagged_sequences
+from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import class_accuracy, predicted_tags
 
-PLAYS = ("compare", "electra", "digits", "code")
+PLAYS = ("compare", "electra", "digits", "code", "scores")
+BY_HAND = ("08.7", "16.5", "03.6")  # one whole number; two numbers; a fraction
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="stylesheet" href="_static/modules.css"><link rel="stylesheet" href="_static/site.css">
 <script src="_static/modules.js"></script><script src="_static/site.js"></script></head>
@@ -49,6 +54,7 @@ def written(
 
     models_of_pages.TRAINED = tmp_path_factory.mktemp("trained")
     models_of_pages.TAGGER_STEPS = 12  # what it has learned is page 03's to test
+    models_of_pages.DISTANCE_STEPS = 12  # and page 08's
     target, models = tmp_path_factory.mktemp("playgrounds"), {}
     site_builder._write_assets(target / "_static", playgrounds.attention_script())
     for one in playgrounds.PLAYGROUNDS:
@@ -61,6 +67,8 @@ def written(
                 models[name] = models_of_pages.as_shipped(name)
     boxes = "".join(guess_boxes("16"))
     (target / "guess.html").write_text(PAGE.format(title="guess", box=boxes), encoding="utf-8")
+    boxes = "".join(answer_box(id) for id in BY_HAND)
+    (target / "answer.html").write_text(PAGE.format(title="answer", box=boxes), encoding="utf-8")
     return target, models
 
 
@@ -73,6 +81,15 @@ def guess_boxes(number: str) -> list[str]:
     before = {cell.id for cell in page.cells}
     place_guesses(page, number)
     return [cell.source for cell in page.cells if cell.id not in before]
+
+
+def answer_box(id: str) -> str:
+    """What answers.py adds below an exercise, its hints as they unfold in Sphinx's page."""
+    from answers import below
+
+    text = below(exercise(id), "notebooks/page.ipynb")
+    assert text.count("<details>") == text.count("</details>") == len(exercise(id).hints)
+    return text
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +164,7 @@ def test_a_playground_shuts_nobody_out(
 ) -> None:
     box = playground(play, width, scheme)
     box.locator("textarea, .play-canvas").first.click()
-    box.locator(".play-bars, .play-tile").first.wait_for()
+    box.locator(".play-bars, .play-tile, .play-numbers").first.wait_for()
     assert box.page.evaluate("document.documentElement.scrollWidth") <= width
     assert serious_findings(box.page, ".play-box", WCAG) == []
     take_picture(box.page, f"site-{play}-{width}-{scheme}")
@@ -401,6 +418,94 @@ def test_a_tagger_marks_words_of_code(playground: Open, models: Any) -> None:
     says(box, "There is no word to read.")
 
 
+# --- 08: three scores ---------------------------------------------------------------------------
+
+
+def measured(models: Any, text: str, layer: int, head: int) -> tuple[ScoreMaps, torch.Tensor]:
+    """Page 08's numbers of this text: its maps, and the weights."""
+    adapter, words = models["stories-deberta"]
+    maps = measure_scores(adapter.encoder, words, text, layer, head)
+    return maps, maps.total().softmax(-1)
+
+
+def number_table_of(box: Locator) -> list[list[str]]:
+    rows = box.locator(".play-numbers tbody tr").all_inner_texts()
+    return [[cell.strip() for cell in row.split("\t")] for row in rows]
+
+
+def rows_of(maps: ScoreMaps, weights: torch.Tensor, query: int) -> list[list[float]]:
+    """Of each key: its distance, the three scores, their sum, and the weight in percent."""
+    values = [*maps.parts.values(), maps.total(), 100 * weights]
+    return [
+        [query - key, *(float(value[query, key]) for value in values)]  # type: ignore[index]
+        for key in range(len(maps.tokens))
+    ]
+
+
+def as_numbers(cells: list[str], now: bool) -> list[float]:
+    """The cells of a row; of one with two numbers, before and after, that of `now`."""
+    texts = (cell.split(" → ")[-1 if now else 0] for cell in cells)
+    return [float(text.replace("−", "-").rstrip("%")) for text in texts]
+
+
+@pytest.mark.parametrize(("layer", "head"), [(1, 1), (2, 2)])
+def test_three_scores_are_the_pages(playground: Open, models: Any, layer: int, head: int) -> None:
+    """By keyboard: a word is chosen and moved; before and after it are page 08's numbers."""
+    box = playground("scores")
+    page, text = box.page, box.get_attribute("data-text")
+    assert text == MicroWorld.load().stories(3, seed=5, split="heldout")[0].sentences[0]
+    page.keyboard.press("Tab")
+    says(box, "Layer 1, head 1. Here “at” attends most to ")
+    box.get_by_label("layer").select_option(str(layer))
+    box.get_by_label("head").select_option(str(head))
+    box.get_by_role("button", name="nizin").focus()
+    page.keyboard.press("Enter")
+    says(box, f"Layer {layer}, head {head}. Here “nizin” attends most to ")
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    before, was = measured(models, text, layer, head)
+    expected, query = (
+        rows_of(before, was, 4),
+        "[CLS] at lion mill nizin meets his friend pina . [SEP]",
+    )
+    assert before.tokens == query.split()
+    for (key, *cells), numbers, token in zip(
+        number_table_of(box), expected, before.tokens, strict=True
+    ):
+        assert key == token
+        assert as_numbers(cells, now=True) == pytest.approx(numbers, abs=0.051)
+    move = box.get_by_role("button", name="Move it left")
+    move.focus()
+    for _ in range(2):
+        page.keyboard.press("Enter")
+    says(box, "With the word moved: to ")
+    box.locator(".play-piece").nth(2).filter(has_text="nizin").wait_for()
+    after, now = measured(models, "at nizin lion mill meets his friend pina .", layer, head)
+    table = {key: cells for key, *cells in number_table_of(box)}
+    assert [*table] == after.tokens
+    for numbers, token in zip(expected, before.tokens, strict=True):
+        assert as_numbers(table[token], now=False) == pytest.approx(numbers, abs=0.051)
+    for numbers, token in zip(rows_of(after, now, 2), after.tokens, strict=True):
+        assert as_numbers(table[token], now=True) == pytest.approx(numbers, abs=0.051)
+    if layer == 1:  # a word's content is the same everywhere
+        says(box, "Of its scores with 11 tokens changed: content-to-content 0, ")
+    box.get_by_role("button", name="Back to your sentence").click()
+    says(box, "Here “nizin” attends most to ")
+    assert box.locator(".play-maps").count() == 1
+
+
+def test_a_sentence_of_other_words_or_of_none_is_read(playground: Open) -> None:
+    box = playground("scores")
+    box.locator("textarea").click()
+    box.locator("textarea").fill("the xylophone and the cello rests " * 5)
+    says(box, "The micro-world does not know 10 of your words: the model reads [UNK] there. "
+         "Shown are 24 tokens; the last 8 of your text are left out.")  # fmt: skip
+    box.locator("textarea").fill("")
+    says(box, "Here “[CLS]” attends most to ")
+    for name in ("Move it left", "Move it right", "Back to your sentence"):
+        box.get_by_role("button", name=name).click()
+    says(box, "Here “[CLS]” attends most to ")
+
+
 # --- guesses ------------------------------------------------------------------------------------
 
 
@@ -456,3 +561,80 @@ def test_a_browser_that_keeps_nothing_says_so(playground: Open) -> None:
     box.locator("input").first.fill("no")
     says(box, "This browser keeps nothing for pages opened as files")
     says(box.page.locator(".play-box").nth(1), "1 of 3 guesses written.")
+
+
+# --- exercises ----------------------------------------------------------------------------------
+
+
+def test_every_exercise_has_its_hints_and_some_a_number(site_builder: ModuleType) -> None:
+    """The right numbers are the solution's, and no known mistake's are taken for them."""
+    from answers import CHECK, asks_for_numbers, by_hand, numbers, place_answers
+
+    for path in site_builder.every_notebook():
+        page = nbformat.read(path, as_version=4)
+        ids = [found[1] for cell in page.cells if (found := CHECK.search(cell.source))]
+        before = len(page.cells)
+        place_answers(page, "notebooks/page.ipynb")
+        assert len(page.cells) == before + len(ids)
+        added = [cell.source for cell in page.cells if "Hint 1 of " in cell.source]
+        assert len(added) == len(ids)
+        by_number = [asks_for_numbers(exercise(id)) for id in ids]
+        assert ['data-play="answer"' in source for source in added] == by_number
+    asked = [one for one in map(exercise, all_exercises()) if asks_for_numbers(one)]
+    assert len(asked) == 17
+    for one in asked:
+        case, right, mistakes = by_hand(one)
+        assert numbers(one.solution(*case)) == right
+        assert len(mistakes) >= 7 and all(wrong != right for wrong, _ in mistakes)
+
+
+def test_a_number_is_judged_by_keyboard(playground: Open) -> None:
+    from answers import by_hand
+
+    box = playground("answer")
+    page, expected = box.page, by_hand(exercise("08.7"))
+    page.keyboard.press("Tab")  # the notebook
+    assert page.evaluate("document.activeElement.tagName") == "A"
+    for n in range(len(exercise("08.7").hints)):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.innerText").startswith(f"Hint {n + 1} of ")
+        page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    for text, sentence in (
+        (f"{expected.right[0]:,}", "Right. The notebook asks your function the same"),
+        (f" {expected.right[0] + 1} ", "Not yet, and it is no mistake that the exercise knows."),
+        ("", "Write a number in every field, such as 1234, 0.25 or 2.5e-4."),
+        ("many", "Write a number in every field"),
+        *((str(wrong[0]), said.replace("`", "")) for wrong, said in expected.mistakes[:3]),
+    ):
+        page.keyboard.press("Control+A")
+        page.keyboard.press("Delete")
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+        says(box, sentence)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark")])
+def test_several_numbers_are_judged_together(playground: Open, width: int, scheme: str) -> None:
+    from answers import by_hand
+
+    box = playground("answer", width, scheme)
+    several, fraction = box.page.locator(".play-box").nth(1), box.page.locator(".play-box").nth(2)
+    cost, length = by_hand(exercise("16.5")).right
+    for numbers, sentence in (
+        ((cost, length), "Right."),
+        ((cost, length + 1), "Not yet: length, and it is no mistake"),
+        ((7, 7.5), "Not yet: count of FLOPs and length, and it is no mistake"),
+    ):
+        for n, value in enumerate(numbers):
+            several.locator("input").nth(n).fill(str(value))
+        several.get_by_role("button").click()
+        says(several, sentence)
+    right = by_hand(exercise("03.6")).right[0]
+    for text, sentence in ((f"{right:.3f}", "Right."), (f"{1.01 * right:.3f}", "Not yet, and")):
+        fraction.locator("input").fill(text)
+        fraction.get_by_role("button").click()
+        says(fraction, sentence)
+    assert box.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert serious_findings(box.page, "main", WCAG) == []
+    take_picture(box.page, f"site-answer-{width}-{scheme}")

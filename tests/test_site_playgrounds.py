@@ -7,11 +7,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import firefox
 import nbformat
 import pytest
 import torch
@@ -29,14 +31,12 @@ from course_lib.lectures.lecture_08.views.three_scores import ScoreMaps
 from course_lib.lectures.lecture_15.views.maps import attentions_of, rollout
 from course_lib.objectives.sequences import pack
 from course_lib.teaching.documentation_tasks import CODE_TAGS, tagged
-from course_lib.teaching.exercises import all_exercises, exercise
 from course_lib.teaching.predictions import predict_masked
 from course_lib.text.features import tagged_sequences
 from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import class_accuracy, predicted_tags
 
 PLAYS = ("compare", "electra", "digits", "code", "scores")
-BY_HAND = ("08.7", "16.5", "03.6")  # one whole number; two numbers; a fraction
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="stylesheet" href="_static/modules.css"><link rel="stylesheet" href="_static/site.css">
 <script src="_static/modules.js"></script><script src="_static/site.js"></script></head>
@@ -58,17 +58,14 @@ def written(
     target, models = tmp_path_factory.mktemp("playgrounds"), {}
     site_builder._write_assets(target / "_static", playgrounds.attention_script())
     for one in playgrounds.PLAYGROUNDS:
-        if one.play in PLAYS:
-            text = playgrounds.markdown(one)
-            page = PAGE.format(title=one.play, box=text[text.index("<div") :])
-            (target / f"{one.play}.html").write_text(page, encoding="utf-8")
-            for name in one.models:
-                models_of_pages.write_named(name, target / "models")
-                models[name] = models_of_pages.as_shipped(name)
+        text = playgrounds.markdown(one)
+        page = PAGE.format(title=one.play, box=text[text.index("<div") :])
+        (target / f"{one.play}.html").write_text(page, encoding="utf-8")
+        for name in set(one.models) - set(models):
+            models_of_pages.write_named(name, target / "models")
+            models[name] = models_of_pages.as_shipped(name)
     boxes = "".join(guess_boxes("16"))
     (target / "guess.html").write_text(PAGE.format(title="guess", box=boxes), encoding="utf-8")
-    boxes = "".join(answer_box(id) for id in BY_HAND)
-    (target / "answer.html").write_text(PAGE.format(title="answer", box=boxes), encoding="utf-8")
     return target, models
 
 
@@ -81,15 +78,6 @@ def guess_boxes(number: str) -> list[str]:
     before = {cell.id for cell in page.cells}
     place_guesses(page, number)
     return [cell.source for cell in page.cells if cell.id not in before]
-
-
-def answer_box(id: str) -> str:
-    """What answers.py adds below an exercise, its hints as they unfold in Sphinx's page."""
-    from answers import below
-
-    text = below(exercise(id), "notebooks/page.ipynb")
-    assert text.count("<details>") == text.count("</details>") == len(exercise(id).hints)
-    return text
 
 
 @pytest.fixture(scope="module")
@@ -140,17 +128,26 @@ PERCENT = re.compile(r"[\d.]+%")
 def says(box: Locator, text: str) -> None:
     """Wait until the sentence below holds this text, for readers who see it and who hear it. Its
     percentages are the page's up to a tenth of a point, where the last digit is rounded."""
-    pattern = re.compile(PERCENT.pattern.join(map(re.escape, PERCENT.split(text))))
+    pattern = pattern_of(text)
     sentence = box.locator(".play-sentence").filter(has_text=pattern)
     try:
         sentence.wait_for()
     except PlaywrightError:
         pytest.fail(f"{box.locator('.play-sentence').inner_text()!r} holds no {pattern.pattern!r}")
-    found = pattern.search(sentence.inner_text())
-    assert found
+    assert_says(sentence.inner_text(), text)
+    box.locator(".play-spoken").filter(has_text=pattern).wait_for()
+
+
+def pattern_of(text: str) -> re.Pattern[str]:
+    """This text with any percentages."""
+    return re.compile(PERCENT.pattern.join(map(re.escape, PERCENT.split(text))))
+
+
+def assert_says(sentence: str, text: str) -> None:
+    found = pattern_of(text).search(sentence)
+    assert found, f"{sentence!r} does not say {text!r}"
     numbers = [[float(n[:-1]) for n in PERCENT.findall(t)] for t in (found[0], text)]
     assert numbers[0] == pytest.approx(numbers[1], abs=0.11)
-    box.locator(".play-spoken").filter(has_text=pattern).wait_for()
 
 
 def percent(probability: float) -> str:
@@ -175,6 +172,16 @@ def test_a_playground_shuts_nobody_out(
 SENTENCE = "Returns the [MASK] of the values along the given axis."
 
 
+def compared(models: Any) -> str:
+    """What the page says of that sentence."""
+    best, words = [], []
+    for name in ("course-bert", "course-modernbert"):
+        guesses = predict_masked(*models[name], SENTENCE, top=5)
+        best.append(f"{name} says {guesses[0][0]} ({percent(guesses[0][1])})")
+        words.append({word for word, _ in guesses})
+    return f"Position 3: {', '.join(best)}. They share {len(words[0] & words[1])} of 5 pieces."
+
+
 def test_two_models_fill_the_same_sentence(playground: Open, models: Any) -> None:
     box = playground("compare")
     page, names = box.page, ("course-bert", "course-modernbert")
@@ -183,11 +190,7 @@ def test_two_models_fill_the_same_sentence(playground: Open, models: Any) -> Non
     page.keyboard.press("Control+A")
     page.keyboard.type(SENTENCE)
     guesses = [predict_masked(*models[name], SENTENCE, top=5) for name in names]
-    best = ", ".join(
-        f"{n} says {g[0][0]} ({percent(g[0][1])})" for n, g in zip(names, guesses, strict=True)
-    )
-    shared = len({word for word, _ in guesses[0]} & {word for word, _ in guesses[1]})
-    says(box, f"Position 3: {best}. They share {shared} of 5 pieces.")
+    says(box, compared(models))
     captions = box.locator(".play-bars caption").all_inner_texts()
     assert captions == [f"{name}: [MASK] at position 3" for name in names]
     labels = box.locator(".play-bars th").all_inner_texts()
@@ -563,78 +566,81 @@ def test_a_browser_that_keeps_nothing_says_so(playground: Open) -> None:
     says(box.page.locator(".play-box").nth(1), "1 of 3 guesses written.")
 
 
-# --- exercises ----------------------------------------------------------------------------------
+# --- Firefox ------------------------------------------------------------------------------------
+
+TAB, DOWN = "\ue004", "\ue015"
 
 
-def test_every_exercise_has_its_hints_and_some_a_number(site_builder: ModuleType) -> None:
-    """The right numbers are the solution's, and no known mistake's are taken for them."""
-    from answers import CHECK, asks_for_numbers, by_hand, numbers, place_answers
-
-    for path in site_builder.every_notebook():
-        page = nbformat.read(path, as_version=4)
-        ids = [found[1] for cell in page.cells if (found := CHECK.search(cell.source))]
-        before = len(page.cells)
-        place_answers(page, "notebooks/page.ipynb")
-        assert len(page.cells) == before + len(ids)
-        added = [cell.source for cell in page.cells if "Hint 1 of " in cell.source]
-        assert len(added) == len(ids)
-        by_number = [asks_for_numbers(exercise(id)) for id in ids]
-        assert ['data-play="answer"' in source for source in added] == by_number
-    asked = [one for one in map(exercise, all_exercises()) if asks_for_numbers(one)]
-    assert len(asked) == 17
-    for one in asked:
-        case, right, mistakes = by_hand(one)
-        assert numbers(one.solution(*case)) == right
-        assert len(mistakes) >= 7 and all(wrong != right for wrong, _ in mistakes)
-
-
-def test_a_number_is_judged_by_keyboard(playground: Open) -> None:
-    from answers import by_hand
-
-    box = playground("answer")
-    page, expected = box.page, by_hand(exercise("08.7"))
-    page.keyboard.press("Tab")  # the notebook
-    assert page.evaluate("document.activeElement.tagName") == "A"
-    for n in range(len(exercise("08.7").hints)):
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.innerText").startswith(f"Hint {n + 1} of ")
-        page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    for text, sentence in (
-        (f"{expected.right[0]:,}", "Right. The notebook asks your function the same"),
-        (f" {expected.right[0] + 1} ", "Not yet, and it is no mistake that the exercise knows."),
-        ("", "Write a number in every field, such as 1234, 0.25 or 2.5e-4."),
-        ("many", "Write a number in every field"),
-        *((str(wrong[0]), said.replace("`", "")) for wrong, said in expected.mistakes[:3]),
+@pytest.fixture(scope="module")
+def fox(folder: Path) -> Iterator[firefox.Firefox]:
+    """A Firefox that can reach files alone."""
+    program = firefox.installed()
+    if not program:
+        pytest.skip(f"none of {', '.join(firefox.PROGRAMS)} is installed")
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        firefox.running(program, Path(profile)) as one,
     ):
-        page.keyboard.press("Control+A")
-        page.keyboard.press("Delete")
-        page.keyboard.type(text)
-        page.keyboard.press("Enter")
-        says(box, sentence)
+        yield one
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "light"), (1440, "dark")])
-def test_several_numbers_are_judged_together(playground: Open, width: int, scheme: str) -> None:
-    from answers import by_hand
+def fox_says(fox: firefox.Firefox, text: str) -> None:
+    """As `says`, of the first box."""
+    said = "document.querySelector('.play-sentence').textContent"
+    assert_says(fox.wait(f"{said}.match(new RegExp(args[0], 'u')) && {said}", js(text)), text)
 
-    box = playground("answer", width, scheme)
-    several, fraction = box.page.locator(".play-box").nth(1), box.page.locator(".play-box").nth(2)
-    cost, length = by_hand(exercise("16.5")).right
-    for numbers, sentence in (
-        ((cost, length), "Right."),
-        ((cost, length + 1), "Not yet: length, and it is no mistake"),
-        ((7, 7.5), "Not yet: count of FLOPs and length, and it is no mistake"),
-    ):
-        for n, value in enumerate(numbers):
-            several.locator("input").nth(n).fill(str(value))
-        several.get_by_role("button").click()
-        says(several, sentence)
-    right = by_hand(exercise("03.6")).right[0]
-    for text, sentence in ((f"{right:.3f}", "Right."), (f"{1.01 * right:.3f}", "Not yet, and")):
-        fraction.locator("input").fill(text)
-        fraction.get_by_role("button").click()
-        says(fraction, sentence)
-    assert box.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert serious_findings(box.page, "main", WCAG) == []
-    take_picture(box.page, f"site-answer-{width}-{scheme}")
+
+def js(text: str) -> str:
+    """The pattern of this text as JavaScript reads it."""
+    return PERCENT.pattern.join(
+        re.sub(r"[\\^$.*+?()[\]{}|/]", r"\\\g<0>", t) for t in PERCENT.split(text)
+    )
+
+
+def filled(models: Any) -> str:
+    guesses = predict_masked(*models["course-bert"], SENTENCE, top=5)
+    return f"Position 3: {', '.join(f'{word} {percent(p)}' for word, p in guesses)}."
+
+
+def attended(models: Any) -> str:
+    """The beginning of what the page of the three scores says of a sentence."""
+    maps, weights = measured(models, "the captain meets pina .", 1, 1)
+    best = int(weights[1].argmax())
+    shown = f"(distance {1 - best}), {percent(float(weights[1, best]))}"
+    return f"Here “the” attends most to “{maps.tokens[best]}” {shown.replace('-', '−')}"
+
+
+TYPED: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "fill": (SENTENCE, filled),
+    "compare": (SENTENCE, compared),
+    "electra": (STORY, lambda models: suspected(STORY, models)),
+    "code": ("", lambda models: "There is no word to read."),
+    "scores": ("the captain meets pina .", attended),
+}
+
+
+@pytest.mark.parametrize("play", TYPED)
+def test_firefox_reads_what_is_typed(
+    fox: firefox.Firefox, folder: Path, models: Any, play: str
+) -> None:
+    fox.open(folder / f"{play}.html")
+    fox.keys(TAB)
+    assert fox.run("return document.activeElement.tagName") == "TEXTAREA"
+    fox.wait("document.querySelector('.play-bars, .play-tile, .play-numbers')")
+    text, expected = TYPED[play]
+    fox.run("document.activeElement.select()")
+    fox.keys(text or "\ue003")  # backspace
+    fox_says(fox, expected(models))
+    read = fox.run("return performance.getEntriesByType('resource').map(({name}) => name)")
+    assert all(re.match("file:|blob:", address) for address in read)
+
+
+def test_firefox_draws_and_remembers(fox: firefox.Firefox, folder: Path) -> None:
+    fox.open(folder / "digits.html")
+    fox.keys(TAB + " " + 8 * DOWN)
+    fox_says(fox, "The pen is down. Said to be 1 (")
+    fox.open(folder / "guess.html")
+    fox.keys(f"{TAB}no")
+    fox_says(fox, "1 of 3 guesses written. They are kept in this browser.")
+    fox.open(folder / "guess.html")
+    assert fox.run("return document.querySelector('input').value") == "no"

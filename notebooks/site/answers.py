@@ -15,6 +15,7 @@ from guesses import insert_after, play_box
 from course_lib.teaching.exercises import exercise
 from course_lib.teaching.exercises.form import Case, Draw, Exercise, copy_of
 from course_lib.teaching.exercises.outputs import Exact, Number, plain
+from course_lib.teaching.page import inline
 
 CHECK = re.compile(r'^check\("([\d.]+)"', re.MULTILINE)
 MARKS = re.compile(r"`([^`]*)`|(?<!\S)\*(\S[^*]*)\*")  # code and stress
@@ -37,8 +38,8 @@ def place_answers(page: nbformat.NotebookNode, notebook: str) -> None:
     """Put below each exercise's cell what the site has of it. notebook: the address of the page's
     notebook, which checks functions."""
     for cell in list(page.cells):
-        if cell.cell_type == "code" and (found := CHECK.search(cell.source)):
-            insert_after(page, cell, below(exercise(found[1]), notebook))
+        if cell.cell_type == "code" and (match := CHECK.search(cell.source)):
+            insert_after(page, cell, below(exercise(match[1]), notebook))
 
 
 def below(one: Exercise, notebook: str) -> str:
@@ -49,11 +50,11 @@ def below(one: Exercise, notebook: str) -> str:
 
 
 def hints(one: Exercise) -> str:
-    """Each hint unfolds from the one before it."""
+    """Each hint unfolds from the one before it, as HTML."""
     count, text = len(one.hints), ""
     for n, hint in reversed(list(enumerate(one.hints, 1))):
-        start = f"<details><summary>Hint {n} of {count}</summary>"
-        text = f"{start}\n\n{hint.strip()}\n\n{text}</details>\n"
+        lines = "".join(f"<p>{inline(line, plain=True)}</p>" for line in hint.strip().split("\n"))
+        text = f"<details><summary>Hint {n} of {count}</summary>{lines}{text}</details>"
     return text
 
 
@@ -66,13 +67,13 @@ def asks_for_numbers(one: Exercise) -> bool:
 
 def by_hand(one: Exercise) -> ByHand:
     """The input that tells most of the known mistakes apart, the first of such."""
-    asked = (ByHand(case, right, known(one, case, right)) for case, right in _cases(one))
-    return max(asked, key=lambda by: len(by.mistakes))
+    candidates = (ByHand(case, right, known(one, case, right)) for case, right in _cases(one))
+    return max(candidates, key=lambda by: len(by.mistakes))
 
 
 def known(one: Exercise, case: Case, right: list[float]) -> list[tuple[list[float], str]]:
     """What comes out of the known mistakes, where it is numbers that are not the right ones."""
-    said: dict[tuple[float, ...], list[str]] = {}
+    messages: dict[tuple[float, ...], list[str]] = {}
     for mistake in one.mistakes:
         if mistake.endless:
             continue
@@ -81,8 +82,8 @@ def known(one: Exercise, case: Case, right: list[float]) -> list[tuple[list[floa
         except Exception:  # a mistake may raise whatever it likes
             continue
         if len(wrong) == len(right) and not _same(wrong, right):
-            said.setdefault(tuple(wrong), []).append(mistake.say)
-    return [(list(wrong), " Or: ".join(texts[:MOST_SAID])) for wrong, texts in said.items()]
+            messages.setdefault(tuple(wrong), []).append(mistake.say)
+    return [(list(wrong), " Or: ".join(texts[:MOST_SAID])) for wrong, texts in messages.items()]
 
 
 def numbers(result: Any) -> list[float]:
@@ -130,6 +131,6 @@ def _box(one: Exercise, by: ByHand) -> str:
     data = {"names": [f"{out.name}{f' ({out.unit})' if out.unit else ''}" for out in outs],
             "right": by.right, "close": CLOSE}  # fmt: skip
     label = f"exercise {one.id} by hand"
-    data["mistakes"] = [(wrong, MARKS.sub(r"\1\2", said)) for wrong, said in by.mistakes]
+    data["mistakes"] = [(wrong, MARKS.sub(r"\1\2", message)) for wrong, message in by.mistakes]
     box = play_box(label, WITHOUT, {"play": "answer", "what": json.dumps(data)})
     return f"**By hand.** What does `{_call(one, by.case)}` return?\n\n{box}"

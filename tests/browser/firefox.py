@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAMS = ("firefox-esr", "firefox")
-START, WAIT = 120, 120  # seconds, against hanging alone
+START, WAIT = 600, 600  # seconds, against hanging alone
 # No address but files can be reached: all else goes to a proxy that is not there.
 SETTINGS = {
     "network.proxy.type": 1,

@@ -128,8 +128,9 @@ def _call(one: Exercise, case: Case) -> str:
 
 def _box(one: Exercise, by: ByHand) -> str:
     outs = one.outs(one.stages[0])
-    data = {"names": [f"{out.name}{f' ({out.unit})' if out.unit else ''}" for out in outs],
-            "right": by.right, "close": CLOSE}  # fmt: skip
+    units = ("" if out.unit in out.name else f" ({out.unit})" for out in outs)
+    names = [out.name + unit for out, unit in zip(outs, units, strict=True)]
+    data: dict[str, Any] = {"names": names, "right": by.right, "close": CLOSE}
     label = f"exercise {one.id} by hand"
     data["mistakes"] = [(wrong, MARKS.sub(r"\1\2", message)) for wrong, message in by.mistakes]
     box = play_box(label, WITHOUT, {"play": "answer", "what": json.dumps(data)})

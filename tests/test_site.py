@@ -54,8 +54,9 @@ def site(site_builder: ModuleType, live: ModuleType, tmp_path_factory: Any) -> P
     """Three pages built without running one, but for a view that needs no model, and a deck."""
     decks, folder = tmp_path_factory.mktemp("decks"), tmp_path_factory.mktemp("site") / "site"
     (decks / "assets").mkdir()
-    for name in ("06_distillation.html", "06_distillation.pdf", "assets/deck.css"):
-        (decks / name).write_text("a deck", encoding="utf-8")
+    deck = '<script src="assets/plotly.min.js"></script>'
+    for name in ("06_distillation.html", "06_distillation.pdf", "assets/plotly.min.js"):
+        (decks / name).write_text(deck, encoding="utf-8")
 
     def recorded(path: Path, *, run: bool) -> dict[str, Any]:
         found = live.recorded_on(path, run=run)
@@ -232,6 +233,12 @@ def test_decks_are_linked_where_they_were_built(pages: dict[str, str]) -> None:
     assert 'href="slides/06_distillation.html"' in pages["06_distillation.html"]
     assert 'href="slides/06_distillation.pdf"' in pages["06_distillation.html"]
     assert "slides/" not in pages["02_bert_mlm_nsp.html"]
+
+
+def test_decks_use_the_sites_plotly(site: Path) -> None:
+    (source,) = LOADED.findall((site / "slides/06_distillation.html").read_text(encoding="utf-8"))
+    assert (site / "slides" / source).resolve() == (site / "_static/plotly.min.js").resolve()
+    assert not (site / "slides/assets/plotly.min.js").exists()
 
 
 def test_no_output_says_that_a_widget_is_missing(pages: dict[str, str]) -> None:

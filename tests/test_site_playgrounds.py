@@ -7,11 +7,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import firefox
 import nbformat
 import pytest
 import torch
@@ -24,14 +26,17 @@ from torch import nn
 
 from course_lib.images import digits
 from course_lib.lectures.lecture_03.documentation_runs import LENGTH
+from course_lib.lectures.lecture_08.views import measure_scores
+from course_lib.lectures.lecture_08.views.three_scores import ScoreMaps
 from course_lib.lectures.lecture_15.views.maps import attentions_of, rollout
 from course_lib.objectives.sequences import pack
 from course_lib.teaching.documentation_tasks import CODE_TAGS, tagged
 from course_lib.teaching.predictions import predict_masked
 from course_lib.text.features import tagged_sequences
+from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import class_accuracy, predicted_tags
 
-PLAYS = ("compare", "electra", "digits", "code")
+PLAYS = ("compare", "electra", "digits", "code", "scores")
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <link rel="stylesheet" href="_static/modules.css"><link rel="stylesheet" href="_static/site.css">
 <script src="_static/modules.js"></script><script src="_static/site.js"></script></head>
@@ -49,16 +54,16 @@ def written(
 
     models_of_pages.TRAINED = tmp_path_factory.mktemp("trained")
     models_of_pages.TAGGER_STEPS = 12  # what it has learned is page 03's to test
+    models_of_pages.DISTANCE_STEPS = 12  # and page 08's
     target, models = tmp_path_factory.mktemp("playgrounds"), {}
     site_builder._write_assets(target / "_static", playgrounds.attention_script())
     for one in playgrounds.PLAYGROUNDS:
-        if one.play in PLAYS:
-            text = playgrounds.markdown(one)
-            page = PAGE.format(title=one.play, box=text[text.index("<div") :])
-            (target / f"{one.play}.html").write_text(page, encoding="utf-8")
-            for name in one.models:
-                models_of_pages.write_named(name, target / "models")
-                models[name] = models_of_pages.as_shipped(name)
+        text = playgrounds.markdown(one)
+        page = PAGE.format(title=one.play, box=text[text.index("<div") :])
+        (target / f"{one.play}.html").write_text(page, encoding="utf-8")
+        for name in set(one.models) - set(models):
+            models_of_pages.write_named(name, target / "models")
+            models[name] = models_of_pages.as_shipped(name)
     boxes = "".join(guess_boxes("16"))
     (target / "guess.html").write_text(PAGE.format(title="guess", box=boxes), encoding="utf-8")
     return target, models
@@ -123,17 +128,26 @@ PERCENT = re.compile(r"[\d.]+%")
 def says(box: Locator, text: str) -> None:
     """Wait until the sentence below holds this text, for readers who see it and who hear it. Its
     percentages are the page's up to a tenth of a point, where the last digit is rounded."""
-    pattern = re.compile(PERCENT.pattern.join(map(re.escape, PERCENT.split(text))))
+    pattern = pattern_of(text)
     sentence = box.locator(".play-sentence").filter(has_text=pattern)
     try:
         sentence.wait_for()
     except PlaywrightError:
         pytest.fail(f"{box.locator('.play-sentence').inner_text()!r} holds no {pattern.pattern!r}")
-    found = pattern.search(sentence.inner_text())
-    assert found
+    assert_says(sentence.inner_text(), text)
+    box.locator(".play-spoken").filter(has_text=pattern).wait_for()
+
+
+def pattern_of(text: str) -> re.Pattern[str]:
+    """This text with any percentages."""
+    return re.compile(PERCENT.pattern.join(map(re.escape, PERCENT.split(text))))
+
+
+def assert_says(sentence: str, text: str) -> None:
+    found = pattern_of(text).search(sentence)
+    assert found, f"{sentence!r} does not say {text!r}"
     numbers = [[float(n[:-1]) for n in PERCENT.findall(t)] for t in (found[0], text)]
     assert numbers[0] == pytest.approx(numbers[1], abs=0.11)
-    box.locator(".play-spoken").filter(has_text=pattern).wait_for()
 
 
 def percent(probability: float) -> str:
@@ -147,7 +161,7 @@ def test_a_playground_shuts_nobody_out(
 ) -> None:
     box = playground(play, width, scheme)
     box.locator("textarea, .play-canvas").first.click()
-    box.locator(".play-bars, .play-tile").first.wait_for()
+    box.locator(".play-bars, .play-tile, .play-numbers").first.wait_for()
     assert box.page.evaluate("document.documentElement.scrollWidth") <= width
     assert serious_findings(box.page, ".play-box", WCAG) == []
     take_picture(box.page, f"site-{play}-{width}-{scheme}")
@@ -158,6 +172,16 @@ def test_a_playground_shuts_nobody_out(
 SENTENCE = "Returns the [MASK] of the values along the given axis."
 
 
+def compared(models: Any) -> str:
+    """What the page says of that sentence."""
+    best, words = [], []
+    for name in ("course-bert", "course-modernbert"):
+        guesses = predict_masked(*models[name], SENTENCE, top=5)
+        best.append(f"{name} says {guesses[0][0]} ({percent(guesses[0][1])})")
+        words.append({word for word, _ in guesses})
+    return f"Position 3: {', '.join(best)}. They share {len(words[0] & words[1])} of 5 pieces."
+
+
 def test_two_models_fill_the_same_sentence(playground: Open, models: Any) -> None:
     box = playground("compare")
     page, names = box.page, ("course-bert", "course-modernbert")
@@ -166,11 +190,7 @@ def test_two_models_fill_the_same_sentence(playground: Open, models: Any) -> Non
     page.keyboard.press("Control+A")
     page.keyboard.type(SENTENCE)
     guesses = [predict_masked(*models[name], SENTENCE, top=5) for name in names]
-    best = ", ".join(
-        f"{n} says {g[0][0]} ({percent(g[0][1])})" for n, g in zip(names, guesses, strict=True)
-    )
-    shared = len({word for word, _ in guesses[0]} & {word for word, _ in guesses[1]})
-    says(box, f"Position 3: {best}. They share {shared} of 5 pieces.")
+    says(box, compared(models))
     captions = box.locator(".play-bars caption").all_inner_texts()
     assert captions == [f"{name}: [MASK] at position 3" for name in names]
     labels = box.locator(".play-bars th").all_inner_texts()
@@ -401,6 +421,94 @@ def test_a_tagger_marks_words_of_code(playground: Open, models: Any) -> None:
     says(box, "There is no word to read.")
 
 
+# --- 08: three scores ---------------------------------------------------------------------------
+
+
+def measured(models: Any, text: str, layer: int, head: int) -> tuple[ScoreMaps, torch.Tensor]:
+    """Page 08's numbers of this text: its maps, and the weights."""
+    adapter, words = models["stories-deberta"]
+    maps = measure_scores(adapter.encoder, words, text, layer, head)
+    return maps, maps.total().softmax(-1)
+
+
+def number_table_of(box: Locator) -> list[list[str]]:
+    rows = box.locator(".play-numbers tbody tr").all_inner_texts()
+    return [[cell.strip() for cell in row.split("\t")] for row in rows]
+
+
+def rows_of(maps: ScoreMaps, weights: torch.Tensor, query: int) -> list[list[float]]:
+    """Of each key: its distance, the three scores, their sum, and the weight in percent."""
+    values = [*maps.parts.values(), maps.total(), 100 * weights]
+    return [
+        [query - key, *(float(value[query, key]) for value in values)]  # type: ignore[index]
+        for key in range(len(maps.tokens))
+    ]
+
+
+def as_numbers(cells: list[str], now: bool) -> list[float]:
+    """The cells of a row; of one with two numbers, before and after, that of `now`."""
+    texts = (cell.split(" → ")[-1 if now else 0] for cell in cells)
+    return [float(text.replace("−", "-").rstrip("%")) for text in texts]
+
+
+@pytest.mark.parametrize(("layer", "head"), [(1, 1), (2, 2)])
+def test_three_scores_are_the_pages(playground: Open, models: Any, layer: int, head: int) -> None:
+    """By keyboard: a word is chosen and moved; before and after it are page 08's numbers."""
+    box = playground("scores")
+    page, text = box.page, box.get_attribute("data-text")
+    assert text == MicroWorld.load().stories(3, seed=5, split="heldout")[0].sentences[0]
+    page.keyboard.press("Tab")
+    says(box, "Layer 1, head 1. Here “at” attends most to ")
+    box.get_by_label("layer").select_option(str(layer))
+    box.get_by_label("head").select_option(str(head))
+    box.get_by_role("button", name="nizin").focus()
+    page.keyboard.press("Enter")
+    says(box, f"Layer {layer}, head {head}. Here “nizin” attends most to ")
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    before, was = measured(models, text, layer, head)
+    expected, query = (
+        rows_of(before, was, 4),
+        "[CLS] at lion mill nizin meets his friend pina . [SEP]",
+    )
+    assert before.tokens == query.split()
+    for (key, *cells), numbers, token in zip(
+        number_table_of(box), expected, before.tokens, strict=True
+    ):
+        assert key == token
+        assert as_numbers(cells, now=True) == pytest.approx(numbers, abs=0.051)
+    move = box.get_by_role("button", name="Move it left")
+    move.focus()
+    for _ in range(2):
+        page.keyboard.press("Enter")
+    says(box, "With the word moved: to ")
+    box.locator(".play-piece").nth(2).filter(has_text="nizin").wait_for()
+    after, now = measured(models, "at nizin lion mill meets his friend pina .", layer, head)
+    table = {key: cells for key, *cells in number_table_of(box)}
+    assert [*table] == after.tokens
+    for numbers, token in zip(expected, before.tokens, strict=True):
+        assert as_numbers(table[token], now=False) == pytest.approx(numbers, abs=0.051)
+    for numbers, token in zip(rows_of(after, now, 2), after.tokens, strict=True):
+        assert as_numbers(table[token], now=True) == pytest.approx(numbers, abs=0.051)
+    if layer == 1:  # a word's content is the same everywhere
+        says(box, "Of its scores with 11 tokens changed: content-to-content 0, ")
+    box.get_by_role("button", name="Back to your sentence").click()
+    says(box, "Here “nizin” attends most to ")
+    assert box.locator(".play-maps").count() == 1
+
+
+def test_a_sentence_of_other_words_or_of_none_is_read(playground: Open) -> None:
+    box = playground("scores")
+    box.locator("textarea").click()
+    box.locator("textarea").fill("the xylophone and the cello rests " * 5)
+    says(box, "The micro-world does not know 10 of your words: the model reads [UNK] there. "
+         "Shown are 24 tokens; the last 8 of your text are left out.")  # fmt: skip
+    box.locator("textarea").fill("")
+    says(box, "Here “[CLS]” attends most to ")
+    for name in ("Move it left", "Move it right", "Back to your sentence"):
+        box.get_by_role("button", name=name).click()
+    says(box, "Here “[CLS]” attends most to ")
+
+
 # --- guesses ------------------------------------------------------------------------------------
 
 
@@ -456,3 +564,83 @@ def test_a_browser_that_keeps_nothing_says_so(playground: Open) -> None:
     box.locator("input").first.fill("no")
     says(box, "This browser keeps nothing for pages opened as files")
     says(box.page.locator(".play-box").nth(1), "1 of 3 guesses written.")
+
+
+# --- Firefox ------------------------------------------------------------------------------------
+
+TAB, DOWN = "\ue004", "\ue015"
+
+
+@pytest.fixture(scope="module")
+def fox(folder: Path) -> Iterator[firefox.Firefox]:
+    """A Firefox that can reach files alone."""
+    program = firefox.installed()
+    if not program:
+        pytest.skip(f"none of {', '.join(firefox.PROGRAMS)} is installed")
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        firefox.running(program, Path(profile)) as one,
+    ):
+        yield one
+
+
+def fox_says(fox: firefox.Firefox, text: str) -> None:
+    """As `says`, of the first box."""
+    said = "document.querySelector('.play-sentence').textContent"
+    assert_says(fox.wait(f"{said}.match(new RegExp(args[0], 'u')) && {said}", js(text)), text)
+
+
+def js(text: str) -> str:
+    """The pattern of this text as JavaScript reads it."""
+    return PERCENT.pattern.join(
+        re.sub(r"[\\^$.*+?()[\]{}|/]", r"\\\g<0>", t) for t in PERCENT.split(text)
+    )
+
+
+def filled(models: Any) -> str:
+    guesses = predict_masked(*models["course-bert"], SENTENCE, top=5)
+    return f"Position 3: {', '.join(f'{word} {percent(p)}' for word, p in guesses)}."
+
+
+def attended(models: Any) -> str:
+    """The beginning of what the page of the three scores says of a sentence."""
+    maps, weights = measured(models, "the captain meets pina .", 1, 1)
+    best = int(weights[1].argmax())
+    shown = f"(distance {1 - best}), {percent(float(weights[1, best]))}"
+    return f"Here “the” attends most to “{maps.tokens[best]}” {shown.replace('-', '−')}"
+
+
+TYPED: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "fill": (SENTENCE, filled),
+    "compare": (SENTENCE, compared),
+    "electra": (STORY, lambda models: suspected(STORY, models)),
+    "code": ("", lambda models: "There is no word to read."),
+    "scores": ("the captain meets pina .", attended),
+}
+
+
+@pytest.mark.parametrize("play", TYPED)
+def test_firefox_reads_what_is_typed(
+    fox: firefox.Firefox, folder: Path, models: Any, play: str
+) -> None:
+    fox.open(folder / f"{play}.html")
+    fox.keys(TAB)
+    assert fox.run("return document.activeElement.tagName") == "TEXTAREA"
+    fox.wait("document.querySelector('.play-bars, .play-tile, .play-numbers')")
+    text, expected = TYPED[play]
+    fox.run("document.activeElement.select()")
+    fox.keys(text or "\ue003")  # backspace
+    fox_says(fox, expected(models))
+    read = fox.run("return performance.getEntriesByType('resource').map(({name}) => name)")
+    assert all(re.match("file:|blob:", address) for address in read)
+
+
+def test_firefox_draws_and_remembers(fox: firefox.Firefox, folder: Path) -> None:
+    fox.open(folder / "digits.html")
+    fox.keys(TAB + " " + 8 * DOWN)
+    fox_says(fox, "The pen is down. Said to be 1 (")
+    fox.open(folder / "guess.html")
+    fox.keys(f"{TAB}no")
+    fox_says(fox, "1 of 3 guesses written. They are kept in this browser.")
+    fox.open(folder / "guess.html")
+    assert fox.run("return document.querySelector('input').value") == "no"

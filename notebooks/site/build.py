@@ -30,6 +30,7 @@ from course_lib.teaching.folders import written_whole
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+from answers import place_answers  # noqa: E402
 from glossary import explains, glossary, link_terms, read_terms  # noqa: E402
 from guesses import place_guesses  # noqa: E402
 from live import Recorded, recorded_on  # noqa: E402
@@ -123,14 +124,19 @@ def _sphinx(laid: Path, target: Path, *, whole: bool) -> None:
 
 
 def _copy_decks(notebooks: list[Path], decks: Path, target: Path) -> None:
-    """The decks that `make slides` has built, for these pages."""
+    """The decks that `make slides` has built, for these pages. They use the site's plotly.js."""
     found = [
         f for p in notebooks for f in decks.glob(f"{p.stem}.*") if f.suffix in (".html", ".pdf")
     ]
     if found:
-        shutil.copytree(decks / "assets", target / "assets")
+        others = shutil.ignore_patterns("plotly.min.js")
+        shutil.copytree(decks / "assets", target / "assets", ignore=others)
         for file in found:
             shutil.copy(file, target)
+            if file.suffix == ".html":
+                text = file.read_text(encoding="utf-8")
+                shared = text.replace("assets/plotly.min.js", "../_static/plotly.min.js")
+                (target / file.name).write_text(shared, encoding="utf-8")
     else:
         print("no decks are linked: `make slides` builds them", file=sys.stderr)
 
@@ -174,6 +180,7 @@ def page_of(path: Path, lives: dict[str, Recorded], links: str) -> nbformat.Note
                 _come_alive(cell, lives[cell.id])
     place_playgrounds(page, path.stem[:2])
     place_guesses(page, path.stem[:2])
+    place_answers(page, f"notebooks/{path.name}")
     return page
 
 

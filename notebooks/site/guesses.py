@@ -24,11 +24,11 @@ def place_guesses(page: nbformat.NotebookNode, number: str) -> None:
     if not asked:
         return
     keys = keys_of(asked[0].source)
-    _insert_after(page, asked[0], _box(number, keys=keys))
+    insert_after(page, asked[0], _box(number, keys=keys))
     for cell in page.cells:
         if cell.cell_type == "code" and "my_guesses[" in cell.source:
             answers = answers_of("".join(out.get("text", "") for out in cell.outputs), keys)
-            _insert_after(page, cell, _box(number, answers=answers))
+            insert_after(page, cell, _box(number, answers=answers))
             return
 
 
@@ -70,5 +70,5 @@ def play_box(label: str, without: str, data: dict[str, str]) -> str:
     return f"{start}<p>{without}</p></div>"
 
 
-def _insert_after(page: nbformat.NotebookNode, cell: nbformat.NotebookNode, text: str) -> None:
+def insert_after(page: nbformat.NotebookNode, cell: nbformat.NotebookNode, text: str) -> None:
     page.cells.insert(page.cells.index(cell) + 1, nbformat.v4.new_markdown_cell(text))

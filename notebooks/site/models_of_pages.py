@@ -14,12 +14,13 @@ from differences import as_changed, write_difference
 from torch import Tensor, nn
 from weights import as_written, write_model
 
-from course_lib import finetune, load_pretrained
+from course_lib import Encoder, finetune, load_pretrained
 from course_lib.family.vit import VitConfig, VitForClassification
 from course_lib.files import sha256_of
 from course_lib.heads import BertForTokenClassification
 from course_lib.images import digits
 from course_lib.lectures.lecture_03.documentation_runs import CODE, as_sequences
+from course_lib.lectures.lecture_08 import experiments as position_runs
 from course_lib.lectures.lecture_15 import picture_runs
 from course_lib.teaching.documentation_tasks import code_words
 from course_lib.teaching.shipped import micro_electra
@@ -27,10 +28,10 @@ from course_lib.text.wordpiece import WordPiece
 from course_lib.text.world import MicroWorld
 from course_lib.train.finetuning import head_on
 
+PARTS = ("query", "key", "value")
 TRAINED = Path(__file__).resolve().parent.parent.parent / "build" / "trained"
-DIGITS, CODE_TAGGER = "digits-vit", "code-tagger"
-TAGGER_STEPS = 120
-
+DIGITS, CODE_TAGGER, DISTANCES = "digits-vit", "code-tagger", "stories-deberta"
+TAGGER_STEPS, DISTANCE_STEPS = 120, 400
 
 BASES = {CODE_TAGGER: "course-bert"}  # whose script a model's own needs
 
@@ -43,6 +44,8 @@ def model_of(name: str) -> tuple[Any, WordPiece]:
         return OfPictures(digits_vit()), WordPiece.from_words([])
     if name == CODE_TAGGER:
         return code_tagger(), model_of(BASES[name])[1]
+    if name == DISTANCES:
+        return OfDistances(stories_deberta()), MicroWorld.load().tokenizer
     shipped = load_pretrained(name)
     assert isinstance(shipped.tokenizer, WordPiece)
     return shipped.model, shipped.tokenizer
@@ -86,6 +89,16 @@ def code_tagger() -> BertForTokenClassification:
     return _kept(f"{CODE_TAGGER}-{marked.hash[:16]}-{TAGGER_STEPS}", fresh, train)
 
 
+def stories_deberta() -> Encoder:
+    """The encoder of page 08's DeBERTa of two layers, trained as there with seed 0: a minute or
+    two."""
+    recipe, material = position_runs.FULL, position_runs.prepare(MicroWorld.load())
+    fresh = partial(position_runs.small_model, recipe, material.world, 0)
+    train = partial(position_runs.train_positions, recipe, material, steps=DISTANCE_STEPS)
+    key = sha256_of(Path(position_runs.__file__))
+    return _kept(f"{DISTANCES}-{key[:16]}-{DISTANCE_STEPS}", fresh, lambda: train()[0]).encoder
+
+
 def _kept(name: str, fresh: Callable[[], Any], train: Callable[[], Any]) -> Any:
     """The trained model, its weights kept in a file of this name and torch's version."""
     path = TRAINED / f"{name}-{torch.__version__}.pt"
@@ -126,6 +139,40 @@ class OfPictures(nn.Module):
         shapes = self.model.state_dict().items()
         mine = {name: state[_renamed(name)].view_as(weight) for name, weight in shapes}
         return self.model.load_state_dict(mine)
+
+
+class OfDistances(nn.Module):
+    """A DeBERTa of the first generation under the names that models/encoder.js has: query, key and
+    value apart, as BERT has them."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder, self.config = encoder, encoder.config
+        self.heads = (self.config.num_heads, 3, -1)  # how the fused matrix has its rows
+
+    def state_dict(self, *_: Any, **__: Any) -> dict[str, Tensor]:  # type: ignore[override]
+        result = {}
+        for name, weight in self.encoder.state_dict().items():
+            layer, _, part = name.rpartition("projections.")
+            if part == "fused.weight":
+                apart = weight.unflatten(0, self.heads).unbind(1)  # each (A, D, H)
+                for which, rows in zip(PARTS, apart, strict=True):
+                    result[f"{layer}{which}.weight"] = rows.flatten(0, 1)
+            else:
+                result[layer + part.replace("_bias", ".bias")] = weight
+        return result
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> Any:  # type: ignore[override]
+        mine = {}
+        for name in self.encoder.state_dict():
+            layer, _, part = name.rpartition("projections.")
+            if part == "fused.weight":
+                apart = (state[f"{layer}{which}.weight"] for which in PARTS)
+                heads = [rows.unflatten(0, (self.heads[0], -1)) for rows in apart]  # each (A, D, H)
+                mine[name] = torch.stack(heads, dim=1).flatten(0, 2)
+            else:
+                mine[name] = state[layer + part.replace("_bias", ".bias")]
+        return self.encoder.load_state_dict(mine)
 
 
 def _renamed(name: str) -> str:

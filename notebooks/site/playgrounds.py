@@ -3,6 +3,7 @@ models that they need."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 import nbformat
 from guesses import play_box
 from live import Recorded
-from models_of_pages import BASES, CODE_TAGGER, DIGITS, digits_examples, write_named
+from models_of_pages import BASES, CODE_TAGGER, DIGITS, DISTANCES, digits_examples, write_named
 from weights import GROUP
 
 from course_lib.images import digits
 from course_lib.lectures.lecture_03.views.code_words import SENTENCE
 from course_lib.teaching.attention import widget_class
+from course_lib.teaching.style import CIVIDIS
 from course_lib.text import english
 
 
@@ -33,7 +35,7 @@ class Playground:
     text: str
     try_this: str
     label: str = "your own sentence"
-    examples: str = ""  # more to try, as JSON
+    more: str = ""  # what else its script reads, as JSON
     up_to: str = "the numbers are the notebook's up to that"
 
 
@@ -57,6 +59,10 @@ CODE = (
     "The same tagger on any sentence. Use one word both ways, as a name and as plain English: "
     "which neighbours make it change its mind?"
 )
+MOVE = (
+    "Press a word and move it: its content stays, its distances change. Which of its three scores "
+    "change with it in layer 1? And in layer 2?"
+)
 TRAINED_HERE = "was trained by this page's recipe when the site was built"
 DRAW = (
     "Draw one with a mouse, a finger or the keyboard. A ViT of two layers, trained as on this "
@@ -78,6 +84,11 @@ PLAYGROUNDS = (
     Playground(
         "15", "attention_maps_view(model", "digits", (DIGITS,), "", DRAW,
         "a digit of your own", digits_examples(), up_to=f"the model {TRAINED_HERE}",
+    ),
+    Playground(
+        "08", "score_maps(model", "scores", (DISTANCES,),
+        "at lion mill nizin meets his friend pina .", MOVE, more=json.dumps(CIVIDIS),
+        up_to=f"the model {TRAINED_HERE}",
     ),
     Playground(
         "03", "code_words_view(code_tagger", "code", (CODE_TAGGER,), SENTENCE, CODE,
@@ -112,7 +123,7 @@ def place_playgrounds(page: nbformat.NotebookNode, number: str) -> None:
 def markdown(one: Playground) -> str:
     """A playground as Markdown: what to try, and the box in which site.js draws it."""
     data = {"play": one.play, "models": " ".join(one.models), "text": one.text, "note": note(one)}
-    data |= {"examples": one.examples} if one.examples else {}
+    data |= {"more": one.more} if one.more else {}
     return f"**{one.label.capitalize()}.** {one.try_this}\n\n{play_box(one.label, WITHOUT, data)}"
 
 

@@ -370,7 +370,8 @@ def _package(name: str) -> Path:
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("a11y"))
+        unused = shutil.ignore_patterns("a11y", "SVG")  # a second output, as large as all the rest
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=unused)
     else:
         shutil.copy(source, target)
 

@@ -1,12 +1,9 @@
 // Which words of the reader's sentence does a tagger take for code? A word is a run of letters, digits
 // and underscores, or another sign; its first piece carries its tag, as on page 03.
 'use strict';
-window.coursePlaygrounds.code = (box, {node, touched, open, latest, sentence, percent}) => {
+window.coursePlaygrounds.code = (box, {node, field, touched, open, latest, sentence, percent}) => {
   const WORD = /[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu, LENGTH = 40;  // tokens, as in its training
-  const TAGS = ['O', 'B-CODE', 'I-CODE'], name = box.dataset.models, id = `play-${Math.random().toString(36).slice(2)}`;
-  box.replaceChildren();
-  node(box, 'label', {htmlFor: id}, 'Your sentence');
-  const input = node(box, 'textarea', {id, rows: 2, spellcheck: false, value: box.dataset.text});
+  const TAGS = ['O', 'B-CODE', 'I-CODE'], name = box.dataset.models, input = field(box, 'Your sentence');
   const tiles = node(box, 'div', {className: 'play-tiles', role: 'group'}), say = sentence(box);
   tiles.setAttribute('aria-label', 'P(code) of every word');
   node(box, 'p', {className: 'play-note'}, box.dataset.note);

@@ -1,12 +1,9 @@
 // Two models beside each other: the likeliest pieces for every [MASK] of the reader's sentence, as
 // each of them says. Both have the same pieces, so a piece that is pressed is hidden from both.
 'use strict';
-window.coursePlaygrounds.compare = (box, {node, touched, openAll, latest, gaps, bars, guesses, pieces, sentence, percent}) => {
+window.coursePlaygrounds.compare = (box, {node, field, touched, openAll, latest, gaps, bars, guesses, pieces, sentence, percent}) => {
   const TOP = 5, MOST = 2, MASK = '[MASK]';
-  const names = box.dataset.models.split(' '), id = `play-${Math.random().toString(36).slice(2)}`;
-  box.replaceChildren();
-  node(box, 'label', {htmlFor: id}, 'Your sentence');
-  const input = node(box, 'textarea', {id, rows: 2, spellcheck: false, value: box.dataset.text});
+  const names = box.dataset.models.split(' '), input = field(box, 'Your sentence');
   const insert = node(box, 'button', {type: 'button'}, `Insert ${MASK}`);
   const line = node(box, 'div'), results = node(box, 'div');
   const say = sentence(box);

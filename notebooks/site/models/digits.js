@@ -6,7 +6,7 @@
 window.coursePlaygrounds.digits = (box, {node, touched, open, latest, bars, sentence, percent}) => {
   const SIDE = 256, STEP = 1 / 16, FINE = 32, PIXELS = 8, INK = 0.305;  // of a picture, on average
   const HOW = {rollout: 'rollout', 'class token': 'the class token’s attention'};
-  const examples = JSON.parse(box.dataset.examples), name = box.dataset.models;
+  const examples = JSON.parse(box.dataset.more), name = box.dataset.models;
   box.replaceChildren();
   const desk = node(box, 'div', {className: 'play-results'});
   const left = node(desk, 'div'), right = node(desk, 'div', {className: 'play-read'});

@@ -2,12 +2,9 @@
 // takes it for replaced; where a word is hidden, the generator proposes others, and the discriminator
 // reads the likeliest. A proposal that is pressed is written into the story.
 'use strict';
-window.coursePlaygrounds.electra = (box, {node, touched, openAll, latest, gaps, sentence, percent}) => {
+window.coursePlaygrounds.electra = (box, {node, field, touched, openAll, latest, gaps, sentence, percent}) => {
   const TOP = 5, MOST = 3, MASK = '[MASK]', WORD = /\[MASK\]|[!-/:-@[-`{-~]|\p{P}|(?:(?![!-/:-@[-`{-~]|\p{P})\S)+/gu;
-  const names = box.dataset.models.split(' '), id = `play-${Math.random().toString(36).slice(2)}`;
-  box.replaceChildren();
-  node(box, 'label', {htmlFor: id}, 'Your story, in words of the micro-world');
-  const input = node(box, 'textarea', {id, rows: 3, spellcheck: false, value: box.dataset.text});
+  const names = box.dataset.models.split(' '), input = field(box, 'Your story, in words of the micro-world', 3);
   const insert = node(box, 'button', {type: 'button'}, `Insert ${MASK}`);
   const tiles = node(box, 'div', {className: 'play-tiles', role: 'group'});
   tiles.setAttribute('aria-label', 'P(replaced) of every word');

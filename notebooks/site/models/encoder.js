@@ -1,6 +1,7 @@
 // BERT in JavaScript: the encoder and its heads, to be read beside course_lib/encoder.py. With
 // settings of a ModernBertConfig it is ModernBERT: norms before the halves of a block, rotary
-// positions, gated feed-forward parts, attention within a window.
+// positions, gated feed-forward parts, attention within a window. With a DebertaConfig's, pairs of tokens
+// have two more scores, with a table of distances.
 //
 // T tokens, H hidden, A heads, D = H / A head size, F feed-forward, V vocabulary, L layers.
 //
@@ -10,7 +11,7 @@
 'use strict';
 window.courseEncoder = ({config, tensors}, makeProduct) => {
   const {hidden_size: H, num_layers: L, num_heads: A, intermediate_size: F, layer_norm_eps: eps} = config;
-  const D = H / A;
+  const D = H / A, R = 2 * (config.span || 0);  // rows of DeBERTa's table of distances
 
   // ---------------------------------------------------------------- memory and matrices
   // All matrices lie in one memory, where the product finds them. Weights stand first and stay;
@@ -18,7 +19,7 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
   const upTo4 = n => Math.ceil(n / 4) * 4;
   const most = upTo4(config.max_positions), width = Math.max(H, config.embedding_size || 0);
   const stored = Object.values(tensors).reduce((sum, {shape: [n, m = 1]}) => sum + upTo4(n) * m, 0);
-  const needed = stored + most * (12 * width + 5 * F + 2 * most) + 8 * (config.vocab_size + H);
+  const needed = stored + most * (12 * width + 5 * F + 2 * most + 2 * A * R) + 2 * R * H + 8 * (config.vocab_size + H);
   const memory = makeMemory(Math.ceil(4 * needed / 65536));  // in pages of 64 KiB
   const floats = new Float32Array(memory.buffer), product = makeProduct(memory);
   let free = 0;  // where the next matrix goes
@@ -129,19 +130,41 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
       }
     }
   }
+  // DeBERTa: each head's products of queries and of keys with all rows of the table of distances, (T, R) each.
+  function withDistances(q, k, name) {
+    const table = weights['stack.positions.table.weight'];
+    const pairs = [[q, dense(table, name + '.position_key')], [k, dense(table, name + '.position_query')]];
+    return Array.from({length: A}, (_, a) => pairs.map(([x, rows]) => {
+      const y = matrix(x.rows, R), head = 4 * a * D;
+      product(x.at + head, rows.at + head, y.at, upTo4(x.rows), R, D, 4 * H, 4 * H, 4 * R);
+      return y;
+    }));
+  }
+  // Query t with all keys: content with content is there; the row of their distance adds the other two.
+  function threeScores(row, [ofQuery, ofKey], t, kept) {
+    const parts = [row.slice(), row.slice(), row.slice()];
+    for (let s = 0; s < row.length; s++) {
+      const distance = Math.min(Math.max(t - s + R / 2, 0), R - 1);
+      parts[1][s] = ofQuery.row(t)[distance];
+      parts[2][s] = ofKey.row(s)[distance];
+      row[s] += parts[1][s] + parts[2][s];
+    }
+    for (const part of parts) kept.parts?.push(part.map(score => score / Math.sqrt(3 * D)));
+  }
   // Every token gathers from every other, in A heads side by side: (T, H) -> (T, H).
   function attention(x, name, layer, kept) {
     const T = x.rows, P = upTo4(T), whole = !config.rotary || layer % config.global_every === 0;
     const [q, k, v] = ['query', 'key', 'value'].map(part => dense(x, `${name}.${part}`));
     if (config.rotary) for (const turned of [q, k]) turn(turned, whole ? config.global_base : config.local_base);
     const sight = whole ? T : Math.floor(config.window / 2);  // how far a token sees
-    const y = matrix(T, H), scores = matrix(T, P), turned = matrix(D, P);
+    const y = matrix(T, H), scores = matrix(T, P), turned = matrix(D, P), apart = R && withDistances(q, k, name);
     for (let a = 0; a < A; a++) {
       const head = 4 * a * D;  // a head's part of every row, in bytes
       product(q.at + head, k.at + head, scores.at, P, P, D, 4 * H, 4 * H, 4 * P);  // (T, D) · (T, D) -> (T, T)
       for (let t = 0; t < T; t++) {
         const row = scores.row(t).fill(0, T).subarray(0, T);
-        for (let s = 0; s < T; s++) row[s] = Math.abs(s - t) > sight ? -Infinity : row[s] / Math.sqrt(D);
+        if (apart) threeScores(row, apart[a], t, kept);
+        for (let s = 0; s < T; s++) row[s] = Math.abs(s - t) > sight ? -Infinity : row[s] / Math.sqrt(apart ? 3 * D : D);
         kept.scores?.push(row.slice());
         softmax(row);
         kept.attentions?.push(row.slice());
@@ -174,7 +197,7 @@ window.courseEncoder = ({config, tensors}, makeProduct) => {
     return layerNorm(residual(middle, feedForward(middle, name + '.feed_forward')), name + '.output_norm');
   }
   // A text's ids and segments (T), or a ViT's pixels -> the last states (T · H). keep: names of what else is wanted,
-  // states (L + 1 · T · H), attentions and scores (L · A · T · T).
+  // states (L + 1 · T · H), attentions and scores (L · A · T · T), DeBERTa's parts of the scores (L · A · T · 3 · T).
   function encode(ids, types = ids.map(() => 0), keep = []) {
     const kept = Object.fromEntries(keep.map(name => [name, []]));
     free = firstFree;

@@ -1,12 +1,9 @@
 // Masked words as you type: the likeliest pieces for every [MASK], the word pieces, and the attention
 // of any layer and head over the reader's own sentence. A piece that is pressed is hidden.
 'use strict';
-window.coursePlaygrounds.fill = (box, {node, touched, open, latest, gaps, bars, guesses, pieces, sentence, attention, percent}) => {
+window.coursePlaygrounds.fill = (box, {node, field, touched, open, latest, gaps, bars, guesses, pieces, sentence, attention, percent}) => {
   const TOP = 5, MOST = 4, MASK = '[MASK]';
-  const name = box.dataset.models, id = `play-${Math.random().toString(36).slice(2)}`;
-  box.replaceChildren();
-  node(box, 'label', {htmlFor: id}, 'Your sentence');
-  const input = node(box, 'textarea', {id, rows: 2, spellcheck: false, value: box.dataset.text});
+  const name = box.dataset.models, input = field(box, 'Your sentence');
   const insert = node(box, 'button', {type: 'button', className: 'play-insert'}, `Insert ${MASK}`);
   const line = node(box, 'div'), results = node(box, 'div', {className: 'play-results'});
   const say = sentence(box), looking = node(box, 'div');

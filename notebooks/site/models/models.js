@@ -8,12 +8,13 @@
 //   text, second   what is read; or ids and types, already packed
 //   hide           token positions that become [MASK]
 //   top, most      how many pieces for every [MASK], and for how many of these
-//   attentions, scores, states, hidden, replaced, labels, sentence     true: what else is wanted
+//   attentions, scores, parts, states, hidden, replaced, labels, sentence     true: what else is wanted
 // and the answer
 //   pieces, ids, types    T tokens, [CLS] and [SEP] among them; written: the pieces before hiding
 //   cut            how many tokens of the text the model has no room for, 0 if none
 //   masked         for every [MASK] {at, best: [{piece, probability}, …]}, the likeliest first
 //   attentions, scores    Float32Array, (L, A, T, T); `layers` and `heads` say L and A
+//   parts          of DeBERTa's scores, Float32Array, (L, A, T, 3, T)
 //   states, hidden        Float32Array, (L + 1, T, H) and (T, H)
 //   replaced       P(replaced) of every token; labels: T times a logit a label; sentence: (H)
 //   milliseconds   of computing
@@ -194,7 +195,7 @@
         : pack(words.encode(request.text), request.second ? words.encode(request.second) : null);
       const inWords = () => ids.map(id => words.vocab[id]), written = inWords();
       for (const at of request.hide || []) if (at < ids.length) ids[at] = mask;
-      const keep = ['states', 'attentions', 'scores'].filter(name => request[name]);
+      const keep = ['states', 'attentions', 'scores', 'parts'].filter(name => request[name]);
       const {hidden, ...kept} = bert.encode(ids, types, keep);
       const result = {ids, types, cut, written, pieces: inWords(), ...kept,
         layers: bert.config.num_layers, heads: bert.config.num_heads};

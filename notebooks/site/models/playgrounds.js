@@ -4,6 +4,7 @@
 //
 // box is where it draws. tools:
 //   node(parent, tag, properties, text)    a new element
+//   field(box, label, rows)      an empty box with a field for the reader's text
 //   touched(box, start)      calls start once, at the first click, key or focus inside the box
 //   open(name, tell)         the model; meanwhile and where it fails, tell(sentence)
 //   latest(model, show, fail)    see models.js: never more than one request waits
@@ -58,6 +59,12 @@
     if (text) made.textContent = text;
     parent.append(made);
     return made;
+  }
+  function field(box, label, rows = 2) {
+    const id = `play-${Math.random().toString(36).slice(2)}`;
+    box.replaceChildren();
+    node(box, 'label', {htmlFor: id}, label);
+    return node(box, 'textarea', {id, rows, spellcheck: false, value: box.dataset.text});
   }
   const percent = p => `${(100 * p).toFixed(1)}%`;
 
@@ -131,5 +138,5 @@
     };
   }
   const latest = (...all) => window.courseModels.latest(...all);
-  window.courseTools = {node, touched, open, openAll, latest, bars, guesses, pieces, gaps, sentence, attention, percent};
+  window.courseTools = {node, field, touched, open, openAll, latest, bars, guesses, pieces, gaps, sentence, attention, percent};
 })();

@@ -530,7 +530,11 @@ def pretrain(
 def _next(out: Path) -> str:
     """What the command of a stopped run does when it is given again."""
     step = saved_step(out / RUN)
-    saved = f"after step {step:,}" if step else "from the beginning: no step was saved yet"
+    saved = (
+        f"after step {step:,} ({out / RUN})"
+        if step
+        else "from the beginning: no step was saved yet"
+    )
     return f"the same command goes on {saved}"
 
 

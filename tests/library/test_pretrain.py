@@ -1009,14 +1009,14 @@ def test_a_signal_ends_a_run_with_one_line_at_every_stage(file, tmp_path):
     main([str(recipe), "--out", str(whole), "--device", "cpu"])
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
-    new, end = "goes on from the beginning: no step was saved yet", "goes on after step 12"
+    new, end = "goes on from the beginning: no step was saved yet", "goes on after step 12 (RUN)"
     for sent, kind, number, where in (
         (signal.SIGINT, "read", 1, "before the first step; the same command goes on"),
         (signal.SIGTERM, "step", 2, f"at step 1; the same command {new}"),
-        (signal.SIGINT, "step", 5, "at step 4; the same command goes on after step 3"),
-        (signal.SIGTERM, "measure", 1, "at step 6; the same command goes on after step 3"),
-        (signal.SIGINT, "write", 3, "at step 6; the same command goes on after step 3"),
-        (signal.SIGTERM, "step", 8, "at step 10; the same command goes on after step 9"),
+        (signal.SIGINT, "step", 5, "at step 4; the same command goes on after step 3 (RUN)"),
+        (signal.SIGTERM, "measure", 1, "at step 6; the same command goes on after step 3 (RUN)"),
+        (signal.SIGINT, "write", 3, "at step 6; the same command goes on after step 3 (RUN)"),
+        (signal.SIGTERM, "step", 8, "at step 10; the same command goes on after step 9 (RUN)"),
         (signal.SIGTERM, "store", 1, f"while the results were written; the same command {end}"),
     ):
         arguments = [str(recipe), "--out", str(out), "--device", "cpu"]
@@ -1024,6 +1024,7 @@ def test_a_signal_ends_a_run_with_one_line_at_every_stage(file, tmp_path):
         process.start()
         process.join(AGAINST_HANGING)
         said = Path(f"{out}.said").read_text()
+        where = where.replace("(RUN)", f"({out / RUN})")
         assert (said, process.exitcode) == (f"pretrain: stopped {where}\n", 128 + sent), kind
         assert not [*out.glob("*.tmp*"), *out.glob("*.holder")], kind
     main([str(recipe), "--out", str(out), "--device", "cpu"])

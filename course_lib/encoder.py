@@ -433,9 +433,7 @@ class Encoder(nn.Module):
             states = [mask.pad(state) for state in kept_states]  # each (B, T, H) again
         return EncoderOutput(
             last_hidden_state=states[-1],
-            pooler_output=(
-                self.pool(states[-1], attention_mask) if pooled and self.pooler else None
-            ),
+            pooler_output=self.pool(states[-1], attention_mask) if pooled and self.pooler else None,
             hidden_states=tuple(states) if output_hidden_states else None,
             attentions=tuple(weights) if output_attentions else None,
             attention_scores=tuple(scores) if output_attention_scores else None,

@@ -311,7 +311,8 @@ def read_text(path: str | Path, expected: str = "text") -> str:
         raise FileNotFoundError(f"no file at {path}: expected {expected}.{nearby(path)}")
     raw = path.read_bytes()
     if raw[:4] == b"PK\x03\x04" or raw[:2] == b"\x1f\x8b":
-        raise ValueError(f"{path} is packed (zip, xlsx or gzip); expected {expected}. Unpack it.")
+        packed = "packed (zip, xlsx or gzip): unpack it, or save a workbook as CSV"
+        raise ValueError(f"{path} is {packed}; expected {expected}.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -326,16 +327,24 @@ def nearby(path: Path) -> str:
     """Of a path that leads to nothing, in words: what is spelt like it, and what lies there."""
     folder = path.parent
     if not folder.is_dir():
-        return f" There is no folder {folder}.{nearby(folder)}"
-    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+        return f" There is no folder {folder}.{nearby(folder) if folder != path else ''}"
+    names = listing(folder)
     more = " and others" * (len(names) > 6)
     return (f"{did_you_mean(path.name, names)} {folder.resolve()} holds "
             f"{', '.join(names[:6]) or 'nothing'}{more}.")  # fmt: skip
 
 
+def listing(folder: Path) -> list[str]:
+    """The names in a folder, sorted, without hidden ones; none where it may not be read."""
+    try:
+        return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except OSError:
+        return []
+
+
 def did_you_mean(name: object, choices: Iterable[str], cutoff: float = 0.6) -> str:
     """A question, where one of the choices is spelt much like a name; else nothing."""
-    by_small = {choice.casefold(): choice for choice in choices}
+    by_small = {str(choice).casefold(): choice for choice in choices}
     near = [by_small[one] for one in get_close_matches(str(name).casefold(), by_small, 1, cutoff)]
     return f" Did you mean {near[0]!r}?" if near and near[0] != name else ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from course_lib.files import (
     data_root,
     did_you_mean,
     hub_file,
+    listing,
     nearby,
     no_file,
     one_error,
@@ -199,7 +199,7 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
     if len(looked) == 1 or (path.parent != Path() and path.parent.is_dir()):
         suggestion = nearby(path)
     else:
-        suggestion = did_you_mean(name, (*os.listdir(), *COURSE, *KNOWN), 0.75)
+        suggestion = did_you_mean(name, (*listing(Path()), *COURSE, *KNOWN), 0.75)
     message = f"{str(name)!r} was not found.{suggestion} Looked in: {'; '.join(looked)}."
     if instead:
         message += f" Used instead: {instead}."

@@ -358,9 +358,7 @@ def question_sequences(
             lost.append(int(not result))
             learnt = question.passage[offsets_of[answer[0]][0] : offsets_of[answer[1]][1]].strip()
             if len(learnt) > len(exact := question.answers[0].text.strip()):
-                wider.append(
-                    f"{exact!r:.60} of question {question.id}, where it learns {learnt!r:.60}"
-                )
+                wider.append(f"{exact!r:.60} of question {question.id} is learnt as {learnt!r:.60}")
     if wider:
         warnings.warn(
             f"{len(wider)} of {len(lost)} answers begin or end inside a token, and a model marks "

@@ -223,9 +223,7 @@ def read_recipe(path: str | Path) -> PretrainRecipe:
 
     Raises FileNotFoundError where there is none, and ValueError for what is no TOML, for a setting
     that does not exist, and for a value of another kind than the setting's."""
-    text = read_text(
-        path, "a recipe; the course's own are in data/recipes/: copy one and change it"
-    )
+    text = read_text(path, "a recipe, such as a copy of one in data/recipes/")
     try:
         result = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -180,8 +180,8 @@ WHERE = Question("q", "Who met Bob?", LEE, (Answer("Ann Lee", 0), Answer("Ann", 
     [
         (["Yorkshire"], None),
         (["York", "Ann Lee", "shire."], None),
-        (["orkshire", "Lee"], "1 of 2 .*: 'orkshire' of question q0, where it learns 'Yorkshire'"),
-        (["Lee", "nn Le", "hire"], "2 of 3 .*: 'nn Le' of question q1, where it learns 'Ann Lee'"),
+        (["orkshire", "Lee"], "1 of 2 .*: 'orkshire' of question q0 is learnt as 'Yorkshire'"),
+        (["Lee", "nn Le", "hire"], "2 of 3 .*: 'nn Le' of question q1 is learnt as 'Ann Lee'"),
     ],
 )
 def test_an_answer_that_begins_inside_a_token_is_counted(answers, message, recwarn):

@@ -84,7 +84,7 @@ def _csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[st
     with _long_cells():
         try:
             for row in reader:
-                if row:
+                if len(row) > 1 or "".join(row).strip():
                     yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:

@@ -24,7 +24,7 @@ COLUMNS = {"text": ["a b", "c"], "label": ["x", "y"]}
     [
         ("text,label\na b,x\nc,y\n", COLUMNS),
         ("\ufefftext,label\r\na b,x\r\nc,y", COLUMNS),  # a mark at the beginning, CRLF, no end
-        ("label;id;text\nx;1;a b\n\ny;2;c\n", COLUMNS),  # in another order, and an empty line
+        ("label;id;text\nx;1;a b\n\n  \ny;2;c\n", COLUMNS),  # in another order, and empty lines
         ("text\tlabel\na b\tx\nc\ty\n", COLUMNS),
         ("text,label\ra b,x\rc,y\r", COLUMNS),
         (

@@ -363,10 +363,10 @@ def test_the_model_comes_first_and_then_the_path(tmp_path, monkeypatch):
         (lambda: save_folder(model, "", None), "an empty path .* was given"),
         (
             lambda: room.save("out.safetensors", model),
-            r"an Encoder was given; .* save\(model, path",
+            r"Encoder was given; .* save\(model, path",
         ),
         (lambda: room.export_onnx("out.onnx", model), r"export_onnx\(model, path\)"),
-        (lambda: room.load(model), "an Encoder was given; expected the path"),
+        (lambda: room.load(model), "Encoder was given; expected the path"),
     ):
         with pytest.raises(TypeError, match=form):
             call()

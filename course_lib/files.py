@@ -179,12 +179,7 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
     Windows that is refused while another program, such as a virus scanner, has the file open: it is
     asked a few times more. Raises OSError, with the file's name, where it cannot be written.
     """
-    path = as_path(path)
-    if file := next((part for part in path.parents if part.is_file()), None):
-        raise NotADirectoryError(f"{file} is a file; expected a folder, for {path.name}.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; expected the name of a file to write.")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = place_for(path)
     partial = path.with_name(f"{path.name}.tmp{os.getpid()}-{secrets.token_hex(4)}")
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
@@ -199,6 +194,18 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         partial.unlink(missing_ok=True)
+    return path
+
+
+def place_for(path: str | Path) -> Path:
+    """The path of a file to be written, its folder made. Raises NotADirectoryError where a file
+    stands in place of a folder, IsADirectoryError where a folder does in place of the file."""
+    path = as_path(path)
+    if file := next((part for part in path.parents if part.is_file()), None):
+        raise NotADirectoryError(f"{file} is a file; expected a folder, for {path.name}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; expected the name of a file to write.")
+    path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 

@@ -24,7 +24,7 @@ from course_lib.family.deberta import DebertaConfig
 from course_lib.family.fastbert import FastBert
 from course_lib.family.gpt import GptForNextToken
 from course_lib.family.vit import VitConfig
-from course_lib.files import as_path
+from course_lib.files import as_path, place_for
 
 from .convert import known
 from .families import FAMILIES
@@ -59,7 +59,7 @@ def export_onnx(model: nn.Module, path: str | Path, *, tolerance: float = 1e-4) 
     whole = _Whole(model)
     for name, value in whole.model.state_dict().items():
         as_stored(name, value)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    place_for(path)
     with TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as folder:
         try:
             _write(whole, Path(folder, path.name))

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from course_lib.config import check_size
 from course_lib.files import did_you_mean
 from course_lib.objectives.sequences import (
     PackedSequences,
@@ -107,6 +108,7 @@ def plain_sequences(
     token, and a length that does not hold one token of each; TypeError for one text instead of
     several, and for what is no text."""
     check_tokenizer(tokenizer)
+    check_size("length", length)
     texts, second = check_texts(texts), None if second is None else check_texts(second)
     if not texts:
         raise ValueError("No texts were given; expected at least one.")
@@ -188,6 +190,7 @@ def tagged_sequences(
     longer fit whole are cut. Raises ValueError for no sentences, a tag that is none of the names, a
     word without a token, and a length too short for a sentence's first word."""
     check_tokenizer(tokenizer)
+    check_size("length", length)
     sentences = check_each(sentences, TaggedSentence, one="sentence")
     if not sentences:
         raise ValueError("No sentences were given; expected at least one.")
@@ -324,6 +327,7 @@ def question_sequences(
     question that leaves no room for the passage, and a stride below 1 or with gaps between the
     windows."""
     check_tokenizer(tokenizer)
+    check_size("length", length)
     questions = check_each(questions, Question, one="question")
     if not questions:
         raise ValueError("No questions were given; expected at least one.")

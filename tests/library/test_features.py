@@ -83,6 +83,8 @@ def test_of_a_pair_the_longer_text_is_cut():
         ({"texts": ["ann", " \n"]}, "text 1, .* has no token"),
         ({"second": ["lee"]}, "2 first and 1 second texts"),
         ({"length": 2}, "length=2 was given; expected at least 3"),
+        ({"length": "64"}, "length='64' was given; expected a whole number"),
+        ({"length": 9.0}, "length=9.0 was given; expected a whole number"),
         ({"length": 4, "second": ["lee", "bob"]}, "length=4 was given; expected at least 5"),
     ],
 )

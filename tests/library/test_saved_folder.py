@@ -30,6 +30,7 @@ from course_lib.text.byte_bpe import train_byte_bpe
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import WordPiece
 from course_lib.train.finetuning import classifier_on
+from course_lib.train.sentence_encoder import SentenceEncoder
 
 transformers = pytest.importorskip("transformers")
 
@@ -366,11 +367,20 @@ def test_the_model_comes_first_and_then_the_path(tmp_path, monkeypatch):
             r"Encoder was given; .* save\(model, path",
         ),
         (lambda: room.export_onnx("out.onnx", model), r"export_onnx\(model, path\)"),
+        (lambda: SentenceEncoder("course-bert", model), "a str was given; expected an encoder"),  # type: ignore
         (lambda: room.load(model), "Encoder was given; expected the path"),
     ):
         with pytest.raises(TypeError, match=form):
             call()
     assert not list(tmp_path.iterdir())
+    Path("notes.txt").write_text("mine")
+    for call in (lambda: save_folder(model, "notes.txt", None),
+                 lambda: room.export_onnx(model, "notes.txt/model.onnx")):  # fmt: skip
+        with pytest.raises(
+            NotADirectoryError, match=r"notes.txt is a file; expected a folder, for"
+        ):
+            call()
+    assert [x.read_text() for x in tmp_path.iterdir()] == ["mine"]
 
 
 def test_what_was_meant_by_a_folder_that_is_not_there(tmp_path, monkeypatch):

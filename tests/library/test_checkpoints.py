@@ -263,7 +263,7 @@ def test_a_pickle_is_refused_unread(tmp_path: Path, name: str, how: str):
 def test_folders_with_a_pickle(tmp_path: Path):
     folder = folder_of(tmp_path / "f", small())
     torch.save(ONES, folder / "model.safetensors")
-    with pytest.raises(CheckpointError, match="starts like a pickle"):
+    with pytest.raises(CheckpointError, match="starts like an archive or a pickle"):
         load_pretrained(folder)
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(CheckpointError, match=r"pytorch_model\.bin is named like a pickle"):

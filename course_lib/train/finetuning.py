@@ -215,7 +215,7 @@ def finetune(
     returned, with the task's head, is where the encoder is. progress: a line with steps, loss and
     time left, and a report at the end; None: in a terminal, where there are no callbacks.
     Raises TypeError for another encoder or task, ValueError for both steps and epochs, or neither,
-    and as `labelled_batches` and `fit` do."""
+    for a text longer than the model, and as `check_learnable`, `labelled_batches` and `fit` do."""
     check_size("seed", seed, 0)
     encoder = unwrap_encoder(encoder)
     model = head_on(encoder, task, seed, plain_head)
@@ -270,8 +270,8 @@ def outputs_on(
     model: Any, task: Task, outputs: Sequence[str], batch_size: int = 64
 ) -> list[Tensor]:
     """The model's outputs of these names for all texts, a token's where it stands in its sequence,
-    on the CPU. The model is left as it was found, wherever it is. ValueError for no
-    texts, and for a task whose labels have other names, or another order, than the model's."""
+    on the CPU. The model is left as it was found, wherever it is. ValueError for no texts, a text
+    longer than the model, and for a task whose labels have other names, or another order, than the model's."""
     model = unwrap_model(model)
     check_task(task)
     if not len(task):

@@ -271,7 +271,7 @@ def outputs_on(
 ) -> list[Tensor]:
     """The model's outputs of these names for all texts, a token's where it stands in its sequence,
     on the CPU. The model is left as it was found, wherever it is. ValueError for no texts, a text
-    longer than the model, and for a task whose labels have other names, or another order, than the model's."""
+    longer than the model, and a task whose labels have other names or order than the model's."""
     model = unwrap_model(model)
     check_task(task)
     if not len(task):

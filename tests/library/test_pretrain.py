@@ -147,8 +147,8 @@ def test_a_recipe_says_all_that_is_not_left_to_defaults(file):
     assert recipe.text == TextPart("world", 150, length=32, heldout=40)
     assert recipe.training == TrainingPart(12, 8, learning_rate=3e-3)
     assert recipe.as_dict()["reports"] == {"log_every": 2, "evaluate_every": 6, "save_every": 3}
-    whole = read_recipe(file(("learning_rate = 3e-3", "learning_rate = 1")))
-    assert whole.training.learning_rate == 1.0
+    whole = read_recipe(file(("learning_rate = 3e-3", "weight_decay = 1")))
+    assert repr(whole.training.weight_decay) == "1.0"
 
 
 WRONG = [

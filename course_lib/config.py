@@ -8,6 +8,7 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar, overload
 
+from .files import did_you_mean
 from .kernels.choosing import ATTENTION_PATHS, check_path
 
 # Of sizes: the most is many times that of any published model, so more is a slip.
@@ -134,7 +135,10 @@ def check_size(name: str, value: object, smallest: int = 1, most: float = inf) -
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise ValueError unless the setting `name` is one of `choices`."""
     if value not in (known := list(choices)):
-        raise ValueError(f"{name}={value!r} was given; expected one of {', '.join(known)}.")
+        raise ValueError(
+            f"{name}={value!r} was given; expected one of {', '.join(known)}."
+            + did_you_mean(value, known)
+        )
 
 
 def spelt_as(name: Any, choices: Iterable[str]) -> Any:
@@ -291,8 +295,8 @@ def published(
     check_choice("family", family, PUBLISHED)
     size = spelt_as(size, PUBLISHED[family])
     if size not in PUBLISHED[family]:
-        known = ", ".join(PUBLISHED[family])
-        raise ValueError(f"size {size!r} was given for {family}; expected one of {known}.")
+        known = f"{', '.join(PUBLISHED[family])}.{did_you_mean(size, PUBLISHED[family])}"
+        raise ValueError(f"size {size!r} was given for {family}; expected one of {known}")
     settings = {field.name for field in fields(kind)}
     if unknown := set(changes) - settings:
         raise ValueError(

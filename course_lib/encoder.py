@@ -405,14 +405,15 @@ class Encoder(nn.Module):
         output_attentions: bool = False,
         output_attention_scores: bool = False,
         remove_padding: bool = False,
+        pooled: bool = True,
     ) -> EncoderOutput:
         """input_ids, attention_mask (1 real, 0 padding), token_type_ids: each (B, T) whole numbers.
 
         `position_ids` (B, T): rows of the position table, where they do not just follow the text.
         `output_positions` (B, K), [CLS] first: the last layer is computed there only, and T is K
         in its output. `remove_padding`: the blocks work on the real tokens alone, and states at the
-        padding are zeros. Raises ValueError for empty or too long texts, for ids outside their
-        tables, and for what padding cannot be removed from."""
+        padding are zeros. `pooled`: False leaves out the pooler. Raises ValueError for empty or too
+        long texts, for ids outside their tables, and for what padding cannot be removed from."""
         check_mask(input_ids, attention_mask)
         position_kwargs = {}
         if position_ids is not None:
@@ -432,7 +433,7 @@ class Encoder(nn.Module):
             states = [mask.pad(state) for state in kept_states]  # each (B, T, H) again
         return EncoderOutput(
             last_hidden_state=states[-1],
-            pooler_output=None if self.pooler is None else self.pool(states[-1], attention_mask),
+            pooler_output=self.pool(states[-1], attention_mask) if pooled and self.pooler else None,
             hidden_states=tuple(states) if output_hidden_states else None,
             attentions=tuple(weights) if output_attentions else None,
             attention_scores=tuple(scores) if output_attention_scores else None,

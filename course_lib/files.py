@@ -12,8 +12,9 @@ import re
 import secrets
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -178,8 +179,7 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
     Windows that is refused while another program, such as a virus scanner, has the file open: it is
     asked a few times more. Raises OSError, with the file's name, where it cannot be written.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = place_for(path)
     partial = path.with_name(f"{path.name}.tmp{os.getpid()}-{secrets.token_hex(4)}")
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
@@ -194,6 +194,18 @@ def write_atomic(path: str | Path, content: bytes | str) -> Path:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         partial.unlink(missing_ok=True)
+    return path
+
+
+def place_for(path: str | Path) -> Path:
+    """The path of a file to be written, its folder made. Raises NotADirectoryError where a file
+    stands in place of a folder, IsADirectoryError where a folder does in place of the file."""
+    path = as_path(path)
+    if file := next((part for part in path.parents if part.is_file()), None):
+        raise NotADirectoryError(f"{file} is a file; expected a folder, for {path.name}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; expected the name of a file to write.")
+    path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
@@ -284,6 +296,64 @@ def no_file(path: Path) -> str | None:
         return None
     kind = "a folder" if path.is_dir() else "a link to nothing" if path.is_symlink() else "no file"
     return f"{path} is {kind}; expected a file."
+
+
+def as_path(value: object, call: str = "") -> Path:
+    """A path, of a text or of one. Raises TypeError for anything else, with the call as it is meant
+    where that is known."""
+    if not isinstance(value, str | os.PathLike) or not str(value).strip():
+        given = f"an empty path ({value!r})" if value == "" else f"a {type(value).__name__}"
+        raise TypeError(f"{given} was given; expected the path of a file or folder there.{call}")
+    return Path(value)
+
+
+def read_text(path: str | Path, expected: str = "text") -> str:
+    """The text of a file in UTF-8, with or without its mark at the beginning. Raises ValueError for
+    a folder, a packed file and one in another encoding, and FileNotFoundError, with what lies
+    there, for nothing."""
+    path = as_path(path)
+    if obstacle := no_file(path):
+        raise ValueError(obstacle)
+    if not path.is_file():
+        raise FileNotFoundError(f"no file at {path}: expected {expected}.{nearby(path)}")
+    raw = path.read_bytes()
+    if raw[:4] == b"PK\x03\x04" or raw[:2] == b"\x1f\x8b":
+        packed = "packed (zip, xlsx or gzip): unpack it, or save a workbook as CSV"
+        raise ValueError(f"{path} is {packed}; expected {expected}.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path}, line {line}: this is no text in UTF-8 (byte {error.start}); expected "
+            f"{expected}. Save the file in that encoding."
+        ) from error
+
+
+def nearby(path: Path) -> str:
+    """Of a path that leads to nothing, in words: what is spelt like it, and what lies there."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f" There is no folder {folder}.{nearby(folder) if folder != path else ''}"
+    names = listing(folder)
+    more = " and others" * (len(names) > 6)
+    return (f"{did_you_mean(path.name, names)} {folder.resolve()} holds "
+            f"{', '.join(names[:6]) or 'nothing'}{more}.")  # fmt: skip
+
+
+def listing(folder: Path) -> list[str]:
+    """The names in a folder, sorted, without hidden ones; none where it may not be read."""
+    try:
+        return sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except OSError:
+        return []
+
+
+def did_you_mean(name: object, choices: Iterable[str], cutoff: float = 0.6) -> str:
+    """A question, where one of the choices is spelt much like a name; else nothing."""
+    by_small = {str(choice).casefold(): choice for choice in choices}
+    near = [by_small[one] for one in get_close_matches(str(name).casefold(), by_small, 1, cutoff)]
+    return f" Did you mean {near[0]!r}?" if near and near[0] != name else ""
 
 
 def sha256_of(path: str | Path) -> str:

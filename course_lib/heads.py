@@ -328,9 +328,10 @@ class BertForClassification(EncoderWithHead):
     ) -> ClassifierOutput:
         """As the encoder's call; (B, T) -> logits (B, classes)."""
         segments = segments_for(self.config, token_type_ids)
-        out = self.encoder(input_ids, attention_mask, segments, **output_flags)
+        late = self.training and self.dropout_before_pooler
+        out = self.encoder(input_ids, attention_mask, segments, pooled=not late, **output_flags)
         pooled = out.pooler_output
-        if self.training and self.dropout_before_pooler:
+        if late:
             pooled = self.encoder.pooler(self.dropout(out.last_hidden_state[:, :1]))  # type: ignore
         logits = self.classifier(self.dropout(pooled))
         return ClassifierOutput(logits, *out.optional)

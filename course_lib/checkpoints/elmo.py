@@ -26,7 +26,7 @@ from course_lib.family.elmo import (
     Highway,
     ProjectedLSTM,
 )
-from course_lib.files import one_error
+from course_lib.files import as_path, one_error
 from course_lib.text.characters import WordVocabulary
 
 from .convert import check_sizes
@@ -38,7 +38,8 @@ KIND = "ElmoForBiLM"
 
 def save_elmo(model: ElmoForBiLM, vocabulary: WordVocabulary, path: str | Path) -> str:
     """Write weights, configuration and the predicted words to one safetensors file; returns its
-    SHA-256. The same model gives the same bytes."""
+    SHA-256. The same model gives the same bytes. TypeError for what is no path."""
+    path = as_path(path, " The model comes first: save_elmo(model, vocabulary, path).")
     about = {"model": KIND, "config": asdict(model.config)}
     return write_own(model, path, {**about, "words": vocabulary.vocab[4 : vocabulary.predicted]})
 
@@ -48,7 +49,7 @@ def load_elmo(path: str | Path, sha256: str | None = None) -> tuple[ElmoForBiLM,
 
     Raises MissingCheckpoint, or CheckpointError for a wrong hash, a file cut short or damaged, a
     pickle, or another model's file."""
-    path = Path(path)
+    path = as_path(path)
     with one_error(path, CheckpointError, MissingCheckpoint):
         about, state = read_own(path, sha256, [KIND])
         if about is None:

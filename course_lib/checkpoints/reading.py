@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.files import json_object, no_file, sha256_of
+from course_lib.files import as_path, json_object, nearby, no_file, sha256_of
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 State = dict[str, Tensor]
@@ -35,18 +35,25 @@ def read_header(path: str | Path) -> dict[str, Any]:
     """The header of a safetensors file: name -> type, shape and place of each tensor.
 
     Raises MissingCheckpoint, and CheckpointError for a pickle (unread) or a file cut short."""
-    path = Path(path)
+    path = as_path(path)
     refuse_pickle_name(path)
     if obstacle := no_file(path):
         raise CheckpointError(obstacle)
     if not path.is_file():
-        raise MissingCheckpoint(f"no file at {path}: expected a checkpoint (.safetensors) there.")
+        raise MissingCheckpoint(
+            f"no file at {path}: expected a checkpoint (.safetensors) there.{nearby(path)}"
+        )
     refuse_pointer(path)
     with open(path, "rb") as file:
         start, first = file.read(8), file.read(1)
         # A safetensors header is a JSON object; its length before it may look like anything.
         if first not in (b"{", b"") and start.startswith(_PICKLE_STARTS):
-            raise CheckpointError(_no_pickle(path, "starts like"))
+            raise CheckpointError(_no_pickle(path, "starts like an archive or"))
+        if first not in (b"{", b""):
+            raise CheckpointError(
+                f"{path} is not a safetensors file, or is damaged: expected one, or the folder of "
+                f"a checkpoint, with {WEIGHTS} and {CONFIG}."
+            )
         size = path.stat().st_size
         length = struct.unpack("<Q", start)[0] if len(start) == 8 else size
         if not 0 < length <= size - 8:

@@ -18,7 +18,7 @@ from course_lib.config import BertConfig, check_choice, check_number, check_size
 from course_lib.encoder import POOLERS, Encoder, pooler_name
 from course_lib.family.deberta import DebertaForMaskedLM
 from course_lib.family.mobilebert import MobileBertConfig
-from course_lib.files import json_object, one_error, write_atomic
+from course_lib.files import as_path, json_object, one_error, write_atomic
 from course_lib.heads import BertForMaskedLM
 from course_lib.text.byte_bpe import SPECIAL_TOKENS, fast_byte_bpe
 from course_lib.text.features import check_tokenizer
@@ -60,7 +60,8 @@ def save(model: nn.Module, path: str | Path) -> str:
     model: an Encoder or one of the models with heads (`MODELS`), of any family. The file is
     complete or not there at all, and holds the hash of its own weights, which `load` checks. The
     same model gives the same bytes. Raises CheckpointError for another model, and for weights that
-    are not finite numbers."""
+    are not finite numbers; TypeError for what is no path."""
+    path = as_path(path, " The model comes first: save(model, path).")
     ours, family = known(model)
     config = _stored(encoder_of(ours).config)
     about = {"family": family.model_type, "model": type(ours).__name__, "config": config}
@@ -133,13 +134,14 @@ def save_folder(
     stand there from before. Raises CheckpointError for a model that transformers does not have, for
     weights that are not finite numbers (in float16: up to 65,504), and for a tokenizer with more
     tokens than the model has rows, or whose [PAD] is not the model's; TypeError for what is no
-    tokenizer. Then nothing is written."""
+    tokenizer or path. Then nothing is written."""
     import safetensors.torch
 
+    folder = as_path(folder, " The model comes first: save_folder(model, folder, tokenizer).")
     more: State = {}
     if isinstance(model, DebertaForMaskedLM):
         model, more = _without_decoder(model)
-    hf_model, folder = to_transformers(model), Path(folder)
+    hf_model = to_transformers(model)
     if tokenizer is not None:
         check_tokenizer(tokenizer)
     tied = set(hf_model.all_tied_weights_keys)  # read back from the table that they share
@@ -268,7 +270,7 @@ def load(path: str | Path, sha256: str | None = None) -> Model:
 
     sha256: what the file's hash must be. Raises MissingCheckpoint, or CheckpointError for a wrong
     hash, a file cut short or damaged, a pickle, or a file that `save` did not write."""
-    path = Path(path)
+    path = as_path(path)
     with one_error(path, CheckpointError, MissingCheckpoint):
         return _load(path, sha256)
 

@@ -33,7 +33,7 @@ from course_lib.text.world import MicroWorld
 from course_lib.train.loop import History
 from course_lib.train.precision import choose_precision
 
-from .rooms import lectures_with, room
+from .rooms import lectures_with, room, two_digits
 
 __all__ = [
     "REPLAYED", "compared_runs", "in_words", "kept", "last_losses", "made_with", "outcome",
@@ -228,7 +228,7 @@ def in_words(values: Sequence[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run a lecture's long experiments.")
     known = lectures_with("experiments")
-    parser.add_argument("lecture", choices=known, help="number of the lecture")
+    parser.add_argument("lecture", type=two_digits, choices=known, help="number of the lecture")
     lecture = room(parser.parse_args().lecture, "experiments")
     for name, build in lecture.RESULTS.items():
         record = build()

@@ -27,7 +27,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from course_lib.files import one_error
+from course_lib.files import nearby, one_error, read_text, write_atomic
 
 from . import tokenizer_files as files
 from .vocabulary import (
@@ -205,7 +205,7 @@ class ByteBPE(Vocabulary):
         if missing := [str(file) for file in needed if not file.is_file()]:
             raise FileNotFoundError(
                 f"no {' and no '.join(missing)}: expected a tokenizer.json, or a vocab.json with "
-                "its merges.txt beside it, or the folder that holds them."
+                f"its merges.txt beside it, or the folder that holds them.{nearby(path)}"
             )
         with one_error(path, ValueError):
             vocab, rules, lstrip = _from_two_files(*needed) if two else _from_tokenizer_json(path)
@@ -219,8 +219,6 @@ class ByteBPE(Vocabulary):
 
     def save(self, folder: str | Path) -> None:
         """Write vocab.json and merges.txt into `folder`, as RoBERTa's are written."""
-        from course_lib.files import write_atomic
-
         lines = ("#version: 0.2", *(f"{left} {right}" for left, right in self.merges))
         write_atomic(Path(folder, "merges.txt"), "".join(f"{line}\n" for line in lines))
         write_atomic(Path(folder, "vocab.json"), json.dumps(self.ids, ensure_ascii=False))
@@ -497,7 +495,7 @@ def _from_two_files(vocab: Path, merges: Path) -> Parts:
     if not all(isinstance(id, int) for id in ids.values()):
         raise ValueError(f"{vocab} is no vocab.json: expected one object, token: id.")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
-    lines = files.read_text(merges, "a merges.txt").replace("\r\n", "\n").split("\n")
+    lines = read_text(merges, "a merges.txt").replace("\r\n", "\n").split("\n")
     rules = lines[1:] if lines[0].startswith("#version") else lines
     special, config = (
         files.read_object(vocab.with_name(name)) for name in (files.SPECIAL_MAP, files.CONFIG)

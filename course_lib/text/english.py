@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.config import check_choice
-from course_lib.files import data_path
+from course_lib.files import data_path, read_text
 
 SPLITS = ("train", "validation", "test")
 SENTIMENTS = ("negative", "positive")
@@ -327,20 +327,13 @@ def read_blanks(path: str | Path) -> tuple[Blank, ...]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(_text(path))
+        return tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not TOML: {error}. Mend the line it names.") from error
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text in UTF-8 (byte {error.start}).") from error
-
-
 def _lines(path: Path) -> list[str]:
-    text = _text(path)
+    text = read_text(path)
     # Not splitlines(): it would cut at characters that JSON may hold within a text.
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 

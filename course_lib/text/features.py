@@ -8,14 +8,20 @@ is cut, counted and told: `print(task.cut)`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
+from unicodedata import normalize
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from course_lib.config import check_size
+from course_lib.files import did_you_mean
 from course_lib.objectives.sequences import (
     PackedSequences,
     SpecialIds,
@@ -71,9 +77,9 @@ def text_sequences(
     long loses its end, a pair loses, token by token, the end of the one that is longer at that
     moment.
     Raises ValueError for no texts, a label that is none of the names, and as `plain_sequences`;
-    without names for labels that are all the same, or differ in white space or capitals alone."""
+    without names for labels that differ in white space, capitals or the form of a number alone."""
     texts, labels = check_texts(texts), check_texts(labels)
-    own_names, names = names is None, _names_of(labels) if names is None else check_texts(names)
+    names = _names_of(labels) if names is None else check_texts(names)
     if len(texts) != len(labels):
         raise ValueError(
             f"{len(texts)} texts and {len(labels)} labels were given; expected a label for each."
@@ -81,11 +87,9 @@ def text_sequences(
     sequences, cut = plain_sequences(texts, tokenizer, length, second)
     number = _numbers_of(names)
     if unknown := sorted(set(labels) - number.keys()):
-        raise ValueError(f"the label {unknown[0]!r} was given; expected one of {_listed(names)}.")
-    if own_names and len(set(labels)) < 2:
         raise ValueError(
-            f"all {len(labels)} texts have the label {labels[0]!r}; expected at least two classes: "
-            "with one there is nothing to learn. Were the data sorted and then cut?"
+            f"the label {unknown[0]!r} was given; expected one of {_listed(names)}."
+            + did_you_mean(unknown[0], names)
         )
     return LabelledSequences(
         sequences, torch.tensor([number[label] for label in labels]), tuple(names), cut
@@ -104,6 +108,7 @@ def plain_sequences(
     token, and a length that does not hold one token of each; TypeError for one text instead of
     several, and for what is no text."""
     check_tokenizer(tokenizer)
+    check_size("length", length)
     texts, second = check_texts(texts), None if second is None else check_texts(second)
     if not texts:
         raise ValueError("No texts were given; expected at least one.")
@@ -182,10 +187,10 @@ def tagged_sequences(
     kind: "pos", "entities", or None for sentences to be tagged, whose labels are all −100.
     names: the tags; None: UPOS or ENTITY_TAGS, or, where the sentences have others, those that they
     have, O first; of other sentences for the same model give these, task.names. Words that no
-    longer fit whole are cut. Raises ValueError for no sentences, a tag that is none of the names,
-    without names for words that all have the same tag, a word without a token, and a length too
-    short for a sentence's first word."""
+    longer fit whole are cut. Raises ValueError for no sentences, a tag that is none of the names, a
+    word without a token, and a length too short for a sentence's first word."""
     check_tokenizer(tokenizer)
+    check_size("length", length)
     sentences = check_each(sentences, TaggedSentence, one="sentence")
     if not sentences:
         raise ValueError("No sentences were given; expected at least one.")
@@ -193,11 +198,6 @@ def tagged_sequences(
         names = ()
     elif names is None:
         there = {tag for sentence in sentences for tag in sentence.tags(kind)}
-        if len(there) < 2:
-            raise ValueError(
-                f"every word has the tag {min(there)!r}; expected at least two tags. "
-                "For sentences that a model shall tag give kind=None."
-            )
         names = UPOS if kind == "pos" else ENTITY_TAGS
         if not there <= set(names):
             names = _tag_names(there)
@@ -321,16 +321,19 @@ def question_sequences(
     under this name, which is what a window holds less `stride`. Segment 0 is the question, 1 the
     window.
     The first of a question's answers is the one to be learnt. An answer of k tokens is whole in
-    some window if the window holds at least stride + k − 1.
+    some window if the window holds at least stride + k − 1. Of one that begins or ends inside a
+    token the whole token is learnt; a warning counts these.
     Raises ValueError for no questions, two with one id, a question or passage without a token, a
     question that leaves no room for the passage, and a stride below 1 or with gaps between the
     windows."""
     check_tokenizer(tokenizer)
+    check_size("length", length)
     questions = check_each(questions, Question, one="question")
     if not questions:
         raise ValueError("No questions were given; expected at least one.")
     gold_texts(questions)  # raises before a training whose answers could not be scored
     packed, spans, offsets, most_context, numbers, lost = [], [], [], [], [], []
+    wider: list[str] = []
     for number, question in enumerate(questions):
         question_ids = tokenizer.encode(question.question)
         text, offsets_of = tokenizer.encode_with_offsets(question.passage)
@@ -357,6 +360,15 @@ def question_sequences(
             numbers.append(number)
         if answer:
             lost.append(int(not result))
+            learnt = question.passage[offsets_of[answer[0]][0] : offsets_of[answer[1]][1]].strip()
+            if len(learnt) > len(exact := question.answers[0].text.strip()):
+                wider.append(f"{exact!r:.60} of question {question.id} is learnt as {learnt!r:.60}")
+    if wider:
+        warnings.warn(
+            f"{len(wider)} of {len(lost)} answers begin or end inside a token, and a model marks "
+            f"whole ones: {wider[0]}. Exact match will count these as wrong.",
+            stacklevel=2,
+        )
     sequences, stands = to_sequences(packed), torch.stack(offsets)
     starts, ends = torch.tensor(spans).unbind(1)
     # [SEP] after the window belongs to segment 1, too; it stands nowhere in the passage.
@@ -424,13 +436,19 @@ def _cut(left_out: Sequence[int], length: int, what: str) -> Cut:
 
 def _names_of(labels: Sequence[str]) -> list[str]:
     """The labels in alphabetical order, each once."""
-    names, alike = sorted(set(labels)), dict[str, str]()
+    names, alike = sorted(set(labels)), dict[str | float, str]()
     for name in names:
-        other = alike.setdefault(name.strip().casefold(), name)
-        if other != name:
+        form: str | float = normalize("NFKC", name).strip().casefold()
+        with suppress(ValueError):
+            form = float(form)
+        if form in (inf, -inf) or form != form:
+            raise ValueError(f"the label {name!r} was given, which is no finite number; expected "
+                             "a class. Give names=[...] if it is meant.")  # fmt: skip
+        if (other := alike.setdefault(form, name)) != name:
             raise ValueError(
-                f"the labels {other!r} and {name!r} were given, which differ in white space or "
-                "capitals alone. Write them alike, or give names=[...] if both are meant."
+                f"the labels {other!r} and {name!r} were given, which differ in white space, "
+                "capitals or the form of a letter or number alone. Write them alike, or give "
+                "names=[...] if both are meant."
             )
     return names
 

@@ -8,6 +8,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from course_lib.files import nearby
+
 HIDDEN, NOT_TXT, NO_FILE = "hidden", "not ending in .txt", "leading to no file"
 TWICE, EMPTY, BINARY = "leading to what is read anyway", "holding no text", "not text at all"
 LeftOut = defaultdict[str, list[Path]]  # why -> which
@@ -24,7 +26,7 @@ def read_folder(source: Path) -> tuple[list[list[str]], tuple[str, ...]]:
     if not source.exists():
         raise FileNotFoundError(
             f'source = "{source}" was given; expected "documentation", "world", or a file or '
-            "folder of plain text (.txt, UTF-8) that exists."
+            f"folder of plain text (.txt, UTF-8) that exists.{nearby(source)}"
         )
     left = LeftOut(list)
     files = _text_files(source, left) if source.is_dir() else [source]

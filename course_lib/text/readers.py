@@ -9,17 +9,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from course_lib.config import check_choice
-from course_lib.files import json_object
+from course_lib.files import as_path, did_you_mean, json_object, read_text
 
 from .english import Answer, Question, TaggedSentence, gold_texts
 
@@ -39,7 +39,7 @@ def read_csv(path: str | Path, *columns: str) -> dict[str, list[str]]:
     Raises ValueError, with file and line, for a column that is not there, a name that stands twice,
     a row of another length, a quote that nobody closes, a cell that is empty or NaN in a column
     that is read, and for no rows."""
-    path = Path(path)
+    path = as_path(path)
     rows = _csv_rows(path, columns)
     _, header = next(rows, (1, []))
     names = _chosen(path, header, columns)
@@ -62,7 +62,7 @@ def read_jsonl(path: str | Path, *columns: str) -> dict[str, list[str]]:
 
     Raises ValueError, with file and line, for a line that is no JSON object, a column that it
     lacks, a value that is null, NaN, empty or holds others, and for no lines."""
-    path = Path(path)
+    path = as_path(path)
     result: dict[str, list[str]] = {}
     for number, line in enumerate(_text(path).split("\n"), 1):
         if not line.strip():
@@ -84,7 +84,7 @@ def _csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[st
     with _long_cells():
         try:
             for row in reader:
-                if row:
+                if len(row) > 1 or "".join(row).strip():
                     yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
@@ -100,7 +100,7 @@ def _names_there(text: str, delimiter: str, columns: Sequence[str]) -> tuple[int
         header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     except csv.Error:
         header = []
-    return len(set(columns) & set(header)), len(header)
+    return sum(name in header for name in columns), len(header)
 
 
 @contextmanager
@@ -119,11 +119,10 @@ def _chosen(path: Path, there: list[str], columns: Sequence[str], where: str = "
         raise ValueError(f"{path}: the column {twice[0]!r} stands twice; expected each name once.")
     for name in columns:
         if name not in there:
-            near = get_close_matches(str(name), there, n=1)
-            suggestion = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"{path}{where}: the column {name!r} was asked for; expected one of "
-                f"{', '.join(map(repr, there)) or 'none: there is nothing'}.{suggestion}"
+                f"{', '.join(map(repr, there)) or 'none: there is nothing'}."
+                + did_you_mean(name, there)
             )
     return list(dict.fromkeys(columns)) or there
 
@@ -135,7 +134,7 @@ def _cell(value: object, name: str, where: str) -> str:
             f"{where}: the column {name!r} is empty, {value!r:.20}; expected a text. Fill it in, "
             "or take the row out of the file."
         )
-    if isinstance(value, bool | int | float):
+    if isinstance(value, bool | int | float) and math.isfinite(value):
         return json.dumps(value)
     if not isinstance(value, str):
         raise ValueError(
@@ -169,7 +168,7 @@ def read_conll(
     check_choice("kind", kind, ("entities", "pos"))
     if scheme is not None:
         check_choice("scheme", scheme, SCHEMES)
-    path = Path(path)
+    path = as_path(path)
     sentences = _conll_sentences(path)
     if kind == "pos":
         tags = [[row[1] for _, row in rows] for rows in sentences]
@@ -309,7 +308,7 @@ def read_squad(path: str | Path) -> list[Question]:
     Raises ValueError, with file and question, for another form, an answer that does not stand in
     its passage where `answer_start` says (counted in characters), an impossible question with
     answers, one without that is not marked so, an id that stands twice, and for no questions."""
-    path = Path(path)
+    path = as_path(path)
     whole = _json(_text(path), str(path), 'SQuAD\'s form, {"data": [...]}')
     questions = []
     for article in _list(whole, "data", str(path)):
@@ -330,10 +329,12 @@ def read_squad(path: str | Path) -> list[Question]:
 def _question(entry: Mapping[str, Any], name: str, passage: str, where: str) -> Question:
     text = _value(entry, "question", str, where)
     answers = tuple(_answer(answer, passage, where) for answer in _list(entry, "answers", where))
-    if entry.get("is_impossible", not answers) is not (not answers):
+    if (impossible := entry.get("is_impossible", False)) is not (not answers):
+        stated = f"is {impossible!r}" if "is_impossible" in entry else "is missing"
         raise ValueError(
-            f"{where}: {len(answers)} answers were given, and is_impossible is "
-            f"{entry['is_impossible']!r}; expected it to be true exactly where there is no answer."
+            f"{where}: {len(answers)} answers were given, and is_impossible {stated}; expected it "
+            "to be true exactly where there is no answer. A question that its passage does not "
+            'answer has "is_impossible": true, as in version 2.0; or take it out of the file.'
         )
     return Question(name, text, passage, answers)
 
@@ -371,17 +372,7 @@ def _value(entry: Any, name: str, kind: Any, where: str) -> Any:
 
 def _text(path: Path) -> str:
     """A file in UTF-8, with or without its mark at the beginning, its line ends as \\n."""
-    raw = path.read_bytes()
-    try:
-        if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise UnicodeDecodeError("utf-8", raw, 0, 2, "this is UTF-16")
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{path}, line {line}: this is no text in UTF-8 (byte {error.start}); expected UTF-8. "
-            "Save the file in that encoding."
-        ) from error
+    text = read_text(path, "text in UTF-8, such as CSV or JSON")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -89,8 +89,10 @@ class ScoredSequences:
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.sequences),) or not self.values.isfinite().all():
+            wrong = (~self.values.isfinite()).nonzero()[:1].tolist()
+            at = f" (not finite: that of text {wrong[0][0]})" if wrong else ""
             raise ValueError(
-                f"{len(self.sequences)} texts and values {self.values.tolist()[:4]} of shape "
+                f"{len(self.sequences)} texts and values {self.values.tolist()[:4]}{at} of shape "
                 f"{tuple(self.values.shape)} were given; expected a finite number for each text."
             )
 

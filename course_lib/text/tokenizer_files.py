@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from course_lib.files import json_object, no_file
+from course_lib.files import as_path, json_object, read_text
 
 from .vocabulary import Vocabulary
 
@@ -42,23 +42,10 @@ class AddedToken(NamedTuple):
 
 def tokenizer_file(path: str | Path, otherwise: str) -> Path:
     """`path`; of a folder the tokenizer.json in it, or if there is none, the file `otherwise`."""
-    path = Path(path)
+    path = as_path(path)
     if not path.is_dir():
         return path
     return path / (WHOLE if os.path.lexists(path / WHOLE) else otherwise)
-
-
-def read_text(path: Path, expected: str) -> str:
-    """The text of a file, without a byte order mark. Raises ValueError where it is no UTF-8, or no
-    file, and FileNotFoundError where there is nothing."""
-    if obstacle := no_file(path):
-        raise ValueError(obstacle)
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not a text file (byte {error.start} is no UTF-8): expected {expected}."
-        ) from error
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from course_lib.files import one_error
+from course_lib.files import nearby, one_error
 
 from . import tokenizer_files as files
 from .vocabulary import Vocabulary, utf8
@@ -75,6 +75,7 @@ class Unigram(Vocabulary):
         if not path.is_file():
             raise FileNotFoundError(
                 f"{path} was given; expected a tokenizer.json, or the folder that has one. {ADVICE}"
+                + nearby(path)
             )
         with one_error(path, ValueError):
             read, _ = files.read_tokenizer_json(path, "Unigram")

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from course_lib.config import check_size
-from course_lib.files import one_error
+from course_lib.files import nearby, one_error, read_text, write_atomic
 
 from . import tokenizer_files as files
 from .vocabulary import (
@@ -262,6 +262,7 @@ class WordPiece(Vocabulary):
         if not path.is_file():
             raise FileNotFoundError(
                 f"no vocabulary at {path}: expected a vocab.txt or a tokenizer.json there."
+                + nearby(path)
             )
         overrides = {"lowercase": lowercase, "strip_accents": strip_accents}
         overrides = {name: value for name, value in overrides.items() if value is not None}
@@ -278,9 +279,7 @@ class WordPiece(Vocabulary):
 
     def save(self, path: str | Path) -> None:
         """Write the vocabulary to `path`, a token a line, in the order of the ids (vocab.txt)."""
-        from course_lib.files import write_atomic
-
-        write_atomic(Path(path), "".join(f"{token}\n" for token in self.vocab))
+        write_atomic(path, "".join(f"{token}\n" for token in self.vocab))
 
     @cached_property
     def continuing(self) -> Tensor:
@@ -557,7 +556,7 @@ SINGLE, ANYWHERE = {"single_word"}, "added tokens that are taken wherever they s
 
 
 def _from_vocab_txt(path: Path) -> tuple[list[str], dict[str, Any]]:
-    text = files.read_text(path, "a vocab.txt or a tokenizer.json").replace("\r\n", "\n")
+    text = read_text(path, "a vocab.txt or a tokenizer.json").replace("\r\n", "\n")
     # Not splitlines(): vocabularies hold characters that it would take for line ends.
     vocab = [line.rstrip(" \t") for line in text.rstrip(" \t\n").split("\n")]
     if "" in vocab[:-1]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import torch
@@ -157,6 +157,16 @@ def classifier_on(
     return BertForClassification(copy, classes, plain_head)
 
 
+def check_length(task: Task, model: Any) -> None:
+    """Raise ValueError for a text with more tokens than the model has positions for."""
+    longest = getattr(getattr(model, "config", None), "longest_text", inf)
+    if not isinstance(task, LabelledPictures) and (tokens := _longest(task)) > longest:
+        raise ValueError(
+            f"a task with a text of {tokens} tokens was given to a model with positions for "
+            f"{longest}; expected at most as many. Make the task with length={longest}."
+        )
+
+
 def head_on(
     encoder: Encoder | Pretrained, task: Task, seed: int = 0, plain_head: bool = False
 ) -> ForTask:
@@ -205,11 +215,12 @@ def finetune(
     returned, with the task's head, is where the encoder is. progress: a line with steps, loss and
     time left, and a report at the end; None: in a terminal, where there are no callbacks.
     Raises TypeError for another encoder or task, ValueError for both steps and epochs, or neither,
-    and as `labelled_batches` and `fit` do."""
+    for a text longer than the model, and as `check_learnable`, `labelled_batches` and `fit` do."""
     check_size("seed", seed, 0)
     encoder = unwrap_encoder(encoder)
     model = head_on(encoder, task, seed, plain_head)
     check_learnable(task)
+    check_length(task, encoder)
     batch_size = max(1, min(16, len(task))) if batch_size is None else batch_size
     steps = count_steps(len(task), batch_size, steps, epochs)
     learning_rate = default_rate(encoder) if learning_rate is None else learning_rate
@@ -259,8 +270,8 @@ def outputs_on(
     model: Any, task: Task, outputs: Sequence[str], batch_size: int = 64
 ) -> list[Tensor]:
     """The model's outputs of these names for all texts, a token's where it stands in its sequence,
-    on the CPU. The model is left as it was found, wherever it is. ValueError for no
-    texts, and for a task whose labels have other names, or another order, than the model's."""
+    on the CPU. The model is left as it was found, wherever it is. ValueError for no texts, a text
+    longer than the model, and a task whose labels have other names or order than the model's."""
     model = unwrap_model(model)
     check_task(task)
     if not len(task):
@@ -273,6 +284,7 @@ def outputs_on(
             f"{', '.join(ours)}; expected the same, in the same order. Make the task with "
             "names=model.names."
         )
+    check_length(task, model)
     was_training, device = model.training, next(model.parameters(), torch.empty(0)).device
     model.eval()
     result = []

@@ -129,6 +129,8 @@ def fit(
     later = {"decay": decay, "optimizer": optimizer, "released_schedule": released_schedule}
     check_training(recipe | later)
     check_size("checkpoint_every", checkpoint_every, 0)
+    if callable(callbacks) or not all(map(callable, callbacks)):
+        raise ValueError(f"callbacks={callbacks!r:.60} was given; expected a list of functions.")
     keep_freed_memory()
     distributed = distributed or BorrowedDevice(model, device)
     history = History(

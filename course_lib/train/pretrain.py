@@ -529,9 +529,9 @@ def pretrain(
 
 def _next(out: Path) -> str:
     """What the command of a stopped run does when it is given again."""
-    step = saved_step(out / RUN)
-    saved = f"after step {step:,}" if step else "from the beginning: no step was saved yet"
-    return f"the same command goes on {saved}"
+    if step := saved_step(out / RUN):
+        return f"the same command goes on after step {step:,} ({out / RUN})"
+    return "the same command goes on from the beginning: no step was saved yet"
 
 
 def refuse_foreign(out: Path) -> None:

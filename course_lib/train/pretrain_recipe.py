@@ -13,6 +13,7 @@ from types import NoneType
 from typing import Any, get_type_hints
 
 from course_lib.config import check_choice, check_number, check_size
+from course_lib.files import did_you_mean, read_text
 from course_lib.objectives.masked_lm import BERT_MIX, check_mix, check_rate
 from course_lib.objectives.released_masking import check_rule
 from course_lib.text.vocabulary import MOST_PIECES
@@ -222,17 +223,10 @@ def read_recipe(path: str | Path) -> PretrainRecipe:
 
     Raises FileNotFoundError where there is none, and ValueError for what is no TOML, for a setting
     that does not exist, and for a value of another kind than the setting's."""
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} was given as a recipe; there is no such file. The course's own are in "
-            "data/recipes/; copy one and change it."
-        )
+    text = read_text(path, "a recipe, such as a copy of one in data/recipes/")
     try:
-        result = tomllib.loads(
-            path.read_text(encoding="utf-8-sig")
-        )  # some editors begin with a mark
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        result = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not valid TOML: {error}. Compare data/recipes/.") from error
     model = result.get("model", {})
     if isinstance(model, dict) and model.get("start") and "size" in model:
@@ -248,7 +242,7 @@ def _build(kind: type, settings: Mapping[str, Any], where: str) -> Any:
     if unknown := sorted(set(settings) - set(parts)):
         raise ValueError(
             f"{where} has {', '.join(unknown)}; expected only {', '.join(parts)}. Is it spelt "
-            "right, and in the right table?"
+            f"right, and in the right table?{did_you_mean(unknown[0], parts)}"
         )
     if missing := [n for n, f in parts.items() if _required(f) and n not in settings]:
         raise ValueError(f"{where} lacks {', '.join(missing)}; expected a value there. Add it.")

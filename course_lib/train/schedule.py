@@ -61,7 +61,12 @@ def check_training(settings: Mapping[str, Any]) -> None:
     check_size("steps", settings["steps"], 0)
     check_size("accumulate", settings["accumulate"])
     check_size("seed", settings["seed"], 0, 2**32 - 1)
-    check_number("learning_rate", settings["learning_rate"])
+    check_number("learning_rate", rate := settings["learning_rate"])
+    if not 0 < rate < 1:
+        raise ValueError(
+            f"learning_rate={rate!r} was given; expected more than 0, which learns nothing, and "
+            "less than 1: BERT was fine-tuned with 2e-5 to 5e-5."
+        )
     check_number("weight_decay", settings["weight_decay"])
     clip = settings["clip"]
     check_number("clip", 0 if clip is None else clip, advice="0 is no clipping.")

@@ -13,13 +13,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_lib.checkpoints import CheckpointError, load_pretrained, save_folder
+from course_lib.checkpoints import CheckpointError, Pretrained, load_pretrained, save_folder
 from course_lib.checkpoints.families import Tokenizer
 from course_lib.checkpoints.reading import read_json
 from course_lib.config import check_choice, check_size
 from course_lib.encoder import Encoder, mean_state
-from course_lib.files import one_error, write_atomic
+from course_lib.files import as_path, one_error, write_atomic
 from course_lib.text.features import check_tokenizer, plain_sequences
+
+from .finetuning import unwrap_encoder
 
 MODULES, LIMITS, ABOUT = (
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
@@ -35,18 +37,19 @@ class SentenceEncoder(nn.Module):
     pooling: "mean" of the states at real tokens, [CLS] and [SEP] among them, or "cls", the first
     state. normalize: vectors of unit length, so that a dot product is the cosine. length: how many
     tokens a text may have; by default 256, or as many as the model can, if these are fewer. Raises
-    TypeError for what is no tokenizer, ValueError for another way to pool and a length that the
-    model cannot."""
+    TypeError for what is no encoder or tokenizer, ValueError for another way to pool and a length
+    that the model cannot."""
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: Encoder | Pretrained,
         tokenizer: Tokenizer,
         pooling: str = "mean",
         normalize: bool = True,
         length: int | None = None,
     ) -> None:
         super().__init__()
+        encoder = unwrap_encoder(encoder)
         check_tokenizer(tokenizer)
         check_choice("pooling", pooling, OLD_NAMES)
         longest = encoder.config.longest_text
@@ -95,7 +98,7 @@ class SentenceEncoder(nn.Module):
     def save_folder(self, folder: str | Path) -> str:
         """Write a folder that `SentenceTransformer(folder)` and `SentenceEncoder.load` read, as
         `course_lib.save_folder` does, which says what it raises; returns the weights' SHA-256."""
-        folder = Path(folder)
+        folder = as_path(folder)
         digest = save_folder(self.encoder, folder, self.tokenizer)
         types = ["Transformer", "Pooling", *["Normalize"] * self.normalize]
         modules = [

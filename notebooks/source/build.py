@@ -372,7 +372,8 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = sources(arguments.number)
     if not chosen:
-        raise SystemExit(f"no source in {SOURCES} begins with {arguments.number!r}")
+        names = ", ".join(path.stem for path in sources(""))
+        raise SystemExit(f"no source in {SOURCES} begins with {arguments.number!r}: {names}")
     if arguments.check:
         problems = [problem for source in chosen for problem in disagreements(source)]
         raise SystemExit("\n".join(problems) or 0)

@@ -417,7 +417,8 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = sources(arguments.number)
     if not chosen:
-        raise SystemExit(f"no deck in {SOURCES} begins with {arguments.number!r}")
+        names = ", ".join(path.stem for path in sources(""))
+        raise SystemExit(f"no deck in {SOURCES} begins with {arguments.number!r}: {names}")
     try:
         if arguments.pdf:
             printer()

@@ -318,7 +318,7 @@ def test_bad_files(tmp_path: Path, trained: ByteBPE):
     with pytest.raises(ValueError, match=r"vocab\.json holds a list"):
         ByteBPE.from_file(tmp_path)
     (tmp_path / "vocab.json").write_bytes(b"\x80\x04\xff")
-    with pytest.raises(ValueError, match="is not a text file"):
+    with pytest.raises(ValueError, match="is no text in UTF-8"):
         ByteBPE.from_file(tmp_path)
 
 

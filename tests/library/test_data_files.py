@@ -24,7 +24,7 @@ COLUMNS = {"text": ["a b", "c"], "label": ["x", "y"]}
     [
         ("text,label\na b,x\nc,y\n", COLUMNS),
         ("\ufefftext,label\r\na b,x\r\nc,y", COLUMNS),  # a mark at the beginning, CRLF, no end
-        ("label;id;text\nx;1;a b\n\ny;2;c\n", COLUMNS),  # in another order, and an empty line
+        ("label;id;text\nx;1;a b\n\n  \ny;2;c\n", COLUMNS),  # in another order, and empty lines
         ("text\tlabel\na b\tx\nc\ty\n", COLUMNS),
         ("text,label\ra b,x\rc,y\r", COLUMNS),
         (
@@ -81,6 +81,8 @@ def test_json_lines(tmp_path):
         ),
         ('{"text": "a", "label": NaN}', "line 1: the column 'label' is empty, nan"),
         ('{"text": "a", "label": ["x"]}', "line 1: the column 'label' holds"),
+        ('{"text": "a", "label": Infinity}', "line 1: the column 'label' holds inf; expected a"),
+        ('{"text": "a", "label": -1e999}', "line 1: the column 'label' holds -inf"),
         ('{"text": "a", "label": "x"}\n{"text": "a"}', "line 2: the column 'label' was asked for"),
         ('[{"text": "a", "label": "x"}]', "line 1 holds .* expected an object"),
         ('{"text": "a"', "line 1 is not JSON"),
@@ -190,6 +192,7 @@ def test_squad(tmp_path):
         (squad(qa([{"text": "Rome"}])), r"q1: answer_start is missing \(text\)"),
         (squad(qa(is_impossible=True)), "1 answers were given, and is_impossible is True"),
         (squad(qa((), is_impossible=False)), "0 answers were given, and is_impossible is False"),
+        (squad(qa(())), "q1: 0 answers .* is_impossible is missing; .* or take it out of the file"),
         (squad(qa(), qa()), "id 'q1' was given to two questions"),
         (squad(), "has no questions"),
         (squad(qa(), passage=None), "context is missing"),
@@ -201,3 +204,27 @@ def test_squad(tmp_path):
 def test_squad_refused(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
         read_squad(written(tmp_path, content))
+
+
+READERS = (read_csv, read_jsonl, read_conll, read_squad)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_what_is_no_file_of_text_is_named(tmp_path, read):
+    for packed in (b"PK\x03\x04 a workbook", b"\x1f\x8b packed"):
+        with pytest.raises(ValueError, match=r"file is packed .*: unpack it, .*; expected text"):
+            read(written(tmp_path, packed, "file"))
+    with pytest.raises(ValueError, match=f"{tmp_path.name} is a folder; expected a file"):
+        read(tmp_path)
+    with pytest.raises(
+        FileNotFoundError, match=r"no file at .*fil: .* Did you mean 'file'\? .* file"
+    ):
+        read(tmp_path / "fil")
+    for wrong in (5, None, ""):
+        with pytest.raises(TypeError, match="was given; expected the path of a file"):
+            read(wrong)
+
+
+def test_a_list_of_columns_is_none(tmp_path):
+    with pytest.raises(ValueError, match=r"column \['text', 'label'\] was asked for; expected one"):
+        read_csv(written(tmp_path, "text,label\na,b\n"), ["text", "label"])

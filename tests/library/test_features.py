@@ -74,11 +74,17 @@ def test_of_a_pair_the_longer_text_is_cut():
         ({"texts": [], "labels": []}, "No texts were given"),
         ({"labels": ["a"]}, "2 texts and 1 labels were given"),
         ({"labels": ["a", "c"]}, "label 'c' was given; expected one of a, b"),
-        ({"labels": ["b", "b"], "names": None}, "all 2 texts have the label .b.; expected at"),
+        ({"labels": ["a", "yess"], "names": ("a", "yes")}, "one of a, yes. Did you mean 'yes'"),
+        ({"labels": ["1", "1.0"], "names": None}, "labels '1' and '1.0' .* which differ in"),
+        ({"labels": ["é", "e\u0301"], "names": None}, "differ in white space, .* of a letter"),
+        ({"labels": ["0", "nan"], "names": None}, "label 'nan' was given, which is no finite"),
+        ({"labels": ["0", "-Infinity"], "names": None}, "label '-Infinity' was given, which is no"),
         ({"names": ("a", "b", "a")}, "names a, b, a were given; expected each of them once"),
         ({"texts": ["ann", " \n"]}, "text 1, .* has no token"),
         ({"second": ["lee"]}, "2 first and 1 second texts"),
         ({"length": 2}, "length=2 was given; expected at least 3"),
+        ({"length": "64"}, "length='64' was given; expected a whole number"),
+        ({"length": 9.0}, "length=9.0 was given; expected a whole number"),
         ({"length": 4, "second": ["lee", "bob"]}, "length=4 was given; expected at least 5"),
     ],
 )
@@ -86,6 +92,11 @@ def test_bad_texts_are_refused(given: dict, message: str):
     good = {"texts": ["ann", "lee"], "labels": ["a", "b"], "names": ("a", "b"), "length": 9}
     with pytest.raises(ValueError, match=message):
         text_sequences(**{**good, **given}, tokenizer=SMALL)
+
+
+def test_labels_that_look_like_numbers_stay_apart():
+    task = text_sequences(["ann", "lee", "bob"], ["1", "01b", "-1"], None, SMALL, 9)
+    assert task.names == ("-1", "01b", "1") and task.labels.tolist() == [2, 1, 0]
 
 
 # ---------------------------------------------------------------- a label a word
@@ -144,7 +155,6 @@ def test_sentences_without_tags_can_be_tagged():
     [
         ({"sentences": []}, "No sentences were given"),
         ({"kind": "words"}, "kind='words' was given; expected 'pos' or 'entities'"),
-        ({"kind": "pos", "names": None}, "every word has the tag 'NOUN'; .* give kind=None"),
         ({"names": ("O", "B-LOC")}, "s: the tag 'B-PER' was given; expected one of O, B-LOC"),
         ({"length": 2}, "length=2 was given; s begins with 'Ann'"),
     ],
@@ -165,6 +175,25 @@ def test_a_word_that_vanishes_is_refused():
 
 LEE = "Ann Lee met Bob in York. She is in Yorkshire."
 WHERE = Question("q", "Who met Bob?", LEE, (Answer("Ann Lee", 0), Answer("Ann", 0)))
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (["Yorkshire"], None),
+        (["York", "Ann Lee", "shire."], None),
+        (["orkshire", "Lee"], "1 of 2 .*: 'orkshire' of question q0 is learnt as 'Yorkshire'"),
+        (["Lee", "nn Le", "hire"], "2 of 3 .*: 'nn Le' of question q1 is learnt as 'Ann Lee'"),
+    ],
+)
+def test_an_answer_that_begins_inside_a_token_is_counted(answers, message, recwarn):
+    """York|shire: the whole tokens around it are what a model can mark."""
+    passage = "Ann Lee is in Yorkshire."
+    questions = [Question(f"q{n}", "Who?", passage, (Answer(text, passage.index(text)),))
+                 for n, text in enumerate(answers)]  # fmt: skip
+    question_sequences(questions, SMALL, 14, 4)
+    said = [str(warning.message) for warning in recwarn]
+    assert len(said) == (message is not None) and all(re.match(str(message), x) for x in said)
 
 
 def test_windows_by_hand():

@@ -167,3 +167,36 @@ def test_what_a_results_file_lacks_is_named_with_the_file_at_any_depth(data):
         with pytest.raises(KeyError, match=rf"data/results/01_edited\.json lacks '{key}'"):
             lacking[key]
     assert copy.deepcopy(found)["runs"][0].source.endswith("01_edited.json")
+
+
+def test_nothing_is_written_where_a_folder_or_file_is_in_the_way(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(IsADirectoryError, match="folder is a folder; expected the name of a file"):
+        files.write_atomic(tmp_path / "folder", "new")
+    for path in ("file/new", "file/folder/new"):
+        with pytest.raises(NotADirectoryError, match="file is a file; expected a folder, for new"):
+            files.write_atomic(tmp_path / path, "new")
+    assert sorted(x.name for x in tmp_path.rglob("*")) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+def test_what_lies_where_a_path_leads_to_nothing(tmp_path):
+    assert files.nearby(tmp_path / "a") == f" {tmp_path.resolve()} holds nothing."
+    for name in ("train.csv", "test.csv", ".hidden", *"abcdef"):
+        (tmp_path / name).touch()
+    lies = f" {tmp_path.resolve()} holds a, b, c, d, e, f and others."
+    assert files.nearby(tmp_path / "trian.csv") == f" Did you mean 'train.csv'?{lies}"
+    assert files.nearby(tmp_path / "other.bin") == lies
+    missing = files.nearby(tmp_path / "runs" / "best" / "x")
+    assert missing == f" There is no folder {tmp_path / 'runs' / 'best'}." \
+                      f" There is no folder {tmp_path / 'runs'}.{lies}"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("DEBERTA", " Did you mean 'deberta'?"), ("brt", " Did you mean 'bert'?"), ("bert", ""),
+     ("xlnet", ""), (None, ""), (3, "")],
+)  # fmt: skip
+def test_a_name_like_the_one_that_was_given(name, meant):
+    assert files.did_you_mean(name, ("bert", "deberta")) == meant

@@ -661,3 +661,22 @@ def test_where_there_is_nothing_to_learn(labels: list[str], message: str):
                                  intermediate_size=4, max_positions=9))  # fmt: skip
     with pytest.raises(ValueError, match=message):
         finetune(encoder, task, steps=1)
+    alone = text_sequences(["ann"], ["a"], None, WORDS, 9)
+    with pytest.raises(ValueError, match="one label, 'a'"):
+        finetune(encoder, alone, steps=1)
+
+
+def test_a_text_longer_than_the_model_is_named_before_the_first_step():
+    """It may come late, or be alone; a task with room to spare is none."""
+    texts, names = ["ann", "lee " * 12, "bob"], ["a", "b", "a"]
+    encoder = Encoder(BertConfig(vocab_size=len(WORDS), hidden_size=4, num_heads=1, num_layers=1,
+                                 intermediate_size=4, max_positions=9))  # fmt: skip
+    task = text_sequences(texts, names, None, WORDS, 40)
+    message = "text of 14 tokens was given to a model with positions for 9; .* with length=9"
+    steps: list[int] = []
+    with pytest.raises(ValueError, match=message):
+        finetune(encoder, task, steps=2, batch_size=1, callbacks=[lambda r: steps.append(r.step)])
+    model = finetune(encoder, text_sequences(["ann", "lee"], ["a", "b"], None, WORDS, 40), steps=1)
+    with pytest.raises(ValueError, match=message):
+        class_accuracy(model, task)
+    assert steps == []

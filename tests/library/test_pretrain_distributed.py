@@ -315,7 +315,9 @@ def test_a_signal_ends_all_processes_with_one_line(tmp_path, sent):
     said, _ = run.communicate(timeout=AGAINST_HANGING)
     lines = [line for line in said.splitlines() if line.startswith("pretrain: ")]
     assert len(lines) == 1, said
-    assert re.fullmatch(r"pretrain: stopped at step .*; the same command goes on after.*", lines[0])
+    assert re.fullmatch(
+        r"pretrain: stopped at step .*; the same command goes on after.*run.safetensors\)", lines[0]
+    )
     assert "KeyboardInterrupt" not in said and not list(out.glob("*.holder")), said
     with lock_file(out / RUN):
         assert read_log(out / LOG)

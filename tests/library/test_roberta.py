@@ -9,12 +9,14 @@ from parity import distance, drawn_weights
 
 from course_lib.config import published
 from course_lib.encoder import Encoder
+from course_lib.family.electra import electra
 from course_lib.family.roberta import (
     RobertaConfig,
     position_ids_after_padding,
     roberta,
     roberta_for_masked_lm,
 )
+from course_lib.train.finetuning import classifier_on
 
 SMALL = {"vocab_size": 30, "hidden_size": 12, "num_heads": 3, "num_layers": 2}
 
@@ -72,3 +74,15 @@ def test_text_longer_than_the_model(small: Encoder):
         small(longer)
     assert roberta("base", **SMALL, max_positions=15)(longer).last_hidden_state.shape[1] == 13
     assert published("roberta", "base", RobertaConfig).longest_text == 512
+
+
+@pytest.mark.parametrize("make", [roberta, lambda *a, **k: electra(*a, **k).discriminator.encoder])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_classifier_reads_its_pooler_once(make, training: bool):
+    encoder = make("base", vocab_size=50, hidden_size=16, num_heads=2, num_layers=1,
+                   intermediate_size=8, max_positions=12)  # fmt: skip
+    model = classifier_on(encoder, 2).train(training)
+    calls: list[torch.Tensor] = []
+    model.encoder.pooler.register_forward_hook(lambda *given: calls.append(given[1][0]))
+    model(torch.randint(3, 50, (2, 5)))
+    assert len(calls) == 1 and calls[0].shape == ((2, 1, 16) if training else (2, 5, 16))

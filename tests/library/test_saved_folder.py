@@ -30,6 +30,7 @@ from course_lib.text.byte_bpe import train_byte_bpe
 from course_lib.text.unigram import Unigram
 from course_lib.text.wordpiece import WordPiece
 from course_lib.train.finetuning import classifier_on
+from course_lib.train.sentence_encoder import SentenceEncoder
 
 transformers = pytest.importorskip("transformers")
 
@@ -351,3 +352,60 @@ def test_an_onnx_file_of_before_is_told(tmp_path: Path):
     with pytest.raises(TypeError, match=r"its tokenizer is \.tokenizer"):
         save_folder(model, tmp_path / "new", load_pretrained("course-bert"))
     assert not (tmp_path / "new").exists()
+
+
+def test_the_model_comes_first_and_then_the_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = Encoder(BertConfig(vocab_size=10, hidden_size=4, num_heads=1, num_layers=1,
+                               intermediate_size=4, max_positions=9))  # fmt: skip
+    for call, form in (
+        (lambda: save_folder("out", model, None), r"save_folder\(model, folder, tokenizer\)"),
+        (lambda: save_folder(model, None, None), "a NoneType was given; .* The model comes first"),
+        (lambda: save_folder(model, "", None), "an empty path .* was given"),
+        (
+            lambda: room.save("out.safetensors", model),
+            r"Encoder was given; .* save\(model, path",
+        ),
+        (lambda: room.export_onnx("out.onnx", model), r"export_onnx\(model, path\)"),
+        (lambda: SentenceEncoder("course-bert", model), "a str was given; expected an encoder"),  # type: ignore
+        (lambda: room.load(model), "Encoder was given; expected the path"),
+    ):
+        with pytest.raises(TypeError, match=form):
+            call()
+    assert not list(tmp_path.iterdir())
+    Path("notes.txt").write_text("mine")
+    for call in (lambda: save_folder(model, "notes.txt", None),
+                 lambda: room.export_onnx(model, "notes.txt/model.onnx")):  # fmt: skip
+        with pytest.raises(
+            NotADirectoryError, match=r"notes.txt is a file; expected a folder, for"
+        ):
+            call()
+    assert [x.read_text() for x in tmp_path.iterdir()] == ["mine"]
+
+
+def test_what_was_meant_by_a_folder_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my-model" / "checkpoint-500").mkdir(parents=True)
+    (tmp_path / "my-model" / "notes.txt").write_text("x")
+    lies = r".*my-model holds checkpoint-500, notes.txt\."
+    for name, message in (
+        ("my-modle", r"'my-modle' was not found. Did you mean 'my-model'\?"),
+        ("./my-modle", r"was not found. Did you mean 'my-model'\? .* holds my-model\."),
+        (tmp_path / "My-Model2", r"was not found. Did you mean 'my-model'\? "),
+        ("my-model/checkpoint", rf"was not found. Did you mean 'checkpoint-500'\? {lies}"),
+        (tmp_path / "runs" / "best", r"There is no folder .*runs\. .* holds my-model\."),
+        ("my-model", rf"my-model lacks model.safetensors and config.json: .* there\. {lies}"),
+        ("course-brt", "Did you mean 'course-bert'"),
+    ):
+        with pytest.raises(room.MissingCheckpoint, match=message):
+            load_pretrained(name)
+    with pytest.raises(CheckpointError, match=r"notes.txt is not a safetensors file|has 1 bytes"):
+        load_pretrained("my-model/notes.txt")
+    (tmp_path / "my-model" / "config.json").write_text('{"hidden_size": 4}')
+    with pytest.raises(CheckpointError, match=r"config.json is not a safetensors .* or the folder"):
+        load_pretrained("my-model/config.json")
+    (tmp_path / "my-model" / "model.safetensors").touch()
+    with pytest.raises(
+        CheckpointError, match=r"config.json lacks model_type; expected one of bert"
+    ):
+        load_pretrained("my-model")

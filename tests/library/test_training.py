@@ -390,6 +390,10 @@ REFUSED = [
       for x in (*bad, True, "3", None)],
     *[(lambda n=n, x=x: train(**{n: x}), f"{n}={re.escape(repr(x))} was given; expected a fin")
       for n in ("learning_rate", "weight_decay", "clip") for x in (-1, -1e-9, NAN, INF, True, "1")],
+    *[(lambda x=x: train(learning_rate=x), f"learning_rate={x} was given; expected more than 0,")
+      for x in (0, 0.0, 1.0, 30)],
+    *[(lambda x=x: train(callbacks=x), "callbacks=.* expected a list of functions")
+      for x in (print, [None], [[print]])],
     *[(lambda d=d: train(decay=d), "decay=.* above 0 and up to 1") for d in (0, 1.5, NAN, True)],
     (lambda: train(decay=0.5, released_schedule=True), "expected 1, as BERT's program falls"),
     *[(lambda w=w: train(warmup=w), "pass n / 24") for w in (-0.1, 1.5, NAN, INF, True, "0.1")],

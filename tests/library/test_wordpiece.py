@@ -216,7 +216,7 @@ def test_bad_files(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match=r"no vocabulary at .*expected a vocab\.txt"):
         WordPiece.from_file(tmp_path / "vocab.txt")
     (tmp_path / "vocab.txt").write_bytes(b"\x80\x04\xff")
-    with pytest.raises(ValueError, match="is not a text file"):
+    with pytest.raises(ValueError, match="is no text in UTF-8"):
         WordPiece.from_file(tmp_path / "vocab.txt")
     (tmp_path / "a.txt").write_text("just\nwords\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"a\.txt is not a WordPiece vocabulary.*lacks"):

@@ -16,6 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from course_lib.files import nearby
+
 from ..exercises import all_exercises
 from ..exercises.form import Exercise
 from ..rooms import lectures_with, room_file, two_digits
@@ -251,7 +253,7 @@ def _read(path: Path, form: str = "every lecture needs one, like lecture 12's") 
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
-        raise KitError(f"{path} is missing; {form}.") from error
+        raise KitError(f"{path} is missing; {form}.{nearby(path)}") from error
     except OSError as error:
         raise KitError(f"{path} cannot be read ({error.strerror}); {form}.") from error
     except UnicodeDecodeError as error:

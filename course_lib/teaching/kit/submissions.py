@@ -26,6 +26,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from course_lib.files import nearby
+
 from ..exercises.outputs import printable
 
 MAGIC = re.compile(r"^\s*([%!].*|\?+[\w.]+|[\w.]+\?+)$")  # %time, !pip, ?print, print?
@@ -100,7 +102,8 @@ def _unpacked(source: Path) -> Iterator[Path]:
         return
     if not zipfile.is_zipfile(source):
         what = "is neither a folder nor a zip file" if source.exists() else "does not exist"
-        raise ValueError(f"{source} {what}; expected one with the students' notebooks.")
+        lies = "" if source.exists() else nearby(source)
+        raise ValueError(f"{source} {what}; expected one with the students' notebooks.{lies}")
     with tempfile.TemporaryDirectory(prefix="submissions") as name:
         try:
             with _archive(source) as archive:

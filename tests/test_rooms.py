@@ -19,7 +19,7 @@ LIBRARY = (
     "files", "kernels", "config", "images", "plain_bert", "encoder", "heads", "family",
     "objectives", "text", "checkpoints", "train",
 )  # fmt: skip
-ROOMS = (*LIBRARY, "doctor", "teaching", "bench", "lectures")
+ROOMS = (*LIBRARY, "doctor", "search", "teaching", "bench", "lectures")
 MOST_LINES = 27_750  # of the library: what a reader gets through in a day or two
 MOST_LINES_A_LECTURE = 5_000
 LARGER = {

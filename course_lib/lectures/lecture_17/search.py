@@ -305,19 +305,25 @@ def by_words(split: str, way: str = "BM25") -> Tensor:
     return torch.from_numpy(product.toarray()).float()
 
 
-@torch.no_grad()
 def model_scores(model: nn.Module, recipe: Recipe, split: str) -> Tensor:
-    """Scores (Q, Q) of a split by a model: cosines, or MaxSim."""
-    of = read(split)
+    """Scores (Q, Q) of a split by a model."""
+    return scores_between(model, recipe, read(split).queries, read(split).documents)
+
+
+@torch.no_grad()
+def scores_between(
+    model: nn.Module, recipe: Recipe, queries: Sequence[str], documents: Sequence[str]
+) -> Tensor:
+    """Scores (Q, N) by a model: cosines, or MaxSim."""
     if isinstance(model, SentenceEncoder):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of documents that are cut: BM25 alone reads all
-            query, document = model.encode(of.queries), model.encode(of.documents)
+            query, document = model.encode(queries), model.encode(documents)
         if recipe.way == "centred":
             return cosines(query - query.mean(0), document - document.mean(0))
         return query @ document.T
     (query, query_mask), (document, document_mask) = (
-        _in_batches(model, texts) for texts in (of.queries, of.documents)
+        _in_batches(model, texts) for texts in (queries, documents)
     )
     if recipe.way == "tokens":
         return maxsim(query, document, query_mask, document_mask)

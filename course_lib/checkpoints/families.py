@@ -23,6 +23,7 @@ from course_lib.family.ernie import ErnieConfig, ernie_encoder
 from course_lib.family.eurobert import EuroBertConfig, EuroBertForMaskedLM, eurobert_encoder
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
+from course_lib.family.nomicbert import NomicBertConfig, nomicbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.family.ultrabert import UltraBertConfig, UltraBertForMaskedLM
 from course_lib.family.vit import VitConfig, VitEncoder, VitForClassification, vit_encoder
@@ -967,6 +968,42 @@ EUROBERT = Family(
 )
 
 
+NOMIC = replace(
+    BERT,
+    model_type="nomic_bert",
+    config_class=NomicBertConfig,
+    encoder=nomicbert_encoder,
+    classes={
+        ours: name.replace("Bert", "NomicBert", 1)
+        for ours, name in BERT.classes.items()
+        if ours not in (BertForPreTraining, BertForQuestionAnswering)
+    },
+    prefix="nomic_bert.",
+    modules={
+        **{ours: name for ours, name in BERT.modules.items() if ours != "embeddings.position"},
+        **{ours: name for ours, name in EUROBERT.modules.items() if ".attention." in ours},
+        **{ours: name for ours, name in EUROBERT.modules.items() if ".feed_forward." in ours},
+        "stack.blocks.#.attention_norm": "layers.#.post_attention_layernorm",
+        "stack.blocks.#.output_norm": "layers.#.post_mlp_layernorm",
+        "mlm.norm": "cls.predictions.transform.layer_norm",
+    },
+    settings={**BERT.settings, "global_base": "global_rope_theta"},
+    fixed={
+        **{"pre_norm": False, "final_norm": False, "rotary": True, "gated": True},
+        **{"biases": True, "global_every": 1, "classifier_pooling": "cls"},
+    },
+    absent={"max_position_embeddings": 2_048, "vocab_size": 30_528},
+    leftovers=(),
+    derived=EUROBERT.derived,
+    more=lambda config: {
+        "rope_parameters": {"rope_type": "default", "rope_theta": config.global_base}
+    },
+    read=lambda theirs: _read_eurobert(
+        {"rope_theta": 1_000.0, **theirs, "classifier_pooling": "cls"}
+    ),
+)
+
+
 def _ultrabert_settings(config: UltraBertConfig) -> dict[str, Any]:
     """Layers and bases in their words, and the window as they measure it."""
     layers = map(config.is_global, range(config.num_layers))
@@ -1140,7 +1177,7 @@ FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
     for family in (
         *(BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2),
-        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT, EUROBERT, ULTRABERT, VIT),
+        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT, EUROBERT, NOMIC, ULTRABERT, VIT),
     )
 }
 

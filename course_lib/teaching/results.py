@@ -229,8 +229,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run a lecture's long experiments.")
     known = lectures_with("experiments")
     parser.add_argument("lecture", choices=known, help="number of the lecture")
-    lecture = room(parser.parse_args().lecture, "experiments")
-    for name, build in lecture.RESULTS.items():
+    parser.add_argument("--only", metavar="FILE", help="one results file, or one that is planned")
+    options = parser.parse_args()
+    lecture = room(options.lecture, "experiments")
+    builds = {**lecture.RESULTS, **getattr(lecture, "PLANNED", {})}
+    if options.only not in (None, *builds):
+        parser.error(f"--only {options.only} was given; expected one of {', '.join(builds)}")
+    for name, build in builds.items():
+        if name != options.only and (options.only or name not in lecture.RESULTS):
+            continue
         record = build()
         write_atomic(data_root() / "results" / f"{name}.json", json.dumps(record, indent=1) + "\n")
         write_manifest(data_root())

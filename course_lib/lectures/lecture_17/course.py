@@ -62,12 +62,17 @@ def judged(which: str) -> Judged:
         numbers = lectures_with("claims")
         return {plain(one.question): {n: 1} for n in numbers for one in entries(n)}
     right = {}
-    for page, labels in tomllib.loads(room_file("17", "course.toml").read_text("utf-8")).items():
+    for page, headings in labels().items():
         at = {one.heading: str(n) for n, one in enumerate(sections()) if one.page[:2] == page}
         for key, item in zip(question_keys(page), read_quiz(page), strict=True):
-            if key in labels:
-                right[plain(item.question)] = {at[heading]: 1 for heading in labels[key]}
+            if key in headings:
+                right[plain(item.question)] = {at[heading]: 1 for heading in headings[key]}
     return right
+
+
+def labels() -> dict[str, dict[str, list[str]]]:
+    """page -> a question's key -> the headings of the sections that answer it."""
+    return tomllib.loads(room_file("17", "course.toml").read_text("utf-8"))
 
 
 def pieces() -> tuple[list[str], Tensor]:

@@ -38,6 +38,7 @@ WAYS = {
     **{name: RECIPES[name] for name in ("BM25", "mean", "token table", "bi-encoder", "MiniLM")},
 }
 PIECE = 80  # words of a section that a model reads at once
+SETS = ("review", "quiz", "sections")  # of questions; the first chooses the weight of a mix
 Judged = dict[str, dict[str, int]]  # {question: {page or section: 1}}
 
 
@@ -93,12 +94,14 @@ def by_words(which: str) -> Tensor:
     return index.scores(list(judged(which)))
 
 
-def by_model(model: Any, recipe: Recipe, which: str) -> Tensor:
-    """A model's scores (questions, sections): those of the best pieces."""
+def by_model(model: Any, recipe: Recipe) -> dict[str, Tensor]:
+    """A model's scores (questions, sections) of each set: those of the best pieces."""
     texts, of = pieces()
-    scores = scores_between(model, recipe, list(judged(which)), texts)
+    questions = [question for which in SETS for question in judged(which)]
+    scores = scores_between(model, recipe, questions, texts)
     best = torch.full((len(scores), len(sections())), -torch.inf)
-    return best.scatter_reduce(1, of.expand_as(scores), scores, "amax")
+    best = best.scatter_reduce(1, of.expand_as(scores), scores, "amax")
+    return dict(zip(SETS, best.split([len(judged(which)) for which in SETS]), strict=True))
 
 
 def measures(scores: Tensor, which: str) -> dict[str, Any]:
@@ -127,26 +130,22 @@ def beside(measured: dict[str, Any], words: dict[str, Any]) -> dict[str, Any]:
 
 def measured(recipe: Recipe, seed: int) -> dict[str, Any]:
     """A way of search, alone and mixed with BM25."""
-    if recipe.steps:
-        model: Any = train(recipe, seed)[0]
+    if recipe.start:
+        model: Any = train(recipe, seed)[0] if recipe.steps else model_of(recipe, seed).eval()
+        scores = by_model(model, recipe)
     else:
-        model = model_of(recipe, seed).eval() if recipe.start else None
+        scores = {which: by_words(which) * (recipe.way == "BM25") for which in SETS}
 
-    def scores(which: str) -> Tensor:
-        if model is not None:
-            return by_model(model, recipe, which)
-        return by_words(which) * (recipe.way == "BM25")
+    def mean_ndcg(found: Tensor) -> float:
+        return fmean(measures(found, "review")["ndcg"])
 
-    dev = scores("review")
-    tried = {
-        w: fmean(measures(weighted_mix(by_words("review"), dev, w), "review")["ndcg"])
-        for w in WEIGHTS
-    }
+    dev, words = scores["review"], by_words("review")
+    tried = {w: mean_ndcg(weighted_mix(words, dev, w)) for w in WEIGHTS}
     weight = max(tried, key=lambda w: tried[w])
-    result: dict[str, Any] = {"weight": weight, "review": fmean(measures(dev, "review")["ndcg"])}
-    for which in ("quiz", "sections"):
-        words, found = by_words(which), scores(which)
-        ways = {"alone": found, "mix": weighted_mix(words, found, weight)}
+    result: dict[str, Any] = {"weight": weight, "review": mean_ndcg(dev)}
+    for which in SETS[1:]:
+        alone, words = scores[which], by_words(which)
+        ways = {"alone": alone, "mix": weighted_mix(words, alone, weight)}
         result[which] = {
             way: beside(measures(x, which), measures(words, which)) for way, x in ways.items()
         }
@@ -176,7 +175,7 @@ COURSE = Experiment(
     more={
         "texts": lambda _: {
             "hash": texts_hash(), "sections": len(sections()),
-            **{which: len(judged(which)) for which in ("review", "quiz", "sections")},
+            **{which: len(judged(which)) for which in SETS},
         },
     },
 )  # fmt: skip

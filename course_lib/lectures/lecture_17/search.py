@@ -295,8 +295,9 @@ def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[nn.Modul
     """A recipe's model and its losses; at its own learning rate, which must not be 0."""
     model = model_of(recipe, seed)
     history = fit_pairs(
-        model, LOSSES[recipe.way], packed_sides(f"{recipe.corpus}train"), batch_size=recipe.batch_size, seed=seed,
-        steps=recipe.steps if steps is None else steps, learning_rate=recipe.learning_rate,
+        model, LOSSES[recipe.way], packed_sides(f"{recipe.corpus}train"), seed=seed,
+        steps=recipe.steps if steps is None else steps, batch_size=recipe.batch_size,
+        learning_rate=recipe.learning_rate,
     )  # fmt: skip
     return model.eval(), history
 

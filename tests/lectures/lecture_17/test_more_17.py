@@ -60,7 +60,7 @@ def test_what_is_no_candidate_stays_below_in_bm25s_order(
 
 def test_a_function_becomes_query_and_code():
     source = 'def sort_rows(aTable, by=None):\n    """Sort the rows of a table.\n\n    More."""\n'
-    body = "    # a comment\n    kept = [row for row in aTable if row]\n    return sorted(kept, key=by)"
+    body = "    # a comment\n    kept = [row for row in aTable]\n    return sorted(kept, key=by)"
     query, document = pairs.code_pair(source + body)
     assert query == "Sort the rows of a table"
     assert document.startswith("def sort rows(a Table") and "comment" not in document

@@ -101,6 +101,7 @@ class Family:
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see convert.parted
     older: Mapping[str, str] = field(default_factory=dict)  # what files may call a module -> theirs
     stored: Mapping[str, str] = field(default_factory=dict)  # theirs -> what its files call it
+    joined_in_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # and nowhere else
     of_head: Mapping[type[Model], Mapping[str, str]] = field(default_factory=dict)  # see under_head
     fixed_in: Mapping[type[Model], Mapping[str, Any]] = field(default_factory=dict)  # as `fixed`
     stored_prefix: str = ""  # what stands before encoder names in files, where it is another
@@ -968,6 +969,11 @@ EUROBERT = Family(
 )
 
 
+_OLD_NOMIC = {
+    **{"attn.Wqkv": "self_attn", "attn.out_proj": "self_attn.o_proj"},
+    **{"mlp.fc11": "mlp.up_proj", "mlp.fc12": "mlp.gate_proj", "mlp.fc2": "mlp.down_proj"},
+    **{"norm1": "post_attention_layernorm", "norm2": "post_mlp_layernorm"},
+}
 NOMIC = replace(
     BERT,
     model_type="nomic_bert",
@@ -993,6 +999,11 @@ NOMIC = replace(
         **{"biases": True, "global_every": 1, "classifier_pooling": "cls"},
     },
     absent={"max_position_embeddings": 2_048, "vocab_size": 30_528},
+    older={  # so they are in released files, and in those that transformers writes
+        "emb_ln": "embeddings.LayerNorm",
+        **{f"encoder.layers.#.{old}": f"layers.#.{new}" for old, new in _OLD_NOMIC.items()},
+    },
+    joined_in_files={".self_attn": ("q_proj", "k_proj", "v_proj")},
     leftovers=(),
     derived=EUROBERT.derived,
     more=lambda config: {

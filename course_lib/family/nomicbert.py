@@ -1,7 +1,6 @@
-"""Nomic BERT (Nussbaum et al. 2024, section 3), an encoder made for search: BERT's block, norms
-behind its halves and all, with rotary positions instead of a table, SwiGLU instead of GELU, and no
-biases in a block's dense layers. Norms, heads and poolers keep theirs. Read in transformers' own
-program, `models/nomic_bert`."""
+"""Nomic BERT (Nussbaum et al. 2024), an encoder made for search: BERT's block, norms behind its
+halves, with rotary positions, SwiGLU, and no biases in a block's dense layers (norms and heads keep
+theirs). Read in transformers' own program, `models/nomic_bert`."""
 
 from __future__ import annotations
 
@@ -42,12 +41,11 @@ class NomicBertConfig(ModernBertConfig):
 
 
 def nomicbert_block(config: NomicBertConfig, layer: int) -> Block:
-    """ModernBERT's as these settings have it, with SwiGLU, and dense layers without biases."""
+    """ModernBERT's with SwiGLU, and dense layers without biases."""
     block = modern_block(config, layer)
     block.feed_forward = SwiGLU(config)
-    for part in block.modules():
-        if isinstance(part, nn.Linear):
-            part.register_parameter("bias", None)
+    for part in filter(lambda part: isinstance(part, nn.Linear), block.modules()):
+        part.register_parameter("bias", None)
     return block
 
 

@@ -833,7 +833,7 @@ NOMIC = EUROBERT._replace(
         "segments": setting("type_vocab_size", 2, 3),
         "base": setting("global_base", 1_000.0, 77.0),
     },
-    counts={"base": (137_348_928, 136_727_040)},
+    counts={"base": (137_354_304, 136_731_648)},
     began=(
         ({}, {"global_base": 1_000.0, "hidden_act": "silu", "pre_norm": False}),
         (

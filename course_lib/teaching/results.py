@@ -1,5 +1,5 @@
 """Experiments too long for a lecture: `python -m course_lib.teaching.results 04` writes the
-lecture's files in data/results/.
+lecture's files in data/results/, `--only 17_course` one file, or one that is only planned.
 
 What an experiment is, stands in experiments.py of the lecture's room. Here is what they share:
 finished runs are kept and not repeated; each file records recipe, world, versions, thread count,

@@ -67,7 +67,6 @@ class Trial(Recipe):
 TRIALS = {
     "BM25": Trial("BM25", start=""),
     "cross-encoder": Trial("cross", steps=300, batch_size=16, negatives=3),
-    "bi-encoder": Trial("mean", steps=120),
     "bi-encoder, hard negatives": Trial("mean", steps=120, negatives=1),
     "bi-encoder from course-modernbert": Trial("mean", start="course-modernbert", steps=120),
     "MaxSim, trained": Trial("tokens", steps=120),

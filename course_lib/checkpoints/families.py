@@ -998,7 +998,7 @@ NOMIC = replace(
         **{"pre_norm": False, "final_norm": False, "rotary": True, "gated": True},
         **{"biases": True, "global_every": 1, "classifier_pooling": "cls"},
     },
-    absent={"max_position_embeddings": 2_048, "vocab_size": 30_528},
+    absent={"hidden_size": 768, "num_attention_heads": 12},
     older={  # so they are in released files, and in those that transformers writes
         "emb_ln": "embeddings.LayerNorm",
         **{f"encoder.layers.#.{old}": f"layers.#.{new}" for old, new in _OLD_NOMIC.items()},

@@ -19,7 +19,7 @@ PLANNED = results_of((COURSE, MORE))  # which no page reports yet
 def summary(result: Mapping[str, Any]) -> str:
     """nDCG@10 of each way on both splits, or on the course's own pages."""
     lines = []
-    if "sections" in result["texts"]:
+    if "sections" in result.get("texts", {}):
         for name, runs in result["runs"].items():
             pages, sections = (runs[0][on]["alone"]["ndcg"] for on in ("quiz", "sections"))
             lines.append(f"{name:24}{pages:8.3f}{sections:8.3f}   seed 0")

@@ -56,6 +56,8 @@ _HOME = {
     "modernbert_for_masked_lm": "family.modernbert",
     "eurobert": "family.eurobert",
     "eurobert_for_masked_lm": "family.eurobert",
+    "nomicbert": "family.nomicbert",
+    "nomicbert_for_masked_lm": "family.nomicbert",
     "ultrabert": "family.ultrabert",
     "ultrabert_for_masked_lm": "family.ultrabert",
     "electra": "family.electra",

@@ -192,7 +192,7 @@ def _size(layers: int, hidden: int, heads: int, **more: int) -> dict[str, int]:
 # those of 1, 17 and 100 are not told. xlm-roberta: Conneau et al. 2019, section 3. mobilebert, and
 # ib-bert, its teacher: Sun et al. 2020, section 3, and the configurations of the authors' program.
 # modernbert: Warner et al. 2024, section 2, and the released configurations. eurobert: the released
-# configurations.
+# configurations. nomicbert: transformers' defaults, those of nomic-embed-text-v1.5.
 # vit: Dosovitskiy et al. 2020, Table 1; the number is a patch's height and width in pixels.
 BASE_AND_LARGE = {"base": _size(12, 768, 12), "large": _size(24, 1024, 16)}
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
@@ -251,6 +251,7 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
         "base": _size(22, 768, 12, intermediate_size=1_152),
         "large": _size(28, 1024, 16, intermediate_size=2_624),
     },
+    "nomicbert": {"base": {}},
     "eurobert": {
         "210m": _size(12, 768, 12, vocab_size=128_256),
         "2.1b": _size(32, 2_304, 18, intermediate_size=6_144, num_key_value_heads=6),

@@ -352,6 +352,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
     ),
     "learning_curves": lambda: views.learning_curves(curves_of_training_sizes()),
     "shared_words_chart": views.shared_words_chart,
+    "course_table": views.course_table,
     "sizes_chart": views.sizes_chart,
     "cosines_chart": lambda: views.cosines_chart({"not trained": torch.eye(3)}),
     "loss_line": lambda: views.loss_line(

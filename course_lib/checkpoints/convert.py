@@ -258,7 +258,8 @@ def canonical(state: Mapping[str, Tensor], family: Family) -> State:
         for old, new in _OLD_NAMES:
             name = name.removesuffix(old) + new if name.endswith(old) else name
         if not name.endswith("position_ids"):
-            for part, piece in parted(newest_name(name, family), value, family.joined).items():
+            parts_of = {**family.joined, **family.joined_in_files}
+            for part, piece in parted(newest_name(name, family), value, parts_of).items():
                 if not _equal(piece, clean.setdefault(part, piece)):
                     raise CheckpointError(
                         f"{part} appears twice, in two spellings and with two values; expected one."

@@ -23,6 +23,7 @@ from course_lib.family.ernie import ErnieConfig, ernie_encoder
 from course_lib.family.eurobert import EuroBertConfig, EuroBertForMaskedLM, eurobert_encoder
 from course_lib.family.mobilebert import MobileBertConfig, mobilebert_encoder
 from course_lib.family.modernbert import ModernBertConfig, modernbert_encoder
+from course_lib.family.nomicbert import NomicBertConfig, nomicbert_encoder
 from course_lib.family.roberta import RobertaConfig, roberta_encoder
 from course_lib.family.ultrabert import UltraBertConfig, UltraBertForMaskedLM
 from course_lib.family.vit import VitConfig, VitEncoder, VitForClassification, vit_encoder
@@ -101,6 +102,7 @@ class Family:
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # see convert.parted
     older: Mapping[str, str] = field(default_factory=dict)  # what files may call a module -> theirs
     stored: Mapping[str, str] = field(default_factory=dict)  # theirs -> what its files call it
+    joined_in_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # and nowhere else
     of_head: Mapping[type[Model], Mapping[str, str]] = field(default_factory=dict)  # see under_head
     fixed_in: Mapping[type[Model], Mapping[str, Any]] = field(default_factory=dict)  # as `fixed`
     stored_prefix: str = ""  # what stands before encoder names in files, where it is another
@@ -968,6 +970,52 @@ EUROBERT = Family(
 )
 
 
+_OLD_NOMIC = {
+    **{"attn.Wqkv": "self_attn", "attn.out_proj": "self_attn.o_proj"},
+    **{"mlp.fc11": "mlp.up_proj", "mlp.fc12": "mlp.gate_proj", "mlp.fc2": "mlp.down_proj"},
+    **{"norm1": "post_attention_layernorm", "norm2": "post_mlp_layernorm"},
+}
+NOMIC = replace(
+    BERT,
+    model_type="nomic_bert",
+    config_class=NomicBertConfig,
+    encoder=nomicbert_encoder,
+    classes={
+        ours: name.replace("Bert", "NomicBert", 1)
+        for ours, name in BERT.classes.items()
+        if ours not in (BertForPreTraining, BertForQuestionAnswering)
+    },
+    prefix="nomic_bert.",
+    modules={
+        **{ours: name for ours, name in BERT.modules.items() if ours != "embeddings.position"},
+        **{ours: name for ours, name in EUROBERT.modules.items() if ".attention." in ours},
+        **{ours: name for ours, name in EUROBERT.modules.items() if ".feed_forward." in ours},
+        "stack.blocks.#.attention_norm": "layers.#.post_attention_layernorm",
+        "stack.blocks.#.output_norm": "layers.#.post_mlp_layernorm",
+        "mlm.norm": "cls.predictions.transform.layer_norm",
+    },
+    settings={**BERT.settings, "global_base": "global_rope_theta"},
+    fixed={
+        **{"pre_norm": False, "final_norm": False, "rotary": True, "gated": True},
+        **{"biases": True, "global_every": 1, "classifier_pooling": "cls"},
+    },
+    absent={"hidden_size": 768, "num_attention_heads": 12},
+    older={  # so they are in released files, and in those that transformers writes
+        "emb_ln": "embeddings.LayerNorm",
+        **{f"encoder.layers.#.{old}": f"layers.#.{new}" for old, new in _OLD_NOMIC.items()},
+    },
+    joined_in_files={".self_attn": ("q_proj", "k_proj", "v_proj")},
+    leftovers=(),
+    derived=EUROBERT.derived,
+    more=lambda config: {
+        "rope_parameters": {"rope_type": "default", "rope_theta": config.global_base}
+    },
+    read=lambda theirs: _read_eurobert(
+        {"rope_theta": 1_000.0, **theirs, "classifier_pooling": "cls"}
+    ),
+)
+
+
 def _ultrabert_settings(config: UltraBertConfig) -> dict[str, Any]:
     """Layers and bases in their words, and the window as they measure it."""
     layers = map(config.is_global, range(config.num_layers))
@@ -1141,7 +1189,7 @@ FAMILIES: dict[str, Family] = {  # later members add theirs here
     family.model_type: family
     for family in (
         *(BERT, ROBERTA, ALBERT, DISTILBERT, ELECTRA, ERNIE, DEBERTA, DEBERTA_V2),
-        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT, EUROBERT, ULTRABERT, VIT),
+        *(XLM, XLM_ROBERTA, MOBILEBERT, MODERNBERT, EUROBERT, NOMIC, ULTRABERT, VIT),
     )
 }
 

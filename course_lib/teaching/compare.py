@@ -25,7 +25,9 @@ OUTPUTS = (
 )
 ONE_A_ROW = ("pooler_output", "seq_relationship_logits", "sop_logits")  # the others: one a token
 # Of model types: those that are float32 somewhere whatever their weights are.
-SHORT_SUMS = ("deberta", "deberta-v2", "xlm", "modernbert", "eurobert", "ultrabert")
+SHORT_SUMS = (
+    "deberta", "deberta-v2", "xlm", "modernbert", "nomic_bert", "eurobert", "ultrabert",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)

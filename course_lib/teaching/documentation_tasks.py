@@ -355,15 +355,19 @@ def _built(
     return splits, versions
 
 
-def in_order(packages: Iterable[str], side: str | None = None) -> Iterator[tuple[str, list[str]]]:
+def in_order(
+    packages: Iterable[str],
+    side: str | None = None,
+    read: Callable[[Path], list[str]] = module_docstrings,
+) -> Iterator[tuple[str, list[str]]]:
     """(name, docstrings) of the packages' modules, or of those of one side, in the order of a hash
-    of their names."""
+    of their names. read: what else is taken from a file."""
     files: dict[str, Path] = {}
     for package in packages:
         files |= source_files(package)
     for name in sorted(files, key=lambda name: hashlib.sha256(name.encode()).digest()):
         if side in (None, side_of(name)):
-            yield name, module_docstrings(files[name])
+            yield name, read(files[name])
 
 
 def side_of(module: str) -> str:

@@ -35,7 +35,7 @@ from course_lib import (
 )  # fmt: skip
 from course_lib.lectures.lecture_17 import search
 from course_lib.lectures.lecture_17.pairs import slice_pairs
-from course_lib.lectures.lecture_17.views import cosines_chart, shared_words_chart, sizes_chart, ways_table
+from course_lib.lectures.lecture_17.views import cosines_chart, course_table, shared_words_chart, sizes_chart, ways_table
 
 warnings.filterwarnings("ignore", message=".*positions: .* tokens were left out.*")  # long documents are cut on purpose
 
@@ -347,6 +347,24 @@ def my_codes(vectors, query):
 check("17.6", my_codes)
 
 # %% [markdown]
+# ### Searching this course
+#
+# `python -m course_lib.search "your question"` finds the page and section of this course that answer a question. Its ranking is BM25, over the sections of all pages. How well does it work? The quiz questions of all lectures make a labelled set: they are not in the index, and each belongs to one page. For some of them we also wrote down which sections answer them, before we looked at any ranking.
+
+# %%
+from course_lib.search import search as search_course
+
+try:
+    for section in search_course("How can a large batch be trained with little memory?", 2):
+        print(section)
+except FileNotFoundError as missing:  # where only the package is installed
+    print(missing)
+
+course_table()
+
+# %% [markdown]
+# *For a page or a section: the fraction of questions for which the right one is first, or among the first five, and nDCG@10. Pages have as many chances as they have sections: each counts with its best.* These questions were written by the authors of the pages, in the words of the pages, which suits a search by words. Ask it something in words of your own, and look at what it misses.
+#
 # ### Where it breaks
 #
 # Each error says what is wrong and what to do.

@@ -46,6 +46,7 @@ from course_lib.family.modernbert import (
     modernbert,
     modernbert_for_masked_lm,
 )
+from course_lib.family.nomicbert import NomicBertConfig, nomicbert, nomicbert_for_masked_lm
 from course_lib.family.roberta import RobertaConfig, roberta, roberta_for_masked_lm
 from course_lib.family.tinybert import tinybert, tinybert_for_masked_lm
 from course_lib.family.ultrabert import UltraBertConfig, UltraBertForMaskedLM
@@ -256,6 +257,19 @@ def _layers(settings: dict[str, Any], draw: random.Random, kind: type) -> dict[s
         "local_base": draw.choice([10_000.0, 90.0]),
         "prediction_size": draw.choice([5, 24, 40]),
     }
+
+
+def as_nomicbert(settings: dict[str, Any], draw: random.Random) -> NomicBertConfig:
+    """One to three segments, SiLU or both GELUs, other bases; heads of even size."""
+    more = {
+        "hidden_size": settings["num_heads"] * draw.choice([8, 10, 12]),
+        "type_vocab_size": draw.choice([2, 2, 3]),
+        "pad_token_id": draw.choice([0, 3]),
+        "hidden_act": draw.choice(["silu", "silu", "gelu", "gelu_new"]),
+        "layer_norm_eps": draw.choice([1e-5, 1e-12]),
+        "global_base": draw.choice([1_000.0, 77.0]),
+    }
+    return NomicBertConfig(**{**settings, **more})
 
 
 def as_vit(settings: dict[str, Any], draw: random.Random) -> VitConfig:
@@ -806,6 +820,31 @@ EUROBERT = Member(
     seeds=range(16),
     scores=False,  # theirs are turned after the projections
 )
+NOMIC = EUROBERT._replace(
+    family="nomic_bert",
+    published="nomicbert",
+    draw=as_nomicbert,
+    kinds={
+        "masked": Kind("NomicBertForMaskedLM", BertForMaskedLM, by_name=nomicbert_for_masked_lm),
+        "encoder": Kind("NomicBertModel", by_name=nomicbert),
+    },
+    varied={
+        "activation": setting("hidden_act", "silu", "gelu", "gelu_new"),
+        "segments": setting("type_vocab_size", 2, 3),
+        "base": setting("global_base", 1_000.0, 77.0),
+    },
+    counts={"base": (137_354_304, 136_731_648)},
+    began=(
+        ({}, {"global_base": 1_000.0, "hidden_act": "silu", "pre_norm": False}),
+        (
+            {
+                **{"pad_token_id": 3, "hidden_act": "gelu_new", "layer_norm_eps": 1e-3},
+                "rope_parameters": {"rope_type": "default", "rope_theta": 77.0},
+            },
+            {"global_base": 77.0, "hidden_act": "gelu_new", "layer_norm_eps": 1e-3},
+        ),
+    ),
+)
 ULTRABERT = EUROBERT._replace(
     family="ultrabert",
     published="",  # its cards do not say its depth
@@ -922,6 +961,7 @@ MEMBERS: dict[str, Member] = {
     "mobilebert": MOBILEBERT,
     "modernbert": MODERNBERT,
     "eurobert": EUROBERT,
+    "nomicbert": NOMIC,
     "ultrabert": ULTRABERT,
     "deberta": DEBERTA,
     "deberta-v2": DEBERTA_V2,

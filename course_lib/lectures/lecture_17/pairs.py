@@ -7,13 +7,16 @@ the versions installed, so results record `Pairs.hash`."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
+from pathlib import Path
 
 from course_lib.files import cache_dir
 from course_lib.teaching.documentation_tasks import OUTSIDE, in_order, is_new
@@ -101,18 +104,19 @@ def _content(parts: Iterable[str]) -> Iterator[str]:
             yield "\n".join(lines)
 
 
-@lru_cache(maxsize=4)
-def pairs(split: str = "train") -> Pairs:
+@lru_cache(maxsize=8)
+def pairs(split: str = "train", corpus: str = "") -> Pairs:
     """The pairs of a split, from the cache if the same versions are installed, else read from the
-    sources (a minute). Raises ValueError for another split."""
+    sources (a minute). corpus: "code" has functions as documents. Raises ValueError for another
+    split."""
     if split not in SPLITS:
         raise ValueError(f"split={split!r} was given; expected one of {', '.join(SPLITS)}.")
     versions = installed_versions((*PACKAGES, *OUTSIDE))
     about = {**versions, "search pairs": f"rules {RULES}"}
-    path = cache_dir("documentation") / "search-pairs.jsonl"
+    path = cache_dir("documentation") / f"search-pairs{corpus and '-'}{corpus}.jsonl"
     built = read_cache(path, about)
     if built is None:
-        built = _built()
+        built = _built(corpus)
         write_cache(path, built, about)
     lines = built[SPLITS.index(split)]
     return Pairs(split, tuple(Pair(*json.loads(line)) for line in lines), versions)
@@ -133,20 +137,47 @@ def _slice() -> list[list[str]]:
     return [reader.lines(in_order(SLICE, side), 5_000) for side in ("train", "test")]
 
 
-def _built() -> list[list[str]]:
+def _built(corpus: str) -> list[list[str]]:
     """The lines of each split; what stood in an earlier one is left out."""
-    reader = _Reader()
+    reader = _Reader(code_pair if corpus else pair_in)
+    modules = partial(in_order, read=module_functions) if corpus else in_order
     return [
-        reader.lines(in_order(PACKAGES, "train")),
-        reader.lines(in_order(PACKAGES, "test"), MOST_A_TEST),
-        reader.lines(in_order(OUTSIDE), MOST_A_TEST),
+        reader.lines(modules(PACKAGES, "train")),
+        reader.lines(modules(PACKAGES, "test"), MOST_A_TEST),
+        reader.lines(modules(OUTSIDE), MOST_A_TEST),
     ]
+
+
+def module_functions(path: Path) -> list[str]:
+    """Every function in a Python file that has a docstring, as source without comments."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes in other people's strings
+            tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, OSError, RecursionError):
+        return []
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return [ast.unparse(n) for n in ast.walk(tree) if isinstance(n, kinds) and ast.get_docstring(n)]
+
+
+def code_pair(function: str) -> tuple[str, str] | None:
+    """(query, document) of a function's source: its docstring's first sentence, and its code with
+    names cut into words, sort_rows and SortRows alike."""
+    (node,) = ast.parse(function).body
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    first = (ast.get_docstring(node) or "").split("\n\n")[0]
+    query = SENTENCE.split(plain(first), maxsplit=1)[0].rstrip(" .:")
+    node.body = node.body[1:] or [ast.Pass()]
+    code = re.sub(r"_+|(?<=[a-z])(?=[A-Z])", " ", ast.unparse(node))
+    fits = QUERY_WORDS[0] <= len(query.split()) <= QUERY_WORDS[1] and ">>>" not in first
+    return (query, " ".join(code.split())) if fits and len(code.split()) >= FEWEST_WORDS else None
 
 
 class _Reader:
     """Pairs as lines of JSON, without near-doubles of any that were read before."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[str], tuple[str, str] | None] = pair_in) -> None:
+        self.make = make
         self.grams: set[str] = set()
         self.queries: set[str] = set()
 
@@ -160,7 +191,7 @@ class _Reader:
                 break
             if COPIES.search(module):
                 continue
-            new = (pair for pair in map(pair_in, docstrings) if pair and self.is_new(*pair))
+            new = (pair for pair in map(self.make, docstrings) if pair and self.is_new(*pair))
             lines += [
                 json.dumps((*pair, module), ensure_ascii=False)
                 for pair in islice(new, MOST_A_MODULE)

@@ -58,6 +58,19 @@ class Recipe:
     batch_size: int = 64
     learning_rate: float = 0.0
 
+    @property
+    def corpus(self) -> str:
+        """What the names of its splits begin with: nothing, or "code "."""
+        return ""
+
+    def trained(self, seed: int) -> tuple[nn.Module, History]:
+        """Its model, and its losses."""
+        return train(self, seed)
+
+    def scores(self, model: nn.Module, split: str) -> Tensor:
+        """The model's scores (Q, Q) of a split."""
+        return model_scores(model, self, split)
+
 
 RANDOM = "random initialisation"
 RECIPES = {
@@ -122,11 +135,13 @@ def by_shared_words(scores: Tensor, split: str) -> dict[str, dict[str, float]]:
 
 @lru_cache
 def read(split: str) -> Pairs:
-    """A split; of the training pairs "train" without, "dev" only, what settings are chosen by."""
-    if split in TESTS:
-        return pairs(split)
-    train, dev = held_out_of_training(pairs("train"))
-    return train if split == "train" else dev[:500]
+    """A split, of documentation or, as in "code dev", of code; of the training pairs "train"
+    without, "dev" only, what settings are chosen by."""
+    corpus, _, part = split.rpartition(" ")
+    if part in TESTS:
+        return pairs(part, corpus)
+    train, dev = held_out_of_training(pairs("train", corpus))
+    return train if part == "train" else dev[:500]
 
 
 @lru_cache
@@ -280,8 +295,9 @@ def train(recipe: Recipe, seed: int, steps: int | None = None) -> tuple[nn.Modul
     """A recipe's model and its losses; at its own learning rate, which must not be 0."""
     model = model_of(recipe, seed)
     history = fit_pairs(
-        model, LOSSES[recipe.way], packed_sides("train"), batch_size=recipe.batch_size, seed=seed,
-        steps=recipe.steps if steps is None else steps, learning_rate=recipe.learning_rate,
+        model, LOSSES[recipe.way], packed_sides(f"{recipe.corpus}train"), seed=seed,
+        steps=recipe.steps if steps is None else steps, batch_size=recipe.batch_size,
+        learning_rate=recipe.learning_rate,
     )  # fmt: skip
     return model.eval(), history
 
@@ -305,19 +321,25 @@ def by_words(split: str, way: str = "BM25") -> Tensor:
     return torch.from_numpy(product.toarray()).float()
 
 
-@torch.no_grad()
 def model_scores(model: nn.Module, recipe: Recipe, split: str) -> Tensor:
-    """Scores (Q, Q) of a split by a model: cosines, or MaxSim."""
-    of = read(split)
+    """Scores (Q, Q) of a split by a model."""
+    return scores_between(model, recipe, read(split).queries, read(split).documents)
+
+
+@torch.no_grad()
+def scores_between(
+    model: nn.Module, recipe: Recipe, queries: Sequence[str], documents: Sequence[str]
+) -> Tensor:
+    """Scores (Q, N) by a model: cosines, or MaxSim."""
     if isinstance(model, SentenceEncoder):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of documents that are cut: BM25 alone reads all
-            query, document = model.encode(of.queries), model.encode(of.documents)
+            query, document = model.encode(queries), model.encode(documents)
         if recipe.way == "centred":
             return cosines(query - query.mean(0), document - document.mean(0))
         return query @ document.T
     (query, query_mask), (document, document_mask) = (
-        _in_batches(model, texts) for texts in (of.queries, of.documents)
+        _in_batches(model, texts) for texts in (queries, documents)
     )
     if recipe.way == "tokens":
         return maxsim(query, document, query_mask, document_mask)
@@ -375,38 +397,38 @@ def outcome(recipe: Recipe, seed: int) -> dict[str, Any]:
         began, last, model = process_time(), None, None
         scores_of: Callable[[str], Tensor] = partial(by_words, way=recipe.way)
         if recipe.steps:
-            model, history = train(recipe, seed)
+            model, history = recipe.trained(seed)
             last = sum(history.losses["total"][-20:]) / 20
         elif recipe.start:
             model = model_of(recipe, seed).eval()
         if model is not None:
-            scores_of = partial(model_scores, model, recipe)
+            scores_of = partial(recipe.scores, model)
         seconds = round(process_time() - began, 1)
-        result = measured(scores_of)
+        result = measured(scores_of, recipe.corpus)
         if isinstance(model, TokenTable):
             result["sizes"] = {split: nested_ndcg(model, split) for split in TESTS}
         return {**result, "loss": last, "train_seconds": seconds,
                 "cpu_seconds": round(process_time() - began, 1)}  # fmt: skip
 
-    texts = {split: read(split).hash for split in ("train", "dev", *TESTS)}
+    texts = {split: read(recipe.corpus + split).hash for split in ("train", "dev", *TESTS)}
     about = {"seed": seed, **asdict(recipe), "texts": texts}
     return kept(f"17-{recipe.way.replace(' ', '-')}-{seed}", about, MicroWorld.load(), run)
 
 
-def measured(scores_of: Callable[[str], Tensor]) -> dict[str, Any]:
+def measured(scores_of: Callable[[str], Tensor], corpus: str = "") -> dict[str, Any]:
     """What is written of a way to search: alone, by shared words, and joined with BM25, by ranks
     and by a mix whose weight is chosen on the pairs put aside."""
-    dev, result = scores_of("dev"), {}
-    tried = {w: float(ndcg(weighted_mix(by_words("dev"), dev, w)).mean()) for w in WEIGHTS}
+    dev, words, result = scores_of(corpus + "dev"), by_words(corpus + "dev"), {}
+    tried = {w: float(ndcg(weighted_mix(words, dev, w)).mean()) for w in WEIGHTS}
     weight = max(tried, key=lambda w: tried[w])
     for split in TESTS:
-        scores, words = scores_of(split), by_words(split)
+        scores, words = scores_of(corpus + split), by_words(corpus + split)
         higher, _ = ranks(scores)
         result[split] = {
             "ndcg": float(ndcg(scores).mean()),
             "mrr": float((1 / (1 + higher.double())).where(higher < K, 0).mean()),
             "recall": float((higher < K).double().mean()),
-            "by_shared": by_shared_words(scores, split),
+            "by_shared": by_shared_words(scores, corpus + split),
             "fused": float(ndcg(reciprocal_rank_fusion(words, scores)).mean()),
             "mix": float(ndcg(weighted_mix(words, scores, weight)).mean()),
         }

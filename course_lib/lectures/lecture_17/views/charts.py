@@ -12,6 +12,7 @@ from torch import Tensor
 from course_lib.teaching import curves_chart, dots_chart
 from course_lib.teaching.page import Html, number_table
 
+from ..course import by_words, judged, measures, sections
 from ..numbers import figure, reached, runs_of
 from ..search import RECIPES, SHARED, SIZES, TESTS
 
@@ -37,6 +38,25 @@ def _cell(name: str, split: str, what: str) -> str:
     values = reached(name, split, what)
     spread = f" ± {figure(stdev(values))}" if len(values) > 1 else ""
     return figure(fmean(values)) + spread
+
+
+def course_table() -> Html:
+    """How well quiz questions find their page of the course, and its section, by BM25: counted now,
+    on the pages as they are. Without pages, in Colab, the sentence that says so."""
+    try:
+        counts = {of: len(judged(of)) for of in ("quiz", "sections")}
+        head = [f"{len(sections())} sections"]
+    except FileNotFoundError as missing:
+        return Html(str(missing), str(missing))
+    for of, what in (("quiz", "page"), ("sections", "section")):
+        columns = ("recall@1", "recall@5", "nDCG@10")
+        head += [f"{what} (of {counts[of]}): {column}" for column in columns]
+    rows = []
+    for name, weight in (("a random order", 0), ("BM25", 1)):
+        each = [measures(weight * by_words(of), of) for of in counts]
+        values = [x for m in each for x in (m["recall@1"], m["recall@5"], fmean(m["ndcg"]))]
+        rows.append([name, *map(figure, values)])
+    return number_table(head, rows, "pages and sections that answer questions")
 
 
 def shared_words_chart(split: str = "packages") -> Any:

@@ -449,8 +449,8 @@ def train_wordpiece(
     empty = WordPiece(SPECIAL_TOKENS, lowercase=lowercase, strip_accents=strip_accents)
     tokenizer = fast_wordpiece(empty)
     texts = _without_long_words(tokenizer, texts)
-    # Left to itself, the trainer numbers the ## letters in the order of a hash table and settles
-    # ties by these numbers: another vocabulary in every run. So they are given to it in order.
+    # Left to itself, the trainer (tokenizers 0.23.3, findings/) numbers the ## letters by a hash
+    # table and settles ties by these numbers: another vocabulary in every run. So we order them.
     inner = [CONTINUES + char for char in sorted(_inner_letters(tokenizer, texts))]
     named = [CONTINUES + char for char in sorted(_letters_of_control_tokens(texts))]
     named = [piece for piece in named if piece not in inner]

@@ -302,8 +302,8 @@ def as_path(value: object, call: str = "") -> Path:
     """A path, of a text or of one. Raises TypeError for anything else, with the call as it is meant
     where that is known."""
     if not isinstance(value, str | os.PathLike) or not str(value).strip():
-        given = f"an empty path ({value!r})" if value == "" else f"a {type(value).__name__}"
-        raise TypeError(f"{given} was given; expected the path of a file or folder there.{call}")
+        what = f"an empty path ({value!r})" if value == "" else f"a {type(value).__name__}"
+        raise TypeError(f"{what} was given; expected the path of a file or folder there.{call}")
     return Path(value)
 
 

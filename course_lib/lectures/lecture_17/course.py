@@ -136,8 +136,8 @@ def measured(recipe: Recipe, seed: int) -> dict[str, Any]:
     else:
         scores = {which: by_words(which) * (recipe.way == "BM25") for which in SETS}
 
-    def mean_ndcg(found: Tensor) -> float:
-        return fmean(measures(found, "review")["ndcg"])
+    def mean_ndcg(scores: Tensor) -> float:
+        return fmean(measures(scores, "review")["ndcg"])
 
     dev, words = scores["review"], by_words("review")
     tried = {w: mean_ndcg(weighted_mix(words, dev, w)) for w in WEIGHTS}

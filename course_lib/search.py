@@ -2,8 +2,9 @@
 
     python -m course_lib.search "how do I stop a run"
 
-Read are the notebooks beside this package, without quizzes and questions for review. Sections are
-ranked by the words that they share with the question (BM25); lecture 17 says how well."""
+Read are the notebooks beside this package, without quizzes and questions for review, and the
+README. Sections are ranked by the words that they share with the question (BM25); lecture 17 says
+how well."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from urllib.parse import quote
 from course_lib.text.documentation import plain, split_sentences
 from course_lib.train.searching import BM25
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = ("Quiz", "Questions for review", "Read on")  # questions, and titles of papers
 HEADING = re.compile(r"^#{1,4} +(.+)$", re.MULTILINE)
 WHERE_ONE_IS = re.compile(r"^.*(?:▰|\*\*Parts\*\*|\*\*Lecture \d\d\*\*).*$", re.MULTILINE)
@@ -27,7 +28,8 @@ WHERE_ONE_IS = re.compile(r"^.*(?:▰|\*\*Parts\*\*|\*\*Lecture \d\d\*\*).*$", r
 
 @dataclass(frozen=True)
 class Section:
-    """What stands under a heading of a page, a file of notebooks/. text: its Markdown."""
+    """What stands under a heading of a page, a file of notebooks/, or of the README. text: its
+    Markdown."""
 
     page: str
     title: str
@@ -39,25 +41,31 @@ class Section:
         prose = (plain(part) for part in self.text.split("\n\n") if part[:1] not in "|!$<")
         first = (split_sentences(part)[0] for part in prose if re.search(r"\w.*[.:?!]", part))
         anchor = quote(self.heading.replace(" ", "-"))
-        lines = f"{self.title} · {self.heading}", f"notebooks/{self.page}#{anchor}", next(first, "")
+        folder = "notebooks/" if self.page.endswith(".ipynb") else ""
+        where = f"{folder}{self.page}#{anchor}"
+        lines = f"{self.title} · {self.heading}", where, next(first, "")
         return "\n   ".join(lines).rstrip()
 
 
 def course_sections() -> list[Section]:
-    """The sections of all pages in their order. Raises FileNotFoundError where no page is."""
-    if not (pages := sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))):
+    """The sections of all pages in their order, and the README's. Raises FileNotFoundError where no
+    page is."""
+    if not (pages := sorted(ROOT.glob("notebooks/[0-9][0-9]_*.ipynb"))):
         raise FileNotFoundError(
-            f"{NOTEBOOKS} has no pages: they are not part of the installed package. Run this in a "
-            "checkout of the course."
+            f"{ROOT / 'notebooks'} has no pages: they are not part of the installed package. "
+            "Run this in a checkout of the course."
         )
-    return [section for page in pages for section in _sections_of(page)]
+    files = [*pages, *ROOT.glob("README.md")]
+    return [section for file in files for section in _sections_of(file)]
 
 
 def _sections_of(page: Path) -> Iterator[Section]:
     """A page cut at its headings; those without a text of their own are left out."""
-    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
-    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
-    _, *parts = HEADING.split(WHERE_ONE_IS.sub("", "\n\n".join(texts)))
+    whole = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(whole)["cells"] if cell["cell_type"] == "markdown"]
+        whole = "\n\n".join("".join(cell["source"]) for cell in cells)
+    _, *parts = HEADING.split(WHERE_ONE_IS.sub("", whole))
     for heading, text in zip(parts[::2], parts[1::2], strict=True):
         if text.strip() and heading not in LEFT_OUT:
             yield Section(page.name, parts[0], heading, text.strip())

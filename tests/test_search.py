@@ -35,8 +35,10 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A course of one page."""
     cells = [{"cell_type": "code", "source": ["quiz"]}]
     cells += [{"cell_type": "markdown", "source": PAGE.splitlines(keepends=True)}]
-    (tmp_path / "01_rules.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
-    monkeypatch.setattr(search, "NOTEBOOKS", tmp_path)
+    (tmp_path / "notebooks").mkdir()
+    page = tmp_path / "notebooks" / "01_rules.ipynb"
+    page.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    monkeypatch.setattr(search, "ROOT", tmp_path)
     return tmp_path
 
 
@@ -79,12 +81,17 @@ def test_bad_input_gets_one_sentence_and_a_status(
 def test_without_notebooks_the_command_says_so(
     pages: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(search, "NOTEBOOKS", pages / "elsewhere")
+    monkeypatch.setattr(search, "ROOT", pages / "elsewhere")
     with pytest.raises(SystemExit):
         search.main(["norms"])
-    assert "elsewhere has no pages" in capsys.readouterr().err
+    assert "notebooks has no pages" in capsys.readouterr().err
 
 
 def test_a_question_finds_its_section_on_the_real_pages():
     first = search.search("Why are three DeBERTa terms divided by sqrt(3d)?", 1)[0]
     assert first.page.startswith("08_") and "sqrt" in first.heading
+
+
+def test_what_stands_in_the_readme_is_found_too():
+    places = {one.page: one.text for one in search.search("How do I stop a run?", 3)}
+    assert "Ctrl-C" in places["README.md"]

@@ -9,7 +9,11 @@ window.coursePlaygrounds.answer = (box, {node, sentence}) => {
   node(form, 'button', {type: 'submit'}, 'Is it right?');
   const say = sentence(box), whole = right.every(Number.isInteger);
   say(`Write ${names.length > 1 ? 'the numbers' : 'the number'}${whole ? '' : '; three digits are enough'}.`);
-  const read = text => (/\d/.test(text) ? Number(text.replace(/[,\s_]/g, '').replace('−', '-')) : NaN);
+  const grouped = /^[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/;  // 1,234.5; any other comma is a decimal one
+  function read(typed) {
+    const text = typed.replace(/[\s_]/g, '').replace('−', '-');
+    return /\d/.test(text) ? Number(grouped.test(text) ? text.replace(/,/g, '') : text.replace(',', '.')) : NaN;
+  }
   const same = (mine, these) => these.every((value, n) => (
     Number.isInteger(value) ? mine[n] === value : Math.abs(mine[n] - value) <= close * Math.abs(value)));
   function judge(mine) {

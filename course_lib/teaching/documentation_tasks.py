@@ -358,10 +358,11 @@ def _built(
 def in_order(
     packages: Iterable[str],
     side: str | None = None,
-    read: Callable[[Path], list[str]] = module_docstrings,
+    read: Callable[[Path], list[str]] | None = None,
 ) -> Iterator[tuple[str, list[str]]]:
     """(name, docstrings) of the packages' modules, or of those of one side, in the order of a hash
     of their names. read: what else is taken from a file."""
+    read = read or module_docstrings
     files: dict[str, Path] = {}
     for package in packages:
         files |= source_files(package)

@@ -74,8 +74,8 @@ class Unigram(Vocabulary):
         path = files.tokenizer_file(path, files.WHOLE)
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} was given; expected a tokenizer.json, or the folder that has one. {ADVICE}"
-                + nearby(path)
+                f"{path} was given; expected a tokenizer.json, or the folder that has one."
+                f"{nearby(path)} {ADVICE}"
             )
         with one_error(path, ValueError):
             read, _ = files.read_tokenizer_json(path, "Unigram")

@@ -67,8 +67,8 @@ def test_a_number_is_judged_by_keyboard(playground: Open) -> None:
         page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     for text, sentence in (
-        (f"{expected.right[0]:,}", "Right. The notebook asks your function the same"),
-        (f" {expected.right[0] + 1} ", "Not yet, and it is no mistake that the exercise knows."),
+        (f"{expected.right[0]:,}", "Right. The notebook asks your function for other inputs"),
+        (f" {expected.right[0] + 1} ", "Not yet. The exercise has no name for this mistake"),
         ("", "Write a number in every field, such as 1234, 0.25 or 2.5e-4."),
         ("many", "Write a number in every field"),
         *((str(wrong[0]), said.replace("`", "")) for wrong, said in expected.mistakes[:3]),
@@ -89,8 +89,8 @@ def test_several_numbers_are_judged_together(playground: Open, width: int, schem
     cost, length = by_hand(exercise("16.5")).right  # mistakes give 69, 71 and 72
     for numbers, sentence in (
         ((cost, length), "Right."),
-        ((cost, 75), "Not yet: length, and it is no mistake"),
-        ((7, 7.5), "Not yet: count of FLOPs and length, and it is no mistake"),
+        ((cost, 75), "Not yet: length. The exercise has no name"),
+        ((7, 7.5), "Not yet: count of FLOPs and length. The exercise"),
     ):
         for n, value in enumerate(numbers):
             several.locator("input").nth(n).fill(str(value))
@@ -98,7 +98,7 @@ def test_several_numbers_are_judged_together(playground: Open, width: int, schem
         says(several, sentence)
     right = by_hand(exercise("03.6")).right[0]
     comma = f"{right:.3f}".replace(".", ",")
-    for text, sentence in ((comma, "Right."), (f"{1.01 * right:.3f}", "Not yet, and")):
+    for text, sentence in ((comma, "Right."), (f"{1.01 * right:.3f}", "Not yet. The")):
         fraction.locator("input").fill(text)
         fraction.get_by_role("button").click()
         says(fraction, sentence)

@@ -124,7 +124,7 @@ window.coursePlaygrounds.scores = (box, {node, field, touched, open, latest, sen
   function table(pairs, {moved, first, picked}) {
     numbers.replaceChildren();
     const all = node(numbers, 'table', {className: 'play-answers play-numbers'}), body = node(all, 'tbody');
-    node(all, 'caption', {}, `${first.pieces[picked]} as the query, layer ${dials[0].value}, head ${dials[1].value}${moved ? ': in your sentence → with the word moved' : ''}`);
+    node(all, 'caption', {}, `“${first.pieces[picked]}” as the query, layer ${dials[0].value}, head ${dials[1].value}${moved ? ': in your sentence → with the word moved' : ''}`);
     const head = node(all.createTHead(), 'tr');
     for (const title of ['key', 'distance', ...MAPS, 'weight']) node(head, 'th', {scope: 'col'}, title);
     const cell = (row, [was, is], text) => {

@@ -71,11 +71,16 @@ def _sections_of(page: Path) -> Iterator[Section]:
             yield Section(page.name, parts[0], heading, text.strip())
 
 
+def index_of(sections: Sequence[Section]) -> BM25:
+    """Of what they are searched by: titles and text. Ids are places in the list."""
+    return BM25(["\n".join((one.title, one.heading, one.text)) for one in sections])
+
+
 def search(question: str, k: int = 5) -> list[Section]:
     """The k sections that share most with a question, the best first. Raises ValueError for one of
     whose words no page has any."""
     sections = course_sections()
-    index = BM25(["\n".join((one.title, one.heading, one.text)) for one in sections])
+    index = index_of(sections)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what the error says
         ranking = index.search([question], k)[0] if question.strip() else {}

@@ -253,13 +253,13 @@ _OLD_NAMES = ((".gamma", ".weight"), (".beta", ".bias"))  # LayerNorm, in files 
 def canonical(state: Mapping[str, Tensor], family: Family) -> State:
     """Their weights without prefix, old names, second names of tied weights and position counts."""
     clean: State = {}
+    joined = {**family.joined, **family.joined_in_files}
     for name, value in state.items():
         name = name.removeprefix(family.prefix).removeprefix(family.stored_prefix)
         for old, new in _OLD_NAMES:
             name = name.removesuffix(old) + new if name.endswith(old) else name
         if not name.endswith("position_ids"):
-            parts_of = {**family.joined, **family.joined_in_files}
-            for part, piece in parted(newest_name(name, family), value, parts_of).items():
+            for part, piece in parted(newest_name(name, family), value, joined).items():
                 if not _equal(piece, clean.setdefault(part, piece)):
                     raise CheckpointError(
                         f"{part} appears twice, in two spellings and with two values; expected one."

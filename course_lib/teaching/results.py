@@ -235,9 +235,8 @@ def main() -> None:
     builds = {**lecture.RESULTS, **getattr(lecture, "PLANNED", {})}
     if options.only not in (None, *builds):
         parser.error(f"--only {options.only} was given; expected one of {', '.join(builds)}")
-    for name, build in builds.items():
-        if name != options.only and (options.only or name not in lecture.RESULTS):
-            continue
+    chosen = {options.only: builds[options.only]} if options.only else lecture.RESULTS
+    for name, build in chosen.items():
         record = build()
         write_atomic(data_root() / "results" / f"{name}.json", json.dumps(record, indent=1) + "\n")
         write_manifest(data_root())

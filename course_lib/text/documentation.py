@@ -23,7 +23,7 @@ import sys
 import sysconfig
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata, util
 from itertools import groupby
@@ -169,12 +169,17 @@ def module_paragraphs(path: Path) -> list[str]:
 
 def module_docstrings(path: Path) -> list[str]:
     """Every docstring in a Python file, dedented, in its order; none if it cannot be parsed."""
+    return module_texts(path, _docstrings)
+
+
+def module_texts(path: Path, taken: Callable[[ast.Module], Iterable[str]]) -> list[str]:
+    """What is taken from the tree of a Python file; nothing if it cannot be parsed."""
     collecting = gc.isenabled()
     gc.disable()  # it searches a growing tree for cycles again and again: half of the time
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about escapes in other people's strings
-            return list(_docstrings(ast.parse(path.read_bytes())))
+            return list(taken(ast.parse(path.read_bytes())))
     except (SyntaxError, ValueError, OSError, RecursionError):
         return []
     finally:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import inf
+from math import isfinite
 from typing import Protocol
 from unicodedata import normalize
 
@@ -441,7 +441,7 @@ def _names_of(labels: Sequence[str]) -> list[str]:
         form: str | float = normalize("NFKC", name).strip().casefold()
         with suppress(ValueError):
             form = float(form)
-        if form in (inf, -inf) or form != form:
+        if isinstance(form, float) and not isfinite(form):
             raise ValueError(f"the label {name!r} was given, which is no finite number; expected "
                              "a class. Give names=[...] if it is meant.")  # fmt: skip
         if (other := alike.setdefault(form, name)) != name:

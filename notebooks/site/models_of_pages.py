@@ -92,11 +92,15 @@ def code_tagger() -> BertForTokenClassification:
 def stories_deberta() -> Encoder:
     """The encoder of page 08's DeBERTa of two layers, trained as there with seed 0: a minute or
     two."""
-    recipe, material = position_runs.FULL, position_runs.prepare(MicroWorld.load())
-    fresh = partial(position_runs.small_model, recipe, material.world, 0)
-    train = partial(position_runs.train_positions, recipe, material, steps=DISTANCE_STEPS)
+    recipe, world = position_runs.FULL, MicroWorld.load()
+    fresh = partial(position_runs.small_model, recipe, world, 0)
+
+    def train() -> Any:
+        stories = position_runs.prepare(world)
+        return position_runs.train_positions(recipe, stories, steps=DISTANCE_STEPS)[0]
+
     key = sha256_of(Path(position_runs.__file__))
-    return _kept(f"{DISTANCES}-{key[:16]}-{DISTANCE_STEPS}", fresh, lambda: train()[0]).encoder
+    return _kept(f"{DISTANCES}-{key[:16]}-{DISTANCE_STEPS}", fresh, train).encoder
 
 
 def _kept(name: str, fresh: Callable[[], Any], train: Callable[[], Any]) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.search import Section, course_sections
+from course_lib.search import Section, course_sections, index_of
 from course_lib.teaching.experiments import Experiment
 from course_lib.teaching.quizzes import question_keys, read_quiz, read_review
 from course_lib.teaching.results import kept
@@ -27,7 +27,7 @@ from course_lib.text.documentation import plain
 from course_lib.text.world import MicroWorld
 from course_lib.train.calibration import bootstrap_interval
 from course_lib.train.ranking_metrics import ranking_scores
-from course_lib.train.searching import BM25, weighted_mix
+from course_lib.train.searching import weighted_mix
 
 from .numbers import runs_of
 from .search import RECIPES, SEEDS, WEIGHTS, Recipe, model_of, scores_between, train
@@ -90,8 +90,7 @@ def pieces() -> tuple[list[str], Tensor]:
 @cache
 def by_words(which: str) -> Tensor:
     """BM25's scores (questions, sections)."""
-    index = BM25(["\n".join((one.title, one.heading, one.text)) for one in sections()])
-    return index.scores(list(judged(which)))
+    return index_of(sections()).scores(list(judged(which)))
 
 
 def by_model(model: Any, recipe: Recipe) -> dict[str, Tensor]:
@@ -146,9 +145,8 @@ def measured(recipe: Recipe, seed: int) -> dict[str, Any]:
     for which in SETS[1:]:
         alone, words = scores[which], by_words(which)
         ways = {"alone": alone, "mix": weighted_mix(words, alone, weight)}
-        result[which] = {
-            way: beside(measures(x, which), measures(words, which)) for way, x in ways.items()
-        }
+        of_words = measures(words, which)
+        result[which] = {way: beside(measures(x, which), of_words) for way, x in ways.items()}
     return result
 
 

@@ -11,7 +11,6 @@ import ast
 import hashlib
 import json
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -25,6 +24,7 @@ from course_lib.text.documentation import (
     SLICE,
     corpus_hash,
     installed_versions,
+    module_texts,
     plain,
     read_cache,
     write_cache,
@@ -150,14 +150,13 @@ def _built(corpus: str) -> list[list[str]]:
 
 def module_functions(path: Path) -> list[str]:
     """Every function in a Python file that has a docstring, as source without comments."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about escapes in other people's strings
-            tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, OSError, RecursionError):
-        return []
     kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    return [ast.unparse(n) for n in ast.walk(tree) if isinstance(n, kinds) and ast.get_docstring(n)]
+
+    def functions(tree: ast.Module) -> Iterator[str]:
+        nodes = (node for node in ast.walk(tree) if isinstance(node, kinds))
+        return (ast.unparse(node) for node in nodes if ast.get_docstring(node))
+
+    return module_texts(path, functions)
 
 
 def code_pair(function: str) -> tuple[str, str] | None:

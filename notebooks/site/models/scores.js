@@ -47,11 +47,11 @@ window.coursePlaygrounds.scores = (box, {node, field, touched, open, latest, sen
   // A sentence's maps: of a layer and head, the three scores of tokens by their places in the sentence as written.
   function reads(answer, order) {
     const {parts, attentions, heads: A} = answer, T = order.length, [l, a] = dials.map(dial => Math.max(0, dial.selectedIndex));
-    const row = (all, n, of) => Array.from({length: T}, (_, s) => all[n * T + s]).map(of);
-    const terms = TERMS.map((_, n) => order.map((_, t) => row(parts, ((l * A + a) * T + t) * 3 + n, v => v)));
+    const row = (all, n) => [...all.subarray(n * T, (n + 1) * T)];
+    const terms = TERMS.map((_, n) => order.map((_, t) => row(parts, ((l * A + a) * T + t) * 3 + n)));
     return {
       maps: [...terms, terms[0].map((scores, t) => scores.map((v, s) => v + terms[1][t][s] + terms[2][t][s]))],
-      weights: order.map((_, t) => row(attentions, (l * A + a) * T + t, v => v)),
+      weights: order.map((_, t) => row(attentions, (l * A + a) * T + t)),
     };
   }
   const both = model => ({ask: async request => {
@@ -110,6 +110,7 @@ window.coursePlaygrounds.scores = (box, {node, field, touched, open, latest, sen
     const place = share * (colours.length - 1), low = Math.min(Math.floor(place), colours.length - 2), part = place - low;
     return colours[low].map((from, n) => Math.round(from + part * (colours[low + 1][n] - from)));
   }
+  const whole = value => String(value).replace('-', '−');
   const number = value => value.toFixed(2).replace(/^-(?=.*[1-9])/, '−').replace('-', '');
   // The picked word with every key: [as written, now] of its distance, three scores, their sum and the weight.
   function inNumbers({written, order, picked, first}, before, after) {
@@ -134,7 +135,7 @@ window.coursePlaygrounds.scores = (box, {node, field, touched, open, latest, sen
     for (const {key, distance, scores, weight} of pairs) {
       const row = node(body, 'tr');
       node(row, 'th', {scope: 'row'}, key);
-      cell(row, distance, value => String(value).replace('-', '−'));
+      cell(row, distance, whole);
       for (const score of scores) cell(row, score, number);
       cell(row, weight, percent);
     }
@@ -143,7 +144,7 @@ window.coursePlaygrounds.scores = (box, {node, field, touched, open, latest, sen
     const best = n => pairs.reduce((a, b) => (b.weight[n] > a.weight[n] ? b : a));
     const told = n => {
       const {key, distance, scores, weight} = best(n), sums = TERMS.map((term, k) => `${term} ${number(scores[k][n])}`).join(', ');
-      return `“${key}” (distance ${String(distance[n]).replace('-', '−')}), ${percent(weight[n])}: ${sums}, sum ${number(scores[3][n])}`;
+      return `“${key}” (distance ${whole(distance[n])}), ${percent(weight[n])}: ${sums}, sum ${number(scores[3][n])}`;
     };
     const word = first.pieces[picked], place = `Layer ${dials[0].value}, head ${dials[1].value}.`;
     const parts = [place, `${moved ? 'In your sentence' : 'Here'} “${word}” attends most to ${told(0)}.`];

@@ -155,9 +155,11 @@ MODULES = {
 TASK_HEADS = {"classifier": "classifier", "span": "qa_outputs"}  # the same in every family
 
 
-def _for_tasks(member: str) -> dict[type[Model], str]:
-    """What the heads of fine-tuning are called."""
+def _classes(member: str, masked: type[Model] = BertForMaskedLM) -> dict[type[Model], str]:
+    """What nearly all families have: the encoder, a head for masked words, those of fine-tuning."""
     return {
+        Encoder: f"{member}Model",
+        masked: f"{member}ForMaskedLM",
         BertForClassification: f"{member}ForSequenceClassification",
         BertForTokenClassification: f"{member}ForTokenClassification",
         BertForQuestionAnswering: f"{member}ForQuestionAnswering",
@@ -168,12 +170,7 @@ BERT = Family(
     model_type="bert",
     config_class=BertConfig,
     encoder=lambda config, pooler: Encoder(config, pooler=Pooler(config) if pooler else None),
-    classes={
-        Encoder: "BertModel",
-        BertForMaskedLM: "BertForMaskedLM",
-        BertForPreTraining: "BertForPreTraining",
-        **_for_tasks("Bert"),
-    },
+    classes={**_classes("Bert"), BertForPreTraining: "BertForPreTraining"},
     prefix="bert.",
     modules={
         **MODULES,
@@ -203,11 +200,7 @@ ROBERTA = Family(
     model_type="roberta",
     config_class=RobertaConfig,
     encoder=roberta_encoder,
-    classes={
-        Encoder: "RobertaModel",
-        BertForMaskedLM: "RobertaForMaskedLM",
-        **_for_tasks("Roberta"),
-    },
+    classes=_classes("Roberta"),
     prefix="roberta.",
     modules={
         **MODULES,
@@ -273,9 +266,8 @@ XLM = Family(
     config_class=XlmConfig,
     encoder=xlm_encoder,
     classes={
-        Encoder: "XLMModel",
+        **_classes("XLM", XlmForLanguageModel),
         XlmForLanguageModel: "XLMWithLMHeadModel",
-        **_for_tasks("XLM"),
         BertForQuestionAnswering: "XLMForQuestionAnsweringSimple",
     },
     prefix="transformer.",
@@ -298,32 +290,16 @@ XLM = Family(
     heads={"mlm": "pred_layer."},
     tied={"pred_layer.proj.weight": "embeddings.weight"},
     settings={
-        "vocab_size": "vocab_size",
-        "hidden_size": "emb_dim",
-        "num_layers": "n_layers",
-        "num_heads": "n_heads",
-        "intermediate_size": "intermediate_size",
-        "max_positions": "max_position_embeddings",
-        "type_vocab_size": "n_langs",
-        "pad_token_id": "pad_token_id",
-        "hidden_act": "hidden_act",
-        "hidden_dropout": "dropout",
-        "attention_dropout": "attention_dropout",
-        "layer_norm_eps": "layer_norm_eps",
-        "initializer_range": "init_std",
-        "causal": "causal",
-        "sinusoidal": "sinusoidal_embeddings",
+        **SETTINGS,
+        **{"hidden_size": "emb_dim", "num_layers": "n_layers", "num_heads": "n_heads"},
+        **{"type_vocab_size": "n_langs", "hidden_act": "hidden_act", "hidden_dropout": "dropout"},
+        **{"attention_dropout": "attention_dropout", "initializer_range": "init_std"},
+        **{"causal": "causal", "sinusoidal": "sinusoidal_embeddings"},
     },
     fixed={"is_encoder": True, "asm": False},
     absent={
-        "vocab_size": 30_145,
-        "emb_dim": 2048,
-        "n_layers": 12,
-        "n_heads": 16,
-        "n_langs": 1,
-        "use_lang_emb": True,
-        "gelu_activation": True,
-        "pad_token_id": 2,
+        **{"vocab_size": 30_145, "emb_dim": 2048, "n_layers": 12, "n_heads": 16, "n_langs": 1},
+        **{"use_lang_emb": True, "gelu_activation": True, "pad_token_id": 2},
         "summary_first_dropout": 0.1,
     },
     of_head={BertForClassification: {"classifier": "sequence_summary.summary"}},
@@ -356,12 +332,7 @@ ALBERT = Family(
     model_type="albert",
     config_class=AlbertConfig,
     encoder=albert_encoder,
-    classes={
-        Encoder: "AlbertModel",
-        BertForMaskedLM: "AlbertForMaskedLM",
-        BertForPreTraining: "AlbertForPreTraining",
-        **_for_tasks("Albert"),
-    },
+    classes={**_classes("Albert"), BertForPreTraining: "AlbertForPreTraining"},
     prefix="albert.",
     modules={
         **TASK_HEADS,
@@ -391,15 +362,12 @@ ALBERT = Family(
     },
     settings={
         **SETTINGS,
-        "hidden_act": "hidden_act",
-        "embedding_size": "embedding_size",
+        **{name: name for name in ("hidden_act", "embedding_size")},
         "num_groups": "num_hidden_groups",
     },
     fixed={"inner_group_num": 1, "position_embedding_type": "absolute"},
     absent={
-        "hidden_size": 4096,
-        "num_attention_heads": 64,
-        "intermediate_size": 16_384,
+        **{"hidden_size": 4096, "num_attention_heads": 64, "intermediate_size": 16_384},
         "classifier_dropout_prob": 0.1,
     },
     more=_albert_groups,
@@ -412,15 +380,12 @@ ALBERT = Family(
 )
 
 _BLOCK = "transformer.layer.#"
+_NOT_IN_DISTILBERT = ("type_vocab_size", "layer_norm_eps")
 DISTILBERT = Family(
     model_type="distilbert",
     config_class=DistilBertConfig,
     encoder=distilbert_encoder,
-    classes={
-        Encoder: "DistilBertModel",
-        BertForMaskedLM: "DistilBertForMaskedLM",
-        **_for_tasks("DistilBert"),
-    },
+    classes=_classes("DistilBert"),
     prefix="distilbert.",
     modules={
         **TASK_HEADS,
@@ -442,17 +407,10 @@ DISTILBERT = Family(
     heads={"mlm": "vocab_"},
     tied={"vocab_projector.weight": "embeddings.word_embeddings.weight"},
     settings={
-        "vocab_size": "vocab_size",
-        "hidden_size": "dim",
-        "num_layers": "n_layers",
-        "num_heads": "n_heads",
-        "intermediate_size": "hidden_dim",
-        "max_positions": "max_position_embeddings",
-        "pad_token_id": "pad_token_id",
-        "hidden_act": "activation",
-        "hidden_dropout": "dropout",
-        "attention_dropout": "attention_dropout",
-        "initializer_range": "initializer_range",
+        **{ours: SETTINGS[ours] for ours in SETTINGS if ours not in _NOT_IN_DISTILBERT},
+        **{"hidden_size": "dim", "num_layers": "n_layers", "num_heads": "n_heads"},
+        **{"intermediate_size": "hidden_dim", "hidden_act": "activation"},
+        **{"hidden_dropout": "dropout", "attention_dropout": "attention_dropout"},
     },
     # Theirs has no setting for the epsilon: it is written into the code.
     fixed={"sinusoidal_pos_embds": False, "layer_norm_eps": 1e-12},
@@ -469,12 +427,8 @@ ELECTRA = Family(
     model_type="electra",
     config_class=ElectraConfig,
     encoder=electra_encoder,
-    classes={
-        Encoder: "ElectraModel",
-        BertForMaskedLM: "ElectraForMaskedLM",  # the generator
-        BertForReplacedTokens: "ElectraForPreTraining",  # the discriminator
-        **_for_tasks("Electra"),
-    },
+    # For masked words the generator, for replaced ones the discriminator.
+    classes={**_classes("Electra"), BertForReplacedTokens: "ElectraForPreTraining"},
     prefix="electra.",
     modules={
         **TASK_HEADS,
@@ -517,11 +471,8 @@ ERNIE = replace(
     modules={**BERT.modules, "embeddings.task": "embeddings.task_type_embeddings"},
     settings={**BERT.settings, "task_types": "task_type_vocab_size"},
     absent={
-        "vocab_size": 30_522,
-        "max_position_embeddings": 512,
-        "hidden_act": "gelu",
-        "task_type_vocab_size": 3,
-        "use_task_id": False,
+        **{"vocab_size": 30_522, "max_position_embeddings": 512, "hidden_act": "gelu"},
+        **{"task_type_vocab_size": 3, "use_task_id": False},
     },
     more=lambda config: {"use_task_id": config.task_types > 0},
     read=_read_ernie,
@@ -596,11 +547,7 @@ DEBERTA = Family(
     model_type="deberta",
     config_class=DebertaConfig,
     encoder=_deberta_encoder,
-    classes={
-        Encoder: "DebertaModel",
-        BertForMaskedLM: "DebertaForMaskedLM",
-        **_for_tasks("Deberta"),
-    },
+    classes=_classes("Deberta"),
     ours_alone=(DebertaForMaskedLM,),
     prefix="deberta.",
     modules={
@@ -638,13 +585,9 @@ DEBERTA = Family(
     },
     fixed={"relative_attention": True, "position_biased_input": False, "talking_head": False},
     absent={
-        "relative_attention": False,
-        "position_biased_input": True,
-        "hidden_size": 768,
-        "num_attention_heads": 12,
-        "max_position_embeddings": 512,
+        **{"relative_attention": False, "position_biased_input": True, "pos_att_type": None},
+        **{"hidden_size": 768, "num_attention_heads": 12, "max_position_embeddings": 512},
         "max_relative_positions": -1,
-        "pos_att_type": None,
     },
     more=_deberta_settings,
     read=_read_deberta,
@@ -656,11 +599,7 @@ DEBERTA_V2 = replace(
     DEBERTA,
     model_type="deberta-v2",
     config_class=DebertaV2Config,
-    classes={
-        Encoder: "DebertaV2Model",
-        BertForMaskedLM: "DebertaV2ForMaskedLM",
-        **_for_tasks("DebertaV2"),
-    },
+    classes=_classes("DebertaV2"),
     modules={
         **{ours: theirs for ours, theirs in DEBERTA.modules.items() if _OURS not in ours},
         "stack.positions.norm": "encoder.LayerNorm",
@@ -681,21 +620,14 @@ DEBERTA_V2 = replace(
         "conv_act": "conv_act",
     },
     fixed={
-        "relative_attention": True,
-        "position_biased_input": False,
-        "conv_groups": 1,
+        **{"relative_attention": True, "position_biased_input": False, "conv_groups": 1},
         "cut_at_furthest": False,  # transformers has its own rule alone
     },
     absent={
         **DEBERTA.absent,
-        "hidden_size": 1536,
-        "num_hidden_layers": 24,
-        "num_attention_heads": 24,
-        "intermediate_size": 6144,
-        "position_buckets": -1,
-        "share_att_key": False,
-        "norm_rel_ebd": "none",
-        "conv_kernel_size": 0,
+        **{"hidden_size": 1536, "num_hidden_layers": 24, "num_attention_heads": 24},
+        **{"intermediate_size": 6144, "position_buckets": -1, "share_att_key": False},
+        **{"norm_rel_ebd": "none", "conv_kernel_size": 0},
     },
     read=_read_deberta_v2,
     leftovers=("mask_predictions.",),  # v3's head that told replaced tokens
@@ -838,11 +770,7 @@ MODERNBERT = Family(
     model_type="modernbert",
     config_class=ModernBertConfig,
     encoder=modernbert_encoder,
-    classes={
-        Encoder: "ModernBertModel",
-        BertForMaskedLM: "ModernBertForMaskedLM",
-        **_for_tasks("ModernBert"),
-    },
+    classes=_classes("ModernBert"),
     prefix="model.",
     modules={
         "embeddings.token": "embeddings.tok_embeddings",
@@ -957,9 +885,7 @@ EUROBERT = Family(
         **{"biases": False, "attention_bias": False, "mlp_bias": False},
         **{"hidden_dropout": 0.0, "global_every": 1, "tie_word_embeddings": False},
     },
-    absent={
-        **{"hidden_size": 768, "num_attention_heads": 12, "classifier_pooling": "late"},
-    },
+    absent={"hidden_size": 768, "num_attention_heads": 12, "classifier_pooling": "late"},
     of_head={BertForClassification: {"pooler.dense": "dense"}},
     derived=("global_rope_theta",),
     more=lambda config: {
@@ -1072,11 +998,7 @@ ULTRABERT = replace(
     EUROBERT,
     model_type="ultrabert",
     config_class=UltraBertConfig,
-    classes={
-        Encoder: "UltrabertModel",
-        UltraBertForMaskedLM: "UltrabertForMaskedLM",
-        **_for_tasks("Ultrabert"),
-    },
+    classes=_classes("Ultrabert", UltraBertForMaskedLM),
     modules={
         **EUROBERT.modules,
         **TASK_HEADS,

@@ -77,16 +77,23 @@ def read_jsonl(path: str | Path, *columns: str) -> dict[str, list[str]]:
 
 def _csv_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """(line, cells) of each row, that of the names first; empty lines are none."""
-    text = _text(path)
-    delimiter = max(DELIMITERS, key=lambda mark: _names_there(text, mark, columns))
+    first, _, rest = (text := _text(path)).partition("\n")
+    if re.match(r"\s*(\{|\[\s*(\{|$))", first):
+        raise ValueError(
+            f"{path} holds JSON, {first!r:.60}; expected CSV. read_jsonl reads a line each."
+        )
+    if excel := re.fullmatch('"?sep=(.)"?', first):  # a line of Excel's that names the separator
+        text = rest
+    marks = excel[1] if excel else DELIMITERS
+    delimiter = max(marks, key=lambda mark: _names_there(text, mark, columns))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    line = 1
+    line = before = 1 + bool(excel)
     with _long_cells():
         try:
             for row in reader:
                 if len(row) > 1 or "".join(row).strip():
                     yield line, row
-                line = reader.line_num + 1
+                line = reader.line_num + before
         except csv.Error as error:
             raise ValueError(
                 f"{path}, line {line}: {error}. Is a quote not closed, or not written twice "

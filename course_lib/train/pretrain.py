@@ -115,13 +115,17 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
     Raises ValueError for a family, objective or setting that does not exist, or does not go with
     the others."""
     _check(recipe)
+    # Before the text, which takes long, what does not depend on it.
+    start = _checkpoint(recipe) if recipe.model.start else None
+    if not start and recipe.model.family != "elmo":
+        _check_length(recipe, _config(recipe, SpecialIds(0, 1, 2, 3, 4, vocab_size=2**20)))
     read = read_words if recipe.model.family == "elmo" else read_text
     reading = read(recipe.text)
     train, heldout = (_rows(recipe, documents, reading) for documents in reading.documents)
     torch.manual_seed(recipe.training.seed)
     try:
         model, objective = (
-            started(recipe, reading.tokenizer) if recipe.model.start
+            started(recipe, *start, reading.tokenizer) if start
             else build(recipe, reading.tokenizer.special)
         )  # fmt: skip
     except RuntimeError as error:
@@ -138,17 +142,10 @@ def set_up(recipe: PretrainRecipe) -> Pretraining:
 
 def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objective]:
     """The model of a recipe with random initialisation, and its loss."""
-    if recipe.model.family == "elmo":
-        return ElmoForBiLM(_elmo_config(recipe, special)), bilm_loss
-    family = ENCODERS[recipe.model.family]
-    kind, encoder_of = family.config_class, family.encoder
-    config: Any = published(
-        recipe.model.family, recipe.model.size, kind,
-        **{"max_positions": recipe.text.length + _reserved(kind, special.pad),
-           "vocab_size": special.vocab_size, "pad_token_id": special.pad,
-           **({"type_vocab_size": 2} if recipe.objective.name in PAIRS else {}),
-           **recipe.model.settings},
-    )  # fmt: skip
+    config = _config(recipe, special)
+    if isinstance(config, ElmoConfig):
+        return ElmoForBiLM(config), bilm_loss
+    encoder_of = ENCODERS[recipe.model.family].encoder
     if recipe.objective.name == "rtd":
         assert isinstance(config, ElectraConfig)
         return electra_from(config, recipe.model.generator), electra_loss()
@@ -163,12 +160,11 @@ def build(recipe: PretrainRecipe, special: SpecialIds) -> tuple[nn.Module, Objec
     return BertForMaskedLM(encoder), masked_lm_loss
 
 
-def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Objective]:
-    """The checkpoint that a recipe starts with, its rows those of the recipe's vocabulary, and the
-    masked-word loss. Shape and settings are the checkpoint's.
+def _checkpoint(recipe: PretrainRecipe) -> tuple[BertForMaskedLM, WordPiece]:
+    """The checkpoint that a recipe starts with, and its vocabulary. Shape and settings are its own.
 
-    Raises ValueError where the checkpoint has no masked-word head as BERT's, and where the recipe
-    asks for another objective or shape."""
+    Raises ValueError where it has no masked-word head as BERT's or fewer positions than the recipe
+    reads, and where the recipe asks for another objective or shape."""
     part = recipe.model
     check_choice("objective (with a start)", recipe.objective.name, ("mlm",))
     result = load_pretrained(part.start)
@@ -189,20 +185,38 @@ def started(recipe: PretrainRecipe, tokenizer: Any) -> tuple[BertForMaskedLM, Ob
         if not right:
             raise ValueError(f"start={part.start!r} was given, {actual}; expected {expected}.")
     assert isinstance(model, BertForMaskedLM) and isinstance(old, WordPiece)
-    moved = with_vocabulary(model, old, tokenizer, part.rows, recipe.training.seed)
-    return moved, masked_lm_loss
+    _check_length(recipe, model.config)
+    return model, old
 
 
-def _elmo_config(recipe: PretrainRecipe, special: SpecialIds) -> ElmoConfig:
-    assert isinstance(recipe.text.vocabulary, int)  # read_words has looked
-    predicted = min(recipe.text.vocabulary, special.vocab_size)
-    try:
-        return ElmoConfig(**{"vocab_size": predicted, **recipe.model.settings})
-    except TypeError as error:
-        raise ValueError(
-            f"settings {sorted(recipe.model.settings)} were given for elmo; expected those of "
-            f"ElmoConfig: {', '.join(ElmoConfig.__dataclass_fields__)}."
-        ) from error
+def started(
+    recipe: PretrainRecipe, model: BertForMaskedLM, old: WordPiece, tokenizer: Any
+) -> tuple[BertForMaskedLM, Objective]:
+    """A checkpoint with the rows of the recipe's vocabulary, and the masked-word loss."""
+    seed = recipe.training.seed
+    return with_vocabulary(model, old, tokenizer, recipe.model.rows, seed), masked_lm_loss
+
+
+def _config(recipe: PretrainRecipe, special: SpecialIds) -> Any:
+    """The model's configuration: the published one, as the text needs it, and the settings."""
+    part, text = recipe.model, recipe.text
+    if part.family == "elmo":
+        assert isinstance(text.vocabulary, int)  # read_words has looked
+        sizes = {"vocab_size": min(text.vocabulary, special.vocab_size)}
+        try:
+            return ElmoConfig(**{**sizes, **part.settings})
+        except TypeError as error:
+            raise ValueError(
+                f"settings {sorted(part.settings)} were given for elmo; expected those of "
+                f"ElmoConfig: {', '.join(ElmoConfig.__dataclass_fields__)}."
+            ) from error
+    kind = ENCODERS[part.family].config_class
+    settings = {
+        "max_positions": text.length + _reserved(kind, special.pad),
+        "vocab_size": special.vocab_size, "pad_token_id": special.pad,
+        **({"type_vocab_size": 2} if recipe.objective.name in PAIRS else {}), **part.settings,
+    }  # fmt: skip
+    return published(part.family, part.size, kind, **settings)
 
 
 def _reserved(kind: type[BertConfig], pad: int) -> int:
@@ -262,14 +276,19 @@ def _unread(recipe: PretrainRecipe) -> dict[str, str]:
     return {name: reason for name, (unread, reason) in why.items() if unread}
 
 
-def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds) -> None:
-    """Raise ValueError where the model cannot read what the text becomes."""
-    length, pieces = recipe.text.length, special.vocab_size
-    if length > config.longest_text:
+def _check_length(recipe: PretrainRecipe, config: BertConfig) -> None:
+    """Raise ValueError where the model has fewer positions than a text has tokens."""
+    if (length := recipe.text.length) > config.longest_text:
         raise ValueError(
             f"length={length} was given; expected at most {config.longest_text}, the positions "
             f"that the model has for text (max_positions={config.max_positions})."
         )
+
+
+def _check_shape(recipe: PretrainRecipe, config: BertConfig, special: SpecialIds) -> None:
+    """Raise ValueError where the model cannot read what the text becomes."""
+    _check_length(recipe, config)
+    pieces = special.vocab_size
     segments, pad = 2 if recipe.objective.name in PAIRS else 0, special.pad
     for name, right, expected in (
         ("vocab_size", config.vocab_size >= pieces, f"at least {pieces:,}, a row for each piece"),

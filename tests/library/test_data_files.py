@@ -31,6 +31,8 @@ COLUMNS = {"text": ["a b", "c"], "label": ["x", "y"]}
             'text,label\n"a, ""b""\nand c",x\nnone,y\n',  # "none" is a word
             {"text": ['a, "b"\nand c', "none"], "label": ["x", "y"]},
         ),
+        ("sep=;\r\ntext;label\r\na b;x\r\nc;y\r\n", COLUMNS),  # as Excel writes it
+        ("sep=|\ntext|label\na b|x\nc|y\n", COLUMNS),
         ("text,label\n" + "a" * 200_000 + ",x\n", {"text": ["a" * 200_000], "label": ["x"]}),
     ],
 )
@@ -56,6 +58,9 @@ def test_all_columns_where_none_is_named(tmp_path):
         ("text,label\na\n", r"line 2: 1 cells were given; expected 2"),
         ('text,label\na,x\n"b,y\nc,z\n', r"line 3: .*Is a quote not closed"),
         ("text,label\n", "has no rows"),
+        ("sep=;\ntext;label\na;x\n;y\n", r"line 4: the column 'text' is empty"),
+        ('{"text": "a", "label": "x"}\n', r"holds JSON, .* read_jsonl"),
+        ('[\n{"text": "a", "label": "x"}\n]', r"holds JSON, "),
         ("", "'text' was asked for; expected one of none"),
         (b"text,label\na,x\nb\xe4,y\n", r"line 3: this is no text in UTF-8"),
         ("text,label\na,x\n".encode("utf-16"), "no text in UTF-8"),

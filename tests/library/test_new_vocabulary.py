@@ -391,7 +391,7 @@ def test_a_run_starts_with_words_added_or_another_vocabulary(folder):
     ("changes", "said"),
     [
         ({"settings": {"num_layers": 2}}, r"with settings \['num_layers'\]; expected its own"),
-        ({"objective": "electra"}, ""),
+        ({"objective": "electra"}, "'electra'"),
         ({"length": 4_096}, "expected at most"),
         ({"rows": "zeros"}, "expected one of mean, random"),
         ({"family": "modernbert"}, "with family='modernbert'; expected its own family"),
@@ -401,7 +401,10 @@ def test_a_run_starts_with_words_added_or_another_vocabulary(folder):
         ),
     ],
 )
-def test_what_does_not_go_with_a_start_is_refused(folder, changes, said):
+def test_what_does_not_go_with_a_start_is_refused_before_the_text_is_read(
+    folder, changes, said, monkeypatch
+):
+    monkeypatch.setattr("course_lib.train.pretrain.read_text", None)
     with pytest.raises(ValueError, match=said):
         set_up(recipe(folder, **changes))
 

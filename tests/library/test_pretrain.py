@@ -311,6 +311,15 @@ def test_parts_that_do_not_go_together_are_refused_and_nothing_is_written(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    "settings", [{"depth": 3}, {"max_positions": 30}, {"hidden_dropout": -0.1}], ids=str
+)
+def test_a_wrong_setting_is_refused_before_the_text_is_read(monkeypatch, settings):
+    monkeypatch.setattr("course_lib.train.pretrain.read_text", None)
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        set_up(small(settings=settings))
+
+
 @pytest.mark.parametrize("settings", [{"layer_norm_eps": 0}, {"initializer_range": 0}], ids=str)
 def test_a_0_that_a_reader_writes_is_trained_and_saved(tmp_path, settings):
     """A whole number, where transformers' configuration, at the end of the run, wants 0.0."""
